@@ -1,0 +1,247 @@
+r"""Overlap, distance and angle: what the compact SWAP test measures (algorithm 6), in closed form.
+
+The circuit swaps the single qubit of :math:`|\phi\rangle` with the qubit that tells the amplitudes of *x* from
+those of *y*. Its ancilla then reads 0 with probability :math:`p_0 = (1 + s)/2`, where
+
+.. math:: s = \frac{\lVert x - y\rVert^2}{2Z}, \qquad Z = \lVert x\rVert^2 + \lVert y\rVert^2 .
+
+So :math:`D = \sqrt{2Zs}` is the Euclidean distance itself, and the closed form is the exact expectation of the
+circuit. A finite number of shots is a binomial draw on top of it.
+"""
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.exceptions import DataError, ParameterError
+
+Array = npt.NDArray[np.float64]
+AngleKind = Literal["true", "printed"]
+
+ANGLE_KINDS: tuple[AngleKind, ...] = ("true", "printed")
+
+# Rows are taken in blocks of this many so that the temporaries of a large table stay within a few megabytes.
+_BLOCK_ROWS = 8192
+# Squares of entries between these bounds neither overflow nor lose digits, whatever the number of columns.
+_SMALLEST, _LARGEST = 2.0**-480, 2.0**480
+
+
+class SwapTest(NamedTuple):
+    """What one compact SWAP test tells of each pair of rows, arrays of shape (n_X, n_Y).
+
+    Attributes
+    ----------
+    overlap : ndarray
+        s = 2·p0 − 1, between 0 (equal vectors) and 1 (opposite vectors of equal norm).
+    distance : ndarray
+        D = √(2Zs), the Euclidean distance.
+    angle : ndarray
+        Θ in radians: the angle between the vectors (``"true"``) or arccos √s (``"printed"``).
+    """
+
+    overlap: Array
+    distance: Array
+    angle: Array
+
+
+def compact_swap_test(
+    X: npt.ArrayLike,
+    Y: npt.ArrayLike,
+    *,
+    angle: AngleKind = "true",
+    shots: int | None = None,
+    rng: np.random.Generator | None = None,
+) -> SwapTest:
+    """Distance and angle between every row of X and every row of Y (algorithm 6).
+
+    Parameters
+    ----------
+    X, Y : array-like of shape (n_X, d) and (n_Y, d)
+        Real vectors. A single vector of shape (d,) counts as one row.
+    angle : {"true", "printed"}
+        ``"true"`` is the angle between the vectors; ``"printed"`` is arccos √s, which falls as vectors part.
+    shots : int or None
+        None computes the exact expectation. A number draws that many measurements of the ancilla per pair.
+    rng : numpy.random.Generator or None
+        Source of the draws; required when `shots` is given.
+
+    Returns
+    -------
+    SwapTest
+        `overlap`, `distance` and `angle`, each of shape (n_X, n_Y).
+
+    Notes
+    -----
+    A pair with a zero vector cannot be prepared as a state and is never drawn: its distance is exact, its overlap
+    is ½ (0 if both are zero), and its true angle is π/2 (0 if both are zero). The printed angle is 0 for both.
+    """
+    left, right = _rows(X, "X"), _rows(Y, "Y")
+    if left.shape[1] != right.shape[1]:
+        raise DataError(
+            f"X has {left.shape[1]} columns and Y has {right.shape[1]}: both need the same number. "
+            "Pass the same feature columns for the records and the medoids."
+        )
+    check_angle_kind(angle)
+    exact = _exact(left, right, angle)
+    if shots is None:
+        return exact
+    check_shots(shots, rng)
+    assert rng is not None
+    overlap = sample_overlap(exact.overlap, shots, rng)
+    x_norms, y_norms = row_norms(left), row_norms(right)
+    drawn = from_overlap(overlap, x_norms, y_norms, angle=angle)
+    zero = (x_norms == 0)[:, None] | (y_norms == 0)[None, :]
+    return SwapTest(*(np.where(zero, e, d) for e, d in zip(exact, drawn, strict=True)))
+
+
+def sample_overlap(overlap: Array, shots: int, rng: np.random.Generator) -> Array:
+    """Overlap as estimated from `shots` measurements: 2·B/shots − 1 with B ~ Binomial(shots, (1+s)/2), at least 0."""
+    zeros = rng.binomial(shots, np.clip((1.0 + overlap) / 2.0, 0.0, 1.0))
+    return np.clip(2.0 * zeros / shots - 1.0, 0.0, 1.0)
+
+
+def from_overlap(overlap: Array, x_norms: Array, y_norms: Array, *, angle: AngleKind = "true") -> SwapTest:
+    r"""Distance and angle from a measured overlap and the known norms.
+
+    .. math:: D = \sqrt{2Zs}, \qquad \cos\angle(x, y) = \frac{Z (1 - 2s)}{2\lVert x\rVert\lVert y\rVert},
+              \qquad \Theta_{\text{printed}} = \arccos\sqrt{s}.
+
+    An error of s reaches the cosine multiplied by Z/(‖x‖·‖y‖), so the cosine is clipped to [−1, 1].
+
+    Parameters
+    ----------
+    overlap : ndarray of shape (n_X, n_Y)
+    x_norms, y_norms : ndarray of shape (n_X,) and (n_Y,)
+    angle : {"true", "printed"}
+    """
+    check_angle_kind(angle)
+    nx, ny = x_norms[:, None], y_norms[None, :]
+    root_z = np.hypot(nx, ny)
+    distance = root_z * np.sqrt(2.0 * overlap)
+    if angle == "printed":
+        theta = np.arccos(np.sqrt(overlap))
+        return SwapTest(overlap, distance, np.where((nx == 0) | (ny == 0), 0.0, theta))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cosine = (root_z / nx) * (root_z / ny) * (0.5 - overlap)
+    theta = np.arccos(np.clip(cosine, -1.0, 1.0))
+    return SwapTest(overlap, distance, _with_zero_rule(theta, nx == 0, ny == 0))
+
+
+def two_register_swap_test(X: npt.ArrayLike, Y: npt.ArrayLike) -> SwapTest:
+    r"""The general SWAP test on two registers, for every row of X against every row of Y.
+
+    .. math:: s = |\langle x|y\rangle|^2 = \frac{(x\cdot y)^2}{\lVert x\rVert^2\lVert y\rVert^2}, \qquad
+              \Theta = \arccos\sqrt{s}, \qquad D = \sqrt{2(1 - \sqrt{s})}.
+
+    It is blind to norms and to the common sign. A zero vector is no state: its overlap with anything is taken as
+    0, and with another zero vector as 1.
+    """
+    left, right = _rows(X, "X"), _rows(Y, "Y")
+    if left.shape[1] != right.shape[1]:
+        raise DataError(f"X has {left.shape[1]} columns and Y has {right.shape[1]}: both need the same number.")
+    x_unit, x_norms = _unit(left)
+    y_unit, y_norms = _unit(right)
+    fidelity = np.minimum(np.abs(x_unit @ y_unit.T), 1.0)
+    fidelity[np.ix_(x_norms == 0, y_norms == 0)] = 1.0
+    return SwapTest(fidelity**2, np.sqrt(2.0 * (1.0 - fidelity)), np.arccos(fidelity))
+
+
+def row_dots(X: Array, Y: Array) -> Array:
+    """Inner product of each row of X with the row of Y beside it (or with the only one), shape (n,)."""
+    dots: Array = np.einsum("ij,ij->i", X, Y)
+    return dots
+
+
+def row_norms(X: Array) -> Array:
+    """Euclidean norm of every row, shape (n,), safe from overflow and underflow of the squares."""
+    return _unit(X)[1]
+
+
+def check_angle_kind(angle: str) -> None:
+    """Raise unless `angle` is one of the kinds of angle."""
+    if angle not in ANGLE_KINDS:
+        raise ParameterError(f"The 'angle' parameter must be 'true' or 'printed'. Got {angle!r} instead.")
+
+
+def check_shots(shots: int, rng: np.random.Generator | None) -> None:
+    """Raise unless `shots` is a positive whole number and there is a generator to draw from."""
+    if isinstance(shots, bool) or not isinstance(shots, int | np.integer) or shots < 1:
+        raise ParameterError(f"The 'shots' parameter must be None or an int >= 1. Got {shots!r} instead.")
+    if rng is None:
+        raise ParameterError("'shots' needs a generator: pass rng=numpy.random.default_rng(seed).")
+
+
+def _exact(X: Array, Y: Array, angle: AngleKind) -> SwapTest:
+    out = SwapTest(*(np.empty((len(X), len(Y))) for _ in range(3)))
+    for start in range(0, len(X), _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
+        for j, y in enumerate(Y):
+            for whole, part in zip(out, _exact_against_one(X[rows], y, angle), strict=True):
+                whole[rows, j] = part
+    return out
+
+
+def _exact_against_one(X: Array, y: Array, angle: AngleKind) -> tuple[Array, Array, Array]:
+    """Overlap, distance and angle of a block of rows against one vector.
+
+    The pair is scaled by a power of two of its own first, so that squares stay in range; being a power of two,
+    the scale changes no digit.
+    """
+    scale = np.maximum(_power_of_two(X), _power_of_two(y[None, :]))
+    a, b = X / scale[:, None], y[None, :] / scale[:, None]
+    difference = a - b
+    squared = row_dots(difference, difference)
+    xx, yy = row_dots(a, a), row_dots(b, b)
+    z = xx + yy
+    with np.errstate(divide="ignore", invalid="ignore"):
+        overlap = np.where(z > 0, np.minimum(squared / (2.0 * z), 1.0), 0.0)
+    # A vector may be far smaller than its partner: whether it is zero is asked of the vector as given.
+    x_zero, y_zero = ~np.any(X, axis=1), np.full(len(X), not np.any(y))
+    if angle == "printed":
+        theta = np.where(x_zero | y_zero, 0.0, np.arccos(np.sqrt(overlap)))
+    else:
+        theta = _with_zero_rule(_true_angle(X, y), x_zero, y_zero)
+    return overlap, np.sqrt(squared) * scale, theta
+
+
+def _true_angle(X: Array, y: Array) -> Array:
+    """Angle of each row to y by Kahan's formula 2·atan2(‖u − v‖, ‖u + v‖) on unit vectors: exact near 0 and π."""
+    u, _ = _unit(X)
+    v, _ = _unit(y[None, :])
+    apart, together = u - v, u + v
+    return 2.0 * np.arctan2(np.sqrt(row_dots(apart, apart)), np.sqrt(row_dots(together, together)))
+
+
+def _with_zero_rule(theta: Array, x_zero: npt.NDArray[np.bool_], y_zero: npt.NDArray[np.bool_]) -> Array:
+    """The true angle where a vector is zero: π/2 when exactly one is, 0 when both are."""
+    return np.where(x_zero | y_zero, np.where(x_zero & y_zero, 0.0, np.pi / 2.0), theta)
+
+
+def _unit(X: Array) -> tuple[Array, Array]:
+    """Rows divided by their norms (zero rows stay zero), and the norms."""
+    scale = _power_of_two(X)
+    scaled = X / scale[:, None]
+    norms = np.sqrt(row_dots(scaled, scaled))
+    return scaled / np.where(norms > 0, norms, 1.0)[:, None], norms * scale
+
+
+def _power_of_two(X: Array) -> Array:
+    """A power of two near the largest entry of each row where squares would leave the range, else 1."""
+    if X.shape[1] == 0:
+        return np.ones(len(X))
+    largest = np.abs(X).max(axis=1)
+    out_of_range = (largest > 0) & ((largest < _SMALLEST) | (largest > _LARGEST))
+    exponent = np.where(out_of_range, np.frexp(largest)[1], 0)
+    power: Array = np.ldexp(1.0, np.clip(exponent, -1021, 1022))
+    return power
+
+
+def _rows(values: npt.ArrayLike, name: str) -> Array:
+    rows = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    if rows.ndim != 2:
+        raise DataError(f"{name} has {rows.ndim} dimensions: pass one vector (d,) or rows of vectors (n, d).")
+    if not np.isfinite(rows).all():
+        row, column = np.argwhere(~np.isfinite(rows))[0]
+        raise DataError(f"{name} holds {rows[row, column]} at row {row}, column {column}: pass finite numbers only.")
+    return rows
