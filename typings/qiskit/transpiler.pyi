@@ -1,0 +1,4 @@
+from qiskit import QuantumCircuit
+
+class PassManager:
+    def run(self, circuits: QuantumCircuit) -> QuantumCircuit: ...
