@@ -1,0 +1,115 @@
+"""What is fitted and how it is judged: settings, folds, and the rows among which medoids are sought."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.geometry.correlation import correlation_matrix
+from qmedoid.geometry.features import FeatureKind
+from qmedoid.geometry.overlap import AngleKind
+from qmedoid.geometry.scaling import Scaling, ScalingKind, fit_scaling
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class FusionSettings:
+    """Choices of the fusion model that do not depend on the data.
+
+    Attributes
+    ----------
+    kind : feature kind
+    input_scaling : scaling of the raw columns
+    use_angular, angle : whether there is an angular channel, and which angle it holds
+    n_medoids : medoids per class in the final model; the search always uses one
+    max_medoid_rows : at most so many rows of a class are searched for its medoid (algorithm 4)
+    """
+
+    kind: FeatureKind = "signed"
+    input_scaling: ScalingKind = "standard"
+    use_angular: bool = True
+    angle: AngleKind = "true"
+    n_medoids: int = 1
+    max_medoid_rows: int = 1000
+
+    @property
+    def signed(self) -> bool:
+        """Whether features carry a sign."""
+        return self.kind == "signed"
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Rows that a model is fitted on, with all that depends on the rows alone and not on a configuration.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, M)
+        Scaled columns.
+    codes : ndarray of shape (n,)
+        Class codes.
+    rows : ndarray of shape (n,)
+        Number of each row in the table it was taken from.
+    scaling : Scaling
+        The scaling of the raw columns, fitted on these rows.
+    correlation : ndarray of shape (M, M)
+        Correlation of the columns on these rows: the weights of the features.
+    samples : tuple of ndarray
+        For each class the positions (in X) among which its medoid is sought, rising.
+    """
+
+    X: Array
+    codes: Codes
+    rows: Codes
+    scaling: Scaling
+    correlation: Array
+    samples: tuple[Codes, ...]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Training rows and the held-out rows they are judged on, scaled alike."""
+
+    train: TrainingRows
+    X_val: Array
+    codes_val: Codes
+
+
+def prepare_rows(
+    X: Array, codes: Codes, rows: Codes, n_classes: int, settings: FusionSettings, rng: np.random.Generator
+) -> TrainingRows:
+    """Scale some rows of a table, correlate its columns over them and draw the medoid samples."""
+    scaling = fit_scaling(X[rows], settings.input_scaling)
+    scaled = scaling.apply(X[rows])
+    samples = draw_samples(codes[rows], n_classes, settings.max_medoid_rows, rng)
+    return TrainingRows(scaled, codes[rows], rows, scaling, correlation_matrix(scaled), samples)
+
+
+def prepare_folds(
+    X: Array,
+    codes: Codes,
+    splits: Sequence[tuple[Codes, Codes]],
+    n_classes: int,
+    settings: FusionSettings,
+    rng: np.random.Generator,
+) -> list[Fold]:
+    """Folds from pairs of training and validation rows; everything in a fold is fitted on its training rows."""
+    folds = []
+    for train_rows, val_rows in splits:
+        train = prepare_rows(X, codes, train_rows, n_classes, settings, rng)
+        folds.append(Fold(train, train.scaling.apply(X[val_rows]), codes[val_rows]))
+    return folds
+
+
+def draw_samples(codes: Codes, n_classes: int, max_rows: int, rng: np.random.Generator) -> tuple[Codes, ...]:
+    """At most `max_rows` row numbers of each class, uniform without replacement, rising (algorithm 4)."""
+    samples = []
+    for c in range(n_classes):
+        own = np.flatnonzero(codes == c)
+        if len(own) > max_rows:
+            own = np.sort(rng.choice(own, size=max_rows, replace=False))
+        samples.append(own)
+    return tuple(samples)

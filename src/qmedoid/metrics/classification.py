@@ -1,0 +1,100 @@
+"""Accuracy, precision, recall, F1 and F-beta, by class and averaged (algorithms 9 and 11)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+Average = Literal["macro", "weighted"]
+
+
+@dataclass(frozen=True)
+class ClassMetrics:
+    """Metrics of a confusion matrix. Arrays have one entry per class; a 0/0 counts as 0.
+
+    Attributes
+    ----------
+    confusion : ndarray of shape (C, C)
+        Rows are true classes, columns predicted ones.
+    """
+
+    confusion: Array
+
+    @property
+    def support(self) -> Array:
+        """Weight of each true class."""
+        support: Array = self.confusion.sum(axis=1)
+        return support
+
+    @property
+    def accuracy(self) -> float:
+        """Share of correct predictions."""
+        return _ratio(np.trace(self.confusion), self.confusion.sum()).item()
+
+    @property
+    def precision(self) -> Array:
+        """TP / (TP + FP) of each class."""
+        return _ratio(np.diag(self.confusion), self.confusion.sum(axis=0))
+
+    @property
+    def recall(self) -> Array:
+        """TP / (TP + FN) of each class."""
+        return _ratio(np.diag(self.confusion), self.confusion.sum(axis=1))
+
+    @property
+    def f1(self) -> Array:
+        """2·TP / (2·TP + FP + FN) of each class, the harmonic mean of precision and recall."""
+        return self.f_beta(1.0)
+
+    def f_beta(self, beta: float) -> Array:
+        """(1+β²)·P·R / (β²·P + R) of each class, computed from counts so that it is exact at the corners."""
+        hits = (1.0 + beta**2) * np.diag(self.confusion)
+        missed = self.confusion.sum(axis=1) - np.diag(self.confusion)
+        false = self.confusion.sum(axis=0) - np.diag(self.confusion)
+        return _ratio(hits, hits + beta**2 * missed + false)
+
+    def average(self, values: Array, how: Average = "macro") -> float:
+        """Mean over classes, equal (``"macro"``) or by support (``"weighted"``)."""
+        if how == "macro":
+            return float(values.mean())
+        return float(_ratio(self.support @ values, self.support.sum()))
+
+    @property
+    def macro_f1(self) -> float:
+        """Plain mean of the class-wise F1, the objective of the search."""
+        return self.average(self.f1)
+
+    def summary(self, *, beta: float | None = None) -> dict[str, float]:
+        """Accuracy and the averaged precision, recall, F1 and, if asked for, F-beta, by name."""
+        by_name = {"precision": self.precision, "recall": self.recall, "f1": self.f1}
+        if beta is not None:
+            by_name[f"f{beta:g}"] = self.f_beta(beta)
+        averages: tuple[Average, ...] = ("macro", "weighted")
+        return {"accuracy": self.accuracy} | {
+            f"{how}_{name}": self.average(values, how) for how in averages for name, values in by_name.items()
+        }
+
+
+def confusion_matrix(y_true: Codes, y_pred: Codes, n_classes: int, *, weights: Array | None = None) -> Array:
+    """Weight of every (true, predicted) pair of class codes, shape (C, C)."""
+    cells = np.bincount(y_true * n_classes + y_pred, weights=weights, minlength=n_classes**2)
+    return cells.reshape(n_classes, n_classes).astype(np.float64)
+
+
+def evaluate(y_true: Codes, y_pred: Codes, n_classes: int, *, weights: Array | None = None) -> ClassMetrics:
+    """Metrics of predicted class codes (algorithm 9)."""
+    return ClassMetrics(confusion_matrix(y_true, y_pred, n_classes, weights=weights))
+
+
+def f_beta_sweep(metrics: ClassMetrics, betas: Sequence[float], *, average: Average = "macro") -> dict[float, float]:
+    """Averaged F-beta of fixed predictions for several β (algorithm 11): how much they lean to recall or precision."""
+    return {beta: metrics.average(metrics.f_beta(beta), average) for beta in betas}
+
+
+def _ratio(part: npt.ArrayLike, whole: npt.ArrayLike) -> Array:
+    numerator, denominator = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator != 0)

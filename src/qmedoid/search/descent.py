@@ -1,0 +1,251 @@
+"""Coordinate descent over configurations, progressive in the subset size (algorithm 7)."""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.exceptions import ParameterError
+
+Array = npt.NDArray[np.float64]
+Subset = tuple[int, ...]
+Configuration = tuple[Subset, ...]
+
+
+class Objective(Protocol):
+    """What the descent asks: how good a configuration is, and how good it would be with one subset replaced.
+
+    The objective keeps the current configuration, so that it can reuse everything a replacement leaves alone.
+    """
+
+    def start(self, configuration: Configuration) -> float:
+        """Make `configuration` the current one and return its score."""
+
+    def scores(self, anchor: int, subsets: Sequence[Subset]) -> Array:
+        """Scores of the current configuration with the subset of anchor number `anchor` replaced by each of these."""
+
+    def commit(self, anchor: int, subset: Subset) -> None:
+        """Replace the subset of anchor number `anchor` for good."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One evaluation: the start of a size (`anchor` is None) or one candidate subset of one anchor."""
+
+    size: int
+    sweep: int
+    anchor: int | None
+    subset: Subset | None
+    score: float
+    accepted: bool
+
+
+@dataclass(frozen=True)
+class Record:
+    """The best configuration found for one subset size."""
+
+    size: int
+    configuration: Configuration
+    score: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the descent has come: `done` of at most `total` anchor visits, and the best score of this size."""
+
+    done: int
+    total: int
+    size: int
+    sweep: int
+    score: float
+
+
+@dataclass
+class DescentResult:
+    """Records by rising subset size, every evaluation in order, and whether the search was cut short."""
+
+    records: list[Record] = field(default_factory=list)
+    trace: list[Step] = field(default_factory=list)
+    interrupted: bool = False
+
+    def ranked(self) -> list[Record]:
+        """Records from best to worst; of equal scores the smaller size comes first."""
+        return sorted(self.records, key=lambda record: (-record.score, record.size))
+
+
+def coordinate_descent(
+    objective: Objective,
+    members: Sequence[Sequence[int]],
+    sizes: Sequence[int],
+    *,
+    max_passes: int = 2,
+    candidate_budget: int | None = None,
+    rng: np.random.Generator,
+    progress: Callable[[Progress], bool | None] | None = None,
+) -> DescentResult:
+    """Improve one anchor's subset at a time until a pass over all anchors changes nothing.
+
+    Parameters
+    ----------
+    objective : Objective
+        Scores configurations; larger is better.
+    members : sequence of sequences of int
+        The group of each anchor, the anchor first.
+    sizes : sequence of int
+        Subset sizes k in rising order. The best configuration of one size, padded, starts the next.
+    max_passes : int
+        Passes over the anchors for each size. 0 only scores the starting configuration.
+    candidate_budget : int or None
+        At most so many candidate subsets per anchor visit, drawn at random where there are more.
+    rng : numpy.random.Generator
+        Source of the draws; unused without a budget.
+    progress : callable or None
+        Called after every anchor visit. A true answer ends the search with the best so far.
+
+    Returns
+    -------
+    DescentResult
+        An interruption (Ctrl-C, or a true answer from `progress`) is not lost work: what was found is returned
+        with `interrupted` set.
+    """
+    if not sizes:
+        raise ParameterError("The range of subset sizes is empty: give at least one size k >= 1.")
+    result = DescentResult()
+    visits = _Visits(len(sizes) * max_passes * len(members), progress)
+    current: Configuration = tuple(tuple(group[:1]) for group in members)
+    for size in sizes:
+        current = tuple(
+            _resized(subset, group, size, first=not result.records)
+            for subset, group in zip(current, members, strict=True)
+        )
+        search = _SizeSearch(objective, members, size, candidate_budget, rng, visits, result.trace)
+        try:
+            current, score = search.run(current, max_passes)
+        except KeyboardInterrupt:
+            if not result.records:  # nothing has been scored yet, so there is nothing to keep
+                raise
+            result.interrupted = True
+            break
+        result.records.append(Record(size, current, score))
+        if visits.stopped:
+            result.interrupted = True
+            break
+    return result
+
+
+def candidate_subsets(
+    members: Sequence[int], size: int, *, budget: int | None, rng: np.random.Generator
+) -> list[Subset]:
+    """Distinct subsets of a group that hold the anchor, in lexicographic order of the members.
+
+    All of them, or `budget` drawn without replacement; the many that are not drawn are never listed.
+    """
+    anchor, *others = dict.fromkeys(members)
+    chosen = min(size, len(others) + 1) - 1
+    count = math.comb(len(others), chosen)
+    if budget is None or count <= budget:
+        combinations: Iterator[tuple[int, ...]] = itertools.combinations(others, chosen)
+    else:
+        combinations = (_combination(others, chosen, rank) for rank in _distinct_ranks(count, budget, rng))
+    return [(anchor, *combination) for combination in combinations]
+
+
+@dataclass
+class _Visits:
+    """Counts anchor visits, reports them, and remembers that somebody asked to stop."""
+
+    total: int
+    report: Callable[[Progress], bool | None] | None
+    done: int = 0
+    stopped: bool = False
+
+    def count(self, size: int, sweep: int, score: float) -> None:
+        self.done += 1
+        if self.report is not None and self.report(Progress(self.done, self.total, size, sweep, score)):
+            self.stopped = True
+
+
+@dataclass
+class _SizeSearch:
+    """The descent at one subset size."""
+
+    objective: Objective
+    members: Sequence[Sequence[int]]
+    size: int
+    budget: int | None
+    rng: np.random.Generator
+    visits: _Visits
+    trace: list[Step]
+
+    def run(self, start: Configuration, max_passes: int) -> tuple[Configuration, float]:
+        best = self.objective.start(start)
+        self.trace.append(Step(self.size, 0, None, None, best, True))
+        current = list(start)
+        try:
+            for sweep in range(1, max_passes + 1):
+                improved = False
+                for anchor in range(len(current)):
+                    subset, score = self._visit(anchor, current[anchor], best, sweep)
+                    if score > best:
+                        self.objective.commit(anchor, subset)
+                        current[anchor], best, improved = subset, score, True
+                    self.visits.count(self.size, sweep, best)
+                    if self.visits.stopped:
+                        return tuple(current), best
+                if not improved:
+                    self.visits.done += (max_passes - sweep) * len(current)
+                    break
+        except KeyboardInterrupt:
+            self.visits.stopped = True
+        return tuple(current), best
+
+    def _visit(self, anchor: int, own: Subset, best: float, sweep: int) -> tuple[Subset, float]:
+        """Best candidate of one anchor; the subset in place unless one is strictly better."""
+        candidates = candidate_subsets(self.members[anchor], self.size, budget=self.budget, rng=self.rng)
+        candidates = [subset for subset in candidates if set(subset) != set(own)]
+        if not candidates:
+            return own, best
+        scores = self.objective.scores(anchor, candidates)
+        top = int(np.argmax(scores))
+        accepted = bool(scores[top] > best)
+        self.trace.extend(
+            Step(self.size, sweep, anchor, subset, float(score), accepted and i == top)
+            for i, (subset, score) in enumerate(zip(candidates, scores, strict=True))
+        )
+        return (candidates[top], float(scores[top])) if accepted else (own, best)
+
+
+def _resized(subset: Subset, members: Sequence[int], size: int, *, first: bool) -> Subset:
+    """The first `size` members at the start; later the previous subset, cut or padded with the next members."""
+    kept = list(members[:size]) if first else list(subset[:size])
+    kept += [f for f in members if f not in kept][: max(size - len(kept), 0)]
+    return tuple(kept)
+
+
+def _distinct_ranks(count: int, budget: int, rng: np.random.Generator) -> list[int]:
+    """`budget` distinct whole numbers below `count`, rising; `count` may be larger than any machine integer."""
+    if count <= np.iinfo(np.int64).max:
+        return sorted(int(rank) for rank in rng.choice(count, size=budget, replace=False, shuffle=False))
+    ranks: set[int] = set()
+    while len(ranks) < budget:
+        ranks.add(int.from_bytes(rng.bytes(count.bit_length() // 8 + 8)) % count)
+    return sorted(ranks)
+
+
+def _combination(items: Sequence[int], chosen: int, rank: int) -> tuple[int, ...]:
+    """Combination number `rank` in lexicographic order."""
+    picked: list[int] = []
+    start = 0
+    while chosen:
+        for index in range(start, len(items)):
+            below = math.comb(len(items) - index - 1, chosen - 1)
+            if rank < below:
+                picked.append(items[index])
+                start, chosen = index + 1, chosen - 1
+                break
+            rank -= below
+    return tuple(picked)

@@ -1,0 +1,49 @@
+"""Calibration of the mixing weight α on a grid (algorithm 10)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+ALPHA_GRID: tuple[float, ...] = tuple(i / 20 for i in range(21))
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Scores along a grid and the point chosen: `best` is the index of `value` in `grid`."""
+
+    grid: Array
+    scores: Array
+    best: int
+
+    @property
+    def value(self) -> float:
+        """The chosen grid point."""
+        return float(self.grid[self.best])
+
+    @property
+    def score(self) -> float:
+        """The score at the chosen grid point."""
+        return float(self.scores[self.best])
+
+
+def alpha_sweep(objective: Callable[[float], float], grid: Sequence[float] = ALPHA_GRID) -> Sweep:
+    """Score every α of a rising grid and take the centre of the plateau of best scores."""
+    points = np.asarray(grid, dtype=np.float64)
+    scores = np.array([objective(float(alpha)) for alpha in points])
+    return Sweep(points, scores, plateau_centre(scores))
+
+
+def plateau_centre(scores: Array) -> int:
+    """Index in the middle of the longest run of best scores; of equal runs the last, of two middles the later one.
+
+    A point well inside a plateau is the safest choice among equals. Later points lean on the distance channel,
+    which is the one that is measured directly.
+    """
+    best = np.flatnonzero(scores == scores.max())
+    runs = np.split(best, np.flatnonzero(np.diff(best) > 1) + 1)
+    longest = max(runs, key=lambda run: (len(run), run[-1]))
+    return int(longest[len(longest) // 2])
