@@ -1,0 +1,284 @@
+"""Medoids: the real rows that stand for a class (algorithms 4 and 5).
+
+The medoid of rows x_1 .. x_n with weights w_1 .. w_n is the row i that minimises sum_j w_j |x_j - x_i|; K medoids
+minimise sum_j w_j min_m |x_j - x_m|. Ties, and differences below ``TIE_TOLERANCE`` of the total, go to the lowest
+index, so a result depends on the rows alone and not on the machine that computed it.
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..exceptions import DataError, ParameterError
+from ..kernels.medoid import TIE_TOLERANCE, distances, medoid, safe_scale
+
+__all__ = ["TIE_TOLERANCE", "ClassMedoids", "class_medoids", "k_medoids", "medoid_index", "subsampled_medoid_index"]
+
+#: Rows that K > 1 medoids of a class are chosen on, unless told otherwise: all their distances are kept in memory.
+MAX_ROWS_K_MEDOIDS = 2_000
+
+
+class ClassMedoids(NamedTuple):
+    """The medoids of all classes, ordered by class and then by row.
+
+    Attributes
+    ----------
+    rows : array of shape (n_prototypes,), int
+        Row of F that each medoid is.
+    classes : array of shape (n_prototypes,), int
+        Class code of each medoid. A class without rows has no medoid.
+    """
+
+    rows: NDArray[np.intp]
+    classes: NDArray[np.intp]
+
+
+def medoid_index(X: ArrayLike, *, weights: ArrayLike | None = None) -> int:
+    """Return the index of the row of X with the smallest sum of distances to all rows, exactly.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    weights : array of shape (n,), optional
+        Non-negative; a row of weight k counts as k equal rows, a row of weight 0 as absent.
+
+    Returns
+    -------
+    int
+        i minimising sum_j w_j |x_j - x_i|; totals that differ by at most ``TIE_TOLERANCE`` of themselves count as
+        equal and the lowest index wins.
+
+    Raises
+    ------
+    DataError
+        If X has no rows or holds NaN or infinity, or if weights are negative, not finite or all zero.
+    """
+    rows = _table(X)
+    return medoid(rows, weights=None if weights is None else _weights(weights, len(rows)))
+
+
+def subsampled_medoid_index(X: ArrayLike, *, max_rows: int, rng: np.random.Generator) -> int:
+    """Return the medoid of at most ``max_rows`` rows drawn uniformly without replacement (Algorithm 4).
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    max_rows : int >= 1
+        With n <= max_rows the medoid is exact and ``rng`` is not used.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    int
+        Index into X of the medoid of the drawn rows among the drawn rows.
+    """
+    rows = _table(X)
+    drawn = _draw(len(rows), _positive("max_rows", max_rows), rng)
+    return medoid(rows) if drawn is None else int(drawn[medoid(rows[drawn])])
+
+
+def class_medoids(
+    F: ArrayLike,
+    codes: ArrayLike,
+    n_classes: int,
+    *,
+    n_medoids: int = 1,
+    max_rows: int | None = None,
+    rng: np.random.Generator,
+) -> ClassMedoids:
+    """Return one or K medoids for each class (Algorithm 5).
+
+    Parameters
+    ----------
+    F : array of shape (n, d)
+        Feature matrix.
+    codes : array of shape (n,), int
+        Class of each row, 0 .. n_classes - 1.
+    n_classes : int
+    n_medoids : int >= 1
+        K; a class with fewer distinct rows gets one medoid for each of them.
+    max_rows : int, optional
+        A class with more rows is represented by this many, drawn by ``rng``. None: all rows for K = 1,
+        ``MAX_ROWS_K_MEDOIDS`` for K > 1.
+    rng : numpy.random.Generator
+        Used for classes larger than ``max_rows`` alone, in the order of their codes.
+
+    Returns
+    -------
+    ClassMedoids
+        Rows of F and the class of each; a named tuple of two integer arrays.
+    """
+    table = _table(F)
+    labels = _codes(codes, len(table), n_classes)
+    k = _positive("n_medoids", n_medoids)
+    limit = None if max_rows is None else _positive("max_rows", max_rows)
+    if limit is None and k > 1:
+        limit = MAX_ROWS_K_MEDOIDS
+    order = np.argsort(labels, kind="stable")
+    bounds = np.searchsorted(labels[order], np.arange(n_classes + 1))
+    found: list[NDArray[np.intp]] = []
+    for start, stop in pairwise(bounds):
+        members = order[start:stop]
+        drawn = None if limit is None else _draw(len(members), limit, rng)
+        members = members if drawn is None else members[drawn]
+        found.append(members[k_medoids(table[members], k)] if len(members) else members)
+    return ClassMedoids(
+        rows=np.concatenate(found).astype(np.intp),
+        classes=np.repeat(np.arange(n_classes, dtype=np.intp), [len(rows) for rows in found]),
+    )
+
+
+def k_medoids(X: ArrayLike, k: int, *, weights: ArrayLike | None = None) -> NDArray[np.intp]:
+    """Return k rows of X that no single swap improves upon as medoids.
+
+    The objective is sum_j w_j min_m |x_j - x_m|. Medoids are added greedily, each where it lowers the objective
+    most, and then exchanged with other rows as soon as an exchange helps, until none does. k = 1 is the exact
+    medoid. All distances are held in memory: n * n * 8 bytes.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    k : int >= 1
+        Lowered to the number of distinct rows (of positive weight).
+    weights : array of shape (n,), optional
+        As in :func:`medoid_index`.
+
+    Returns
+    -------
+    array of shape (k,), int
+        Ascending row indices.
+    """
+    table = _table(X)
+    w = None if weights is None else _weights(weights, len(table))
+    if _positive("k", k) == 1:
+        return np.array([medoid(table, weights=w)], dtype=np.intp)
+    first, mass = _distinct(table, np.ones(len(table)) if w is None else w)
+    if k >= len(first):
+        return first
+    rows = safe_scale(table[first])
+    D = distances(rows)
+    start = _build(D, mass, k, medoid(rows, weights=mass))
+    return np.sort(first[_swap(D, mass, start)])
+
+
+def _build(D: NDArray[np.float64], mass: NDArray[np.float64], k: int, first: int) -> NDArray[np.intp]:
+    """Add the row that lowers sum_j mass_j min_m D_mj most, until there are k (the BUILD phase of PAM)."""
+    chosen = [first]
+    nearest = D[first].copy()
+    while len(chosen) < k:
+        gain = np.maximum(nearest - D, 0.0) @ mass
+        # A chosen row gains nothing, but neither does any other when the rest of the mass is negligible.
+        gain[chosen] = -1.0
+        chosen.append(_first_maximum(gain))
+        np.minimum(nearest, D[chosen[-1]], out=nearest)
+    return np.array(chosen, dtype=np.intp)
+
+
+def _swap(D: NDArray[np.float64], mass: NDArray[np.float64], medoids: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Exchange medoids for other rows, each exchange made as soon as it is found to help.
+
+    With a = distance to the nearest and b to the second nearest medoid, putting row c in place of medoid m changes
+    the objective by
+
+        sum_{j not of m} w_j min(D_cj - a_j, 0) + sum_{j of m} w_j (min(D_cj, b_j) - a_j);
+
+    one pass over j gives this for all m at once.
+    """
+    n, k = len(D), len(medoids)
+    medoids = medoids.copy()
+    owner, a, b = _two_nearest(D, medoids)
+    since_swap = 0
+    c = 0
+    while since_swap < n:
+        row = D[c]
+        closer = mass * np.minimum(row - a, 0.0)
+        taken = mass * (np.minimum(row, b) - a)
+        change = closer.sum() + np.bincount(owner, taken - closer, k)
+        m = int(np.argmin(change))
+        # Only a gain beyond rounding counts, or two equal configurations would be swapped for ever.
+        if change[m] < -TIE_TOLERANCE * (mass @ a):
+            medoids[m] = c
+            owner, a, b = _two_nearest(D, medoids)
+            since_swap = 0
+        since_swap += 1
+        c = (c + 1) % n
+    return medoids
+
+
+def _two_nearest(
+    D: NDArray[np.float64], medoids: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the position of the nearest medoid of each row, its distance and that of the second nearest."""
+    to_medoids = D[medoids]
+    owner = to_medoids.argmin(axis=0)
+    two = np.partition(to_medoids, 1, axis=0)
+    return owner, two[0], two[1]
+
+
+def _first_maximum(gain: NDArray[np.float64]) -> int:
+    most = gain.max()
+    return int(np.argmax(gain >= most - TIE_TOLERANCE * abs(most)))
+
+
+def _distinct(
+    X: NDArray[np.float64], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return the first index of each distinct row of positive weight (ascending) and the weight of all its copies."""
+    kept = np.flatnonzero(weights)
+    # Adding 0.0 turns -0.0 into 0.0: equal numbers, different bytes.
+    _, first, inverse = np.unique(X[kept] + 0.0, axis=0, return_index=True, return_inverse=True)
+    mass: NDArray[np.float64] = np.bincount(inverse.ravel(), weights[kept], len(first)).astype(np.float64)
+    order = np.argsort(first)
+    return kept[first[order]], mass[order]
+
+
+def _draw(n: int, max_rows: int, rng: np.random.Generator) -> NDArray[np.intp] | None:
+    """Return ``max_rows`` of n indices, ascending so that ties keep going to the lowest; None when all fit."""
+    if n <= max_rows:
+        return None
+    return np.sort(rng.choice(n, max_rows, replace=False, shuffle=False)).astype(np.intp)
+
+
+def _table(X: ArrayLike) -> NDArray[np.float64]:
+    table = np.ascontiguousarray(X, dtype=np.float64)
+    if table.ndim != 2 or len(table) == 0:
+        raise DataError(
+            f"X has shape {np.shape(X)}. A medoid needs a table of shape (n, d) with at least one row: "
+            "pass the rows of one class, and leave out classes without rows."
+        )
+    return table
+
+
+def _weights(weights: ArrayLike, n: int) -> NDArray[np.float64]:
+    w = np.ascontiguousarray(weights, dtype=np.float64)
+    if w.shape != (n,):
+        raise DataError(f"weights has shape {w.shape}. It must be ({n},): one number for each row of X.")
+    if not (np.isfinite(w).all() and w.min() >= 0.0 and w.max() > 0.0):
+        raise DataError(
+            f"weights runs from {w.min()} to {w.max()}. They must be finite and non-negative with at least one "
+            "above zero: a weight says how often a row counts."
+        )
+    return w
+
+
+def _codes(codes: ArrayLike, n: int, n_classes: int) -> NDArray[np.intp]:
+    labels = np.asarray(codes)
+    if labels.shape != (n,) or labels.dtype.kind not in "iu":
+        raise DataError(
+            f"codes has shape {labels.shape} and type {labels.dtype}. It must hold one integer for each of the {n} "
+            "rows: encode the labels as 0, 1, ... first."
+        )
+    if labels.min() < 0 or labels.max() >= n_classes:
+        raise DataError(
+            f"codes runs from {labels.min()} to {labels.max()}. With n_classes={n_classes} it must stay within 0 and "
+            f"{n_classes - 1}: encode the labels as 0, 1, ... first."
+        )
+    return labels.astype(np.intp)
+
+
+def _positive(name: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ParameterError(f"The {name!r} parameter must be an int >= 1. Got {value!r} instead.")
+    return int(value)

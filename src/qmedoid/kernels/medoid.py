@@ -1,0 +1,95 @@
+"""The exact medoid: the row with the smallest sum of distances to all rows.
+
+The primitives come from the compiled kernel where it was built and from its NumPy twin otherwise;
+``QMEDOID_KERNELS=numpy`` asks for the twin on purpose. Both give the same index.
+"""
+
+import os
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..exceptions import DataError
+from . import _medoid_numpy
+
+_compiled: ModuleType | None = None
+if os.environ.get("QMEDOID_KERNELS") != "numpy":
+    try:
+        from . import _medoid as _compiled
+    except ImportError:  # not built: the twin does the same work
+        _compiled = None
+
+#: Two totals whose relative difference is at most this count as equal, and the lower index wins. Rounding moves a
+#: total by about 1e-15 of itself, so every way of computing it agrees on what is equal.
+TIE_TOLERANCE = 1e-12
+
+# Squares neither overflow nor vanish while the widest column range lies between these; else the rows are rescaled.
+_SAFE_SPREAD = (2.0**-300, 2.0**300)
+
+
+def medoid(X: NDArray[np.float64], *, weights: NDArray[np.float64] | None = None) -> int:
+    """Return the row i of X that minimises sum_j w_j |x_j - x_i|.
+
+    Parameters
+    ----------
+    X : C-contiguous array of shape (n, d), n >= 1
+    weights : array of shape (n,), non-negative with a positive entry; None for all ones
+        A row of weight k counts as k equal rows; a row of weight 0 is absent, hence never the medoid.
+
+    Returns
+    -------
+    int
+        The lowest index among the rows within ``TIE_TOLERANCE`` of the smallest total.
+    """
+    primitives = _medoid_numpy if _compiled is None else _compiled
+    if weights is None:
+        return _medoid(primitives, X, np.ones(len(X)))
+    kept = np.flatnonzero(weights)
+    return int(kept[_medoid(primitives, X[kept], unit_scale(weights[kept]))])
+
+
+def _medoid(primitives: ModuleType, X: NDArray[np.float64], w: NDArray[np.float64]) -> int:
+    """Return the medoid of rows that all have a positive weight."""
+    n, d = X.shape
+    if d == 0:
+        return 0
+    X = safe_scale(X, primitives.spread(X))
+    totals = np.empty(n)
+    primitives.all_totals(X, w, totals)
+    return _first_minimum(totals)
+
+
+def _first_minimum(totals: NDArray[np.float64]) -> int:
+    least = totals.min()
+    return int(np.argmax(totals <= least + TIE_TOLERANCE * least))
+
+
+def unit_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Divide positive numbers by a power of two so that the largest lies in [0.5, 1); no digit changes."""
+    scaled: NDArray[np.float64] = np.ldexp(values, -np.frexp(values.max())[1])
+    return scaled
+
+
+def safe_scale(X: NDArray[np.float64], spread: float | None = None) -> NDArray[np.float64]:
+    """Multiply X by a power of two, where that is needed, so that squared differences stay in range.
+
+    The medoid does not change. ``spread`` is the largest column range, NaN for a table that is not finite.
+    """
+    widest = _medoid_numpy.spread(X) if spread is None else spread
+    if _SAFE_SPREAD[0] < widest < _SAFE_SPREAD[1] or widest == 0.0:
+        return X
+    if np.isnan(widest):
+        row, column = np.argwhere(~np.isfinite(X))[0]
+        raise DataError(
+            f"X holds {X[row, column]} in row {row}, column {column}. A medoid needs finite numbers: "
+            "fill or drop the missing values first."
+        )
+    # A constant column adds nothing to a distance but could overflow when tiny columns are scaled up.
+    moving = np.where(X.min(axis=0) < X.max(axis=0), X, 0.0)
+    return np.ascontiguousarray(np.ldexp(moving, -np.frexp(min(widest, np.finfo(float).max))[1] - 2))
+
+
+def distances(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return all distances |x_i - x_j|, shape (n, n), of a table that ``safe_scale`` has seen."""
+    return _medoid_numpy.distances(X, np.arange(len(X), dtype=np.intp))

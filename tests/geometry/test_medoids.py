@@ -1,0 +1,250 @@
+"""Medoids of rows and of classes: the laws they obey and the errors they raise (algorithms 4 and 5)."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.geometry.medoids import (
+    MAX_ROWS_K_MEDOIDS,
+    class_medoids,
+    k_medoids,
+    medoid_index,
+    subsampled_medoid_index,
+)
+
+SIZES = pytest.mark.parametrize(("n", "d"), [(1, 3), (2, 2), (25, 1), (60, 2), (80, 30), (1500, 6)])
+
+
+def gaussian(n, d, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def objective(X, medoids):
+    return np.sqrt(((X[:, None] - X[medoids]) ** 2).sum(axis=2)).min(axis=1).sum()
+
+
+# --- one medoid -------------------------------------------------------------------------------------------------
+
+
+@SIZES
+def test_permuting_rows_permutes_the_medoid(n, d):
+    X = gaussian(n, d)
+    order = np.random.default_rng(1).permutation(n)
+    # Two rows tie, and an even number of points on a line has two medoids: compare the rows' totals.
+    a, b = medoid_index(X), order[medoid_index(X[order])]
+    assert objective(X, [a]) == pytest.approx(objective(X, [b]), rel=1e-12)
+    assert a == b or d == 1 or n == 2
+
+
+@SIZES
+def test_moving_scaling_and_rotating_keep_the_medoid(n, d):
+    X = gaussian(n, d)
+    rotation = np.linalg.qr(gaussian(d, d, 1))[0]
+    expected = medoid_index(X)
+    assert medoid_index(X + 1e3) == expected
+    assert medoid_index(X * -7.3) == expected
+    assert medoid_index(X @ rotation) == expected
+
+
+@given(arrays(float, st.tuples(st.integers(1, 9), st.integers(1, 3)), elements=st.integers(-3, 3).map(float)))
+@settings(max_examples=100, deadline=None)
+def test_the_lowest_index_of_equal_totals_wins(X):
+    totals = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2)).sum(axis=1)
+    assert medoid_index(X) == np.flatnonzero(np.isclose(totals, totals.min(), rtol=1e-12, atol=0))[0]
+
+
+@given(
+    X=arrays(float, (7, 2), elements=st.floats(-10, 10)),
+    weights=arrays(int, 7, elements=st.integers(0, 4)).filter(np.any),
+)
+@settings(max_examples=100, deadline=None)
+def test_a_weight_counts_as_that_many_rows(X, weights):
+    repeated = np.repeat(np.arange(7), weights)
+    assert medoid_index(X, weights=weights) == repeated[medoid_index(X[repeated])]
+
+
+@pytest.mark.parametrize("n", [50, 3000])
+def test_large_tables_obey_weights_too(n):
+    X = gaussian(n, 4)
+    weights = np.random.default_rng(1).integers(0, 4, size=n)
+    repeated = np.repeat(np.arange(n), weights)
+    assert medoid_index(X, weights=weights) == repeated[medoid_index(X[repeated])]
+
+
+def test_an_absent_row_is_never_the_medoid():
+    assert medoid_index([[0.0], [1.0], [2.0]], weights=[1, 0, 1]) == 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 100, 5000])
+def test_equal_rows_give_the_first(n):
+    assert medoid_index(np.full((n, 3), 7.5)) == 0
+
+
+def test_the_centre_of_a_cross_is_its_medoid():
+    assert medoid_index([[0, 1], [1, 0], [0, 0], [-1, 0], [0, -1]]) == 2
+
+
+# --- subsampling (Algorithm 4) ------------------------------------------------------------------------------------
+
+
+def test_a_subsample_gives_the_medoid_of_the_drawn_rows():
+    X = gaussian(200, 3)
+    drawn = np.sort(np.random.default_rng(5).choice(200, 20, replace=False, shuffle=False))
+    expected = drawn[medoid_index(X[drawn])]
+    assert subsampled_medoid_index(X, max_rows=20, rng=np.random.default_rng(5)) == expected
+
+
+def test_every_row_can_be_drawn():
+    X = gaussian(6, 2)
+    rng = np.random.default_rng(0)
+    assert {subsampled_medoid_index(X, max_rows=1, rng=rng) for _ in range(200)} == set(range(6))
+
+
+def test_enough_rows_leave_the_generator_alone():
+    X, rng = gaussian(30, 2), np.random.default_rng(0)
+    assert subsampled_medoid_index(X, max_rows=30, rng=rng) == medoid_index(X)
+    assert rng.bit_generator.state == np.random.default_rng(0).bit_generator.state
+
+
+# --- K medoids ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_single_swap_improves_k_medoids(k, seed):
+    X = gaussian(40, 2, seed)
+    medoids = k_medoids(X, k)
+    best = objective(X, medoids)
+    for out, new in itertools.product(range(k), set(range(40)) - set(medoids)):
+        swapped = medoids.copy()
+        swapped[out] = new
+        assert objective(X, swapped) >= best * (1 - 1e-11)
+
+
+def test_separated_clusters_each_get_their_own_medoid():
+    X = gaussian(90, 2) + 100.0 * np.repeat(np.arange(3), 30)[:, None]
+    expected = [30 * c + medoid_index(X[30 * c : 30 * c + 30]) for c in range(3)]
+    assert k_medoids(X, 3).tolist() == expected
+
+
+def test_swaps_improve_on_the_greedy_start():
+    # The medoid of all rows is the lone middle one; two medoids belong to the two heaps.
+    X = np.r_[np.full(10, -1.0), 0.0, np.full(10, 1.0)][:, None] + np.linspace(0, 1e-3, 21)[:, None]
+    assert medoid_index(X) == 10
+    assert 10 not in k_medoids(X, 2)
+
+
+def test_one_of_k_medoids_is_the_medoid():
+    for seed in range(5):
+        X = gaussian(50, 3, seed)
+        assert k_medoids(X, 1).tolist() == [medoid_index(X)]
+
+
+def test_no_more_medoids_than_distinct_rows():
+    X = np.array([[0.0, 1], [-0.0, 1], [2, 2], [0, 1], [3, 3]])
+    assert k_medoids(X, 2).tolist() == [0, 2]
+    assert k_medoids(X, 3).tolist() == k_medoids(X, 9).tolist() == [0, 2, 4]
+
+
+def test_weighted_k_medoids_count_rows():
+    X, weights = gaussian(30, 2), np.random.default_rng(3).integers(0, 4, size=30)
+    repeated = np.repeat(np.arange(30), weights)
+    for k in (2, 4):
+        assert k_medoids(X, k, weights=weights).tolist() == repeated[k_medoids(X[repeated], k)].tolist()
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_k_medoids_know_no_scale(scale):
+    X = gaussian(40, 2)
+    assert k_medoids(X * scale, 3).tolist() == k_medoids(X, 3).tolist()
+
+
+# --- classes (Algorithm 5) -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_class_sees_its_own_rows_alone(k):
+    F = gaussian(90, 3)
+    codes = np.random.default_rng(1).integers(0, 3, size=90)
+    found = class_medoids(F, codes, 3, n_medoids=k, rng=np.random.default_rng(0))
+    assert found.classes.tolist() == [c for c in range(3) for _ in range(k)]
+    for c in range(3):
+        members = np.flatnonzero(codes == c)
+        assert found.rows[found.classes == c].tolist() == members[k_medoids(F[members], k)].tolist()
+
+
+def test_a_class_without_rows_has_no_medoid():
+    found = class_medoids(gaussian(10, 2), np.repeat([0, 2], 5), 4, rng=np.random.default_rng(0))
+    assert found.classes.tolist() == [0, 2]
+
+
+def test_classes_are_subsampled_by_the_generator_alone():
+    F, codes = gaussian(400, 2), np.repeat([0, 1], 200)
+    runs = [
+        class_medoids(F, codes, 2, n_medoids=2, max_rows=20, rng=np.random.default_rng(s)).rows.tolist()
+        for s in (0, 0, 1)
+    ]
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_many_medoids_of_a_large_class_come_from_a_bounded_number_of_rows():
+    n = MAX_ROWS_K_MEDOIDS + 500
+    F = np.arange(n, dtype=float)[:, None]
+    rng = np.random.default_rng(0)
+    drawn = np.sort(np.random.default_rng(0).choice(n, MAX_ROWS_K_MEDOIDS, replace=False, shuffle=False))
+    found = class_medoids(F, np.zeros(n, dtype=int), 1, n_medoids=2, rng=rng)
+    assert found.rows.tolist() == drawn[k_medoids(F[drawn], 2)].tolist()
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("X", [np.empty((0, 3)), [1.0, 2.0], []])
+def test_a_table_needs_rows(X):
+    with pytest.raises(DataError, match=r"shape \(.*at least one row: pass"):
+        medoid_index(X)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_missing_values_are_refused(k):
+    with pytest.raises(DataError, match=r"nan in row 1, column 0.*fill or drop"):
+        k_medoids([[0.0], [np.nan], [1.0]], k)
+
+
+@pytest.mark.parametrize("weights", [[1, -1], [0, 0], [np.nan, 1], [np.inf, 1]])
+def test_weights_are_counts(weights):
+    with pytest.raises(DataError, match="finite and non-negative"):
+        medoid_index([[0.0], [1.0]], weights=weights)
+
+
+def test_weights_match_rows():
+    with pytest.raises(DataError, match=r"weights has shape \(3,\). It must be \(2,\)"):
+        medoid_index([[0.0], [1.0]], weights=[1, 1, 1])
+
+
+@pytest.mark.parametrize("codes", [[0, 2], [-1, 0]])
+def test_codes_stay_within_the_classes(codes):
+    with pytest.raises(DataError, match="it must stay within 0 and 1"):
+        class_medoids([[0.0], [1.0]], codes, 2, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("codes", [[0], [0.0, 1.0], ["a", "b"]])
+def test_codes_are_one_integer_a_row(codes):
+    with pytest.raises(DataError, match="one integer for each of the 2 rows"):
+        class_medoids([[0.0], [1.0]], codes, 2, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, True])
+def test_counts_are_positive_integers(value):
+    X, rng = gaussian(4, 2), np.random.default_rng(0)
+    with pytest.raises(ParameterError, match="'k' parameter must be an int >= 1"):
+        k_medoids(X, value)
+    with pytest.raises(ParameterError, match="'max_rows'"):
+        subsampled_medoid_index(X, max_rows=value, rng=rng)
+    with pytest.raises(ParameterError, match="'n_medoids'"):
+        class_medoids(X, np.zeros(4, dtype=int), 1, n_medoids=value, rng=rng)
