@@ -122,8 +122,9 @@ def from_overlap(overlap: Array, x_norms: Array, y_norms: Array, *, angle: Angle
     if angle == "printed":
         theta = np.arccos(np.sqrt(overlap))
         return SwapTest(overlap, distance, np.where((nx == 0) | (ny == 0), 0.0, theta))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cosine = (root_z / nx) * (root_z / ny) * (0.5 - overlap)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # Norms may be so unequal that their ratio overflows; s = 1/2 means a right angle even then.
+        cosine = np.where(overlap == 0.5, 0.0, (root_z / nx) * (root_z / ny) * (0.5 - overlap))
     theta = np.arccos(np.clip(cosine, -1.0, 1.0))
     return SwapTest(overlap, distance, _with_zero_rule(theta, nx == 0, ny == 0))
 
@@ -231,8 +232,9 @@ def _power_of_two(X: Array) -> Array:
     if X.shape[1] == 0:
         return np.ones(len(X))
     largest = np.abs(X).max(axis=1)
-    out_of_range = (largest > 0) & ((largest < _SMALLEST) | (largest > _LARGEST))
-    exponent = np.where(out_of_range, np.frexp(largest)[1], 0)
+    in_range = (largest >= _SMALLEST) & (largest <= _LARGEST)
+    # The scale of a pair is the larger of the two: a zero row asks for the smallest, and so leaves it to its partner.
+    exponent = np.where(in_range, 0, np.where(largest > 0, np.frexp(largest)[1], -1021))
     power: Array = np.ldexp(1.0, np.clip(exponent, -1021, 1022))
     return power
 
