@@ -1,0 +1,48 @@
+"""qmedoid: a geometry-first, quantum-inspired classifier for tables.
+
+Public names are imported on first use, so that importing the package costs little more than nothing.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from qmedoid._version import __version__
+
+if TYPE_CHECKING:
+    from qmedoid.estimators.fusion import FusionClassifier
+    from qmedoid.estimators.groups import CorrelationGroups
+    from qmedoid.geometry.medoids import medoid_index
+    from qmedoid.geometry.overlap import SwapTest, compact_swap_test
+    from qmedoid.models.fusion import FusionModel
+
+_HOMES = {
+    "CorrelationGroups": "qmedoid.estimators.groups",
+    "FusionClassifier": "qmedoid.estimators.fusion",
+    "FusionModel": "qmedoid.models.fusion",
+    "SwapTest": "qmedoid.geometry.overlap",
+    "compact_swap_test": "qmedoid.geometry.overlap",
+    "medoid_index": "qmedoid.geometry.medoids",
+}
+
+__all__ = [
+    "CorrelationGroups",
+    "FusionClassifier",
+    "FusionModel",
+    "SwapTest",
+    "__version__",
+    "compact_swap_test",
+    "medoid_index",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'qmedoid' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

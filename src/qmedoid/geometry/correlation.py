@@ -109,9 +109,9 @@ def correlation_ratio(X: Array, codes: Codes, *, weights: Array | None = None) -
     return eta
 
 
-def correlation_with_codes(X: Array, codes: Codes, *, weights: Array | None = None) -> Array:
-    r"""The printed rule of algorithm 1: \|r\| of every column with the label codes 0, 1, 2, …, shape (M,)."""
-    with_target = np.column_stack([X, codes.astype(np.float64)])
+def correlation_with_numbers(X: Array, target: Array, *, weights: Array | None = None) -> Array:
+    r"""\|r\| of every column with a numeric target, shape (M,); with label codes 0, 1, 2, … the printed rule."""
+    with_target = np.column_stack([X, target])
     strength: Array = np.abs(correlation_matrix(with_target, weights=weights)[:-1, -1])
     return strength
 

@@ -222,9 +222,7 @@ def _first_maximum(gain: NDArray[np.float64]) -> int:
     return int(np.argmax(gain >= most - TIE_TOLERANCE * abs(most)))
 
 
-def _distinct(
-    X: NDArray[np.float64], weights: NDArray[np.float64]
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+def _distinct(X: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Return the first index of each distinct row of positive weight (ascending) and the weight of all its copies."""
     kept = np.flatnonzero(weights)
     # Adding 0.0 turns -0.0 into 0.0: equal numbers, different bytes.

@@ -1,8 +1,9 @@
-/* Sums of Euclidean distances, sum_j w_j |x_j - x_i|, in an order that depends on nothing but the input.
+/* Sums of Euclidean distances, sum_j w_j |x_j - x_i|, and lower bounds of them, in an order that depends on nothing
+ * but the input.
  *
- * A tile of QM_LANES candidates is transposed so that one vector instruction serves one column of several
- * candidates; the other rows stream past it. Differences are taken before squaring, so that a table far from the
- * origin loses no digits. */
+ * For the sums a tile of QM_LANES candidates is transposed, so that one vector instruction serves one column of
+ * several candidates, and the other rows stream past it. Differences are taken before squaring, so that a table far
+ * from the origin loses no digits. */
 #include "medoid.h"
 
 #include <math.h>
@@ -10,26 +11,33 @@
 
 #include "dispatch.h"
 
-/* Sums are closed every BLOCK rows: rounding then grows with BLOCK + n / BLOCK instead of n. */
+/* Sums are closed every BLOCK rows (a multiple of QM_POINTS): rounding grows with BLOCK + n / BLOCK instead of n. */
 #define BLOCK 512
 
 /* Largest range of a column; 0 is returned (and the range is void) if a number is NaN or infinite. */
 QM_CLONES
 int qm_spread(const double *x, ptrdiff_t n, ptrdiff_t d, double *spread)
 {
-    double zero = 0.0, widest = 0.0;
-    for (ptrdiff_t i = 0; i < n * d; i++)
-        zero += 0.0 * x[i]; /* stays 0 for finite numbers only */
-    if (!(zero == 0.0))
-        return 0;
-    for (ptrdiff_t k = 0; k < d; k++) {
-        double low = x[k], high = x[k];
-        for (ptrdiff_t i = 1; i < n; i++) {
-            const double v = x[i * d + k];
-            low = v < low ? v : low;
-            high = v > high ? v : high;
+    double widest = 0.0;
+    *spread = 0.0;
+    for (ptrdiff_t k = 0; k < d; k += QM_LANES) {
+        const ptrdiff_t columns = d - k < QM_LANES ? d - k : QM_LANES;
+        double low[QM_LANES], high[QM_LANES], bad[QM_LANES] = {0.0};
+        for (ptrdiff_t l = 0; l < QM_LANES; l++)
+            low[l] = high[l] = x[k + (l < columns ? l : 0)];
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const double *row = x + i * d + k;
+            for (ptrdiff_t l = 0; l < columns; l++) {
+                low[l] = row[l] < low[l] ? row[l] : low[l];
+                high[l] = row[l] > high[l] ? row[l] : high[l];
+                bad[l] += 0.0 * row[l]; /* stays 0 for finite numbers only */
+            }
         }
-        widest = high - low > widest ? high - low : widest;
+        for (ptrdiff_t l = 0; l < columns; l++) {
+            if (!(bad[l] == 0.0))
+                return 0;
+            widest = high[l] - low[l] > widest ? high[l] - low[l] : widest;
+        }
     }
     *spread = widest;
     return 1;
@@ -47,41 +55,87 @@ QM_INLINE void fill_tile(const double *x, ptrdiff_t d, const ptrdiff_t *rows, pt
     }
 }
 
-QM_INLINE void distances(const double *QM_RESTRICT point, const double *QM_RESTRICT tile, ptrdiff_t d,
-                         double *QM_RESTRICT out)
+/* Squared distances of QM_POINTS consecutive rows to the candidates of a tile. Several rows at once keep as many
+ * sums going as it takes to hide the latency of an addition; compilers leave these sums in memory unless the vectors
+ * are spelt out. */
+#if defined(__GNUC__)
+typedef double four __attribute__((vector_size(32)));
+
+QM_INLINE void squares(const double *QM_RESTRICT points, const double *QM_RESTRICT tile, ptrdiff_t d,
+                       double *QM_RESTRICT out)
 {
-    double sum[QM_LANES] = {0.0};
+    four low[QM_POINTS] = {{0.0}}, high[QM_POINTS] = {{0.0}};
     for (ptrdiff_t k = 0; k < d; k++) {
-        const double p = point[k];
-#pragma omp simd
-        for (int l = 0; l < QM_LANES; l++) {
-            const double difference = p - tile[k * QM_LANES + l];
-            sum[l] += difference * difference;
+        four left, right;
+        memcpy(&left, tile + k * QM_LANES, sizeof left);
+        memcpy(&right, tile + k * QM_LANES + 4, sizeof right);
+#pragma GCC unroll 4
+        for (int r = 0; r < QM_POINTS; r++) {
+            const double p = points[r * d + k];
+            const four a = p - left, b = p - right;
+            low[r] += a * a;
+            high[r] += b * b;
         }
     }
+#pragma GCC unroll 4
+    for (int r = 0; r < QM_POINTS; r++) {
+        memcpy(out + r * QM_LANES, &low[r], sizeof low[r]);
+        memcpy(out + r * QM_LANES + 4, &high[r], sizeof high[r]);
+    }
+}
+#else
+QM_INLINE void squares(const double *QM_RESTRICT points, const double *QM_RESTRICT tile, ptrdiff_t d,
+                       double *QM_RESTRICT out)
+{
+    memset(out, 0, QM_POINTS * QM_LANES * sizeof(double));
+    for (ptrdiff_t k = 0; k < d; k++)
+        for (int r = 0; r < QM_POINTS; r++)
+            for (int l = 0; l < QM_LANES; l++) {
+                const double difference = points[r * d + k] - tile[k * QM_LANES + l];
+                out[r * QM_LANES + l] += difference * difference;
+            }
+}
+#endif
+
+/* Distances and weights of the rows j .. j + QM_POINTS - 1; rows beyond n get weight 0 and are read from `spare`. */
+QM_INLINE void distances(const double *x, const double *w, ptrdiff_t n, ptrdiff_t d, ptrdiff_t j, const double *tile,
+                         double *spare, double *out, double *weight)
+{
+    const double *points = x + j * d;
+    const ptrdiff_t count = n - j < QM_POINTS ? n - j : QM_POINTS;
+    double square[QM_POINTS * QM_LANES];
+    for (int r = 0; r < QM_POINTS; r++)
+        weight[r] = r < count ? w[j + r] : 0.0;
+    if (count < QM_POINTS) {
+        for (ptrdiff_t r = 0; r < QM_POINTS; r++)
+            memcpy(spare + r * d, points + (r < count ? r : 0) * d, (size_t)d * sizeof(double));
+        points = spare;
+    }
+    squares(points, tile, d, square);
 #pragma omp simd
-    for (int l = 0; l < QM_LANES; l++)
-        out[l] = sqrt(sum[l]);
+    for (int i = 0; i < QM_POINTS * QM_LANES; i++)
+        out[i] = sqrt(square[i]);
 }
 
 /* Totals of the `m` rows named in `rows`. */
 QM_CLONES
 void qm_totals(const double *x, const double *w, ptrdiff_t n, ptrdiff_t d, const ptrdiff_t *rows, ptrdiff_t m,
-               double *tile, double *out)
+               double *scratch, double *out)
 {
     for (ptrdiff_t first = 0; first < m; first += QM_LANES) {
         const ptrdiff_t count = m - first < QM_LANES ? m - first : QM_LANES;
         double total[QM_LANES] = {0.0};
-        fill_tile(x, d, rows, first, count, tile);
+        fill_tile(x, d, rows, first, count, scratch);
         for (ptrdiff_t start = 0; start < n; start += BLOCK) {
             const ptrdiff_t stop = start + BLOCK < n ? start + BLOCK : n;
             double part[QM_LANES] = {0.0};
-            for (ptrdiff_t j = start; j < stop; j++) {
-                double dist[QM_LANES];
-                distances(x + j * d, tile, d, dist);
+            for (ptrdiff_t j = start; j < stop; j += QM_POINTS) {
+                double dist[QM_POINTS * QM_LANES], weight[QM_POINTS];
+                distances(x, w, n, d, j, scratch, scratch + d * QM_LANES, dist, weight);
+                for (int r = 0; r < QM_POINTS; r++)
 #pragma omp simd
-                for (int l = 0; l < QM_LANES; l++)
-                    part[l] += w[j] * dist[l];
+                    for (int l = 0; l < QM_LANES; l++)
+                        part[l] += weight[r] * dist[r * QM_LANES + l];
             }
             for (int l = 0; l < QM_LANES; l++)
                 total[l] += part[l];
@@ -90,29 +144,35 @@ void qm_totals(const double *x, const double *w, ptrdiff_t n, ptrdiff_t d, const
     }
 }
 
-/* Totals of all rows; every distance is computed once and added to both of its rows. */
+/* Totals of all rows; every distance between tiles is computed once and added to both of its rows. */
 QM_CLONES
-void qm_all_totals(const double *x, const double *w, ptrdiff_t n, ptrdiff_t d, double *tile, double *out)
+void qm_all_totals(const double *x, const double *w, ptrdiff_t n, ptrdiff_t d, double *scratch, double *out)
 {
     memset(out, 0, (size_t)n * sizeof(double));
     for (ptrdiff_t first = 0; first < n; first += QM_LANES) {
         const ptrdiff_t count = n - first < QM_LANES ? n - first : QM_LANES;
-        double weight[QM_LANES] = {0.0}, total[QM_LANES] = {0.0};
-        fill_tile(x, d, NULL, first, count, tile);
-        memcpy(weight, w + first, (size_t)count * sizeof(double));
+        double mine[QM_LANES] = {0.0}, total[QM_LANES] = {0.0};
+        fill_tile(x, d, NULL, first, count, scratch);
+        memcpy(mine, w + first, (size_t)count * sizeof(double));
         for (ptrdiff_t start = first; start < n; start += BLOCK) {
             const ptrdiff_t stop = start + BLOCK < n ? start + BLOCK : n;
             double part[QM_LANES] = {0.0};
-            for (ptrdiff_t j = start; j < stop; j++) {
-                double dist[QM_LANES], back[QM_LANES];
-                distances(x + j * d, tile, d, dist);
+            for (ptrdiff_t j = start; j < stop; j += QM_POINTS) {
+                double dist[QM_POINTS * QM_LANES], weight[QM_POINTS];
+                distances(x, w, n, d, j, scratch, scratch + d * QM_LANES, dist, weight);
+                for (int r = 0; r < QM_POINTS; r++) {
+                    const double *to = dist + r * QM_LANES;
 #pragma omp simd
-                for (int l = 0; l < QM_LANES; l++) {
-                    part[l] += w[j] * dist[l];
-                    back[l] = weight[l] * dist[l];
+                    for (int l = 0; l < QM_LANES; l++)
+                        part[l] += weight[r] * to[l];
+                    if (j + r >= first + QM_LANES && j + r < n) {
+                        double back[4];
+#pragma omp simd
+                        for (int l = 0; l < 4; l++)
+                            back[l] = mine[l] * to[l] + mine[l + 4] * to[l + 4];
+                        out[j + r] += (back[0] + back[1]) + (back[2] + back[3]);
+                    }
                 }
-                if (j >= first + count)
-                    out[j] += ((back[0] + back[4]) + (back[1] + back[5])) + ((back[2] + back[6]) + (back[3] + back[7]));
             }
             for (int l = 0; l < QM_LANES; l++)
                 total[l] += part[l];
@@ -122,15 +182,97 @@ void qm_all_totals(const double *x, const double *w, ptrdiff_t n, ptrdiff_t d, d
     }
 }
 
-/* First position whose total is within a relative `tolerance` of the smallest. */
-ptrdiff_t qm_first_minimum(const double *totals, ptrdiff_t n, double tolerance)
+/* z_j = x_j - pivot and |z_j|. */
+QM_CLONES
+void qm_centre(const double *x, const double *pivot, ptrdiff_t n, ptrdiff_t d, double *z, double *norms)
 {
-    double least = totals[0];
-    for (ptrdiff_t i = 1; i < n; i++)
-        least = totals[i] < least ? totals[i] : least;
-    const double limit = least + tolerance * least;
-    for (ptrdiff_t i = 0; i < n; i++)
-        if (totals[i] <= limit)
-            return i;
-    return 0;
+    for (ptrdiff_t j = 0; j < n; j++) {
+        double square = 0.0;
+#pragma omp simd reduction(+ : square)
+        for (ptrdiff_t k = 0; k < d; k++) {
+            const double difference = x[j * d + k] - pivot[k];
+            z[j * d + k] = difference;
+            square += difference * difference;
+        }
+        norms[j] = sqrt(square);
+    }
+}
+
+/* With A_j = |z_j|^2 + r0, s_j = dist(|z_j|, [low, high]) / sqrt(A_j), a_j = w_j / sqrt(A_j) and
+ * b_j = w_j / (A_j^(3/2) (1 + s_j)^2), write
+ *     sum w sqrt(A), sum a, sum b, sum a z (d numbers), sum b z (d), sum b z z' (d * d, lower triangle, rest zero). */
+QM_CLONES
+void qm_moments(const double *z, const double *norms, const double *w, ptrdiff_t n, ptrdiff_t d, double low,
+                double high, double r0, double *out)
+{
+    double *linear = out + 3, *third = linear + d, *second = third + d;
+    memset(out, 0, (size_t)(3 + 2 * d + d * d) * sizeof(double));
+    for (ptrdiff_t start = 0; start < n; start += BLOCK) {
+        const ptrdiff_t count = n - start < BLOCK ? n - start : BLOCK;
+        const double *rows = z + start * d;
+        double a[BLOCK], b[BLOCK], zeroth = 0.0, first = 0.0, last = 0.0;
+#pragma omp simd reduction(+ : zeroth, first, last)
+        for (ptrdiff_t j = 0; j < count; j++) {
+            const double norm = norms[start + j], weight = w[start + j];
+            const double square = norm * norm + r0, root = sqrt(square);
+            const double below = low - norm, above = norm - high;
+            const double outside = below > above ? below : above;
+            const double stretch = root + (outside > 0.0 ? outside : 0.0);
+            a[j] = weight / root;
+            b[j] = a[j] / (stretch * stretch);
+            zeroth += weight * root;
+            first += a[j];
+            last += b[j];
+        }
+        out[0] += zeroth;
+        out[1] += first;
+        out[2] += last;
+        for (ptrdiff_t j = 0; j < count; j++) {
+            const double *row = rows + j * d;
+#pragma omp simd
+            for (ptrdiff_t k = 0; k < d; k++) {
+                linear[k] += a[j] * row[k];
+                third[k] += b[j] * row[k];
+            }
+        }
+        ptrdiff_t j = 0;
+        for (; j + 4 <= count; j += 4) {
+            const double *r0_ = rows + j * d, *r1 = r0_ + d, *r2 = r1 + d, *r3 = r2 + d;
+            for (ptrdiff_t k = 0; k < d; k++) {
+                const double c0 = b[j] * r0_[k], c1 = b[j + 1] * r1[k], c2 = b[j + 2] * r2[k], c3 = b[j + 3] * r3[k];
+                double *target = second + k * d;
+#pragma omp simd
+                for (ptrdiff_t l = 0; l <= k; l++)
+                    target[l] += (c0 * r0_[l] + c1 * r1[l]) + (c2 * r2[l] + c3 * r3[l]);
+            }
+        }
+        for (; j < count; j++)
+            for (ptrdiff_t k = 0; k < d; k++)
+                for (ptrdiff_t l = 0; l <= k; l++)
+                    second[k * d + l] += b[j] * rows[j * d + k] * rows[j * d + l];
+    }
+}
+
+/* Lower bounds of the totals of the candidates h = z_r, r in `rows`, from the moments of their shell:
+ *     sum w sqrt(A) - <sum a z, h> - t/2 sum a - 2 h'(sum b z z')h - 2 t <sum b z, h> - t^2/2 sum b,  t = r0 - |h|^2. */
+QM_CLONES
+void qm_bounds(const double *z, const double *norms, ptrdiff_t d, const ptrdiff_t *rows, ptrdiff_t m,
+               const double *moments, double r0, double *out)
+{
+    const double *linear = moments + 3, *third = linear + d, *second = third + d;
+    for (ptrdiff_t i = 0; i < m; i++) {
+        const double *h = z + rows[i] * d;
+        const double t = r0 - norms[rows[i]] * norms[rows[i]];
+        double along = 0.0, skew = 0.0, form = 0.0;
+        for (ptrdiff_t k = 0; k < d; k++) {
+            double inner = 0.0;
+#pragma omp simd reduction(+ : inner)
+            for (ptrdiff_t l = 0; l < k; l++)
+                inner += second[k * d + l] * h[l];
+            along += linear[k] * h[k];
+            skew += third[k] * h[k];
+            form += h[k] * (2.0 * inner + second[k * d + k] * h[k]);
+        }
+        out[i] = moments[0] - along - 0.5 * t * moments[1] - 2.0 * form - 2.0 * t * skew - 0.5 * t * t * moments[2];
+    }
 }

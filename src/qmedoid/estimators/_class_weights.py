@@ -1,0 +1,47 @@
+"""Class weights as users give them, turned into factors on the scores (METHOD: the smallest score wins)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.exceptions import ParameterError
+from qmedoid.geometry.fusion import printed_multipliers, prior_multipliers
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+
+AUTO_EXPONENTS = (0.0, 0.25, 0.5)
+CLASS_WEIGHTS = ("auto", "balanced", "printed")
+
+
+def multiplier_options(class_weight: Any, codes: Codes, classes: npt.NDArray[Any]) -> list[Array]:
+    """Multipliers to choose from, the first being the one that the search uses."""
+    priors = np.bincount(codes, minlength=len(classes)) / len(codes)
+    if class_weight is None:
+        return [np.ones(len(classes))]
+    if isinstance(class_weight, Mapping):
+        return [_from_mapping(class_weight, classes)]
+    if class_weight == "auto":
+        return [prior_multipliers(priors, exponent) for exponent in AUTO_EXPONENTS]
+    if class_weight == "balanced":
+        return [prior_multipliers(priors, 1.0)]
+    if class_weight == "printed":
+        return [printed_multipliers(priors)]
+    raise ParameterError(
+        f"The 'class_weight' parameter of FusionClassifier must be None, a dict of class to weight, or one of "
+        f"{', '.join(map(repr, CLASS_WEIGHTS))}. Got {class_weight!r} instead."
+    )
+
+
+def _from_mapping(weights: Mapping[Any, float], classes: npt.NDArray[Any]) -> Array:
+    unknown = [label for label in weights if label not in classes.tolist()]
+    if unknown:
+        raise ParameterError(
+            f"'class_weight' names {unknown[0]!r}, which is not a class. The classes are {classes.tolist()[:10]}."
+        )
+    values = np.array([float(weights.get(label, 1.0)) for label in classes.tolist()])
+    if not (np.isfinite(values) & (values > 0)).all():
+        raise ParameterError("Every weight in 'class_weight' must be a finite number above 0.")
+    return 1.0 / values

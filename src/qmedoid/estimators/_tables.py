@@ -1,0 +1,90 @@
+"""Tables as estimators take them: one validation, with errors that name the column and the row."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from qmedoid.exceptions import DataError
+
+Array = npt.NDArray[np.float64]
+
+LARGEST = 1e150
+"""Values beyond this have squares that leave the range of double precision."""
+
+
+def check_table(estimator: BaseEstimator, X: Any, *, reset: bool, ensure_min_samples: int = 1) -> Array:
+    """X as a float matrix with its feature names checked; NaN, infinities, text and huge values are refused."""
+    try:
+        table: Array = validate_data(
+            estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=ensure_min_samples
+        )
+    except ValueError as error:
+        if "could not convert" not in str(error).lower():
+            raise
+        raise DataError(_text_message(estimator, X)) from error
+    check_finite(table, getattr(estimator, "feature_names_in_", None))
+    return table
+
+
+def check_finite(table: Array, names: Any = None) -> None:
+    """Raise with the column and first row of the first value that is NaN, infinite or beyond `LARGEST`."""
+    # One pass over the data: a sum of squares is finite and moderate unless some entry is not.
+    with np.errstate(over="ignore", invalid="ignore"):
+        highest, lowest = (table.max(initial=0.0), table.min(initial=0.0)) if table.size else (0.0, 0.0)
+    if highest <= LARGEST and lowest >= -LARGEST:
+        return
+    bad = ~(np.abs(table) <= LARGEST)
+    column = int(np.flatnonzero(bad.any(axis=0))[0])
+    row = int(np.flatnonzero(bad[:, column])[0])
+    value, count = table[row, column], int(bad[:, column].sum())
+    if np.isnan(value):
+        what, remedy = "NaN", "Impute or drop missing values first, for example with sklearn.impute.SimpleImputer."
+    elif np.isinf(value):
+        what, remedy = "infinity", "Replace infinite values with a finite number or drop the rows."
+    else:
+        what, remedy = f"{value:g}, beyond ±{LARGEST:g}", "Scale the column to a smaller unit."
+    raise DataError(
+        f"Input X contains {what} in {column_label(column, names)}, first at row {row} "
+        f"({count} of {len(table)} rows of that column are unusable). {remedy}"
+    )
+
+
+def column_label(column: int, names: Any = None) -> str:
+    """The column by name where there is one, else by number."""
+    return f"column {column}" if names is None else f"column {names[column]!r} (number {column})"
+
+
+def _text_message(estimator: BaseEstimator, X: Any) -> str:
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None and hasattr(X, "columns"):
+        names = list(X.columns)
+    matrix = np.asarray(X, dtype=object)
+    for column in range(matrix.shape[1]):
+        for row, value in enumerate(matrix[:, column]):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                return (
+                    f"Input X holds {value!r} in {column_label(column, names)}, first at row {row}: columns must be "
+                    "numbers. Encode categories first, for example with sklearn.preprocessing.OneHotEncoder."
+                )
+    return "Input X could not be converted to numbers. Encode categories first."
+
+
+def check_weights(sample_weight: Any, table: Array) -> Array | None:
+    """Sample weights as non-negative floats, one for each row, or None."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim > 1:
+        raise DataError(f"'sample_weight' must be a number or of shape (n,). Got shape {weights.shape} instead.")
+    if weights.ndim == 1 and len(weights) != len(table):
+        raise DataError(f"X has {len(table)} rows and 'sample_weight' has {len(weights)}: pass one weight per row.")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise DataError("'sample_weight' must be finite and not negative.")
+    if not (weights > 0).any():
+        raise DataError("Every weight in 'sample_weight' is zero: at least one row must count.")
+    return np.broadcast_to(weights, len(table))

@@ -1,0 +1,158 @@
+"""Correlation groups as a transformer (algorithms 1 to 3)."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from qmedoid.estimators._grouping import ANCHOR_ORDERS, AnchorOrder, make_groups
+from qmedoid.estimators._parameters import Choice, Constraint, Flag, Optional, Whole, check_parameters
+from qmedoid.estimators._tables import check_table, check_weights
+from qmedoid.exceptions import DataError
+from qmedoid.geometry.features import FEATURE_KINDS, FeatureKind, feature_matrix
+from qmedoid.geometry.scaling import SCALING_KINDS, ScalingKind, fit_scaling
+
+Array = npt.NDArray[np.float64]
+
+
+class CorrelationGroups(TransformerMixin, BaseEstimator):
+    """Turn columns into one feature per anchor: a weighted norm over the columns it is correlated with.
+
+    Parameters
+    ----------
+    kind : {"signed", "weighted", "unweighted", "multiplicative"}, default="signed"
+        ``"signed"`` keeps the sign of the weighted sum, which a plain norm loses.
+    input_scaling : {"standard", "minmax", "none"}, default="standard"
+        Scaling of the columns before anything else.
+    group_size : int or None, default=None
+        Columns per group, the anchor among them. None takes 8, or all where there are fewer.
+    n_anchors : int or None, default=None
+        Keep only so many anchors, those most related to the target. None keeps all.
+    subset_size : int or None, default=None
+        Columns of each group that enter its feature. None takes the whole group.
+    anchor_order : {"association", "codes", "columns"}, default="association"
+        By the correlation ratio with the classes (or |r| with a numeric target), by |r| with label codes as printed,
+        or as the columns stand. Without a target the column order stands.
+    standardise : bool, default=True
+        Bring every feature to mean 0 and deviation 1 on the training rows.
+
+    Attributes
+    ----------
+    groups_ : Groups
+        Anchors, members and correlations.
+    configuration_ : tuple of tuple of int
+        The columns used for each anchor, the anchor first.
+    input_scaling_, feature_scaling_ : Scaling
+        Fitted on the training rows.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+    """
+
+    def __init__(
+        self,
+        *,
+        kind: FeatureKind = "signed",
+        input_scaling: ScalingKind = "standard",
+        group_size: int | None = None,
+        n_anchors: int | None = None,
+        subset_size: int | None = None,
+        anchor_order: AnchorOrder = "association",
+        standardise: bool = True,
+    ) -> None:
+        self.kind = kind
+        self.input_scaling = input_scaling
+        self.group_size = group_size
+        self.n_anchors = n_anchors
+        self.subset_size = subset_size
+        self.anchor_order = anchor_order
+        self.standardise = standardise
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "kind": Choice(FEATURE_KINDS),
+        "input_scaling": Choice(SCALING_KINDS),
+        "group_size": Optional(Whole(1)),
+        "n_anchors": Optional(Whole(1)),
+        "subset_size": Optional(Whole(1)),
+        "anchor_order": Choice(ANCHOR_ORDERS),
+        "standardise": Flag(),
+    }
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the groups of a table.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, M)
+        y : array-like of shape (n,), optional
+            Classes or numbers that the anchors are ordered by.
+        sample_weight : array-like of shape (n,), optional
+            A weight of k counts a row k times.
+        """
+        check_parameters("CorrelationGroups", self.get_params(deep=False), self._constraints)
+        table = check_table(self, X, reset=True, ensure_min_samples=2)
+        target = _target(y, len(table))
+        weights = check_weights(sample_weight, table)
+        if weights is not None:  # rows that count for nothing must not decide which columns are constant
+            counted = weights > 0
+            table, weights = table[counted], weights[counted]
+            target = None if target is None else target[counted]
+        self.input_scaling_ = fit_scaling(table, self.input_scaling, weights=weights)
+        scaled = self.input_scaling_.apply(table)
+        self.groups_ = make_groups(
+            scaled,
+            target,
+            order=self.anchor_order,
+            group_size=self.group_size,
+            n_anchors=self.n_anchors,
+            names=getattr(self, "feature_names_in_", None),
+            weights=weights,
+        )
+        self.configuration_ = self.groups_.first(self.subset_size or len(table[0]))
+        features = self._features(scaled)
+        self.feature_scaling_ = fit_scaling(features, "standard" if self.standardise else "none", weights=weights)
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Features of every anchor, shape (n, A)."""
+        check_is_fitted(self)
+        table = check_table(self, X, reset=False)
+        return self.feature_scaling_.apply(self._features(self.input_scaling_.apply(table)))
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Names of the features: the anchor's column with ``_group`` after it."""
+        check_is_fitted(self)
+        names = self._column_names(input_features)
+        return np.array([f"{names[a]}_group" for a in self.groups_.anchors], dtype=object)
+
+    def _column_names(self, input_features: Any) -> list[str]:
+        fitted = getattr(self, "feature_names_in_", None)
+        if input_features is None:
+            return [f"x{i}" for i in range(self.n_features_in_)] if fitted is None else list(fitted)
+        given = list(input_features)
+        if fitted is not None and given != list(fitted):
+            raise ValueError("input_features is not equal to feature_names_in_")
+        if len(given) != self.n_features_in_:
+            raise ValueError(
+                f"input_features should have length equal to number of features ({self.n_features_in_}), "
+                f"got {len(given)}"
+            )
+        return given
+
+    def _features(self, scaled: Array) -> Array:
+        return feature_matrix(scaled, self.configuration_, self.groups_.correlation, self.kind)
+
+
+def _target(y: Any, n_rows: int) -> Array | npt.NDArray[np.intp] | None:
+    """Class codes for classes, floats for numbers."""
+    if y is None:
+        return None
+    values = column_or_1d(y)
+    if len(values) != n_rows:
+        raise DataError(f"X has {n_rows} rows and y has {len(values)}: pass one target for every row.")
+    if type_of_target(values) in ("binary", "multiclass"):
+        return np.unique(values, return_inverse=True)[1].astype(np.intp)
+    return np.asarray(values, dtype=np.float64)

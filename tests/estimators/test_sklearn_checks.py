@@ -1,0 +1,10 @@
+"""Every estimator passes every check of scikit-learn with its default parameters; none is expected to fail."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from qmedoid import CorrelationGroups, FusionClassifier
+
+
+@parametrize_with_checks([CorrelationGroups(), FusionClassifier()])
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
