@@ -170,6 +170,7 @@ def test_aer_runs_the_template_as_it_is():
     np.testing.assert_allclose(first, compact_swap_test(X, Y).overlap, rtol=0, atol=5 / np.sqrt(20_000))
 
 
+@pytest.mark.filterwarnings("ignore:Qiskit backend .* has no QubitProperties")
 def test_a_pass_manager_rewrites_the_template_for_a_machine():
     machine = GenericBackendV2(num_qubits=5, noise_info=False, seed=1)
     passes = generate_preset_pass_manager(optimization_level=1, backend=machine, seed_transpiler=1)
