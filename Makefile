@@ -1,0 +1,41 @@
+# Both commands set up all they need in .venv, from nothing but Python 3.11+.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.runtime
+	$(BIN)/qmedoid demo
+
+test: $(VENV)/.dev lint
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# Everything whose change means the package must be built again.
+SOURCES := pyproject.toml setup.py $(wildcard src/qmedoid/kernels/*.pyx src/qmedoid/kernels/c/*)
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.runtime: $(SOURCES) | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.dev: $(SOURCES) | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable ".[dev,quantum]"
+	touch $@ $(VENV)/.runtime
+
+# The committed tables in benchmarks/results; they need the extra packages that they compare with.
+bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --editable ".[dev,quantum,baselines]" banditpam
+	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV) build src/qmedoid/kernels/*.so

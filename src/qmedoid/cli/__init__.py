@@ -1,0 +1,5 @@
+"""The command line: ``qmedoid``."""
+
+from qmedoid.cli.app import main
+
+__all__ = ["main"]
