@@ -14,7 +14,7 @@ cdef extern from "medoid.h" nogil:
     void qm_moments(const double *z, const double *norms, const double *w, Py_ssize_t n, Py_ssize_t d, double low,
                     double high, double r0, double *out)
     void qm_bounds(const double *z, const double *norms, Py_ssize_t d, const Py_ssize_t *rows, Py_ssize_t m,
-                   const double *moments, double r0, double *out)
+                   const double *moments, double r0, double *scratch, double *out)
 
 
 cdef double *scratch_for(Py_ssize_t d) except NULL:
@@ -65,5 +65,7 @@ def moments(const double[:, ::1] Z, const double[::1] norms, const double[::1] w
 def bounds(const double[:, ::1] Z, const double[::1] norms, const Py_ssize_t[::1] rows, const double[::1] moments,
            double r0, double[::1] out):
     """Write lower bounds of sum_j w_j |z_j - z_r| for the r in ``rows``, which lie in the shell, to ``out``."""
+    cdef double *scratch = scratch_for(Z.shape[1])
     with nogil:
-        qm_bounds(&Z[0, 0], &norms[0], Z.shape[1], &rows[0], rows.shape[0], &moments[0], r0, &out[0])
+        qm_bounds(&Z[0, 0], &norms[0], Z.shape[1], &rows[0], rows.shape[0], &moments[0], r0, scratch, &out[0])
+    free(scratch)

@@ -1,4 +1,4 @@
-"""NumPy twin of the compiled sums of distances (same names, same arguments as ``_medoid``)."""
+"""NumPy twin of the compiled sums of distances and their bounds (same names and arguments as ``_medoid``)."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,3 +48,42 @@ def totals(X: Floats, w: Floats, rows: Rows, out: Floats) -> None:
 def all_totals(X: Floats, w: Floats, out: Floats) -> None:
     """Write sum_j w_j |x_j - x_i| for every row i to ``out``."""
     totals(X, w, np.arange(len(X), dtype=np.intp), out)
+
+
+def centre(X: Floats, pivot: Floats, Z: Floats, norms: Floats) -> None:
+    """Write z_j = x_j - pivot to ``Z`` and |z_j| to ``norms``."""
+    np.subtract(X, pivot, out=Z)
+    np.sqrt(np.einsum("ij,ij->i", Z, Z), out=norms)
+
+
+def moments(Z: Floats, norms: Floats, w: Floats, low: float, high: float, r0: float, out: Floats) -> None:
+    """Write the 3 + 2 d + d * d moments of a shell of candidates to ``out``.
+
+    With A_j = |z_j|^2 + r0, s_j = dist(|z_j|, [low, high]) / sqrt(A_j), a_j = w_j / sqrt(A_j) and
+    b_j = w_j / (A_j^(3/2) (1 + s_j)^2) these are sum w sqrt(A), sum a, sum b, sum a z, sum b z and the lower triangle
+    of sum b z z'.
+    """
+    d = Z.shape[1]
+    root = np.sqrt(norms * norms + r0)
+    a = w / root
+    b = a / np.square(root + np.maximum(np.maximum(low - norms, norms - high), 0.0))
+    out[:3] = w @ root, a.sum(), b.sum()
+    out[3 : 3 + d] = a @ Z
+    out[3 + d : 3 + 2 * d] = b @ Z
+    out[3 + 2 * d :] = np.tril((Z * b[:, None]).T @ Z).ravel()
+
+
+def bounds(Z: Floats, norms: Floats, rows: Rows, moments: Floats, r0: float, out: Floats) -> None:
+    """Write lower bounds of sum_j w_j |z_j - z_r| for the r in ``rows``, which lie in the shell, to ``out``.
+
+    With t = r0 - |h|^2 for the candidate h = z_r, the bound is
+
+        sum w sqrt(A) - <sum a z, h> - t/2 sum a - 2 h'(sum b z z')h - 2 t <sum b z, h> - t^2/2 sum b.
+    """
+    d = Z.shape[1]
+    zeroth, first, last = moments[:3]
+    lower = moments[3 + 2 * d :].reshape(d, d)
+    H, t = Z[rows], r0 - np.square(norms[rows])
+    form = np.einsum("ij,ij->i", H @ (lower + np.tril(lower, -1).T), H)
+    along, skew = H @ moments[3 : 3 + d], H @ moments[3 + d : 3 + 2 * d]
+    out[:] = zeroth - along - 0.5 * t * first - 2.0 * form - 2.0 * t * skew - 0.5 * t * t * last

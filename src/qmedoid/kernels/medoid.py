@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..exceptions import DataError
 from . import _medoid_numpy
+from ._medoid_search import candidates
 
 _compiled: ModuleType | None = None
 if os.environ.get("QMEDOID_KERNELS") != "numpy":
@@ -24,8 +25,9 @@ if os.environ.get("QMEDOID_KERNELS") != "numpy":
 #: total by about 1e-15 of itself, so every way of computing it agrees on what is equal.
 TIE_TOLERANCE = 1e-12
 
-# Squares neither overflow nor vanish while the widest column range lies between these; else the rows are rescaled.
-_SAFE_SPREAD = (2.0**-300, 2.0**300)
+# Powers of a distance neither overflow nor vanish while the widest column range lies between these bounds;
+# outside them the rows are rescaled.
+_SAFE_SPREAD = (2.0**-100, 2.0**100)
 
 
 def medoid(X: NDArray[np.float64], *, weights: NDArray[np.float64] | None = None) -> int:
@@ -55,9 +57,13 @@ def _medoid(primitives: ModuleType, X: NDArray[np.float64], w: NDArray[np.float6
     if d == 0:
         return 0
     X = safe_scale(X, primitives.spread(X))
-    totals = np.empty(n)
-    primitives.all_totals(X, w, totals)
-    return _first_minimum(totals)
+    rows = candidates(primitives, X, w, TIE_TOLERANCE)
+    totals = np.empty(n if rows is None else len(rows))
+    if rows is None:
+        primitives.all_totals(X, w, totals)
+        return _first_minimum(totals)
+    primitives.totals(X, w, rows, totals)
+    return int(rows[_first_minimum(totals)])
 
 
 def _first_minimum(totals: NDArray[np.float64]) -> int:

@@ -83,6 +83,22 @@ QM_INLINE void squares(const double *QM_RESTRICT points, const double *QM_RESTRI
         memcpy(out + r * QM_LANES + 4, &high[r], sizeof high[r]);
     }
 }
+
+/* out[l] = sum over the first k columns of row[c] times column c of candidate l. */
+QM_INLINE void times_tile(const double *QM_RESTRICT row, const double *QM_RESTRICT tile, ptrdiff_t k,
+                          double *QM_RESTRICT out)
+{
+    four low = {0.0}, high = {0.0};
+    for (ptrdiff_t c = 0; c < k; c++) {
+        four left, right;
+        memcpy(&left, tile + c * QM_LANES, sizeof left);
+        memcpy(&right, tile + c * QM_LANES + 4, sizeof right);
+        low += row[c] * left;
+        high += row[c] * right;
+    }
+    memcpy(out, &low, sizeof low);
+    memcpy(out + 4, &high, sizeof high);
+}
 #else
 QM_INLINE void squares(const double *QM_RESTRICT points, const double *QM_RESTRICT tile, ptrdiff_t d,
                        double *QM_RESTRICT out)
@@ -94,6 +110,15 @@ QM_INLINE void squares(const double *QM_RESTRICT points, const double *QM_RESTRI
                 const double difference = points[r * d + k] - tile[k * QM_LANES + l];
                 out[r * QM_LANES + l] += difference * difference;
             }
+}
+
+QM_INLINE void times_tile(const double *QM_RESTRICT row, const double *QM_RESTRICT tile, ptrdiff_t k,
+                          double *QM_RESTRICT out)
+{
+    memset(out, 0, QM_LANES * sizeof(double));
+    for (ptrdiff_t c = 0; c < k; c++)
+        for (int l = 0; l < QM_LANES; l++)
+            out[l] += row[c] * tile[c * QM_LANES + l];
 }
 #endif
 
@@ -237,13 +262,13 @@ void qm_moments(const double *z, const double *norms, const double *w, ptrdiff_t
         }
         ptrdiff_t j = 0;
         for (; j + 4 <= count; j += 4) {
-            const double *r0_ = rows + j * d, *r1 = r0_ + d, *r2 = r1 + d, *r3 = r2 + d;
+            const double *p = rows + j * d, *q = p + d, *r = q + d, *s = r + d;
             for (ptrdiff_t k = 0; k < d; k++) {
-                const double c0 = b[j] * r0_[k], c1 = b[j + 1] * r1[k], c2 = b[j + 2] * r2[k], c3 = b[j + 3] * r3[k];
+                const double bp = b[j] * p[k], bq = b[j + 1] * q[k], br = b[j + 2] * r[k], bs = b[j + 3] * s[k];
                 double *target = second + k * d;
 #pragma omp simd
                 for (ptrdiff_t l = 0; l <= k; l++)
-                    target[l] += (c0 * r0_[l] + c1 * r1[l]) + (c2 * r2[l] + c3 * r3[l]);
+                    target[l] += (bp * p[l] + bq * q[l]) + (br * r[l] + bs * s[l]);
             }
         }
         for (; j < count; j++)
@@ -257,22 +282,27 @@ void qm_moments(const double *z, const double *norms, const double *w, ptrdiff_t
  *     sum w sqrt(A) - <sum a z, h> - t/2 sum a - 2 h'(sum b z z')h - 2 t <sum b z, h> - t^2/2 sum b,  t = r0 - |h|^2. */
 QM_CLONES
 void qm_bounds(const double *z, const double *norms, ptrdiff_t d, const ptrdiff_t *rows, ptrdiff_t m,
-               const double *moments, double r0, double *out)
+               const double *moments, double r0, double *scratch, double *out)
 {
     const double *linear = moments + 3, *third = linear + d, *second = third + d;
-    for (ptrdiff_t i = 0; i < m; i++) {
-        const double *h = z + rows[i] * d;
-        const double t = r0 - norms[rows[i]] * norms[rows[i]];
-        double along = 0.0, skew = 0.0, form = 0.0;
+    for (ptrdiff_t start = 0; start < m; start += QM_LANES) {
+        const ptrdiff_t count = m - start < QM_LANES ? m - start : QM_LANES;
+        double along[QM_LANES] = {0.0}, skew[QM_LANES] = {0.0}, form[QM_LANES] = {0.0};
+        fill_tile(z, d, rows, start, count, scratch);
         for (ptrdiff_t k = 0; k < d; k++) {
-            double inner = 0.0;
-#pragma omp simd reduction(+ : inner)
-            for (ptrdiff_t l = 0; l < k; l++)
-                inner += second[k * d + l] * h[l];
-            along += linear[k] * h[k];
-            skew += third[k] * h[k];
-            form += h[k] * (2.0 * inner + second[k * d + k] * h[k]);
+            const double *h = scratch + k * QM_LANES;
+            double inner[QM_LANES];
+            times_tile(second + k * d, scratch, k, inner);
+            for (int l = 0; l < QM_LANES; l++) {
+                along[l] += linear[k] * h[l];
+                skew[l] += third[k] * h[l];
+                form[l] += h[l] * (2.0 * inner[l] + second[k * d + k] * h[l]);
+            }
         }
-        out[i] = moments[0] - along - 0.5 * t * moments[1] - 2.0 * form - 2.0 * t * skew - 0.5 * t * t * moments[2];
+        for (ptrdiff_t l = 0; l < count; l++) {
+            const double norm = norms[rows[start + l]], t = r0 - norm * norm;
+            out[start + l] = moments[0] - along[l] - 0.5 * t * moments[1] - 2.0 * form[l] - 2.0 * t * skew[l] -
+                             0.5 * t * t * moments[2];
+        }
     }
 }

@@ -17,6 +17,6 @@ void qm_centre(const double *x, const double *pivot, ptrdiff_t n, ptrdiff_t d, d
 void qm_moments(const double *z, const double *norms, const double *w, ptrdiff_t n, ptrdiff_t d, double low,
                 double high, double r0, double *out);
 void qm_bounds(const double *z, const double *norms, ptrdiff_t d, const ptrdiff_t *rows, ptrdiff_t m,
-               const double *moments, double r0, double *out);
+               const double *moments, double r0, double *scratch, double *out);
 
 #endif
