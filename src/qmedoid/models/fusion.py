@@ -1,17 +1,26 @@
 """The fusion model: scaled columns, anchor features, medoids, and one score per class (algorithm 8)."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.exceptions import DataError
 from qmedoid.geometry.features import anchor_feature
 from qmedoid.geometry.fusion import Channels, class_channels, fusion_scores, margins, predict_codes
 from qmedoid.geometry.overlap import AngleKind, SwapTest, compact_swap_test
 from qmedoid.geometry.scaling import Scaling
+from qmedoid.kernels import scoring
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
+Table = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]
+
+# Rows per block where the definition is applied, so that its temporaries stay small.
+_BLOCK_ROWS = 8192
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,12 @@ class FusionModel:
         Whether the angle has a share at all.
     angle : {"true", "printed"}
         Which angle it is.
+
+    Notes
+    -----
+    `channels`, `scores`, `margins` and `predict` take a table as rows of shape (n, M) or as a sequence of M columns,
+    of any real type, and read it in place: one pass of :mod:`qmedoid.kernels.scoring`. `features`, `swap_test` and
+    `feature_channels` define what that pass computes, and decide the rare rows it leaves undecided.
     """
 
     input_scaling: Scaling
@@ -78,23 +93,76 @@ class FusionModel:
         """Overlap, distance and angle of every feature vector to every medoid, each of shape (n, P) (algorithm 6)."""
         return compact_swap_test(features, self.medoids, angle=self.angle)
 
-    def channels(self, X: Array) -> Channels:
-        """Distance and angle to the nearest medoid of each class, each of shape (n, C)."""
-        return self.feature_channels(self.features(X))
-
     def feature_channels(self, features: Array) -> Channels:
         """Channels of standardised feature vectors, each of shape (n, C)."""
         measured = self.swap_test(features)
         return class_channels(measured.distance, measured.angle, self.medoid_classes, self.n_classes)[0]
 
-    def scores(self, X: Array) -> Array:
+    @cached_property
+    def scoring_plan(self) -> scoring.ScoringPlan:
+        """The model as the scoring kernel takes it."""
+        return scoring.make_plan(
+            center=self.input_scaling.center,
+            scale=self.input_scaling.scale,
+            subsets=self.configuration,
+            weights=self.weights,
+            signed=self.signed,
+            feature_center=self.feature_scaling.center,
+            feature_scale=self.feature_scaling.scale,
+            medoids=self.medoids,
+            medoid_classes=self.medoid_classes,
+            multipliers=self.multipliers,
+            alpha=self.alpha,
+            use_angular=self.use_angular,
+            angle=self.angle,
+        )
+
+    def channels(self, X: Table, *, threads: int | None = None) -> Channels:
+        """Distance and angle to the nearest medoid of each class, each of shape (n, C)."""
+        measured = scoring.channels(X, self.scoring_plan, threads=threads)
+        channels = Channels(measured.distance, measured.angle)
+        for rows, block in self._undecided(X, measured.medoid[:, 0] < 0):
+            channels.distance[rows], channels.angle[rows] = block
+        return channels
+
+    def scores(self, X: Table, *, threads: int | None = None) -> Array:
         """Fusion score of every class, shape (n, C); the smallest decides."""
-        return fusion_scores(self.channels(X), self.alpha, use_angular=self.use_angular, multipliers=self.multipliers)
+        scores = scoring.scores(X, self.scoring_plan, threads=threads)
+        for rows, block in self._undecided(X, np.isnan(scores[:, 0])):
+            scores[rows] = self._fuse(block)
+        return scores
 
-    def margins(self, X: Array) -> Array:
+    def margins(self, X: Table, *, threads: int | None = None) -> Array:
         """Decision values: s_0 − s_1 for two classes, −s for more."""
-        return margins(self.scores(X))
+        return margins(self.scores(X, threads=threads))
 
-    def predict(self, X: Array) -> Codes:
+    def predict(self, X: Table, *, threads: int | None = None) -> Codes:
         """Class code of every row, shape (n,)."""
-        return predict_codes(self.scores(X))
+        labels = scoring.labels(X, self.scoring_plan, threads=threads)
+        for rows, block in self._undecided(X, labels < 0):
+            labels[rows] = predict_codes(self._fuse(block))
+        return labels
+
+    def _fuse(self, channels: Channels) -> Array:
+        return fusion_scores(channels, self.alpha, use_angular=self.use_angular, multipliers=self.multipliers)
+
+    def _undecided(self, X: Table, undecided: npt.NDArray[np.bool_]) -> Iterator[tuple[Codes, Channels]]:
+        """Channels, by their definition, of the rows that the kernel could not measure, in blocks of rows."""
+        rows = np.flatnonzero(undecided)
+        for start in range(0, len(rows), _BLOCK_ROWS):
+            block = rows[start : start + _BLOCK_ROWS]
+            part = scoring.row_part(X, block)
+            values = np.asarray(part if isinstance(part, np.ndarray) else np.column_stack(part), dtype=np.float64)
+            self._check_finite(values, block)
+            yield block, self.feature_channels(self.features(values))
+
+    def _check_finite(self, values: Array, rows: Codes) -> None:
+        """Raise when a column that the model reads holds NaN or infinity; `rows` are the rows' places in the table."""
+        used = self.scoring_plan.used
+        bad = np.argwhere(~np.isfinite(values[:, used]))
+        if len(bad):
+            row, column = bad[0][0], used[bad[0][1]]
+            raise DataError(
+                f"Row {rows[row]} holds {values[row, column]} in column {column} (both counted from 0). The model "
+                "needs finite numbers: fill in or drop such rows first."
+            )

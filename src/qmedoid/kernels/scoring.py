@@ -1,0 +1,299 @@
+r"""Raw columns to fusion scores and labels in one pass over the rows.
+
+.. math::
+
+   z_f = \frac{x_f - c_f}{\sigma_f}, \qquad
+   v_a = \frac{\pm\sqrt{\sum_{f\in\kappa(a)} (w_{af} z_f)^2} - m_a}{d_a}, \qquad
+   s_c = m_c\Bigl(\alpha\,\frac{D_c}{\sum D + \varepsilon} + (1-\alpha)\,\frac{\Theta_c}{\sum\Theta + \varepsilon}\Bigr)
+
+with D and Θ the distance and angle of v to the nearest medoid of the class. The table is read where it lies: a 2-D
+array of rows in either order, or a sequence of 1-D columns. No copy of it is made, whatever its length. A row's
+result depends on that row alone, bit for bit: not on its position, the rows beside it or the number of threads.
+
+A row is left *undecided* (label −1, numbers NaN) when its feature vector is zero, not finite, or so large or small
+that its square leaves the range of a double. Such rows are rare, and the caller has a slower way for them.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..exceptions import DataError, ParameterError
+from ._backend import compiled
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Number = TypeVar("Number", np.float64, np.intp)
+Table = NDArray[Any] | Sequence[NDArray[Any]]
+
+# Rows per call of a kernel: small enough to share between threads and to convert other types a piece at a time.
+_CHUNK_ROWS = 16384
+# Numbers per chunk of a table that has to be converted, or that the twin works on.
+_CHUNK_NUMBERS = 2**19
+# Below this many rows a second thread costs more than it brings.
+_ROWS_WORTH_A_THREAD = 20_000
+
+
+@dataclass(frozen=True)
+class ScoringPlan:
+    """What a fitted rule needs to decide, as contiguous arrays. U used columns, A anchors, P medoids, C classes.
+
+    Attributes
+    ----------
+    n_columns : int
+        Columns of the tables it can score.
+    used : ndarray of shape (U,)
+        Those it reads.
+    center, inverse_scale : ndarray of shape (U,)
+        Scaling of the used columns.
+    offsets, members, weights : ndarray of shape (A + 1,), (S,) and (S,)
+        Members of anchor a are ``members[offsets[a]:offsets[a + 1]]``, as positions in `used`.
+    signed : bool
+        Whether features carry the sign of their weighted sum.
+    feature_center, feature_inverse_scale : ndarray of shape (A,)
+    medoids, medoid_norms, medoid_classes : ndarray of shape (P, A), (P,) and (P,)
+    measurable : bool
+        Whether every medoid is zero or has a square within range; else all rows are left undecided.
+    multipliers : ndarray of shape (C,)
+    alpha : float
+        Share of the distance channel.
+    use_angular : bool
+    angle : {"true", "printed"}
+    """
+
+    n_columns: int
+    used: Codes
+    center: Array
+    inverse_scale: Array
+    offsets: Codes
+    members: Codes
+    weights: Array
+    signed: bool
+    feature_center: Array
+    feature_inverse_scale: Array
+    medoids: Array
+    medoid_norms: Array
+    medoid_classes: Codes
+    measurable: bool
+    multipliers: Array
+    alpha: float
+    use_angular: bool
+    angle: Literal["true", "printed"]
+
+
+class NearestMedoids(NamedTuple):
+    """Distance and angle to the nearest medoid of each class, and its index, each of shape (n, C)."""
+
+    distance: Array
+    angle: Array
+    medoid: Codes
+
+
+class Results(NamedTuple):
+    """Arrays to be filled, row by row; None where a result is not wanted."""
+
+    distance: Array | None = None
+    theta: Array | None = None
+    nearest: Codes | None = None
+    scores: Array | None = None
+    labels: Codes | None = None
+
+    def part(self, rows: slice) -> "Results":
+        """The same results for some of the rows."""
+        return Results(
+            _part(self.distance, rows),
+            _part(self.theta, rows),
+            _part(self.nearest, rows),
+            _part(self.scores, rows),
+            _part(self.labels, rows),
+        )
+
+    def leave_undecided(self) -> None:
+        """Mark every row as undecided."""
+        for whole in self:
+            if whole is not None:
+                whole[...] = -1 if whole.dtype == np.intp else np.nan
+
+
+def _part(whole: NDArray[Number] | None, rows: slice) -> NDArray[Number] | None:
+    return None if whole is None else whole[rows]
+
+
+def make_plan(
+    *,
+    center: Array,
+    scale: Array,
+    subsets: Sequence[Sequence[int]],
+    weights: Sequence[Array],
+    signed: bool,
+    feature_center: Array,
+    feature_scale: Array,
+    medoids: Array,
+    medoid_classes: Codes,
+    multipliers: Array,
+    alpha: float,
+    use_angular: bool,
+    angle: Literal["true", "printed"],
+) -> ScoringPlan:
+    """A plan from the parts of a model: scalings, the columns and weights of each anchor, medoids and the fusion."""
+    lengths = [len(subset) for subset in subsets]
+    used, members = np.unique(np.concatenate([np.asarray(s, dtype=np.intp) for s in subsets]), return_inverse=True)
+    with np.errstate(divide="ignore", over="ignore", under="ignore"):  # shows in the rows it touches
+        inverse_scale, feature_inverse_scale = 1.0 / scale[used], 1.0 / feature_scale
+        medoid_norms = np.linalg.norm(medoids, axis=1)
+    in_range = (medoid_norms >= 2.0**-480) & (medoid_norms <= 2.0**480)
+    return ScoringPlan(
+        n_columns=len(center),
+        used=_codes(used),
+        center=_numbers(center[used]),
+        inverse_scale=_numbers(inverse_scale),
+        offsets=_codes(np.concatenate([[0], np.cumsum(lengths)])),
+        members=_codes(members),
+        weights=_numbers(np.concatenate(list(weights))),
+        signed=bool(signed),
+        feature_center=_numbers(feature_center),
+        feature_inverse_scale=_numbers(feature_inverse_scale),
+        medoids=_numbers(medoids),
+        medoid_norms=_numbers(medoid_norms),
+        medoid_classes=_codes(medoid_classes),
+        measurable=bool(np.all(in_range | ~medoids.any(axis=1))),
+        multipliers=_numbers(multipliers),
+        alpha=float(alpha),
+        use_angular=bool(use_angular),
+        angle=angle,
+    )
+
+
+def scores(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> Array:
+    """Fusion score of every class for every row, shape (n, C); NaN for undecided rows.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n, M), or sequence of M arrays of shape (n,)
+        Raw rows, or raw columns. float64 and float32 are read in place; other types are converted piece by piece.
+        Arithmetic is in double precision for all of them.
+    plan : ScoringPlan
+    threads : int or None
+        None uses ``QMEDOID_THREADS`` if set, else the cores this process may run on; short tables take one.
+    """
+    out = np.empty((_n_rows(table, plan), len(plan.multipliers)))
+    _run(table, plan, _scoring_angle(plan), Results(scores=out), threads)
+    return out
+
+
+def labels(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> Codes:
+    """Class code of every row, shape (n,): the smallest score, of equal ones the first; −1 for undecided rows."""
+    out = np.empty(_n_rows(table, plan), dtype=np.intp)
+    _run(table, plan, _scoring_angle(plan), Results(labels=out), threads)
+    return out
+
+
+def channels(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> NearestMedoids:
+    """Distance and angle to the nearest medoid of each class; NaN and −1 for undecided rows."""
+    shape = (_n_rows(table, plan), len(plan.multipliers))
+    out = NearestMedoids(np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.intp))
+    _run(table, plan, plan.angle, Results(distance=out.distance, theta=out.angle, nearest=out.medoid), threads)
+    return out
+
+
+def row_part(table: Table, rows: slice | Codes) -> Table:
+    """Some rows of a table of either kind."""
+    return table[rows] if isinstance(table, np.ndarray) else [column[rows] for column in table]
+
+
+def _scoring_angle(plan: ScoringPlan) -> str:
+    """The angle a score needs: none when it has no share."""
+    return plan.angle if plan.use_angular and plan.alpha != 1.0 else "none"
+
+
+def _n_rows(table: Table, plan: ScoringPlan) -> int:
+    """Number of rows of a table, which is checked against the plan."""
+    if isinstance(table, np.ndarray):
+        if table.ndim != 2:
+            raise DataError(
+                f"The table has shape {table.shape}: pass rows as a 2-D array, shape (n, {plan.n_columns})."
+            )
+        found, lengths = table.shape[1], {len(table)}
+    else:
+        found, lengths = len(table), {len(column) for column in table}
+    if found != plan.n_columns:
+        raise DataError(
+            f"The table has {found} columns; the model was fitted on {plan.n_columns}. "
+            "Pass the same columns in the same order (an array of rows, or a sequence of columns)."
+        )
+    if len(lengths) > 1:
+        raise DataError(f"The columns have between {min(lengths)} and {max(lengths)} rows: all need the same number.")
+    return lengths.pop()
+
+
+def _run(table: Table, plan: ScoringPlan, angle: str, out: Results, threads: int | None) -> None:
+    """Score a table chunk by chunk, on several threads where that pays."""
+    if not plan.measurable:
+        out.leave_undecided()
+        return
+    n = len(table) if isinstance(table, np.ndarray) else len(table[0])
+    kernel = compiled("scoring")
+    readable = kernel is not None and _is_readable(table)
+
+    def score_chunk(rows: slice) -> None:
+        part = row_part(table, rows)
+        if kernel is None:
+            from . import _scoring_numpy
+
+            _scoring_numpy.score(part, plan, angle, out.part(rows))
+        else:
+            kernel.score(part if readable else _converted(part), plan, angle, *out.part(rows))
+
+    chunk = _CHUNK_ROWS if readable else max(64, min(_CHUNK_ROWS, _CHUNK_NUMBERS // plan.n_columns))
+    workers = 1 if n < _ROWS_WORTH_A_THREAD else min(_n_threads(threads), -(-n // chunk))
+    if workers == 1:
+        for rows in _chunks(n, chunk):
+            score_chunk(rows)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(workers) as pool:
+        for _ in pool.map(score_chunk, _chunks(n, chunk)):
+            pass
+
+
+def _chunks(n: int, size: int) -> Iterator[slice]:
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
+def _n_threads(threads: int | None) -> int:
+    """The number of threads asked for by the caller, else by the environment, else one per core."""
+    if threads is not None:
+        if threads < 1:
+            raise ParameterError(f"The 'threads' parameter must be None or an int >= 1. Got {threads!r} instead.")
+        return threads
+    wanted = os.environ.get("QMEDOID_THREADS", "")
+    if not wanted:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not wanted.isdecimal() or int(wanted) < 1:
+        raise ParameterError(f"The environment variable QMEDOID_THREADS must be an int >= 1. Got {wanted!r} instead.")
+    return int(wanted)
+
+
+def _is_readable(table: Table) -> bool:
+    """Whether the compiled kernel can read the memory as it is."""
+    arrays = [table] if isinstance(table, np.ndarray) else table
+    return all(a.dtype in (np.float64, np.float32) and a.dtype.isnative and a.flags.aligned for a in arrays)
+
+
+def _converted(table: Table) -> Table:
+    if isinstance(table, np.ndarray):
+        return np.ascontiguousarray(table, dtype=np.float64)
+    return [np.ascontiguousarray(column, dtype=np.float64) for column in table]
+
+
+def _numbers(values: Array) -> Array:
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def _codes(values: NDArray[Any]) -> Codes:
+    return np.ascontiguousarray(values, dtype=np.intp)

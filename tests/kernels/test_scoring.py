@@ -1,0 +1,365 @@
+"""The scoring kernel and its NumPy twin against what the model defines, row by row."""
+
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
+from qmedoid.geometry.fusion import class_channels, fusion_scores
+from qmedoid.geometry.scaling import Scaling
+from qmedoid.kernels import _backend, scoring
+from qmedoid.models.fusion import FusionModel
+
+kernel = _backend.compiled("scoring")
+TILE = 64 if kernel is None else kernel.TILE
+
+
+@pytest.fixture(params=["compiled", "numpy"])
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a test on the compiled kernel and on the twin."""
+    if request.param == "compiled" and kernel is None:
+        pytest.skip("the compiled kernels were not built")
+    chosen = kernel if request.param == "compiled" else None
+    monkeypatch.setattr(scoring, "compiled", lambda _: chosen)
+
+
+def make_model(seed: int, **changes: object) -> FusionModel:
+    """A random model: subsets of differing length, 2 to 5 classes, one to three medoids each."""
+    rng = np.random.default_rng(seed)
+    n_columns, n_classes = int(rng.integers(1, 12)), int(rng.integers(2, 6))
+    n_anchors = int(rng.integers(1, n_columns + 1))
+    configuration = tuple(
+        tuple(int(f) for f in rng.permutation(n_columns)[: rng.integers(1, n_columns + 1)]) for _ in range(n_anchors)
+    )
+    classes = np.repeat(np.arange(n_classes), rng.integers(1, 4, size=n_classes)).astype(np.intp)
+    parts: dict[str, object] = {
+        "input_scaling": Scaling(rng.normal(size=n_columns), rng.uniform(0.2, 5.0, size=n_columns)),
+        "configuration": configuration,
+        "weights": tuple(rng.uniform(-1.0, 1.0, size=len(subset)) for subset in configuration),
+        "signed": bool(rng.integers(2)),
+        "feature_scaling": Scaling(rng.normal(size=n_anchors), rng.uniform(0.2, 3.0, size=n_anchors)),
+        "medoids": rng.normal(size=(len(classes), n_anchors)),
+        "medoid_classes": classes,
+        "medoid_rows": np.arange(len(classes)),
+        "multipliers": rng.uniform(0.5, 1.5, size=n_classes),
+        "alpha": float(rng.uniform()),
+        "use_angular": True,
+        "angle": ["true", "printed"][rng.integers(2)],
+    }
+    return FusionModel(**(parts | changes))  # type: ignore[arg-type]
+
+
+def make_rows(model: FusionModel, n: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(n, len(model.input_scaling.center))) * 2.0
+
+
+def defined(model: FusionModel, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Distance, angle, nearest medoid and scores, as the model defines them."""
+    measured = model.swap_test(model.features(X))
+    channels, nearest = class_channels(measured.distance, measured.angle, model.medoid_classes, model.n_classes)
+    scores = fusion_scores(channels, model.alpha, use_angular=model.use_angular, multipliers=model.multipliers)
+    return channels.distance, channels.angle, nearest, scores
+
+
+def assert_as_defined(model: FusionModel, X: np.ndarray, given: scoring.Table | None = None) -> None:
+    """Channels, scores and labels of `given` (X in some other layout) are those that the model defines for X."""
+    table = X if given is None else given
+    distance, angle, nearest, scores = defined(model, X)
+    plan = model.scoring_plan
+    found = scoring.channels(table, plan)
+    np.testing.assert_array_equal(found.medoid, nearest)
+    # Rounding of features of size |v| + |mu| is all that may differ.
+    sizes = np.linalg.norm(model.features(X), axis=1)[:, None] + np.linalg.norm(model.medoids, axis=1).max() + 1.0
+    assert np.all(np.abs(found.distance - distance) <= 1e-12 * distance + 1e-14 * sizes)
+    # An angle moves by about the rounding of v over |v|; arccos √s loses half the digits as s comes near 1.
+    relative = sizes / np.linalg.norm(model.features(X), axis=1)[:, None]
+    slope = 1.0 if model.angle == "true" else 1.0 / np.sqrt(np.maximum(np.sin(angle) ** 2, 1e-16))
+    assert np.all(np.abs(found.angle - angle) <= 1e-12 * relative * slope)
+    found_scores = scoring.scores(table, plan)
+    if model.use_angular and model.alpha < 1.0:
+        tolerance = 1e-12 * (1.0 + (relative * slope / (angle.sum(axis=1, keepdims=True) + 1e-12)).max(axis=1))
+    else:
+        tolerance = np.full(len(X), 1e-12)
+    tolerance += 1e-13 * sizes[:, 0] / (distance.sum(axis=1) + 1e-12)
+    assert np.all(np.abs(found_scores - scores).max(axis=1, initial=0.0) <= tolerance)
+    np.testing.assert_array_equal(scoring.labels(table, plan), np.argmin(found_scores, axis=1))
+
+
+@given(st.integers(0, 10_000), st.integers(0, 3 * TILE))
+@settings(max_examples=150, deadline=None)
+def test_kernel_is_what_the_model_defines(seed: int, n: int) -> None:
+    model = make_model(seed)
+    assert_as_defined(model, make_rows(model, n, seed))
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("n", [0, 1, 2, TILE - 1, TILE, TILE + 1])
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("angle", ["true", "printed"])
+@pytest.mark.parametrize(("use_angular", "alpha"), [(True, 0.9), (True, 1.0), (True, 0.0), (False, 0.5)])
+def test_every_kind_at_the_edges_of_a_tile(n: int, signed: bool, angle: str, use_angular: bool, alpha: float) -> None:
+    model = make_model(n, signed=signed, angle=angle, use_angular=use_angular, alpha=alpha)
+    assert_as_defined(model, make_rows(model, n))
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 6, 7, 11])
+@pytest.mark.parametrize("signed", [False, True])
+def test_subsets_of_every_length(length: int, signed: bool) -> None:
+    rng = np.random.default_rng(length)
+    subset = tuple(range(length))
+    model = make_model(
+        0,
+        input_scaling=Scaling(rng.normal(size=length), rng.uniform(0.5, 2.0, size=length)),
+        configuration=(subset, subset[::-1], subset[:1]),
+        weights=tuple(rng.normal(size=k) for k in (length, length, 1)),
+        signed=signed,
+        feature_scaling=Scaling(rng.normal(size=3), rng.uniform(0.5, 2.0, size=3)),
+        medoids=rng.normal(size=(4, 3)),
+        medoid_classes=np.array([1, 0, 1, 0]),
+        multipliers=np.array([1.0, 0.8]),
+    )
+    assert_as_defined(model, make_rows(model, 200))
+
+
+def layouts(X: np.ndarray) -> Iterator[tuple[str, scoring.Table]]:
+    yield "F order", np.asfortranarray(X)
+    yield "columns", [column.copy() for column in X.T]
+    yield "strided columns", list(X.T)
+    yield "every other row of a longer table", np.repeat(X, 2, axis=0)[::2]
+    yield "reversed twice", X[::-1].copy()[::-1]
+    yield "read only", np.frombuffer(X.tobytes()).reshape(X.shape)
+    yield "big endian", X.astype(">f8")
+    yield "not aligned", np.frombuffer(b"\0" + X.tobytes(), dtype=np.uint8)[1:].view(np.float64).reshape(X.shape)
+
+
+@pytest.mark.usefixtures("backend")
+def test_layout_changes_no_bit() -> None:
+    model = make_model(3)
+    X = make_rows(model, 5 * TILE + 7)
+    expected = scoring.scores(X, model.scoring_plan)
+    for name, table in layouts(X):
+        np.testing.assert_array_equal(scoring.scores(table, model.scoring_plan), expected, err_msg=name)
+
+
+@pytest.mark.usefixtures("backend")
+def test_other_types_are_converted() -> None:
+    model = make_model(3)
+    X = np.round(make_rows(model, 300) * 10.0)
+    expected = scoring.scores(X, model.scoring_plan)
+    columns = [column.astype(t) for column, t in zip(X.T, ["i1", "i4", "i8", "f4", "f8", "f2"] * 2, strict=False)]
+    np.testing.assert_array_equal(scoring.scores(X.astype(np.int64), model.scoring_plan), expected)
+    np.testing.assert_array_equal(scoring.scores(columns, model.scoring_plan), expected)
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_float32_is_scored_in_double_precision(order: str) -> None:
+    model = make_model(3)
+    X = make_rows(model, 5 * TILE + 7)
+    narrow = np.asarray(X, dtype=np.float32, order=order)
+    found = scoring.scores(narrow, model.scoring_plan)
+    np.testing.assert_array_equal(found, scoring.scores(narrow.astype(np.float64), model.scoring_plan))
+    np.testing.assert_array_equal(found, scoring.scores(list(narrow.T), model.scoring_plan))
+    np.testing.assert_allclose(found, scoring.scores(X, model.scoring_plan), atol=1e-5)
+
+
+@given(st.integers(0, 1000), st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_row_does_not_depend_on_its_batch(seed: int, data: st.DataObject) -> None:
+    model = make_model(seed)
+    X = make_rows(model, 3 * TILE, seed)
+    rows = data.draw(st.lists(st.integers(0, len(X) - 1), min_size=1, max_size=2 * TILE))
+    whole, part = scoring.channels(X, model.scoring_plan), scoring.channels(X[rows], model.scoring_plan)
+    for of_whole, of_part in zip(whole, part, strict=True):
+        np.testing.assert_array_equal(of_part, of_whole[rows])
+    np.testing.assert_array_equal(
+        scoring.scores(X[rows], model.scoring_plan), scoring.scores(X, model.scoring_plan)[rows]
+    )
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("layout", ["rows", "columns", "integers"])
+def test_threads_change_no_bit(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make_model(5)
+    X = make_rows(model, 50_001)
+    table: scoring.Table = {"rows": X, "columns": list(np.asfortranarray(X).T), "integers": np.round(X).astype(int)}[
+        layout
+    ]
+    one = scoring.scores(table, model.scoring_plan, threads=1)
+    np.testing.assert_array_equal(scoring.scores(table, model.scoring_plan, threads=2), one)
+    monkeypatch.setenv("QMEDOID_THREADS", "3")
+    np.testing.assert_array_equal(scoring.scores(table, model.scoring_plan), one)
+    np.testing.assert_array_equal(scoring.labels(table, model.scoring_plan, threads=2), np.argmin(one, axis=1))
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=50, deadline=None)
+def test_twin_agrees_with_compiled(seed: int) -> None:
+    if kernel is None:
+        pytest.skip("the compiled kernels were not built")
+    model = make_model(seed)
+    X = make_rows(model, 100, seed)
+    X[3] = np.nan
+    compiled = scoring.channels(X, model.scoring_plan)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scoring, "compiled", lambda _: None)
+        twin = scoring.channels(X, model.scoring_plan)
+    np.testing.assert_array_equal(twin.medoid, compiled.medoid)
+    assert np.isnan(compiled.distance[3]).all()
+    np.testing.assert_allclose(twin.distance, compiled.distance, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(twin.angle, compiled.angle, atol=1e-8 if model.angle == "printed" else 1e-11)
+
+
+def plain_model(medoids: list[list[float]], **changes: object) -> FusionModel:
+    """A model whose features are the columns themselves, up to sign."""
+    n_columns = len(medoids[0])
+    return make_model(
+        0,
+        input_scaling=Scaling(np.zeros(n_columns), np.ones(n_columns)),
+        configuration=tuple((f,) for f in range(n_columns)),
+        weights=(np.ones(1),) * n_columns,
+        feature_scaling=Scaling(np.zeros(n_columns), np.ones(n_columns)),
+        medoids=np.array(medoids),
+        medoid_classes=np.arange(len(medoids)),
+        multipliers=np.ones(len(medoids)),
+        **({"signed": True, "angle": "true"} | changes),
+    )
+
+
+@pytest.mark.usefixtures("backend")
+def test_angles_are_exact_where_a_cosine_is_not() -> None:
+    # On a line every vector is parallel to every other: an arccos of a cosine would be off by 1e-8.
+    model = plain_model([[1.0, 2.0, 3.0], [-0.3, 0.1, 0.2]])
+    mu = model.medoids[0]
+    tiny = 1e-9 * np.array([3.0, 0.0, -1.0])  # at right angles to mu
+    rows = np.array([mu, 1e3 * mu, mu / 3.0, -mu, -7.0 * mu, mu + tiny, -mu + tiny])
+    angle = scoring.channels(rows, model.scoring_plan).angle[:, 0]
+    turned = np.sqrt(10.0 / 14.0) * 1e-9
+    expected = [0.0, 0.0, 0.0, np.pi, np.pi, turned, np.pi - turned]
+    np.testing.assert_allclose(angle, expected, atol=4e-16)
+    assert angle[0] == 0.0
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("angle", ["true", "printed"])
+def test_zero_medoid(angle: str) -> None:
+    model = plain_model([[0.0, 0.0], [1.0, 1.0]], angle=angle)
+    rows = np.array([[3.0, 4.0], [-1.0, 0.0], [1.0, 1.0]])
+    assert_as_defined(model, rows)
+    assert np.all(scoring.channels(rows, model.scoring_plan).angle[:, 0] == (np.pi / 2 if angle == "true" else 0.0))
+
+
+@pytest.mark.usefixtures("backend")
+def test_ties_go_to_the_first() -> None:
+    model = plain_model([[1.0, 0.0], [-1.0, 0.0], [1.0, 0.0]], angle="true")
+    assert scoring.labels(np.array([[0.0, 1.0], [1.0, 0.0], [-5.0, 0.0]]), model.scoring_plan).tolist() == [0, 0, 1]
+    several = plain_model([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
+    same_class = FusionModel(
+        **{**vars(several), "medoid_classes": np.array([0, 1, 0, 1]), "multipliers": np.array([1.0, 1.0])}
+    )
+    assert scoring.channels(np.array([[0.4, 0.4]]), same_class.scoring_plan).medoid.tolist() == [[0, 1]]
+
+
+@pytest.mark.usefixtures("backend")
+def test_large_offsets_lose_nothing() -> None:
+    model = make_model(11)
+    shift = 1e9 * np.arange(1.0, 1.0 + len(model.input_scaling.center))
+    rng = np.random.default_rng(0)
+    X = rng.integers(-1000, 1000, size=(100, len(shift))) / 128.0  # so that adding and taking away is exact
+    center = np.round(model.input_scaling.center * 128.0) / 128.0
+    near = make_model(11, input_scaling=Scaling(center, model.input_scaling.scale))
+    far = make_model(11, input_scaling=Scaling(center + shift, model.input_scaling.scale))
+    np.testing.assert_array_equal(scoring.scores(X + shift, far.scoring_plan), scoring.scores(X, near.scoring_plan))
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e200, 1e-200, 0.0])
+def test_rows_out_of_range_are_left_undecided(bad: float) -> None:
+    model = plain_model([[1.0, 2.0], [3.0, 1.0]])
+    X = np.random.default_rng(0).normal(size=(2 * TILE, 2))
+    clean = scoring.channels(X, model.scoring_plan)
+    X[5] = X[TILE + 1] = bad
+    found, labels = scoring.channels(X, model.scoring_plan), scoring.labels(X, model.scoring_plan)
+    scores = scoring.scores(X, model.scoring_plan)
+    undecided = np.zeros(len(X), dtype=bool)
+    undecided[[5, TILE + 1]] = True
+    np.testing.assert_array_equal(labels < 0, undecided)
+    np.testing.assert_array_equal(np.isnan(scores), np.repeat(undecided[:, None], 2, axis=1))
+    np.testing.assert_array_equal(found.medoid < 0, np.repeat(undecided[:, None], 2, axis=1))
+    for kept, before in zip(found, clean, strict=True):
+        np.testing.assert_array_equal(kept[~undecided], before[~undecided])
+
+
+@pytest.mark.usefixtures("backend")
+def test_columns_that_are_not_used_may_hold_anything() -> None:
+    model = make_model(0, **{
+        "input_scaling": Scaling(np.zeros(3), np.ones(3)),
+        "configuration": ((2,), (2, 0)),
+        "weights": (np.ones(1), np.ones(2)),
+        "feature_scaling": Scaling(np.zeros(2), np.ones(2)),
+        "medoids": np.eye(2),
+        "medoid_classes": np.arange(2),
+        "multipliers": np.ones(2),
+    })  # fmt: skip
+    X = np.array([[1.0, np.nan, 2.0], [0.5, np.inf, -1.0]])
+    assert (scoring.labels(X, model.scoring_plan) >= 0).all()
+
+
+@pytest.mark.usefixtures("backend")
+def test_a_medoid_out_of_range_leaves_all_undecided() -> None:
+    model = plain_model([[1e200, 0.0], [1.0, 1.0]])
+    assert scoring.labels(np.ones((3, 2)), model.scoring_plan).tolist() == [-1, -1, -1]
+    assert np.isnan(scoring.scores(np.ones((3, 2)), model.scoring_plan)).all()
+
+
+def test_wrong_tables_are_named() -> None:
+    plan = plain_model([[1.0, 2.0], [3.0, 1.0]]).scoring_plan
+    with pytest.raises(DataError, match=r"has 3 columns; the model was fitted on 2"):
+        scoring.labels(np.ones((4, 3)), plan)
+    with pytest.raises(DataError, match=r"has 1 columns; the model was fitted on 2"):
+        scoring.scores([np.ones(4)], plan)
+    with pytest.raises(DataError, match=r"between 3 and 4 rows"):
+        scoring.scores([np.ones(4), np.ones(3)], plan)
+    with pytest.raises(DataError, match=r"shape \(2,\).*\(n, 2\)"):
+        scoring.scores(np.ones(2), plan)
+
+
+def test_threads_must_be_positive(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plain_model([[1.0, 2.0], [3.0, 1.0]]).scoring_plan
+    with pytest.raises(ParameterError, match=r"'threads' parameter must be None or an int >= 1\. Got 0"):
+        scoring.labels(np.ones((30_000, 2)), plan, threads=0)
+    monkeypatch.setenv("QMEDOID_THREADS", "many")
+    with pytest.raises(ParameterError, match=r"QMEDOID_THREADS must be an int >= 1\. Got 'many'"):
+        scoring.labels(np.ones((30_000, 2)), plan)
+
+
+def test_missing_kernels_warn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("QMEDOID_KERNELS", raising=False)
+    _backend.compiled.cache_clear()
+    _backend._warn_not_built.cache_clear()
+    try:
+        with pytest.warns(QMedoidWarning, match="install a C compiler and reinstall"):
+            assert _backend.compiled("nothing_by_this_name") is None
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert _backend.compiled("nothing_either") is None
+        monkeypatch.setenv("QMEDOID_KERNELS", "numpy")
+        _backend.compiled.cache_clear()
+        assert _backend.compiled("scoring") is None
+    finally:
+        _backend.compiled.cache_clear()
+
+
+def test_import_is_light() -> None:
+    code = (
+        "import sys, qmedoid.kernels.scoring; print([m for m in ('concurrent.futures', 'scipy') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
