@@ -1,6 +1,7 @@
 """Class weights as users give them, turned into factors on the scores (METHOD: the smallest score wins)."""
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,10 @@ def _from_mapping(weights: Mapping[Any, float], classes: npt.NDArray[Any]) -> Ar
         raise ParameterError(
             f"'class_weight' names {unknown[0]!r}, which is not a class. The classes are {classes.tolist()[:10]}."
         )
-    values = np.array([float(weights.get(label, 1.0)) for label in classes.tolist()])
-    if not (np.isfinite(values) & (values > 0)).all():
-        raise ParameterError("Every weight in 'class_weight' must be a finite number above 0.")
-    return 1.0 / values
+    for label, weight in weights.items():
+        if not (isinstance(weight, Real) and 0 < float(weight) < np.inf):
+            raise ParameterError(
+                f"Every weight in 'class_weight' must be a finite number above 0. Got {weight!r} for class {label!r} "
+                "instead."
+            )
+    return 1.0 / np.array([float(weights.get(label, 1.0)) for label in classes.tolist()])

@@ -1,6 +1,5 @@
 """Folds on which configurations are judged, also when some classes are tiny."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, check_cv
 
-from qmedoid.estimators._parameters import Whole
-from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
+from qmedoid.estimators._warnings import warn
+from qmedoid.exceptions import DataError, ParameterError
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -24,14 +23,12 @@ def stratified_splits(
     A number makes shuffled stratified folds, fewer where the smallest class is smaller; a class of one row stays in
     the training part of every fold, so it is never judged but always there.
     """
-    if not isinstance(cv, int | np.integer) or isinstance(cv, bool):
+    if not isinstance(cv, int | np.integer):
         splitter = check_cv(cv, codes, classifier=True)
-        return [(np.asarray(train), np.asarray(val)) for train, val in splitter.split(X, codes)]
-    if not Whole(2).allows(cv):
-        raise ParameterError(
-            "The 'cv' parameter of FusionClassifier must be an int >= 2, a splitter or an iterable. "
-            f"Got {cv!r} instead."
-        )
+        return [
+            (_row_numbers(train, len(X), number), _row_numbers(val, len(X), number))
+            for number, (train, val) in enumerate(splitter.split(X, codes))
+        ]
     counts = np.bincount(codes, minlength=len(classes))
     single = np.flatnonzero(counts[codes] == 1)
     judged = np.flatnonzero(counts[codes] > 1)
@@ -49,29 +46,37 @@ def stratified_splits(
 def check_counts(codes: Codes, classes: npt.NDArray[Any], n_columns: int) -> None:
     """Warn about tables that can be fitted but leave little to learn from."""
     counts = np.bincount(codes, minlength=len(classes))
-    for label in classes[counts == 1]:
-        warnings.warn(
-            f"Class {label!r} has one row: that row is its medoid, and it is never held out to judge the fit.",
-            QMedoidWarning,
-            stacklevel=3,
-        )
+    for label in classes[counts == 1].tolist():
+        warn(f"Class {label!r} has one row: that row is its medoid, and it is never held out to judge the fit.")
     if len(codes) < n_columns:
-        warnings.warn(
+        warn(
             f"{len(codes)} rows for {n_columns} columns: correlations between columns are unsure, and so are the "
-            "groups built on them. They were built all the same.",
-            QMedoidWarning,
-            stacklevel=3,
+            "groups built on them. They were built all the same."
         )
 
 
 def check_splits(splits: Sequence[Split], codes: Codes, classes: npt.NDArray[Any]) -> None:
-    """Raise if a fold has no training row of some class, or no validation row at all."""
+    """Raise if there is no fold, or if one has no training row of some class, or no validation row at all."""
+    if not splits:
+        raise ParameterError("The 'cv' parameter of FusionClassifier holds no split: give at least one.")
     for number, (train, val) in enumerate(splits):
         missing = np.flatnonzero(np.bincount(codes[train], minlength=len(classes)) == 0)
         if len(missing):
             raise DataError(
-                f"Split {number} of 'cv' has no training row of class {classes[missing[0]]!r}. "
+                f"Split {number} of 'cv' has no training row of class {classes[missing].tolist()[0]!r}. "
                 "Use stratified splits (an int, or sklearn.model_selection.StratifiedKFold)."
             )
         if len(val) == 0:
             raise DataError(f"Split {number} of 'cv' has no validation rows.")
+
+
+def _row_numbers(rows: Any, n_rows: int, number: int) -> Codes:
+    """Rows of a split as numbers from 0 up, however the splitter gave them (a mask, or counted from the end)."""
+    try:
+        chosen: Codes = np.arange(n_rows)[np.asarray(rows, dtype=None if len(rows) else np.intp)]
+    except IndexError as error:
+        raise DataError(
+            f"Split {number} of 'cv' does not fit the {n_rows} rows of X: {error}. Splits hold row numbers below "
+            f"{n_rows}."
+        ) from error
+    return chosen

@@ -1,13 +1,13 @@
 """How both estimators turn a scaled table into correlation groups (algorithm 1)."""
 
-import warnings
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from qmedoid.estimators._tables import column_label
-from qmedoid.exceptions import DataError, QMedoidWarning
+from qmedoid.estimators._warnings import warn
+from qmedoid.exceptions import DataError
 from qmedoid.geometry.correlation import (
     constant_columns,
     correlation_matrix,
@@ -77,11 +77,8 @@ def _usable_columns(X: Array, names: Any) -> npt.NDArray[np.bool_]:
     if constant.any():
         labels = ", ".join(column_label(int(c), names) for c in np.flatnonzero(constant)[:10])
         more = f" and {constant.sum() - 10} more" if constant.sum() > 10 else ""
-        warnings.warn(
-            f"{labels}{more} held one value only and was dropped: it correlates with nothing.",
-            QMedoidWarning,
-            stacklevel=4,
-        )
+        dropped = "was dropped: it correlates" if constant.sum() == 1 else "were dropped: they correlate"
+        warn(f"{labels}{more} held one value only and {dropped} with nothing.")
     return ~constant
 
 
@@ -89,9 +86,5 @@ def _group_size(asked: int | None, n_columns: int) -> int:
     if asked is None:
         return min(DEFAULT_GROUP_SIZE, n_columns)
     if asked > n_columns:
-        warnings.warn(
-            f"group_size={asked} is more than the {n_columns} columns that vary: {n_columns} was used.",
-            QMedoidWarning,
-            stacklevel=5,
-        )
+        warn(f"group_size={asked} is more than the {n_columns} columns that vary: {n_columns} was used.")
     return min(asked, n_columns)

@@ -1,9 +1,11 @@
 """Checks of constructor parameters, with one shape of error: what is allowed, and what was given."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Protocol
+
+from numpy.random import RandomState
 
 from qmedoid.exceptions import ParameterError
 
@@ -101,6 +103,32 @@ class Optional:
 
     def __str__(self) -> str:
         return f"None or {self.inner}"
+
+
+@dataclass(frozen=True)
+class Folds:
+    """A number of folds, a splitter of scikit-learn, or the splits themselves."""
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value is one of these."""
+        splits = hasattr(value, "split") or isinstance(value, Iterable)
+        return Whole(2).allows(value) or (splits and not isinstance(value, str | bytes))
+
+    def __str__(self) -> str:
+        return "an int >= 2, a splitter or an iterable of (train, validation) rows"
+
+
+@dataclass(frozen=True)
+class Seed:
+    """What scikit-learn takes for a random state."""
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value is one."""
+        seed = Whole(0).allows(value) and int(value) < 2**32
+        return seed or value is None or isinstance(value, RandomState)
+
+    def __str__(self) -> str:
+        return "None, an int from 0 to 2**32 - 1, or a numpy.random.RandomState"
 
 
 def check_parameters(estimator: str, values: Mapping[str, Any], constraints: Mapping[str, Constraint]) -> None:

@@ -15,26 +15,32 @@ LARGEST = 1e150
 """Values beyond this have squares that leave the range of double precision."""
 
 
-def check_table(estimator: BaseEstimator, X: Any, *, reset: bool, ensure_min_samples: int = 1) -> Array:
+# How NumPy, pandas and polars say that a column holds text, categories or dates.
+_NOT_NUMBERS = ("could not convert", "could not be promoted", "cannot be converted")
+
+
+def check_table(
+    estimator: BaseEstimator, X: Any, *, reset: bool, ensure_min_samples: int = 1, name: str = "X"
+) -> Array:
     """X as a float matrix with its feature names checked; NaN, infinities, text and huge values are refused."""
+    if hasattr(X, "columns") and len(X.columns) == 0:
+        raise DataError(f"Input {name} has no columns: pass at least one column of numbers.")
     try:
         table: Array = validate_data(
             estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=ensure_min_samples
         )
-    except ValueError as error:
-        if "could not convert" not in str(error).lower():
+    except (TypeError, ValueError) as error:
+        if not any(words in str(error).lower() for words in _NOT_NUMBERS):
             raise
-        raise DataError(_text_message(estimator, X)) from error
-    check_finite(table, getattr(estimator, "feature_names_in_", None))
+        raise DataError(_text_message(estimator, X, name)) from error
+    check_finite(table, getattr(estimator, "feature_names_in_", None), name)
     return table
 
 
-def check_finite(table: Array, names: Any = None) -> None:
+def check_finite(table: Array, names: Any = None, name: str = "X") -> None:
     """Raise with the column and first row of the first value that is NaN, infinite or beyond `LARGEST`."""
-    # One pass over the data: a sum of squares is finite and moderate unless some entry is not.
-    with np.errstate(over="ignore", invalid="ignore"):
-        highest, lowest = (table.max(initial=0.0), table.min(initial=0.0)) if table.size else (0.0, 0.0)
-    if highest <= LARGEST and lowest >= -LARGEST:
+    # Good tables, the many, need no temporary of their size: a NaN makes both extremes NaN.
+    if table.max(initial=0.0) <= LARGEST and table.min(initial=0.0) >= -LARGEST:
         return
     bad = ~(np.abs(table) <= LARGEST)
     column = int(np.flatnonzero(bad.any(axis=0))[0])
@@ -47,7 +53,7 @@ def check_finite(table: Array, names: Any = None) -> None:
     else:
         what, remedy = f"{value:g}, beyond ±{LARGEST:g}", "Scale the column to a smaller unit."
     raise DataError(
-        f"Input X contains {what} in {column_label(column, names)}, first at row {row} "
+        f"Input {name} contains {what} in {column_label(column, names)}, first at row {row} "
         f"({count} of {len(table)} rows of that column are unusable). {remedy}"
     )
 
@@ -57,7 +63,7 @@ def column_label(column: int, names: Any = None) -> str:
     return f"column {column}" if names is None else f"column {names[column]!r} (number {column})"
 
 
-def _text_message(estimator: BaseEstimator, X: Any) -> str:
+def _text_message(estimator: BaseEstimator, X: Any, name: str) -> str:
     names = getattr(estimator, "feature_names_in_", None)
     if names is None and hasattr(X, "columns"):
         names = list(X.columns)
@@ -68,10 +74,11 @@ def _text_message(estimator: BaseEstimator, X: Any) -> str:
                 float(value)
             except (TypeError, ValueError):
                 return (
-                    f"Input X holds {value!r} in {column_label(column, names)}, first at row {row}: columns must be "
-                    "numbers. Encode categories first, for example with sklearn.preprocessing.OneHotEncoder."
+                    f"Input {name} holds {value!r} in {column_label(column, names)}, first at row {row}: columns must "
+                    "be numbers. Encode categories and dates first, for example with "
+                    "sklearn.preprocessing.OneHotEncoder."
                 )
-    return "Input X could not be converted to numbers. Encode categories first."
+    return f"Input {name} could not be converted to numbers. Encode categories first."
 
 
 def check_weights(sample_weight: Any, table: Array) -> Array | None:

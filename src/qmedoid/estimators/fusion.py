@@ -1,6 +1,5 @@
 """The fusion classifier: nearest medoid by distance and angle over searched column groups (algorithms 7, 8, 10, 12)."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -10,15 +9,27 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.estimators._class_weights import multiplier_options
 from qmedoid.estimators._folds import check_counts, check_splits, stratified_splits
 from qmedoid.estimators._grouping import ANCHOR_ORDERS, AnchorOrder, make_groups
-from qmedoid.estimators._parameters import Choice, Constraint, Flag, Optional, Pair, Share, Whole, check_parameters
+from qmedoid.estimators._parameters import (
+    Choice,
+    Constraint,
+    Flag,
+    Folds,
+    Optional,
+    Pair,
+    Seed,
+    Share,
+    Whole,
+    check_parameters,
+)
 from qmedoid.estimators._tables import check_table
-from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
+from qmedoid.estimators._targets import check_target, class_codes
+from qmedoid.estimators._warnings import warn
+from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.fitting.problem import Fold, FusionSettings, TrainingRows, prepare_folds, prepare_rows
 from qmedoid.fitting.select import SearchSettings, search_configurations, select_models
 from qmedoid.geometry.features import FEATURE_KINDS, FeatureKind
@@ -170,7 +181,9 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "n_medoids": Whole(1),
         "max_medoid_rows": Whole(1),
         "n_models": Whole(1),
+        "cv": Folds(),
         "refit": Flag(),
+        "random_state": Seed(),
     }
 
     @classmethod
@@ -228,11 +241,7 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             folds, self.groups_, settings, search, options[0], rng, progress=self._report_to(context)
         )
         if found.interrupted:
-            warnings.warn(
-                f"The search was interrupted after {len(found.trace)} evaluations; the best so far is used.",
-                QMedoidWarning,
-                stacklevel=2,
-            )
+            warn(f"The search was interrupted after {len(found.trace)} evaluations; the best so far is used.")
         self.search_trace_, self.search_records_ = found.trace, found.records
         self._keep(select_models(train, folds, found, settings, search, options), table)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
@@ -266,15 +275,8 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _class_codes(self, table: Array, y: Any) -> Codes:
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        labels = column_or_1d(y, warn=True)
-        check_consistent_length(table, labels)
-        check_classification_targets(labels)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise DataError(
-                f"y holds one class only, {self.classes_[0]!r}: a classifier needs records of at least 2 classes."
-            )
-        return codes.astype(np.intp)
+        self.classes_, codes = class_codes(check_target(y, len(table)))
+        return codes
 
     def _settings(self) -> FusionSettings:
         return FusionSettings(
@@ -289,17 +291,15 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _search_settings(self, groups: Groups) -> SearchSettings:
         largest = len(groups.members[0])
         first, last = self.subset_sizes or DEFAULT_SIZES
-        if self.subset_sizes is not None and last > largest:
-            warnings.warn(
-                f"subset_sizes={self.subset_sizes} goes beyond the groups of {largest} columns: sizes above {largest} "
-                "were left out.",
-                QMedoidWarning,
-                stacklevel=3,
+        first, last = min(first, largest), min(last, largest)
+        if self.subset_sizes is not None and last < self.subset_sizes[1]:
+            warn(
+                f"subset_sizes={self.subset_sizes} goes beyond the groups of {largest} columns: "
+                f"({first}, {last}) was used."
             )
-        sizes = sorted({min(size, largest) for size in range(first, last + 1)})
         alphas = ALPHA_GRID if self.alpha is None else (float(self.alpha),)
         return SearchSettings(
-            sizes=tuple(sizes),
+            sizes=tuple(range(first, last + 1)),
             max_passes=self.max_passes,
             candidate_budget=self.candidate_budget,
             search_alpha=float(self.search_alpha),
@@ -317,7 +317,7 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             raise ParameterError("X_val and y_val go together: pass both, or neither to use the folds of 'cv'.")
         if X_val is not None:
             train = prepare_rows(table, codes, everything, n_classes, settings, rng)
-            held_out = check_table(self, X_val, reset=False)
+            held_out = check_table(self, X_val, reset=False, name="X_val")
             return train, [Fold(train, train.scaling.apply(held_out), self._validation_codes(held_out, y_val))]
         splits = stratified_splits(self.cv, table, codes, self.classes_, rng)
         check_splits(splits, codes, self.classes_)
@@ -332,8 +332,7 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return folds[0].train, folds
 
     def _validation_codes(self, held_out: Array, y_val: Any) -> Codes:
-        labels = column_or_1d(y_val)
-        check_consistent_length(held_out, labels)
+        labels = check_target(y_val, len(held_out), name="y_val", table="X_val")
         unknown = sorted(set(labels.tolist()) - set(self.classes_.tolist()), key=str)
         if unknown:
             raise DataError(
@@ -353,3 +352,9 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.medoid_indices_ = best.model.medoid_rows
         self.medoid_classes_ = self.classes_[best.model.medoid_classes]
         self.medoids_ = table[best.model.medoid_rows]
+        counts = np.bincount(best.model.medoid_classes)
+        if counts.min() < self.n_medoids:
+            warn(
+                f"n_medoids={self.n_medoids} is more than the {counts.min()} rows of class "
+                f"{self.classes_.tolist()[counts.argmin()]!r} that medoids are sought among: all of them were used."
+            )

@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.estimators._grouping import ANCHOR_ORDERS, AnchorOrder, make_groups
 from qmedoid.estimators._parameters import Choice, Constraint, Flag, Optional, Whole, check_parameters
 from qmedoid.estimators._tables import check_table, check_weights
-from qmedoid.exceptions import DataError
+from qmedoid.estimators._targets import check_target
 from qmedoid.geometry.features import FEATURE_KINDS, FeatureKind, feature_matrix
 from qmedoid.geometry.scaling import SCALING_KINDS, ScalingKind, fit_scaling
 
@@ -150,9 +150,7 @@ def _target(y: Any, n_rows: int) -> Array | npt.NDArray[np.intp] | None:
     """Class codes for classes, floats for numbers."""
     if y is None:
         return None
-    values = column_or_1d(y)
-    if len(values) != n_rows:
-        raise DataError(f"X has {n_rows} rows and y has {len(values)}: pass one target for every row.")
+    values = check_target(y, n_rows)
     if type_of_target(values) in ("binary", "multiclass"):
         return np.unique(values, return_inverse=True)[1].astype(np.intp)
     return np.asarray(values, dtype=np.float64)

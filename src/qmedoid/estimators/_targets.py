@@ -1,0 +1,56 @@
+"""Targets as estimators take them: one value for every row, none missing, classes numbered."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from qmedoid.exceptions import DataError
+
+Codes = npt.NDArray[np.intp]
+
+
+def check_target(y: Any, n_rows: int, *, name: str = "y", table: str = "X") -> npt.NDArray[Any]:
+    """One value for every row of a table; missing ones, and strings among other things, are refused."""
+    values: npt.NDArray[Any] = column_or_1d(y, warn=True)
+    if len(values) != n_rows:
+        raise DataError(f"{table} has {n_rows} rows and {name} has {len(values)}: pass one value for every row.")
+    missing = _missing_rows(values)
+    if len(missing):
+        raise DataError(
+            f"{name} contains NaN or None, first at row {missing[0]} ({len(missing)} of {n_rows} rows). "
+            "Drop the rows without a label."
+        )
+    kinds = sorted({type(value).__name__ for value in values}) if values.dtype.kind == "O" else []
+    if len(kinds) > 1 and "str" in kinds:
+        raise DataError(
+            f"{name} mixes values of the types {', '.join(kinds)}, which have no common order. "
+            "Make all of them strings, or all of them numbers."
+        )
+    return values
+
+
+def class_codes(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Codes]:
+    """The classes in order, and the number of the class of every row."""
+    check_classification_targets(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(
+            f"y holds one class only, {classes.tolist()[0]!r}: a classifier needs records of at least 2 classes."
+        )
+    return classes, codes.astype(np.intp)
+
+
+def _missing_rows(values: npt.NDArray[Any]) -> Codes:
+    if values.dtype.kind == "f":
+        return np.flatnonzero(np.isnan(values))
+    return np.flatnonzero([_is_missing(value) for value in values] if values.dtype.kind == "O" else [])
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA has no truth value
+        return True
