@@ -174,7 +174,8 @@ def shell(kind, d, seed):
     rng = np.random.default_rng(seed)
     Z, w = table(kind, 300, d, rng), rng.random(300) + 0.1
     norms = np.linalg.norm(Z, axis=1)
-    low, high = np.sort(rng.choice(norms, 2, replace=False)) + [0.0, 0.01]
+    low, high = np.sort(rng.choice(norms, 2, replace=False))
+    high += 0.01
     rows = np.flatnonzero((norms >= low) & (norms <= high))
     return Z, norms, w, rows, low, high, 0.5 * (low**2 + high**2)
 
@@ -238,6 +239,21 @@ def test_totals_are_sums_of_distances(primitives, shape):
     rows = rng.permutation(len(X))[: len(X) // 2 + 1]
     primitives.totals(X, w, rows, out[: len(rows)])
     np.testing.assert_allclose(out[: len(rows)], expected[rows], rtol=1e-13)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "equal"])
+@pytest.mark.parametrize("d", [1, 2, 9])
+def test_a_matrix_product_leaves_the_smallest_totals_exact(monkeypatch, kind, d):
+    monkeypatch.setattr(_medoid_numpy, "PRODUCT_ABOVE", 0)
+    rng = np.random.default_rng(d)
+    X, w = np.full((300, d), 3.3) if kind == "equal" else table(kind, 300, d, rng), rng.random(300) + 0.1
+    totals, exact = np.empty(300), np.empty(300)
+    _medoid_numpy.all_totals(X, w, totals)
+    _compiled.all_totals(X, w, exact)
+    np.testing.assert_allclose(totals, exact, rtol=1e-5)
+    smallest = exact <= exact.min() * (1 + 1e-9)
+    np.testing.assert_allclose(totals[smallest], exact[smallest], rtol=1e-13)
+    assert totals.min() == totals[smallest].min()
 
 
 @BOTH
