@@ -70,6 +70,7 @@ def correlation_matrix(X: Array, *, weights: Array | None = None) -> Array:
     A constant column correlates 0 with every other column. A weight of k counts a row k times.
     """
     scaled = X * column_powers(X)
+    scaled -= scaled.mean(axis=0)  # blocks merge by their means, which must not be lost beside a large offset
     spread = moments(row_blocks(scaled, weights))
     return correlation_from_moments(spread, constant_columns(X))
 
@@ -103,6 +104,8 @@ def correlation_ratio(X: Array, codes: Codes, *, weights: Array | None = None) -
         membership = (codes[rows, None] == np.arange(len(counts))) * w[rows, None]
         sums += membership.T @ centred
         total += w[rows] @ centred**2
+    drift = sums.sum(axis=0) / w.sum()  # what rounding left of the mean
+    sums, total = sums - counts[:, None] * drift, total - w.sum() * drift**2
     between = np.divide(sums**2, counts[:, None], out=np.zeros_like(sums), where=counts[:, None] > 0).sum(axis=0)
     usable = (total > 0) & ~constant_columns(X)
     eta: Array = np.sqrt(np.clip(np.divide(between, total, out=np.zeros_like(total), where=usable), 0.0, 1.0))

@@ -1,0 +1,227 @@
+"""Correlation of columns with each other and with classes: equal to textbook formulas, blind to units and order."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from qmedoid.geometry.correlation import (
+    BLOCK_ROWS,
+    block_moments,
+    column_powers,
+    constant_columns,
+    correlation_matrix,
+    correlation_ratio,
+    correlation_with_numbers,
+    moments,
+    row_blocks,
+)
+
+SMALL_TABLES = arrays(
+    float, st.tuples(st.integers(2, 12), st.integers(1, 4)), elements=st.integers(-4, 4).map(float)
+)  # fmt: skip
+
+
+def table(n, d, seed=0):
+    """Columns that are mixtures of each other, so that correlations of every size occur."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)) @ (np.eye(d) + rng.normal(size=(d, d)) * 0.7)
+
+
+def plain_eta(column, codes):
+    """The correlation ratio, as a textbook has it."""
+    mean = column.mean()
+    groups = [column[codes == c] for c in np.unique(codes)]
+    between = sum(len(g) * (g.mean() - mean) ** 2 for g in groups)
+    return np.sqrt(between / ((column - mean) ** 2).sum())
+
+
+# --- correlation of columns -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [2, 3, 50, BLOCK_ROWS - 1, BLOCK_ROWS, BLOCK_ROWS + 1, 2 * BLOCK_ROWS + 7])
+def test_equals_numpy_on_any_number_of_blocks(n):
+    X = table(n, 5)
+    np.testing.assert_allclose(correlation_matrix(X), np.corrcoef(X.T), rtol=0, atol=1e-12)
+
+
+def test_a_large_offset_costs_no_more_digits_than_the_data_lost():
+    X = 1e8 + table(3 * BLOCK_ROWS, 4)
+    codes = np.arange(len(X)) % 3
+    np.testing.assert_allclose(correlation_matrix(X), np.corrcoef((X - 1e8).T), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(correlation_ratio(X, codes), correlation_ratio(X - 1e8, codes), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-300, 1e-160, 1e-8, 1e8, 1e160, 1e300, 1.7e308])
+def test_neither_huge_nor_tiny_units_change_it(scale):
+    X = np.clip(table(200, 4), -1, 1)
+    units = np.array([scale, 1.0, scale, 1.0])
+    # Subnormal numbers hold few digits: what they hold is what must be correlated.
+    stored = X * units
+    held = stored / units if scale > 1e-310 else X
+    tolerance = 1e-12 if scale > 1e-310 else 1e-3
+    np.testing.assert_allclose(correlation_matrix(stored), np.corrcoef(held.T), rtol=0, atol=tolerance)
+
+
+@given(SMALL_TABLES, st.data())
+@settings(max_examples=80, deadline=None)
+def test_affine_maps_of_columns_change_signs_only(X, data):
+    d = X.shape[1]
+    slopes = np.array(data.draw(st.lists(st.sampled_from([-8.0, -1.0, 0.25, 3.0]), min_size=d, max_size=d)))
+    shifts = np.array(data.draw(st.lists(st.integers(-100, 100), min_size=d, max_size=d)), dtype=float)
+    expected = correlation_matrix(X) * np.outer(np.sign(slopes), np.sign(slopes))
+    np.testing.assert_allclose(correlation_matrix(X * slopes + shifts), expected, rtol=0, atol=1e-12)
+
+
+@given(SMALL_TABLES, st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+def test_rows_do_not_matter_and_columns_carry_over(X, random):
+    rows, columns = list(range(len(X))), list(range(X.shape[1]))
+    random.shuffle(rows)
+    random.shuffle(columns)
+    moved = correlation_matrix(X[rows][:, columns])
+    np.testing.assert_allclose(moved, correlation_matrix(X)[np.ix_(columns, columns)], rtol=0, atol=1e-12)
+
+
+@given(SMALL_TABLES)
+@settings(max_examples=60, deadline=None)
+def test_it_is_symmetric_with_ones_on_the_diagonal_and_within_bounds(X):
+    R = correlation_matrix(X)
+    assert (R == R.T).all()
+    assert (np.diag(R) == 1).all()
+    assert (np.abs(R) <= 1).all()
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e8 + 0.1, -1e300, 5e-324])
+@pytest.mark.parametrize("n", [3, 1000, BLOCK_ROWS + 3])
+def test_a_constant_column_correlates_with_nothing(value, n):
+    X = table(n, 3)
+    X[:, 1] = value
+    R = correlation_matrix(X)
+    np.testing.assert_array_equal(R[1], [0, 1, 0])
+    np.testing.assert_array_equal(R[:, 1], [0, 1, 0])
+    assert abs(R[0, 2]) > 0
+    np.testing.assert_array_equal(constant_columns(X), [False, True, False])
+
+
+def test_a_copy_correlates_one_and_a_mirror_minus_one():
+    x = table(100, 1)
+    R = correlation_matrix(np.hstack([x, 3 * x - 7, -x]))
+    np.testing.assert_allclose(R, [[1, 1, -1], [1, 1, -1], [-1, -1, 1]], rtol=0, atol=1e-15)
+
+
+# --- weights and blocks -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [40, BLOCK_ROWS + 5])
+def test_a_weight_of_k_is_k_copies_of_the_row(n):
+    X, repeats = table(n, 4), np.random.default_rng(1).integers(0, 4, n)
+    codes = np.random.default_rng(2).integers(0, 3, n)
+    copied, weights = np.repeat(np.arange(n), repeats), repeats.astype(float)
+    np.testing.assert_allclose(
+        correlation_matrix(X, weights=weights), correlation_matrix(X[copied]), rtol=0, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        correlation_ratio(X, codes, weights=weights), correlation_ratio(X[copied], codes[copied]), rtol=0, atol=1e-12
+    )
+
+
+def test_moments_of_parts_merge_to_those_of_the_whole_however_they_are_bracketed():
+    X, w = table(300, 3) + 1e3, np.random.default_rng(3).uniform(0, 2, 300)
+    parts = [block_moments(X[s], w[s]) for s in (slice(0, 1), slice(1, 180), slice(180, 300))]
+    whole = block_moments(X, w)
+    left = parts[0].merge(parts[1]).merge(parts[2])
+    right = parts[0].merge(parts[1].merge(parts[2]))
+    swapped = parts[2].merge(parts[0]).merge(parts[1])
+    for merged in (left, right, swapped):
+        assert merged.weight == pytest.approx(whole.weight, rel=1e-14)
+        np.testing.assert_allclose(merged.mean, whole.mean, rtol=1e-13)
+        np.testing.assert_allclose(merged.comoment, whole.comoment, rtol=1e-10)
+
+
+def test_a_block_that_counts_for_nothing_changes_nothing():
+    X = table(10, 2)
+    nothing, some = block_moments(X * 1e6, np.zeros(10)), block_moments(X)
+    for merged in (nothing.merge(some), some.merge(nothing)):
+        assert merged.weight == 10
+        np.testing.assert_array_equal(merged.mean, some.mean)
+        np.testing.assert_array_equal(merged.comoment, some.comoment)
+    assert nothing.merge(nothing).weight == 0
+
+
+def test_blocks_hold_every_row_once():
+    X = np.arange(2 * BLOCK_ROWS + 3.0)[:, None]
+    blocks = [rows for rows, _ in row_blocks(X)]
+    assert [len(b) for b in blocks] == [BLOCK_ROWS, BLOCK_ROWS, 3]
+    np.testing.assert_array_equal(np.concatenate(blocks), X)
+    assert moments(row_blocks(X)).mean == pytest.approx(X.mean())
+
+
+def test_powers_of_two_change_no_digit():
+    X = table(50, 6) * np.array([1e-300, 1e-9, 1, 3, 1e9, 1e300])
+    powers = column_powers(X)
+    np.testing.assert_array_equal(np.frexp(powers)[0], 0.5)
+    np.testing.assert_array_equal(X * powers / powers, X)
+    assert (np.abs(X * powers).max(axis=0) <= 1).all()
+    assert (np.abs(X * powers).max(axis=0) >= 0.5).all()
+
+
+# --- correlation ratio ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [6, 100, BLOCK_ROWS + 9])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_eta_is_the_textbook_ratio(n, n_classes):
+    X, codes = table(n, 4), np.arange(n) % n_classes
+    X[:, 2] += 3 * codes
+    expected = [plain_eta(column, codes) for column in X.T]
+    np.testing.assert_allclose(correlation_ratio(X, codes), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (-7, 40)])
+def test_for_two_classes_eta_is_the_absolute_correlation(labels):
+    X, codes = table(120, 5) + 1e4, (table(120, 5)[:, 0] > 0.3).astype(int)
+    numbers = np.where(codes, labels[1], labels[0]).astype(float)
+    np.testing.assert_allclose(
+        correlation_ratio(X, codes), correlation_with_numbers(X, numbers), rtol=0, atol=1e-10
+    )  # fmt: skip
+
+
+def test_eta_is_blind_to_the_numbering_of_classes_and_label_codes_are_not():
+    """Fact 8."""
+    X, codes = table(90, 3), np.arange(90) % 3
+    X[:, 0] += 2 * codes
+    etas, label_correlations = [], []
+    for numbering in itertools.permutations(range(3)):
+        renumbered = np.array(numbering)[codes]
+        etas.append(correlation_ratio(X, renumbered))
+        label_correlations.append(correlation_with_numbers(X, renumbered.astype(float)))
+    np.testing.assert_allclose(etas, np.broadcast_to(etas[0], (6, 3)), rtol=0, atol=1e-14)
+    assert np.ptp(np.array(label_correlations)[:, 0]) > 0.3
+
+
+@given(SMALL_TABLES, st.data())
+@settings(max_examples=80, deadline=None)
+def test_eta_is_a_share_and_ignores_units(X, data):
+    codes = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(X), max_size=len(X))))
+    eta = correlation_ratio(X, codes)
+    assert ((eta >= 0) & (eta <= 1)).all()
+    assert (eta[constant_columns(X)] == 0).all()
+    np.testing.assert_allclose(correlation_ratio(X * -3 + 7, codes), eta, rtol=0, atol=1e-7)
+
+
+def test_eta_at_its_ends():
+    codes = np.array([0, 0, 1, 1, 3, 3])  # class 2 is absent
+    X = np.column_stack([codes, [1, 2, 1, 2, 1, 2], np.full(6, 0.1)]).astype(float)
+    np.testing.assert_allclose(correlation_ratio(X, codes), [1, 0, 0], rtol=0, atol=1e-15)
+
+
+def test_correlation_with_numbers_is_absolute():
+    X = table(60, 3)
+    target = -2 * X[:, 1] + 5
+    expected = np.abs([np.corrcoef(column, target)[0, 1] for column in X.T])
+    np.testing.assert_allclose(correlation_with_numbers(X, target), expected, rtol=0, atol=1e-12)
+    assert correlation_with_numbers(X, target)[1] == pytest.approx(1)
