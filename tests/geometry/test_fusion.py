@@ -1,0 +1,212 @@
+"""Fusion of distance and angle: the smallest score decides (algorithm 8)."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from qmedoid.geometry.fusion import (
+    EPSILON,
+    Channels,
+    class_channels,
+    fusion_scores,
+    margins,
+    normalise_channel,
+    predict_codes,
+    printed_multipliers,
+    prior_multipliers,
+)
+from qmedoid.geometry.overlap import compact_swap_test
+
+MATRICES = arrays(float, st.tuples(st.integers(1, 8), st.integers(2, 5)), elements=st.floats(0, 100))
+
+
+@st.composite
+def channel_pairs(draw, n_classes=None):
+    n = draw(st.integers(1, 8))
+    c = n_classes or draw(st.integers(2, 5))
+    return Channels(*(draw(arrays(float, (n, c), elements=st.floats(0.01, 3))) for _ in range(2)))
+
+
+def random_channels(n=50, c=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return Channels(rng.uniform(0.1, 5, (n, c)), rng.uniform(0, np.pi, (n, c)))
+
+
+# --- channels ---------------------------------------------------------------------------------------------------
+
+
+@given(MATRICES)
+@settings(max_examples=80, deadline=None)
+def test_a_normalised_channel_is_shares_of_almost_one(channel):
+    """Fact 11: Σ C / (Σ C + ε)."""
+    shares = normalise_channel(channel)
+    total = channel.sum(axis=1)
+    assert ((shares >= 0) & (shares <= 1)).all()
+    np.testing.assert_allclose(shares.sum(axis=1), total / (total + EPSILON), rtol=1e-14)
+    np.testing.assert_array_equal(shares[total == 0], 0)
+
+
+def test_epsilon_is_the_printed_one_and_sits_in_the_denominator():
+    assert EPSILON == 1e-12
+    np.testing.assert_allclose(normalise_channel(np.array([[1e-12, 2e-12]])), [[0.25, 0.5]], rtol=1e-14)
+
+
+def test_shares_of_a_record_do_not_depend_on_its_unit_or_on_other_records():
+    channel = random_channels().distance
+    np.testing.assert_allclose(normalise_channel(channel * 1000), normalise_channel(channel), rtol=1e-10)
+    np.testing.assert_array_equal(normalise_channel(channel[7:8]), normalise_channel(channel)[7:8])
+
+
+@pytest.mark.parametrize("medoid_classes", [[0, 1, 2], [0, 0, 1, 1, 1, 2], [2, 1, 0, 1, 2, 0], [1, 1, 0]])
+def test_the_channels_of_a_class_are_those_of_its_nearest_medoid(medoid_classes):
+    """Fact 13: and the angle is the nearest medoid's too, not the smallest angle."""
+    classes = np.array(medoid_classes)
+    raw = random_channels(c=len(classes))
+    n_classes = classes.max() + 1
+    channels, nearest = class_channels(raw.distance, raw.angle, classes, n_classes)
+    for row in range(len(raw.distance)):
+        for c in range(n_classes):
+            own = [m for m in range(len(classes)) if classes[m] == c]
+            best = min(own, key=lambda m: raw.distance[row, m])
+            assert nearest[row, c] == best
+            assert channels.distance[row, c] == raw.distance[row, best]
+            assert channels.angle[row, c] == raw.angle[row, best]
+
+
+def test_of_medoids_equally_near_the_first_speaks():
+    distance, angle = np.ones((1, 3)), np.array([[0.1, 0.2, 0.3]])
+    channels, nearest = class_channels(distance, angle, np.array([1, 0, 0]), 2)
+    np.testing.assert_array_equal(nearest, [[1, 0]])
+    np.testing.assert_array_equal(channels.angle, [[0.2, 0.1]])
+
+
+# --- scores -----------------------------------------------------------------------------------------------------
+
+
+@given(channel_pairs(), st.floats(0, 1))
+@settings(max_examples=60, deadline=None)
+def test_a_score_is_the_formula(channels, alpha):
+    expected = [
+        [
+            alpha * D[c] / (D.sum() + EPSILON) + (1 - alpha) * T[c] / (T.sum() + EPSILON)
+            for c in range(len(D))
+        ]
+        for D, T in zip(*channels, strict=True)
+    ]  # fmt: skip
+    np.testing.assert_allclose(fusion_scores(channels, alpha, use_angular=True), expected, rtol=1e-12)
+
+
+def test_the_ends_of_alpha_are_the_channels_alone():
+    channels = random_channels()
+    np.testing.assert_array_equal(
+        fusion_scores(channels, 1.0, use_angular=True), normalise_channel(channels.distance)
+    )  # fmt: skip
+    np.testing.assert_array_equal(fusion_scores(channels, 0.0, use_angular=True), normalise_channel(channels.angle))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
+def test_without_the_angle_the_distance_decides_alone(alpha):
+    """Fact 11."""
+    channels = random_channels()
+    other = Channels(channels.distance, np.full_like(channels.angle, np.nan))
+    for given_channels in (channels, other):
+        scores = fusion_scores(given_channels, alpha, use_angular=False)
+        np.testing.assert_array_equal(scores, normalise_channel(channels.distance))
+        np.testing.assert_array_equal(predict_codes(scores), channels.distance.argmin(axis=1))
+
+
+@given(channel_pairs(), st.floats(0, 1), st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_larger_multiplier_makes_a_class_less_likely(channels, alpha, data):
+    """Fact 4."""
+    n_classes = channels.distance.shape[1]
+    c = data.draw(st.integers(0, n_classes - 1))
+    before = predict_codes(fusion_scores(channels, alpha, use_angular=True, multipliers=np.ones(n_classes)))
+    for factor in (1.5, 4.0):
+        multipliers = np.where(np.arange(n_classes) == c, factor, 1.0)
+        after = predict_codes(fusion_scores(channels, alpha, use_angular=True, multipliers=multipliers))
+        # Nobody joins the class, and nobody who was elsewhere moves at all.
+        np.testing.assert_array_equal(after[before != c], before[before != c])
+        before = after
+
+
+def test_a_huge_multiplier_empties_a_class_and_a_tiny_one_fills_it():
+    channels = random_channels()
+    for factor, share in ((1e6, 0.0), (1e-6, 1.0)):
+        scores = fusion_scores(channels, 0.5, use_angular=True, multipliers=np.array([1.0, factor, 1.0]))
+        assert (predict_codes(scores) == 1).mean() == share
+
+
+def test_multipliers_of_one_are_no_multipliers():
+    channels = random_channels()
+    np.testing.assert_array_equal(
+        fusion_scores(channels, 0.4, use_angular=True, multipliers=np.ones(3)),
+        fusion_scores(channels, 0.4, use_angular=True),
+    )
+
+
+# --- class weights ----------------------------------------------------------------------------------------------
+
+
+def test_printed_weights_are_one_over_the_root_of_the_prior_and_hold_rare_classes_back():
+    """Fact 4."""
+    np.testing.assert_allclose(printed_multipliers(np.array([0.64, 0.36])), [1.25, 1 / 0.6])
+    w = printed_multipliers(np.array([0.9, 0.09, 0.01]))
+    assert w[0] < w[1] < w[2]
+
+
+@pytest.mark.parametrize("exponent", [0.25, 0.5, 1.0])
+def test_prior_weights_shrink_the_scores_of_rare_classes(exponent):
+    w = prior_multipliers(np.array([0.9, 0.09, 0.01]), exponent)
+    np.testing.assert_allclose(w, [1, 0.1**exponent, (1 / 90) ** exponent])
+    np.testing.assert_array_equal(prior_multipliers(np.array([0.9, 0.1]), 0.0), [1, 1])
+
+
+def test_equal_priors_decide_nothing():
+    priors, channels = np.full(3, 1 / 3), random_channels()
+    plain = predict_codes(fusion_scores(channels, 0.5, use_angular=True))
+    for multipliers in (printed_multipliers(priors), prior_multipliers(priors, 1.0)):
+        weighted = fusion_scores(channels, 0.5, use_angular=True, multipliers=multipliers)
+        np.testing.assert_array_equal(predict_codes(weighted), plain)
+
+
+# --- decisions --------------------------------------------------------------------------------------------------
+
+
+@given(arrays(float, st.tuples(st.integers(1, 10), st.just(2)), elements=st.floats(0, 1)))
+@settings(max_examples=80, deadline=None)
+def test_the_sign_of_a_margin_is_the_decision(scores):
+    margin = margins(scores)
+    assert margin.shape == (len(scores),)
+    np.testing.assert_array_equal(predict_codes(scores), margin > 0)
+
+
+@given(arrays(float, st.tuples(st.integers(1, 10), st.integers(3, 5)), elements=st.floats(0, 1)))
+@settings(max_examples=60, deadline=None)
+def test_with_more_classes_the_largest_margin_is_the_decision(scores):
+    assert margins(scores).shape == scores.shape
+    np.testing.assert_array_equal(predict_codes(scores), margins(scores).argmax(axis=1))
+
+
+def test_of_equal_scores_the_first_class_wins():
+    np.testing.assert_array_equal(predict_codes(np.array([[0.5, 0.5, 0.5], [0.9, 0.2, 0.2]])), [0, 1])
+
+
+@given(
+    arrays(float, (3, 4), elements=st.floats(-5, 5)),
+    arrays(float, (2, 4), elements=st.floats(-5, 5)),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_distance_part_of_a_margin_is_a_sum_over_anchors(v, medoids):
+    """Fact 20."""
+    D = compact_swap_test(v, medoids).distance
+    total = D.sum(axis=1)
+    clear = total > 1e-3
+    parts = ((v - medoids[1]) ** 2 - (v - medoids[0]) ** 2)[clear] / total[clear, None] ** 2
+    from_parts = parts.sum(axis=1)
+    np.testing.assert_allclose((D[:, 1] - D[:, 0])[clear] / total[clear], from_parts, rtol=0, atol=1e-9)
+    # And with the distance alone it is the margin, turned round: s_0 − s_1 = (D_0 − D_1) / (D_0 + D_1 + ε).
+    margin = margins(fusion_scores(Channels(D, D), 1.0, use_angular=False))
+    np.testing.assert_allclose(margin[clear], -from_parts, rtol=0, atol=1e-8)
