@@ -191,8 +191,9 @@ class _SizeSearch:
                 for anchor in range(len(current)):
                     subset, score = self._visit(anchor, current[anchor], best, sweep)
                     if score > best:
-                        self.objective.commit(anchor, subset)
+                        # Kept before it is committed: an interrupt during the commit must not lose it.
                         current[anchor], best, improved = subset, score, True
+                        self.objective.commit(anchor, subset)
                     self.visits.count(self.size, sweep, best)
                     if self.visits.stopped:
                         return tuple(current), best
