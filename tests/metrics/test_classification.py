@@ -1,0 +1,125 @@
+"""Metrics of class codes: equal to scikit-learn's, also where classes are absent (algorithms 9 and 11)."""
+
+import numpy as np
+import pytest
+import sklearn.metrics as reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmedoid.metrics.classification import ClassMetrics, confusion_matrix, evaluate, f_beta_sweep
+
+AVERAGES = ("macro", "weighted")
+
+
+@st.composite
+def labelled(draw):
+    """True and predicted codes; some of the classes may be absent from either or both."""
+    n_classes = draw(st.integers(2, 5))
+    n = draw(st.integers(1, 40))
+    codes = st.lists(st.integers(0, n_classes - 1), min_size=n, max_size=n).map(np.array)
+    return draw(codes), draw(codes), n_classes
+
+
+def by_reference(y_true, y_pred, n_classes, *, beta=1.0, average=None, weights=None):
+    return reference.precision_recall_fscore_support(
+        y_true, y_pred, beta=beta, labels=range(n_classes), average=average, sample_weight=weights, zero_division=0
+    )
+
+
+@given(labelled(), st.sampled_from([0.5, 1.0, 2.0, 3.0]))
+@settings(max_examples=60, deadline=None)
+def test_every_figure_equals_scikit_learn(case, beta):
+    y_true, y_pred, n_classes = case
+    ours = evaluate(y_true, y_pred, n_classes)
+    precision, recall, f_beta, support = by_reference(*case, beta=beta)
+    np.testing.assert_allclose(ours.precision, precision, rtol=1e-13)
+    np.testing.assert_allclose(ours.recall, recall, rtol=1e-13)
+    np.testing.assert_allclose(ours.f_beta(beta), f_beta, rtol=1e-13)
+    np.testing.assert_array_equal(ours.support, support)
+    np.testing.assert_array_equal(
+        ours.confusion, reference.confusion_matrix(y_true, y_pred, labels=range(n_classes))
+    )  # fmt: skip
+    assert ours.accuracy == pytest.approx(reference.accuracy_score(y_true, y_pred), rel=1e-14)
+    assert ours.macro_f1 == pytest.approx(by_reference(*case, average="macro")[2], rel=1e-13)
+
+
+@given(labelled(), st.sampled_from([0.5, 2.0]))
+@settings(max_examples=40, deadline=None)
+def test_the_summary_holds_both_averages_of_everything(case, beta):
+    summary = evaluate(*case).summary(beta=beta)
+    expected = {"accuracy": reference.accuracy_score(*case[:2])}
+    for average in AVERAGES:
+        precision, recall, f1, _ = by_reference(*case, average=average)
+        expected |= {f"{average}_precision": precision, f"{average}_recall": recall, f"{average}_f1": f1}
+        expected[f"{average}_f{beta:g}"] = by_reference(*case, beta=beta, average=average)[2]
+    assert summary == pytest.approx(expected, rel=1e-12)
+
+
+def test_without_beta_the_summary_has_none():
+    names = evaluate(np.array([0, 1]), np.array([0, 0]), 2).summary()
+    assert set(names) == {"accuracy"} | {f"{a}_{m}" for a in AVERAGES for m in ("precision", "recall", "f1")}
+
+
+@given(labelled(), st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_weight_of_k_is_k_copies_of_the_row(case, data):
+    y_true, y_pred, n_classes = case
+    repeats = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(y_true), max_size=len(y_true))))
+    weighted = evaluate(y_true, y_pred, n_classes, weights=repeats.astype(float))
+    copied = evaluate(np.repeat(y_true, repeats), np.repeat(y_pred, repeats), n_classes)
+    np.testing.assert_array_equal(weighted.confusion, copied.confusion)
+    assert weighted.summary() == copied.summary()
+
+
+@given(labelled(), st.permutations(range(5)))
+@settings(max_examples=60, deadline=None)
+def test_renumbering_classes_renumbers_the_figures(case, order):
+    y_true, y_pred, n_classes = case
+    numbering = np.array([c for c in order if c < n_classes])
+    before, after = evaluate(y_true, y_pred, n_classes), evaluate(numbering[y_true], numbering[y_pred], n_classes)
+    np.testing.assert_array_equal(after.f1[numbering], before.f1)
+    assert after.macro_f1 == pytest.approx(before.macro_f1, rel=1e-14)
+    assert after.accuracy == before.accuracy
+
+
+def test_predicting_the_truth_is_perfect_and_missing_all_is_zero():
+    y = np.array([0, 1, 2, 2])
+    assert evaluate(y, y, 3).summary(beta=2.0) == pytest.approx(dict.fromkeys(evaluate(y, y, 3).summary(beta=2.0), 1))
+    assert set(evaluate(y, (y + 1) % 3, 3).summary().values()) == {0.0}
+
+
+def test_no_rows_at_all_count_as_zero_and_warn_of_nothing():
+    empty = ClassMetrics(np.zeros((2, 2)))
+    assert set(empty.summary(beta=0.5).values()) == {0.0}
+
+
+def test_an_absent_class_pulls_the_macro_average_down():
+    y = np.array([0, 1])
+    assert evaluate(y, y, 2).macro_f1 == 1
+    assert evaluate(y, y, 4).macro_f1 == 0.5
+
+
+def test_rows_are_true_classes():
+    np.testing.assert_array_equal(confusion_matrix(np.array([0, 0, 1]), np.array([1, 1, 1]), 2), [[0, 2], [0, 1]])
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+def test_the_sweep_runs_from_precision_to_recall(average):
+    rng = np.random.default_rng(0)
+    y_true = rng.integers(0, 2, 200)
+    y_pred = np.where(rng.random(200) < 0.3, 1, y_true)  # leans to class 1
+    betas = [0.01, 0.5, 1.0, 2.0, 100.0]
+    metrics = evaluate(y_true, y_pred, 2)
+    sweep = f_beta_sweep(metrics, betas, average=average)
+    assert list(sweep) == betas
+    for beta in betas:
+        assert sweep[beta] == pytest.approx(reference.fbeta_score(y_true, y_pred, beta=beta, average=average))
+    assert sweep[0.01] == pytest.approx(metrics.average(metrics.precision, average), abs=1e-3)
+    assert sweep[100.0] == pytest.approx(metrics.average(metrics.recall, average), abs=1e-3)
+    assert sweep[0.01] != pytest.approx(sweep[100.0], abs=1e-3)
+
+
+def test_the_sweep_averages_by_class_unless_told_otherwise():
+    metrics = evaluate(np.array([0, 0, 0, 1]), np.array([0, 0, 0, 0]), 2)
+    assert f_beta_sweep(metrics, [1.0]) == f_beta_sweep(metrics, [1.0], average="macro")
+    assert f_beta_sweep(metrics, [1.0]) != f_beta_sweep(metrics, [1.0], average="weighted")
