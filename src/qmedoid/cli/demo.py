@@ -54,8 +54,10 @@ def _with_progress(seeds: Sequence[int]) -> Iterator[Outcome]:
 
 
 def _table(name: str, outcomes: Sequence[Outcome]) -> Table:
+    splits = outcomes[0].splits
+    over = "one stratified split" if splits == 1 else f"{splits} stratified splits (mean ± standard error)"
     table = Table(
-        title=f"{name}: test rows of {outcomes[0].splits} stratified splits (mean ± standard error)",
+        title=f"{name}: test rows of {over}",
         title_justify="left",
     )
     table.add_column("method")
@@ -66,8 +68,12 @@ def _table(name: str, outcomes: Sequence[Outcome]) -> Table:
         printed = ("", "") if figure is None else (f"{figure.accuracy:.4f}", f"{figure.macro_f1:.4f}")
         table.add_row(
             outcome.method,
-            f"{outcome.accuracy:.3f} ± {outcome.accuracy_se:.3f}",
-            f"{outcome.macro_f1:.3f} ± {outcome.macro_f1_se:.3f}",
+            _with_error(outcome.accuracy, outcome.accuracy_se),
+            _with_error(outcome.macro_f1, outcome.macro_f1_se),
             *printed,
         )
     return table
+
+
+def _with_error(mean: float, error: float | None) -> str:
+    return f"{mean:.3f}" if error is None else f"{mean:.3f} ± {error:.3f}"

@@ -25,15 +25,15 @@ class Method(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Mean and standard error over splits of one method on one data set."""
+    """Mean and standard error over splits of one method on one data set; one split has no standard error."""
 
     data: str
     method: str
     splits: int
     accuracy: float
-    accuracy_se: float
+    accuracy_se: float | None
     macro_f1: float
-    macro_f1_se: float
+    macro_f1_se: float | None
 
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, for tables and JSON."""
@@ -96,5 +96,5 @@ def compare(data: Dataset, methods: dict[str, Method], seeds: Sequence[int]) -> 
 def _outcome(data: str, method: str, scores: npt.NDArray[np.float64]) -> Outcome:
     """Means and their standard errors; one split has none."""
     mean = scores.mean(axis=0)
-    error = scores.std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else np.full(2, np.nan)
-    return Outcome(data, method, len(scores), float(mean[0]), float(error[0]), float(mean[1]), float(error[1]))
+    error = (scores.std(axis=0, ddof=1) / np.sqrt(len(scores))).tolist() if len(scores) > 1 else [None, None]
+    return Outcome(data, method, len(scores), float(mean[0]), error[0], float(mean[1]), error[1])

@@ -13,6 +13,7 @@ from qmedoid.exceptions import ParameterError
 
 Array = npt.NDArray[np.float64]
 Encoding = Literal["onehot", "ordinal"]
+ENCODINGS: tuple[Encoding, ...] = ("onehot", "ordinal")
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ def load_heart(encoding: Encoding = "onehot") -> Dataset:
     ``"onehot"`` gives every category a column of its own (two-valued ones get one); ``"ordinal"`` numbers the
     categories of a column in alphabetical order.
     """
+    if encoding not in ENCODINGS:
+        raise ParameterError(f"The 'encoding' must be one of {list(ENCODINGS)}. Got {encoding!r} instead.")
     text = (files("qmedoid.evaluation") / "data" / "heart.csv").read_text(encoding="utf-8")
     header, *rows = csv.reader(text.splitlines())
     table = dict(zip(header, zip(*rows, strict=True), strict=True))
