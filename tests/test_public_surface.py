@@ -1,0 +1,74 @@
+"""What the package offers by name, and what importing it costs."""
+
+import statistics
+import subprocess
+import sys
+from importlib.resources import files
+
+import pytest
+
+import qmedoid
+
+PUBLIC = [
+    "CorrelationGroups",
+    "FusionClassifier",
+    "FusionModel",
+    "SwapTest",
+    "__version__",
+    "compact_swap_test",
+    "medoid_index",
+]
+
+
+def python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_public_names_are_these():
+    assert sorted(qmedoid.__all__) == PUBLIC
+    assert dir(qmedoid) == PUBLIC
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_is_there(name):
+    assert getattr(qmedoid, name) is getattr(qmedoid, name)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'qmedoid' has no attribute 'Fusion'"):
+        qmedoid.Fusion  # noqa: B018
+    assert not hasattr(qmedoid, "Fusion")
+
+
+def test_a_star_import_brings_the_public_names():
+    assert python(
+        "from qmedoid import *; print(sorted(n for n in dir() if n[0] != '_' or n == '__version__'))"
+    ).strip() == repr(PUBLIC)
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    loaded = python("import sys, qmedoid; print(*{name.partition('.')[0] for name in sys.modules})").split()
+    assert not {"sklearn", "scipy", "qiskit", "pandas", "polars", "pyarrow", "rich", "typer"} & set(loaded)
+
+
+@pytest.mark.parametrize("name", ["FusionModel", "medoid_index", "compact_swap_test"])
+def test_models_and_geometry_need_no_scikit_learn_and_no_qiskit(name):
+    loaded = python(
+        f"import sys, qmedoid; qmedoid.{name}; print(*{{n.partition('.')[0] for n in sys.modules}})"
+    ).split()
+    assert not {"sklearn", "qiskit", "pandas", "polars", "rich", "typer"} & set(loaded)
+
+
+def test_importing_the_package_takes_no_more_than_twice_as_long_as_numpy():
+    clock = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
+    times = {"numpy": [], "qmedoid": []}
+    for _ in range(7):  # in turn, so that a busy machine slows both
+        for name, seen in times.items():
+            seen.append(float(python(clock.format(name))))
+    assert statistics.median(times["qmedoid"]) <= 2 * statistics.median(times["numpy"])
+
+
+def test_types_are_shipped():
+    assert (files("qmedoid") / "py.typed").is_file()
