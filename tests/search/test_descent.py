@@ -255,7 +255,7 @@ def consistent(found: DescentResult, full: DescentResult, salt: int) -> None:
 def test_a_keyboard_interrupt_anywhere_keeps_the_best_so_far(salt):
     complete = ToyObjective(salt)
     full = descend(complete)
-    assert sum(step.accepted for step in full.trace) > 3 + 1  # the starts, and subsets that were taken
+    assert sum(step.accepted for step in full.trace) > 3  # the starts, and subsets that were taken
     with pytest.raises(KeyboardInterrupt):  # nothing has been scored
         descend(ToyObjective(salt, interrupt_at=1))
     for call in range(2, complete.calls + 1):
