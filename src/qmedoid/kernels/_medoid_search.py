@@ -17,6 +17,7 @@ shell, O(d^2) for each candidate. Three more facts do the rest:
   other case: several clusters) is split in two, each part scanned around its own mean, and so on while it pays.
 
 Rounding is bounded too: each bound is lowered by more than the error it can carry, so no row is ruled out wrongly.
+Thin products are written as ``einsum``: BLAS would wake threads for them that cost more than they bring.
 """
 
 from collections import deque
@@ -116,7 +117,7 @@ class Search:
     def scan(self, rows: Rows, pivot: Floats) -> Rows:
         """Return those of ``rows`` that bounds around ``pivot`` do not rule out."""
         self.primitives.centre(self.X, pivot, self.Z, self.norms)
-        at_pivot = float(self.w @ self.norms) * (1.0 + self.rounding)
+        at_pivot = float((self.w * self.norms).sum()) * (1.0 + self.rounding)
         order = rows[np.argsort(self.norms[rows], kind="stable")]
         radii = self.norms[order]
         self.sum_some(order[:TOGETHER])
@@ -188,7 +189,7 @@ def geometric_median(X: Floats, w: Floats) -> Floats:
     for _ in range(8):
         radius = np.sqrt(np.square(S - y).sum(axis=1))
         pull = v / np.maximum(radius, 1e-9 * radius.max() + TINY)
-        y = (pull @ S) / pull.sum()
+        y = np.einsum("i,ij->j", pull, S) / pull.sum()
     return y
 
 
@@ -198,12 +199,17 @@ def halves(X: Floats, rows: Rows) -> list[tuple[Rows, Floats]]:
     a = S[np.argmax(np.square(S - S[0]).sum(axis=1))]
     b = S[np.argmax(np.square(S - a).sum(axis=1))]
     for _ in range(4):
-        left = (S - 0.5 * (a + b)) @ (b - a) < 0.0
+        left = nearer(S, a, b)
         if left.all() or not left.any():
             return []
         a, b = S[left].mean(axis=0), S[~left].mean(axis=0)
-    left = (X[rows] - 0.5 * (a + b)) @ (b - a) < 0.0
+    left = nearer(X[rows], a, b)
     return [(part, mean) for part, mean in ((rows[left], a), (rows[~left], b)) if len(part)]
+
+
+def nearer(Y: Floats, a: Floats, b: Floats) -> NDArray[np.bool_]:
+    """Return which rows of Y are nearer to a than to b."""
+    return np.einsum("ij,j->i", Y - 0.5 * (a + b), b - a) < 0.0
 
 
 def first_of_equal(X: Floats, rows: Rows) -> Rows:

@@ -11,8 +11,8 @@
 
 #include "dispatch.h"
 
-/* Sums are closed every BLOCK rows (a multiple of QM_POINTS): rounding grows with BLOCK + n / BLOCK instead of n. */
-#define BLOCK 512
+/* Most rows that a sum runs over before it is closed. */
+#define BLOCK 1024
 
 /* Largest range of a column; 0 is returned (and the range is void) if a number is NaN or infinite. */
 QM_CLONES
@@ -142,18 +142,27 @@ QM_INLINE void distances(const double *x, const double *w, ptrdiff_t n, ptrdiff_
         out[i] = sqrt(square[i]);
 }
 
+/* Rows that pass all tiles before the next rows do: they stay in cache (256 kB), and a sum is closed at their end, so
+ * that rounding grows with BLOCK + n / BLOCK instead of n. A multiple of QM_LANES. */
+QM_INLINE ptrdiff_t block_rows(ptrdiff_t d)
+{
+    const ptrdiff_t rows = 32768 / d;
+    return rows > BLOCK ? BLOCK : rows < 64 ? 64 : rows - rows % QM_LANES;
+}
+
 /* Totals of the `m` rows named in `rows`. */
 QM_CLONES
 void qm_totals(const double *x, const double *w, ptrdiff_t n, ptrdiff_t d, const ptrdiff_t *rows, ptrdiff_t m,
                double *scratch, double *out)
 {
-    for (ptrdiff_t first = 0; first < m; first += QM_LANES) {
-        const ptrdiff_t count = m - first < QM_LANES ? m - first : QM_LANES;
-        double total[QM_LANES] = {0.0};
-        fill_tile(x, d, rows, first, count, scratch);
-        for (ptrdiff_t start = 0; start < n; start += BLOCK) {
-            const ptrdiff_t stop = start + BLOCK < n ? start + BLOCK : n;
+    const ptrdiff_t size = block_rows(d);
+    memset(out, 0, (size_t)m * sizeof(double));
+    for (ptrdiff_t start = 0; start < n; start += size) {
+        const ptrdiff_t stop = start + size < n ? start + size : n;
+        for (ptrdiff_t first = 0; first < m; first += QM_LANES) {
+            const ptrdiff_t count = m - first < QM_LANES ? m - first : QM_LANES;
             double part[QM_LANES] = {0.0};
+            fill_tile(x, d, rows, first, count, scratch);
             for (ptrdiff_t j = start; j < stop; j += QM_POINTS) {
                 double dist[QM_POINTS * QM_LANES], weight[QM_POINTS];
                 distances(x, w, n, d, j, scratch, scratch + d * QM_LANES, dist, weight);
@@ -162,10 +171,9 @@ void qm_totals(const double *x, const double *w, ptrdiff_t n, ptrdiff_t d, const
                     for (int l = 0; l < QM_LANES; l++)
                         part[l] += weight[r] * dist[r * QM_LANES + l];
             }
-            for (int l = 0; l < QM_LANES; l++)
-                total[l] += part[l];
+            for (ptrdiff_t l = 0; l < count; l++)
+                out[first + l] += part[l];
         }
-        memcpy(out + first, total, (size_t)count * sizeof(double));
     }
 }
 
@@ -173,16 +181,16 @@ void qm_totals(const double *x, const double *w, ptrdiff_t n, ptrdiff_t d, const
 QM_CLONES
 void qm_all_totals(const double *x, const double *w, ptrdiff_t n, ptrdiff_t d, double *scratch, double *out)
 {
+    const ptrdiff_t size = block_rows(d);
     memset(out, 0, (size_t)n * sizeof(double));
-    for (ptrdiff_t first = 0; first < n; first += QM_LANES) {
-        const ptrdiff_t count = n - first < QM_LANES ? n - first : QM_LANES;
-        double mine[QM_LANES] = {0.0}, total[QM_LANES] = {0.0};
-        fill_tile(x, d, NULL, first, count, scratch);
-        memcpy(mine, w + first, (size_t)count * sizeof(double));
-        for (ptrdiff_t start = first; start < n; start += BLOCK) {
-            const ptrdiff_t stop = start + BLOCK < n ? start + BLOCK : n;
-            double part[QM_LANES] = {0.0};
-            for (ptrdiff_t j = start; j < stop; j += QM_POINTS) {
+    for (ptrdiff_t start = 0; start < n; start += size) {
+        const ptrdiff_t stop = start + size < n ? start + size : n;
+        for (ptrdiff_t first = 0; first < stop; first += QM_LANES) {
+            const ptrdiff_t count = n - first < QM_LANES ? n - first : QM_LANES;
+            double mine[QM_LANES] = {0.0}, part[QM_LANES] = {0.0};
+            fill_tile(x, d, NULL, first, count, scratch);
+            memcpy(mine, w + first, (size_t)count * sizeof(double));
+            for (ptrdiff_t j = first > start ? first : start; j < stop; j += QM_POINTS) {
                 double dist[QM_POINTS * QM_LANES], weight[QM_POINTS];
                 distances(x, w, n, d, j, scratch, scratch + d * QM_LANES, dist, weight);
                 for (int r = 0; r < QM_POINTS; r++) {
@@ -199,11 +207,9 @@ void qm_all_totals(const double *x, const double *w, ptrdiff_t n, ptrdiff_t d, d
                     }
                 }
             }
-            for (int l = 0; l < QM_LANES; l++)
-                total[l] += part[l];
+            for (ptrdiff_t l = 0; l < count; l++)
+                out[first + l] += part[l];
         }
-        for (ptrdiff_t l = 0; l < count; l++)
-            out[first + l] += total[l];
     }
 }
 
