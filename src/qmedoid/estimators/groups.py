@@ -93,7 +93,7 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
             A weight of k counts a row k times.
         """
         check_parameters("CorrelationGroups", self.get_params(deep=False), self._constraints)
-        table = check_table(self, X, reset=True, ensure_min_samples=2)
+        table = np.ascontiguousarray(check_table(self, X, reset=True, ensure_min_samples=2))
         target = _target(y, len(table))
         weights = check_weights(sample_weight, table)
         if weights is not None:  # rows that count for nothing must not decide which columns are constant
@@ -119,7 +119,8 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Array:
         """Features of every anchor, shape (n, A)."""
         check_is_fitted(self)
-        table = check_table(self, X, reset=False)
+        # Data frames arrive column by column; one layout in memory means one order of sums, and the same bits.
+        table = np.ascontiguousarray(check_table(self, X, reset=False))
         return self.feature_scaling_.apply(self._features(self.input_scaling_.apply(table)))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:

@@ -1,0 +1,167 @@
+"""CorrelationGroups as users meet it: tables of every make, names, weights, pipelines."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_wine
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from qmedoid import CorrelationGroups
+from qmedoid.geometry.correlation import correlation_matrix, correlation_ratio
+from qmedoid.geometry.features import FEATURE_KINDS, feature_matrix
+
+WINE = load_wine()
+X, Y = WINE.data, WINE.target
+NAMES = list(WINE.feature_names)
+
+FRAMES = {
+    "pandas": pd.DataFrame(X, columns=NAMES),
+    "polars": pl.DataFrame(X, schema=NAMES),
+    "pyarrow": pa.table({name: X[:, i] for i, name in enumerate(NAMES)}),
+}
+
+
+def test_the_features_are_those_of_the_formulas():
+    groups = CorrelationGroups(group_size=4, subset_size=3, standardise=False).fit(X, Y)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    np.testing.assert_allclose(groups.groups_.correlation, np.corrcoef(X.T), atol=1e-12)
+    assert groups.groups_.anchors == tuple(np.argsort(-correlation_ratio(X, Y), kind="stable"))
+    expected = feature_matrix(Z, groups.configuration_, np.corrcoef(X.T), "signed")
+    np.testing.assert_allclose(groups.transform(X), expected, rtol=1e-9)
+    assert all(len(subset) == 3 for subset in groups.configuration_)
+
+
+@pytest.mark.parametrize("kind", FEATURE_KINDS)
+@pytest.mark.parametrize("input_scaling", ["standard", "minmax", "none"])
+def test_features_are_standardised_on_the_training_rows(kind, input_scaling):
+    u = CorrelationGroups(kind=kind, input_scaling=input_scaling).fit(X, Y).transform(X)
+    np.testing.assert_allclose(u.mean(axis=0), 0, atol=1e-10)
+    np.testing.assert_allclose(u.std(axis=0), 1, rtol=1e-10)
+
+
+@pytest.mark.parametrize("make", FRAMES)
+def test_every_make_of_table_gives_the_same_result_and_its_names(make):
+    from_array, from_frame = CorrelationGroups().fit(X, Y), CorrelationGroups().fit(FRAMES[make], Y)
+    np.testing.assert_array_equal(from_frame.transform(FRAMES[make]), from_array.transform(X))
+    assert list(from_frame.feature_names_in_) == NAMES
+    assert not hasattr(from_array, "feature_names_in_")
+    assert from_frame.groups_.members == from_array.groups_.members
+
+
+@pytest.mark.parametrize("make", FRAMES)
+def test_other_columns_than_at_fit_are_shown_as_a_difference(make):
+    fitted = CorrelationGroups().fit(FRAMES[make], Y)
+    with pytest.raises(ValueError, match=r"(?s)unseen at fit time:\n- colour\n.*yet now missing:\n- hue"):
+        fitted.transform(FRAMES["pandas"].rename(columns={"hue": "colour"}))
+    with pytest.raises(ValueError, match="must be in the same order"):
+        fitted.transform(FRAMES["pandas"][NAMES[::-1]])
+
+
+def test_names_out_are_the_anchors_in_order():
+    fitted = CorrelationGroups(n_anchors=3).fit(FRAMES["pandas"], Y)
+    assert list(fitted.get_feature_names_out()) == [f"{NAMES[a]}_group" for a in fitted.groups_.anchors]
+    assert fitted.get_feature_names_out()[0] == "flavanoids_group"
+    unnamed = CorrelationGroups(n_anchors=2, anchor_order="columns").fit(X)
+    assert list(unnamed.get_feature_names_out()) == ["x0_group", "x1_group"]
+    assert list(unnamed.get_feature_names_out(NAMES)) == ["alcohol_group", "malic_acid_group"]
+
+
+@pytest.mark.parametrize(("make", "frame"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+def test_output_in_frames_of_the_users_choice(make, frame):
+    plain = CorrelationGroups().fit(FRAMES["pandas"], Y)
+    chosen = clone(plain).set_output(transform=make).fit(FRAMES["pandas"], Y)
+    out = chosen.transform(FRAMES["pandas"])
+    assert isinstance(out, frame)
+    assert list(out.columns) == list(plain.get_feature_names_out())
+    np.testing.assert_array_equal(out.to_numpy(), plain.transform(FRAMES["pandas"]))
+
+
+# --- targets ----------------------------------------------------------------------------------------------------
+
+
+def test_the_names_of_classes_do_not_matter():
+    """Fact 8."""
+    by_number = CorrelationGroups().fit(X, Y)
+    renumbered = CorrelationGroups().fit(X, np.array([5, -1, 3])[Y])
+    by_word = CorrelationGroups().fit(X, np.array(["x", "a", "m"])[Y])
+    assert by_number.groups_.anchors == renumbered.groups_.anchors == by_word.groups_.anchors
+    np.testing.assert_array_equal(by_number.transform(X), by_word.transform(X))
+
+
+def test_label_codes_are_the_printed_rule_and_depend_on_the_numbers():
+    by_codes = [CorrelationGroups(anchor_order="codes").fit(X, np.array(n)[Y]) for n in ((0, 1, 2), (1, 0, 2))]
+    assert by_codes[0].groups_.anchors != by_codes[1].groups_.anchors
+
+
+def test_a_numeric_target_orders_by_correlation():
+    target = X[:, 5] + 0.1 * X[:, 3]
+    fitted = CorrelationGroups().fit(X, target)
+    strength = np.abs([np.corrcoef(column, target)[0, 1] for column in X.T])
+    assert fitted.groups_.anchors == tuple(np.argsort(-strength, kind="stable"))
+
+
+def test_without_a_target_the_columns_keep_their_order():
+    expected = tuple(range(13))
+    assert CorrelationGroups().fit(X).groups_.anchors == expected
+    assert CorrelationGroups(anchor_order="columns").fit(X, Y).groups_.anchors == expected
+
+
+# --- weights and order ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", [None, Y, X[:, 2]], ids=["none", "classes", "numbers"])
+def test_a_weight_of_k_is_k_copies_of_the_row(target):
+    repeats = np.random.default_rng(0).integers(0, 4, len(X))
+    rows = np.repeat(np.arange(len(X)), repeats)
+    weighted = CorrelationGroups().fit(X, target, sample_weight=repeats)
+    copied = CorrelationGroups().fit(X[rows], None if target is None else target[rows])
+    assert weighted.groups_.members == copied.groups_.members
+    np.testing.assert_allclose(weighted.transform(X), copied.transform(X), rtol=0, atol=1e-9)
+
+
+def test_rows_and_units_do_not_matter():
+    order = np.random.default_rng(1).permutation(len(X))
+    plain = CorrelationGroups().fit(X, Y)
+    shuffled = CorrelationGroups().fit(X[order], Y[order])
+    metric = CorrelationGroups().fit(X * 1000 + 7, Y)
+    np.testing.assert_allclose(shuffled.transform(X), plain.transform(X), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(metric.transform(X * 1000 + 7), plain.transform(X), rtol=0, atol=1e-9)
+
+
+def test_a_group_no_larger_than_asked():
+    fitted = CorrelationGroups(group_size=5, n_anchors=4).fit(X, Y)
+    assert fitted.transform(X).shape == (178, 4)
+    assert [len(members) for members in fitted.groups_.members] == [5] * 4
+    assert fitted.configuration_ == fitted.groups_.members
+    assert [len(m) for m in CorrelationGroups().fit(X, Y).groups_.members] == [8] * 13
+    assert [len(m) for m in CorrelationGroups().fit(X[:, :3], Y).groups_.members] == [3] * 3
+
+
+def test_everything_is_fitted_on_the_rows_given():
+    """Fact 6: rows that are only transformed change nothing."""
+    train = np.arange(0, 178, 2)
+    fitted = CorrelationGroups().fit(X[train], Y[train])
+    np.testing.assert_allclose(fitted.groups_.correlation, correlation_matrix(X[train]), atol=1e-12)
+    np.testing.assert_array_equal(fitted.transform(X)[train], fitted.transform(X[train]))
+
+
+# --- company ----------------------------------------------------------------------------------------------------
+
+
+def test_pipelines_searches_clones_and_pickles():
+    pipeline = make_pipeline(CorrelationGroups(), LogisticRegression(max_iter=500))
+    search = GridSearchCV(pipeline, {"correlationgroups__kind": ["signed", "weighted"]}, cv=3).fit(X, Y)
+    assert search.best_params_ == {"correlationgroups__kind": "signed"}
+    assert search.best_score_ > 0.9
+    fitted = search.best_estimator_[0]
+    copy = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(copy.transform(X), fitted.transform(X))
+    assert clone(fitted).get_params() == fitted.get_params()
+    assert not hasattr(clone(fitted), "groups_")
