@@ -1,7 +1,194 @@
-"""The configuration objective, incremental: one column changes, nothing else is computed again."""
+"""The configuration objective, incremental: one column changes, nothing else is computed again (algorithm 7).
 
-from qmedoid.fitting.rebuild import RebuildObjective
+Scores are those of :class:`~qmedoid.fitting.rebuild.RebuildObjective`, equal to the last bit: both are macro-F1 of
+whole counts, so they agree as soon as the predictions do. Predictions can only differ where a validation row is as
+near to one class as to another up to rounding, which happens on lattices (columns of few whole numbers) and next to
+never elsewhere. The kernel names the candidates for which there is such a row, and those are scored by the definition.
+A tie between classes whose medoids are equal rows is exact in any arithmetic and needs no such care.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.fitting.problem import Fold, FusionSettings
+from qmedoid.fitting.rebuild import fold_confusion
+from qmedoid.geometry.features import subset_weights
+from qmedoid.geometry.groups import Configuration, Subset
+from qmedoid.kernels.search import Candidates, FoldSearch
+
+Array = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+
+# Folds with at least this many numbers (rows × features) are worth a thread of their own.
+_LARGE_FOLD = 1_000_000
 
 
-class IncrementalObjective(RebuildObjective):
-    """Macro-F1 of the pooled validation predictions of all folds."""
+class IncrementalObjective:
+    """Macro-F1 of the pooled validation predictions of all folds.
+
+    Parameters
+    ----------
+    folds : sequence of Fold
+    settings : FusionSettings
+    alpha : float
+        Share of the distance channel during the search.
+    multipliers : ndarray of shape (C,)
+        Class multipliers during the search.
+    threads : int or None
+        Threads over the folds; None takes one per large fold. The scores do not depend on it.
+    backend : module or None
+        The compiled kernel or its twin; None takes the kernel where it was built.
+
+    Attributes
+    ----------
+    configuration : Configuration
+        The current one.
+    n_rebuilt : int
+        How often a fold was left to the definition because rounding would have decided.
+    """
+
+    def __init__(
+        self,
+        folds: Sequence[Fold],
+        settings: FusionSettings,
+        *,
+        alpha: float,
+        multipliers: Array,
+        threads: int | None = None,
+        backend: ModuleType | None = None,
+    ) -> None:
+        self.folds = folds
+        self.settings = settings
+        self.alpha = alpha
+        self.multipliers = multipliers
+        self.threads = threads
+        self.configuration: Configuration = ()
+        self.n_rebuilt = 0
+        self._states = [_FoldObjective(fold, settings, alpha, multipliers, backend) for fold in folds]
+
+    def start(self, configuration: Configuration) -> float:
+        """Make a configuration the current one and score it."""
+        self.configuration = configuration
+        return float(self.scores(0, [configuration[0]])[0])
+
+    def scores(self, anchor: int, subsets: Sequence[Subset]) -> Array:
+        """Scores with one subset replaced, shape (n_subsets,)."""
+        if not subsets:
+            return np.empty(0)
+        for state in self._states:
+            state.follow(self.configuration)
+        confusion = np.zeros((len(subsets), len(self.multipliers), len(self.multipliers)), dtype=np.int64)
+        for counts, rebuilt in self._over_folds(anchor, subsets):
+            confusion += counts
+            self.n_rebuilt += rebuilt
+        return macro_f1(confusion)
+
+    def commit(self, anchor: int, subset: Subset) -> None:
+        """Replace one subset for good."""
+        # The configuration is what counts; should the rest be interrupted, the next call catches up with it.
+        self.configuration = _replaced(self.configuration, anchor, subset)
+        for state in self._states:
+            state.follow(self.configuration)
+
+    def _over_folds(self, anchor: int, subsets: Sequence[Subset]) -> list[tuple[Counts, int]]:
+        large = sum(state.size >= _LARGE_FOLD for state in self._states)
+        threads = min(self.threads or large, len(self._states))
+        if threads <= 1:
+            return [state.confusions(anchor, subsets) for state in self._states]
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(lambda state: state.confusions(anchor, subsets), self._states))
+
+
+def macro_f1(confusions: Counts) -> Array:
+    """Macro-F1 of each confusion matrix of a stack of shape (n, C, C), as ``ClassMetrics.macro_f1`` computes it."""
+    hits = 2.0 * np.diagonal(confusions, axis1=1, axis2=2)
+    whole = hits + (confusions.sum(axis=2) - hits / 2.0) + (confusions.sum(axis=1) - hits / 2.0)
+    ratios = np.divide(hits, whole, out=np.zeros_like(hits), where=whole != 0)
+    means: Array = np.ascontiguousarray(ratios).mean(axis=1)
+    return means
+
+
+class _FoldObjective:
+    """Confusion matrices of one fold."""
+
+    def __init__(
+        self, fold: Fold, settings: FusionSettings, alpha: float, multipliers: Array, backend: ModuleType | None
+    ) -> None:
+        self.fold = fold
+        self.settings = settings
+        self.alpha = alpha
+        self.multipliers = multipliers
+        self.search = FoldSearch(
+            fold.train.X,
+            fold.train.samples,
+            fold.X_val,
+            fold.codes_val,
+            multipliers=multipliers,
+            alpha=alpha,
+            angle=settings.angle if settings.use_angular and alpha != 1.0 else "none",
+            signed=settings.signed,
+            backend=backend,
+        )
+        # The configuration that the arrays of the search hold; empty while they are being written.
+        self.held: Configuration = ()
+
+    @property
+    def size(self) -> int:
+        """Rows × features, the size of one evaluation."""
+        return (len(self.fold.train.X) + len(self.fold.X_val)) * len(self.held)
+
+    def follow(self, configuration: Configuration) -> None:
+        """Bring the features up to a configuration, replacing as few as possible."""
+        held, self.held = self.held, ()
+        changed = [a for a, subset in enumerate(configuration) if held[a : a + 1] != (subset,)]
+        if len(held) == len(configuration) and len(changed) <= len(held) // 2:
+            for a in changed:
+                self.search.replace(a, self._candidates([configuration[a]]))
+        else:
+            self.search.start([self._candidates([subset]) for subset in configuration])
+        self.held = configuration
+
+    def confusions(self, anchor: int, subsets: Sequence[Subset]) -> tuple[Counts, int]:
+        """Confusion matrix for each subset, shape (n_subsets, C, C), and how many were left to the definition."""
+        n_classes = len(self.multipliers)
+        counts = np.empty((len(subsets), n_classes, n_classes), dtype=np.int64)
+        unsure = np.empty(len(subsets), dtype=np.bool_)
+        for alike in _alike(subsets):
+            counts[alike], unsure[alike] = self.search.evaluate(anchor, self._candidates([subsets[i] for i in alike]))
+        for i in map(int, np.flatnonzero(unsure)):
+            counts[i] = fold_confusion(
+                self.fold,
+                _replaced(self.held, anchor, subsets[i]),
+                self.settings,
+                alpha=self.alpha,
+                multipliers=self.multipliers,
+            )
+        return counts, int(unsure.sum())
+
+    def _candidates(self, subsets: Sequence[Subset]) -> Candidates:
+        """Subsets of equal length that share their anchor, as columns, weights and a factor (algorithms 2 and 2b)."""
+        members, picks = np.unique(np.array(subsets, dtype=np.intp), return_inverse=True)
+        picks = picks.reshape(len(subsets), -1)
+        weights, factors = np.ones(len(members)), np.ones(len(subsets))
+        correlation, kind = self.fold.train.correlation, self.settings.kind
+        if kind == "multiplicative":  # every column has the same weight, so it can be taken out of the norm
+            factors = np.array([subset_weights(correlation, subset, kind)[0] for subset in subsets])
+        else:
+            weights = subset_weights(correlation, (subsets[0][0], *members), kind)[1:]
+        return Candidates(members, weights, picks, factors)
+
+
+def _replaced(configuration: Configuration, anchor: int, subset: Subset) -> Configuration:
+    return (*configuration[:anchor], subset, *configuration[anchor + 1 :])
+
+
+def _alike(subsets: Sequence[Subset]) -> list[list[int]]:
+    """Numbers of the subsets, those of one anchor and length together: one part in a descent."""
+    parts: dict[tuple[int, int], list[int]] = {}
+    for i, subset in enumerate(subsets):
+        parts.setdefault((subset[0], len(subset)), []).append(i)
+    return list(parts.values())

@@ -4,6 +4,7 @@ It is the definition that the incremental objective must reproduce, and the base
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -58,14 +59,22 @@ class RebuildObjective:
         n_classes = len(self.multipliers)
         confusion = np.zeros((n_classes, n_classes))
         for fold in self.folds:
-            model = fit_fusion_model(
-                fold.train, configuration, self.settings, alpha=self.alpha, multipliers=self.multipliers
+            confusion += fold_confusion(
+                fold, configuration, self.settings, alpha=self.alpha, multipliers=self.multipliers
             )
-            scores = fusion_scores(
-                model.feature_channels(model.scaled_features(fold.X_val)),
-                self.alpha,
-                use_angular=self.settings.use_angular,
-                multipliers=self.multipliers,
-            )
-            confusion += confusion_matrix(fold.codes_val, predict_codes(scores), n_classes)
         return ClassMetrics(confusion).macro_f1
+
+
+def fold_confusion(
+    fold: Fold, configuration: Configuration, settings: FusionSettings, *, alpha: float, multipliers: Array
+) -> Array:
+    """Confusion matrix of a fold's validation rows for the one-medoid model of a configuration, shape (C, C)."""
+    single = replace(settings, n_medoids=1)
+    model = fit_fusion_model(fold.train, configuration, single, alpha=alpha, multipliers=multipliers)
+    scores = fusion_scores(
+        model.feature_channels(model.scaled_features(fold.X_val)),
+        alpha,
+        use_angular=settings.use_angular,
+        multipliers=multipliers,
+    )
+    return confusion_matrix(fold.codes_val, predict_codes(scores), len(multipliers))

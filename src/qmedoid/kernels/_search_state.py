@@ -1,0 +1,84 @@
+"""What the search keeps of a fold, and what it is asked about it: arrays that the kernel and its twin share."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.intp]
+
+ANGLES = {"none": 0, "true": 1, "printed": 2}
+"""How the kernels number the angular channels."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    r"""Feature columns :math:`u = g\,\sigma\sqrt{\sum_f (w_f x_f)^2}` over some members of one group.
+
+    Attributes
+    ----------
+    members : ndarray of shape (m,)
+        Columns of the table that any of the candidates uses.
+    weights : ndarray of shape (m,)
+        Weight w of each.
+    picks : ndarray of shape (n_candidates, k)
+        Members of each candidate, as positions in `members`, in the order in which they are summed.
+    factors : ndarray of shape (n_candidates,)
+        Factor g of each candidate.
+    """
+
+    members: Rows
+    weights: Floats
+    picks: Rows
+    factors: Floats
+
+
+@dataclass
+class FoldState:
+    """A fold as columns, and the standardised features of the current configuration on the rows that need them.
+
+    Attributes
+    ----------
+    train : ndarray of shape (M, n_train)
+        Training columns: first the rows among which medoids are sought, class by class, then all others.
+    bounds : ndarray of shape (C + 1,)
+        Those of class c are rows ``bounds[c]`` to ``bounds[c + 1]``.
+    val, val_bounds : ndarray of shape (M, n_val) and (C + 1,)
+        Validation columns, class by class, and where each class begins.
+    multipliers : ndarray of shape (C,)
+    alpha : float
+    angle : int
+        One of ``ANGLES``.
+    signed : bool
+        Whether features carry a sign.
+    sample_z, val_z : ndarray of shape (A, bounds[C]) and (A, n_val)
+        Standardised features of the medoid rows and of the validation rows.
+    condition : ndarray of shape (A,)
+        |mean| / deviation of each feature on the training rows: how much the rounding of the mean is magnified.
+        Infinite where rounding decides what the feature is.
+    squared : ndarray
+        Squared distances within each class, in the layout of the backend. They are updated, not computed afresh,
+        and serve as bounds only.
+    slack : ndarray of shape (C,)
+        At most so much is wrong with `squared`.
+    """
+
+    train: Floats
+    bounds: Rows
+    val: Floats
+    val_bounds: Rows
+    multipliers: Floats
+    alpha: float
+    angle: int
+    signed: bool
+    sample_z: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    val_z: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    condition: Floats = field(default_factory=lambda: np.empty(0))
+    squared: Floats = field(default_factory=lambda: np.empty(0))
+    slack: Floats = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes C."""
+        return len(self.multipliers)

@@ -1,0 +1,283 @@
+"""The search kernel and its twin: features, medoids and counts against plain formulas, and against each other."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.spatial.distance import cdist
+
+from qmedoid.kernels import _search_numpy
+from qmedoid.kernels.search import Candidates, FoldSearch
+
+try:
+    from qmedoid.kernels import _search
+except ImportError:
+    _search = None
+
+needs_kernel = pytest.mark.skipif(_search is None, reason="the compiled kernel was not built")
+both_backends = pytest.mark.parametrize(
+    "backend", [pytest.param(_search, id="compiled", marks=needs_kernel), pytest.param(_search_numpy, id="numpy")]
+)
+ANGLES = ("none", "true", "printed")
+
+
+class Table:
+    """A table large enough for several blocks of rows, with some training rows outside the medoid samples."""
+
+    def __init__(self, seed=0, n_train=1300, n_val=700, n_classes=3, width=5, n_sample=350):
+        rng = np.random.default_rng(seed)
+        codes = rng.integers(0, n_classes, n_train + n_val)
+        X = rng.normal(size=(n_train + n_val, width)) + np.outer(codes, rng.normal(size=width))
+        self.train, self.val = X[:n_train], X[n_train:]
+        self.codes, self.codes_val = codes[:n_train], codes[n_train:]
+        self.samples = [np.flatnonzero(self.codes == c)[:n_sample] for c in range(n_classes)]
+        self.multipliers = rng.uniform(0.8, 1.2, n_classes)
+        self.weights = rng.uniform(-1, 1, (width, width))
+
+    def search(self, backend, *, alpha=0.4, angle="true", signed=True):
+        return FoldSearch(
+            self.train,
+            self.samples,
+            self.val,
+            self.codes_val,
+            multipliers=self.multipliers,
+            alpha=alpha,
+            angle=angle,
+            signed=signed,
+            backend=backend,
+        )
+
+    def candidates(self, anchor, picks, factors=None):
+        picks = np.array(picks, dtype=np.intp)
+        factors = np.ones(len(picks)) if factors is None else np.asarray(factors, dtype=float)
+        return Candidates(np.arange(len(self.weights)), self.weights[anchor].copy(), picks, factors)
+
+    def start(self, search, picks):
+        search.start([self.candidates(a, [p]) for a, p in enumerate(picks)])
+
+    def feature(self, X, anchor, picks, *, signed):
+        terms = X[:, picks] * self.weights[anchor, picks]
+        norm = np.sqrt((terms**2).sum(axis=1))
+        return np.where(terms.sum(axis=1) < 0, -norm, norm) if signed else norm
+
+    def plain(self, picks, *, alpha, angle, signed):
+        """Confusion matrix of a configuration, by plain NumPy and SciPy."""
+        train = np.column_stack([self.feature(self.train, a, p, signed=signed) for a, p in enumerate(picks)])
+        val = np.column_stack([self.feature(self.val, a, p, signed=signed) for a, p in enumerate(picks)])
+        mean, deviation = train.mean(axis=0), train.std(axis=0)
+        train, val = (train - mean) / deviation, (val - mean) / deviation
+        medoids = [train[s[np.argmin(cdist(train[s], train[s]).sum(axis=1))]] for s in self.samples]
+        distance = cdist(val, medoids)
+        scores = distance / distance.sum(axis=1, keepdims=True)
+        if angle != "none":
+            theta = np.arccos(1.0 - cdist(val, medoids, "cosine"))
+            if angle == "printed":
+                both = (val**2).sum(axis=1)[:, None] + (np.array(medoids) ** 2).sum(axis=1)
+                theta = np.arccos(np.sqrt(distance**2 / (2.0 * both)))
+            scores = alpha * scores + (1.0 - alpha) * theta / theta.sum(axis=1, keepdims=True)
+        codes = np.argmin(scores * self.multipliers, axis=1)
+        n_classes = len(self.multipliers)
+        return np.bincount(self.codes_val * n_classes + codes, minlength=n_classes**2).reshape(n_classes, n_classes)
+
+
+START = [[0, 1], [1, 4, 2], [2], [3, 0, 1, 2, 4], [4, 3]]
+# More candidates than the kernel takes at a time, more members than it unrolls, and one member twice.
+MANY = [[a, b, c] for a in range(5) for b in range(5) for c in range(3)]
+
+
+@both_backends
+@pytest.mark.parametrize("angle", ANGLES)
+@pytest.mark.parametrize("signed", [True, False])
+def test_counts_are_those_of_plain_formulas(backend, angle, signed):
+    table = Table()
+    search = table.search(backend, angle=angle, signed=signed)
+    table.start(search, START)
+    counts, unsure = search.evaluate(1, table.candidates(1, MANY))
+    assert len(MANY) == 75
+    assert not unsure.any()
+    for i in (0, 1, 17, 63, 64, 74):
+        picks = [START[0], MANY[i], *START[2:]]
+        np.testing.assert_array_equal(counts[i], table.plain(picks, alpha=0.4, angle=angle, signed=signed))
+    assert len(np.unique(counts, axis=0)) > 20
+
+
+@both_backends
+@pytest.mark.parametrize("size", [1, 2, 4, 5, 6, 9])
+def test_subsets_of_every_size(backend, size):
+    table = Table(seed=size, width=10)
+    picks = [[a, *np.delete(np.arange(10), a)] for a in range(10)]
+    search = table.search(backend)
+    table.start(search, picks)
+    counts, _ = search.evaluate(3, table.candidates(3, [picks[3][:size]]))
+    picks[3] = picks[3][:size]
+    np.testing.assert_array_equal(counts[0], table.plain(picks, alpha=0.4, angle="true", signed=True))
+
+
+@needs_kernel
+@pytest.mark.parametrize("angle", ANGLES)
+@pytest.mark.parametrize("shape", [(40, 9, 4), (600, 300, 250), (3000, 2600, 1000)])
+def test_kernel_and_twin_agree(angle, shape):
+    n_train, n_val, n_sample = shape
+    table = Table(seed=n_train, n_train=n_train, n_val=n_val, n_sample=n_sample)
+    answers = []
+    for backend in (_search, _search_numpy):
+        search = table.search(backend, angle=angle)
+        table.start(search, START)
+        search.replace(3, table.candidates(3, [[3, 1]]))
+        answers.append([search.evaluate(a, table.candidates(a, MANY[:20])) for a in (0, 3)])
+        answers[-1].append((search.state.sample_z, search.state.val_z))
+    for (kernel, kernel_unsure), (twin, twin_unsure) in zip(answers[0][:2], answers[1][:2], strict=True):
+        np.testing.assert_array_equal(kernel, twin)
+        np.testing.assert_array_equal(kernel_unsure, twin_unsure)
+    for kernel, twin in zip(answers[0][2], answers[1][2], strict=True):
+        np.testing.assert_allclose(kernel, twin, rtol=0, atol=1e-12)
+
+
+@both_backends
+@pytest.mark.parametrize("signed", [True, False])
+def test_features_are_standardised_on_all_training_rows(backend, signed):
+    table = Table()
+    search = table.search(backend, signed=signed)
+    table.start(search, START)
+    sampled = np.concatenate(table.samples)
+    by_class = np.argsort(table.codes_val, kind="stable")
+    for a, picks in enumerate(START):
+        u = table.feature(table.train, a, picks, signed=signed)
+        z_val = (table.feature(table.val, a, picks, signed=signed) - u.mean()) / u.std()
+        np.testing.assert_allclose(search.state.sample_z[a], (u[sampled] - u.mean()) / u.std(), atol=1e-13)
+        np.testing.assert_allclose(search.state.val_z[a], z_val[by_class], atol=1e-13)
+        assert search.state.condition[a] == pytest.approx(abs(u.mean()) / u.std(), rel=1e-12, abs=1e-13)
+
+
+@both_backends
+def test_a_constant_feature_keeps_scale_one(backend):
+    table = Table()
+    table.train[:, 2] = 0.1
+    search = table.search(backend)
+    table.start(search, [[2], [1]])
+    center = 0.1 * table.weights[0, 2]
+    np.testing.assert_array_equal(search.state.sample_z[0], 0.0)
+    np.testing.assert_allclose(
+        np.sort(search.state.val_z[0]),
+        np.sort(np.sign(table.weights[0, 2]) * (table.val[:, 2] * abs(table.weights[0, 2])) - center),
+        atol=1e-15,
+    )
+    assert search.state.condition[0] == pytest.approx(abs(center))
+
+
+@both_backends
+def test_a_feature_on_the_edge_of_constant_is_unsure(backend):
+    """Whether such a column has a deviation at all depends on the order of summation: the kernel does not decide it."""
+    table = Table()
+    table.train[:, 2] = 1e9
+    table.train[::7, 2] += 1e-3
+    search = table.search(backend)
+    table.start(search, [[0], [1]])
+    _, unsure = search.evaluate(0, table.candidates(0, [[2], [3]]))
+    assert unsure.tolist() == [True, False]
+    search.replace(0, table.candidates(0, [[2]]))
+    assert np.isinf(search.state.condition[0])
+    _, unsure = search.evaluate(1, table.candidates(1, [[1], [3]]))
+    assert unsure.tolist() == [True, True]
+    _, unsure = search.evaluate(0, table.candidates(0, [[4], [3]]))
+    assert unsure.tolist() == [False, False]
+
+
+@both_backends
+@pytest.mark.parametrize("value", [np.inf, 1e200, np.nan])
+def test_numbers_out_of_range_are_unsure_and_crash_nothing(backend, value):
+    table = Table(n_train=90, n_val=40)
+    table.val[3, 0] = value
+    table.train[5, 1] = value
+    search = table.search(backend)
+    table.start(search, [[3], [4]])
+    with np.errstate(all="ignore"):
+        _, unsure = search.evaluate(0, table.candidates(0, [[0], [1], [2]]))
+    assert unsure.tolist() == [True, True, False]
+
+
+@both_backends
+def test_a_factor_scales_out(backend):
+    table = Table()
+    search = table.search(backend)
+    table.start(search, START)
+    picks = MANY[:6]
+    plain, _ = search.evaluate(0, table.candidates(0, picks))
+    scaled, _ = search.evaluate(0, table.candidates(0, picks, factors=[2.0, 0.1, 3.0, 7.0, 1e-3, 11.0]))
+    np.testing.assert_array_equal(plain, scaled)
+
+
+@both_backends
+def test_updated_squares_stay_within_their_slack(backend):
+    table = Table(n_sample=60)
+    search = table.search(backend)
+    table.start(search, START)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        anchor = int(rng.integers(5))
+        search.replace(anchor, table.candidates(anchor, [rng.permutation(5)[:3]]))
+    updated, slack = search.state.squared.copy(), search.state.slack.max()
+    backend.build_squared(search.state)
+    pairs = len(updated) - (backend is _search)  # the kernel's array has one spare number
+    error = np.abs(updated[:pairs] - search.state.squared[:pairs]).max()
+    assert 0 < error <= slack < 1e-9
+
+
+@both_backends
+def test_ties_are_unsure_unless_the_medoids_are_equal_rows(backend):
+    rows = np.array([[0.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    middle = np.array([[1.0, 0.3], [0.2, 0.1]])
+    for shift, expected in ((2.0, True), (0.0, False)):
+        search = FoldSearch(
+            np.vstack((rows, rows + np.array([shift, 0.0]), [[5.0, 1.0]])),
+            [np.arange(3), np.arange(3, 6)],
+            middle,
+            np.array([0, 1]),
+            multipliers=np.ones(2),
+            alpha=1.0,
+            angle="none",
+            signed=True,
+            backend=backend,
+        )
+        column = [Candidates(np.arange(2), np.ones(2), np.array([[a]]), np.ones(1)) for a in range(2)]
+        search.start(column)
+        counts, unsure = search.evaluate(0, column[0])
+        assert unsure.tolist() == [expected]
+        if not expected:
+            np.testing.assert_array_equal(counts[0], [[1, 0], [1, 0]])
+
+
+@both_backends
+def test_no_validation_rows(backend):
+    table = Table(n_train=60, n_val=0)
+    search = table.search(backend)
+    table.start(search, START)
+    counts, unsure = search.evaluate(0, table.candidates(0, MANY[:3]))
+    assert not counts.any()
+    assert not unsure.any()
+
+
+@given(arrays(np.float64, st.integers(1, 40), elements=st.floats(-100, 100)))
+@settings(max_examples=100, deadline=None)
+def test_absolute_sums(z):
+    expected = np.abs(z[:, None] - z).sum(axis=1)
+    np.testing.assert_allclose(_search_numpy._absolute_sums(z), expected, atol=1e-10)
+
+
+@needs_kernel
+@pytest.mark.parametrize(("choice", "name"), [("", "_search"), ("numpy", "_search_numpy")])
+def test_the_environment_chooses_the_backend(choice, name):
+    code = (
+        "import numpy as np; from qmedoid.kernels.search import FoldSearch;"
+        "z = np.zeros((1, 1)); i = np.zeros(1, dtype=np.intp);"
+        "f = FoldSearch(z, [i], z, i, multipliers=np.ones(1), alpha=1.0, angle='none', signed=True);"
+        "print(f.backend.__name__)"
+    )
+    env = {**os.environ, "QMEDOID_KERNELS": choice}
+    out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == f"qmedoid.kernels.{name}"
