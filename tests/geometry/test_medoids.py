@@ -162,6 +162,8 @@ def test_weighted_k_medoids_count_rows():
 def test_k_medoids_know_no_scale(scale):
     X = gaussian(40, 2)
     assert k_medoids(X * scale, 3).tolist() == k_medoids(X, 3).tolist()
+    w = np.random.default_rng(1).random(40)
+    assert k_medoids(X, 3, weights=w * scale * 1e108).tolist() == k_medoids(X, 3, weights=w).tolist()
 
 
 # --- classes (Algorithm 5) -------------------------------------------------------------------------------------------
@@ -210,10 +212,21 @@ def test_a_table_needs_rows(X):
         medoid_index(X)
 
 
-@pytest.mark.parametrize("k", [1, 2])
-def test_missing_values_are_refused(k):
-    with pytest.raises(DataError, match=r"nan in row 1, column 0.*fill or drop"):
-        k_medoids([[0.0], [np.nan], [1.0]], k)
+@pytest.mark.parametrize(
+    "choose",
+    [
+        medoid_index,
+        lambda X: medoid_index(X, weights=[0, 1, 1, 1]),
+        lambda X: subsampled_medoid_index(X, max_rows=1, rng=np.random.default_rng(0)),
+        lambda X: k_medoids(X, 1),
+        lambda X: k_medoids(X, 2),
+        lambda X: k_medoids(X, 9),
+        lambda X: class_medoids(X, [0, 1, 0, 1], 2, rng=np.random.default_rng(0)),
+    ],
+)
+def test_missing_values_are_refused_by_row_and_column(choose):
+    with pytest.raises(DataError, match=r"nan in row 2, column 1.*fill or drop"):
+        choose([[0.0, 0.0], [1.0, 1.0], [2.0, np.nan], [3.0, 3.0]])
 
 
 @pytest.mark.parametrize("weights", [[1, -1], [0, 0], [np.nan, 1], [np.inf, 1]])
@@ -246,5 +259,7 @@ def test_counts_are_positive_integers(value):
         k_medoids(X, value)
     with pytest.raises(ParameterError, match="'max_rows'"):
         subsampled_medoid_index(X, max_rows=value, rng=rng)
+    with pytest.raises(ParameterError, match="'n_classes'"):
+        class_medoids(X, np.zeros(4, dtype=int), value, rng=rng)
     with pytest.raises(ParameterError, match="'n_medoids'"):
         class_medoids(X, np.zeros(4, dtype=int), 1, n_medoids=value, rng=rng)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..exceptions import DataError, ParameterError
-from ..kernels.medoid import TIE_TOLERANCE, distances, medoid, safe_scale
+from ..kernels.medoid import TIE_TOLERANCE, distances, medoid, require_finite, safe_scale, unit_scale
 
 __all__ = ["TIE_TOLERANCE", "ClassMedoids", "class_medoids", "k_medoids", "medoid_index", "subsampled_medoid_index"]
 
@@ -75,6 +75,7 @@ def subsampled_medoid_index(X: ArrayLike, *, max_rows: int, rng: np.random.Gener
         Index into X of the medoid of the drawn rows among the drawn rows.
     """
     rows = _table(X)
+    require_finite(rows)
     drawn = _draw(len(rows), _positive("max_rows", max_rows), rng)
     return medoid(rows) if drawn is None else int(drawn[medoid(rows[drawn])])
 
@@ -111,7 +112,8 @@ def class_medoids(
         Rows of F and the class of each; a named tuple of two integer arrays.
     """
     table = _table(F)
-    labels = _codes(codes, len(table), n_classes)
+    require_finite(table)
+    labels = _codes(codes, len(table), _positive("n_classes", n_classes))
     k = _positive("n_medoids", n_medoids)
     limit = None if max_rows is None else _positive("max_rows", max_rows)
     if limit is None and k > 1:
@@ -154,7 +156,8 @@ def k_medoids(X: ArrayLike, k: int, *, weights: ArrayLike | None = None) -> NDAr
     w = None if weights is None else _weights(weights, len(table))
     if _positive("k", k) == 1:
         return np.array([medoid(table, weights=w)], dtype=np.intp)
-    first, mass = _distinct(table, np.ones(len(table)) if w is None else w)
+    require_finite(table)
+    first, mass = _distinct(table, np.ones(len(table)) if w is None else unit_scale(w))
     if k >= len(first):
         return first
     rows = safe_scale(table[first])

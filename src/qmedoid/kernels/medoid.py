@@ -47,6 +47,7 @@ def medoid(X: NDArray[np.float64], *, weights: NDArray[np.float64] | None = None
     primitives = _medoid_numpy if _compiled is None else _compiled
     if weights is None:
         return _medoid(primitives, X, np.ones(len(X)))
+    require_finite(X)
     kept = np.flatnonzero(weights)
     return int(kept[_medoid(primitives, X[kept], unit_scale(weights[kept]))])
 
@@ -71,6 +72,17 @@ def _first_minimum(totals: NDArray[np.float64]) -> int:
     return int(np.argmax(totals <= least + TIE_TOLERANCE * least))
 
 
+def require_finite(X: NDArray[np.float64]) -> None:
+    """Raise a DataError that names the first entry of X that is NaN or infinite."""
+    finite = np.isfinite(X)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
+        raise DataError(
+            f"X holds {X[row, column]} in row {row}, column {column}. A medoid needs finite numbers: "
+            "fill or drop the missing values first."
+        )
+
+
 def unit_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Divide positive numbers by a power of two so that the largest lies in [0.5, 1); no digit changes."""
     scaled: NDArray[np.float64] = np.ldexp(values, -np.frexp(values.max())[1])
@@ -85,12 +97,7 @@ def safe_scale(X: NDArray[np.float64], spread: float | None = None) -> NDArray[n
     widest = _medoid_numpy.spread(X) if spread is None else spread
     if _SAFE_SPREAD[0] < widest < _SAFE_SPREAD[1] or widest == 0.0:
         return X
-    if np.isnan(widest):
-        row, column = np.argwhere(~np.isfinite(X))[0]
-        raise DataError(
-            f"X holds {X[row, column]} in row {row}, column {column}. A medoid needs finite numbers: "
-            "fill or drop the missing values first."
-        )
+    require_finite(X)
     # A constant column adds nothing to a distance but could overflow when tiny columns are scaled up.
     moving = np.where(X.min(axis=0) < X.max(axis=0), X, 0.0)
     return np.ascontiguousarray(np.ldexp(moving, -np.frexp(min(widest, np.finfo(float).max))[1] - 2))
