@@ -43,9 +43,9 @@ def _from_mapping(weights: Mapping[Any, float], classes: npt.NDArray[Any]) -> Ar
             f"'class_weight' names {unknown[0]!r}, which is not a class. The classes are {classes.tolist()[:10]}."
         )
     for label, weight in weights.items():
-        if not (isinstance(weight, Real) and 0 < float(weight) < np.inf):
+        if not (isinstance(weight, Real) and 1e-300 < float(weight) < 1e300):
             raise ParameterError(
-                f"Every weight in 'class_weight' must be a finite number above 0. Got {weight!r} for class {label!r} "
-                "instead."
+                f"Every weight in 'class_weight' must be a number between 1e-300 and 1e300. "
+                f"Got {weight!r} for class {label!r} instead."
             )
     return 1.0 / np.array([float(weights.get(label, 1.0)) for label in classes.tolist()])

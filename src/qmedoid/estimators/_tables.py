@@ -23,6 +23,8 @@ def check_table(
     estimator: BaseEstimator, X: Any, *, reset: bool, ensure_min_samples: int = 1, name: str = "X"
 ) -> Array:
     """X as a float matrix with its feature names checked; NaN, infinities, text and huge values are refused."""
+    if hasattr(X, "collect"):
+        raise DataError(f"Input {name} is a {type(X).__name__}, whose rows are not there yet: collect() it first.")
     if hasattr(X, "columns") and len(X.columns) == 0:
         raise DataError(f"Input {name} has no columns: pass at least one column of numbers.")
     try:
@@ -68,7 +70,7 @@ def _text_message(estimator: BaseEstimator, X: Any, name: str) -> str:
     if names is None and hasattr(X, "columns"):
         names = list(X.columns)
     matrix = np.asarray(X, dtype=object)
-    for column in range(matrix.shape[1]):
+    for column in range(matrix.shape[1] if matrix.ndim == 2 else 0):
         for row, value in enumerate(matrix[:, column]):
             try:
                 float(value)
@@ -78,7 +80,7 @@ def _text_message(estimator: BaseEstimator, X: Any, name: str) -> str:
                     "be numbers. Encode categories and dates first, for example with "
                     "sklearn.preprocessing.OneHotEncoder."
                 )
-    return f"Input {name} could not be converted to numbers. Encode categories first."
+    return f"Input {name} could not be converted to numbers. Pass a table of numbers, one row for every record."
 
 
 def check_weights(sample_weight: Any, table: Array) -> Array | None:
