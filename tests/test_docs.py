@@ -1,0 +1,112 @@
+"""The documentation keeps its word: links resolve, named tests exist, code runs, tables are what scripts compute."""
+
+import ast
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)|<img[^>]*src=\"([^\"]+)\"")
+NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+
+
+def name_of(page: Path) -> str:
+    return page.name
+
+
+def heading_anchors(page: Path) -> set[str]:
+    """Anchors of the headings of a page, made as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_and_pictures_resolve(page):
+    for match in LINK.finditer(page.read_text(encoding="utf-8")):
+        target = match[1] or match[2]
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = page if not path else page.parent / path
+        assert file.exists(), f"{page.name} links to {target}, which does not exist."
+        if anchor and file.suffix == ".md":
+            assert anchor in heading_anchors(file), f"{page.name} links to {target}, and there is no such heading."
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_named_tests_exist(page):
+    for path, name in NAMED_TEST.findall(page.read_text(encoding="utf-8")):
+        file = ROOT / path
+        assert file.exists(), f"{page.name} names {path}, which does not exist."
+        functions = {node.name for node in ast.parse(file.read_text(encoding="utf-8")).body if hasattr(node, "name")}
+        assert name in functions, f"{page.name} names {path}::{name}, which does not exist."
+
+
+def test_every_finding_has_a_test_or_says_that_it_has_none():
+    page = (DOCS / "findings.md").read_text(encoding="utf-8")
+    findings = re.split(r"^## (?=\d+\. )", page, flags=re.MULTILINE)[1:]
+    assert [int(finding.split(".")[0]) for finding in findings] == list(range(1, 21))
+    for finding in findings:
+        assert bool(NAMED_TEST.search(finding)) != ("no test" in finding), finding.splitlines()[0]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if PYTHON_BLOCK.search(page.read_text("utf-8"))], ids=name_of)
+def test_code_runs(page):
+    """Blocks run in order and share their names; a comment of numbers below an expression is its value."""
+    text = page.read_text(encoding="utf-8")
+    if "circuits" in text and "qiskit" in text:
+        pytest.importorskip("qiskit_aer")
+    names: dict[str, object] = {}
+    for match in PYTHON_BLOCK.finditer(text):
+        line = text[: match.start()].count("\n") + 1
+        value = run(match[1], names, f"{page.name}, line {line}")
+        shown = re.findall(r"^# ?(\s*\[.*)$", match[1], flags=re.MULTILINE)
+        if shown:
+            assert str(value) == "\n".join(shown), f"The block at line {line} of {page.name} shows another value."
+
+
+def run(code: str, names: dict[str, object], where: str) -> object:
+    """Run a block; its value is that of its last statement where that is an expression."""
+    tree = ast.parse(code)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, where, "exec"), names)
+    return None if last is None else eval(compile(ast.Expression(last.value), where, "eval"), names)
+
+
+@pytest.fixture
+def docs_scripts(monkeypatch):
+    """The scripts of the docs folder as modules."""
+    monkeypatch.syspath_prepend(str(DOCS))
+    yield importlib.import_module
+    for name in ("make_walkthrough", "make_findings", "marked_sections"):
+        sys.modules.pop(name, None)
+
+
+def test_the_walkthrough_says_what_its_script_computes(docs_scripts):
+    script, marked = docs_scripts("make_walkthrough"), docs_scripts("marked_sections")
+    page = script.PAGE.read_text(encoding="utf-8")
+    walk = script.compute()
+    assert page == marked.fill(page, script.sections(walk))
+    assert sum(walk.margin_parts.values()) == pytest.approx(walk.scores[0] - walk.scores[1], abs=1e-12)
+
+
+def test_the_findings_say_what_their_script_measures(docs_scripts):
+    """Two tables that are quick to measure; ``python docs/make_findings.py --check`` compares all of them."""
+    script = docs_scripts("make_findings")
+    page = script.PAGE.read_text(encoding="utf-8")
+    for name in ("printed", "weights"):
+        assert f"<!-- begin: {name} -->\n{script.SECTIONS[name]()}\n<!-- end -->" in page
+
+
+def test_pictures_are_small_and_all_shown():
+    shown = {Path(m[1] or m[2]).name for page in PAGES for m in LINK.finditer(page.read_text(encoding="utf-8"))}
+    for picture in (DOCS / "pictures").iterdir():
+        assert picture.stat().st_size < 150_000, f"{picture.name} is too large for a page."
+        assert picture.name in shown | {"hero.png"}, f"No page shows {picture.name}."
