@@ -32,8 +32,7 @@ def fit_scaling(X: Array, kind: ScalingKind, *, weights: Array | None = None) ->
             return fit_standard(X, weights=weights)
         case "minmax":
             low, high = X.min(axis=0), X.max(axis=0)
-            # Halves are subtracted so that the range of very large values stays finite.
-            span = 2.0 * (high / 2.0 - low / 2.0)
+            span = high - low
             return Scaling(low, np.where(span > 0, span, 1.0))
         case "none":
             return Scaling(np.zeros(X.shape[1]), np.ones(X.shape[1]))
