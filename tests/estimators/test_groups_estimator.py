@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from qmedoid import CorrelationGroups
+from qmedoid.exceptions import QMedoidWarning
 from qmedoid.geometry.correlation import correlation_matrix, correlation_ratio
 from qmedoid.geometry.features import FEATURE_KINDS, feature_matrix
 
@@ -124,6 +125,19 @@ def test_a_weight_of_k_is_k_copies_of_the_row(target):
     copied = CorrelationGroups().fit(X[rows], None if target is None else target[rows])
     assert weighted.groups_.members == copied.groups_.members
     np.testing.assert_allclose(weighted.transform(X), copied.transform(X), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("input_scaling", ["standard", "minmax", "none"])
+def test_a_row_of_weight_zero_is_not_there(input_scaling):
+    outlier = np.vstack([X, np.full(13, 1e6)])
+    outlier[:-1, 4] = 7.0  # constant but for the row that does not count
+    weights = np.append(np.ones(len(X)), 0.0)
+    with pytest.warns(QMedoidWarning, match="column 4 held one value only"):
+        weighted = CorrelationGroups(input_scaling=input_scaling).fit(outlier, np.append(Y, 9), sample_weight=weights)
+    with pytest.warns(QMedoidWarning, match="column 4 held one value only"):
+        without = CorrelationGroups(input_scaling=input_scaling).fit(outlier[:-1], Y)
+    assert weighted.groups_.members == without.groups_.members
+    np.testing.assert_allclose(weighted.transform(X), without.transform(X), rtol=0, atol=1e-9)
 
 
 def test_rows_and_units_do_not_matter():

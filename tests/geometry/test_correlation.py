@@ -10,9 +10,11 @@ from hypothesis.extra.numpy import arrays
 
 from qmedoid.geometry.correlation import (
     BLOCK_ROWS,
+    Moments,
     block_moments,
     column_powers,
     constant_columns,
+    correlation_from_moments,
     correlation_matrix,
     correlation_ratio,
     correlation_with_numbers,
@@ -105,6 +107,11 @@ def test_a_constant_column_correlates_with_nothing(value, n):
     np.testing.assert_array_equal(R[:, 1], [0, 1, 0])
     assert abs(R[0, 2]) > 0
     np.testing.assert_array_equal(constant_columns(X), [False, True, False])
+
+
+def test_rounding_left_in_a_constant_column_is_not_correlation():
+    spread = Moments(10.0, np.zeros(2), np.array([[1e-33, 1e-17], [1e-17, 1.0]]))
+    np.testing.assert_array_equal(correlation_from_moments(spread, np.array([True, False])), np.eye(2))
 
 
 def test_a_copy_correlates_one_and_a_mirror_minus_one():
