@@ -10,6 +10,7 @@ A tie between classes whose medoids are equal rows is exact in any arithmetic an
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from qmedoid.geometry.groups import Configuration, Subset
 from qmedoid.kernels.search import Candidates, FoldSearch
 
 Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
 Counts = npt.NDArray[np.int64]
 
 # Folds with at least this many numbers (rows × features) are worth a thread of their own.
@@ -81,11 +83,12 @@ class IncrementalObjective:
             return np.empty(0)
         for state in self._states:
             state.follow(self.configuration)
-        confusion = np.zeros((len(subsets), len(self.multipliers), len(self.multipliers)), dtype=np.int64)
-        for counts, rebuilt in self._over_folds(anchor, subsets):
-            confusion += counts
+        parts = _parts(subsets)
+        pooled = np.zeros((len(subsets), len(self.multipliers), len(self.multipliers)), dtype=np.int64)
+        for counts, rebuilt in self._over_folds(anchor, subsets, parts):
+            pooled += counts
             self.n_rebuilt += rebuilt
-        return macro_f1(confusion)
+        return macro_f1(pooled)
 
     def commit(self, anchor: int, subset: Subset) -> None:
         """Replace one subset for good."""
@@ -94,22 +97,64 @@ class IncrementalObjective:
         for state in self._states:
             state.follow(self.configuration)
 
-    def _over_folds(self, anchor: int, subsets: Sequence[Subset]) -> list[tuple[Counts, int]]:
+    def _over_folds(self, anchor: int, subsets: Sequence[Subset], parts: "Sequence[_Part]") -> list[tuple[Counts, int]]:
         large = sum(state.size >= _LARGE_FOLD for state in self._states)
         threads = min(self.threads or large, len(self._states))
         if threads <= 1:
-            return [state.confusions(anchor, subsets) for state in self._states]
+            return [state.confusions(anchor, subsets, parts) for state in self._states]
         with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(lambda state: state.confusions(anchor, subsets), self._states))
+            return list(pool.map(lambda state: state.confusions(anchor, subsets, parts), self._states))
 
 
 def macro_f1(confusions: Counts) -> Array:
-    """Macro-F1 of each confusion matrix of a stack of shape (n, C, C), as ``ClassMetrics.macro_f1`` computes it."""
-    hits = 2.0 * np.diagonal(confusions, axis1=1, axis2=2)
-    whole = hits + (confusions.sum(axis=2) - hits / 2.0) + (confusions.sum(axis=1) - hits / 2.0)
-    ratios = np.divide(hits, whole, out=np.zeros_like(hits), where=whole != 0)
-    means: Array = np.ascontiguousarray(ratios).mean(axis=1)
+    """Macro-F1 of each confusion matrix of a stack of shape (n, C, C), shape (n,).
+
+    The counts are whole, so 2·TP / ((TP + FP) + (TP + FN)) is to the last bit what ``ClassMetrics.macro_f1`` divides.
+    """
+    hits = 2.0 * np.einsum("ncc->nc", confusions)
+    whole = confusions.sum(axis=1) + confusions.sum(axis=2)
+    ratios = hits / np.maximum(whole, 1)  # a class that appears nowhere has no hits either: 0
+    means: Array = ratios.mean(axis=1)
     return means
+
+
+class _Part(NamedTuple):
+    """Subsets of a batch that share anchor and length.
+
+    Attributes
+    ----------
+    numbers : index
+        Which subsets of the batch they are.
+    column : int
+        The column of their anchor.
+    members : ndarray of shape (m,)
+        Columns that they use.
+    picks : ndarray of shape (n_subsets, k)
+        Each subset as positions in `members`.
+    """
+
+    numbers: slice | list[int]
+    column: int
+    members: Codes
+    picks: Codes
+
+
+def _parts(subsets: Sequence[Subset]) -> list[_Part]:
+    """A batch as arrays; in a descent all its subsets are alike and there is one part."""
+    alike = {(subset[0], len(subset)) for subset in subsets}
+    if len(alike) == 1:
+        return [_Part(slice(None), subsets[0][0], *_packed(subsets))]
+    parts = []
+    for column, size in alike:
+        numbers = [i for i, subset in enumerate(subsets) if (subset[0], len(subset)) == (column, size)]
+        parts.append(_Part(numbers, column, *_packed([subsets[i] for i in numbers])))
+    return parts
+
+
+def _packed(subsets: Sequence[Subset]) -> tuple[Codes, Codes]:
+    """Columns that subsets of equal length use, rising, and the subsets as positions among them."""
+    members = np.array(sorted(set().union(*subsets)), dtype=np.intp)
+    return members, np.searchsorted(members, np.array(subsets, dtype=np.intp))
 
 
 class _FoldObjective:
@@ -143,23 +188,26 @@ class _FoldObjective:
 
     def follow(self, configuration: Configuration) -> None:
         """Bring the features up to a configuration, replacing as few as possible."""
+        if self.held is configuration:
+            return
         held, self.held = self.held, ()
         changed = [a for a, subset in enumerate(configuration) if held[a : a + 1] != (subset,)]
         if len(held) == len(configuration) and len(changed) <= len(held) // 2:
             for a in changed:
-                self.search.replace(a, self._candidates([configuration[a]]))
+                self.search.replace(a, self._column(configuration[a]))
         else:
-            self.search.start([self._candidates([subset]) for subset in configuration])
+            self.search.start([self._column(subset) for subset in configuration])
         self.held = configuration
 
-    def confusions(self, anchor: int, subsets: Sequence[Subset]) -> tuple[Counts, int]:
+    def confusions(self, anchor: int, subsets: Sequence[Subset], parts: Sequence[_Part]) -> tuple[Counts, int]:
         """Confusion matrix for each subset, shape (n_subsets, C, C), and how many were left to the definition."""
         n_classes = len(self.multipliers)
         counts = np.empty((len(subsets), n_classes, n_classes), dtype=np.int64)
         unsure = np.empty(len(subsets), dtype=np.bool_)
-        for alike in _alike(subsets):
-            counts[alike], unsure[alike] = self.search.evaluate(anchor, self._candidates([subsets[i] for i in alike]))
-        for i in map(int, np.flatnonzero(unsure)):
+        for numbers, column, members, picks in parts:
+            counts[numbers], unsure[numbers] = self.search.evaluate(anchor, self._candidates(column, members, picks))
+        doubtful = [int(i) for i in np.flatnonzero(unsure)]
+        for i in doubtful:
             counts[i] = fold_confusion(
                 self.fold,
                 _replaced(self.held, anchor, subsets[i]),
@@ -167,28 +215,21 @@ class _FoldObjective:
                 alpha=self.alpha,
                 multipliers=self.multipliers,
             )
-        return counts, int(unsure.sum())
+        return counts, len(doubtful)
 
-    def _candidates(self, subsets: Sequence[Subset]) -> Candidates:
-        """Subsets of equal length that share their anchor, as columns, weights and a factor (algorithms 2 and 2b)."""
-        members, picks = np.unique(np.array(subsets, dtype=np.intp), return_inverse=True)
-        picks = picks.reshape(len(subsets), -1)
-        weights, factors = np.ones(len(members)), np.ones(len(subsets))
+    def _column(self, subset: Subset) -> Candidates:
+        return self._candidates(subset[0], *_packed([subset]))
+
+    def _candidates(self, column: int, members: Codes, picks: Codes) -> Candidates:
+        """Subsets of the anchor `column` with their weights and factors on this fold (algorithms 2 and 2b)."""
         correlation, kind = self.fold.train.correlation, self.settings.kind
+        weights, factors = np.ones(len(members)), np.ones(len(picks))
         if kind == "multiplicative":  # every column has the same weight, so it can be taken out of the norm
-            factors = np.array([subset_weights(correlation, subset, kind)[0] for subset in subsets])
-        else:
-            weights = subset_weights(correlation, (subsets[0][0], *members), kind)[1:]
+            factors = np.array([subset_weights(correlation, (column, *members[p[1:]]), kind)[0] for p in picks])
+        elif kind != "unweighted":
+            weights = correlation[column, members]
         return Candidates(members, weights, picks, factors)
 
 
 def _replaced(configuration: Configuration, anchor: int, subset: Subset) -> Configuration:
     return (*configuration[:anchor], subset, *configuration[anchor + 1 :])
-
-
-def _alike(subsets: Sequence[Subset]) -> list[list[int]]:
-    """Numbers of the subsets, those of one anchor and length together: one part in a descent."""
-    parts: dict[tuple[int, int], list[int]] = {}
-    for i, subset in enumerate(subsets):
-        parts.setdefault((subset[0], len(subset)), []).append(i)
-    return list(parts.values())

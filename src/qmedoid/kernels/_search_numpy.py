@@ -24,6 +24,8 @@ DISTANCE_NOISE, ANGLE_NOISE, SHORT = 1e-9, 1e-6, 1e-3
 TIE_NOISE = 1e-11
 # Beyond these ratios of mean to deviation a column is left to the definition. A factor rounds every value anew.
 WORST_CONDITION, WORST_CONDITION_FACTOR = 1e8, 1e3
+# Squares of smaller numbers lose digits.
+SMALLEST_VARIANCE = 1e-290
 
 Flags = npt.NDArray[np.bool_]
 
@@ -122,22 +124,22 @@ def _standardised(
         # Measured from one of the values, so that a constant column has a deviation of exactly 0.
         mean = feature[0] + np.mean(feature - feature[0])
         variance = float(np.mean((feature - mean) ** 2))
-        scale, condition = _scale(float(mean), variance, len(feature))
+        scale, condition = _scale(float(mean), variance, len(feature), bool((feature == feature[0]).all()))
         if factor != 1.0 and condition > WORST_CONDITION_FACTOR:
             condition = np.inf
         sample = (feature[: state.bounds[-1]] - mean) / scale
         return sample, (_feature(val, picks, factor, state.signed) - mean) / scale, condition
 
 
-def _scale(mean: float, variance: float, n_rows: int) -> tuple[float, float]:
+def _scale(mean: float, variance: float, n_rows: int, constant: bool) -> tuple[float, float]:
     """Deviation by the rule of ``geometry.scaling.standard_scale``, and |mean| / deviation.
 
     Where another order of summation could turn a constant column into a varying one, the ratio is infinite.
     """
     rounding = (n_rows * np.finfo(np.float64).eps * mean) ** 2
-    if variance == 0.0 or variance <= 1e-4 * rounding:
+    if constant or (variance <= 1e-4 * rounding and rounding > SMALLEST_VARIANCE):
         return 1.0, abs(mean) if abs(mean) <= WORST_CONDITION else np.inf
-    if not max(1e4 * rounding, 1e-290) < variance < np.inf:
+    if not max(1e4 * rounding, SMALLEST_VARIANCE) < variance < np.inf:
         return 1.0, np.inf
     scale = float(np.sqrt(variance))
     return scale, abs(mean) / scale if abs(mean) <= WORST_CONDITION * scale else np.inf

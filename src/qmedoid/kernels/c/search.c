@@ -192,6 +192,7 @@ static int settle_close(visit *v, const double *sample_z, ptrdiff_t first, ptrdi
     return 1;
 }
 
+QM_CLONES
 static void count_codes(const double *codes, ptrdiff_t n, ptrdiff_t n_classes, int64_t *counts)
 {
     for (ptrdiff_t c = 0; c < n_classes; c++) {

@@ -15,6 +15,9 @@
 #define WORST_CONDITION 1e8
 #define WORST_CONDITION_FACTOR 1e3
 
+/* Squares of smaller numbers lose digits. */
+#define SMALLEST_VARIANCE 1e-290
+
 /* Running sums of u - shift and its square; the shift keeps the variance from cancelling. */
 typedef struct {
     double shift, sum, squares;
@@ -128,11 +131,11 @@ static standard finish(const moments *m, ptrdiff_t n, double factor)
     const double offset = m->sum / (double)n;
     const double variance = m->squares / (double)n - offset * offset;
     standard s = {m->shift + offset, 1.0, INFINITY};
-    const double rounding = (double)n * DBL_EPSILON * s.mean;
-    const double least = 1e4 * rounding * rounding;
-    if (m->squares == 0.0 || variance <= 1e-4 * rounding * rounding) {
+    double rounding = (double)n * DBL_EPSILON * s.mean;
+    rounding *= rounding;
+    if ((m->sum == 0.0 && m->squares == 0.0) || (variance <= 1e-4 * rounding && rounding > SMALLEST_VARIANCE)) {
         s.condition = fabs(s.mean);
-    } else if (variance > (least > 1e-290 ? least : 1e-290) && variance < INFINITY) {
+    } else if (variance > 1e4 * rounding && variance > SMALLEST_VARIANCE && variance < INFINITY) {
         const double scale = sqrt(variance);
         s.inverse = 1.0 / scale;
         s.condition = fabs(s.mean) / scale;

@@ -55,13 +55,13 @@ static void base_bounds(const double *pairs, const double *z, ptrdiff_t n, doubl
         out[i] *= out[i] * (1.0 - 2.0 * BOUND_SLACK);
 }
 
-/* Squares of lower bounds of the totals: base + T^2.
+/* Squares of lower bounds of the totals, base + T^2, and the least of them.
  *
  * For any split of the class in two, T(z) >= sum_below (z - z_j) + sum_above (z_j - z), with equality when z lies
  * between the parts. Values are split at the edges of fixed bins; the two edges around z give its bound. */
 QM_CLONES
-static void total_bounds(const double *base, const double *z, ptrdiff_t n, int32_t *QM_RESTRICT bins,
-                         double *QM_RESTRICT out)
+static double total_bounds(const double *base, const double *z, ptrdiff_t n, int32_t *QM_RESTRICT bins,
+                           double *QM_RESTRICT out)
 {
     double slope[BINS + 1], intercept[BINS + 1];
     double sums[2][BINS] = {{0.0}}, counts[2][BINS] = {{0.0}}, total = 0.0, below = 0.0, below_sum = 0.0;
@@ -84,13 +84,17 @@ static void total_bounds(const double *base, const double *z, ptrdiff_t n, int32
             below_sum += sums[0][b] + sums[1][b];
         }
     }
+    double least = INFINITY;
+#pragma omp simd reduction(min : least)
     for (ptrdiff_t i = 0; i < n; i++) {
         const int32_t b = bins[i];
         const double left = slope[b] * z[i] + intercept[b], right = slope[b + 1] * z[i] + intercept[b + 1];
         double t = left > right ? left : right;
         t = t > 0.0 ? t * (1.0 - BOUND_SLACK) : 0.0;
         out[i] = base[i] + t * t;
+        least = out[i] < least ? out[i] : least;
     }
+    return least;
 }
 
 /* b_ij of one row i of a class, from the columns: exact up to the rounding of a sum. */
@@ -149,9 +153,9 @@ static ptrdiff_t find_medoid(const qm_fold *fold, ptrdiff_t anchor, ptrdiff_t c,
     const double *bound = s->bound;
     ptrdiff_t first = 0, tried = 1;
     z += low;
-    total_bounds(s->base_bound + low, z, n, s->bins, s->bound);
-    for (ptrdiff_t i = 1; i < n; i++)
-        first = bound[i] < bound[first] ? i : first;
+    const double least = total_bounds(s->base_bound + low, z, n, s->bins, s->bound);
+    while (first < n - 1 && bound[first] > least)
+        first++;
     double best = total(base_row(fold, anchor, c, first, s), z, n, first), limit = bound_limit(best);
     s->tried[0] = first;
     s->totals[0] = best;
