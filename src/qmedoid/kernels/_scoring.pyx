@@ -19,7 +19,7 @@ cdef extern from "scoring.h" nogil:
         int narrow
 
     ctypedef struct qm_plan:
-        Py_ssize_t n_columns, n_anchors, n_medoids, n_classes
+        Py_ssize_t n_columns, n_anchors, n_classes
         const double *center
         const double *inverse_scale
         const Py_ssize_t *offsets
@@ -29,7 +29,8 @@ cdef extern from "scoring.h" nogil:
         const double *feature_inverse_scale
         const double *medoids
         const double *medoid_norms
-        const Py_ssize_t *medoid_classes
+        const Py_ssize_t *medoid_indices
+        const Py_ssize_t *class_offsets
         const double *multipliers
         double alpha
         int is_signed, angle
@@ -70,15 +71,15 @@ def score(
     cdef const double[:, ::1] medoids = plan.medoids
     cdef const double[::1] medoid_norms = plan.medoid_norms, multipliers = plan.multipliers
     cdef const Py_ssize_t[::1] offsets = plan.offsets, members = plan.members, used = plan.used
-    cdef const Py_ssize_t[::1] medoid_classes = plan.medoid_classes
+    cdef const Py_ssize_t[::1] medoid_indices = plan.medoid_indices, class_offsets = plan.class_offsets
     cdef qm_plan c_plan
-    c_plan.n_columns, c_plan.n_anchors = used.shape[0], medoids.shape[1]
-    c_plan.n_medoids, c_plan.n_classes = medoids.shape[0], multipliers.shape[0]
+    c_plan.n_columns, c_plan.n_anchors, c_plan.n_classes = used.shape[0], medoids.shape[1], multipliers.shape[0]
     c_plan.center, c_plan.inverse_scale = &center[0], &inverse_scale[0]
     c_plan.offsets, c_plan.members, c_plan.weights = &offsets[0], &members[0], &weights[0]
     c_plan.feature_center, c_plan.feature_inverse_scale = &feature_center[0], &feature_inverse[0]
     c_plan.medoids, c_plan.medoid_norms = &medoids[0, 0], &medoid_norms[0]
-    c_plan.medoid_classes, c_plan.multipliers = &medoid_classes[0], &multipliers[0]
+    c_plan.medoid_indices, c_plan.class_offsets = &medoid_indices[0], &class_offsets[0]
+    c_plan.multipliers = &multipliers[0]
     c_plan.alpha, c_plan.is_signed, c_plan.angle = plan.alpha, plan.signed, ANGLES[angle]
 
     cdef qm_results out

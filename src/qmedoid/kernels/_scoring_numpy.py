@@ -67,12 +67,13 @@ def _channels(features: Array, norms: Array, plan: ScoringPlan, angle: str) -> t
     best = np.full((len(features), n_classes), np.inf)
     theta = np.zeros_like(best)
     nearest = np.zeros(best.shape, dtype=np.intp)
-    for p, (mu, norm, c) in enumerate(zip(plan.medoids, plan.medoid_norms, plan.medoid_classes, strict=True)):
+    classes = np.repeat(np.arange(n_classes), np.diff(plan.class_offsets))
+    for c, index, mu, norm in zip(classes, plan.medoid_indices, plan.medoids, plan.medoid_norms, strict=True):
         difference = features - mu
         squared = np.einsum("ij,ij->i", difference, difference)
         nearer = squared < best[:, c]
         best[nearer, c] = squared[nearer]
-        nearest[nearer, c] = p
+        nearest[nearer, c] = index
         if angle == "printed":
             theta[nearer, c] = _printed_angle(squared[nearer], norms[nearer], norm)
         elif angle == "true":

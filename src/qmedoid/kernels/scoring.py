@@ -55,7 +55,10 @@ class ScoringPlan:
     signed : bool
         Whether features carry the sign of their weighted sum.
     feature_center, feature_inverse_scale : ndarray of shape (A,)
-    medoids, medoid_norms, medoid_classes : ndarray of shape (P, A), (P,) and (P,)
+    medoids, medoid_norms, medoid_indices : ndarray of shape (P, A), (P,) and (P,)
+        Class by class, with the index each is reported by.
+    class_offsets : ndarray of shape (C + 1,)
+        Medoids of class c are ``medoids[class_offsets[c]:class_offsets[c + 1]]``.
     measurable : bool
         Whether every medoid is zero or has a square within range; else all rows are left undecided.
     multipliers : ndarray of shape (C,)
@@ -77,7 +80,8 @@ class ScoringPlan:
     feature_inverse_scale: Array
     medoids: Array
     medoid_norms: Array
-    medoid_classes: Codes
+    medoid_indices: Codes
+    class_offsets: Codes
     measurable: bool
     multipliers: Array
     alpha: float
@@ -141,6 +145,14 @@ def make_plan(
 ) -> ScoringPlan:
     """A plan from the parts of a model: scalings, the columns and weights of each anchor, medoids and the fusion."""
     lengths = [len(subset) for subset in subsets]
+    by_class = np.argsort(medoid_classes, kind="stable")
+    counts = np.bincount(medoid_classes, minlength=len(multipliers))
+    if len(counts) != len(multipliers) or not counts.all():
+        raise ParameterError(
+            f"Every class needs a medoid: there are {len(multipliers)} classes, and the classes of the medoids are "
+            f"{sorted(set(medoid_classes.tolist()))}."
+        )
+    medoids = medoids[by_class]
     used, members = np.unique(np.concatenate([np.asarray(s, dtype=np.intp) for s in subsets]), return_inverse=True)
     with np.errstate(divide="ignore", over="ignore", under="ignore"):  # shows in the rows it touches
         inverse_scale, feature_inverse_scale = 1.0 / scale[used], 1.0 / feature_scale
@@ -159,7 +171,8 @@ def make_plan(
         feature_inverse_scale=_numbers(feature_inverse_scale),
         medoids=_numbers(medoids),
         medoid_norms=_numbers(medoid_norms),
-        medoid_classes=_codes(medoid_classes),
+        medoid_indices=_codes(by_class),
+        class_offsets=_codes(np.concatenate([[0], np.cumsum(counts)])),
         measurable=bool(np.all(in_range | ~medoids.any(axis=1))),
         multipliers=_numbers(multipliers),
         alpha=float(alpha),

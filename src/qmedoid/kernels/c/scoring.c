@@ -1,9 +1,15 @@
 /* Fused scoring: raw columns -> scaled columns -> anchor features -> distances and angles -> scores -> labels.
  *
- * Rows are handled in tiles of QM_TILE. A tile is stored column by column (T doubles for each quantity), so every
- * loop below runs over the rows of a tile, always all QM_TILE of them: the compiler turns each into vector
- * instructions without a remainder, and a row is computed the same way wherever it stands. The last tile is filled
- * up with zeros. What limits the speed is one square root per anchor and row. */
+ * Rows are handled in tiles of QM_TILE. A tile holds one line of QM_TILE numbers for each quantity, and every loop
+ * over a line runs over all of it: the compiler turns it into vector instructions without a remainder, and a row is
+ * computed the same way wherever it stands. The last tile is filled up with zeros.
+ *
+ * What limits the speed is one square root per anchor and row. */
+#if defined(__GNUC__) && !defined(__clang__)
+/* Lines are short: to zero one by a block operation (rep stos) takes longer than by a few stores. */
+#pragma GCC optimize("no-tree-loop-distribute-patterns")
+#endif
+
 #include "scoring.h"
 
 #include "angle.h"
@@ -18,162 +24,212 @@
 /* Below this angle (and above pi minus it) the last digits of a cosine are worth more than 1e-13 of its angle. */
 #define NEARLY_PARALLEL 2e-3
 
-/* Scratch space of one tile; each pointer leads to rows of T doubles. */
+/* Rows of a tile, none of which depends on another. */
+#if defined(__GNUC__)
+#define EACH_ROW_OF(count) _Pragma("omp simd") for (ptrdiff_t r = 0; r < (count); r++)
+#define PREFETCH(address) __builtin_prefetch(address, 0, 2)
+#else
+#define EACH_ROW_OF(count) for (ptrdiff_t r = 0; r < (count); r++)
+#define PREFETCH(address) ((void)(address))
+#endif
+#define EACH_ROW EACH_ROW_OF(T)
+
+/* Scratch space of one tile; each pointer leads to one or more lines. */
 typedef struct {
-    double *scaled;                                                 /* U rows */
-    double *feature, *square, *sum;                                 /* 1 row each: v, |v|^2, a sum under way */
-    double *squared, *dot;                                          /* P rows: |v - mu|^2 and <v, mu> */
-    double *distance, *angle, *score, *best_dot, *best_norm, *near; /* C rows: of the nearest medoid of a class */
+    double *square, *length;   /* 1 line each: |v|^2 and |v| */
+    double *squared, *dot;     /* 1 line each: |v - mu|^2 and <v, mu> of a medoid that may be nearer */
+    double *first, *second;    /* 1 line each, for what is under way */
+    double *distance, *angle;  /* C lines each: channels of the nearest medoid of a class */
+    double *best_dot, *norm;   /* C lines each: <v, mu> and |mu| of that medoid */
+    double *nearest, *score;   /* C lines each: its index; the fusion score of the class */
+    double *scaled, *features; /* U lines of z, A lines of v */
 } tile;
 
-#define ROWS_BUT_COLUMNS(plan) (3 + 2 * (plan)->n_medoids + 6 * (plan)->n_classes)
+#define SINGLE_LINES 6
+#define CLASS_LINES 6
 
-ptrdiff_t qm_scratch_size(const qm_plan *plan) { return T * (plan->n_columns + ROWS_BUT_COLUMNS(plan)); }
+ptrdiff_t qm_scratch_size(const qm_plan *plan)
+{
+    return T * (SINGLE_LINES + CLASS_LINES * plan->n_classes + plan->n_columns + plan->n_anchors);
+}
 
 static tile divide_scratch(const qm_plan *plan, double *scratch)
 {
-    ptrdiff_t P = T * plan->n_medoids, C = T * plan->n_classes;
-    tile t;
-    t.feature = scratch, t.square = t.feature + T, t.sum = t.square + T;
-    t.squared = t.sum + T, t.dot = t.squared + P;
-    t.distance = t.dot + P, t.angle = t.distance + C, t.score = t.angle + C;
-    t.best_dot = t.score + C, t.best_norm = t.best_dot + C, t.near = t.best_norm + C;
-    t.scaled = t.near + C;
+    double *C = scratch + SINGLE_LINES * T;
+    ptrdiff_t step = T * plan->n_classes;
+    tile t = {scratch, scratch + T, scratch + 2 * T, scratch + 3 * T, scratch + 4 * T, scratch + 5 * T,
+              C, C + step, C + 2 * step, C + 3 * step, C + 4 * step, C + 5 * step,
+              C + 6 * step, C + 6 * step + T * plan->n_columns};
     return t;
 }
 
 /* z = (x - center) / scale for `rows` rows of a column, then zeros. The values are read where they lie. */
-QM_INLINE void scale_column(const qm_column *column, ptrdiff_t first, ptrdiff_t rows, double center,
+QM_INLINE void scale_column(const qm_column *column, ptrdiff_t start, ptrdiff_t rows, double center,
                             double inverse_scale, double *QM_RESTRICT z)
 {
-    const char *start = column->data + first * column->stride;
     ptrdiff_t stride = column->stride;
+    const char *data = column->data + start * stride;
     if (!column->narrow && stride == sizeof(double) && rows == T) {
-        const double *x = (const double *)start;
-        for (ptrdiff_t r = 0; r < T; r++) z[r] = (x[r] - center) * inverse_scale;
-    } else if (!column->narrow) {
-        for (ptrdiff_t r = 0; r < rows; r++) z[r] = (*(const double *)(start + r * stride) - center) * inverse_scale;
-    } else if (stride == sizeof(float) && rows == T) {
-        const float *x = (const float *)start;
-        for (ptrdiff_t r = 0; r < T; r++) z[r] = (x[r] - center) * inverse_scale;
+        const double *x = (const double *)data;
+        EACH_ROW z[r] = (x[r] - center) * inverse_scale;
+    } else if (column->narrow && stride == sizeof(float) && rows == T) {
+        const float *x = (const float *)data;
+        EACH_ROW z[r] = (x[r] - center) * inverse_scale;
     } else {
-        for (ptrdiff_t r = 0; r < rows; r++) z[r] = (*(const float *)(start + r * stride) - center) * inverse_scale;
+        for (ptrdiff_t r = 0; r < rows; r++) {
+            const char *x = data + r * stride;
+            z[r] = ((column->narrow ? *(const float *)x : *(const double *)x) - center) * inverse_scale;
+        }
+        for (ptrdiff_t r = rows; r < T; r++) z[r] = 0.0;
     }
-    for (ptrdiff_t r = rows; r < T; r++) z[r] = 0.0;
 }
 
-/* v = (u - feature center) / feature scale with u = +-sqrt(sum (w z)^2), given the sums over the columns. */
-QM_INLINE double standardised(double square, double sum, int is_signed, double center, double inverse_scale)
+/* Ask for the next tile: a few cache lines of each of many columns are not what processors foresee. Of columns that
+ * lie row by row, one in eight reaches all lines. */
+QM_INLINE void prefetch_column(const qm_column *column, ptrdiff_t start, ptrdiff_t j)
 {
-    double norm = sqrt(square);
-    return ((is_signed && sum < 0.0 ? -norm : norm) - center) * inverse_scale;
+    const char *data = column->data + start * column->stride;
+    if (column->stride == sizeof(double) || column->stride == sizeof(float))
+        for (ptrdiff_t line = 0; line < T * column->stride; line += 64) PREFETCH(data + line);
+    else if (j % 8 == 0)
+        for (ptrdiff_t r = 0; r < T; r++) PREFETCH(data + r * column->stride);
 }
 
-/* The feature of an anchor with k members, k a constant of the caller: the sums over them stay in registers. */
+QM_INLINE void scale_columns(const qm_plan *plan, const qm_column *columns, ptrdiff_t start, ptrdiff_t rows,
+                             const tile *t)
+{
+    for (ptrdiff_t j = 0; j < plan->n_columns; j++) {
+        prefetch_column(columns + j, start + T, j);
+        scale_column(columns + j, start, rows, plan->center[j], plan->inverse_scale[j], t->scaled + j * T);
+    }
+}
+
+/* v = (u - center) / scale with u = +-sqrt(sum (w z)^2), given the sums over the columns; adds v^2 to |v|^2. */
+QM_INLINE double standardise(double squares, double sum, int is_signed, double center, double inverse_scale,
+                             double *square)
+{
+    double norm = sqrt(squares);
+    double v = ((is_signed && sum < 0.0 ? -norm : norm) - center) * inverse_scale;
+    *square += v * v;
+    return v;
+}
+
+/* The feature of an anchor with k members, a constant of the caller: the sums over them stay in registers. */
 QM_INLINE void feature_of_few(const double *QM_RESTRICT scaled, const ptrdiff_t *members, const double *weights,
-                              ptrdiff_t k, int is_signed, double center, double inverse_scale, double *QM_RESTRICT v)
+                              ptrdiff_t k, int is_signed, double center, double inverse_scale, double *QM_RESTRICT v,
+                              double *QM_RESTRICT square)
 {
-    for (ptrdiff_t r = 0; r < T; r++) {
-        double square = 0.0, sum = 0.0;
+    EACH_ROW {
+        double squares = 0.0, sum = 0.0;
         for (ptrdiff_t j = 0; j < k; j++) {
             double term = weights[j] * scaled[members[j] * T + r];
-            square += term * term;
+            squares += term * term;
             sum += term;
         }
-        v[r] = standardised(square, sum, is_signed, center, inverse_scale);
+        v[r] = standardise(squares, sum, is_signed, center, inverse_scale, &square[r]);
     }
 }
 
 /* The feature of an anchor with any number of members. */
 QM_INLINE void feature_of_many(const double *QM_RESTRICT scaled, const ptrdiff_t *members, const double *weights,
-                               ptrdiff_t k, int is_signed, double center, double inverse_scale,
-                               double *QM_RESTRICT sum, double *QM_RESTRICT v)
+                               ptrdiff_t k, int is_signed, double center, double inverse_scale, double *QM_RESTRICT v,
+                               double *QM_RESTRICT square, double *QM_RESTRICT squares, double *QM_RESTRICT sum)
 {
-    for (ptrdiff_t r = 0; r < T; r++) v[r] = sum[r] = 0.0;
+    EACH_ROW squares[r] = sum[r] = 0.0;
     for (ptrdiff_t j = 0; j < k; j++) {
         const double *z = scaled + members[j] * T;
         double weight = weights[j];
-        for (ptrdiff_t r = 0; r < T; r++) {
+        EACH_ROW {
             double term = weight * z[r];
-            v[r] += term * term;
+            squares[r] += term * term;
             sum[r] += term;
         }
     }
-    for (ptrdiff_t r = 0; r < T; r++) v[r] = standardised(v[r], sum[r], is_signed, center, inverse_scale);
+    EACH_ROW v[r] = standardise(squares[r], sum[r], is_signed, center, inverse_scale, &square[r]);
 }
 
 QM_INLINE void anchor_feature(const qm_plan *plan, const tile *t, ptrdiff_t a, int is_signed)
 {
     const ptrdiff_t *members = plan->members + plan->offsets[a];
     const double *weights = plan->weights + plan->offsets[a];
+    double center = plan->feature_center[a], inverse_scale = plan->feature_inverse_scale[a], *v = t->features + a * T;
     ptrdiff_t k = plan->offsets[a + 1] - plan->offsets[a];
-    double center = plan->feature_center[a], inverse_scale = plan->feature_inverse_scale[a];
     switch (k) {
 #define CASE(K) \
-    case K: feature_of_few(t->scaled, members, weights, K, is_signed, center, inverse_scale, t->feature); break
+    case K: feature_of_few(t->scaled, members, weights, K, is_signed, center, inverse_scale, v, t->square); break
         CASE(1);
         CASE(2);
         CASE(3);
         CASE(4);
         CASE(5);
 #undef CASE
-    default: feature_of_many(t->scaled, members, weights, k, is_signed, center, inverse_scale, t->sum, t->feature);
+    default:
+        feature_of_many(t->scaled, members, weights, k, is_signed, center, inverse_scale, v, t->square, t->first,
+                        t->second);
     }
 }
 
-/* Add one feature's share to |v|^2. */
-QM_INLINE void add_square(const double *QM_RESTRICT v, double *QM_RESTRICT square)
+QM_INLINE void all_features(const qm_plan *plan, const tile *t)
 {
-    for (ptrdiff_t r = 0; r < T; r++) square[r] += v[r] * v[r];
+    double *QM_RESTRICT square = t->square, *QM_RESTRICT length = t->length;
+    EACH_ROW square[r] = 0.0;
+    if (plan->is_signed)
+        for (ptrdiff_t a = 0; a < plan->n_anchors; a++) anchor_feature(plan, t, a, 1);
+    else
+        for (ptrdiff_t a = 0; a < plan->n_anchors; a++) anchor_feature(plan, t, a, 0);
+    EACH_ROW length[r] = sqrt(square[r]);
 }
 
-/* Add one feature's share to |v - mu|^2 and <v, mu>. */
-QM_INLINE void add_medoid(const double *QM_RESTRICT v, double mu, double *QM_RESTRICT squared, double *QM_RESTRICT dot)
+/* |v - mu|^2 and <v, mu> of one medoid. Sums of as many rows as registers can hold are under way together. */
+QM_INLINE void medoid_sums(const double *QM_RESTRICT features, ptrdiff_t n_anchors, const double *QM_RESTRICT mu,
+                           double *QM_RESTRICT squared, double *QM_RESTRICT dot)
 {
-    for (ptrdiff_t r = 0; r < T; r++) {
-        double difference = v[r] - mu;
-        squared[r] += difference * difference;
-        dot[r] += v[r] * mu;
+    enum { LANES = 16 };
+    for (ptrdiff_t start = 0; start < T; start += LANES) {
+        double squares[LANES], products[LANES];
+        EACH_ROW_OF(LANES) squares[r] = products[r] = 0.0;
+        for (ptrdiff_t a = 0; a < n_anchors; a++) {
+            const double *QM_RESTRICT v = features + a * T + start;
+            double m = mu[a];
+            EACH_ROW_OF(LANES) {
+                double difference = v[r] - m;
+                squares[r] += difference * difference;
+                products[r] += v[r] * m;
+            }
+        }
+        EACH_ROW_OF(LANES) squared[start + r] = squares[r], dot[start + r] = products[r];
     }
 }
 
-/* Features of a tile, one anchor after the other, and their sums against themselves and every medoid. */
-QM_INLINE void measure(const qm_plan *plan, const tile *t, int is_signed)
-{
-    for (ptrdiff_t i = 0; i < T; i++) t->square[i] = 0.0;
-    for (ptrdiff_t i = 0; i < T * plan->n_medoids; i++) t->squared[i] = t->dot[i] = 0.0;
-    for (ptrdiff_t a = 0; a < plan->n_anchors; a++) {
-        anchor_feature(plan, t, a, is_signed);
-        add_square(t->feature, t->square);
-        for (ptrdiff_t p = 0; p < plan->n_medoids; p++)
-            add_medoid(t->feature, plan->medoids[p * plan->n_anchors + a], t->squared + p * T, t->dot + p * T);
-    }
-}
-
-/* Keep the nearest medoid of each class: its squared distance, <v, mu>, |mu| and index. Of equals, the first. */
+/* Replace what is known of a class's nearest medoid where another is nearer; of equals the first stays. */
 QM_INLINE void keep_nearer(const double *QM_RESTRICT squared, const double *QM_RESTRICT dot, double norm, double index,
                            double *QM_RESTRICT best, double *QM_RESTRICT best_dot, double *QM_RESTRICT best_norm,
-                           double *QM_RESTRICT near)
+                           double *QM_RESTRICT nearest)
 {
-    for (ptrdiff_t r = 0; r < T; r++) {
-        int nearer = squared[r] < best[r];
-        best[r] = nearer ? squared[r] : best[r];
-        best_dot[r] = nearer ? dot[r] : best_dot[r];
-        best_norm[r] = nearer ? norm : best_norm[r];
-        near[r] = nearer ? index : near[r];
+    EACH_ROW {
+        double new_square = squared[r], new_dot = dot[r];
+        double old_square = best[r], old_dot = best_dot[r], old_norm = best_norm[r], old_index = nearest[r];
+        int nearer = new_square < old_square;
+        best[r] = nearer ? new_square : old_square;
+        best_dot[r] = nearer ? new_dot : old_dot;
+        best_norm[r] = nearer ? norm : old_norm;
+        nearest[r] = nearer ? index : old_index;
     }
 }
 
-QM_INLINE void choose_medoids(const qm_plan *plan, const tile *t)
+/* The nearest medoid of a class: its squared distance (in `distance`, for now), <v, mu>, |mu| and index. */
+QM_INLINE void nearest_medoid(const qm_plan *plan, const tile *t, ptrdiff_t c)
 {
-    for (ptrdiff_t i = 0; i < T * plan->n_classes; i++) {
-        t->distance[i] = INFINITY;
-        t->best_dot[i] = t->best_norm[i] = t->near[i] = 0.0;
-    }
-    for (ptrdiff_t p = 0; p < plan->n_medoids; p++) {
-        ptrdiff_t c = plan->medoid_classes[p] * T;
-        keep_nearer(t->squared + p * T, t->dot + p * T, plan->medoid_norms[p], (double)p, t->distance + c,
-                    t->best_dot + c, t->best_norm + c, t->near + c);
+    ptrdiff_t A = plan->n_anchors, p = plan->class_offsets[c];
+    double *QM_RESTRICT norm = t->norm + c * T, *QM_RESTRICT nearest = t->nearest + c * T;
+    double *distance = t->distance + c * T, *dot = t->best_dot + c * T;
+    double first_norm = plan->medoid_norms[p], first_index = (double)plan->medoid_indices[p];
+    medoid_sums(t->features, A, plan->medoids + p * A, distance, dot);
+    EACH_ROW norm[r] = first_norm, nearest[r] = first_index;
+    while (++p < plan->class_offsets[c + 1]) {
+        medoid_sums(t->features, A, plan->medoids + p * A, t->squared, t->dot);
+        keep_nearer(t->squared, t->dot, plan->medoid_norms[p], (double)plan->medoid_indices[p], distance, dot, norm,
+                    nearest);
     }
 }
 
@@ -181,47 +237,40 @@ QM_INLINE void choose_medoids(const qm_plan *plan, const tile *t)
 QM_INLINE void printed_angles(const double *QM_RESTRICT squared, const double *QM_RESTRICT square,
                               const double *QM_RESTRICT norm, double *QM_RESTRICT angle)
 {
-    for (ptrdiff_t r = 0; r < T; r++) {
+    EACH_ROW {
         double s = squared[r] / (2.0 * (square[r] + norm[r] * norm[r]));
         double theta = qm_acos_sqrt(s < 1.0 ? s : 1.0);
         angle[r] = norm[r] > 0.0 ? theta : 0.0;
     }
 }
 
-QM_INLINE int is_parallel(double theta) { return QM_HALF_PI - fabs(theta - QM_HALF_PI) < NEARLY_PARALLEL; }
+QM_INLINE int is_nearly_parallel(double theta) { return QM_HALF_PI - fabs(theta - QM_HALF_PI) < NEARLY_PARALLEL; }
 
 /* Theta = arccos(<v, mu> / (|v| |mu|)), pi/2 for a zero medoid. Returns how many rows are nearly parallel to mu. */
-QM_INLINE ptrdiff_t true_angles(const double *QM_RESTRICT dot, const double *QM_RESTRICT square,
+QM_INLINE ptrdiff_t true_angles(const double *QM_RESTRICT dot, const double *QM_RESTRICT length,
                                 const double *QM_RESTRICT norm, double *QM_RESTRICT angle)
 {
     ptrdiff_t parallel = 0;
     for (ptrdiff_t r = 0; r < T; r++) {
-        double cosine = dot[r] / (sqrt(square[r]) * (norm[r] > 0.0 ? norm[r] : 1.0));
+        double cosine = dot[r] / (length[r] * (norm[r] > 0.0 ? norm[r] : 1.0));
         cosine = cosine > 1.0 ? 1.0 : cosine;
         cosine = cosine < -1.0 ? -1.0 : cosine;
         double theta = qm_acos(cosine);
-        parallel += is_parallel(theta);
         angle[r] = theta;
+        parallel += is_nearly_parallel(theta);
     }
     return parallel;
 }
 
-/* The angle of one row to a medoid by Kahan's formula 2 atan2(|u - m|, |u + m|) on unit vectors, exact to the last
- * digits also near 0 and pi. It needs the features of the row again; few rows do. */
-static double parallel_angle(const qm_plan *plan, const tile *t, ptrdiff_t r, const double *mu, double norm)
+/* The angle of one row to a medoid by Kahan's formula 2 atan2(|u - m|, |u + m|) on unit vectors: exact near 0 and
+ * pi, where a cosine is not, but slow. Few rows need it. */
+static double parallel_angle(const double *v, double length, const double *mu, double norm, ptrdiff_t n_anchors)
 {
-    double apart = 0.0, together = 0.0, length = sqrt(t->square[r]);
-    for (ptrdiff_t a = 0; a < plan->n_anchors; a++) {
-        double square = 0.0, sum = 0.0;
-        for (ptrdiff_t j = plan->offsets[a]; j < plan->offsets[a + 1]; j++) {
-            double term = plan->weights[j] * t->scaled[plan->members[j] * T + r];
-            square += term * term;
-            sum += term;
-        }
-        double v = standardised(square, sum, plan->is_signed, plan->feature_center[a], plan->feature_inverse_scale[a]);
-        double minus = v / length - mu[a] / norm, plus = v / length + mu[a] / norm;
-        apart += minus * minus;
-        together += plus * plus;
+    double apart = 0.0, together = 0.0;
+    for (ptrdiff_t a = 0; a < n_anchors; a++) {
+        double u = v[a * T] / length, m = mu[a] / norm;
+        apart += (u - m) * (u - m);
+        together += (u + m) * (u + m);
     }
     return 2.0 * atan2(sqrt(apart), sqrt(together));
 }
@@ -229,133 +278,141 @@ static double parallel_angle(const qm_plan *plan, const tile *t, ptrdiff_t r, co
 static void correct_parallel(const qm_plan *plan, const tile *t, ptrdiff_t c)
 {
     for (ptrdiff_t r = 0; r < T; r++) {
-        ptrdiff_t i = c * T + r;
-        if (!is_parallel(t->angle[i])) continue;
-        const double *mu = plan->medoids + (ptrdiff_t)t->near[i] * plan->n_anchors;
-        t->angle[i] = t->distance[i] == 0.0 ? 0.0 : parallel_angle(plan, t, r, mu, t->best_norm[i]);
+        ptrdiff_t i = c * T + r, p = plan->class_offsets[c];
+        if (!is_nearly_parallel(t->angle[i])) continue;
+        while ((double)plan->medoid_indices[p] != t->nearest[i]) p++;
+        t->angle[i] = t->distance[i] == 0.0 ? 0.0
+                                            : parallel_angle(t->features + r, t->length[r],
+                                                             plan->medoids + p * plan->n_anchors, t->norm[i],
+                                                             plan->n_anchors);
     }
 }
 
-/* Angles to the medoids chosen; `distance` still holds squares. */
-QM_INLINE void measure_angles(const qm_plan *plan, const tile *t)
+/* The channels of a class. */
+QM_INLINE void class_channels(const qm_plan *plan, const tile *t, ptrdiff_t c)
 {
-    for (ptrdiff_t c = 0; c < plan->n_classes; c++) {
-        ptrdiff_t i = c * T;
-        if (plan->angle == QM_ANGLE_PRINTED)
-            printed_angles(t->distance + i, t->square, t->best_norm + i, t->angle + i);
-        else if (true_angles(t->best_dot + i, t->square, t->best_norm + i, t->angle + i))
-            correct_parallel(plan, t, c);
-    }
+    double *QM_RESTRICT distance = t->distance + c * T;
+    nearest_medoid(plan, t, c);
+    if (plan->angle == QM_ANGLE_PRINTED)
+        printed_angles(distance, t->square, t->norm + c * T, t->angle + c * T);
+    else if (plan->angle == QM_ANGLE_TRUE
+             && true_angles(t->best_dot + c * T, t->length, t->norm + c * T, t->angle + c * T))
+        correct_parallel(plan, t, c);
+    EACH_ROW distance[r] = sqrt(distance[r]);
 }
 
-QM_INLINE void root_distances(const qm_plan *plan, double *QM_RESTRICT distance)
+QM_INLINE void add_line(const double *QM_RESTRICT line, double *QM_RESTRICT sum) { EACH_ROW sum[r] += line[r]; }
+
+/* 1 / (sum over the classes + epsilon), what a channel is normalised with. */
+QM_INLINE void channel_factor(const double *channel, ptrdiff_t n_classes, double *QM_RESTRICT factor)
 {
-    for (ptrdiff_t i = 0; i < T * plan->n_classes; i++) distance[i] = sqrt(distance[i]);
+    EACH_ROW factor[r] = 0.0;
+    for (ptrdiff_t c = 0; c < n_classes; c++) add_line(channel + c * T, factor);
+    EACH_ROW factor[r] = 1.0 / (factor[r] + EPSILON);
 }
 
-/* 1 / (sum over the classes + epsilon), what a channel is normalised by. */
-QM_INLINE void channel_factor(const double *QM_RESTRICT channel, ptrdiff_t n_classes, double *QM_RESTRICT factor)
+QM_INLINE void fuse(const double *QM_RESTRICT distance, const double *QM_RESTRICT distance_factor,
+                    const double *QM_RESTRICT angle, const double *QM_RESTRICT angle_factor, double alpha,
+                    double multiplier, double *QM_RESTRICT score)
 {
-    for (ptrdiff_t r = 0; r < T; r++) factor[r] = 0.0;
-    for (ptrdiff_t c = 0; c < n_classes; c++)
-        for (ptrdiff_t r = 0; r < T; r++) factor[r] += channel[c * T + r];
-    for (ptrdiff_t r = 0; r < T; r++) factor[r] = 1.0 / (factor[r] + EPSILON);
+    EACH_ROW score[r] = multiplier * (alpha * (distance[r] * distance_factor[r])
+                                      + (1.0 - alpha) * (angle[r] * angle_factor[r]));
+}
+
+/* The score of a class when the angle has no share. */
+QM_INLINE void weigh(const double *QM_RESTRICT distance, const double *QM_RESTRICT factor, double multiplier,
+                     double *QM_RESTRICT score)
+{
+    EACH_ROW score[r] = multiplier * (distance[r] * factor[r]);
 }
 
 /* score = multiplier * (alpha * share of the distances + (1 - alpha) * share of the angles). */
-QM_INLINE void fuse(const qm_plan *plan, const tile *t)
+QM_INLINE void all_scores(const qm_plan *plan, const tile *t)
 {
-    double *QM_RESTRICT factor = t->sum, *QM_RESTRICT score = t->score;
-    int angular = plan->angle != QM_ANGLE_NONE;
-    double alpha = angular ? plan->alpha : 1.0;
-    channel_factor(t->distance, plan->n_classes, factor);
-    for (ptrdiff_t c = 0; c < plan->n_classes; c++)
-        for (ptrdiff_t r = 0; r < T; r++) score[c * T + r] = alpha * (t->distance[c * T + r] * factor[r]);
-    if (angular) {
-        channel_factor(t->angle, plan->n_classes, factor);
-        for (ptrdiff_t c = 0; c < plan->n_classes; c++)
-            for (ptrdiff_t r = 0; r < T; r++) score[c * T + r] += (1.0 - alpha) * (t->angle[c * T + r] * factor[r]);
+    ptrdiff_t C = plan->n_classes;
+    channel_factor(t->distance, C, t->first);
+    if (plan->angle == QM_ANGLE_NONE) {
+        for (ptrdiff_t c = 0; c < C; c++)
+            weigh(t->distance + c * T, t->first, plan->multipliers[c], t->score + c * T);
+        return;
     }
-    for (ptrdiff_t c = 0; c < plan->n_classes; c++)
-        for (ptrdiff_t r = 0; r < T; r++) score[c * T + r] *= plan->multipliers[c];
+    channel_factor(t->angle, C, t->second);
+    for (ptrdiff_t c = 0; c < C; c++)
+        fuse(t->distance + c * T, t->first, t->angle + c * T, t->second, plan->alpha, plan->multipliers[c],
+             t->score + c * T);
+}
+
+QM_INLINE void keep_smaller(const double *QM_RESTRICT score, double c, double *QM_RESTRICT least,
+                            double *QM_RESTRICT label)
+{
+    EACH_ROW {
+        double new_score = score[r], old_score = least[r], old_label = label[r];
+        int smaller = new_score < old_score;
+        least[r] = smaller ? new_score : old_score;
+        label[r] = smaller ? c : old_label;
+    }
 }
 
 /* Class of the smallest score, of equal ones the first. */
-QM_INLINE void decide(ptrdiff_t n_classes, const double *QM_RESTRICT score, double *QM_RESTRICT least,
-                      double *QM_RESTRICT label)
+QM_INLINE void decide(ptrdiff_t n_classes, const double *score, double *QM_RESTRICT least, double *QM_RESTRICT label)
 {
-    for (ptrdiff_t r = 0; r < T; r++) least[r] = score[r], label[r] = 0.0;
-    for (ptrdiff_t c = 1; c < n_classes; c++)
-        for (ptrdiff_t r = 0; r < T; r++) {
-            int smaller = score[c * T + r] < least[r];
-            least[r] = smaller ? score[c * T + r] : least[r];
-            label[r] = smaller ? (double)c : label[r];
-        }
+    EACH_ROW least[r] = score[r], label[r] = 0.0;
+    for (ptrdiff_t c = 1; c < n_classes; c++) keep_smaller(score + c * T, (double)c, least, label);
 }
 
-/* Mark the rows whose |v|^2 cannot be trusted, NaN included: their numbers become NaN. Returns how many. */
-QM_INLINE ptrdiff_t mark_undecided(const qm_plan *plan, const tile *t, ptrdiff_t rows)
+QM_INLINE int is_measurable(double square) { return square >= SMALLEST && square <= LARGEST; }
+
+/* Overwrite what was computed for rows whose |v|^2 cannot be trusted, NaN included. Returns how many there are. */
+QM_INLINE ptrdiff_t mark_undecided(const qm_plan *plan, const tile *t, ptrdiff_t rows, double *label)
 {
-    ptrdiff_t undecided = 0;
-    for (ptrdiff_t r = 0; r < rows; r++) undecided += !(t->square[r] >= SMALLEST && t->square[r] <= LARGEST);
-    if (undecided == 0) return 0;
+    ptrdiff_t measurable = 0;
+    for (ptrdiff_t r = 0; r < rows; r++) measurable += is_measurable(t->square[r]);
+    if (measurable == rows) return 0;
     for (ptrdiff_t r = 0; r < rows; r++) {
-        if (t->square[r] >= SMALLEST && t->square[r] <= LARGEST) continue;
-        t->feature[r] = -1.0; /* the label */
+        if (is_measurable(t->square[r])) continue;
+        label[r] = -1.0;
         for (ptrdiff_t i = r; i < T * plan->n_classes; i += T) {
             t->distance[i] = t->angle[i] = t->score[i] = NAN;
-            t->near[i] = -1.0;
+            t->nearest[i] = -1.0;
         }
     }
-    return undecided;
+    return rows - measurable;
 }
 
-/* From the tile's columns to rows of C numbers. */
-QM_INLINE void write_doubles(const double *QM_RESTRICT from, ptrdiff_t n_classes, ptrdiff_t rows,
-                             double *QM_RESTRICT to)
+/* From the lines of a tile to rows of C numbers. */
+QM_INLINE void write_numbers(const double *QM_RESTRICT lines, ptrdiff_t n_classes, ptrdiff_t rows,
+                             double *QM_RESTRICT out)
 {
     for (ptrdiff_t r = 0; r < rows; r++)
-        for (ptrdiff_t c = 0; c < n_classes; c++) to[r * n_classes + c] = from[c * T + r];
+        for (ptrdiff_t c = 0; c < n_classes; c++) out[r * n_classes + c] = lines[c * T + r];
 }
 
-QM_INLINE void write_codes(const double *QM_RESTRICT from, ptrdiff_t n_classes, ptrdiff_t rows,
-                           ptrdiff_t *QM_RESTRICT to)
+QM_INLINE void write_codes(const double *QM_RESTRICT lines, ptrdiff_t n_classes, ptrdiff_t rows,
+                           ptrdiff_t *QM_RESTRICT out)
 {
     for (ptrdiff_t r = 0; r < rows; r++)
-        for (ptrdiff_t c = 0; c < n_classes; c++) to[r * n_classes + c] = (ptrdiff_t)from[c * T + r];
-}
-
-QM_INLINE void write_results(const qm_plan *plan, const tile *t, ptrdiff_t first, ptrdiff_t rows,
-                             const qm_results *out)
-{
-    ptrdiff_t C = plan->n_classes;
-    if (out->distance) write_doubles(t->distance, C, rows, out->distance + first * C);
-    if (out->angle) write_doubles(t->angle, C, rows, out->angle + first * C);
-    if (out->nearest) write_codes(t->near, C, rows, out->nearest + first * C);
-    if (out->scores) write_doubles(t->score, C, rows, out->scores + first * C);
-    if (out->labels) write_codes(t->feature, 1, rows, out->labels + first);
+        for (ptrdiff_t c = 0; c < n_classes; c++) out[r * n_classes + c] = (ptrdiff_t)lines[c * T + r];
 }
 
 QM_CLONES
 ptrdiff_t qm_score(const qm_plan *plan, const qm_column *columns, ptrdiff_t n, double *scratch, const qm_results *out)
 {
     tile t = divide_scratch(plan, scratch);
-    ptrdiff_t undecided = 0;
-    for (ptrdiff_t first = 0; first < n; first += T) {
-        ptrdiff_t rows = n - first < T ? n - first : T;
-        for (ptrdiff_t j = 0; j < plan->n_columns; j++)
-            scale_column(columns + j, first, rows, plan->center[j], plan->inverse_scale[j], t.scaled + j * T);
-        if (plan->is_signed)
-            measure(plan, &t, 1);
-        else
-            measure(plan, &t, 0);
-        choose_medoids(plan, &t);
-        if (plan->angle != QM_ANGLE_NONE) measure_angles(plan, &t);
-        root_distances(plan, t.distance);
-        fuse(plan, &t);
-        decide(plan->n_classes, t.score, t.sum, t.feature);
-        undecided += mark_undecided(plan, &t, rows);
-        write_results(plan, &t, first, rows, out);
+    ptrdiff_t C = plan->n_classes, undecided = 0;
+    for (ptrdiff_t start = 0; start < n; start += T) {
+        ptrdiff_t rows = n - start < T ? n - start : T;
+        double *label = t.dot; /* free by the time it is needed */
+        scale_columns(plan, columns, start, rows, &t);
+        all_features(plan, &t);
+        for (ptrdiff_t c = 0; c < C; c++) class_channels(plan, &t, c);
+        all_scores(plan, &t);
+        decide(C, t.score, t.squared, label);
+        undecided += mark_undecided(plan, &t, rows, label);
+        if (out->distance) write_numbers(t.distance, C, rows, out->distance + start * C);
+        if (out->angle) write_numbers(t.angle, C, rows, out->angle + start * C);
+        if (out->nearest) write_codes(t.nearest, C, rows, out->nearest + start * C);
+        if (out->scores) write_numbers(t.score, C, rows, out->scores + start * C);
+        if (out->labels) write_codes(label, 1, rows, out->labels + start);
     }
     return undecided;
 }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /* Rows are handled this many at a time, so that what is known of them stays in the fastest cache. */
-#define QM_TILE 64
+#define QM_TILE 32
 
 /* Which angle is computed. */
 #define QM_ANGLE_NONE 0
@@ -21,15 +21,16 @@ typedef struct {
 
 /* What a model needs to decide. U columns, A anchors, P medoids, C classes. */
 typedef struct {
-    ptrdiff_t n_columns, n_anchors, n_medoids, n_classes;
+    ptrdiff_t n_columns, n_anchors, n_classes;
     const double *center, *inverse_scale;                 /* (U,) */
     const ptrdiff_t *offsets;                             /* (A + 1,): where each anchor's members start */
     const ptrdiff_t *members;                             /* columns of each anchor, end to end */
     const double *weights;                                /* weight of each member */
     const double *feature_center, *feature_inverse_scale; /* (A,) */
-    const double *medoids;                                /* (P, A) */
+    const double *medoids;                                /* (P, A), class by class */
     const double *medoid_norms;                           /* (P,) */
-    const ptrdiff_t *medoid_classes;                      /* (P,) */
+    const ptrdiff_t *medoid_indices;                      /* (P,): by which a medoid is reported */
+    const ptrdiff_t *class_offsets;                       /* (C + 1,): where each class's medoids start */
     const double *multipliers;                            /* (C,) */
     double alpha;                                         /* share of the distance channel */
     int is_signed;                                        /* features carry the sign of their weighted sum */
