@@ -1,6 +1,7 @@
-"""Class weights as users give them, turned into factors on the scores (METHOD: the smallest score wins)."""
+"""Class weights as users give them, turned into factors on the scores; the smallest score wins."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -17,8 +18,20 @@ AUTO_EXPONENTS = (0.0, 0.25, 0.5)
 CLASS_WEIGHTS = ("auto", "balanced", "printed")
 
 
+@dataclass(frozen=True)
+class ClassWeight:
+    """A way to give class weights; whether a dict fits the classes is asked when they are known."""
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value is such a way."""
+        return value is None or isinstance(value, Mapping) or (isinstance(value, str) and value in CLASS_WEIGHTS)
+
+    def __str__(self) -> str:
+        return "None, a dict of class to weight, or one of " + ", ".join(map(repr, CLASS_WEIGHTS))
+
+
 def multiplier_options(class_weight: Any, codes: Codes, classes: npt.NDArray[Any]) -> list[Array]:
-    """Multipliers to choose from, the first being the one that the search uses."""
+    """Multipliers to choose from, the first being the one that the search uses; the way must be allowed."""
     priors = np.bincount(codes, minlength=len(classes)) / len(codes)
     if class_weight is None:
         return [np.ones(len(classes))]
@@ -28,12 +41,7 @@ def multiplier_options(class_weight: Any, codes: Codes, classes: npt.NDArray[Any
         return [prior_multipliers(priors, exponent) for exponent in AUTO_EXPONENTS]
     if class_weight == "balanced":
         return [prior_multipliers(priors, 1.0)]
-    if class_weight == "printed":
-        return [printed_multipliers(priors)]
-    raise ParameterError(
-        f"The 'class_weight' parameter of FusionClassifier must be None, a dict of class to weight, or one of "
-        f"{', '.join(map(repr, CLASS_WEIGHTS))}. Got {class_weight!r} instead."
-    )
+    return [printed_multipliers(priors)]
 
 
 def _from_mapping(weights: Mapping[Any, float], classes: npt.NDArray[Any]) -> Array:

@@ -1,5 +1,6 @@
 """The fusion classifier: nearest medoid by distance and angle over searched column groups (algorithms 7, 8, 10, 12)."""
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -11,7 +12,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from qmedoid.estimators._class_weights import multiplier_options
+from qmedoid.estimators._class_weights import ClassWeight, multiplier_options
 from qmedoid.estimators._folds import check_counts, check_splits, stratified_splits
 from qmedoid.estimators._grouping import ANCHOR_ORDERS, AnchorOrder, make_groups
 from qmedoid.estimators._parameters import (
@@ -36,8 +37,9 @@ from qmedoid.geometry.features import FEATURE_KINDS, FeatureKind
 from qmedoid.geometry.fusion import Channels
 from qmedoid.geometry.groups import Groups
 from qmedoid.geometry.overlap import ANGLE_KINDS, AngleKind
+from qmedoid.geometry.protocols import SwapTestFunction
 from qmedoid.geometry.scaling import SCALING_KINDS, ScalingKind
-from qmedoid.models.fusion import FusionModel
+from qmedoid.models.fusion import FusionModel, MeasuredFusion
 from qmedoid.search.descent import Progress
 from qmedoid.search.sweep import ALPHA_GRID
 
@@ -76,7 +78,7 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         The angle between vectors, or arccos √s, which falls as vectors part.
     alpha : float or None, default=None
         Share of the distance channel. None chooses it on held-out rows.
-    search_alpha : float, default=0.5
+    search_alpha : float, default=0.75
         Share of the distance channel while configurations are compared.
     class_weight : {"auto", "balanced", "printed"}, dict or None, default="auto"
         A larger weight makes a class win more often: its score is divided by the weight. ``"auto"`` chooses on
@@ -135,7 +137,7 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         use_angular: bool = True,
         angle: AngleKind = "true",
         alpha: float | None = None,
-        search_alpha: float = 0.5,
+        search_alpha: float = 0.75,
         class_weight: str | Mapping[Any, float] | None = "auto",
         anchor_order: AnchorOrder = "association",
         n_medoids: int = 1,
@@ -177,6 +179,7 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "angle": Choice(ANGLE_KINDS),
         "alpha": Optional(Share()),
         "search_alpha": Share(),
+        "class_weight": ClassWeight(),
         "anchor_order": Choice(ANCHOR_ORDERS),
         "n_medoids": Whole(1),
         "max_medoid_rows": Whole(1),
@@ -190,13 +193,15 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def paper(cls, **changes: Any) -> Self:
         """The method as printed: raw inputs, plain norms, the printed angle and class weights, one validation split.
 
-        Everything is still fitted on training rows only. `changes` override single parameters.
+        Everything is still fitted on training rows only. `changes` override single parameters. The paper does not say
+        what α the search runs with; 0.9 is the middle of the α it ends up with.
         """
         printed: dict[str, Any] = {
             "kind": "weighted",
             "input_scaling": "none",
             "n_anchors": None,
             "angle": "printed",
+            "search_alpha": 0.9,
             "class_weight": "printed",
             "anchor_order": "codes",
             "cv": StratifiedShuffleSplit(n_splits=1, test_size=0.25, random_state=0),
@@ -262,6 +267,24 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Distance and angle of every row to the nearest medoid of each class, each of shape (n, C)."""
         check_is_fitted(self)
         return self.model_.channels(check_table(self, X, reset=False))
+
+    def measured_by(self, swap_test: SwapTestFunction) -> Self:
+        """The same fitted classifier with its overlaps measured by another SWAP test, for example by circuits.
+
+        Parameters
+        ----------
+        swap_test : callable (X, Y) -> SwapTest
+            One of the backends of :mod:`qmedoid.circuits`, or anything with the same call.
+
+        Returns
+        -------
+        FusionClassifier
+            A copy that predicts through `swap_test`; this one is left as it is.
+        """
+        check_is_fitted(self)
+        measured = copy.copy(self)
+        measured.model_ = MeasuredFusion(self.models_[0], swap_test)
+        return measured
 
     def _report_to(self, context: CallbackContext) -> Callable[[Progress], bool]:
         """Tell scikit-learn's callbacks of every anchor visit; a callback may ask to stop with the best so far."""
@@ -344,7 +367,7 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _keep(self, selected: Sequence[Any], table: Array) -> None:
         best = selected[0]
         self.models_: list[FusionModel] = [choice.model for choice in selected]
-        self.model_: FusionModel = best.model
+        self.model_: FusionModel | MeasuredFusion = best.model
         self.alpha_ = best.model.alpha
         self.alpha_sweep_ = best.sweep
         self.class_multipliers_ = best.model.multipliers

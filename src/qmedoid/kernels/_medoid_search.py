@@ -209,7 +209,8 @@ def halves(X: Floats, rows: Rows) -> list[tuple[Rows, Floats]]:
 
 def nearer(Y: Floats, a: Floats, b: Floats) -> NDArray[np.bool_]:
     """Return which rows of Y are nearer to a than to b."""
-    return np.einsum("ij,j->i", Y - 0.5 * (a + b), b - a) < 0.0
+    side: Floats = np.einsum("ij,j->i", Y - 0.5 * (a + b), b - a)
+    return side < 0.0
 
 
 def first_of_equal(X: Floats, rows: Rows) -> Rows:

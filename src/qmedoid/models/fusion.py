@@ -11,7 +11,8 @@ import numpy.typing as npt
 from qmedoid.exceptions import DataError
 from qmedoid.geometry.features import anchor_feature
 from qmedoid.geometry.fusion import Channels, class_channels, fusion_scores, margins, predict_codes
-from qmedoid.geometry.overlap import AngleKind, SwapTest, compact_swap_test
+from qmedoid.geometry.overlap import AngleKind, SwapTest, compact_swap_test, from_overlap, row_norms
+from qmedoid.geometry.protocols import SwapTestFunction
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring
 
@@ -95,7 +96,10 @@ class FusionModel:
 
     def feature_channels(self, features: Array) -> Channels:
         """Channels of standardised feature vectors, each of shape (n, C)."""
-        measured = self.swap_test(features)
+        return self.nearest_channels(self.swap_test(features))
+
+    def nearest_channels(self, measured: SwapTest) -> Channels:
+        """Channels of each class from the measurements against every medoid."""
         return class_channels(measured.distance, measured.angle, self.medoid_classes, self.n_classes)[0]
 
     @cached_property
@@ -129,7 +133,7 @@ class FusionModel:
         """Fusion score of every class, shape (n, C); the smallest decides."""
         scores = scoring.scores(X, self.scoring_plan, threads=threads)
         for rows, block in self._undecided(X, np.isnan(scores[:, 0])):
-            scores[rows] = self._fuse(block)
+            scores[rows] = self.fuse(block)
         return scores
 
     def margins(self, X: Table, *, threads: int | None = None) -> Array:
@@ -140,10 +144,11 @@ class FusionModel:
         """Class code of every row, shape (n,)."""
         labels = scoring.labels(X, self.scoring_plan, threads=threads)
         for rows, block in self._undecided(X, labels < 0):
-            labels[rows] = predict_codes(self._fuse(block))
+            labels[rows] = predict_codes(self.fuse(block))
         return labels
 
-    def _fuse(self, channels: Channels) -> Array:
+    def fuse(self, channels: Channels) -> Array:
+        """Fusion scores from channels, shape (n, C)."""
         return fusion_scores(channels, self.alpha, use_angular=self.use_angular, multipliers=self.multipliers)
 
     def _undecided(self, X: Table, undecided: npt.NDArray[np.bool_]) -> Iterator[tuple[Codes, Channels]]:
@@ -166,3 +171,34 @@ class FusionModel:
                 f"Row {rows[row]} holds {values[row, column]} in column {column} (both counted from 0). The model "
                 "needs finite numbers: fill in or drop such rows first."
             )
+
+
+@dataclass(frozen=True)
+class MeasuredFusion:
+    """A fusion model whose overlaps are measured by another SWAP test than the closed form, for example by circuits.
+
+    Distance and angle follow from the measured overlap and the known norms, so that the angle is always the one the
+    model was fitted with.
+    """
+
+    model: FusionModel
+    swap_test: SwapTestFunction
+
+    def channels(self, X: Array) -> Channels:
+        """Distance and angle to the nearest medoid of each class, each of shape (n, C)."""
+        features, medoids = self.model.features(X), self.model.medoids
+        overlap = self.swap_test(features, medoids).overlap
+        measured = from_overlap(overlap, row_norms(features), row_norms(medoids), angle=self.model.angle)
+        return self.model.nearest_channels(measured)
+
+    def scores(self, X: Array) -> Array:
+        """Fusion score of every class, shape (n, C); the smallest decides."""
+        return self.model.fuse(self.channels(X))
+
+    def margins(self, X: Array) -> Array:
+        """Decision values: s_0 − s_1 for two classes, −s for more."""
+        return margins(self.scores(X))
+
+    def predict(self, X: Array) -> Codes:
+        """Class code of every row, shape (n,)."""
+        return predict_codes(self.scores(X))

@@ -1,0 +1,50 @@
+"""The same fitted classifier on circuits: exact circuits decide alike, shots come near."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_wine
+
+from qmedoid import FusionClassifier, compact_swap_test
+
+pytest.importorskip("qiskit", reason='needs Qiskit: pip install "qmedoid[quantum]"')
+from qmedoid.circuits import SamplerSwapTest, StatevectorSwapTest
+
+
+@pytest.fixture(params=[FusionClassifier, FusionClassifier.paper], ids=["default", "paper"])
+def fitted(request):
+    X, y = load_wine(return_X_y=True)
+    return request.param(max_passes=0, random_state=0).fit(X, y), X[::9]
+
+
+def test_exact_circuits_give_the_same_channels_and_decisions(fitted):
+    model, X = fitted
+    measured = model.measured_by(StatevectorSwapTest())
+    for ours, circuit in zip(model.channels(X), measured.channels(X), strict=True):
+        np.testing.assert_allclose(circuit, ours, atol=1e-6)
+    np.testing.assert_allclose(measured.decision_function(X), model.decision_function(X), atol=1e-6)
+    np.testing.assert_array_equal(measured.predict(X), model.predict(X))
+
+
+def test_the_closed_form_is_one_more_backend(fitted):
+    model, X = fitted
+    np.testing.assert_allclose(
+        model.measured_by(compact_swap_test).decision_function(X), model.decision_function(X), atol=1e-6
+    )
+
+
+def test_shots_come_nearer_as_they_grow():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = FusionClassifier(max_passes=0, random_state=0, n_anchors=6).fit(X, y)
+    exact = model.decision_function(X[:40])
+    errors = [
+        np.abs(model.measured_by(SamplerSwapTest(shots=shots, seed=1)).decision_function(X[:40]) - exact).mean()
+        for shots in (100, 10_000)
+    ]
+    assert errors[1] < errors[0] / 3
+
+
+def test_the_fitted_classifier_is_left_as_it_was(fitted):
+    model, X = fitted
+    before = model.decision_function(X)
+    model.measured_by(lambda A, B: compact_swap_test(A, -np.asarray(B))).predict(X)
+    np.testing.assert_array_equal(model.decision_function(X), before)
