@@ -21,7 +21,6 @@ cdef extern from "scoring.h" nogil:
     ctypedef struct qm_plan:
         Py_ssize_t n_columns, n_anchors, n_classes
         const double *center
-        const double *inverse_scale
         const Py_ssize_t *offsets
         const Py_ssize_t *members
         const double *weights
@@ -43,8 +42,8 @@ cdef extern from "scoring.h" nogil:
         Py_ssize_t *labels
 
     Py_ssize_t qm_scratch_size(const qm_plan *plan)
-    Py_ssize_t qm_score(const qm_plan *plan, const qm_column *columns, Py_ssize_t n, double *scratch,
-                        const qm_results *out)
+    Py_ssize_t qm_score(const qm_plan *plan, const qm_column *columns, const double **lines, Py_ssize_t n,
+                        double *scratch, const qm_results *out)
 
 TILE = QM_TILE
 """Rows that are computed together."""
@@ -66,7 +65,7 @@ def score(
 
     ``columns`` is a 2-D array or a sequence of 1-D arrays, of float64 or float32 with any strides.
     """
-    cdef const double[::1] center = plan.center, inverse_scale = plan.inverse_scale, weights = plan.weights
+    cdef const double[::1] center = plan.center, weights = plan.weights
     cdef const double[::1] feature_center = plan.feature_center, feature_inverse = plan.feature_inverse_scale
     cdef const double[:, ::1] medoids = plan.medoids
     cdef const double[::1] medoid_norms = plan.medoid_norms, multipliers = plan.multipliers
@@ -74,8 +73,8 @@ def score(
     cdef const Py_ssize_t[::1] medoid_indices = plan.medoid_indices, class_offsets = plan.class_offsets
     cdef qm_plan c_plan
     c_plan.n_columns, c_plan.n_anchors, c_plan.n_classes = used.shape[0], medoids.shape[1], multipliers.shape[0]
-    c_plan.center, c_plan.inverse_scale = &center[0], &inverse_scale[0]
-    c_plan.offsets, c_plan.members, c_plan.weights = &offsets[0], &members[0], &weights[0]
+    c_plan.center, c_plan.weights = &center[0], &weights[0]
+    c_plan.offsets, c_plan.members = &offsets[0], &members[0]
     c_plan.feature_center, c_plan.feature_inverse_scale = &feature_center[0], &feature_inverse[0]
     c_plan.medoids, c_plan.medoid_norms = &medoids[0, 0], &medoid_norms[0]
     c_plan.medoid_indices, c_plan.class_offsets = &medoid_indices[0], &class_offsets[0]
@@ -91,17 +90,19 @@ def score(
 
     cdef Py_ssize_t undecided, n = len(columns) if isinstance(columns, np.ndarray) else len(columns[0])
     cdef qm_column *found = <qm_column *> malloc(used.shape[0] * sizeof(qm_column))
+    cdef const double **lines = <const double **> malloc(used.shape[0] * sizeof(double *))
     # Room to start at a multiple of 64 bytes.
     cdef void *block = malloc(qm_scratch_size(&c_plan) * sizeof(double) + 64)
     cdef double *scratch = <double *> ((<uintptr_t> block + 63) & ~(<uintptr_t> 63))
     try:
-        if found == NULL or block == NULL:
+        if found == NULL or lines == NULL or block == NULL:
             raise MemoryError
         find_columns(columns, used, found)
         with nogil:
-            undecided = qm_score(&c_plan, found, n, scratch, &out)
+            undecided = qm_score(&c_plan, found, lines, n, scratch, &out)
     finally:
         free(found)
+        free(lines)
         free(block)
     return undecided
 

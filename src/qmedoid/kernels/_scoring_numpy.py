@@ -44,16 +44,13 @@ def score(columns: Table, plan: ScoringPlan, angle: str, out: Results) -> int:
 
 
 def _features(columns: Table, plan: ScoringPlan) -> Array:
-    """Standardised anchor features (u_a − center) / scale with u_a = ±√Σ(w·z)², shape (n, A)."""
+    """Standardised anchor features (u_a − center) / scale with u_a = ±√Σ(w·(x − c))², shape (n, A)."""
     raw = columns.T if isinstance(columns, np.ndarray) else columns
-    scaled = [
-        (np.asarray(raw[j], dtype=np.float64) - center) * inverse
-        for j, center, inverse in zip(plan.used, plan.center, plan.inverse_scale, strict=True)
-    ]
-    features = np.empty((len(scaled[0]), len(plan.feature_center)))
+    centered = [np.asarray(raw[j], dtype=np.float64) - center for j, center in zip(plan.used, plan.center, strict=True)]
+    features = np.empty((len(centered[0]), len(plan.feature_center)))
     for a in range(features.shape[1]):
         own = slice(plan.offsets[a], plan.offsets[a + 1])
-        terms = [w * scaled[j] for j, w in zip(plan.members[own], plan.weights[own], strict=True)]
+        terms = [w * centered[j] for j, w in zip(plan.members[own], plan.weights[own], strict=True)]
         norm = np.sqrt(sum(term * term for term in terms))
         if plan.signed:
             norm = np.where(sum(terms) < 0, -norm, norm)

@@ -48,10 +48,11 @@ class ScoringPlan:
         Columns of the tables it can score.
     used : ndarray of shape (U,)
         Those it reads.
-    center, inverse_scale : ndarray of shape (U,)
-        Scaling of the used columns.
+    center : ndarray of shape (U,)
+        What is subtracted from the used columns.
     offsets, members, weights : ndarray of shape (A + 1,), (S,) and (S,)
-        Members of anchor a are ``members[offsets[a]:offsets[a + 1]]``, as positions in `used`.
+        Members of anchor a are ``members[offsets[a]:offsets[a + 1]]``, as positions in `used`. Their weights are
+        divided by the scale of the column already.
     signed : bool
         Whether features carry the sign of their weighted sum.
     feature_center, feature_inverse_scale : ndarray of shape (A,)
@@ -71,7 +72,6 @@ class ScoringPlan:
     n_columns: int
     used: Codes
     center: Array
-    inverse_scale: Array
     offsets: Codes
     members: Codes
     weights: Array
@@ -155,17 +155,17 @@ def make_plan(
     medoids = medoids[by_class]
     used, members = np.unique(np.concatenate([np.asarray(s, dtype=np.intp) for s in subsets]), return_inverse=True)
     with np.errstate(divide="ignore", over="ignore", under="ignore"):  # shows in the rows it touches
-        inverse_scale, feature_inverse_scale = 1.0 / scale[used], 1.0 / feature_scale
+        feature_inverse_scale = 1.0 / feature_scale
+        scaled_weights = np.concatenate(list(weights)) / scale[used][members]
         medoid_norms = np.linalg.norm(medoids, axis=1)
     in_range = (medoid_norms >= 2.0**-480) & (medoid_norms <= 2.0**480)
     return ScoringPlan(
         n_columns=len(center),
         used=_codes(used),
         center=_numbers(center[used]),
-        inverse_scale=_numbers(inverse_scale),
         offsets=_codes(np.concatenate([[0], np.cumsum(lengths)])),
         members=_codes(members),
-        weights=_numbers(np.concatenate(list(weights))),
+        weights=_numbers(scaled_weights),
         signed=bool(signed),
         feature_center=_numbers(feature_center),
         feature_inverse_scale=_numbers(feature_inverse_scale),

@@ -24,6 +24,9 @@
 /* Below this angle (and above pi minus it) the last digits of a cosine are worth more than 1e-13 of its angle. */
 #define NEARLY_PARALLEL 2e-3
 
+/* Subsets with fewer columns than this have a loop of their own. */
+#define MANY 6
+
 /* Rows of a tile, none of which depends on another. */
 #if defined(__GNUC__)
 #define EACH_ROW_OF(count) _Pragma("omp simd") for (ptrdiff_t r = 0; r < (count); r++)
@@ -42,7 +45,7 @@ typedef struct {
     double *distance, *angle;  /* C lines each: channels of the nearest medoid of a class */
     double *best_dot, *norm;   /* C lines each: <v, mu> and |mu| of that medoid */
     double *nearest, *score;   /* C lines each: its index; the fusion score of the class */
-    double *scaled, *features; /* U lines of z, A lines of v */
+    double *copies, *features; /* U lines of columns that cannot be read in place, A lines of v */
 } tile;
 
 #define SINGLE_LINES 6
@@ -63,48 +66,42 @@ static tile divide_scratch(const qm_plan *plan, double *scratch)
     return t;
 }
 
-/* z = (x - center) / scale for `rows` rows of a column, then zeros. The values are read where they lie. */
-QM_INLINE void scale_column(const qm_column *column, ptrdiff_t start, ptrdiff_t rows, double center,
-                            double inverse_scale, double *QM_RESTRICT z)
+/* The line of a column: the column itself where it can be read as a line, else a copy filled up with zeros. */
+QM_INLINE const double *column_line(const qm_column *column, ptrdiff_t start, ptrdiff_t rows, double *QM_RESTRICT copy)
 {
     ptrdiff_t stride = column->stride;
     const char *data = column->data + start * stride;
-    if (!column->narrow && stride == sizeof(double) && rows == T) {
-        const double *x = (const double *)data;
-        EACH_ROW z[r] = (x[r] - center) * inverse_scale;
-    } else if (column->narrow && stride == sizeof(float) && rows == T) {
-        const float *x = (const float *)data;
-        EACH_ROW z[r] = (x[r] - center) * inverse_scale;
+    if (!column->narrow && stride == sizeof(double) && rows == T) return (const double *)data;
+    if (rows < T) {
+        for (ptrdiff_t r = 0; r < rows; r++, data += stride)
+            copy[r] = column->narrow ? *(const float *)data : *(const double *)data;
+        for (ptrdiff_t r = rows; r < T; r++) copy[r] = 0.0;
+    } else if (!column->narrow) {
+        EACH_ROW copy[r] = *(const double *)(data + r * stride);
+    } else if (stride == sizeof(float)) {
+        EACH_ROW copy[r] = ((const float *)data)[r];
     } else {
-        for (ptrdiff_t r = 0; r < rows; r++) {
-            const char *x = data + r * stride;
-            z[r] = ((column->narrow ? *(const float *)x : *(const double *)x) - center) * inverse_scale;
-        }
-        for (ptrdiff_t r = rows; r < T; r++) z[r] = 0.0;
+        EACH_ROW copy[r] = *(const float *)(data + r * stride);
+    }
+    return copy;
+}
+
+/* Ask for share a of A of the rows from `start` on, the next tile. A few cache lines of each of many columns are not
+ * what a processor foresees, and too many requests at once would hold it up: so each anchor asks for its share. */
+QM_INLINE void prefetch_share(const qm_plan *plan, const qm_column *columns, ptrdiff_t start, ptrdiff_t a)
+{
+    ptrdiff_t A = plan->n_anchors, U = plan->n_columns;
+    if (columns->stride == sizeof(double) || columns->stride == sizeof(float)) {
+        for (ptrdiff_t j = a * U / A; j < (a + 1) * U / A; j++)
+            for (ptrdiff_t r = 0; r < T; r += 8) PREFETCH(columns[j].data + (start + r) * columns[j].stride);
+    } else {
+        /* Of columns that lie side by side, row by row, one in eight reaches all lines. */
+        for (ptrdiff_t r = a * T / A; r < (a + 1) * T / A; r++)
+            for (ptrdiff_t j = 0; j < U; j += 8) PREFETCH(columns[j].data + (start + r) * columns[j].stride);
     }
 }
 
-/* Ask for the next tile: a few cache lines of each of many columns are not what processors foresee. Of columns that
- * lie row by row, one in eight reaches all lines. */
-QM_INLINE void prefetch_column(const qm_column *column, ptrdiff_t start, ptrdiff_t j)
-{
-    const char *data = column->data + start * column->stride;
-    if (column->stride == sizeof(double) || column->stride == sizeof(float))
-        for (ptrdiff_t line = 0; line < T * column->stride; line += 64) PREFETCH(data + line);
-    else if (j % 8 == 0)
-        for (ptrdiff_t r = 0; r < T; r++) PREFETCH(data + r * column->stride);
-}
-
-QM_INLINE void scale_columns(const qm_plan *plan, const qm_column *columns, ptrdiff_t start, ptrdiff_t rows,
-                             const tile *t)
-{
-    for (ptrdiff_t j = 0; j < plan->n_columns; j++) {
-        prefetch_column(columns + j, start + T, j);
-        scale_column(columns + j, start, rows, plan->center[j], plan->inverse_scale[j], t->scaled + j * T);
-    }
-}
-
-/* v = (u - center) / scale with u = +-sqrt(sum (w z)^2), given the sums over the columns; adds v^2 to |v|^2. */
+/* v = (u - center) / scale with u = +-sqrt(sum (w (x - c))^2), given the sums; adds v^2 to |v|^2. */
 QM_INLINE double standardise(double squares, double sum, int is_signed, double center, double inverse_scale,
                              double *square)
 {
@@ -115,14 +112,19 @@ QM_INLINE double standardise(double squares, double sum, int is_signed, double c
 }
 
 /* The feature of an anchor with k members, a constant of the caller: the sums over them stay in registers. */
-QM_INLINE void feature_of_few(const double *QM_RESTRICT scaled, const ptrdiff_t *members, const double *weights,
-                              ptrdiff_t k, int is_signed, double center, double inverse_scale, double *QM_RESTRICT v,
-                              double *QM_RESTRICT square)
+QM_INLINE void feature_of_few(const qm_plan *plan, const double *const *lines, ptrdiff_t a, ptrdiff_t k, int is_signed,
+                              double *QM_RESTRICT v, double *QM_RESTRICT square)
 {
+    double center = plan->feature_center[a], inverse_scale = plan->feature_inverse_scale[a], c[MANY], w[MANY];
+    const double *x[MANY];
+    for (ptrdiff_t j = 0; j < k; j++) {
+        ptrdiff_t member = plan->members[plan->offsets[a] + j];
+        x[j] = lines[member], c[j] = plan->center[member], w[j] = plan->weights[plan->offsets[a] + j];
+    }
     EACH_ROW {
         double squares = 0.0, sum = 0.0;
         for (ptrdiff_t j = 0; j < k; j++) {
-            double term = weights[j] * scaled[members[j] * T + r];
+            double term = (x[j][r] - c[j]) * w[j];
             squares += term * term;
             sum += term;
         }
@@ -131,16 +133,17 @@ QM_INLINE void feature_of_few(const double *QM_RESTRICT scaled, const ptrdiff_t 
 }
 
 /* The feature of an anchor with any number of members. */
-QM_INLINE void feature_of_many(const double *QM_RESTRICT scaled, const ptrdiff_t *members, const double *weights,
-                               ptrdiff_t k, int is_signed, double center, double inverse_scale, double *QM_RESTRICT v,
-                               double *QM_RESTRICT square, double *QM_RESTRICT squares, double *QM_RESTRICT sum)
+QM_INLINE void feature_of_many(const qm_plan *plan, const double *const *lines, ptrdiff_t a, int is_signed,
+                               double *QM_RESTRICT v, double *QM_RESTRICT square, double *QM_RESTRICT squares,
+                               double *QM_RESTRICT sum)
 {
+    double center = plan->feature_center[a], inverse_scale = plan->feature_inverse_scale[a];
     EACH_ROW squares[r] = sum[r] = 0.0;
-    for (ptrdiff_t j = 0; j < k; j++) {
-        const double *z = scaled + members[j] * T;
-        double weight = weights[j];
+    for (ptrdiff_t j = plan->offsets[a]; j < plan->offsets[a + 1]; j++) {
+        const double *x = lines[plan->members[j]];
+        double c = plan->center[plan->members[j]], w = plan->weights[j];
         EACH_ROW {
-            double term = weight * z[r];
+            double term = (x[r] - c) * w;
             squares[r] += term * term;
             sum[r] += term;
         }
@@ -148,35 +151,30 @@ QM_INLINE void feature_of_many(const double *QM_RESTRICT scaled, const ptrdiff_t
     EACH_ROW v[r] = standardise(squares[r], sum[r], is_signed, center, inverse_scale, &square[r]);
 }
 
-QM_INLINE void anchor_feature(const qm_plan *plan, const tile *t, ptrdiff_t a, int is_signed)
+QM_INLINE void anchor_feature(const qm_plan *plan, const double *const *lines, const tile *t, ptrdiff_t a,
+                              int is_signed)
 {
-    const ptrdiff_t *members = plan->members + plan->offsets[a];
-    const double *weights = plan->weights + plan->offsets[a];
-    double center = plan->feature_center[a], inverse_scale = plan->feature_inverse_scale[a], *v = t->features + a * T;
-    ptrdiff_t k = plan->offsets[a + 1] - plan->offsets[a];
-    switch (k) {
-#define CASE(K) \
-    case K: feature_of_few(t->scaled, members, weights, K, is_signed, center, inverse_scale, v, t->square); break
-        CASE(1);
-        CASE(2);
-        CASE(3);
-        CASE(4);
-        CASE(5);
-#undef CASE
-    default:
-        feature_of_many(t->scaled, members, weights, k, is_signed, center, inverse_scale, v, t->square, t->first,
-                        t->second);
+    double *v = t->features + a * T;
+    switch (plan->offsets[a + 1] - plan->offsets[a]) {
+    case 1: feature_of_few(plan, lines, a, 1, is_signed, v, t->square); break;
+    case 2: feature_of_few(plan, lines, a, 2, is_signed, v, t->square); break;
+    case 3: feature_of_few(plan, lines, a, 3, is_signed, v, t->square); break;
+    case 4: feature_of_few(plan, lines, a, 4, is_signed, v, t->square); break;
+    case 5: feature_of_few(plan, lines, a, 5, is_signed, v, t->square); break;
+    default: feature_of_many(plan, lines, a, is_signed, v, t->square, t->first, t->second);
     }
 }
 
-QM_INLINE void all_features(const qm_plan *plan, const tile *t)
+/* Features of a tile; meanwhile, the tile that starts at row `next` is asked for. */
+QM_INLINE void all_features(const qm_plan *plan, const qm_column *columns, const double *const *lines, ptrdiff_t next,
+                            const tile *t, int is_signed)
 {
     double *QM_RESTRICT square = t->square, *QM_RESTRICT length = t->length;
     EACH_ROW square[r] = 0.0;
-    if (plan->is_signed)
-        for (ptrdiff_t a = 0; a < plan->n_anchors; a++) anchor_feature(plan, t, a, 1);
-    else
-        for (ptrdiff_t a = 0; a < plan->n_anchors; a++) anchor_feature(plan, t, a, 0);
+    for (ptrdiff_t a = 0; a < plan->n_anchors; a++) {
+        prefetch_share(plan, columns, next, a);
+        anchor_feature(plan, lines, t, a, is_signed);
+    }
     EACH_ROW length[r] = sqrt(square[r]);
 }
 
@@ -395,15 +393,20 @@ QM_INLINE void write_codes(const double *QM_RESTRICT lines, ptrdiff_t n_classes,
 }
 
 QM_CLONES
-ptrdiff_t qm_score(const qm_plan *plan, const qm_column *columns, ptrdiff_t n, double *scratch, const qm_results *out)
+ptrdiff_t qm_score(const qm_plan *plan, const qm_column *columns, const double **lines, ptrdiff_t n, double *scratch,
+                   const qm_results *out)
 {
     tile t = divide_scratch(plan, scratch);
     ptrdiff_t C = plan->n_classes, undecided = 0;
     for (ptrdiff_t start = 0; start < n; start += T) {
         ptrdiff_t rows = n - start < T ? n - start : T;
         double *label = t.dot; /* free by the time it is needed */
-        scale_columns(plan, columns, start, rows, &t);
-        all_features(plan, &t);
+        for (ptrdiff_t j = 0; j < plan->n_columns; j++)
+            lines[j] = column_line(columns + j, start, rows, t.copies + j * T);
+        if (plan->is_signed)
+            all_features(plan, columns, lines, start + T, &t, 1);
+        else
+            all_features(plan, columns, lines, start + T, &t, 0);
         for (ptrdiff_t c = 0; c < C; c++) class_channels(plan, &t, c);
         all_scores(plan, &t);
         decide(C, t.score, t.squared, label);

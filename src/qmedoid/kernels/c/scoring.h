@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /* Rows are handled this many at a time, so that what is known of them stays in the fastest cache. */
-#define QM_TILE 32
+#define QM_TILE 64
 
 /* Which angle is computed. */
 #define QM_ANGLE_NONE 0
@@ -22,10 +22,10 @@ typedef struct {
 /* What a model needs to decide. U columns, A anchors, P medoids, C classes. */
 typedef struct {
     ptrdiff_t n_columns, n_anchors, n_classes;
-    const double *center, *inverse_scale;                 /* (U,) */
+    const double *center;                                 /* (U,) */
     const ptrdiff_t *offsets;                             /* (A + 1,): where each anchor's members start */
     const ptrdiff_t *members;                             /* columns of each anchor, end to end */
-    const double *weights;                                /* weight of each member */
+    const double *weights;                                /* weight of each member over the column's scale */
     const double *feature_center, *feature_inverse_scale; /* (A,) */
     const double *medoids;                                /* (P, A), class by class */
     const double *medoid_norms;                           /* (P,) */
@@ -48,8 +48,9 @@ typedef struct {
 /* Doubles of scratch space that qm_score needs; it must start at a multiple of 64 bytes. */
 ptrdiff_t qm_scratch_size(const qm_plan *plan);
 
-/* Score n rows. Rows that are left undecided (label and nearest -1, numbers NaN) are counted and returned: those
+/* Score n rows. `lines` has room for U pointers. Rows that are left undecided (label and nearest -1, numbers NaN) are counted and returned: those
  * whose feature vector is zero, not finite, or so large or small that its square leaves the range of a double. */
-ptrdiff_t qm_score(const qm_plan *plan, const qm_column *columns, ptrdiff_t n, double *scratch, const qm_results *out);
+ptrdiff_t qm_score(const qm_plan *plan, const qm_column *columns, const double **lines, ptrdiff_t n, double *scratch,
+                   const qm_results *out);
 
 #endif
