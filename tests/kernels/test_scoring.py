@@ -220,17 +220,18 @@ def test_twin_agrees_with_compiled(seed: int) -> None:
 def plain_model(medoids: list[list[float]], **changes: object) -> FusionModel:
     """A model whose features are the columns themselves, up to sign."""
     n_columns = len(medoids[0])
-    return make_model(
-        0,
-        input_scaling=Scaling(np.zeros(n_columns), np.ones(n_columns)),
-        configuration=tuple((f,) for f in range(n_columns)),
-        weights=(np.ones(1),) * n_columns,
-        feature_scaling=Scaling(np.zeros(n_columns), np.ones(n_columns)),
-        medoids=np.array(medoids),
-        medoid_classes=np.arange(len(medoids)),
-        multipliers=np.ones(len(medoids)),
-        **({"signed": True, "angle": "true"} | changes),
-    )
+    parts: dict[str, object] = {
+        "input_scaling": Scaling(np.zeros(n_columns), np.ones(n_columns)),
+        "configuration": tuple((f,) for f in range(n_columns)),
+        "weights": (np.ones(1),) * n_columns,
+        "signed": True,
+        "feature_scaling": Scaling(np.zeros(n_columns), np.ones(n_columns)),
+        "medoids": np.array(medoids),
+        "medoid_classes": np.arange(len(medoids)),
+        "multipliers": np.ones(len(medoids)),
+        "angle": "true",
+    }
+    return make_model(0, **(parts | changes))
 
 
 @pytest.mark.usefixtures("backend")
@@ -245,6 +246,18 @@ def test_angles_are_exact_where_a_cosine_is_not() -> None:
     expected = [0.0, 0.0, 0.0, np.pi, np.pi, turned, np.pi - turned]
     np.testing.assert_allclose(angle, expected, atol=4e-16)
     assert angle[0] == 0.0
+
+
+@pytest.mark.usefixtures("backend")
+def test_angles_are_right_to_the_last_digits() -> None:
+    # Around the unit circle, where s = sin²(θ/2) and so the printed angle is (π − θ)/2.
+    theta = np.linspace(0.01, np.pi - 0.01, 2001)
+    circle = np.column_stack([np.cos(theta), np.sin(theta)])
+    tolerance = 4e-16 * (1.0 + 1.0 / np.sin(theta))
+    true = scoring.channels(circle, plain_model([[1.0, 0.0]]).scoring_plan).angle[:, 0]
+    printed = scoring.channels(circle, plain_model([[1.0, 0.0]], angle="printed").scoring_plan).angle[:, 0]
+    assert np.all(np.abs(true - theta) <= tolerance)
+    assert np.all(np.abs(printed - (np.pi - theta) / 2.0) <= tolerance)
 
 
 @pytest.mark.usefixtures("backend")
@@ -265,6 +278,21 @@ def test_ties_go_to_the_first() -> None:
         **{**vars(several), "medoid_classes": np.array([0, 1, 0, 1]), "multipliers": np.array([1.0, 1.0])}
     )
     assert scoring.channels(np.array([[0.4, 0.4]]), same_class.scoring_plan).medoid.tolist() == [[0, 1]]
+
+
+@pytest.mark.usefixtures("backend")
+def test_a_weighted_sum_of_zero_counts_as_positive() -> None:
+    model = plain_model([[1.0, 0.0], [-1.0, 0.0]], configuration=((0, 1), (1,)), weights=(np.ones(2), np.ones(1)))
+    channels = scoring.channels(np.array([[3.0, -3.0]]), model.scoring_plan)
+    expected = np.hypot(np.sqrt(18.0) + np.array([-1.0, 1.0]), 3.0)
+    np.testing.assert_allclose(channels.distance, [expected], rtol=1e-14)
+
+
+@pytest.mark.usefixtures("backend")
+def test_channels_are_guarded_where_they_vanish() -> None:
+    # Both distances are 1e-12, as large as the guard of the denominator.
+    model = plain_model([[1e-12], [3e-12]], use_angular=False)
+    np.testing.assert_allclose(scoring.scores(np.array([[2e-12]]), model.scoring_plan), [[1 / 3, 1 / 3]], rtol=1e-12)
 
 
 @pytest.mark.usefixtures("backend")
@@ -299,15 +327,16 @@ def test_rows_out_of_range_are_left_undecided(bad: float) -> None:
 
 @pytest.mark.usefixtures("backend")
 def test_columns_that_are_not_used_may_hold_anything() -> None:
-    model = make_model(0, **{
-        "input_scaling": Scaling(np.zeros(3), np.ones(3)),
-        "configuration": ((2,), (2, 0)),
-        "weights": (np.ones(1), np.ones(2)),
-        "feature_scaling": Scaling(np.zeros(2), np.ones(2)),
-        "medoids": np.eye(2),
-        "medoid_classes": np.arange(2),
-        "multipliers": np.ones(2),
-    })  # fmt: skip
+    model = make_model(
+        0,
+        input_scaling=Scaling(np.zeros(3), np.ones(3)),
+        configuration=((2,), (2, 0)),
+        weights=(np.ones(1), np.ones(2)),
+        feature_scaling=Scaling(np.zeros(2), np.ones(2)),
+        medoids=np.eye(2),
+        medoid_classes=np.arange(2),
+        multipliers=np.ones(2),
+    )
     X = np.array([[1.0, np.nan, 2.0], [0.5, np.inf, -1.0]])
     assert (scoring.labels(X, model.scoring_plan) >= 0).all()
 
@@ -317,6 +346,11 @@ def test_a_medoid_out_of_range_leaves_all_undecided() -> None:
     model = plain_model([[1e200, 0.0], [1.0, 1.0]])
     assert scoring.labels(np.ones((3, 2)), model.scoring_plan).tolist() == [-1, -1, -1]
     assert np.isnan(scoring.scores(np.ones((3, 2)), model.scoring_plan)).all()
+
+
+def test_every_class_needs_a_medoid() -> None:
+    with pytest.raises(ParameterError, match=r"3 classes, and the classes of the medoids are \[0, 1\]"):
+        _ = plain_model([[1.0, 2.0], [3.0, 1.0]], multipliers=np.ones(3)).scoring_plan
 
 
 def test_wrong_tables_are_named() -> None:
