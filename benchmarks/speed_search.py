@@ -89,11 +89,13 @@ class Recorder:
         self.objective, self.seen = objective, []
 
     def start(self, configuration):
+        """Score a configuration and keep it."""
         score = self.objective.start(configuration)
         self.seen.append((configuration, score))
         return score
 
     def scores(self, anchor, subsets):
+        """Score candidates and keep the configurations they make."""
         scores = self.objective.scores(anchor, subsets)
         current = self.objective.configuration
         for subset, score in zip(subsets, scores, strict=True):
@@ -101,6 +103,7 @@ class Recorder:
         return scores
 
     def commit(self, anchor, subset):
+        """Pass on."""
         self.objective.commit(anchor, subset)
 
 

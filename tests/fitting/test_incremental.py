@@ -241,6 +241,11 @@ def test_an_interrupted_commit_is_caught_up_with(backend, stage, monkeypatch):
     subsets = [(problem.groups.anchors[1], f) for f in range(width)]
     assert objective.configuration == expected.configuration
     np.testing.assert_array_equal(objective.scores(1, subsets), expected.scores(1, subsets))
+    state = search.state
+    kept = state.squared.copy()
+    backend.build_squared(state)
+    pairs = len(kept) - (backend is _search)  # the kernel's array has one spare number
+    np.testing.assert_allclose(kept[:pairs], state.squared[:pairs], atol=1e-12)
 
 
 @both_backends

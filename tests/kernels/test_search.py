@@ -214,18 +214,58 @@ def test_a_factor_scales_out(backend):
 
 @both_backends
 def test_updated_squares_stay_within_their_slack(backend):
+    """A column with an outlier leaves large numbers behind, and their rounding stays when it goes."""
     table = Table(n_sample=60)
+    for c, sample in enumerate(table.samples):
+        table.train[sample[0], 3:] = 1e3 * (c + 1), 1e6 * (c + 2)
     search = table.search(backend)
-    table.start(search, START)
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        anchor = int(rng.integers(5))
-        search.replace(anchor, table.candidates(anchor, [rng.permutation(5)[:3]]))
+    search.start([table.candidates(0, [[1]])])
+    for column in [4, 3, 1, 4, 2] * 20:
+        search.replace(0, table.candidates(0, [[column]]))
     updated, slack = search.state.squared.copy(), search.state.slack.max()
     backend.build_squared(search.state)
     pairs = len(updated) - (backend is _search)  # the kernel's array has one spare number
     error = np.abs(updated[:pairs] - search.state.squared[:pairs]).max()
-    assert 0 < error <= slack < 1e-9
+    assert search.state.slack.max() < error <= slack < 1e-9
+
+
+@both_backends
+@pytest.mark.parametrize("seed", range(12))
+def test_tied_medoids_go_to_the_first_row(backend, seed):
+    """All corners of a box are its medoids. Seen from the middle, only the chosen corner is nearer to its own class."""
+    rng = np.random.default_rng(seed)
+    sides = rng.uniform(0.1, 3.0, 4)
+    corners = rng.permutation(np.array(np.meshgrid(*[[0.0, 1.0]] * 4)).reshape(4, -1).T) * sides
+    search = FoldSearch(
+        np.vstack((corners, sides / 2.0)),
+        [np.arange(16), np.array([16])],
+        corners,
+        np.array([0] + [1] * 15),
+        # Corners are a side or more apart and the middle is a side away: a little help makes it the nearer one.
+        multipliers=np.array([1.0, 0.9]),
+        alpha=1.0,
+        angle="none",
+        signed=True,
+        backend=backend,
+    )
+    columns = [Candidates(np.arange(4), np.ones(4), np.array([[a]]), np.ones(1)) for a in range(4)]
+    search.start(columns)
+    counts, unsure = search.evaluate(2, columns[2])
+    assert not unsure.any()
+    np.testing.assert_array_equal(counts[0], [[1, 0], [0, 15]])
+
+
+@both_backends
+def test_a_sum_of_zero_counts_as_positive(backend):
+    """The norm of x = (t, t) with weights (1, −1) is |t|·√2 and its sum is 0, so the feature is never negative."""
+    table = Table()
+    table.weights[0, :2] = 1.0, -1.0
+    table.train[:, 1], table.val[:, 1] = table.train[:, 0], table.val[:, 0]
+    search = table.search(backend)
+    search.start([table.candidates(0, [[0, 1]]), table.candidates(1, [[2]])])
+    norm = np.sqrt(2.0) * np.abs(table.train[:, 0])
+    expected = (norm[np.concatenate(table.samples)] - norm.mean()) / norm.std()
+    np.testing.assert_allclose(search.state.sample_z[0], expected, atol=1e-12)
 
 
 @both_backends
@@ -281,3 +321,29 @@ def test_the_environment_chooses_the_backend(choice, name):
     env = {**os.environ, "QMEDOID_KERNELS": choice}
     out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     assert out.stdout.strip() == f"qmedoid.kernels.{name}"
+
+
+@both_backends
+@pytest.mark.parametrize("seed", range(12))
+def test_small_angles_are_told_apart(backend, seed):
+    """A record in the very direction of one medoid, 1e-8 away from the other: an arc cosine alone could not tell."""
+    rng = np.random.default_rng(seed)
+    medoid = rng.normal(size=3)
+    near = medoid + 1e-8 * np.cross(medoid, [1.0, 0.0, 0.0])
+    cloud = rng.normal(size=(20, 3))
+    search = FoldSearch(
+        np.vstack((medoid, near, cloud, -medoid, -near, -cloud)),  # symmetric, so that the mean is 0
+        [np.array([0]), np.array([1])],
+        np.vstack((3.0 * medoid, 3.0 * near)),
+        np.array([0, 1]),
+        multipliers=np.ones(2),
+        alpha=0.0,
+        angle="true",
+        signed=True,
+        backend=backend,
+    )
+    columns = [Candidates(np.arange(3), np.ones(3), np.array([[a]]), np.ones(1)) for a in range(3)]
+    search.start(columns)
+    counts, unsure = search.evaluate(0, columns[0])
+    assert not unsure.any()
+    np.testing.assert_array_equal(counts[0], [[1, 0], [0, 1]])
