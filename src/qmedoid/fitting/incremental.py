@@ -7,6 +7,7 @@ never elsewhere. The kernel names the candidates for which there is such a row, 
 A tie between classes whose medoids are equal rows is exact in any arithmetic and needs no such care.
 """
 
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
@@ -41,7 +42,7 @@ class IncrementalObjective:
     multipliers : ndarray of shape (C,)
         Class multipliers during the search.
     threads : int or None
-        Threads over the folds; None takes one per large fold. The scores do not depend on it.
+        Threads over the folds; None takes one for each large fold, as far as there are cores. Scores do not change.
     backend : module or None
         The compiled kernel or its twin; None takes the kernel where it was built.
 
@@ -99,7 +100,7 @@ class IncrementalObjective:
 
     def _over_folds(self, anchor: int, subsets: Sequence[Subset], parts: "Sequence[_Part]") -> list[tuple[Counts, int]]:
         large = sum(state.size >= _LARGE_FOLD for state in self._states)
-        threads = min(self.threads or large, len(self._states))
+        threads = min(self.threads or min(large, os.cpu_count() or 1), len(self._states))
         if threads <= 1:
             return [state.confusions(anchor, subsets, parts) for state in self._states]
         with ThreadPoolExecutor(threads) as pool:
