@@ -7,18 +7,14 @@ figures the paper prints for its single split.
 import argparse
 import dataclasses
 import warnings
-from pathlib import Path
 
-from _timing import write_table
-
+from _timing import RESULTS, write_table
 from qmedoid import FusionClassifier
 from qmedoid.evaluation.baselines import BASELINES
 from qmedoid.evaluation.comparison import Method, baseline, compare, fusion, fusion_with_validation
 from qmedoid.evaluation.datasets import Dataset, load_breast_cancer, load_heart, load_wine
 from qmedoid.evaluation.paper import PAPER
 from qmedoid.exceptions import QMedoidWarning
-
-RESULTS = Path(__file__).parent / "results" / "paper_splits.csv"
 
 
 def printed(**changes: object) -> Method:
@@ -38,6 +34,7 @@ METHODS: dict[str, Method] = {
     "default, without class weights": fusion(lambda: FusionClassifier(class_weight=None)),
     "default, no search": fusion(lambda: FusionClassifier(max_passes=0)),
     "default, 3 medoids per class": fusion(lambda: FusionClassifier(n_medoids=3)),
+    "default, no search, 3 medoids per class": fusion(lambda: FusionClassifier(max_passes=0, n_medoids=3)),
     **{name: baseline(make) for name, make in BASELINES.items()},
 }
 
@@ -58,15 +55,11 @@ def main() -> None:
         figures = PAPER[data.name.split(" (")[0]]
         for outcome in compare(data, METHODS, range(options.splits)):
             figure = figures.get("Fusion" if outcome.method.startswith("as printed") else outcome.method)
-            rows.append(
-                {key: round(value, 4) if isinstance(value, float) else value for key, value in outcome.as_dict().items()}
-                | {
-                    "paper_accuracy": figure.accuracy if figure else "",
-                    "paper_macro_f1": figure.macro_f1 if figure else "",
-                }
-            )
+            ours = {k: round(v, 4) if isinstance(v, float) else v for k, v in outcome.as_dict().items()}
+            theirs = ("", "") if figure is None else (figure.accuracy, figure.macro_f1)
+            rows.append(ours | {"paper_accuracy": theirs[0], "paper_macro_f1": theirs[1]})
             print(rows[-1], flush=True)
-    write_table(RESULTS, f"python benchmarks/paper_splits.py --splits {options.splits}", rows)
+    write_table(RESULTS / "paper_splits.csv", f"python benchmarks/paper_splits.py --splits {options.splits}", rows)
 
 
 if __name__ == "__main__":

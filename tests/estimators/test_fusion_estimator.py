@@ -75,7 +75,7 @@ def test_labels_of_any_kind_come_back(labels):
     np.testing.assert_array_equal(fitted.classes_, sorted(labels))
     predicted = fitted.predict(X)
     assert predicted.dtype == named.dtype
-    assert (predicted == named).mean() > 0.7
+    assert (predicted == named).mean() > 0.65  # swapped labels would give less than one half
     assert set(fitted.medoid_classes_.tolist()) == set(labels)
 
 
@@ -259,6 +259,7 @@ def test_the_paper_preset_is_what_is_printed():
         "input_scaling": "none",
         "n_anchors": None,
         "angle": "printed",
+        "search_alpha": 0.9,
         "class_weight": "printed",
         "anchor_order": "codes",
         "refit": False,

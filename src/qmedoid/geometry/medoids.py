@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..exceptions import DataError, ParameterError
-from ..kernels.medoid import TIE_TOLERANCE, distances, medoid, require_finite, safe_scale, unit_scale
+from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.kernels.medoid import TIE_TOLERANCE, distances, medoid, require_finite, safe_scale, unit_scale
 
 __all__ = ["TIE_TOLERANCE", "ClassMedoids", "class_medoids", "k_medoids", "medoid_index", "subsampled_medoid_index"]
 

@@ -6,7 +6,7 @@ import warnings
 from functools import cache
 from types import ModuleType
 
-from ..exceptions import QMedoidWarning
+from qmedoid.exceptions import QMedoidWarning
 
 
 @cache

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .scoring import ScoringPlan
+from qmedoid.kernels.scoring import ScoringPlan
 
 TILE: int
 

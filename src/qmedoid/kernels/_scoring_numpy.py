@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from .scoring import Results, ScoringPlan, Table
+    from qmedoid.kernels.scoring import Results, ScoringPlan, Table
 
 Array = NDArray[np.float64]
 

@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ._search_state import Candidates, Floats, FoldState
+from qmedoid.kernels._search_state import Candidates, Floats, FoldState
 
 def fill_column(state: FoldState, anchor: int, column: Candidates) -> None: ...
 def build_squared(state: FoldState) -> None: ...

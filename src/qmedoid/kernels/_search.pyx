@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 import numpy as np
 
-from .medoid import TIE_TOLERANCE
+from qmedoid.kernels.medoid import TIE_TOLERANCE
 
 
 cdef extern from "search.h" nogil:

@@ -8,8 +8,8 @@ visit; a candidate adds one column to it.
 import numpy as np
 import numpy.typing as npt
 
-from ._search_state import ANGLES, Candidates, Floats, FoldState, Rows
-from .medoid import TIE_TOLERANCE
+from qmedoid.kernels._search_state import ANGLES, Candidates, Floats, FoldState, Rows
+from qmedoid.kernels.medoid import TIE_TOLERANCE
 
 EPSILON = 1e-12
 """Guard of the denominators of the normalised channels, as in ``geometry.fusion``."""

@@ -4,22 +4,17 @@ The primitives come from the compiled kernel where it was built and from its Num
 ``QMEDOID_KERNELS=numpy`` asks for the twin on purpose. Both give the same index.
 """
 
-import os
 from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exceptions import DataError
-from . import _medoid_numpy
-from ._medoid_search import candidates
+from qmedoid.exceptions import DataError
+from qmedoid.kernels import _medoid_numpy
+from qmedoid.kernels._backend import compiled
+from qmedoid.kernels._medoid_search import candidates
 
-_compiled: ModuleType | None = None
-if os.environ.get("QMEDOID_KERNELS") != "numpy":
-    try:
-        from . import _medoid as _compiled
-    except ImportError:  # not built: the twin does the same work
-        _compiled = None
+_compiled = compiled("medoid")
 
 #: Two totals whose relative difference is at most this count as equal, and the lower index wins. Rounding moves a
 #: total by about 1e-15 of itself, so every way of computing it agrees on what is equal.

@@ -22,8 +22,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exceptions import DataError, ParameterError
-from ._backend import compiled
+from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.kernels._backend import compiled
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -255,7 +255,7 @@ def _run(table: Table, plan: ScoringPlan, angle: str, out: Results, threads: int
     def score_chunk(rows: slice) -> None:
         part = row_part(table, rows)
         if kernel is None:
-            from . import _scoring_numpy
+            from qmedoid.kernels import _scoring_numpy
 
             _scoring_numpy.score(part, plan, angle, out.part(rows))
         else:

@@ -10,9 +10,9 @@ from types import ModuleType
 import numpy as np
 import numpy.typing as npt
 
-from . import _search_numpy
-from ._backend import compiled
-from ._search_state import ANGLES, Candidates, Floats, FoldState, Rows
+from qmedoid.kernels import _search_numpy
+from qmedoid.kernels._backend import compiled
+from qmedoid.kernels._search_state import ANGLES, Candidates, Floats, FoldState, Rows
 
 __all__ = ["Candidates", "FoldSearch"]
 

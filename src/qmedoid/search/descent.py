@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +32,7 @@ class Objective(Protocol):
         """Replace the subset of anchor number `anchor` for good."""
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One evaluation: the start of a size (`anchor` is None) or one candidate subset of one anchor."""
 
     size: int

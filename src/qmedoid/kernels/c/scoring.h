@@ -48,8 +48,9 @@ typedef struct {
 /* Doubles of scratch space that qm_score needs; it must start at a multiple of 64 bytes. */
 ptrdiff_t qm_scratch_size(const qm_plan *plan);
 
-/* Score n rows. `lines` has room for U pointers. Rows that are left undecided (label and nearest -1, numbers NaN) are counted and returned: those
- * whose feature vector is zero, not finite, or so large or small that its square leaves the range of a double. */
+/* Score n rows. `lines` has room for U pointers. Rows that are left undecided (label and nearest -1, numbers NaN) are
+ * counted and returned: those whose feature vector is zero, not finite, or so large or small that its square leaves
+ * the range of a double. */
 ptrdiff_t qm_score(const qm_plan *plan, const qm_column *columns, const double **lines, ptrdiff_t n, double *scratch,
                    const qm_results *out);
 
