@@ -32,15 +32,17 @@ def extensions() -> list[Extension]:
             depends=[header.as_posix() for header in (KERNELS / "c").glob("*.h")],
             include_dirs=[(KERNELS / "c").as_posix()],
             extra_compile_args=FLAGS,
-            optional=True,
         )
         for pyx in sorted(KERNELS.glob("_*.pyx"))
     ]
-    return cythonize(
+    made = cythonize(
         found,
         build_dir="build/cython",
         compiler_directives={"language_level": 3, "boundscheck": False, "wraparound": False},
     )
+    for extension in made:  # said here, because Cython does not pass it on
+        extension.optional = True
+    return made
 
 
 setup(ext_modules=extensions())

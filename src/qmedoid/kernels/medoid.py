@@ -14,8 +14,6 @@ from qmedoid.kernels import _medoid_numpy
 from qmedoid.kernels._backend import compiled
 from qmedoid.kernels._medoid_search import candidates
 
-_compiled = compiled("medoid")
-
 #: Two totals whose relative difference is at most this count as equal, and the lower index wins. Rounding moves a
 #: total by about 1e-15 of itself, so every way of computing it agrees on what is equal.
 TIE_TOLERANCE = 1e-12
@@ -39,7 +37,7 @@ def medoid(X: NDArray[np.float64], *, weights: NDArray[np.float64] | None = None
     int
         The lowest index among the rows within ``TIE_TOLERANCE`` of the smallest total.
     """
-    primitives = _medoid_numpy if _compiled is None else _compiled
+    primitives = compiled("medoid") or _medoid_numpy
     if weights is None:
         return _medoid(primitives, X, np.ones(len(X)))
     require_finite(X)
