@@ -1,9 +1,6 @@
 """The exact medoid: brute force, the compiled kernel and its NumPy twin give the same index on every input."""
 
 import itertools
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,7 +10,6 @@ from hypothesis.extra.numpy import arrays
 
 from qmedoid.exceptions import DataError
 from qmedoid.kernels import _medoid_numpy, _medoid_search
-from qmedoid.kernels import medoid as dispatcher
 from qmedoid.kernels.medoid import TIE_TOLERANCE, _medoid, medoid
 
 _compiled = pytest.importorskip("qmedoid.kernels._medoid", reason="the compiled kernel was not built")
@@ -296,11 +292,3 @@ def test_what_is_not_finite_is_named(primitives, bad, n):
 @BOTH
 def test_no_columns_means_all_rows_are_equal(primitives):
     assert _medoid(primitives, np.empty((4, 0)), np.ones(4)) == 0
-
-
-def test_the_twin_can_be_asked_for():
-    code = "from qmedoid.kernels import medoid; print(medoid._compiled)"
-    for value, expected in (("numpy", "None"), ("", str(dispatcher._compiled))):
-        env = {**os.environ, "QMEDOID_KERNELS": value, "PYTHONPATH": os.pathsep.join(sys.path)}
-        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-        assert done.stdout.strip() == expected

@@ -29,6 +29,7 @@ from qmedoid.estimators._parameters import (
 )
 from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._targets import check_target, class_codes
+from qmedoid.estimators._threads import one_blas_thread
 from qmedoid.estimators._warnings import warn
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.fitting.problem import Fold, FusionSettings, TrainingRows, prepare_folds, prepare_rows
@@ -210,6 +211,7 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return cls(**(printed | changes))
 
     @with_callbacks
+    @one_blas_thread
     def fit(self, X: Any, y: Any, *, X_val: Any = None, y_val: Any = None) -> Self:
         """Find groups, search configurations, calibrate α and keep the best models.
 

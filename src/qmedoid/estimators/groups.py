@@ -13,6 +13,7 @@ from qmedoid.estimators._grouping import ANCHOR_ORDERS, AnchorOrder, make_groups
 from qmedoid.estimators._parameters import Choice, Constraint, Flag, Optional, Whole, check_parameters
 from qmedoid.estimators._tables import check_table, check_weights
 from qmedoid.estimators._targets import check_target
+from qmedoid.estimators._threads import one_blas_thread
 from qmedoid.geometry.features import FEATURE_KINDS, FeatureKind, feature_matrix
 from qmedoid.geometry.scaling import SCALING_KINDS, ScalingKind, fit_scaling
 
@@ -81,6 +82,7 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
         "standardise": Flag(),
     }
 
+    @one_blas_thread
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the groups of a table.
 

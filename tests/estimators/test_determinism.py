@@ -1,0 +1,35 @@
+"""Same build and seed, same model: to the last bit, whatever the number of threads."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+CODE = """
+import hashlib
+import numpy as np
+from qmedoid import CorrelationGroups, FusionClassifier
+rng = np.random.default_rng(0)
+y = rng.integers(2, size=20_000)
+X = np.cumsum(rng.normal(size=(20_000, 30)), axis=1) + 0.8 * y[:, None] + 5.0
+model = FusionClassifier(max_passes=1, subset_sizes=(2, 2), n_anchors=8, cv=2, random_state=0).fit(X, y)
+digest = hashlib.sha256()
+for array in (
+    model.medoids_, model.model_.medoids, model.model_.feature_scaling.center, model.model_.feature_scaling.scale,
+    model.groups_.correlation, model.decision_function(X), CorrelationGroups().fit(X, y).transform(X),
+):
+    digest.update(np.ascontiguousarray(array).tobytes())
+print(digest.hexdigest(), model.configuration_, [step.score for step in model.search_trace_])
+"""
+
+
+def outcome(**environment: str) -> str:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | environment
+    done = subprocess.run([sys.executable, "-c", CODE], env=env, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", ["QMEDOID_THREADS", "OPENBLAS_NUM_THREADS"])
+def test_threads_change_no_bit(name):
+    assert outcome(**{name: "1"}) == outcome(**{name: "2"})
