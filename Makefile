@@ -21,14 +21,17 @@ lint: $(VENV)/.dev
 SOURCES := pyproject.toml setup.py $(wildcard src/qmedoid/kernels/*.pyx src/qmedoid/kernels/c/*)
 
 $(VENV)/bin/python:
+	@echo "Setting up $(VENV); the first time takes a minute or two."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(VENV)/.runtime: $(SOURCES) | $(VENV)/bin/python
+	@echo "Installing qmedoid and what it needs."
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
 $(VENV)/.dev: $(SOURCES) | $(VENV)/bin/python
+	@echo "Installing qmedoid, the quantum extra and the tools of the checks."
 	$(BIN)/python -m pip install --quiet --editable ".[dev,quantum]"
 	touch $@ $(VENV)/.runtime
 

@@ -15,7 +15,7 @@ FLAGS = (
     ["/O2"]
     if sys.platform == "win32"
     # Square roots vectorise only when errno and traps are out of the way; sums keep the order they are written in.
-    else ["-O3", "-std=c11", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fopenmp-simd"]
+    else ["-O3", "-g0", "-std=c11", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fopenmp-simd"]
 )
 
 

@@ -1,5 +1,8 @@
 """The errors and warnings of the package, each also a ``ValueError`` or ``TypeError`` (or a ``UserWarning``)."""
 
+import sys
+import warnings
+
 
 class QMedoidError(Exception):
     """Base of every error the package raises on purpose."""
@@ -19,3 +22,14 @@ class MissingExtraError(QMedoidError, ImportError):
 
 class QMedoidWarning(UserWarning):
     """Something was adjusted so that work could go on; the message says what was done."""
+
+
+_INSIDE = ("qmedoid", "sklearn")
+
+
+def warn(message: str) -> None:
+    """Give a `QMedoidWarning` at the first caller outside this package and scikit-learn: the line of the user."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _INSIDE:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, QMedoidWarning, stacklevel=level)

@@ -156,7 +156,9 @@ def test_other_columns_than_at_fit_are_refused():
         fitted.predict(FRAME.rename(columns={"weight": "height"}))
     with pytest.raises(ValueError, match=r"(?s)yet now missing:\n- age"):
         fitted.predict(FRAME.drop(columns="age"))
-    with pytest.raises(ValueError, match="must be in the same order"):
+    with pytest.raises(
+        ValueError, match=r"(?s)in the same order.*- column 0 is '.*' and was '.*Put the columns"
+    ):
         fitted.predict(FRAME[NAMES[::-1]])
     with pytest.raises(ValueError, match="X has 3 features, but FusionClassifier is expecting 4"):
         quick().fit(X, Y).predict(X[:, :3])
@@ -265,14 +267,28 @@ def test_a_class_of_one_row_warns_and_is_never_held_out(caught):
 
 def test_classes_of_one_row_each_still_fit(caught):
     fitted = quick().fit(X[:5], list("abcde"))
-    assert [str(w.message)[:20] for w in caught] == [f"Class '{c}' has one row"[:20] for c in "abcde"]
+    assert [str(w.message)[:27] for w in caught] == ["Every class has one row: th"]
     np.testing.assert_array_equal(fitted.predict(X[:5]), list("abcde"))
 
 
-def test_a_small_class_gets_fewer_folds_without_a_word(caught):
-    y = np.where(np.arange(60) < 57, 0, 1)
-    quick(cv=10).fit(X, y)
-    assert not caught
+def test_a_small_class_gets_fewer_folds_and_a_warning_that_says_so(caught):
+    quick(cv=10).fit(X, np.where(np.arange(60) < 57, 0, 1))
+    (warning,) = caught
+    assert "cv=10 folds need 10 rows of every class, and class 1 has 3: 3 were used." in str(warning.message)
+
+
+def test_a_splitter_that_cannot_split_says_what_to_do():
+    with pytest.raises(ValueError, match=r"(?s)'cv' splitter could not split the rows.*Pass an int as 'cv'"):
+        FusionClassifier.paper().fit(X, np.where(np.arange(60) < 59, 0, 1))
+
+
+@pytest.mark.parametrize("make", [FusionClassifier, CorrelationGroups])
+def test_a_column_whose_squares_vanish_is_named_unless_it_is_scaled(make):
+    tiny = FRAME.assign(age=FRAME["age"] * 1e-200)
+    with pytest.raises(ValueError, match=r"The values in column 'age'.*their squares vanish.*input_scaling='standard'"):
+        make(input_scaling="none").fit(tiny, Y)
+    plain, scaled = make().fit(FRAME, Y), make().fit(tiny, Y)
+    assert plain.groups_.members == scaled.groups_.members
 
 
 def test_the_same_rows_in_both_classes_are_decided_somehow(caught):

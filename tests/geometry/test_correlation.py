@@ -12,7 +12,6 @@ from qmedoid.geometry.correlation import (
     BLOCK_ROWS,
     Moments,
     block_moments,
-    column_powers,
     constant_columns,
     correlation_from_moments,
     correlation_matrix,
@@ -21,6 +20,7 @@ from qmedoid.geometry.correlation import (
     moments,
     row_blocks,
 )
+from qmedoid.geometry.scaling import column_powers
 
 SMALL_TABLES = arrays(
     float, st.tuples(st.integers(2, 12), st.integers(1, 4)), elements=st.integers(-4, 4).map(float)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.geometry.scaling import SCALING_KINDS, Scaling, fit_scaling, fit_standard, standard_scale
+from qmedoid.geometry.scaling import SCALING_KINDS, Scaling, fit_scaling, fit_standard, is_constant
 
 EACH_KIND = pytest.mark.parametrize("kind", SCALING_KINDS)
 
@@ -60,8 +60,15 @@ def test_a_small_deviation_beside_a_large_mean_is_still_a_deviation():
 
 
 def test_rounding_of_sums_is_not_a_deviation():
-    np.testing.assert_array_equal(standard_scale(np.array([1e8, 1e8]), np.array([1e-16, 1.0]), 1000), [1.0, 1.0])
-    np.testing.assert_array_equal(standard_scale(np.array([0.0]), np.array([1e-30]), 1000), [1e-15])
+    assert is_constant(np.array([1e8, 1e8]), np.array([1e-16, 1.0]), 1000).tolist() == [True, False]
+    assert not is_constant(np.array([0.0]), np.array([1e-30]), 1000).any()
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-170, 1e150])
+def test_the_unit_of_a_column_changes_nothing(unit):
+    X = np.random.default_rng(0).normal(size=(50, 3)) + 2.0
+    plain, other = fit_standard(X), fit_standard(X * unit)
+    np.testing.assert_allclose(other.apply(X * unit), plain.apply(X), rtol=1e-12)
 
 
 def test_a_weight_of_k_is_k_copies_of_the_row():

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, check_cv
 
-from qmedoid.estimators._warnings import warn
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.exceptions import DataError, ParameterError, warn
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -25,9 +24,16 @@ def stratified_splits(
     """
     if not isinstance(cv, int | np.integer):
         splitter = check_cv(cv, codes, classifier=True)
+        try:
+            splits = list(splitter.split(X, codes))
+        except ValueError as error:
+            raise DataError(
+                f"The 'cv' splitter could not split the rows: {error} Pass an int as 'cv' (classes of one row then "
+                "stay in the training part), or X_val and y_val."
+            ) from error
         return [
             (_row_numbers(train, len(X), number), _row_numbers(val, len(X), number))
-            for number, (train, val) in enumerate(splitter.split(X, codes))
+            for number, (train, val) in enumerate(splits)
         ]
     counts = np.bincount(codes, minlength=len(classes))
     single = np.flatnonzero(counts[codes] == 1)
@@ -36,6 +42,9 @@ def stratified_splits(
         everything = np.arange(len(codes))
         return [(everything, everything)]
     n_folds = int(min(cv, counts[counts > 1].min()))
+    if n_folds < cv:
+        smallest = classes[counts == n_folds].tolist()[0]
+        warn(f"cv={cv} folds need {cv} rows of every class, and class {smallest!r} has {n_folds}: {n_folds} were used.")
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=int(rng.integers(2**31)))
     return [
         (np.sort(np.concatenate([judged[train], single])), judged[val])
@@ -46,8 +55,11 @@ def stratified_splits(
 def check_counts(codes: Codes, classes: npt.NDArray[Any], n_columns: int) -> None:
     """Warn about tables that can be fitted but leave little to learn from."""
     counts = np.bincount(codes, minlength=len(classes))
-    for label in classes[counts == 1].tolist():
-        warn(f"Class {label!r} has one row: that row is its medoid, and it is never held out to judge the fit.")
+    if (counts == 1).all():
+        warn("Every class has one row: those rows are the medoids, and there are no others to judge the fit by.")
+    else:
+        for label in classes[counts == 1].tolist():
+            warn(f"Class {label!r} has one row: that row is its medoid, and it is never held out to judge the fit.")
     if len(codes) < n_columns:
         warn(
             f"{len(codes)} rows for {n_columns} columns: correlations between columns are unsure, and so are the "

@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.estimators._tables import column_label
-from qmedoid.estimators._warnings import warn
-from qmedoid.exceptions import DataError
+from qmedoid.exceptions import DataError, warn
 from qmedoid.geometry.correlation import (
     constant_columns,
     correlation_matrix,

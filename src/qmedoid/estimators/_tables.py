@@ -13,6 +13,8 @@ Array = npt.NDArray[np.float64]
 
 LARGEST = 1e150
 """Values beyond this have squares that leave the range of double precision."""
+SMALLEST = 1e-150
+"""Columns without a value of at least this size have squares that vanish, unless they are scaled."""
 
 
 # How NumPy, pandas and polars say that a column holds text, categories or dates.
@@ -32,11 +34,24 @@ def check_table(
             estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=ensure_min_samples
         )
     except (TypeError, ValueError) as error:
+        if "must be in the same order" in str(error):
+            raise DataError(f"{error}{_order_difference(estimator, X)}") from error
         if not any(words in str(error).lower() for words in _NOT_NUMBERS):
             raise
         raise DataError(_text_message(estimator, X, name)) from error
     check_finite(table, getattr(estimator, "feature_names_in_", None), name)
     return table
+
+
+def check_size(table: Array, names: Any = None) -> None:
+    """Raise for a column that varies, but so little that the squares of its values vanish."""
+    largest = np.abs(table).max(axis=0, initial=0.0)
+    tiny = np.flatnonzero((largest > 0) & (largest < SMALLEST))
+    if len(tiny):
+        raise DataError(
+            f"The values in {column_label(int(tiny[0]), names)} are at most {largest[tiny[0]]:g} in size: their "
+            "squares vanish. Scale the column to a larger unit, or let input_scaling='standard' do it."
+        )
 
 
 def check_finite(table: Array, names: Any = None, name: str = "X") -> None:
@@ -63,6 +78,16 @@ def check_finite(table: Array, names: Any = None, name: str = "X") -> None:
 def column_label(column: int, names: Any = None) -> str:
     """The column by name where there is one, else by number."""
     return f"column {column}" if names is None else f"column {names[column]!r} (number {column})"
+
+
+def _order_difference(estimator: BaseEstimator, X: Any) -> str:
+    """The columns that changed places, a line each, and the way out."""
+    fitted, given = list(getattr(estimator, "feature_names_in_", [])), list(getattr(X, "columns", []))
+    given = given if all(isinstance(name, str) for name in given) else list(getattr(X, "column_names", []))
+    moved = [(i, was, now) for i, (was, now) in enumerate(zip(fitted, given, strict=False)) if was != now]
+    lines = [f"- column {i} is {now!r} and was {was!r}\n" for i, was, now in moved[:5]]
+    more = f"- and {len(moved) - 5} more\n" if len(moved) > 5 else ""
+    return "".join(lines) + more + "Put the columns in the order of the fit: X[model.feature_names_in_]."
 
 
 def _text_message(estimator: BaseEstimator, X: Any, name: str) -> str:

@@ -27,11 +27,10 @@ from qmedoid.estimators._parameters import (
     Whole,
     check_parameters,
 )
-from qmedoid.estimators._tables import check_table
+from qmedoid.estimators._tables import check_size, check_table
 from qmedoid.estimators._targets import check_target, class_codes
 from qmedoid.estimators._threads import one_blas_thread
-from qmedoid.estimators._warnings import warn
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.fitting.problem import Fold, FusionSettings, TrainingRows, prepare_folds, prepare_rows
 from qmedoid.fitting.select import SearchSettings, search_configurations, select_models
 from qmedoid.geometry.features import FEATURE_KINDS, FeatureKind
@@ -226,6 +225,8 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         check_parameters("FusionClassifier", self.get_params(deep=False), self._constraints)
         table = check_table(self, X, reset=True, ensure_min_samples=2)
+        if self.input_scaling == "none":
+            check_size(table, getattr(self, "feature_names_in_", None))
         codes = self._class_codes(table, y)
         check_counts(codes, self.classes_, table.shape[1])
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.estimators._grouping import ANCHOR_ORDERS, AnchorOrder, make_groups
 from qmedoid.estimators._parameters import Choice, Constraint, Flag, Optional, Whole, check_parameters
-from qmedoid.estimators._tables import check_table, check_weights
+from qmedoid.estimators._tables import check_size, check_table, check_weights
 from qmedoid.estimators._targets import check_target
 from qmedoid.estimators._threads import one_blas_thread
 from qmedoid.geometry.features import FEATURE_KINDS, FeatureKind, feature_matrix
@@ -96,6 +96,8 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
         """
         check_parameters("CorrelationGroups", self.get_params(deep=False), self._constraints)
         table = np.ascontiguousarray(check_table(self, X, reset=True, ensure_min_samples=2))
+        if self.input_scaling == "none":
+            check_size(table, getattr(self, "feature_names_in_", None))
         target = _target(y, len(table))
         weights = check_weights(sample_weight, table)
         if weights is not None:  # rows that count for nothing must not decide which columns are constant

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.exceptions import warn
 from qmedoid.fitting.incremental import IncrementalObjective
 from qmedoid.fitting.model import fit_fusion_model
 from qmedoid.fitting.problem import Fold, FusionSettings, TrainingRows
@@ -83,6 +84,9 @@ def select_models(
 ) -> list[Selected]:
     """Calibrate and fit the best models over k, best first (algorithm 12).
 
+    An interrupt (Ctrl-C) does not lose the search: the models that are ready are returned, or the best one with the α
+    of the search and the first of the options.
+
     Parameters
     ----------
     train : TrainingRows
@@ -90,12 +94,30 @@ def select_models(
     options : sequence of ndarray of shape (C,)
         Class multipliers to choose from; of equal ones the first.
     """
-    selected = []
+    selected: list[Selected] = []
     for record in found.ranked()[: search.n_models]:
-        sweep, option = calibrate(folds, record.configuration, settings, search.alphas, options)
-        model = fit_fusion_model(train, record.configuration, settings, alpha=sweep.value, multipliers=options[option])
-        selected.append(Selected(model, record, sweep, option))
+        try:
+            sweep, option = calibrate(folds, record.configuration, settings, search.alphas, options)
+        except KeyboardInterrupt:
+            warn(f"The calibration was interrupted: {len(selected) or 1} of {search.n_models} models are kept.")
+            if not selected:
+                uncalibrated = Sweep(np.array([search.search_alpha]), np.array([record.score]), 0)
+                selected.append(_fitted(train, record, settings, uncalibrated, 0, options))
+            break
+        selected.append(_fitted(train, record, settings, sweep, option, options))
     return selected
+
+
+def _fitted(
+    train: TrainingRows,
+    record: Record,
+    settings: FusionSettings,
+    sweep: Sweep,
+    option: int,
+    options: Sequence[Array],
+) -> Selected:
+    model = fit_fusion_model(train, record.configuration, settings, alpha=sweep.value, multipliers=options[option])
+    return Selected(model, record, sweep, option)
 
 
 def calibrate(

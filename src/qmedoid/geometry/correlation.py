@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.geometry.scaling import column_powers
+
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
@@ -122,10 +124,3 @@ def correlation_with_numbers(X: Array, target: Array, *, weights: Array | None =
 def constant_columns(X: Array) -> npt.NDArray[np.bool_]:
     """Which columns hold one value only, shape (M,)."""
     return np.asarray(X.min(axis=0) == X.max(axis=0))
-
-
-def column_powers(X: Array) -> Array:
-    """Powers of two that bring every column near 1, so that no square leaves the range; they change no digit."""
-    _, exponent = np.frexp(np.maximum(np.abs(X.min(axis=0)), np.abs(X.max(axis=0))))
-    powers: Array = np.ldexp(1.0, np.clip(-exponent, -1021, 1021))
-    return powers

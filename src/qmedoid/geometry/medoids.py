@@ -243,12 +243,13 @@ def _draw(n: int, max_rows: int, rng: np.random.Generator) -> NDArray[np.intp] |
 
 
 def _table(X: ArrayLike) -> NDArray[np.float64]:
-    table = np.ascontiguousarray(X, dtype=np.float64)
-    if table.ndim != 2 or len(table) == 0:
+    table = np.require(X, np.float64, ["C", "ALIGNED"])
+    if np.ndim(X) != 2:
         raise DataError(
-            f"X has shape {np.shape(X)}. A medoid needs a table of shape (n, d) with at least one row: "
-            "pass the rows of one class, and leave out classes without rows."
+            f"X has shape {np.shape(X)}. A medoid needs a table of shape (n, d): for one column pass X.reshape(-1, 1)."
         )
+    if len(table) == 0:
+        raise DataError("X has no rows. A medoid is one of the rows: leave out classes without any.")
     return table
 
 

@@ -43,14 +43,22 @@ def fit_standard(X: Array, *, weights: Array | None = None) -> Scaling:
     """Mean and population deviation of every column; a column that is constant up to rounding keeps scale 1."""
     w = np.ones(len(X)) if weights is None else weights
     total = w.sum()
-    mean = w @ X / total
-    variance = w @ (X - mean) ** 2 / total
-    return Scaling(mean, standard_scale(mean, variance, len(X)))
+    powers = column_powers(X)
+    scaled = X * powers
+    mean = w @ scaled / total
+    variance = w @ (scaled - mean) ** 2 / total
+    deviation = np.sqrt(variance) / powers
+    return Scaling(mean / powers, np.where(is_constant(mean, variance, len(X)), 1.0, deviation))
 
 
-def standard_scale(mean: Array, variance: Array, n_rows: int) -> Array:
-    """Deviation from a variance, or 1 where the variance is no more than rounding of `n_rows` sums can make."""
+def is_constant(mean: Array, variance: Array, n_rows: int) -> npt.NDArray[np.bool_]:
+    """Whether a variance is no more than the rounding of `n_rows` sums can make."""
     rounding = n_rows * np.finfo(np.float64).eps
-    constant = variance <= rounding * variance + (rounding * mean) ** 2
-    scale: Array = np.where(constant, 1.0, np.sqrt(variance))
-    return scale
+    return np.asarray(variance <= rounding * variance + (rounding * mean) ** 2)
+
+
+def column_powers(X: Array) -> Array:
+    """Powers of two that bring every column near 1, so that no square leaves the range; they change no digit."""
+    _, exponent = np.frexp(np.maximum(np.abs(X.min(axis=0)), np.abs(X.max(axis=0))))
+    powers: Array = np.ldexp(1.0, np.clip(-exponent, -1021, 1021))
+    return powers

@@ -2,11 +2,10 @@
 
 import importlib
 import os
-import warnings
 from functools import cache
 from types import ModuleType
 
-from qmedoid.exceptions import QMedoidWarning
+from qmedoid.exceptions import warn
 
 
 @cache
@@ -27,10 +26,8 @@ def compiled(name: str) -> ModuleType | None:
 @cache
 def _warn_not_built() -> None:
     """Say once that results are the same but slower, and how to change that."""
-    warnings.warn(
+    warn(
         "The compiled kernels of qmedoid were not built, so their NumPy twins are used: same results, but slower. "
         "To get them, install a C compiler and reinstall qmedoid. "
-        "Set QMEDOID_KERNELS=numpy to use the twins without this warning.",
-        QMedoidWarning,
-        stacklevel=3,
+        "Set QMEDOID_KERNELS=numpy to use the twins without this warning."
     )

@@ -300,8 +300,8 @@ def _is_readable(table: Table) -> bool:
 
 def _converted(table: Table) -> Table:
     if isinstance(table, np.ndarray):
-        return np.ascontiguousarray(table, dtype=np.float64)
-    return [np.ascontiguousarray(column, dtype=np.float64) for column in table]
+        return np.require(table, np.float64, ["C", "ALIGNED"])
+    return [np.require(column, np.float64, ["C", "ALIGNED"]) for column in table]
 
 
 def _numbers(values: Array) -> Array:
