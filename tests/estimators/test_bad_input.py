@@ -156,9 +156,7 @@ def test_other_columns_than_at_fit_are_refused():
         fitted.predict(FRAME.rename(columns={"weight": "height"}))
     with pytest.raises(ValueError, match=r"(?s)yet now missing:\n- age"):
         fitted.predict(FRAME.drop(columns="age"))
-    with pytest.raises(
-        ValueError, match=r"(?s)in the same order.*- column 0 is '.*' and was '.*Put the columns"
-    ):
+    with pytest.raises(ValueError, match=r"(?s)in the same order.*- column 0 is '.*' and was '.*Put the columns"):
         fitted.predict(FRAME[NAMES[::-1]])
     with pytest.raises(ValueError, match="X has 3 features, but FusionClassifier is expecting 4"):
         quick().fit(X, Y).predict(X[:, :3])
