@@ -211,6 +211,7 @@ def main() -> None:
                     "x NumPy loop (wall)": "" if loop is None or wall is None else loop.wall / wall,
                     "/ read (core)": one.core / read_one.core,
                     "/ read (wall)": "" if wall is None else wall / read_two.wall,
+                    "peak extra MB": "",
                 }
             )
 
@@ -235,10 +236,18 @@ def main() -> None:
             f"Qiskit: {1e3 * pair:.2f} core-ms a pair, so {whole:,.0f} core-s for all: {1e3 * whole / best:,.0f} x ours"
         )
         np.save(folder / "table.npy", X)
-        print(f"peak extra memory of scoring: {in_fresh_process('extra-memory', folder / 'table.npy'):.1f} MB")
-        print(f"first call in a fresh process: {1e3 * in_fresh_process('first-call', folder / 'table.npy'):.1f} ms")
+        empty = dict.fromkeys(rows[0], "")
         rows.append(
-            dict.fromkeys(rows[0], "")
+            empty
+            | {
+                "task": "first call in a fresh process, rows float64",
+                "angle": "true",
+                f"wall ms, {THREADS} threads": 1e3 * in_fresh_process("first-call", folder / "table.npy"),
+                "peak extra MB": in_fresh_process("extra-memory", folder / "table.npy"),
+            }
+        )
+        rows.append(
+            empty
             | {
                 "task": "Qiskit, one pair at a time (extrapolated)",
                 "core ms, 1 thread": 1e3 * whole,

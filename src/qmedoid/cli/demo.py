@@ -61,7 +61,7 @@ def _table(name: str, outcomes: Sequence[Outcome]) -> Table:
         title_justify="left",
     )
     table.add_column("method")
-    for column in ("accuracy", "macro-F1", "paper: accuracy", "paper: macro-F1"):
+    for column in ("accuracy", "macro-F1", "paper acc.", "paper F1"):
         table.add_column(column, justify="right")
     for outcome in outcomes:
         figure: PaperFigure | None = PAPER[name].get(_PRINTED_NAMES.get(outcome.method, outcome.method))
