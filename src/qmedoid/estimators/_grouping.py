@@ -1,10 +1,12 @@
 """How both estimators turn a scaled table into correlation groups (algorithm 1)."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.estimators._parameters import Choice, Constraint, Optional, Whole
 from qmedoid.estimators._tables import column_label
 from qmedoid.exceptions import DataError, warn
 from qmedoid.geometry.correlation import (
@@ -13,7 +15,9 @@ from qmedoid.geometry.correlation import (
     correlation_ratio,
     correlation_with_numbers,
 )
+from qmedoid.geometry.features import FEATURE_KINDS
 from qmedoid.geometry.groups import Groups, build_groups
+from qmedoid.geometry.scaling import SCALING_KINDS
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -21,6 +25,17 @@ Codes = npt.NDArray[np.intp]
 DEFAULT_GROUP_SIZE = 8
 AnchorOrder = Literal["association", "codes", "columns"]
 ANCHOR_ORDERS: tuple[AnchorOrder, ...] = ("association", "codes", "columns")
+
+DEFAULT_SIZES = (2, 5)
+
+GROUPING_CONSTRAINTS: Mapping[str, Constraint] = {
+    "kind": Choice(FEATURE_KINDS),
+    "input_scaling": Choice(SCALING_KINDS),
+    "group_size": Optional(Whole(1)),
+    "n_anchors": Optional(Whole(1)),
+    "anchor_order": Choice(ANCHOR_ORDERS),
+}
+"""Of the parameters that both estimators have."""
 
 
 def make_groups(
@@ -56,6 +71,15 @@ def make_groups(
         usable=usable,
         n_anchors=n_anchors,
     )
+
+
+def sizes_within(groups: Groups, asked: tuple[int, int] | None) -> tuple[int, ...]:
+    """Subset sizes k, held to the size of the groups; a warning says so where larger ones were asked for."""
+    largest = len(groups.members[0])
+    first, last = (min(size, largest) for size in asked or DEFAULT_SIZES)
+    if asked is not None and last < asked[1]:
+        warn(f"subset_sizes={asked} goes beyond the groups of {largest} columns: ({first}, {last}) was used.")
+    return tuple(range(first, last + 1))
 
 
 def _association(X: Array, target: Array | Codes | None, order: AnchorOrder, weights: Array | None) -> Array | None:

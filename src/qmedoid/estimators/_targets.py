@@ -43,6 +43,17 @@ def class_codes(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Codes]:
     return classes, codes.astype(np.intp)
 
 
+def known_codes(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Codes:
+    """The number of the class of every validation row; classes that the training rows do not have are refused."""
+    unknown = sorted(set(labels.tolist()) - set(classes.tolist()), key=str)
+    if unknown:
+        raise DataError(
+            f"y_val holds classes that y does not: {unknown[:5]}. Validation rows must belong to the classes "
+            f"{classes.tolist()[:5]} of the training rows."
+        )
+    return np.searchsorted(classes, labels).astype(np.intp)
+
+
 def _missing_rows(values: npt.NDArray[Any]) -> Codes:
     if values.dtype.kind == "f":
         return np.flatnonzero(np.isnan(values))

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.estimators._class_weights import ClassWeight, multiplier_options
 from qmedoid.estimators._folds import check_counts, check_splits, stratified_splits
-from qmedoid.estimators._grouping import ANCHOR_ORDERS, AnchorOrder, make_groups
+from qmedoid.estimators._grouping import GROUPING_CONSTRAINTS, AnchorOrder, make_groups, sizes_within
 from qmedoid.estimators._parameters import (
     Choice,
     Constraint,
@@ -28,25 +28,23 @@ from qmedoid.estimators._parameters import (
     check_parameters,
 )
 from qmedoid.estimators._tables import check_size, check_table
-from qmedoid.estimators._targets import check_target, class_codes
+from qmedoid.estimators._targets import check_target, class_codes, known_codes
 from qmedoid.estimators._threads import one_blas_thread
-from qmedoid.exceptions import DataError, ParameterError, warn
+from qmedoid.exceptions import ParameterError, warn
 from qmedoid.fitting.problem import Fold, FusionSettings, TrainingRows, prepare_folds, prepare_rows
 from qmedoid.fitting.select import SearchSettings, search_configurations, select_models
-from qmedoid.geometry.features import FEATURE_KINDS, FeatureKind
+from qmedoid.geometry.features import FeatureKind
 from qmedoid.geometry.fusion import Channels
 from qmedoid.geometry.groups import Groups
 from qmedoid.geometry.overlap import ANGLE_KINDS, AngleKind
 from qmedoid.geometry.protocols import SwapTestFunction
-from qmedoid.geometry.scaling import SCALING_KINDS, ScalingKind
+from qmedoid.geometry.scaling import ScalingKind
 from qmedoid.models.fusion import FusionModel, MeasuredFusion
 from qmedoid.search.descent import Progress
 from qmedoid.search.sweep import ALPHA_GRID
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
-
-DEFAULT_SIZES = (2, 5)
 
 
 class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -168,10 +166,7 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "kind": Choice(FEATURE_KINDS),
-        "input_scaling": Choice(SCALING_KINDS),
-        "group_size": Optional(Whole(1)),
-        "n_anchors": Optional(Whole(1)),
+        **GROUPING_CONSTRAINTS,
         "subset_sizes": Optional(Pair(1)),
         "max_passes": Whole(0),
         "candidate_budget": Optional(Whole(1)),
@@ -180,7 +175,6 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "alpha": Optional(Share()),
         "search_alpha": Share(),
         "class_weight": ClassWeight(),
-        "anchor_order": Choice(ANCHOR_ORDERS),
         "n_medoids": Whole(1),
         "max_medoid_rows": Whole(1),
         "n_models": Whole(1),
@@ -315,17 +309,9 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
 
     def _search_settings(self, groups: Groups) -> SearchSettings:
-        largest = len(groups.members[0])
-        first, last = self.subset_sizes or DEFAULT_SIZES
-        first, last = min(first, largest), min(last, largest)
-        if self.subset_sizes is not None and last < self.subset_sizes[1]:
-            warn(
-                f"subset_sizes={self.subset_sizes} goes beyond the groups of {largest} columns: "
-                f"({first}, {last}) was used."
-            )
         alphas = ALPHA_GRID if self.alpha is None else (float(self.alpha),)
         return SearchSettings(
-            sizes=tuple(range(first, last + 1)),
+            sizes=sizes_within(groups, self.subset_sizes),
             max_passes=self.max_passes,
             candidate_budget=self.candidate_budget,
             search_alpha=float(self.search_alpha),
@@ -344,7 +330,8 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if X_val is not None:
             train = prepare_rows(table, codes, everything, n_classes, settings, rng)
             held_out = check_table(self, X_val, reset=False, name="X_val")
-            return train, [Fold(train, train.scaling.apply(held_out), self._validation_codes(held_out, y_val))]
+            labels = check_target(y_val, len(held_out), name="y_val", table="X_val")
+            return train, [Fold(train, train.scaling.apply(held_out), known_codes(labels, self.classes_))]
         splits = stratified_splits(self.cv, table, codes, self.classes_, rng)
         check_splits(splits, codes, self.classes_)
         folds = prepare_folds(table, codes, splits, n_classes, settings, rng)
@@ -356,16 +343,6 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "Pass refit=True, or a cv with one split."
             )
         return folds[0].train, folds
-
-    def _validation_codes(self, held_out: Array, y_val: Any) -> Codes:
-        labels = check_target(y_val, len(held_out), name="y_val", table="X_val")
-        unknown = sorted(set(labels.tolist()) - set(self.classes_.tolist()), key=str)
-        if unknown:
-            raise DataError(
-                f"y_val holds classes that y does not: {unknown[:5]}. Validation rows must belong to the classes "
-                f"{self.classes_.tolist()[:5]} of the training rows."
-            )
-        return np.searchsorted(self.classes_, labels).astype(np.intp)
 
     def _keep(self, selected: Sequence[Any], table: Array) -> None:
         best = selected[0]

@@ -9,13 +9,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from qmedoid.estimators._grouping import ANCHOR_ORDERS, AnchorOrder, make_groups
-from qmedoid.estimators._parameters import Choice, Constraint, Flag, Optional, Whole, check_parameters
+from qmedoid.estimators._grouping import GROUPING_CONSTRAINTS, AnchorOrder, make_groups
+from qmedoid.estimators._parameters import Constraint, Flag, Optional, Whole, check_parameters
 from qmedoid.estimators._tables import check_size, check_table, check_weights
 from qmedoid.estimators._targets import check_target
 from qmedoid.estimators._threads import one_blas_thread
-from qmedoid.geometry.features import FEATURE_KINDS, FeatureKind, feature_matrix
-from qmedoid.geometry.scaling import SCALING_KINDS, ScalingKind, fit_scaling
+from qmedoid.geometry.features import FeatureKind, feature_matrix
+from qmedoid.geometry.scaling import ScalingKind, fit_scaling
 
 Array = npt.NDArray[np.float64]
 
@@ -73,12 +73,8 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
         self.standardise = standardise
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "kind": Choice(FEATURE_KINDS),
-        "input_scaling": Choice(SCALING_KINDS),
-        "group_size": Optional(Whole(1)),
-        "n_anchors": Optional(Whole(1)),
+        **GROUPING_CONSTRAINTS,
         "subset_size": Optional(Whole(1)),
-        "anchor_order": Choice(ANCHOR_ORDERS),
         "standardise": Flag(),
     }
 
