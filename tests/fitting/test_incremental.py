@@ -164,6 +164,47 @@ def test_same_trace_on_real_data(name, kind, angle, alpha, n_folds):
     assert any(step.accepted and step.anchor is not None for step in found[0].trace), "nothing was ever committed"
 
 
+def one_hot(rng, n_rows, n_columns):
+    return np.concatenate([np.eye(4)[rng.integers(0, 4, n_rows)] for _ in range(n_columns)], axis=1)
+
+
+TIED = {
+    "binary": lambda rng: rng.integers(0, 2, (360, 9)).astype(float),
+    "sparse": lambda rng: (rng.random((360, 9)) < 0.1).astype(float),
+    "one-hot": lambda rng: one_hot(rng, 360, 3),
+    "all corners": lambda _: np.array(np.meshgrid(*[[0.0, 1.0]] * 8)).reshape(8, -1).T,
+    "repeated rows": lambda rng: np.tile(rng.normal(size=(12, 8)), (30, 1)),
+    "repeated but for one column": lambda rng: np.column_stack((one_hot(rng, 360, 2), rng.normal(size=360))),
+}
+
+
+@pytest.mark.parametrize("kind", ["weighted", "signed"])
+@pytest.mark.parametrize("target", ["of a column", "random"])
+@pytest.mark.parametrize("flavour", sorted(TIED))
+def test_same_trace_where_many_rows_could_be_the_medoid(flavour, target, kind):
+    rng = np.random.default_rng(0)
+    X = TIED[flavour](rng)
+    codes = (X[:, 0] > 0).astype(np.intp) if target == "of a column" else rng.integers(0, 2, len(X))
+    settings = FusionSettings(kind=kind)
+    split = np.arange(len(X)) % 4 == 0
+    splits = [(np.arange(len(X)), np.arange(0, len(X), 3)), (np.flatnonzero(~split), np.flatnonzero(split))]
+    folds = prepare_folds(X, codes, splits, 2, settings, np.random.default_rng(0))
+    groups = build_groups(folds[0].train.correlation, group_size=4)
+    expected, *found = [
+        coordinate_descent(judge, groups.members, [2, 3], max_passes=1, rng=np.random.default_rng(0))
+        for judge in (
+            RebuildObjective(folds, settings, alpha=0.5, multipliers=np.ones(2)),
+            *(
+                IncrementalObjective(folds, settings, alpha=0.5, multipliers=np.ones(2), backend=p.values[0])
+                for p in BACKENDS
+                if p.values[0] is not None
+            ),
+        )
+    ]
+    for descent in found:
+        assert_same_descent(descent, expected)
+
+
 @both_backends
 @pytest.mark.parametrize("flavour", ["continuous", "whole numbers"])
 def test_commits_add_up(backend, flavour):

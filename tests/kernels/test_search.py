@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -253,6 +254,67 @@ def test_tied_medoids_go_to_the_first_row(backend, seed):
     counts, unsure = search.evaluate(2, columns[2])
     assert not unsure.any()
     np.testing.assert_array_equal(counts[0], [[1, 0], [0, 15]])
+
+
+def visit_seconds(X):
+    """Least time of a visit, one candidate for each column, to a table of two classes."""
+    codes = np.tile([0, 1], len(X) // 2)
+    search = FoldSearch(
+        X,
+        [np.flatnonzero(codes == c) for c in range(2)],
+        X[:100],
+        codes[:100],
+        multipliers=np.ones(2),
+        alpha=0.5,
+        angle="true",
+        signed=True,
+        backend=_search,
+    )
+    width = X.shape[1]
+    weights = np.random.default_rng(0).uniform(0.5, 1.0, width)
+    search.start([Candidates(np.arange(width), weights, np.array([[a]]), np.ones(1)) for a in range(width)])
+    candidates = Candidates(np.arange(width), weights, np.array([[0, a] for a in range(width)]), np.ones(width))
+    seconds = []
+    for _ in range(5):
+        begin = time.thread_time()
+        search.evaluate(0, candidates)
+        seconds.append(time.thread_time() - begin)
+    return min(seconds)
+
+
+@needs_kernel
+def test_corners_of_a_cube_take_little_longer_than_a_cloud():
+    """The first bound rules out hardly any corner. The second makes the ratio about 6; without it, it was 28."""
+    rng = np.random.default_rng(0)
+    cloud = visit_seconds(rng.normal(size=(1600, 24)))
+    cube = visit_seconds(rng.integers(0, 2, (1600, 24)).astype(float))
+    assert cube < 14 * cloud
+
+
+@both_backends
+def test_repeated_rows_are_not_tried(backend):
+    table = Table(n_train=120, n_sample=40)
+    for c, sample in enumerate(table.samples):
+        table.train[sample] = table.train[sample[np.arange(len(sample)) % (c + 2)]]
+    search = table.search(backend)
+    assert [part.sum() for part in np.split(search.state.repeated == 0, search.state.bounds[1:-1])] == [2, 3, 4]
+    table.start(search, START)
+    counts, _ = search.evaluate(1, table.candidates(1, MANY))
+    for i in (0, 30, 74):
+        picks = [START[0], MANY[i], *START[2:]]
+        np.testing.assert_array_equal(counts[i], table.plain(picks, alpha=0.4, angle="true", signed=True))
+
+
+def test_the_twin_sums_no_repeated_row():
+    table = Table(n_train=120, n_sample=40)
+    for sample in table.samples:
+        table.train[sample] = table.train[sample[np.arange(len(sample)) % 10]]
+    search = table.search(_search_numpy)
+    table.start(search, START)
+    visit = _search_numpy._Visit(search.state, 0)
+    for c in range(3):
+        visit.medoid(c, search.state.sample_z[0])
+    assert not search.state.repeated[list(visit.base_rows)].any()
 
 
 @both_backends

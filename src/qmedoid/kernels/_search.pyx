@@ -14,6 +14,7 @@ cdef extern from "search.h" nogil:
         const double *val
         const Py_ssize_t *bounds
         const Py_ssize_t *val_bounds
+        const unsigned char *repeated
         const double *multipliers
         double alpha
         int angle, is_signed
@@ -41,6 +42,7 @@ cdef qm_fold _fold(state) except *:
     """The state as a C struct that borrows its arrays."""
     cdef const double[:, ::1] train = state.train, val = state.val
     cdef const Py_ssize_t[::1] bounds = state.bounds, val_bounds = state.val_bounds
+    cdef const unsigned char[::1] repeated = state.repeated
     cdef const double[::1] multipliers = state.multipliers
     cdef double[:, ::1] sample_z = state.sample_z, val_z = state.val_z
     cdef double[::1] condition = state.condition, squared = state.squared, slack = state.slack
@@ -50,6 +52,7 @@ cdef qm_fold _fold(state) except *:
     fold.n_anchors = sample_z.shape[0]
     fold.train, fold.val = &train[0, 0], &val[0, 0]
     fold.bounds, fold.val_bounds = &bounds[0], &val_bounds[0]
+    fold.repeated = &repeated[0]
     fold.multipliers, fold.alpha = &multipliers[0], state.alpha
     fold.angle, fold.is_signed = state.angle, state.signed
     fold.sample_z, fold.val_z = &sample_z[0, 0], &val_z[0, 0]

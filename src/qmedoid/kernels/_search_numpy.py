@@ -174,6 +174,7 @@ class _Visit:
             base = np.maximum(block - (z[:, None] - z) ** 2 - self.state.slack[c], 0.0)
             sums.append(np.sqrt(base).sum(axis=1))
         bounds: Floats = (np.concatenate(sums) * (1.0 - BOUND_SLACK)) ** 2
+        bounds[self.state.repeated != 0] = np.inf  # the first of equal rows wins their tie
         return bounds
 
     def medoid(self, c: int, z: Floats) -> int:

@@ -44,6 +44,8 @@ class FoldState:
         Training columns: first the rows among which medoids are sought, class by class, then all others.
     bounds : ndarray of shape (C + 1,)
         Those of class c are rows ``bounds[c]`` to ``bounds[c + 1]``.
+    repeated : uint8 ndarray of shape (bounds[C],)
+        Whether an earlier row of the same class is equal. Equal rows have equal totals, so it is never the medoid.
     val, val_bounds : ndarray of shape (M, n_val) and (C + 1,)
         Validation columns, class by class, and where each class begins.
     multipliers : ndarray of shape (C,)
@@ -66,6 +68,7 @@ class FoldState:
 
     train: Floats
     bounds: Rows
+    repeated: npt.NDArray[np.uint8]
     val: Floats
     val_bounds: Rows
     multipliers: Floats

@@ -62,6 +62,7 @@ class FoldSearch:
         self.state = FoldState(
             train=np.ascontiguousarray(train[np.concatenate((sampled, others))].T),
             bounds=_starts([len(rows) for rows in samples]),
+            repeated=np.concatenate([_repeated(train[rows]) for rows in samples]).view(np.uint8),
             val=np.ascontiguousarray(val[by_class].T),
             val_bounds=_starts(np.bincount(codes_val, minlength=n_classes)),
             multipliers=np.ascontiguousarray(multipliers, dtype=np.float64),
@@ -101,6 +102,14 @@ class FoldSearch:
         unsure = np.zeros(count, dtype=np.bool_)
         self.backend.evaluate(self.state, anchor, candidates, confusion, unsure.view(np.uint8))
         return confusion, unsure
+
+
+def _repeated(rows: Floats) -> npt.NDArray[np.bool_]:
+    """Which rows are, byte for byte, equal to an earlier one."""
+    keys = np.ascontiguousarray(rows).view(f"V{rows.itemsize * rows.shape[1]}")
+    repeated = np.ones(len(rows), dtype=np.bool_)
+    repeated[np.unique(keys, return_index=True)[1]] = False
+    return repeated
 
 
 def _starts(sizes: Sequence[int] | npt.NDArray[np.intp]) -> Rows:

@@ -2,8 +2,8 @@
  *
  * Whatever the other features contribute is computed once per visit. Candidates then pass three stages: moments over
  * the training rows, the medoid of every class, and the validation rows; rows outside, candidates inside, so that a
- * block of rows is fetched once for all of them. Scratch is one allocation per call, of a few blocks and some
- * columns over the medoid rows: nothing grows with the number of training rows. */
+ * block of rows is fetched once for all of them. Scratch is one allocation per call, of a few blocks, some columns
+ * over the medoid rows and the pairs of a class: nothing grows with the number of training rows. */
 #include "search.h"
 
 #include <stdlib.h>
@@ -43,6 +43,17 @@ static void *take(char **place, size_t bytes)
     return taken;
 }
 
+/* Pairs of the largest class. */
+static size_t most_pairs(const qm_fold *fold)
+{
+    size_t most = 0;
+    for (ptrdiff_t c = 0; c < fold->n_classes; c++) {
+        const size_t n = (size_t)(fold->bounds[c + 1] - fold->bounds[c]), pairs = n * (n - 1) / 2;
+        most = pairs > most ? pairs : most;
+    }
+    return most;
+}
+
 /* Point the scratch arrays into memory from `start` on; return how much they need. */
 static size_t lay_out(visit *v, char *start)
 {
@@ -62,9 +73,11 @@ static size_t lay_out(visit *v, char *start)
     v->search.base_rows = take(&place, KEPT_ROWS * n * real);
     v->search.kept = take(&place, classes * KEPT_ROWS * whole);
     v->search.next_kept = take(&place, classes * whole);
-    v->search.tried = take(&place, n * whole);
-    v->search.totals = take(&place, n * real);
+    v->search.tried = take(&place, (n + 1) * whole); /* should totals overflow, the first row comes twice */
+    v->search.totals = take(&place, (n + 1) * real);
     v->search.bins = take(&place, n * sizeof(int32_t));
+    v->search.base_pairs = take(&place, most_pairs(v->fold) * sizeof(float)); /* untouched unless needed */
+    v->search.sums = take(&place, n * sizeof(float));
     v->medoids = take(&place, CHUNK * classes * whole);
     v->slots = take(&place, CHUNK * classes * whole);
     v->slot_of = take(&place, n * whole);
@@ -94,17 +107,6 @@ static char *open_visit(visit *v, const qm_fold *fold, ptrdiff_t anchor, const q
     if (memory)
         lay_out(v, memory + (64 - (uintptr_t)memory % 64));
     return memory;
-}
-
-/* Where the pairs of class c begin. */
-static double *class_pairs(const qm_fold *fold, ptrdiff_t c)
-{
-    double *pairs = fold->squared;
-    for (ptrdiff_t e = 0; e < c; e++) {
-        const ptrdiff_t n = fold->bounds[e + 1] - fold->bounds[e];
-        pairs += n * (n - 1) / 2;
-    }
-    return pairs;
 }
 
 /* Stage 1: features of the medoid rows, and moments over all training rows, of `count` candidates from `first` on. */
@@ -139,6 +141,7 @@ static void prepare_medoids(visit *v)
         const ptrdiff_t low = fold->bounds[c], n = fold->bounds[c + 1] - low;
         base_bounds(class_pairs(fold, c), fold->sample_z + v->anchor * fold->n_sample + low, n, fold->slack[c],
                     v->search.base_bound + low);
+        leave_out_repeated(fold, c, v->search.base_bound + low);
         v->search.next_kept[c] = 0;
         for (ptrdiff_t slot = 0; slot < KEPT_ROWS; slot++)
             v->search.kept[c * KEPT_ROWS + slot] = -1;
@@ -152,11 +155,12 @@ static ptrdiff_t find_medoids(visit *v, ptrdiff_t count, double tie_tolerance, c
 {
     const qm_fold *fold = v->fold;
     ptrdiff_t n_slots = 0;
-    for (ptrdiff_t k = 0; k < count; k++) {
-        const double *z = v->features + k * fold->n_sample;
-        if (unsure[k])
-            continue;
-        for (ptrdiff_t c = 0; c < fold->n_classes; c++) {
+    for (ptrdiff_t c = 0; c < fold->n_classes; c++) {
+        v->search.has_base_pairs = 0;
+        for (ptrdiff_t k = 0; k < count; k++) {
+            const double *z = v->features + k * fold->n_sample;
+            if (unsure[k])
+                continue;
             const ptrdiff_t row = find_medoid(fold, v->anchor, c, z, tie_tolerance, &v->search);
             v->medoids[k * fold->n_classes + c] = row;
             if (v->slot_of[row] < 0) {

@@ -12,6 +12,7 @@ typedef struct {
     ptrdiff_t n_train, n_sample, n_val, n_classes, n_anchors;
     const double *train, *val;             /* (M, n_train), medoid rows first; (M, n_val); both class by class */
     const ptrdiff_t *bounds, *val_bounds;  /* (C + 1): where each class begins among medoid and validation rows */
+    const unsigned char *repeated;         /* (n_sample): whether an earlier row of the class is equal */
     const double *multipliers;             /* (C) */
     double alpha;
     int angle, is_signed;

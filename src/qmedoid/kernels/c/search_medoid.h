@@ -2,7 +2,9 @@
  *
  * With b_ij the squared distance over all other columns and z the changed one, Minkowski's inequality gives
  *     sum_j sqrt(b_ij + (z_i - z_j)^2) >= sqrt(S_i^2 + T_i^2),   S_i = sum_j sqrt(b_ij),   T_i = sum_j |z_i - z_j|.
- * S serves all candidates of a visit and T costs O(n), so that only a few rows are summed in full. */
+ * S serves all candidates of a visit and T costs O(n), so that only a few rows are summed in full. Columns of few
+ * values defeat it: all corners of a cube are about as far from the rest. Where many rows pass, their totals are
+ * bounded by square roots of all pairs in single precision, which leaves next to none. */
 #ifndef QMEDOID_SEARCH_MEDOID_H
 #define QMEDOID_SEARCH_MEDOID_H
 
@@ -13,6 +15,8 @@
 
 /* Bounds are lowered by this share, far more than the rounding of a sum. */
 #define BOUND_SLACK 1e-9
+/* The same in single precision, for each number added up. */
+#define SINGLE_SLACK 6e-8
 /* Base rows of each class that are kept within a visit. */
 #define KEPT_ROWS 8
 /* T is bounded by tangents at this many places between -3 and 3 deviations. */
@@ -25,10 +29,26 @@ typedef struct {
     double *base_rows;    /* (KEPT_ROWS, n_sample): exact b_ij of some rows i */
     ptrdiff_t *kept;      /* (C, KEPT_ROWS): which rows, or -1 */
     ptrdiff_t *next_kept; /* (C): which is overwritten next */
-    ptrdiff_t *tried;     /* (n_sample): rows summed in full, and */
-    double *totals;       /* (n_sample): their totals */
+    ptrdiff_t *tried;     /* (n_sample + 1): rows summed in full, and */
+    double *totals;       /* (n_sample + 1): their totals; for one candidate: */
+    ptrdiff_t n_tried;    /* how many these are, and */
+    double best;          /* the least total so far */
     int32_t *bins;        /* (n_sample) */
+    float *base_pairs;    /* of the class whose medoids are sought; for any of them, */
+    int has_base_pairs;   /* once they were needed */
+    float *sums;          /* (n_sample) */
 } medoid_search;
+
+/* Where the pairs of class c begin. */
+static double *class_pairs(const qm_fold *fold, ptrdiff_t c)
+{
+    double *pairs = fold->squared;
+    for (ptrdiff_t e = 0; e < c; e++) {
+        const ptrdiff_t n = fold->bounds[e + 1] - fold->bounds[e];
+        pairs += n * (n - 1) / 2;
+    }
+    return pairs;
+}
 
 /* Squares of lower bounds of S_i for one class. The kept squared distances have been updated many times: what they
  * may be wrong by is taken off. `pairs` holds i < j, row by row, and each square root serves both rows. */
@@ -53,6 +73,57 @@ static void base_bounds(const double *pairs, const double *z, ptrdiff_t n, doubl
     }
     for (ptrdiff_t i = 0; i < n; i++)
         out[i] *= out[i] * (1.0 - 2.0 * BOUND_SLACK);
+}
+
+/* Lower bounds of b_ij in single precision, in the order of `pairs`; z is the column that goes. */
+QM_CLONES
+static void fill_base_pairs(const double *pairs, const double *z, ptrdiff_t n, double slack, float *QM_RESTRICT out)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const ptrdiff_t left = n - i - 1;
+        for (ptrdiff_t j = 0; j < left; j++) {
+            const double d = z[i + 1 + j] - z[i], b = pairs[j] - d * d - slack;
+            out[j] = (float)(b > 0.0 ? b : 0.0);
+        }
+        pairs += left;
+        out += left;
+    }
+}
+
+/* Squares of lower bounds of the totals, from the base pairs. Differences are taken in double precision, so that
+ * everything in single precision is a sum of positive numbers, wrong by a small share of itself. */
+QM_CLONES
+static void close_bounds(const float *base, const double *z, ptrdiff_t n, float *QM_RESTRICT sums,
+                         double *QM_RESTRICT out)
+{
+    const double share = 1.0 - SINGLE_SLACK * (double)(n + 8);
+    for (ptrdiff_t i = 0; i < n; i++)
+        sums[i] = 0.0f;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const double zi = z[i];
+        const float *row = base - i - 1;
+        float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+        for (ptrdiff_t j = i + 1; j < n; j++) {
+            const float d = (float)(z[j] - zi), root = sqrtf(row[j] + d * d);
+            sums[j] += root;
+            sum += root;
+        }
+        sums[i] += sum;
+        base += n - i - 1;
+    }
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const double bound = share > 0.0 ? sums[i] * share : 0.0;
+        out[i] = bound * bound;
+    }
+}
+
+/* A repeated row has the total of the first of its kind, which wins the tie: no need to try it. */
+static void leave_out_repeated(const qm_fold *fold, ptrdiff_t c, double *bound)
+{
+    for (ptrdiff_t i = fold->bounds[c]; i < fold->bounds[c + 1]; i++)
+        if (fold->repeated[i])
+            bound[i - fold->bounds[c]] = INFINITY;
 }
 
 /* Squares of lower bounds of the totals, base + T^2, and the least of them.
@@ -145,34 +216,71 @@ QM_INLINE double bound_limit(double best)
     return limit * limit;
 }
 
+/* Whether so many rows pass that bounds from all pairs are cheaper than the rows, a few of which are kept. */
+QM_CLONES
+static int is_crowded(const double *bound, ptrdiff_t n, double limit, ptrdiff_t n_anchors)
+{
+    ptrdiff_t passed = 0;
+    for (ptrdiff_t i = 0; i < n; i++)
+        passed += bound[i] <= limit;
+    return passed > KEPT_ROWS && 2 * passed * n_anchors > n;
+}
+
+/* Replace the bounds of a candidate by closer ones. */
+static void tighten(const qm_fold *fold, ptrdiff_t anchor, ptrdiff_t c, const double *z, medoid_search *s)
+{
+    const ptrdiff_t low = fold->bounds[c], n = fold->bounds[c + 1] - low;
+    if (!s->has_base_pairs)
+        fill_base_pairs(class_pairs(fold, c), fold->sample_z + anchor * fold->n_sample + low, n, fold->slack[c],
+                        s->base_pairs);
+    s->has_base_pairs = 1;
+    close_bounds(s->base_pairs, z, n, s->sums, s->bound);
+    leave_out_repeated(fold, c, s->bound);
+}
+
+/* Sum row i of class c in full; its bound has served. */
+static void try_row(const qm_fold *fold, ptrdiff_t anchor, ptrdiff_t c, const double *z, ptrdiff_t i, medoid_search *s)
+{
+    const double sum = total(base_row(fold, anchor, c, i, s), z, fold->bounds[c + 1] - fold->bounds[c], i);
+    s->bound[i] = INFINITY;
+    s->tried[s->n_tried] = i;
+    s->totals[s->n_tried++] = sum;
+    s->best = sum < s->best ? sum : s->best;
+}
+
+static ptrdiff_t least_bound(const double *bound, ptrdiff_t n)
+{
+    ptrdiff_t least = 0;
+    for (ptrdiff_t i = 1; i < n; i++)
+        if (bound[i] < bound[least])
+            least = i;
+    return least;
+}
+
 /* The medoid of class c with column z on the medoid rows: the lowest row within the tie tolerance of the best. */
 static ptrdiff_t find_medoid(const qm_fold *fold, ptrdiff_t anchor, ptrdiff_t c, const double *z, double tie_tolerance,
                              medoid_search *s)
 {
     const ptrdiff_t low = fold->bounds[c], n = fold->bounds[c + 1] - low;
-    const double *bound = s->bound;
-    ptrdiff_t first = 0, tried = 1;
+    ptrdiff_t first = 0;
     z += low;
+    s->n_tried = 0;
+    s->best = INFINITY;
     const double least = total_bounds(s->base_bound + low, z, n, s->bins, s->bound);
-    while (first < n - 1 && bound[first] > least)
+    while (first < n - 1 && s->bound[first] > least)
         first++;
-    double best = total(base_row(fold, anchor, c, first, s), z, n, first), limit = bound_limit(best);
-    s->tried[0] = first;
-    s->totals[0] = best;
-    for (ptrdiff_t i = 0; i < n; i++) {
-        if (bound[i] > limit || i == first)
-            continue;
-        s->tried[tried] = i;
-        s->totals[tried] = total(base_row(fold, anchor, c, i, s), z, n, i);
-        if (s->totals[tried] < best) {
-            best = s->totals[tried];
-            limit = bound_limit(best);
-        }
-        tried++;
+    try_row(fold, anchor, c, z, first, s);
+    if (is_crowded(s->bound, n, bound_limit(s->best), fold->n_anchors)) {
+        tighten(fold, anchor, c, z, s);
+        s->n_tried = 0; /* the first row is tried again if it still matters */
+        try_row(fold, anchor, c, z, least_bound(s->bound, n), s);
     }
+    for (ptrdiff_t i = 0; i < n; i++)
+        if (!(s->bound[i] > bound_limit(s->best)))
+            try_row(fold, anchor, c, z, i, s);
     ptrdiff_t medoid = n - 1;
-    for (ptrdiff_t t = 0; t < tried; t++)
-        if (s->totals[t] <= best + tie_tolerance * best && s->tried[t] < medoid)
+    for (ptrdiff_t t = 0; t < s->n_tried; t++)
+        if (s->totals[t] <= s->best + tie_tolerance * s->best && s->tried[t] < medoid)
             medoid = s->tried[t];
     return low + medoid;
 }
