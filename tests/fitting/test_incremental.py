@@ -1,6 +1,9 @@
 """The incremental objective: the same trace and the same winner as rebuilding everything, on every kind of data."""
 
 import csv
+import gc
+import threading
+import time
 from importlib import resources
 
 import numpy as np
@@ -10,6 +13,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.model_selection import StratifiedKFold
 
+from qmedoid.exceptions import ParameterError
+from qmedoid.fitting import incremental
 from qmedoid.fitting.incremental import IncrementalObjective, macro_f1
 from qmedoid.fitting.problem import FusionSettings, prepare_folds
 from qmedoid.fitting.rebuild import RebuildObjective
@@ -253,6 +258,77 @@ def test_threads_change_nothing(backend):
     assert len(problem.folds) > 1
     one, two = (problem.descend(problem.incremental(backend, threads=threads)) for threads in (1, 2))
     assert_same_descent(two, one)
+
+
+def test_one_pool_for_all_visits_and_none_left_behind():
+    problem = Problem(3, "continuous", FusionSettings(), width=5)
+    before = set(threading.enumerate())
+    objective = problem.incremental(threads=2)
+    assert set(threading.enumerate()) == before, "threads are started when needed"
+    problem.descend(objective)
+    started = set(threading.enumerate()) - before
+    problem.descend(objective)
+    assert set(threading.enumerate()) - before == started
+    assert len(started) == 2
+    del objective
+    gc.collect()
+    assert not any(thread.is_alive() for thread in started)
+
+
+@pytest.mark.parametrize(("wanted", "expected"), [("1", 0), ("2", 2), ("64", 5)])
+def test_large_folds_take_as_many_threads_as_the_environment_allows(wanted, expected, monkeypatch):
+    monkeypatch.setenv("QMEDOID_THREADS", wanted)
+    monkeypatch.setattr(incremental, "_LARGE_FOLD", 1)
+    problem = Problem(3, "continuous", FusionSettings(), width=5)
+    folds = (problem.folds * 5)[:5]
+    objective = IncrementalObjective(folds, problem.settings, alpha=0.5, multipliers=problem.multipliers)
+    before, together = set(threading.enumerate()), threading.Barrier(max(expected, 1), timeout=10)
+    for state in objective._states[:expected]:  # each waits for the others, so that no thread does the work of two
+        monkeypatch.setattr(state, "confusions", lambda *a, f=state.confusions: (together.wait(), f(*a))[1])
+    objective.start(problem.groups.first(1))
+    assert len(set(threading.enumerate()) - before) == expected
+
+
+def test_small_folds_take_no_threads(monkeypatch):
+    monkeypatch.setenv("QMEDOID_THREADS", "4")
+    problem = Problem(3, "continuous", FusionSettings(), width=5)
+    before = set(threading.enumerate())
+    objective = problem.incremental()
+    problem.descend(objective)
+    assert set(threading.enumerate()) == before
+
+
+@pytest.mark.parametrize(("variable", "threads"), [("none", None), ("2", 0)])
+def test_a_number_of_threads_that_makes_no_sense(variable, threads, monkeypatch):
+    monkeypatch.setenv("QMEDOID_THREADS", variable)
+    with pytest.raises(ParameterError, match="must be"):
+        Problem(3, "continuous").incremental(threads=threads)
+
+
+def test_an_interrupted_visit_waits_for_its_threads(monkeypatch):
+    """No thread may still be reading when the next call writes; and the objective goes on as if nothing happened."""
+    problem = Problem(3, "continuous", FusionSettings(), width=5)
+    objective = problem.incremental(threads=2)
+    score = objective.start(problem.groups.first(1))
+    first, second = objective._states[:2]
+    begun, done = threading.Event(), threading.Event()
+
+    def slow(*_):
+        begun.set()
+        time.sleep(0.2)
+        done.set()
+
+    def interrupted(*_):
+        begun.wait(10)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(first, "confusions", interrupted)
+        patch.setattr(second, "confusions", slow)
+        with pytest.raises(KeyboardInterrupt):
+            objective.start(problem.groups.first(1))
+    assert done.is_set()
+    assert objective.start(problem.groups.first(1)) == score
 
 
 @both_backends

@@ -7,11 +7,10 @@ never elsewhere. The kernel names the candidates for which there is such a row, 
 A tie between classes whose medoids are equal rows is exact in any arithmetic and needs no such care.
 """
 
-import os
+import weakref
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,11 @@ from qmedoid.fitting.problem import Fold, FusionSettings
 from qmedoid.fitting.rebuild import fold_confusion
 from qmedoid.geometry.features import subset_weights
 from qmedoid.geometry.groups import Configuration, Subset
+from qmedoid.kernels._threads import thread_count
 from qmedoid.kernels.search import Candidates, FoldSearch
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -42,7 +45,8 @@ class IncrementalObjective:
     multipliers : ndarray of shape (C,)
         Class multipliers during the search.
     threads : int or None
-        Threads over the folds; None takes one for each large fold, as far as there are cores. Scores do not change.
+        Threads over the folds, at most one for each. None takes as many as ``QMEDOID_THREADS`` says, else one per
+        core, as soon as two folds are large. Scores do not change. Threads end when the objective is dropped.
     backend : module or None
         The compiled kernel or its twin; None takes the kernel where it was built.
 
@@ -71,6 +75,8 @@ class IncrementalObjective:
         self.threads = threads
         self.configuration: Configuration = ()
         self.n_rebuilt = 0
+        self._n_workers = min(thread_count(threads), len(folds))
+        self._pool: ThreadPoolExecutor | None = None
         self._states = [_FoldObjective(fold, settings, alpha, multipliers, backend) for fold in folds]
 
     def start(self, configuration: Configuration) -> float:
@@ -99,12 +105,33 @@ class IncrementalObjective:
             state.follow(self.configuration)
 
     def _over_folds(self, anchor: int, subsets: Sequence[Subset], parts: "Sequence[_Part]") -> list[tuple[Counts, int]]:
-        large = sum(state.size >= _LARGE_FOLD for state in self._states)
-        threads = min(self.threads or min(large, os.cpu_count() or 1), len(self._states))
-        if threads <= 1:
+        if not self._is_worth_threads():
             return [state.confusions(anchor, subsets, parts) for state in self._states]
-        with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(lambda state: state.confusions(anchor, subsets, parts), self._states))
+        pool = self._workers()
+        futures = [pool.submit(state.confusions, anchor, subsets, parts) for state in self._states]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:  # an interrupt too: no thread may still read what the next call writes
+            for future in futures:
+                future.cancel()
+            for future in futures:
+                if not future.cancelled():
+                    future.exception()
+            raise
+
+    def _is_worth_threads(self) -> bool:
+        if self._n_workers == 1:
+            return False
+        return self.threads is not None or sum(state.size >= _LARGE_FOLD for state in self._states) > 1
+
+    def _workers(self) -> "ThreadPoolExecutor":
+        """One pool for all visits, made when first needed."""
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._pool = ThreadPoolExecutor(self._n_workers)
+            weakref.finalize(self, self._pool.shutdown)
+        return self._pool
 
 
 def macro_f1(confusions: Counts) -> Array:

@@ -14,7 +14,6 @@ A row is left *undecided* (label −1, numbers NaN) when its feature vector is z
 that its square leaves the range of a double. Such rows are rare, and the caller has a slower way for them.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels._backend import compiled
+from qmedoid.kernels._threads import thread_count
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -262,7 +262,7 @@ def _run(table: Table, plan: ScoringPlan, angle: str, out: Results, threads: int
             kernel.score(part if readable else _converted(part), plan, angle, *out.part(rows))
 
     chunk = _CHUNK_ROWS if readable else max(64, min(_CHUNK_ROWS, _CHUNK_NUMBERS // plan.n_columns))
-    workers = 1 if n < _ROWS_WORTH_A_THREAD else min(_n_threads(threads), -(-n // chunk))
+    workers = 1 if n < _ROWS_WORTH_A_THREAD else min(thread_count(threads), -(-n // chunk))
     if workers == 1:
         for rows in _chunks(n, chunk):
             score_chunk(rows)
@@ -276,20 +276,6 @@ def _run(table: Table, plan: ScoringPlan, angle: str, out: Results, threads: int
 
 def _chunks(n: int, size: int) -> Iterator[slice]:
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
-
-
-def _n_threads(threads: int | None) -> int:
-    """The number of threads asked for by the caller, else by the environment, else one per core."""
-    if threads is not None:
-        if threads < 1:
-            raise ParameterError(f"The 'threads' parameter must be None or an int >= 1. Got {threads!r} instead.")
-        return threads
-    wanted = os.environ.get("QMEDOID_THREADS", "")
-    if not wanted:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not wanted.isdecimal() or int(wanted) < 1:
-        raise ParameterError(f"The environment variable QMEDOID_THREADS must be an int >= 1. Got {wanted!r} instead.")
-    return int(wanted)
 
 
 def _is_readable(table: Table) -> bool:
