@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from _timing import RESULTS, core_seconds, write_table
 from qmedoid.geometry.medoids import TIE_TOLERANCE, medoid_index
-from qmedoid.kernels.medoid import _compiled
+from qmedoid.kernels._backend import compiled
 
 CDIST_ROWS = 1000
 PRODUCT_NUMBERS = 2**22  # in a block of the product; the quickest of the sizes tried
@@ -111,7 +111,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=3, help="runs of each rival (median)")
     repeats = parser.parse_args().repeats
-    if _compiled is None:
+    if compiled("medoid") is None:
         print("The compiled kernel was not built: these are the times of the NumPy twin.")
     everyone = {"scipy cdist": cdist_medoid, "banditpam": banditpam_medoid, "float32 product": product_medoid}
     large = {**everyone, "scipy cdist": cdist_block}

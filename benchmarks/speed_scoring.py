@@ -196,7 +196,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         read, how = memory_reader(folder)
-        read_one, read_two = (core_seconds(lambda t=t: read(layouts["rows float64"], t), 15) for t in (1, THREADS))
+        read_one, read_two = (core_seconds(lambda t=t: read(layouts["rows float64"], t), 41) for t in (1, THREADS))
 
         def add(task: str, angle: str, one: Any, two: Any | None, loop: Any | None) -> None:
             wall = None if two is None else two.wall
@@ -218,11 +218,11 @@ def main() -> None:
         add(f"read the float64 matrix ({how})", "", read_one, read_two, None)
         for angle in ("true", "printed"):
             model = make_model(X, y, angle)
-            loop = core_seconds(lambda m=model: numpy_loop(X, m), 3)
+            loop = core_seconds(lambda m=model: numpy_loop(X, m), 7)
             add("NumPy loop over anchors", angle, loop, None, loop)
             for label, table in layouts.items():
                 one, two = (
-                    core_seconds(lambda t=t, x=table, m=model: m.predict(x, threads=t), 15) for t in (1, THREADS)
+                    core_seconds(lambda t=t, x=table, m=model: m.predict(x, threads=t), 41) for t in (1, THREADS)
                 )
                 add(label, angle, one, two, loop)
                 if label.endswith("64") and not np.array_equal(one.result, loop.result):
