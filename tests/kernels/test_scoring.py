@@ -98,6 +98,18 @@ def test_kernel_is_what_the_model_defines(seed: int, n: int) -> None:
     assert_as_defined(model, make_rows(model, n, seed))
 
 
+@given(st.integers(0, 10_000), st.floats(0.4, 0.999))
+@settings(max_examples=60, deadline=None)
+def test_labels_are_those_of_the_scores_also_where_distances_alone_decide(seed: int, alpha: float) -> None:
+    """Labels leave the angle out where it cannot matter; a batch of one row does so for that row alone."""
+    model = make_model(seed, alpha=alpha)
+    X = make_rows(model, 2 * TILE, seed)
+    expected = scoring.scores(X, model.scoring_plan).argmin(axis=1)
+    np.testing.assert_array_equal(scoring.labels(X, model.scoring_plan), expected)
+    alone = [scoring.labels(X[i : i + 1], model.scoring_plan)[0] for i in range(len(X))]
+    np.testing.assert_array_equal(alone, expected)
+
+
 @pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("n", [0, 1, 2, TILE - 1, TILE, TILE + 1])
 @pytest.mark.parametrize("signed", [False, True])

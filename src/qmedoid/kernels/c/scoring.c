@@ -27,6 +27,9 @@
 /* Subsets with fewer columns than this have a loop of their own. */
 #define MANY 6
 
+/* More than rounding can change of a score. */
+#define SLACK 1e-9
+
 /* Rows of a tile, none of which depends on another. */
 #if defined(__GNUC__)
 #define EACH_ROW_OF(count) _Pragma("omp simd") for (ptrdiff_t r = 0; r < (count); r++)
@@ -40,16 +43,18 @@
 /* Scratch space of one tile; each pointer leads to one or more lines. */
 typedef struct {
     double *square, *length;   /* 1 line each: |v|^2 and |v| */
-    double *squared, *dot;     /* 1 line each: |v - mu|^2 and <v, mu> of a medoid that may be nearer */
+    double *sums, *label;      /* 1 line each: |v - mu|^2 or <v, mu> of one medoid; the class that is decided for */
     double *first, *second;    /* 1 line each, for what is under way */
+    double *third;             /* 1 line, likewise */
     double *distance, *angle;  /* C lines each: channels of the nearest medoid of a class */
-    double *best_dot, *norm;   /* C lines each: <v, mu> and |mu| of that medoid */
-    double *nearest, *score;   /* C lines each: its index; the fusion score of the class */
+    double *squared, *dot;     /* C lines each: |v - mu|^2 and <v, mu> of that medoid */
+    double *norm, *nearest;    /* C lines each: its |mu| and its index */
+    double *score;             /* C lines: the fusion score of the class */
     double *copies, *features; /* U lines of columns that cannot be read in place, A lines of v */
 } tile;
 
-#define SINGLE_LINES 6
-#define CLASS_LINES 6
+#define SINGLE_LINES 7
+#define CLASS_LINES 7
 
 ptrdiff_t qm_scratch_size(const qm_plan *plan)
 {
@@ -61,8 +66,8 @@ static tile divide_scratch(const qm_plan *plan, double *scratch)
     double *C = scratch + SINGLE_LINES * T;
     ptrdiff_t step = T * plan->n_classes;
     tile t = {scratch, scratch + T, scratch + 2 * T, scratch + 3 * T, scratch + 4 * T, scratch + 5 * T,
-              C, C + step, C + 2 * step, C + 3 * step, C + 4 * step, C + 5 * step,
-              C + 6 * step, C + 6 * step + T * plan->n_columns};
+              scratch + 6 * T, C, C + step, C + 2 * step, C + 3 * step, C + 4 * step, C + 5 * step, C + 6 * step,
+              C + 7 * step, C + 7 * step + T * plan->n_columns};
     return t;
 }
 
@@ -178,56 +183,72 @@ QM_INLINE void all_features(const qm_plan *plan, const qm_column *columns, const
     EACH_ROW length[r] = sqrt(square[r]);
 }
 
-/* |v - mu|^2 and <v, mu> of one medoid. Sums of as many rows as registers can hold are under way together. */
+/* |v - mu|^2 of one medoid, or <v, mu>. Sums of as many rows as registers can hold are under way together. */
 QM_INLINE void medoid_sums(const double *QM_RESTRICT features, ptrdiff_t n_anchors, const double *QM_RESTRICT mu,
-                           double *QM_RESTRICT squared, double *QM_RESTRICT dot)
+                           int is_dot, double *QM_RESTRICT sums)
 {
-    enum { LANES = 16 };
+    enum { LANES = 32 };
     for (ptrdiff_t start = 0; start < T; start += LANES) {
-        double squares[LANES], products[LANES];
-        EACH_ROW_OF(LANES) squares[r] = products[r] = 0.0;
+        double total[LANES];
+        EACH_ROW_OF(LANES) total[r] = 0.0;
         for (ptrdiff_t a = 0; a < n_anchors; a++) {
             const double *QM_RESTRICT v = features + a * T + start;
             double m = mu[a];
             EACH_ROW_OF(LANES) {
                 double difference = v[r] - m;
-                squares[r] += difference * difference;
-                products[r] += v[r] * m;
+                total[r] += is_dot ? v[r] * m : difference * difference;
             }
         }
-        EACH_ROW_OF(LANES) squared[start + r] = squares[r], dot[start + r] = products[r];
+        EACH_ROW_OF(LANES) sums[start + r] = total[r];
     }
 }
 
 /* Replace what is known of a class's nearest medoid where another is nearer; of equals the first stays. */
-QM_INLINE void keep_nearer(const double *QM_RESTRICT squared, const double *QM_RESTRICT dot, double norm, double index,
-                           double *QM_RESTRICT best, double *QM_RESTRICT best_dot, double *QM_RESTRICT best_norm,
-                           double *QM_RESTRICT nearest)
+QM_INLINE void keep_nearer(const double *QM_RESTRICT squared, double norm, double index, double *QM_RESTRICT best,
+                           double *QM_RESTRICT best_norm, double *QM_RESTRICT nearest)
 {
     EACH_ROW {
-        double new_square = squared[r], new_dot = dot[r];
-        double old_square = best[r], old_dot = best_dot[r], old_norm = best_norm[r], old_index = nearest[r];
+        double new_square = squared[r], old_square = best[r], old_norm = best_norm[r], old_index = nearest[r];
         int nearer = new_square < old_square;
         best[r] = nearer ? new_square : old_square;
-        best_dot[r] = nearer ? new_dot : old_dot;
         best_norm[r] = nearer ? norm : old_norm;
         nearest[r] = nearer ? index : old_index;
     }
 }
 
-/* The nearest medoid of a class: its squared distance (in `distance`, for now), <v, mu>, |mu| and index. */
+/* The nearest medoid of a class: |v - mu|^2, distance, |mu| and index. */
 QM_INLINE void nearest_medoid(const qm_plan *plan, const tile *t, ptrdiff_t c)
 {
     ptrdiff_t A = plan->n_anchors, p = plan->class_offsets[c];
     double *QM_RESTRICT norm = t->norm + c * T, *QM_RESTRICT nearest = t->nearest + c * T;
-    double *distance = t->distance + c * T, *dot = t->best_dot + c * T;
+    double *QM_RESTRICT squared = t->squared + c * T, *QM_RESTRICT distance = t->distance + c * T;
     double first_norm = plan->medoid_norms[p], first_index = (double)plan->medoid_indices[p];
-    medoid_sums(t->features, A, plan->medoids + p * A, distance, dot);
+    medoid_sums(t->features, A, plan->medoids + p * A, 0, squared);
     EACH_ROW norm[r] = first_norm, nearest[r] = first_index;
     while (++p < plan->class_offsets[c + 1]) {
-        medoid_sums(t->features, A, plan->medoids + p * A, t->squared, t->dot);
-        keep_nearer(t->squared, t->dot, plan->medoid_norms[p], (double)plan->medoid_indices[p], distance, dot, norm,
-                    nearest);
+        medoid_sums(t->features, A, plan->medoids + p * A, 0, t->sums);
+        keep_nearer(t->sums, plan->medoid_norms[p], (double)plan->medoid_indices[p], squared, norm, nearest);
+    }
+    EACH_ROW distance[r] = sqrt(squared[r]);
+}
+
+QM_INLINE void keep_own(const double *QM_RESTRICT sums, const double *QM_RESTRICT nearest, double index,
+                        double *QM_RESTRICT dot)
+{
+    EACH_ROW {
+        double new_dot = sums[r], old_dot = dot[r];
+        dot[r] = nearest[r] == index ? new_dot : old_dot;
+    }
+}
+
+/* <v, mu> of the nearest medoid of a class. */
+QM_INLINE void nearest_dot(const qm_plan *plan, const tile *t, ptrdiff_t c)
+{
+    ptrdiff_t A = plan->n_anchors, p = plan->class_offsets[c];
+    medoid_sums(t->features, A, plan->medoids + p * A, 1, t->dot + c * T);
+    while (++p < plan->class_offsets[c + 1]) {
+        medoid_sums(t->features, A, plan->medoids + p * A, 1, t->sums);
+        keep_own(t->sums, t->nearest + c * T, (double)plan->medoid_indices[p], t->dot + c * T);
     }
 }
 
@@ -286,17 +307,15 @@ static void correct_parallel(const qm_plan *plan, const tile *t, ptrdiff_t c)
     }
 }
 
-/* The channels of a class. */
-QM_INLINE void class_channels(const qm_plan *plan, const tile *t, ptrdiff_t c)
+/* The angles to the nearest medoid of a class. */
+QM_INLINE void class_angles(const qm_plan *plan, const tile *t, ptrdiff_t c)
 {
-    double *QM_RESTRICT distance = t->distance + c * T;
-    nearest_medoid(plan, t, c);
-    if (plan->angle == QM_ANGLE_PRINTED)
-        printed_angles(distance, t->square, t->norm + c * T, t->angle + c * T);
-    else if (plan->angle == QM_ANGLE_TRUE
-             && true_angles(t->best_dot + c * T, t->length, t->norm + c * T, t->angle + c * T))
-        correct_parallel(plan, t, c);
-    EACH_ROW distance[r] = sqrt(distance[r]);
+    if (plan->angle == QM_ANGLE_PRINTED) {
+        printed_angles(t->squared + c * T, t->square, t->norm + c * T, t->angle + c * T);
+        return;
+    }
+    nearest_dot(plan, t, c);
+    if (true_angles(t->dot + c * T, t->length, t->norm + c * T, t->angle + c * T)) correct_parallel(plan, t, c);
 }
 
 QM_INLINE void add_line(const double *QM_RESTRICT line, double *QM_RESTRICT sum) { EACH_ROW sum[r] += line[r]; }
@@ -324,20 +343,51 @@ QM_INLINE void weigh(const double *QM_RESTRICT distance, const double *QM_RESTRI
     EACH_ROW score[r] = multiplier * (distance[r] * factor[r]);
 }
 
-/* score = multiplier * (alpha * share of the distances + (1 - alpha) * share of the angles). */
-QM_INLINE void all_scores(const qm_plan *plan, const tile *t)
+/* score = multiplier * (alpha * share of the distances + (1 - alpha) * share of the angles); t->first holds the factor
+ * of the distances. */
+QM_INLINE void all_scores(const qm_plan *plan, const tile *t, int with_angle)
 {
     ptrdiff_t C = plan->n_classes;
-    channel_factor(t->distance, C, t->first);
-    if (plan->angle == QM_ANGLE_NONE) {
-        for (ptrdiff_t c = 0; c < C; c++)
-            weigh(t->distance + c * T, t->first, plan->multipliers[c], t->score + c * T);
-        return;
+    if (with_angle) channel_factor(t->angle, C, t->second);
+    for (ptrdiff_t c = 0; c < C; c++) {
+        const double *distance = t->distance + c * T;
+        double multiplier = plan->multipliers[c], *score = t->score + c * T;
+        if (with_angle)
+            fuse(distance, t->first, t->angle + c * T, t->second, plan->alpha, multiplier, score);
+        else
+            weigh(distance, t->first, multiplier, score);
     }
-    channel_factor(t->angle, C, t->second);
-    for (ptrdiff_t c = 0; c < C; c++)
-        fuse(t->distance + c * T, t->first, t->angle + c * T, t->second, plan->alpha, plan->multipliers[c],
-             t->score + c * T);
+}
+
+QM_INLINE void keep_two_smallest(const double *QM_RESTRICT share, double multiplier, double *QM_RESTRICT least,
+                                 double *QM_RESTRICT weight, double *QM_RESTRICT next)
+{
+    EACH_ROW {
+        double new_share = share[r], old_least = least[r], old_weight = weight[r], old_next = next[r];
+        int smaller = new_share < old_least;
+        double larger = smaller ? old_least : new_share;
+        least[r] = smaller ? new_share : old_least;
+        weight[r] = smaller ? multiplier : old_weight;
+        next[r] = larger < old_next ? larger : old_next;
+    }
+}
+
+/* Whether the distances alone decide all rows, whatever the angles: an angle has a share between 0 and 1, so the class
+ * with the smallest distance term wins if that term plus a whole share of the angle stays below all others. The terms
+ * are left in t->score, where the smallest is the winner's. */
+QM_INLINE int distances_decide(const qm_plan *plan, const tile *t, ptrdiff_t rows)
+{
+    double alpha = plan->alpha, multiplier = plan->multipliers[0];
+    double *QM_RESTRICT least = t->second, *QM_RESTRICT weight = t->third, *QM_RESTRICT next = t->sums;
+    const double *first = t->score;
+    all_scores(plan, t, 0);
+    EACH_ROW least[r] = first[r], weight[r] = multiplier, next[r] = INFINITY;
+    for (ptrdiff_t c = 1; c < plan->n_classes; c++)
+        keep_two_smallest(t->score + c * T, plan->multipliers[c], least, weight, next);
+    ptrdiff_t decided = 0;
+    for (ptrdiff_t r = 0; r < rows; r++)
+        decided += alpha * least[r] + (1.0 - alpha) * weight[r] < (1.0 - SLACK) * (alpha * next[r]);
+    return decided == rows;
 }
 
 QM_INLINE void keep_smaller(const double *QM_RESTRICT score, double c, double *QM_RESTRICT least,
@@ -392,30 +442,43 @@ QM_INLINE void write_codes(const double *QM_RESTRICT lines, ptrdiff_t n_classes,
         for (ptrdiff_t c = 0; c < n_classes; c++) out[r * n_classes + c] = (ptrdiff_t)lines[c * T + r];
 }
 
+/* From channels to scores and labels. */
+QM_INLINE void decide_tile(const qm_plan *plan, const tile *t, ptrdiff_t rows, int only_labels)
+{
+    ptrdiff_t C = plan->n_classes;
+    int with_angle = plan->angle != QM_ANGLE_NONE;
+    for (ptrdiff_t c = 0; c < C; c++) nearest_medoid(plan, t, c);
+    channel_factor(t->distance, C, t->first);
+    if (!(only_labels && with_angle && distances_decide(plan, t, rows))) {
+        if (with_angle)
+            for (ptrdiff_t c = 0; c < C; c++) class_angles(plan, t, c);
+        all_scores(plan, t, with_angle);
+    }
+    decide(C, t->score, t->sums, t->label);
+}
+
 QM_CLONES
 ptrdiff_t qm_score(const qm_plan *plan, const qm_column *columns, const double **lines, ptrdiff_t n, double *scratch,
                    const qm_results *out)
 {
     tile t = divide_scratch(plan, scratch);
     ptrdiff_t C = plan->n_classes, undecided = 0;
+    int only_labels = !out->distance && !out->angle && !out->nearest && !out->scores;
     for (ptrdiff_t start = 0; start < n; start += T) {
         ptrdiff_t rows = n - start < T ? n - start : T;
-        double *label = t.dot; /* free by the time it is needed */
         for (ptrdiff_t j = 0; j < plan->n_columns; j++)
             lines[j] = column_line(columns + j, start, rows, t.copies + j * T);
         if (plan->is_signed)
             all_features(plan, columns, lines, start + T, &t, 1);
         else
             all_features(plan, columns, lines, start + T, &t, 0);
-        for (ptrdiff_t c = 0; c < C; c++) class_channels(plan, &t, c);
-        all_scores(plan, &t);
-        decide(C, t.score, t.squared, label);
-        undecided += mark_undecided(plan, &t, rows, label);
+        decide_tile(plan, &t, rows, only_labels);
+        undecided += mark_undecided(plan, &t, rows, t.label);
         if (out->distance) write_numbers(t.distance, C, rows, out->distance + start * C);
         if (out->angle) write_numbers(t.angle, C, rows, out->angle + start * C);
         if (out->nearest) write_codes(t.nearest, C, rows, out->nearest + start * C);
         if (out->scores) write_numbers(t.score, C, rows, out->scores + start * C);
-        if (out->labels) write_codes(label, 1, rows, out->labels + start);
+        if (out->labels) write_codes(t.label, 1, rows, out->labels + start);
     }
     return undecided;
 }
