@@ -275,9 +275,10 @@ def test_a_small_class_gets_fewer_folds_and_a_warning_that_says_so(caught):
     assert "cv=10 folds need 10 rows of every class, and class 1 has 3: 3 were used." in str(warning.message)
 
 
-def test_a_splitter_that_cannot_split_says_what_to_do():
+def test_a_splitter_that_cannot_split_says_what_to_do(caught):
     with pytest.raises(ValueError, match=r"(?s)'cv' splitter could not split the rows.*Pass an int as 'cv'"):
         FusionClassifier.paper().fit(X, np.where(np.arange(60) < 59, 0, 1))
+    assert "Class 1 has one row" in str(caught[0].message)
 
 
 @pytest.mark.parametrize("make", [FusionClassifier, CorrelationGroups])
