@@ -132,7 +132,7 @@ def _standardised(
 
 
 def _scale(mean: float, variance: float, n_rows: int, constant: bool) -> tuple[float, float]:
-    """Deviation by the rule of ``geometry.scaling.standard_scale``, and |mean| / deviation.
+    """Deviation by the rule of ``geometry.scaling.fit_standard``, and |mean| / deviation.
 
     Where another order of summation could turn a constant column into a varying one, the ratio is infinite.
     """

@@ -124,7 +124,7 @@ static void add_moments(moments *m, const double *u, ptrdiff_t n)
     m->squares += squares;
 }
 
-/* Mean and deviation by the rule of geometry.scaling.standard_scale. The condition |mean| / deviation is infinite
+/* Mean and deviation by the rule of geometry.scaling.fit_standard. The condition |mean| / deviation is infinite
  * where another order of summation could turn a constant column into a varying one. */
 static standard finish(const moments *m, ptrdiff_t n, double factor)
 {
