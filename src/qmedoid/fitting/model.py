@@ -6,12 +6,11 @@ import numpy.typing as npt
 from qmedoid.fitting.problem import FusionSettings, TrainingRows
 from qmedoid.geometry.features import feature_matrix, subset_weights
 from qmedoid.geometry.groups import Configuration
-from qmedoid.geometry.medoids import k_medoids, medoid_index
+from qmedoid.geometry.medoids import sampled_class_medoids
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.models.fusion import FusionModel
 
 Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 
 def fit_fusion_model(
@@ -26,25 +25,18 @@ def fit_fusion_model(
     features = feature_matrix(train.X, configuration, train.correlation, settings.kind)
     scaling = fit_standard(features)
     standardised = scaling.apply(features)
-    picked = [_class_medoids(standardised, sample, settings.n_medoids) for sample in train.samples]
-    positions = np.concatenate(picked)
+    picked = sampled_class_medoids(standardised, train.samples, n_medoids=settings.n_medoids)
     return FusionModel(
         input_scaling=train.scaling,
         configuration=configuration,
         weights=tuple(subset_weights(train.correlation, subset, settings.kind) for subset in configuration),
         signed=settings.signed,
         feature_scaling=scaling,
-        medoids=standardised[positions],
-        medoid_classes=np.repeat(np.arange(len(picked)), [len(p) for p in picked]),
-        medoid_rows=train.rows[positions],
+        medoids=standardised[picked.rows],
+        medoid_classes=picked.classes,
+        medoid_rows=train.rows[picked.rows],
         multipliers=multipliers,
         alpha=alpha,
         use_angular=settings.use_angular,
         angle=settings.angle,
     )
-
-
-def _class_medoids(features: Array, sample: Codes, n_medoids: int) -> Codes:
-    if n_medoids == 1:
-        return sample[[medoid_index(features[sample])]]
-    return sample[k_medoids(features[sample], n_medoids)]

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from qmedoid.geometry.correlation import correlation_matrix
 from qmedoid.geometry.features import FeatureKind
+from qmedoid.geometry.medoids import class_samples
 from qmedoid.geometry.overlap import AngleKind
 from qmedoid.geometry.scaling import Scaling, ScalingKind, fit_scaling
 
@@ -84,7 +85,7 @@ def prepare_rows(
     """Scale some rows of a table, correlate its columns over them and draw the medoid samples."""
     scaling = fit_scaling(X[rows], settings.input_scaling)
     scaled = scaling.apply(X[rows])
-    samples = draw_samples(codes[rows], n_classes, settings.max_medoid_rows, rng)
+    samples = class_samples(codes[rows], n_classes, max_rows=settings.max_medoid_rows, rng=rng)
     return TrainingRows(scaled, codes[rows], rows, scaling, correlation_matrix(scaled), samples)
 
 
@@ -102,14 +103,3 @@ def prepare_folds(
         train = prepare_rows(X, codes, train_rows, n_classes, settings, rng)
         folds.append(Fold(train, train.scaling.apply(X[val_rows]), codes[val_rows]))
     return folds
-
-
-def draw_samples(codes: Codes, n_classes: int, max_rows: int, rng: np.random.Generator) -> tuple[Codes, ...]:
-    """At most `max_rows` row numbers of each class, uniform without replacement, rising (algorithm 4)."""
-    samples = []
-    for c in range(n_classes):
-        own = np.flatnonzero(codes == c)
-        if len(own) > max_rows:
-            own = np.sort(rng.choice(own, size=max_rows, replace=False))
-        samples.append(own)
-    return tuple(samples)

@@ -5,6 +5,7 @@ minimise sum_j w_j min_m |x_j - x_m|. Ties, and differences below ``TIE_TOLERANC
 index, so a result depends on the rows alone and not on the machine that computed it.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -14,7 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels.medoid import TIE_TOLERANCE, distances, medoid, require_finite, safe_scale, unit_scale
 
-__all__ = ["TIE_TOLERANCE", "ClassMedoids", "class_medoids", "k_medoids", "medoid_index", "subsampled_medoid_index"]
+__all__ = [
+    "TIE_TOLERANCE",
+    "ClassMedoids",
+    "class_medoids",
+    "class_samples",
+    "k_medoids",
+    "medoid_index",
+    "sampled_class_medoids",
+    "subsampled_medoid_index",
+]
 
 #: Rows that K > 1 medoids of a class are chosen on, unless told otherwise: all their distances are kept in memory.
 MAX_ROWS_K_MEDOIDS = 2_000
@@ -114,21 +124,40 @@ def class_medoids(
     table = _table(F)
     require_finite(table)
     labels = _codes(codes, len(table), _positive("n_classes", n_classes))
-    k = _positive("n_medoids", n_medoids)
+    if max_rows is None and n_medoids > 1:
+        max_rows = MAX_ROWS_K_MEDOIDS
+    samples = class_samples(labels, n_classes, max_rows=max_rows, rng=rng)
+    return sampled_class_medoids(table, samples, n_medoids=n_medoids)
+
+
+def class_samples(
+    codes: NDArray[np.intp], n_classes: int, *, max_rows: int | None, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], ...]:
+    """Return the rows of each class among which its medoids are sought, ascending (the draw of Algorithm 4).
+
+    All of them, or ``max_rows`` drawn uniformly without replacement where a class has more. The draw does not depend
+    on features, so one draw serves every configuration that is compared.
+    """
     limit = None if max_rows is None else _positive("max_rows", max_rows)
-    if limit is None and k > 1:
-        limit = MAX_ROWS_K_MEDOIDS
-    order = np.argsort(labels, kind="stable")
-    bounds = np.searchsorted(labels[order], np.arange(n_classes + 1))
-    found: list[NDArray[np.intp]] = []
+    order = np.argsort(codes, kind="stable")
+    bounds = np.searchsorted(codes[order], np.arange(n_classes + 1))
+    samples = []
     for start, stop in pairwise(bounds):
         members = order[start:stop]
         drawn = None if limit is None else _draw(len(members), limit, rng)
-        members = members if drawn is None else members[drawn]
-        found.append(members[k_medoids(table[members], k)] if len(members) else members)
+        samples.append(members if drawn is None else members[drawn])
+    return tuple(samples)
+
+
+def sampled_class_medoids(
+    F: NDArray[np.float64], samples: Sequence[NDArray[np.intp]], *, n_medoids: int = 1
+) -> ClassMedoids:
+    """Return one or K medoids of each class among the rows of its sample (Algorithm 5)."""
+    k = _positive("n_medoids", n_medoids)
+    found = [sample[k_medoids(F[sample], k)] if len(sample) else sample for sample in samples]
     return ClassMedoids(
         rows=np.concatenate(found).astype(np.intp),
-        classes=np.repeat(np.arange(n_classes, dtype=np.intp), [len(rows) for rows in found]),
+        classes=np.repeat(np.arange(len(samples), dtype=np.intp), [len(rows) for rows in found]),
     )
 
 
@@ -239,7 +268,7 @@ def _draw(n: int, max_rows: int, rng: np.random.Generator) -> NDArray[np.intp] |
     """Return ``max_rows`` of n indices, ascending so that ties keep going to the lowest; None when all fit."""
     if n <= max_rows:
         return None
-    return np.sort(rng.choice(n, max_rows, replace=False, shuffle=False)).astype(np.intp)
+    return np.sort(rng.choice(n, max_rows, replace=False)).astype(np.intp)
 
 
 def _table(X: ArrayLike) -> NDArray[np.float64]:
