@@ -1,0 +1,1 @@
+"""What is kept on disk: checkpoints of a training."""

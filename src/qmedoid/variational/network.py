@@ -1,0 +1,144 @@
+"""Ansatz and read-out as one function of a flat parameter vector, with its loss and exact gradient."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.kernels import statevector
+from qmedoid.variational.ansatz import Ansatz
+from qmedoid.variational.loss import cross_entropy
+from qmedoid.variational.readout import Readout, sampled_expectations
+
+Array = npt.NDArray[np.float64]
+Real = npt.NDArray[Any]
+Codes = npt.NDArray[np.intp]
+Precision = Literal["float64", "float32"]
+PRECISIONS: tuple[Precision, ...] = ("float64", "float32")
+
+
+class Batch(NamedTuple):
+    """Rows of a loss: inputs (rows, m), class codes, weights, and fixed scores (rows, C) that the network corrects."""
+
+    inputs: Real
+    codes: Codes
+    weights: Array
+    offset: Array | None = None
+
+
+class Parameters(NamedTuple):
+    """The flat vector taken apart: rotations (layers, n), input scales (m,), read-out."""
+
+    rotations: Array
+    scales: Array
+    readout: Array
+
+
+@dataclass(frozen=True)
+class Network:
+    """A circuit family with a read-out; its parameters are one vector θ.
+
+    Attributes
+    ----------
+    ansatz : Ansatz
+    readout : Readout
+    scales : ndarray of shape (m,)
+        Input scales λ: fixed, or where training starts.
+    learn_scales : bool
+        Whether θ holds the scales too.
+    precision : {"float64", "float32"}
+        Of the simulation; parameters and sums over rows are float64.
+    """
+
+    ansatz: Ansatz
+    readout: Readout
+    scales: Array
+    learn_scales: bool = True
+    precision: Precision = "float64"
+
+    @cached_property
+    def sizes(self) -> tuple[int, int, int]:
+        """Numbers of rotations, of learned scales and of read-out parameters in θ."""
+        layers, qubits = self.ansatz.weight_shape
+        return layers * qubits, self.ansatz.n_inputs if self.learn_scales else 0, self.readout.n_parameters
+
+    @cached_property
+    def _observables(self) -> Real:
+        return np.ascontiguousarray(self.readout.observables, dtype=self.precision)
+
+    @property
+    def n_parameters(self) -> int:
+        """Length of θ."""
+        return sum(self.sizes)
+
+    def split(self, theta: Array) -> Parameters:
+        """θ taken apart; views, where there are values of its own."""
+        rotations, scales, _ = self.sizes
+        return Parameters(
+            theta[:rotations].reshape(self.ansatz.weight_shape),
+            theta[rotations : rotations + scales] if self.learn_scales else self.scales,
+            theta[rotations + scales :],
+        )
+
+    def start(self, rng: np.random.Generator, *, spread: float = 0.1) -> Array:
+        """Parameters to train from: small normal numbers, and the input scales as they were given."""
+        theta = rng.normal(scale=spread, size=self.n_parameters)
+        if self.learn_scales:
+            self.split(theta).scales[:] = self.scales
+        return theta
+
+    def scores(self, theta: Array, inputs: Real, *, threads: int | None = None) -> Real:
+        """Class scores of every row, shape (n_rows, C)."""
+        parts = self.split(theta)
+        measured = statevector.expectations(
+            self._qubit_angles(parts, inputs),
+            parts.rotations,
+            self._observables,
+            reupload=self.ansatz.reupload,
+            threads=threads,
+        )
+        return self.readout.scores(measured, parts.readout)
+
+    def sampled_scores(self, theta: Array, inputs: Real, *, shots: int, rng: np.random.Generator) -> Real:
+        """Class scores from a number of measurements of every row's state."""
+        parts = self.split(theta)
+        states = statevector.states(
+            self._qubit_angles(parts, inputs), parts.rotations, reupload=self.ansatz.reupload
+        ).astype(np.complex128)
+        probabilities = states.real**2 + states.imag**2
+        measured = sampled_expectations(probabilities, self.readout.observables, shots, rng)
+        return self.readout.scores(measured, parts.readout)
+
+    def loss(self, theta: Array, batch: Batch) -> float:
+        """Weighted cross-entropy."""
+        scores = self.scores(theta, batch.inputs, threads=1)
+        return cross_entropy(_shifted(scores, batch.offset), batch.codes, batch.weights)[0]
+
+    def loss_and_gradient(self, theta: Array, batch: Batch) -> tuple[float, Array]:
+        """Weighted cross-entropy and its exact gradient, by one pass forward and one back."""
+        parts = self.split(theta)
+        tape = statevector.record(
+            self._qubit_angles(parts, batch.inputs), parts.rotations, self._observables, reupload=self.ansatz.reupload
+        )
+        scores = _shifted(self.readout.scores(tape.expectations, parts.readout), batch.offset)
+        loss, by_scores = cross_entropy(scores, batch.codes, batch.weights)
+        by_expectations, by_readout = self.readout.gradient(tape.expectations, parts.readout, by_scores)
+        by_rotations, by_angles = tape.gradient(by_expectations)
+        gradient = np.empty(self.n_parameters)
+        rotations, scales, _ = self.sizes
+        gradient[:rotations] = by_rotations.ravel()
+        if scales:
+            by_inputs = by_angles[:, self.ansatz.input_qubits] * batch.inputs
+            gradient[rotations : rotations + scales] = by_inputs.sum(axis=0, dtype=np.float64)
+        gradient[rotations + scales :] = by_readout
+        return loss, gradient
+
+    def _qubit_angles(self, parts: Parameters, inputs: Real) -> Real:
+        scaled = inputs.astype(self.precision, copy=False) * parts.scales.astype(self.precision, copy=False)
+        return self.ansatz.qubit_angles(scaled)
+
+
+def _shifted(scores: Real, offset: Array | None) -> Real:
+    return scores if offset is None else scores + offset

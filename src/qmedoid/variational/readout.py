@@ -1,0 +1,187 @@
+r"""From expectation values to class scores, whose softmax is the class probability (algorithm 17).
+
+A read-out is a set of diagonal observables and a map from their expectation values to one score per class:
+
+``parity``
+    Two classes: the probabilities of an even and of an odd number of ones. Scores are their logarithms.
+``direct``
+    Class c is basis state c; the softmax of the logarithms renormalises over the C states that are used.
+``strings``
+    Scores are linear in :math:`\langle Z_q\rangle`, :math:`\langle Z_qZ_r\rangle` and, from three qubits on,
+    :math:`\langle Z_0\cdots Z_{n-1}\rangle`, with trainable weights and biases. Two classes have one score of their
+    own: that of the first is 0.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.exceptions import ParameterError
+
+Array = npt.NDArray[np.float64]
+Real = npt.NDArray[Any]
+ReadoutKind = Literal["strings", "parity", "direct"]
+READOUT_KINDS: tuple[ReadoutKind, ...] = ("strings", "parity", "direct")
+
+FLOOR = 1e-12
+"""Smallest probability whose logarithm is taken; where every class falls below it, all are equally likely."""
+
+
+@dataclass(frozen=True)
+class Readout(ABC):
+    """Observables and the map from their expectation values to class scores."""
+
+    n_qubits: int
+    n_classes: int
+
+    @cached_property
+    @abstractmethod
+    def observables(self) -> Array:
+        """Eigenvalues of the K diagonal observables, shape (K, 2**n)."""
+
+    @property
+    @abstractmethod
+    def n_parameters(self) -> int:
+        """Number of trainable numbers in the map to scores."""
+
+    @abstractmethod
+    def scores(self, expectations: Real, parameters: Array) -> Real:
+        """Class scores, shape (n_rows, C)."""
+
+    @abstractmethod
+    def gradient(self, expectations: Real, parameters: Array, upstream: Real) -> tuple[Real, Array]:
+        """Gradient of a loss by the expectation values and by the parameters, from that by the scores."""
+
+
+class _Logarithms(Readout):
+    """Scores are logarithms of probabilities that the observables measure directly."""
+
+    @property
+    def n_parameters(self) -> int:
+        """None: nothing is trained."""
+        return 0
+
+    def scores(self, expectations: Real, parameters: Array) -> Real:  # noqa: ARG002
+        """Logarithms of the class probabilities."""
+        scores: Real = np.log(np.maximum(expectations, FLOOR))
+        return scores
+
+    def gradient(self, expectations: Real, parameters: Array, upstream: Real) -> tuple[Real, Array]:  # noqa: ARG002
+        """By the chain rule of the logarithm; below the floor the score is flat."""
+        inside = expectations > FLOOR
+        return np.where(inside, upstream / np.where(inside, expectations, 1.0), 0.0), np.zeros(0)
+
+
+@dataclass(frozen=True)
+class ParityReadout(_Logarithms):
+    """Class 1 is an odd number of ones."""
+
+    def __post_init__(self) -> None:
+        if self.n_classes != 2:
+            raise ParameterError(
+                f"The parity read-out tells 2 classes apart, and there are {self.n_classes}: use readout='strings' or "
+                "'direct'."
+            )
+
+    @cached_property
+    def observables(self) -> Array:
+        """Projectors on even and on odd parity."""
+        odd = np.bitwise_count(np.arange(2**self.n_qubits)) % 2
+        return np.stack([1.0 - odd, odd.astype(np.float64)])
+
+
+@dataclass(frozen=True)
+class DirectReadout(_Logarithms):
+    """Class c is basis state c."""
+
+    def __post_init__(self) -> None:
+        if self.n_classes > 2**self.n_qubits:
+            raise ParameterError(
+                f"The direct read-out needs a basis state for every class: {self.n_qubits} qubits have "
+                f"{2**self.n_qubits}, and there are {self.n_classes} classes. Use at least "
+                f"{(self.n_classes - 1).bit_length()} qubits, or readout='strings'."
+            )
+
+    @cached_property
+    def observables(self) -> Array:
+        """Projectors on the first C basis states."""
+        return np.eye(self.n_classes, 2**self.n_qubits)
+
+
+@dataclass(frozen=True)
+class StringReadout(Readout):
+    """Scores linear in the expectation values of Z strings, with trainable weights and biases."""
+
+    @cached_property
+    def strings(self) -> tuple[tuple[int, ...], ...]:
+        """Qubits of every Z string, in the order of the observables."""
+        qubits = range(self.n_qubits)
+        singles_and_pairs = [subset for size in (1, 2) for subset in combinations(qubits, size)]
+        return tuple(singles_and_pairs + ([tuple(qubits)] if self.n_qubits > 2 else []))
+
+    @cached_property
+    def observables(self) -> Array:
+        """Products of the signs of each string's bits."""
+        index = np.arange(2**self.n_qubits)
+        masks = [sum(1 << q for q in string) for string in self.strings]
+        return np.stack([1.0 - 2.0 * (np.bitwise_count(index & mask) % 2) for mask in masks])
+
+    @property
+    def n_outputs(self) -> int:
+        """Scores that are trained: one for two classes, else one per class."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    @property
+    def n_parameters(self) -> int:
+        """A bias and one weight per string for every trained score."""
+        return self.n_outputs * (1 + len(self.strings))
+
+    def scores(self, expectations: Real, parameters: Array) -> Real:
+        """Bias plus weighted strings; the first of two classes has score 0."""
+        table = parameters.reshape(self.n_outputs, -1).astype(expectations.dtype, copy=False)
+        trained: Real = expectations @ table[:, 1:].T + table[:, 0]
+        if self.n_classes > 2:
+            return trained
+        scores = np.zeros((len(trained), 2), dtype=trained.dtype)
+        scores[:, 1] = trained[:, 0]
+        return scores
+
+    def gradient(self, expectations: Real, parameters: Array, upstream: Real) -> tuple[Real, Array]:
+        """Of the linear map."""
+        table = parameters.reshape(self.n_outputs, -1)
+        trained = upstream[:, 1:] if self.n_classes == 2 else upstream
+        by_parameters = np.empty(table.shape)
+        by_parameters[:, 0] = trained.sum(axis=0)
+        by_parameters[:, 1:] = trained.T @ expectations
+        return trained @ table[:, 1:].astype(expectations.dtype, copy=False), by_parameters.ravel()
+
+
+def make_readout(kind: ReadoutKind, n_qubits: int, n_classes: int) -> Readout:
+    """The read-out of that name."""
+    match kind:
+        case "strings":
+            return StringReadout(n_qubits, n_classes)
+        case "parity":
+            return ParityReadout(n_qubits, n_classes)
+        case "direct":
+            return DirectReadout(n_qubits, n_classes)
+    raise ParameterError(f"The read-out must be one of {list(READOUT_KINDS)}. Got {kind!r} instead.")
+
+
+def sampled_expectations(probabilities: Array, observables: Array, shots: int, rng: np.random.Generator) -> Array:
+    """Means of the observables over a number of measurements of every row's state, shape (n_rows, K).
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_rows, 2**n)
+        Exact probabilities of the basis states.
+    """
+    certain = probabilities / probabilities.sum(axis=1, keepdims=True)
+    counts = rng.multinomial(shots, certain)
+    means: Array = counts @ observables.T / shots
+    return means
