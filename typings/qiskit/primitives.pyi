@@ -5,6 +5,7 @@ import numpy.typing as npt
 from qiskit import QuantumCircuit
 
 class BitArray:
+    array: npt.NDArray[np.uint8]
     num_shots: int
     def bitcount(self) -> npt.NDArray[np.uint64]: ...
 

@@ -1,23 +1,29 @@
-"""The compact SWAP test as a Qiskit circuit, and the backends that run it (algorithm 6)."""
+"""The package's circuits in Qiskit, and the backends that run them (algorithms 6 and 15)."""
 
 from qmedoid.exceptions import MissingExtraError
 
 try:
     from qmedoid.circuits.backends import SamplerSwapTest, StatevectorSwapTest
     from qmedoid.circuits.compact_swap import compact_swap_angles, compact_swap_circuit, compact_swap_template
+    from qmedoid.circuits.variational import variational_circuit
+    from qmedoid.circuits.variational_backends import SamplerExpectations, StatevectorExpectations
 except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] != "qiskit":
         raise
     raise MissingExtraError(
         'qmedoid.circuits needs Qiskit, which is not installed. Install it with: pip install "qmedoid[quantum]". '
-        "qmedoid.geometry.overlap.compact_swap_test computes the same quantities without it.",
+        "qmedoid.geometry.overlap.compact_swap_test and qmedoid.kernels.statevector compute the same quantities "
+        "without it.",
         name=error.name,
     ) from error
 
 __all__ = [
+    "SamplerExpectations",
     "SamplerSwapTest",
+    "StatevectorExpectations",
     "StatevectorSwapTest",
     "compact_swap_angles",
     "compact_swap_circuit",
     "compact_swap_template",
+    "variational_circuit",
 ]

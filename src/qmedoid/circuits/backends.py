@@ -9,13 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from qiskit import QuantumCircuit
-from qiskit.primitives import BaseSamplerV2, StatevectorSampler
 from qiskit.quantum_info import Statevector
-from qiskit.transpiler import PassManager
 
-from qmedoid.circuits.compact_swap import OUTCOME, compact_swap_angles, compact_swap_circuit, compact_swap_template
-from qmedoid.exceptions import ParameterError
+from qmedoid.circuits._sampling import Sampling
+from qmedoid.circuits.compact_swap import compact_swap_angles, compact_swap_circuit, compact_swap_template
 from qmedoid.geometry.overlap import (
     AngleKind,
     Array,
@@ -53,7 +50,7 @@ class StatevectorSwapTest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SamplerSwapTest:
+class SamplerSwapTest(Sampling):
     """The circuit run for a number of shots through a sampler, a simulator's or a machine's.
 
     One template circuit serves all pairs; each job is given the rotation angles of up to `pairs_per_job` of them.
@@ -83,53 +80,28 @@ class SamplerSwapTest:
     ``seed``); ``StatevectorSampler(seed=int)`` repeats it from pair to pair. The default sampler does neither.
     """
 
-    shots: int = 1024
     angle: AngleKind = "true"
-    sampler: BaseSamplerV2 | None = None
-    seed: int | np.random.Generator | None = None
-    pass_manager: PassManager | None = None
     pairs_per_job: int = 100
-    on_job: Callable[[int, int], None] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_angle_kind(self.angle)
-        for name in ("shots", "pairs_per_job"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ParameterError(
-                    f"The {name!r} parameter of SamplerSwapTest must be an int >= 1. Got {value!r} instead."
-                )
-        if self.sampler is None and self.seed is None:
-            raise ParameterError("The default sampler needs a 'seed': pass an int or a numpy.random.Generator.")
-        if self.sampler is not None and self.seed is not None:
-            raise ParameterError("'seed' is for the default sampler: give the sampler its own seed and leave this out.")
+        self._check_count("pairs_per_job")
 
     def __call__(self, X: npt.ArrayLike, Y: npt.ArrayLike, /) -> SwapTest:
         """Overlap, distance and angle of every pair of rows, each of shape (n_X, n_Y)."""
         return _by_circuit(X, Y, self.angle, self._share_of_zeros)
 
     def _share_of_zeros(self, pairs: Pairs) -> Array:
-        template = compact_swap_template(len(pairs[0][0]))
-        if self.pass_manager is not None:
-            template = self.pass_manager.run(template)
-        sampler = self.sampler
-        if sampler is None:
-            # A generator goes on from draw to draw; the sampler would start an integer afresh for every pair.
-            sampler = StatevectorSampler(seed=np.random.default_rng(self.seed))
-        shares = []
-        for start in range(0, len(pairs), self.pairs_per_job):
-            job_pairs = pairs[start : start + self.pairs_per_job]
-            shares.append(self._run_job(sampler, template, job_pairs))
-            if self.on_job is not None:
-                self.on_job(start + len(job_pairs), len(pairs))
-        return np.concatenate(shares)
+        def angles(start: int, stop: int) -> Array:
+            return np.stack([compact_swap_angles(x, y) for x, y in pairs[start:stop]])
 
-    def _run_job(self, sampler: BaseSamplerV2, template: QuantumCircuit, pairs: Pairs) -> Array:
-        angles = np.stack([compact_swap_angles(x, y) for x, y in pairs])
-        outcome = sampler.run([(template, angles)], shots=int(self.shots)).result()[0].data[OUTCOME]
-        ones = outcome.bitcount().sum(axis=-1, dtype=np.int64)
-        share: Array = (outcome.num_shots - ones) / outcome.num_shots
-        return share
+        template = compact_swap_template(len(pairs[0][0]))
+        shares = []
+        for outcome in self._outcomes(template, angles, len(pairs), self.pairs_per_job):
+            ones = outcome.bitcount().sum(axis=-1, dtype=np.int64)
+            shares.append((outcome.num_shots - ones) / outcome.num_shots)
+        return np.concatenate(shares)
 
 
 def _probability_of_zero(x: Array, y: Array) -> float:

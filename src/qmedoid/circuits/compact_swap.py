@@ -24,13 +24,11 @@ import numpy.typing as npt
 from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister
 from qiskit.circuit import ParameterExpression, ParameterVector, Qubit
 
+from qmedoid.circuits._sampling import OUTCOME
 from qmedoid.exceptions import DataError, ParameterError
 
 Array = npt.NDArray[np.float64]
 Angle = float | ParameterExpression
-
-#: Name of the classical register that holds the measured ancilla.
-OUTCOME = "outcome"
 
 
 def compact_swap_circuit(x: npt.ArrayLike, y: npt.ArrayLike, *, measure: bool = True) -> QuantumCircuit:

@@ -26,9 +26,7 @@ def weight_shape(n_qubits: int, n_reps: int, *, final_rz: bool = False) -> tuple
     The R_z of the last repetition changes no read-out in the Z basis (fact 16); without it there are 2·L − 1 layers.
     """
     for name, value, high in (("n_qubits", n_qubits, MAX_QUBITS), ("n_reps", n_reps, None)):
-        if value < 1 or (high is not None and value > high):
-            limit = ">= 1" if high is None else f"from 1 to {high}"
-            raise ParameterError(f"The {name!r} of an ansatz must be an int {limit}. Got {value!r} instead.")
+        _check_count(name, value, high)
     return (2 * n_reps if final_rz else 2 * n_reps - 1, n_qubits)
 
 
@@ -58,8 +56,7 @@ class Ansatz:
 
     def __post_init__(self) -> None:
         weight_shape(self.n_qubits, self.n_reps)
-        if self.n_inputs < 1:
-            raise ParameterError(f"The 'n_inputs' of an ansatz must be an int >= 1. Got {self.n_inputs!r} instead.")
+        _check_count("n_inputs", self.n_inputs, None)
 
     @property
     def weight_shape(self) -> tuple[int, int]:
@@ -81,3 +78,10 @@ class Ansatz:
             part = inputs[:, start : start + n]
             angles[:, : part.shape[1]] += part
         return angles
+
+
+def _check_count(name: str, value: int, high: int | None) -> None:
+    is_int = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_int or value < 1 or (high is not None and value > high):
+        limit = ">= 1" if high is None else f"from 1 to {high}"
+        raise ParameterError(f"The {name!r} of an ansatz must be an int {limit}. Got {value!r} instead.")

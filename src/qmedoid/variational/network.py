@@ -7,9 +7,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels import statevector
 from qmedoid.variational.ansatz import Ansatz
 from qmedoid.variational.loss import cross_entropy
+from qmedoid.variational.protocols import ExpectationFunction
 from qmedoid.variational.readout import Readout, sampled_expectations
 
 Array = npt.NDArray[np.float64]
@@ -76,6 +78,11 @@ class Network:
     def split(self, theta: Array) -> Parameters:
         """θ taken apart; views, where there are values of its own."""
         rotations, scales, _ = self.sizes
+        if theta.shape != (self.n_parameters,):
+            raise ParameterError(
+                f"The parameters of this network are one vector of {self.n_parameters} numbers. "
+                f"Got shape {theta.shape} instead."
+            )
         return Parameters(
             theta[:rotations].reshape(self.ansatz.weight_shape),
             theta[rotations : rotations + scales] if self.learn_scales else self.scales,
@@ -111,6 +118,13 @@ class Network:
         measured = sampled_expectations(probabilities, self.readout.observables, shots, rng)
         return self.readout.scores(measured, parts.readout)
 
+    def measured_scores(self, theta: Array, inputs: Real, backend: ExpectationFunction) -> Real:
+        """Class scores from the expectation values that a backend measures, such as those of `qmedoid.circuits`."""
+        parts = self.split(theta)
+        scaled = self._scaled(parts, inputs, "float64")
+        measured = backend(self.ansatz, parts.rotations, scaled, self.readout.observables)
+        return self.readout.scores(measured, parts.readout)
+
     def loss(self, theta: Array, batch: Batch) -> float:
         """Weighted cross-entropy."""
         scores = self.scores(theta, batch.inputs, threads=1)
@@ -136,8 +150,17 @@ class Network:
         return loss, gradient
 
     def _qubit_angles(self, parts: Parameters, inputs: Real) -> Real:
-        scaled = inputs.astype(self.precision, copy=False) * parts.scales.astype(self.precision, copy=False)
-        return self.ansatz.qubit_angles(scaled)
+        return self.ansatz.qubit_angles(self._scaled(parts, inputs, self.precision))
+
+    def _scaled(self, parts: Parameters, inputs: Real, precision: Precision) -> Real:
+        """Angles λ_j·a_j, shape (n_rows, m)."""
+        if inputs.ndim != 2 or inputs.shape[1] != self.ansatz.n_inputs:
+            raise DataError(
+                f"The inputs of this network must be of shape (rows, {self.ansatz.n_inputs}). "
+                f"Got shape {inputs.shape} instead."
+            )
+        scaled: Real = inputs.astype(precision, copy=False) * parts.scales.astype(precision, copy=False)
+        return scaled
 
 
 def _shifted(scores: Real, offset: Array | None) -> Real:

@@ -156,8 +156,8 @@ class StringReadout(Readout):
         table = parameters.reshape(self.n_outputs, -1)
         trained = upstream[:, 1:] if self.n_classes == 2 else upstream
         by_parameters = np.empty(table.shape)
-        by_parameters[:, 0] = trained.sum(axis=0)
-        by_parameters[:, 1:] = trained.T @ expectations
+        by_parameters[:, 0] = trained.sum(axis=0, dtype=np.float64)
+        by_parameters[:, 1:] = trained.T.astype(np.float64, copy=False) @ expectations
         return trained @ table[:, 1:].astype(expectations.dtype, copy=False), by_parameters.ravel()
 
 
