@@ -1,1 +1,1 @@
-"""Search procedures that ask an objective and know nothing of estimators (algorithms 7 and 10)."""
+"""Search and training procedures that ask an objective and know nothing of estimators (algorithms 7, 10 and 18)."""

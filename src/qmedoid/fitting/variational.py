@@ -1,0 +1,233 @@
+"""Training of a variational model: several seeds side by side, the best by its loss on all rows (algorithms 16, 18)."""
+
+import hashlib
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.exceptions import DataError
+from qmedoid.fitting.batches import BatchObjective, Sampling, batch_objective, row_weights
+from qmedoid.geometry.scaling import fit_standard
+from qmedoid.kernels._threads import thread_count
+from qmedoid.models.variational import VariationalModel
+from qmedoid.search.adam import minimize_adam
+from qmedoid.search.spsa import minimize_spsa
+from qmedoid.search.training import Minimum, Stopping, TrainingState
+from qmedoid.variational.angles import SPAN, AngleMap
+from qmedoid.variational.ansatz import Ansatz
+from qmedoid.variational.network import Batch, Network, Precision
+from qmedoid.variational.readout import ReadoutKind, make_readout
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+Optimizer = Literal["adam", "spsa"]
+OPTIMIZERS: tuple[Optimizer, ...] = ("adam", "spsa")
+MAX_DEFAULT_QUBITS = 4
+"""Qubits where none are asked for: one per feature, up to this many."""
+
+
+@dataclass(frozen=True)
+class CircuitSettings:
+    """The circuit and its read-out, apart from what follows from the data.
+
+    Attributes
+    ----------
+    n_qubits : None takes one per feature, at most 4
+    n_reps, reupload, final_rz : of the ansatz
+    readout : kind of read-out
+    scales : fixed input scales λ, one number or one per feature
+    learn_scales : whether they are trained, from there on
+    clip, span : of the angle map
+    precision : of the simulation
+    """
+
+    n_qubits: int | None = None
+    n_reps: int = 3
+    reupload: bool = True
+    final_rz: bool = False
+    readout: ReadoutKind = "strings"
+    scales: float | tuple[float, ...] = 1.0
+    learn_scales: bool = True
+    clip: float = 3.0
+    span: float = SPAN
+    precision: Precision = "float64"
+
+    def network(self, n_inputs: int, n_classes: int) -> Network:
+        """The network for so many features and classes."""
+        n_qubits = min(n_inputs, MAX_DEFAULT_QUBITS) if self.n_qubits is None else self.n_qubits
+        scales = np.atleast_1d(np.asarray(self.scales, dtype=np.float64))
+        if len(scales) not in (1, n_inputs):
+            raise DataError(f"There are {len(scales)} input scales for {n_inputs} features: pass one, or one for each.")
+        ansatz = Ansatz(n_qubits, n_inputs, self.n_reps, reupload=self.reupload, final_rz=self.final_rz)
+        readout = make_readout(self.readout, n_qubits, n_classes)
+        return Network(ansatz, readout, np.resize(scales, n_inputs), self.learn_scales, self.precision)
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How the circuit is trained.
+
+    Attributes
+    ----------
+    optimizer : exact gradients ("adam") or perturbations ("spsa")
+    stopping : steps, early stop and what is kept
+    batch_size, sampling : of the batches
+    learning_rate : first step size of Adam
+    spsa_gains : a, c, α and γ of SPSA
+    clip_norm : longest gradient that is followed
+    spread : deviation of the starting weights
+    """
+
+    optimizer: Optimizer = "adam"
+    stopping: Stopping = field(default_factory=lambda: Stopping(steps=400))
+    batch_size: int = 256
+    sampling: Sampling = "importance"
+    learning_rate: float = 0.02
+    spsa_gains: tuple[float, float, float, float] = (0.2, 0.1, 0.602, 0.101)
+    clip_norm: float | None = None
+    spread: float = 0.1
+
+
+class TrainingData(NamedTuple):
+    """Features (n, m), class codes, class weights (C,) in the loss, and scores (n, C) to be corrected, if any."""
+
+    features: Array
+    codes: Codes
+    class_weights: Array
+    offset: Array | None = None
+
+    def part(self, rows: Codes) -> "TrainingData":
+        """Some of the rows."""
+        offset = None if self.offset is None else self.offset[rows]
+        return TrainingData(self.features[rows], self.codes[rows], self.class_weights, offset)
+
+
+class Keeper(Protocol):
+    """Keeps the states of trainings by name, so that one that was cut off goes on where it was."""
+
+    def load(self, name: str) -> TrainingState | None:
+        """The last state kept under this name, or None."""
+
+    def note(self, name: str, state: TrainingState, *, finished: bool) -> None:
+        """Told of every step, and of the end; decides itself what to write."""
+
+
+class Report(NamedTuple):
+    """One step of one training: its number among the seeds, steps done and batch loss."""
+
+    seed: int
+    step: int
+    loss: float
+
+
+@dataclass
+class Watch:
+    """What a training reports to, and how it is asked to stop; shared by all trainings of a fit."""
+
+    on_step: Callable[[Report], bool | None] | None = None
+    keeper: Keeper | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def tell(self, report: Report) -> bool:
+        """Pass a report on, one at a time; whether to stop."""
+        if self.on_step is not None:
+            with self._lock:
+                if self.on_step(report):
+                    self.stop.set()
+        return self.stop.is_set()
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The best of the seeds by its loss over all rows, that loss for each seed, and how each training went."""
+
+    model: VariationalModel
+    seed_losses: Array
+    minima: tuple[Minimum, ...]
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a training was asked to stop before its end."""
+        return any(minimum.ended == "stopped" for minimum in self.minima)
+
+
+def train_variational(
+    data: TrainingData,
+    circuit: CircuitSettings,
+    training: TrainingSettings,
+    seeds: Sequence[Sequence[int]],
+    watch: Watch,
+) -> Trained:
+    """Train one circuit per seed, side by side, and keep the best.
+
+    An interrupt (Ctrl-C) stops the trainings; each keeps its best.
+
+    Parameters
+    ----------
+    seeds : sequence of sequence of int
+        Entropy of each training's generator.
+    """
+    network = circuit.network(data.features.shape[1], len(data.class_weights))
+    scaling = fit_standard(data.features)
+    angle_map = AngleMap(scaling.center, scaling.scale, circuit.clip, circuit.span)
+    inputs = angle_map.apply(data.features).astype(network.precision, copy=False)
+    rows = Batch(inputs, data.codes, row_weights(data.codes, data.class_weights), data.offset)
+    objective = batch_objective(network, rows, data.class_weights, training.batch_size, training.sampling)
+    contents = _fingerprint(rows) if watch.keeper is not None else ""
+
+    def train(number: int) -> Minimum:
+        entropy = list(seeds[number])
+        name = hashlib.sha256(f"{circuit} {training} {contents} {entropy}".encode()).hexdigest()
+        return _train_one(objective, training, entropy, watch, number, name)
+
+    with ThreadPoolExecutor(min(len(seeds), thread_count(None))) as pool:
+        futures = [pool.submit(train, number) for number in range(len(seeds))]
+        try:
+            wait(futures)
+        except KeyboardInterrupt:
+            watch.stop.set()
+            wait(futures)
+    minima = tuple(future.result() for future in futures)
+    models = [VariationalModel(angle_map, network, minimum.theta) for minimum in minima]
+    losses = np.array([network.loss(minimum.theta, rows) for minimum in minima])
+    return Trained(models[int(np.argmin(losses))], losses, minima)
+
+
+def _train_one(
+    objective: BatchObjective, training: TrainingSettings, entropy: list[int], watch: Watch, number: int, name: str
+) -> Minimum:
+    rng = np.random.default_rng(entropy)
+    kept = None if watch.keeper is None else watch.keeper.load(name)
+    state = kept or TrainingState.begin(objective.network.start(rng, spread=training.spread), rng)
+
+    def on_step(now: TrainingState) -> bool:
+        if watch.keeper is not None:
+            watch.keeper.note(name, now, finished=now.step == training.stopping.steps)
+        return watch.tell(Report(number, now.step, now.losses[-1]))
+
+    if training.optimizer == "spsa":
+        a, c, alpha, gamma = training.spsa_gains
+        return minimize_spsa(
+            objective, state, training.stopping,
+            a=a, c=c, alpha=alpha, gamma=gamma, clip_norm=training.clip_norm, on_step=on_step,
+        )  # fmt: skip
+    return minimize_adam(
+        objective, state, training.stopping,
+        learning_rate=training.learning_rate, clip_norm=training.clip_norm, on_step=on_step,
+    )  # fmt: skip
+
+
+def _fingerprint(data: Batch) -> str:
+    """A name for the contents of the rows: a training is only taken up on the very same data."""
+    digest = hashlib.sha256()
+    for part in data:
+        if part is not None:
+            digest.update(f"{part.dtype} {part.shape}".encode())
+            digest.update(np.ascontiguousarray(part).data)
+    return digest.hexdigest()

@@ -1,0 +1,66 @@
+"""Thresholds on a score that are best by a named metric (algorithm 16)."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+Counts = Mapping[str, Array]
+
+
+def _f_beta(hits: Array, false: Array, missed: Array, beta: float = 1.0) -> Array:
+    return _ratio((1 + beta**2) * hits, (1 + beta**2) * hits + beta**2 * missed + false)
+
+
+def _ratio(part: Array, whole: Array) -> Array:
+    return np.divide(part, whole, out=np.zeros_like(part, dtype=np.float64), where=whole != 0)
+
+
+THRESHOLD_METRICS: dict[str, Callable[[Counts], Array]] = {
+    "macro_f1": lambda c: (_f_beta(c["tp"], c["fp"], c["fn"]) + _f_beta(c["tn"], c["fn"], c["fp"])) / 2,
+    "f1": lambda c: _f_beta(c["tp"], c["fp"], c["fn"]),
+    "f2": lambda c: _f_beta(c["tp"], c["fp"], c["fn"], 2.0),
+    "accuracy": lambda c: (c["tp"] + c["tn"]) / (c["tp"] + c["tn"] + c["fp"] + c["fn"]),
+    "balanced_accuracy": lambda c: (_ratio(c["tp"], c["tp"] + c["fn"]) + _ratio(c["tn"], c["tn"] + c["fp"])) / 2,
+}
+"""Metrics of a two-class decision as functions of its counts; class 1 is the positive one."""
+
+
+def metric_at(codes: Codes, scores: Array, threshold: float, metric: str) -> float:
+    """Value of the metric when records with a score above the threshold are called positive."""
+    called = scores > threshold
+    positive = codes == 1
+    pairs = {"tp": called & positive, "fp": called & ~positive, "fn": ~called & positive, "tn": ~called & ~positive}
+    return float(THRESHOLD_METRICS[metric]({name: np.array([hit.sum()]) for name, hit in pairs.items()})[0])
+
+
+def best_threshold(codes: Codes, scores: Array, metric: str) -> float:
+    """The threshold, halfway between scores that occur, with the best value of the metric; of equal ones the lowest.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,)
+        0 or 1.
+    scores : ndarray of shape (n,)
+        Larger means likelier 1. Records above the threshold are called positive.
+    metric : str
+        A name from `THRESHOLD_METRICS`.
+    """
+    order = np.argsort(scores, kind="stable")
+    rising, hits = scores[order], (codes[order] == 1)
+    # Cut k calls the records from position k on positive; only cuts between different scores are decisions.
+    cuts = np.concatenate([[0], np.flatnonzero(rising[1:] > rising[:-1]) + 1, [len(rising)]])
+    positives_before = np.concatenate([[0], np.cumsum(hits)]).astype(np.float64)[cuts]
+    negatives_before = cuts - positives_before
+    counts = {
+        "tp": positives_before[-1] - positives_before,
+        "fn": positives_before,
+        "fp": negatives_before[-1] - negatives_before,
+        "tn": negatives_before,
+    }
+    cut = int(cuts[np.argmax(THRESHOLD_METRICS[metric](counts))])
+    if cut == 0:
+        return float(np.nextafter(rising[0], -np.inf))
+    return float(rising[-1] if cut == len(rising) else (rising[cut - 1] + rising[cut]) / 2)

@@ -1,0 +1,77 @@
+r"""Simultaneous perturbation: a stochastic gradient from two losses a step (algorithm 18).
+
+.. math::
+
+   \hat g = \frac{f(\theta + c_t\Delta) - f(\theta - c_t\Delta)}{2 c_t}\,\Delta, \qquad
+   \theta \leftarrow \theta - a_t\,\hat g, \qquad a_t = \frac{a}{t^{\alpha}}, \quad c_t = \frac{c}{t^{\gamma}}
+
+with every entry of Δ drawn from {−1, +1}, so that 1/Δ is Δ itself.
+"""
+
+import numpy as np
+
+from qmedoid.exceptions import ParameterError
+from qmedoid.search.training import (
+    Array,
+    Batch,
+    Minimum,
+    Objective,
+    OnStep,
+    Stopping,
+    TrainingState,
+    begin_or_resume,
+    clipped,
+    run_steps,
+)
+
+
+def minimize_spsa(
+    objective: Objective[Batch],
+    start: Array | TrainingState,
+    stopping: Stopping,
+    *,
+    rng: np.random.Generator | None = None,
+    a: float = 0.2,
+    c: float = 0.1,
+    alpha: float = 0.602,
+    gamma: float = 0.101,
+    clip_norm: float | None = 1.0,
+    on_step: OnStep | None = None,
+) -> Minimum:
+    """Minimise a loss over batches by exactly two evaluations a step.
+
+    Parameters
+    ----------
+    objective : Objective
+        Draws batches and evaluates them.
+    start : ndarray of shape (p,) or TrainingState
+        Parameters to begin with, or a training to go on with, which brings its own generator.
+    stopping : Stopping
+        Steps, early stop, and which iterate is kept; the paper keeps the last.
+    rng : Generator
+        Of batches and perturbations; needed with parameters to begin with.
+    a, c : float
+        First step size and first perturbation.
+    alpha, gamma : float
+        How they fall with the step.
+    clip_norm : float or None
+        Longest gradient estimate that is followed.
+    on_step : callable or None
+        Called with the state after every step; stops the training by returning True.
+    """
+    if not c > 0:
+        raise ParameterError(f"The perturbation 'c' of SPSA must be a number above 0. Got {c!r} instead.")
+
+    def advance(state: TrainingState) -> float:
+        t = state.step + 1
+        step_size, perturbation = a / t**alpha, c / t**gamma
+        batch = objective.draw(state.rng)
+        signs = 2.0 * state.rng.integers(0, 2, size=len(state.theta)) - 1.0
+        above = objective.value(state.theta + perturbation * signs, batch)
+        below = objective.value(state.theta - perturbation * signs, batch)
+        state.evaluations += 2
+        estimate = (above - below) / (2.0 * perturbation) * signs
+        state.theta = state.theta - step_size * clipped(estimate, clip_norm)
+        return (above + below) / 2.0
+
+    return run_steps(begin_or_resume(start, rng), advance, stopping, on_step)
