@@ -11,6 +11,7 @@ pytest.importorskip("qiskit")
 from qiskit.primitives import BackendSamplerV2, StatevectorSampler
 from qiskit.providers.fake_provider import GenericBackendV2
 from qiskit.transpiler import generate_preset_pass_manager
+from samplers import CountingSampler
 from scipy import stats
 
 from qmedoid.circuits import SamplerSwapTest, StatevectorSwapTest
@@ -35,18 +36,6 @@ def with_zero_rows(seed=0):
     X[1] = 0.0
     Y[2] = 0.0
     return X, Y
-
-
-class CountingSampler:
-    """A sampler that notes the jobs it was given."""
-
-    def __init__(self):
-        self.inner, self.jobs = StatevectorSampler(seed=np.random.default_rng(0)), []
-
-    def run(self, pubs, *, shots=None):
-        pubs = list(pubs)
-        self.jobs.append(([angles.shape for _, angles in pubs], shots))
-        return self.inner.run(pubs, shots=shots)
 
 
 # --- exact ----------------------------------------------------------------------------------------------------------
