@@ -1,4 +1,4 @@
-"""Class weights as users give them, turned into factors on the scores; the smallest score wins."""
+"""Class weights as users give them, turned into factors on fusion scores (the smallest wins) or on losses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,12 +22,14 @@ CLASS_WEIGHTS = ("auto", "balanced", "printed")
 class ClassWeight:
     """A way to give class weights; whether a dict fits the classes is asked when they are known."""
 
+    words: tuple[str, ...] = CLASS_WEIGHTS
+
     def allows(self, value: Any) -> bool:
         """Whether the value is such a way."""
-        return value is None or isinstance(value, Mapping) or (isinstance(value, str) and value in CLASS_WEIGHTS)
+        return value is None or isinstance(value, Mapping) or (isinstance(value, str) and value in self.words)
 
     def __str__(self) -> str:
-        return "None, a dict of class to weight, or one of " + ", ".join(map(repr, CLASS_WEIGHTS))
+        return "None, a dict of class to weight, or one of " + ", ".join(map(repr, self.words))
 
 
 def multiplier_options(class_weight: Any, codes: Codes, classes: npt.NDArray[Any]) -> list[Array]:
@@ -42,6 +44,16 @@ def multiplier_options(class_weight: Any, codes: Codes, classes: npt.NDArray[Any
     if class_weight == "balanced":
         return [prior_multipliers(priors, 1.0)]
     return [printed_multipliers(priors)]
+
+
+def loss_weights(class_weight: Any, codes: Codes, classes: npt.NDArray[Any]) -> Array:
+    """Weight of every class in a loss: equal for all rows, the same total for every class, or as given."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, Mapping):
+        return 1.0 / _from_mapping(class_weight, classes)
+    counts = np.bincount(codes, minlength=len(classes))
+    return np.asarray(len(codes) / (len(classes) * counts))
 
 
 def _from_mapping(weights: Mapping[Any, float], classes: npt.NDArray[Any]) -> Array:

@@ -67,10 +67,10 @@ def check_counts(codes: Codes, classes: npt.NDArray[Any], n_columns: int) -> Non
         )
 
 
-def check_splits(splits: Sequence[Split], codes: Codes, classes: npt.NDArray[Any]) -> None:
+def check_splits(estimator: str, splits: Sequence[Split], codes: Codes, classes: npt.NDArray[Any]) -> None:
     """Raise if there is no fold, or if one has no training row of some class, or no validation row at all."""
     if not splits:
-        raise ParameterError("The 'cv' parameter of FusionClassifier holds no split: give at least one.")
+        raise ParameterError(f"The 'cv' parameter of {estimator} holds no split: give at least one.")
     for number, (train, val) in enumerate(splits):
         missing = np.flatnonzero(np.bincount(codes[train], minlength=len(classes)) == 0)
         if len(missing):

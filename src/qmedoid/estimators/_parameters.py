@@ -1,5 +1,7 @@
 """Checks of constructor parameters, with one shape of error: what is allowed, and what was given."""
 
+import math
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -22,16 +24,19 @@ class Constraint(Protocol):
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number from `low` up."""
+    """A whole number from `low` up, to `high` where there is one."""
 
     low: int
+    high: int | None = None
 
     def allows(self, value: Any) -> bool:
         """Whether the value is such a number."""
-        return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= self.low
+        if not isinstance(value, Integral) or isinstance(value, bool):
+            return False
+        return self.low <= int(value) and (self.high is None or int(value) <= self.high)
 
     def __str__(self) -> str:
-        return f"an int >= {self.low}"
+        return f"an int >= {self.low}" if self.high is None else f"an int from {self.low} to {self.high}"
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,62 @@ class Share:
 
     def __str__(self) -> str:
         return "a number between 0 and 1"
+
+
+@dataclass(frozen=True)
+class Positive:
+    """A finite number above 0."""
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value is such a number."""
+        return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf
+
+    def __str__(self) -> str:
+        return "a number above 0"
+
+
+@dataclass(frozen=True)
+class NotNegative:
+    """A finite number from 0 up."""
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value is such a number."""
+        return isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) < math.inf
+
+    def __str__(self) -> str:
+        return "a number >= 0"
+
+
+@dataclass(frozen=True)
+class Gains:
+    """The four numbers of SPSA."""
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value is a positive a and c, and an α and γ that are not negative."""
+        return (
+            isinstance(value, tuple | list)
+            and len(value) == 4
+            and all(Positive().allows(gain) for gain in value[:2])
+            and all(NotNegative().allows(power) for power in value[2:])
+        )
+
+    def __str__(self) -> str:
+        return "four numbers (a, c, alpha, gamma), the first two above 0, the others >= 0"
+
+
+@dataclass(frozen=True)
+class InputScales:
+    """The word "learned", a number, or several."""
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value is one of these."""
+        if isinstance(value, str):
+            return value == "learned"
+        several = value if isinstance(value, tuple | list) or hasattr(value, "__array__") else [value]
+        return len(several) > 0 and all(Positive().allows(scale) for scale in several)
+
+    def __str__(self) -> str:
+        return "'learned', a number above 0, or one for every feature"
 
 
 @dataclass(frozen=True)
@@ -106,6 +167,18 @@ class Optional:
 
 
 @dataclass(frozen=True)
+class Folder:
+    """A path."""
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value is one."""
+        return isinstance(value, str | os.PathLike) and bool(os.fspath(value))
+
+    def __str__(self) -> str:
+        return "the path of a folder"
+
+
+@dataclass(frozen=True)
 class Folds:
     """A number of folds, a splitter of scikit-learn, or the splits themselves."""
 
@@ -129,6 +202,27 @@ class Seed:
 
     def __str__(self) -> str:
         return "None, an int from 0 to 2**32 - 1, or a numpy.random.RandomState"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A mapping from some parameters to the values that are tried for each."""
+
+    inner: Mapping[str, Constraint]
+
+    def allows(self, value: Any) -> bool:
+        """Whether every name is known and every value allowed."""
+        return isinstance(value, Mapping) and all(
+            name in self.inner
+            and isinstance(tried, list | tuple)
+            and len(tried) > 0
+            and all(self.inner[name].allows(one) for one in tried)
+            for name, tried in value.items()
+        )
+
+    def __str__(self) -> str:
+        names = "; ".join(f"{name!r}: {constraint}" for name, constraint in self.inner.items())
+        return f"a dict of lists of values to try ({names})"
 
 
 def check_parameters(estimator: str, values: Mapping[str, Any], constraints: Mapping[str, Constraint]) -> None:

@@ -333,7 +333,7 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             labels = check_target(y_val, len(held_out), name="y_val", table="X_val")
             return train, [Fold(train, train.scaling.apply(held_out), known_codes(labels, self.classes_))]
         splits = stratified_splits(self.cv, table, codes, self.classes_, rng)
-        check_splits(splits, codes, self.classes_)
+        check_splits(type(self).__name__, splits, codes, self.classes_)
         folds = prepare_folds(table, codes, splits, n_classes, settings, rng)
         if self.refit:
             return prepare_rows(table, codes, everything, n_classes, settings, rng), folds

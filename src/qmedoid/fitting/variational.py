@@ -118,10 +118,11 @@ class Keeper(Protocol):
 
 
 class Report(NamedTuple):
-    """One step of one training: its number among the seeds, steps done and batch loss."""
+    """One step of one training: its number among the seeds, steps done, steps in all, and batch loss."""
 
     seed: int
     step: int
+    steps: int
     loss: float
 
 
@@ -204,12 +205,12 @@ def _train_one(
 ) -> Minimum:
     rng = np.random.default_rng(entropy)
     kept = None if watch.keeper is None else watch.keeper.load(name)
-    state = kept or TrainingState.begin(objective.network.start(rng, spread=training.spread), rng)
+    state = kept or TrainingState.begin(_start(objective, training, rng), rng)
 
     def on_step(now: TrainingState) -> bool:
         if watch.keeper is not None:
             watch.keeper.note(name, now, finished=now.step == training.stopping.steps)
-        return watch.tell(Report(number, now.step, now.losses[-1]))
+        return watch.tell(Report(number, now.step, training.stopping.steps, now.losses[-1]))
 
     if training.optimizer == "spsa":
         a, c, alpha, gamma = training.spsa_gains
@@ -221,6 +222,14 @@ def _train_one(
         objective, state, training.stopping,
         learning_rate=training.learning_rate, clip_norm=training.clip_norm, on_step=on_step,
     )  # fmt: skip
+
+
+def _start(objective: BatchObjective, training: TrainingSettings, rng: np.random.Generator) -> Array:
+    """Parameters to train from; an offset knows the shares of the classes already."""
+    network, data = objective.network, objective.data
+    shares = np.zeros(network.readout.n_classes)
+    np.add.at(shares, data.codes, data.weights)
+    return network.start(rng, spread=training.spread, shares=shares if data.offset is None else None)
 
 
 def _fingerprint(data: Batch) -> str:

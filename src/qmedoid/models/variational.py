@@ -10,6 +10,7 @@ from qmedoid.exceptions import DataError
 from qmedoid.variational.angles import AngleMap
 from qmedoid.variational.loss import log_softmax
 from qmedoid.variational.network import Network, Parameters
+from qmedoid.variational.protocols import ExpectationFunction
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -72,3 +73,17 @@ class VariationalModel:
         m = self.network.ansatz.n_inputs
         if features.ndim != 2 or features.shape[1] != m:
             raise DataError(f"The circuit takes {m} features. Got a table of shape {features.shape} instead.")
+
+
+@dataclass(frozen=True)
+class MeasuredVariational:
+    """A variational model whose circuits are run by another backend than the simulator."""
+
+    model: VariationalModel
+    backend: ExpectationFunction
+
+    def scores(self, features: Array, offset: Array | None = None) -> Array:
+        """Class scores, shape (n, C); the largest decides."""
+        angles = self.model.angle_map.apply(features)
+        scores: Array = self.model.network.measured_scores(self.model.theta, angles, self.backend)
+        return scores if offset is None else scores + offset

@@ -89,9 +89,16 @@ class Network:
             theta[rotations + scales :],
         )
 
-    def start(self, rng: np.random.Generator, *, spread: float = 0.1) -> Array:
-        """Parameters to train from: small normal numbers, and the input scales as they were given."""
+    def start(self, rng: np.random.Generator, *, spread: float = 0.1, shares: Array | None = None) -> Array:
+        """Parameters to train from: small normal numbers, and the input scales as they were given.
+
+        With `shares` (C,), the classes' shares in the loss, the biases of the read-out begin there: a training would
+        take long to find out by itself how rare a class is.
+        """
         theta = rng.normal(scale=spread, size=self.n_parameters)
+        if shares is not None:
+            readout = self.split(theta).readout
+            readout[:] = self.readout.start(readout, shares)
         if self.learn_scales:
             self.split(theta).scales[:] = self.scales
         return theta

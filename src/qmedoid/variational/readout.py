@@ -50,6 +50,10 @@ class Readout(ABC):
         """Number of trainable numbers in the map to scores."""
 
     @abstractmethod
+    def start(self, parameters: Array, shares: Array) -> Array:
+        """Parameters to train from: random ones, with biases that give the classes their shares."""
+
+    @abstractmethod
     def scores(self, expectations: Real, parameters: Array) -> Real:
         """Class scores, shape (n_rows, C)."""
 
@@ -65,6 +69,10 @@ class _Logarithms(Readout):
     def n_parameters(self) -> int:
         """None: nothing is trained."""
         return 0
+
+    def start(self, parameters: Array, shares: Array) -> Array:  # noqa: ARG002
+        """There are no biases."""
+        return parameters
 
     def scores(self, expectations: Real, parameters: Array) -> Real:  # noqa: ARG002
         """Logarithms of the class probabilities."""
@@ -140,6 +148,13 @@ class StringReadout(Readout):
     def n_parameters(self) -> int:
         """A bias and one weight per string for every trained score."""
         return self.n_outputs * (1 + len(self.strings))
+
+    def start(self, parameters: Array, shares: Array) -> Array:
+        """Biases are the logarithms of the shares; a class without rows counts as half a percent of a percent."""
+        table = parameters.reshape(self.n_outputs, -1).copy()
+        biases = np.log(np.maximum(shares, 5e-5))
+        table[:, 0] = biases[1:] - biases[0] if self.n_classes == 2 else biases
+        return table.ravel()
 
     def scores(self, expectations: Real, parameters: Array) -> Real:
         """Bias plus weighted strings; the first of two classes has score 0."""

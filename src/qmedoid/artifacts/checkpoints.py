@@ -1,0 +1,111 @@
+"""Trainings kept in a folder, so that one that was cut off goes on where it was."""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import safetensors
+import safetensors.numpy
+
+from qmedoid.exceptions import DataError, warn
+from qmedoid.search.training import TrainingState
+
+FORMAT = 1
+"""Number of the file format; a file of another number is not read."""
+SUFFIX = ".training"
+# A state of a few hundred parameters takes kilobytes; anything near this is not one.
+_LARGEST = 2**28
+
+
+@dataclass(frozen=True)
+class CheckpointFolder:
+    """A folder with one small file per training, named by what the training depends on.
+
+    A file appears whole or not at all, however the process ends. It holds arrays and JSON: reading one runs no code.
+
+    Parameters
+    ----------
+    path : Path
+        Made when it is not there.
+    every : int
+        Steps between two states that are written; the last is always written.
+    """
+
+    path: Path
+    every: int = 25
+
+    def __post_init__(self) -> None:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(
+                f"The checkpoint folder {str(self.path)!r} cannot be made: {error.strerror}. Give another path."
+            ) from error
+
+    def load(self, name: str) -> TrainingState | None:
+        """The last state written under this name; None where there is none, or where its file is damaged."""
+        file = self._file(name)
+        try:
+            size = file.stat().st_size
+        except FileNotFoundError:
+            return None
+        try:
+            if size > _LARGEST:
+                raise ValueError(f"it has {size} bytes")
+            return _read(file.read_bytes())
+        except (ValueError, KeyError, TypeError, OSError, safetensors.SafetensorError) as error:
+            warn(f"The checkpoint {file.name} cannot be read ({error}): its training starts anew.")
+            return None
+
+    def note(self, name: str, state: TrainingState, *, finished: bool) -> None:
+        """Write the state if its step is due."""
+        if finished or state.step % self.every == 0:
+            write_whole(self._file(name), _written(state))
+
+    def _file(self, name: str) -> Path:
+        return self.path / (name + SUFFIX)
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Write a file so that it is there whole or not at all: a temporary file beside it, then one rename."""
+    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name[:16]}.")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        Path(temporary).replace(file)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _written(state: TrainingState) -> bytes:
+    arrays = state.arrays()
+    metadata = {"format": str(FORMAT), "counts": json.dumps(state.counts())}
+    return _with_digest(safetensors.numpy.save(arrays, metadata))
+
+
+def _with_digest(content: bytes) -> bytes:
+    """The content behind its SHA-256, because the array format has no checksum of its own."""
+    return hashlib.sha256(content).digest() + content
+
+
+def _read(content: bytes) -> TrainingState:
+    digest, body = content[:32], content[32:]
+    if hashlib.sha256(body).digest() != digest:
+        raise ValueError("its contents do not match its checksum")
+    header = json.loads(body[8 : 8 + int.from_bytes(body[:8], "little")])
+    metadata: Mapping[str, str] = header["__metadata__"]
+    if metadata["format"] != str(FORMAT):
+        raise ValueError(f"it has format {metadata['format']}, and this version reads {FORMAT}")
+    arrays: dict[str, npt.NDArray[np.float64]] = safetensors.numpy.load(body)
+    counts: dict[str, Any] = json.loads(metadata["counts"])
+    return TrainingState.restore(arrays, counts)

@@ -1,0 +1,241 @@
+"""From the parameters of an estimator to trained circuits: candidates, folds, progress, checkpoints."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.callback import CallbackContext
+
+from qmedoid.artifacts.checkpoints import CheckpointFolder
+from qmedoid.estimators._class_weights import ClassWeight
+from qmedoid.estimators._folds import check_splits, stratified_splits
+from qmedoid.estimators._parameters import (
+    Choice,
+    Constraint,
+    Flag,
+    Folder,
+    Folds,
+    Gains,
+    Grid,
+    InputScales,
+    NotNegative,
+    Optional,
+    Positive,
+    Seed,
+    Share,
+    Whole,
+)
+from qmedoid.exceptions import warn
+from qmedoid.fitting.batches import SAMPLINGS
+from qmedoid.fitting.variational import (
+    OPTIMIZERS,
+    CircuitSettings,
+    Report,
+    Trained,
+    TrainingData,
+    TrainingSettings,
+    Watch,
+)
+from qmedoid.fitting.variational_selection import Candidate, OutOfFold, Split, select_variational, train_candidate
+from qmedoid.kernels.statevector import MAX_QUBITS
+from qmedoid.search.training import Stopping
+from qmedoid.variational.network import PRECISIONS
+from qmedoid.variational.readout import READOUT_KINDS
+
+if TYPE_CHECKING:
+    from qmedoid.estimators.variational import VariationalClassifier
+
+Array = npt.NDArray[np.float64]
+
+BATCH_SIZE = 256
+"""Rows of a batch where no number is asked for."""
+# Progress is reported about so often per training, however many steps it has.
+_REPORTS = 50
+
+_GRID: dict[str, Constraint] = {
+    "n_reps": Whole(1),
+    "reupload": Flag(),
+    "n_steps": Whole(1),
+    "batch_size": Whole(1),
+    "n_qubits": Whole(1, MAX_QUBITS),
+    "clip": Positive(),
+    "learning_rate": Positive(),
+}
+
+TRAINING_CONSTRAINTS: dict[str, Constraint] = {
+    **_GRID,
+    "n_qubits": Optional(Whole(1, MAX_QUBITS)),
+    "batch_size": Optional(Whole(1)),
+    "readout": Choice(READOUT_KINDS),
+    "input_scales": InputScales(),
+    "span": Positive(),
+    "final_rz": Flag(),
+    "optimizer": Choice(OPTIMIZERS),
+    "sampling": Choice(SAMPLINGS),
+    "spsa_gains": Gains(),
+    "clip_norm": Optional(Positive()),
+    "patience": Optional(Whole(1)),
+    "tolerance": NotNegative(),
+    "average": Share(),
+    "class_weight": ClassWeight(("balanced",)),
+    "n_seeds": Whole(1),
+    "grid": Optional(Grid(_GRID)),
+    "cv": Folds(),
+    "precision": Choice(PRECISIONS),
+    "shots": Optional(Whole(1)),
+    "checkpoint": Optional(Folder()),
+    "random_state": Seed(),
+}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The trained circuit, the values chosen from the grid, the candidates' scores, and out-of-fold scores if any."""
+
+    trained: Trained
+    params: dict[str, Any]
+    cv_scores: Array | None
+    out_of_fold: OutOfFold | None
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """Candidates, folds and data of one fit."""
+
+    data: TrainingData
+    points: tuple[dict[str, Any], ...]
+    candidates: tuple[Candidate, ...]
+    splits: Sequence[Split]
+    entropy: list[int]
+    n_seeds: int
+    metric: str | None
+
+    @classmethod
+    def of(
+        cls,
+        estimator: "VariationalClassifier",
+        data: TrainingData,
+        classes: npt.NDArray[Any],
+        entropy: list[int],
+        *,
+        out_of_fold: bool,
+    ) -> "TrainingPlan":
+        """The plan that the parameters of an estimator describe; the circuits are checked against the data.
+
+        Folds are made where there is something to choose, or where out-of-fold scores are asked for.
+        """
+        grid = estimator.grid or {}
+        points = tuple(dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values()))
+        parameters = estimator.get_params(deep=False)
+        candidates = tuple(_candidate(parameters | point, len(data.codes)) for point in points)
+        for candidate in candidates:
+            candidate.circuit.network(data.features.shape[1], len(classes))
+        splits: Sequence[Split] = ()
+        if out_of_fold or len(candidates) > 1:
+            rng = np.random.default_rng(entropy)
+            splits = stratified_splits(estimator.cv, data.features, data.codes, classes, rng)
+            check_splits(type(estimator).__name__, splits, data.codes, classes)
+        metric = estimator.operating_point if isinstance(estimator.operating_point, str) else None
+        return cls(data, points, candidates, splits, entropy, estimator.n_seeds, metric)
+
+    @property
+    def n_reports(self) -> int:
+        """How often the fit will report."""
+        reports = [self.n_seeds * _n_reports(candidate.training.stopping.steps) for candidate in self.candidates]
+        return len(self.splits) * sum(reports) + max(reports)
+
+    def run(self, watch: Watch) -> Chosen:
+        """Choose a candidate, if there is a choice, and train it on all rows.
+
+        An interrupt (Ctrl-C) while candidates are judged ends the choice with the best so far; a second one, in the
+        final training, ends that with its best.
+        """
+        best, selection = 0, None
+        if self.splits:
+            selection = select_variational(
+                self.data, self.candidates, self.splits, [*self.entropy, 0], self.n_seeds, self.metric, watch
+            )
+            if watch.stop.is_set():
+                watch.stop.clear()
+                judged = 0 if selection is None else len(selection.scores)
+                warn(f"The choice was interrupted: {judged} of {len(self.candidates)} candidates were judged.")
+            best = 0 if selection is None else selection.best
+        trained = train_candidate(self.data, self.candidates[best], [*self.entropy, 1], self.n_seeds, watch)
+        if trained.stopped:
+            steps = max(minimum.steps for minimum in trained.minima)
+            warn(f"The training was stopped after {steps} steps; the best weights so far are used.")
+        return Chosen(
+            trained,
+            self.points[best],
+            None if selection is None else selection.scores,
+            None if selection is None else selection.out_of_fold,
+        )
+
+
+def _candidate(parameters: Mapping[str, Any], n_rows: int) -> Candidate:
+    asked = parameters["batch_size"]
+    if asked is not None and asked > n_rows:
+        warn(f"batch_size={asked} is more than the {n_rows} rows: every step uses all of them.")
+    learned = isinstance(parameters["input_scales"], str)
+    scales = 1.0 if learned else parameters["input_scales"]
+    circuit = CircuitSettings(
+        n_qubits=parameters["n_qubits"],
+        n_reps=parameters["n_reps"],
+        reupload=bool(parameters["reupload"]),
+        final_rz=bool(parameters["final_rz"]),
+        readout=parameters["readout"],
+        scales=tuple(np.atleast_1d(np.asarray(scales, dtype=np.float64)).tolist()),
+        learn_scales=learned,
+        clip=float(parameters["clip"]),
+        span=float(parameters["span"]),
+        precision=parameters["precision"],
+    )
+    average = float(parameters["average"])
+    stopping = Stopping(
+        steps=parameters["n_steps"],
+        patience=parameters["patience"],
+        tolerance=float(parameters["tolerance"]),
+        keep="average" if average > 0 else "last",
+        average=average if average > 0 else 1.0,
+    )
+    a, c, alpha, gamma = parameters["spsa_gains"]
+    training = TrainingSettings(
+        optimizer=parameters["optimizer"],
+        stopping=stopping,
+        batch_size=BATCH_SIZE if asked is None else asked,
+        sampling=parameters["sampling"],
+        learning_rate=float(parameters["learning_rate"]),
+        spsa_gains=(float(a), float(c), float(alpha), float(gamma)),
+        clip_norm=parameters["clip_norm"],
+    )
+    return Candidate(circuit, training)
+
+
+def reporting_watch(estimator: Any, context: CallbackContext, checkpoint: Any) -> Watch:
+    """A watch that tells scikit-learn's callbacks of the trainings, with the loss among the metadata.
+
+    A callback may ask to stop; the trainings then keep their best.
+    """
+
+    def on_step(report: Report) -> bool:
+        if report.step % _stride(report.steps):
+            return False
+        task = context.subcontext(task_name=f"seed {report.seed}, step {report.step}")
+        metadata = {"seed": report.seed, "step": report.step, "steps": report.steps, "loss": report.loss}
+        return task.call_on_fit_task_begin(estimator=estimator).call_on_fit_task_end(
+            estimator=estimator, metadata=metadata
+        )
+
+    return Watch(on_step, None if checkpoint is None else CheckpointFolder(Path(checkpoint)))
+
+
+def _stride(steps: int) -> int:
+    return max(1, steps // _REPORTS)
+
+
+def _n_reports(steps: int) -> int:
+    return steps // _stride(steps)

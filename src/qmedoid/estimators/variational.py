@@ -1,0 +1,318 @@
+"""The variational quantum classifier as an estimator (algorithms 14 to 18)."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from qmedoid.estimators._class_weights import loss_weights
+from qmedoid.estimators._operating_point import OperatingPoint, check_two_classes, cut_at, probability
+from qmedoid.estimators._parameters import Constraint, check_parameters
+from qmedoid.estimators._tables import check_table, column_label
+from qmedoid.estimators._targets import check_target, class_codes
+from qmedoid.estimators._threads import one_blas_thread
+from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, reporting_watch
+from qmedoid.exceptions import warn
+from qmedoid.fitting.batches import Sampling
+from qmedoid.fitting.variational import Optimizer, TrainingData
+from qmedoid.fitting.variational_selection import two_class_margin
+from qmedoid.geometry.scaling import is_constant
+from qmedoid.models.variational import MeasuredVariational, VariationalModel
+from qmedoid.variational.angles import PRINTED_SPAN, SPAN
+from qmedoid.variational.loss import log_softmax
+from qmedoid.variational.network import Precision
+from qmedoid.variational.protocols import ExpectationFunction
+from qmedoid.variational.readout import ReadoutKind
+
+if TYPE_CHECKING:
+    from qiskit import QuantumCircuit
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+
+
+class VariationalClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """A small trained quantum circuit that classifies a few features, such as deltas.
+
+    Features are standardised, clipped and turned into rotation angles of a circuit with data re-uploading; its
+    expectation values give class scores. The circuit is simulated exactly and trained by exact gradients.
+
+    Parameters
+    ----------
+    n_qubits : int or None, default=None
+        1 to 12. None takes one per feature, at most 4. Feature j turns qubit j mod n.
+    n_reps : int, default=3
+        Repetitions of encoding, entangling and trained rotations.
+    reupload : bool, default=True
+        Whether the features enter in every repetition or in the first only.
+    readout : {"strings", "parity", "direct"}, default="strings"
+        Trained weights on ⟨Z⟩, ⟨ZZ⟩ and the full parity; the probability of odd parity (two classes); or basis state
+        c for class c.
+    input_scales : "learned", float or sequence of float, default="learned"
+        Factors λ on the angles of the features: trained, or fixed.
+    clip : float, default=6.0
+        Standardised values beyond ±clip are not told apart.
+    span : float, default=π/2
+        The angle of a value at the clip. At π both ends are the same state.
+    final_rz : bool, default=False
+        Whether to keep the last R_z rotations, which change nothing.
+    optimizer : {"adam", "spsa"}, default="adam"
+        Exact gradients, or random perturbations with two losses a step.
+    n_steps : int, default=400
+    batch_size : int or None, default=None
+        Rows per step. None takes 256. All rows where there are fewer.
+    sampling : {"importance", "uniform"}, default="importance"
+        Batches with rows of every class, weighted so that the loss keeps the true prior; or rows drawn alike.
+    learning_rate : float, default=0.05
+        First step size of Adam.
+    spsa_gains : (float, float, float, float), default=(0.2, 0.1, 0.602, 0.101)
+        a, c, α and γ of SPSA.
+    clip_norm : float or None, default=None
+        Longest gradient that is followed.
+    patience : int or None, default=None
+        Stop after so many steps without a batch loss that is lower by `tolerance`.
+    tolerance : float, default=0.0
+    average : float, default=0.3
+        Share of the last steps whose parameters are averaged. 0 keeps the last.
+    class_weight : "balanced", dict or None, default=None
+        Weights of classes in the loss. None keeps the true prior.
+    n_seeds : int, default=3
+        Trainings from different starts, side by side; the one with the lowest loss on all rows is kept.
+    grid : dict or None, default=None
+        Values to choose from by cross-validation, such as ``{"n_reps": [1, 3], "n_steps": [200, 400]}``.
+    cv : int, splitter or iterable, default=5
+        Folds of that choice, and of the out-of-fold predictions that set the threshold.
+    operating_point : str, float or None, default=None
+        For two classes: a metric whose best threshold on out-of-fold predictions is used, or the threshold itself.
+        None decides for the likelier class.
+    precision : {"float64", "float32"}, default="float64"
+        Of the simulation.
+    shots : int or None, default=None
+        Predict by so many simulated measurements per record. None is exact.
+    checkpoint : str, path or None, default=None
+        Folder in which trainings are kept step by step. A fit that was cut off and is repeated with the same data
+        and parameters goes on where it was and ends with the very same weights.
+    random_state : int, RandomState or None, default=None
+        Seed of starts, batches, folds and shots.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+    model_ : VariationalModel
+    weights_ : ndarray of shape (2·L − 1, n) or (2·L, n)
+        Trained rotations, layers of R_y and R_z alternately.
+    input_scales_ : ndarray of shape (m,)
+    readout_weights_ : ndarray
+        Trained weights of the read-out; empty for parity and direct.
+    threshold_ : float
+        Probability of the second class above which a record is called so; 0.5 without an operating point.
+    best_params_ : dict
+        The values that were chosen from the grid.
+    cv_scores_ : ndarray or None
+        Score of each point of the grid on held-out rows.
+    seed_losses_ : ndarray of shape (n_seeds,)
+        Loss of each training on all rows.
+    loss_curve_ : ndarray
+        Batch loss of every step of the training that was kept.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+    """
+
+    def __init__(
+        self,
+        *,
+        n_qubits: int | None = None,
+        n_reps: int = 3,
+        reupload: bool = True,
+        readout: ReadoutKind = "strings",
+        input_scales: Any = "learned",
+        clip: float = 6.0,
+        span: float = SPAN,
+        final_rz: bool = False,
+        optimizer: Optimizer = "adam",
+        n_steps: int = 400,
+        batch_size: int | None = None,
+        sampling: Sampling = "importance",
+        learning_rate: float = 0.05,
+        spsa_gains: tuple[float, float, float, float] = (0.2, 0.1, 0.602, 0.101),
+        clip_norm: float | None = None,
+        patience: int | None = None,
+        tolerance: float = 0.0,
+        average: float = 0.3,
+        class_weight: str | Mapping[Any, float] | None = None,
+        n_seeds: int = 3,
+        grid: Mapping[str, Sequence[Any]] | None = None,
+        cv: Any = 5,
+        operating_point: str | float | None = None,
+        precision: Precision = "float64",
+        shots: int | None = None,
+        checkpoint: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_qubits = n_qubits
+        self.n_reps = n_reps
+        self.reupload = reupload
+        self.readout = readout
+        self.input_scales = input_scales
+        self.clip = clip
+        self.span = span
+        self.final_rz = final_rz
+        self.optimizer = optimizer
+        self.n_steps = n_steps
+        self.batch_size = batch_size
+        self.sampling = sampling
+        self.learning_rate = learning_rate
+        self.spsa_gains = spsa_gains
+        self.clip_norm = clip_norm
+        self.patience = patience
+        self.tolerance = tolerance
+        self.average = average
+        self.class_weight = class_weight
+        self.n_seeds = n_seeds
+        self.grid = grid
+        self.cv = cv
+        self.operating_point = operating_point
+        self.precision = precision
+        self.shots = shots
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **TRAINING_CONSTRAINTS,
+        "operating_point": OperatingPoint(),
+    }
+
+    @classmethod
+    def paper(cls, **changes: Any) -> Self:
+        """The classifier as printed: angles to ±π, fixed scales, parity, SPSA on plain batches, the last weights.
+
+        Printed are the procedures, not their numbers: 300 steps of 256 rows are ours. `changes` override single
+        parameters. More than two classes need ``readout="direct"``.
+        """
+        printed: dict[str, Any] = {
+            "readout": "parity",
+            "input_scales": 1.0,
+            "clip": 3.0,
+            "span": PRINTED_SPAN,
+            "final_rz": True,
+            "optimizer": "spsa",
+            "n_steps": 300,
+            "sampling": "uniform",
+            "clip_norm": 1.0,
+            "average": 0.0,
+            "n_seeds": 1,
+            "operating_point": "macro_f1",
+        }
+        return cls(**(printed | changes))
+
+    @with_callbacks
+    @one_blas_thread
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose from the grid, train, and set the threshold.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, m)
+            A few features.
+        y : array-like of shape (n,)
+            Class labels, numbers or strings.
+        """
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
+        table = check_table(self, X, reset=True, ensure_min_samples=2)
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        self.classes_, codes = class_codes(check_target(y, len(table)))
+        check_two_classes(self.operating_point, self.classes_)
+        warn_constant(table, getattr(self, "feature_names_in_", None))
+        data = TrainingData(table, codes, loss_weights(self.class_weight, codes, self.classes_))
+        entropy = check_random_state(self.random_state).randint(2**31, size=4).tolist()
+        named = isinstance(self.operating_point, str)
+        plan = TrainingPlan.of(self, data, self.classes_, entropy, out_of_fold=named)
+        context = self._init_callback_context(max_subtasks=plan.n_reports)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        chosen = plan.run(reporting_watch(self, context, self.checkpoint))
+        self.best_params_, self.cv_scores_ = chosen.params, chosen.cv_scores
+        self.seed_losses_ = chosen.trained.seed_losses
+        self.loss_curve_ = chosen.trained.minima[int(np.argmin(self.seed_losses_))].losses
+        self._cut = cut_at(self.operating_point, codes, chosen.out_of_fold)
+        self.threshold_ = probability(self._cut)
+        self._shot_entropy = [*entropy, 1]
+        self._keep(chosen.trained.model)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """Class probabilities, shape (n, C)."""
+        probabilities: Array = np.exp(log_softmax(self._scores(X)))
+        return probabilities
+
+    def decision_function(self, X: Any) -> Array:
+        """Log-odds of the second of two classes against the threshold, above 0 means the second; else scores (n, C)."""
+        scores = self._scores(X)
+        return two_class_margin(scores) - self._cut if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Class of every row, shape (n,): the likeliest, or by the operating point where one was asked for."""
+        if self.operating_point is None:
+            codes = np.argmax(self.predict_proba(X), axis=1)
+        else:
+            codes = (self.decision_function(X) > 0).astype(np.intp)
+        predicted: npt.NDArray[Any] = self.classes_[codes]
+        return predicted
+
+    def circuit(self, *, measure: bool = False) -> "QuantumCircuit":
+        """The trained circuit in Qiskit; its free parameters ``x[j]`` are λ_j·a_j (extra ``quantum``).
+
+        `model_.encoded(features)` are the values of x for given records.
+        """
+        check_is_fitted(self)
+        from qmedoid.circuits import variational_circuit
+
+        model = self.model_.model if isinstance(self.model_, MeasuredVariational) else self.model_
+        return variational_circuit(model.network.ansatz, weights=model.parameters.rotations, measure=measure)
+
+    def measured_by(self, backend: ExpectationFunction) -> Self:
+        """The same fitted classifier with its circuit run by another backend than the simulator.
+
+        Parameters
+        ----------
+        backend : callable (ansatz, rotations, inputs, observables) -> expectation values
+            One of the variational backends of :mod:`qmedoid.circuits`, or anything with the same call.
+
+        Returns
+        -------
+        VariationalClassifier
+            A copy that predicts through `backend`; this one is left as it is.
+        """
+        check_is_fitted(self)
+        model = self.model_.model if isinstance(self.model_, MeasuredVariational) else self.model_
+        measured = copy.copy(self)
+        measured.model_ = MeasuredVariational(model, backend)
+        return measured
+
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self)
+        table = check_table(self, X, reset=False)
+        if self.shots is None or isinstance(self.model_, MeasuredVariational):
+            return self.model_.scores(table)
+        return self.model_.sampled_scores(table, shots=self.shots, rng=np.random.default_rng(self._shot_entropy))
+
+    def _keep(self, model: VariationalModel) -> None:
+        self.model_: VariationalModel | MeasuredVariational = model
+        self.weights_, self.input_scales_, self.readout_weights_ = (np.array(part) for part in model.parameters)
+
+
+def warn_constant(features: Array, names: Any) -> None:
+    """Warn about features that say nothing because all rows agree."""
+    constant = is_constant(features.mean(axis=0), features.var(axis=0), len(features))
+    if constant.all():
+        warn("Every feature is constant: nothing can be learnt but how frequent the classes are.")
+    else:
+        for column in np.flatnonzero(constant):
+            warn(f"Feature {column_label(int(column), names)} is constant: its qubit is turned by nothing.")
