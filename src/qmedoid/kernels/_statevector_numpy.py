@@ -109,7 +109,7 @@ def _y_gradient(state: State, adjoint: State) -> Real:
 
 def _pairs(state: State, qubit: int) -> tuple[State, State]:
     """Views of the amplitudes whose bit `qubit` is 0 and of those where it is 1."""
-    view = state.reshape(-1, 2, 2**qubit, state.shape[1])
+    view = state.reshape(len(state) >> (qubit + 1), 2, 2**qubit, state.shape[1])
     return view[:, 0], view[:, 1]
 
 

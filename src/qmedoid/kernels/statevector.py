@@ -10,7 +10,7 @@ angles, float64 or float32. A row's result depends on that row alone, bit for bi
 order, whatever the number of threads.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels import _statevector_numpy as twin
+from qmedoid.kernels._backend import compiled
 from qmedoid.kernels._threads import thread_count
 
 Real = NDArray[np.floating]
@@ -26,8 +27,16 @@ State = NDArray[Any]
 MAX_QUBITS = 12
 """The largest register that is simulated."""
 
-# Amplitudes per chunk of rows that the twin works on.
-_CHUNK_AMPLITUDES = 2**17
+# Amplitudes per call of a kernel, small enough to share rows between threads; and the same for the twin.
+_CHUNK_AMPLITUDES = 2**18
+_TWIN_AMPLITUDES = 2**17
+# Rotations of amplitudes below which a second thread costs more than it brings: about half a millisecond.
+_ROTATIONS_WORTH_A_THREAD = 2**19
+# Rows per call start at full tiles of either precision.
+_ROWS_MULTIPLE = 16
+
+_FLOAT64, _FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
+_COMPLEX: dict[np.dtype[Any], np.dtype[Any]] = {_FLOAT64: np.dtype(np.complex128), _FLOAT32: np.dtype(np.complex64)}
 
 
 def states(angles: Real, weights: Real, *, reupload: bool, threads: int | None = None) -> State:
@@ -45,33 +54,60 @@ def states(angles: Real, weights: Real, *, reupload: bool, threads: int | None =
         None uses ``QMEDOID_THREADS`` if set, else the cores this process may run on.
     """
     angles, weights = _check(angles, weights)
-    thread_count(threads)
-    return np.ascontiguousarray(np.concatenate([twin.run(part, weights, reupload).T for part in _chunks(angles)]))
+    out: State = np.empty((len(angles), 2 ** angles.shape[1]), dtype=_COMPLEX[angles.dtype])
+    kernel = compiled("statevector")
+
+    def run(rows: slice) -> None:
+        if kernel is None:
+            out[rows] = twin.run(angles[rows], weights, reupload).T
+        else:
+            kernel.states(angles[rows], weights, reupload, out[rows])
+
+    _for_rows(run, angles, weights, kernel is not None, threads)
+    return out
 
 
 def expectations(angles: Real, weights: Real, observables: Real, *, reupload: bool, threads: int | None = None) -> Real:
     """Expectation value of K diagonal observables, given by their eigenvalues (K, 2**n), shape (n_rows, K)."""
     angles, weights = _check(angles, weights)
     observables = _check_observables(observables, angles)
-    thread_count(threads)
-    return np.concatenate(
-        [twin.expectations(twin.run(part, weights, reupload), observables) for part in _chunks(angles)]
-    )
+    out = np.empty((len(angles), len(observables)), dtype=angles.dtype)
+    kernel = compiled("statevector")
+
+    def run(rows: slice) -> None:
+        if kernel is None:
+            out[rows] = twin.expectations(twin.run(angles[rows], weights, reupload), observables)
+        else:
+            kernel.expectations(angles[rows], weights, observables, reupload, out[rows])
+
+    _for_rows(run, angles, weights, kernel is not None, threads)
+    return out
 
 
-@dataclass(frozen=True)
 class Tape:
     """A forward pass that can be differentiated: its inputs, its final states and its expectation values.
 
     Made by :func:`record`; meant for batches, because it keeps the state of every row.
+
+    Attributes
+    ----------
+    expectations : ndarray of shape (n_rows, K)
     """
 
-    angles: Real
-    weights: Real
-    observables: Real
-    reupload: bool
-    final: State
-    expectations: Real
+    __slots__ = ("_angles", "_final", "_observables", "_reupload", "_weights", "expectations")
+
+    def __init__(self, angles: Real, weights: Real, observables: Real, reupload: bool) -> None:
+        self._angles, self._weights, self._observables, self._reupload = angles, weights, observables, reupload
+        kernel = compiled("statevector")
+        self.expectations: Real
+        self._final: State
+        if kernel is None:
+            self._final = twin.run(angles, weights, reupload)
+            self.expectations = twin.expectations(self._final, observables)
+        else:
+            self._final = np.empty(kernel.tape_size(*angles.shape, angles.itemsize), dtype=angles.dtype)
+            self.expectations = np.empty((len(angles), len(observables)), dtype=angles.dtype)
+            kernel.expectations(angles, weights, observables, reupload, self.expectations, self._final)
 
     def gradient(self, upstream: Real) -> tuple[Real, Real]:
         """Gradient of a loss from its gradient by the expectation values, shape (n_rows, K).
@@ -79,29 +115,57 @@ class Tape:
         Returns
         -------
         by_weights : ndarray like the weights
-            Summed over rows.
+            Summed over rows, in double precision.
         by_angles : ndarray of shape (n_rows, n)
         """
-        upstream = np.ascontiguousarray(upstream, dtype=self.angles.dtype)
-        return twin.gradient(self.final, self.angles, self.weights, self.observables, upstream, self.reupload)
+        angles, weights = self._angles, self._weights
+        if upstream.shape != self.expectations.shape:
+            raise DataError(
+                f"The gradient by the expectation values must be of shape {self.expectations.shape}. "
+                f"Got shape {upstream.shape} instead."
+            )
+        upstream = np.ascontiguousarray(upstream, dtype=angles.dtype)
+        kernel = compiled("statevector")
+        if kernel is None:
+            return twin.gradient(self._final, angles, weights, self._observables, upstream, self._reupload)
+        by_weights, by_angles = np.empty(weights.shape), np.empty_like(angles)
+        kernel.gradient(
+            self._final, angles, weights, self._observables, upstream, self._reupload, by_weights, by_angles
+        )
+        return by_weights, by_angles
 
 
 def record(angles: Real, weights: Real, observables: Real, *, reupload: bool) -> Tape:
-    """Run the circuit on a batch and keep what its gradient needs."""
+    """Run the circuit on a batch, on one thread, and keep what its gradient needs."""
     angles, weights = _check(angles, weights)
-    observables = _check_observables(observables, angles)
-    final = twin.run(angles, weights, reupload)
-    return Tape(angles, weights, observables, reupload, final, twin.expectations(final, observables))
+    return Tape(angles, weights, _check_observables(observables, angles), reupload)
 
 
-def _chunks(angles: Real) -> list[Real]:
-    rows = max(1, _CHUNK_AMPLITUDES >> angles.shape[1])
-    return [angles[start : start + rows] for start in range(0, max(1, len(angles)), rows)]
+def _for_rows(run: Callable[[slice], None], angles: Real, weights: Real, fast: bool, threads: int | None) -> None:
+    """Call a function for one chunk of rows after the other, on several threads where that pays."""
+    n_rows, n_qubits = angles.shape
+    chunk = max(_ROWS_MULTIPLE, (_CHUNK_AMPLITUDES if fast else _TWIN_AMPLITUDES) >> n_qubits)
+    if threads is None and (n_rows * n_qubits * len(weights)) << n_qubits < _ROTATIONS_WORTH_A_THREAD:
+        threads = 1
+    workers = thread_count(threads)
+    if n_rows <= chunk:
+        run(slice(0, n_rows))
+        return
+    chunks = [slice(start, min(start + chunk, n_rows)) for start in range(0, n_rows, chunk)]
+    if workers == 1 or not fast:
+        for rows in chunks:
+            run(rows)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(workers, len(chunks))) as pool:
+        for _ in pool.map(run, chunks):
+            pass
 
 
 def _check(angles: Real, weights: Real) -> tuple[Real, Real]:
     """Contiguous arrays of one precision whose shapes go together."""
-    if angles.dtype not in (np.float64, np.float32):
+    if angles.dtype != _FLOAT64 and angles.dtype != _FLOAT32:
         raise ParameterError(f"Angles must be float64 or float32. Got {angles.dtype} instead.")
     if angles.ndim != 2 or not 1 <= angles.shape[1] <= MAX_QUBITS:
         raise ParameterError(

@@ -1,0 +1,198 @@
+/* Exact gradients by the adjoint method: gates are undone from the last to the first on the states and on their
+ * adjoints alike. Included once for each precision by statevector.c. */
+
+/* One part, real or imaginary, of the states and of the adjoints: undo R_y on two qubits (or one) and add
+ * Re<adjoint|(-iY_q)|state> of that part to `sum`, a line for each qubit.
+ *
+ * Without `undo` the gradient alone is taken. With `moved`, amplitudes go to where the entangler found them. */
+QM_INLINE void NAME(undo_pass)(const ptrdiff_t size, const ptrdiff_t q, const int two, const int lines, const int undo,
+                               const int moved, const REAL *cosine, const REAL *sine, const REAL *sign,
+                               const REAL *state_in, const REAL *adjoint_in, REAL *state, REAL *adjoint, REAL *sum)
+{
+    const ptrdiff_t half = (ptrdiff_t)1 << q;
+    const REAL *c = cosine + q * (lines ? W : 1), *s = sine + q * (lines ? W : 1);
+    REAL sum0[W], sum1[W];
+    EACH_LANE sum0[l] = sum[q * W + l], sum1[l] = two ? sum[(q + 1) * W + l] : 0;
+    for (ptrdiff_t high = 0; high < size; high += half << (1 + two))
+        for (ptrdiff_t i = high; i < high + half; i++) {
+            const ptrdiff_t i0 = i, i1 = i + half, i2 = two ? i1 + half : i0, i3 = two ? i2 + half : i1;
+            const ptrdiff_t to0 = W * (moved ? source_of(i0, size) : i0), to1 = W * (moved ? source_of(i1, size) : i1);
+            const ptrdiff_t to2 = W * (moved ? source_of(i2, size) : i2), to3 = W * (moved ? source_of(i3, size) : i3);
+            const REAL f0 = moved ? sign[i0] : 1, f1 = moved ? sign[i1] : 1;
+            const REAL f2 = moved ? sign[i2] : 1, f3 = moved ? sign[i3] : 1;
+            EACH_LANE {
+                REAL c0 = COEFFICIENT(c, 0), s0 = -COEFFICIENT(s, 0);
+                REAL c1 = two ? COEFFICIENT(c, 1) : 0, s1 = two ? -COEFFICIENT(s, 1) : 0;
+                REAL x0 = state_in[i0 * W + l], x1 = state_in[i1 * W + l], x2 = 0, x3 = 0;
+                REAL y0 = adjoint_in[i0 * W + l], y1 = adjoint_in[i1 * W + l], y2 = 0, y3 = 0;
+                REAL turn0 = y1 * x0 - y0 * x1;
+                if (two) {
+                    x2 = state_in[i2 * W + l], x3 = state_in[i3 * W + l];
+                    y2 = adjoint_in[i2 * W + l], y3 = adjoint_in[i3 * W + l];
+                    turn0 += y3 * x2 - y2 * x3;
+                    sum1[l] += (y2 * x0 - y0 * x2) + (y3 * x1 - y1 * x3);
+                }
+                sum0[l] += turn0;
+                if (undo) {
+                    ROTATE(x0, x1, c0, s0);
+                    ROTATE(y0, y1, c0, s0);
+                    if (two) {
+                        ROTATE(x2, x3, c0, s0);
+                        ROTATE(x0, x2, c1, s1);
+                        ROTATE(x1, x3, c1, s1);
+                        ROTATE(y2, y3, c0, s0);
+                        ROTATE(y0, y2, c1, s1);
+                        ROTATE(y1, y3, c1, s1);
+                        state[to2 + l] = f2 * x2, state[to3 + l] = f3 * x3;
+                        adjoint[to2 + l] = f2 * y2, adjoint[to3 + l] = f3 * y3;
+                    }
+                    state[to0 + l] = f0 * x0, state[to1 + l] = f1 * x1;
+                    adjoint[to0 + l] = f0 * y0, adjoint[to1 + l] = f1 * y1;
+                }
+            }
+        }
+    EACH_LANE sum[q * W + l] = sum0[l];
+    if (two) EACH_LANE sum[(q + 1) * W + l] = sum1[l];
+}
+
+/* Undo R_y on every qubit of one part; with `moved`, the last pass goes from the first two arrays to the last two. */
+QM_INLINE void NAME(undo_part)(const int n, const int lines, const int undo, const int moved, const REAL *cosine,
+                               const REAL *sine, const REAL *sign, REAL *state, REAL *adjoint, REAL *state_to,
+                               REAL *adjoint_to, REAL *sum)
+{
+    const ptrdiff_t size = (ptrdiff_t)1 << n, last = n % 2 ? n - 1 : n - 2;
+    REAL *state_end = moved ? state_to : state, *adjoint_end = moved ? adjoint_to : adjoint;
+    for (ptrdiff_t q = 0; q < last; q += 2)
+        NAME(undo_pass)(size, q, 1, lines, undo, 0, cosine, sine, sign, state, adjoint, state, adjoint, sum);
+    if (n % 2)
+        NAME(undo_pass)(size, last, 0, lines, undo, moved, cosine, sine, sign, state, adjoint, state_end, adjoint_end,
+                        sum);
+    else
+        NAME(undo_pass)(size, last, 1, lines, undo, moved, cosine, sine, sign, state, adjoint, state_end, adjoint_end,
+                        sum);
+}
+
+/* Undo all R_z of a repetition in place, and take the gradient by their angles: the sum over amplitudes of
+ * +-Im(conj(adjoint) state), with a minus where the bit of the qubit is 1. After the first repetition (`to_real`) the
+ * state becomes real again, and only real parts matter. */
+QM_INLINE void NAME(undo_phases)(const NAME(plan) *p, const int n, const int to_real, ptrdiff_t r, REAL *state,
+                                 REAL *adjoint, REAL *sum)
+{
+    const ptrdiff_t size = (ptrdiff_t)1 << n, im = size * W;
+    const REAL *phase_re = p->phase_re + r * size, *phase_im = p->phase_im + r * size;
+    REAL *turn = p->diagonal;
+    for (ptrdiff_t t = 0; t < size; t++) {
+        REAL a = phase_re[t], b = -phase_im[t], *psi = state + t * W, *phi = adjoint + t * W;
+        EACH_LANE {
+            REAL x = psi[l], y = psi[im + l], u = phi[l], v = phi[im + l];
+            turn[t * W + l] = u * y - v * x;
+            psi[l] = a * x - b * y;
+            phi[l] = a * u - b * v;
+            if (!to_real) psi[im + l] = b * x + a * y, phi[im + l] = b * u + a * v;
+        }
+    }
+    /* Halves are folded onto each other from the highest qubit down. */
+    for (ptrdiff_t q = n - 1; q >= 0; q--) {
+        ptrdiff_t half = ((ptrdiff_t)1 << q) * W;
+        REAL line[W];
+        EACH_LANE line[l] = 0;
+        for (ptrdiff_t i = 0; i < half; i += W)
+            EACH_LANE {
+                REAL zero = turn[i + l], one = turn[half + i + l];
+                line[l] += zero - one;
+                turn[i + l] = zero + one;
+            }
+        EACH_LANE sum[q * W + l] = line[l];
+    }
+}
+
+/* Weights of the amplitudes, sum over k of upstream_k O_ks, times the states are the adjoints. */
+QM_INLINE void NAME(start_adjoint)(const NAME(plan) *p, const int n, const REAL *tape, REAL *state, REAL *adjoint)
+{
+    const ptrdiff_t size = (ptrdiff_t)1 << n, im = size * W;
+    for (ptrdiff_t s = 0; s < size; s++) {
+        const REAL *observable = (const REAL *)p->circuit->observables + s;
+        REAL weight[W];
+        EACH_LANE weight[l] = 0;
+        for (ptrdiff_t k = 0; k < p->circuit->n_observables; k++)
+            EACH_LANE weight[l] += observable[k * size] * p->values[k * W + l];
+        EACH_LANE {
+            REAL x = tape[s * W + l], y = tape[im + s * W + l];
+            state[s * W + l] = x, state[im + s * W + l] = y;
+            adjoint[s * W + l] = weight[l] * x, adjoint[im + s * W + l] = weight[l] * y;
+        }
+    }
+}
+
+QM_INLINE void NAME(clear_lines)(REAL *lines, ptrdiff_t count)
+{
+    for (ptrdiff_t i = 0; i < count * W; i += W) EACH_LANE lines[i + l] = 0;
+}
+
+/* Add the gradient of one layer to its totals. */
+QM_INLINE void NAME(keep)(const NAME(plan) *p, const int n, ptrdiff_t layer, const REAL *sum)
+{
+    double *total = p->totals + layer * n * W;
+    for (ptrdiff_t i = 0; i < n * W; i += W) EACH_LANE total[i + l] += (double)sum[i + l];
+}
+
+QM_INLINE void NAME(undo_tile)(const NAME(plan) *p, const int n, const REAL *tape)
+{
+    const ptrdiff_t im = W << n;
+    const REAL *c = p->row_cosine, *s = p->row_sine;
+    REAL *state = p->state[0], *adjoint = p->adjoint[0], *state_to = p->state[1], *adjoint_to = p->adjoint[1];
+    NAME(start_adjoint)(p, n, tape, state, adjoint);
+    NAME(clear_lines)(p->by_angle, n);
+    for (ptrdiff_t r = p->repetitions - 1; r > 0; r--) {
+        NAME(clear_lines)(p->by_weight, n);
+        for (ptrdiff_t part = 0; part <= im; part += im)
+            NAME(undo_part)(n, 0, 1, 1, p->cosine + r * n, p->sine + r * n, p->sign, state + part, adjoint + part,
+                            state_to + part, adjoint_to + part, p->by_weight);
+        NAME(keep)(p, n, 2 * r, p->by_weight);
+        REAL *swap = state;
+        state = state_to, state_to = swap;
+        swap = adjoint, adjoint = adjoint_to, adjoint_to = swap;
+        if (p->circuit->reupload)
+            for (ptrdiff_t part = 0; part <= im; part += im)
+                NAME(undo_part)(n, 1, 1, 0, c, s, NULL, state + part, adjoint + part, NULL, NULL, p->by_angle);
+        if (r == 1)
+            NAME(undo_phases)(p, n, 1, 0, state, adjoint, p->by_weight);
+        else
+            NAME(undo_phases)(p, n, 0, r - 1, state, adjoint, p->by_weight);
+        NAME(keep)(p, n, 2 * r - 1, p->by_weight);
+    }
+    NAME(clear_lines)(p->by_weight, n);
+    NAME(undo_part)(n, 0, 1, 1, p->cosine, p->sine, p->sign, state, adjoint, state_to, adjoint_to, p->by_weight);
+    NAME(keep)(p, n, 0, p->by_weight);
+    NAME(undo_part)(n, 1, 0, 0, c, s, NULL, state_to, adjoint_to, NULL, NULL, p->by_angle);
+}
+
+QM_INLINE void NAME(all_gradients)(const NAME(plan) *p, const int n, const REAL *tape, const REAL *upstream,
+                                   REAL *by_angles)
+{
+    const ptrdiff_t n_rows = p->circuit->n_rows, n_values = p->circuit->n_observables;
+    for (ptrdiff_t start = 0; start < n_rows; start += W) {
+        ptrdiff_t rows = n_rows - start < W ? n_rows - start : W;
+        NAME(read_angles)(p, n, start, rows);
+        NAME(read_lines)(upstream + start * n_values, n_values, rows, p->values);
+        NAME(undo_tile)(p, n, tape + start * ((ptrdiff_t)2 << n));
+        NAME(write_lines)(p->by_angle, n, rows, by_angles + start * n);
+    }
+}
+
+QM_CLONES
+void NAME(qm_gradient)(const qm_circuit *circuit, void *scratch, const void *tape, const void *upstream,
+                       double *by_weights, void *by_angles)
+{
+    NAME(plan) p = NAME(make_plan)(circuit, scratch);
+    ptrdiff_t n_weights = circuit->n_layers * circuit->n_qubits;
+    for (ptrdiff_t i = 0; i < n_weights * W; i++) p.totals[i] = 0.0;
+#define CALL(n) NAME(all_gradients)(&p, n, tape, upstream, by_angles)
+    FOR_QUBITS((int)circuit->n_qubits, CALL)
+#undef CALL
+    for (ptrdiff_t i = 0; i < n_weights; i++) {
+        double sum = 0.0;
+        for (ptrdiff_t l = 0; l < W; l++) sum += p.totals[i * W + l];
+        by_weights[i] = sum;
+    }
+}

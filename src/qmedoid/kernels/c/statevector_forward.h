@@ -1,0 +1,117 @@
+/* From angles to final states and expectation values. Included once for each precision by statevector.c. */
+
+/* The state that the first layer leaves, of real amplitudes: at index t the product of cos or sin of every qubit. */
+QM_INLINE void NAME(product_state)(const NAME(plan) *p, const int n, REAL *state)
+{
+    EACH_LANE state[l] = p->row_cosine[l], state[W + l] = p->row_sine[l];
+    for (ptrdiff_t q = 1; q < n; q++) {
+        const REAL *c = p->row_cosine + q * W, *s = p->row_sine + q * W;
+        ptrdiff_t half = ((ptrdiff_t)1 << q) * W;
+        for (ptrdiff_t i = 0; i < half; i += W)
+            EACH_LANE {
+                REAL old = state[i + l];
+                state[i + l] = c[l] * old;
+                state[half + i + l] = s[l] * old;
+            }
+    }
+}
+
+/* Run the circuit on the tile whose angles were read, without the R_z that may end it. Returns where the state is. */
+QM_INLINE REAL *NAME(run_tile)(const NAME(plan) *p, const int n)
+{
+    const ptrdiff_t size = (ptrdiff_t)1 << n;
+    REAL *state = p->state[0], *other = p->state[1];
+    NAME(product_state)(p, n, other);
+    NAME(rotate)(n, 0, 1, WITH_SIGN, 1, p->cosine, p->sine, p->sign, NULL, other, state);
+    for (ptrdiff_t r = 1; r < p->repetitions; r++) {
+        const REAL *c = p->cosine + r * n, *s = p->sine + r * n;
+        const REAL *phase_re = p->phase_re + (r - 1) * size, *phase_im = p->phase_im + (r - 1) * size;
+        const REAL *entering_re = p->entering_re + (r - 1) * size, *entering_im = p->entering_im + (r - 1) * size;
+        if (p->circuit->reupload) {
+            if (r == 1)
+                NAME(rotate)(n, 1, 0, REAL_WITH_PHASE, 0, p->row_cosine, p->row_sine, phase_re, phase_im, state, state);
+            else
+                NAME(rotate)(n, 1, 0, WITH_PHASE, 0, p->row_cosine, p->row_sine, phase_re, phase_im, state, state);
+            NAME(rotate)(n, 0, 0, WITH_SIGN, 1, c, s, p->sign, NULL, state, other);
+        } else if (r == 1) {
+            NAME(rotate)(n, 0, 0, REAL_WITH_PHASE, 1, c, s, entering_re, entering_im, state, other);
+        } else {
+            NAME(rotate)(n, 0, 0, WITH_PHASE, 1, c, s, entering_re, entering_im, state, other);
+        }
+        REAL *swap = state;
+        state = other, other = swap;
+    }
+    if (p->repetitions == 1)
+        for (ptrdiff_t i = size * W; i < 2 * size * W; i++) state[i] = 0;
+    return state;
+}
+
+/* Expectation values of a tile: sum over s of O_ks |psi_s|^2. */
+QM_INLINE void NAME(measure)(const NAME(plan) *p, const int n, const REAL *state)
+{
+    const ptrdiff_t size = (ptrdiff_t)1 << n;
+    const REAL *observable = p->circuit->observables, *re = state, *im = state + size * W;
+    REAL *probability = p->diagonal;
+    for (ptrdiff_t i = 0; i < size * W; i += W)
+        EACH_LANE probability[i + l] = re[i + l] * re[i + l] + im[i + l] * im[i + l];
+    for (ptrdiff_t k = 0; k < p->circuit->n_observables; k++, observable += size) {
+        REAL sum[W];
+        EACH_LANE sum[l] = observable[0] * probability[l] + observable[1] * probability[W + l];
+        for (ptrdiff_t s = 2; s < size; s += 2)
+            EACH_LANE sum[l] += observable[s] * probability[s * W + l] + observable[s + 1] * probability[(s + 1) * W + l];
+        EACH_LANE p->values[k * W + l] = sum[l];
+    }
+}
+
+/* The R_z that ends the circuit, in place. */
+QM_INLINE void NAME(last_phase)(const NAME(plan) *p, REAL *state)
+{
+    const ptrdiff_t size = p->size;
+    const REAL *phase_re = p->phase_re + (p->repetitions - 1) * size;
+    const REAL *phase_im = p->phase_im + (p->repetitions - 1) * size;
+    for (ptrdiff_t s = 0; s < size; s++) {
+        REAL *re = state + s * W, *im = re + size * W;
+        EACH_LANE {
+            REAL x = re[l], y = im[l];
+            re[l] = phase_re[s] * x - phase_im[s] * y;
+            im[l] = phase_im[s] * x + phase_re[s] * y;
+        }
+    }
+}
+
+/* The state of every row of a tile as pairs. */
+QM_INLINE void NAME(write_states)(const REAL *state, ptrdiff_t size, ptrdiff_t rows, REAL *to)
+{
+    for (ptrdiff_t l = 0; l < rows; l++)
+        for (ptrdiff_t s = 0; s < size; s++, to += 2) to[0] = state[s * W + l], to[1] = state[(size + s) * W + l];
+}
+
+/* What is wanted of every row: its state, or its expectation values and perhaps its state as it is laid out here. */
+QM_INLINE void NAME(run_all)(const NAME(plan) *p, const int n, REAL *states, REAL *tape, REAL *values)
+{
+    const ptrdiff_t size = (ptrdiff_t)1 << n, n_rows = p->circuit->n_rows, n_values = p->circuit->n_observables;
+    for (ptrdiff_t start = 0; start < n_rows; start += W) {
+        ptrdiff_t rows = n_rows - start < W ? n_rows - start : W;
+        NAME(read_angles)(p, n, start, rows);
+        REAL *state = NAME(run_tile)(p, n);
+        if (tape)
+            for (ptrdiff_t i = 0; i < 2 * size * W; i += W) EACH_LANE tape[2 * size * start + i + l] = state[i + l];
+        if (values) {
+            NAME(measure)(p, n, state);
+            NAME(write_lines)(p->values, n_values, rows, values + start * n_values);
+        }
+        if (states) {
+            if (p->has_last_phase) NAME(last_phase)(p, state);
+            NAME(write_states)(state, size, rows, states + 2 * size * start);
+        }
+    }
+}
+
+QM_CLONES
+void NAME(qm_run)(const qm_circuit *circuit, void *scratch, void *states, void *tape, void *values)
+{
+    NAME(plan) p = NAME(make_plan)(circuit, scratch);
+#define CALL(n) NAME(run_all)(&p, n, states, tape, values)
+    FOR_QUBITS((int)circuit->n_qubits, CALL)
+#undef CALL
+}

@@ -1,0 +1,228 @@
+/* Tables of a circuit, scratch space and the layers of gates on one tile. Included once for each precision by
+ * statevector.c, which defines REAL, W and NAME. */
+
+/* A circuit as its tiles need it. R repetitions, n qubits, S = 2^n amplitudes. */
+typedef struct {
+    const qm_circuit *circuit;
+    ptrdiff_t size, repetitions;
+    int has_last_phase;             /* whether R_z ends the circuit */
+    REAL *cosine, *sine;            /* (R, n): of half the angles of R_y */
+    REAL *phase_re, *phase_im;      /* (R, S): the diagonal of the R_z after each repetition */
+    REAL *entering_re, *entering_im; /* (R, S): the same as the entangler after it moves and signs them */
+    REAL *sign;                     /* (S,) */
+    REAL *row_cosine, *row_sine;    /* n lines: of half the angles of the rows */
+    REAL *by_angle, *by_weight;     /* n lines each: gradients under way */
+    REAL *values;                   /* a line for each observable */
+    REAL *diagonal;                 /* S lines: probabilities, or what amplitudes are weighted with */
+    REAL *state[2], *adjoint[2];    /* 2 S lines each, real parts first; two of each, to permute from one to the other */
+    double *totals;                 /* (layers, n) lines: gradients by the weights, rows of the tiles summed */
+} NAME(plan);
+
+/* Lines of W numbers of each table; all sizes are rounded up to full lines. */
+#define LINES(count) (((count) + W - 1) / W)
+
+ptrdiff_t NAME(qm_tape_size)(const qm_circuit *circuit)
+{
+    return LINES(circuit->n_rows) * W * ((ptrdiff_t)2 << circuit->n_qubits);
+}
+
+ptrdiff_t NAME(qm_circuit_scratch)(const qm_circuit *circuit)
+{
+    ptrdiff_t n = circuit->n_qubits, size = (ptrdiff_t)1 << n, repetitions = (circuit->n_layers + 1) / 2;
+    ptrdiff_t lines = 2 * LINES(repetitions * n) + 4 * LINES(repetitions * size) + LINES(size) + 4 * n
+                      + circuit->n_observables + size + 8 * size;
+    return lines * W * (ptrdiff_t)sizeof(REAL) + circuit->n_layers * n * W * (ptrdiff_t)sizeof(double);
+}
+
+QM_INLINE REAL *NAME(take)(char **scratch, ptrdiff_t lines)
+{
+    REAL *taken = (REAL *)(void *)*scratch;
+    *scratch += lines * W * (ptrdiff_t)sizeof(REAL);
+    return taken;
+}
+
+/* Diagonal of R_z(angle) on every qubit. Qubit q turns an amplitude by -angle/2, or +angle/2 where its bit is 1. */
+static void NAME(fill_phases)(const REAL *angles, ptrdiff_t n, REAL *re, REAL *im)
+{
+    double all = 0.0;
+    for (ptrdiff_t q = 0; q < n; q++) all -= 0.5 * (double)angles[q];
+    re[0] = (REAL)cos(all), im[0] = (REAL)sin(all);
+    for (ptrdiff_t q = 0; q < n; q++) {
+        ptrdiff_t half = (ptrdiff_t)1 << q;
+        double c = cos((double)angles[q]), s = sin((double)angles[q]);
+        for (ptrdiff_t i = 0; i < half; i++) {
+            double x = (double)re[i], y = (double)im[i];
+            re[i + half] = (REAL)(x * c - y * s), im[i + half] = (REAL)(x * s + y * c);
+        }
+    }
+}
+
+/* Divide the scratch space and fill the tables that all rows share. */
+static NAME(plan) NAME(make_plan)(const qm_circuit *circuit, void *scratch)
+{
+    ptrdiff_t n = circuit->n_qubits, size = (ptrdiff_t)1 << n, repetitions = (circuit->n_layers + 1) / 2;
+    const REAL *weights = circuit->weights;
+    char *rest = scratch;
+    NAME(plan) p = {.circuit = circuit, .size = size, .repetitions = repetitions};
+    p.has_last_phase = circuit->n_layers % 2 == 0;
+    p.totals = (double *)scratch;
+    rest += circuit->n_layers * n * W * (ptrdiff_t)sizeof(double);
+    p.cosine = NAME(take)(&rest, LINES(repetitions * n)), p.sine = NAME(take)(&rest, LINES(repetitions * n));
+    p.phase_re = NAME(take)(&rest, LINES(repetitions * size));
+    p.phase_im = NAME(take)(&rest, LINES(repetitions * size));
+    p.entering_re = NAME(take)(&rest, LINES(repetitions * size));
+    p.entering_im = NAME(take)(&rest, LINES(repetitions * size));
+    p.sign = NAME(take)(&rest, LINES(size));
+    p.row_cosine = NAME(take)(&rest, n), p.row_sine = NAME(take)(&rest, n);
+    p.by_angle = NAME(take)(&rest, n), p.by_weight = NAME(take)(&rest, n);
+    p.values = NAME(take)(&rest, circuit->n_observables);
+    p.diagonal = NAME(take)(&rest, size);
+    for (int k = 0; k < 2; k++) p.state[k] = NAME(take)(&rest, 2 * size), p.adjoint[k] = NAME(take)(&rest, 2 * size);
+
+    for (ptrdiff_t t = 0; t < size; t++) p.sign[t] = (REAL)sign_of(t);
+    for (ptrdiff_t r = 0; r < repetitions; r++) {
+        REAL *re = p.phase_re + r * size, *im = p.phase_im + r * size;
+        for (ptrdiff_t q = 0; q < n; q++) {
+            double half = 0.5 * (double)weights[2 * r * n + q];
+            p.cosine[r * n + q] = (REAL)cos(half), p.sine[r * n + q] = (REAL)sin(half);
+        }
+        if (2 * r + 1 == circuit->n_layers) break;
+        NAME(fill_phases)(weights + (2 * r + 1) * n, n, re, im);
+        for (ptrdiff_t t = 0; t < size; t++) {
+            p.entering_re[r * size + t] = p.sign[t] * re[source_of(t, size)];
+            p.entering_im[r * size + t] = p.sign[t] * im[source_of(t, size)];
+        }
+    }
+    return p;
+}
+
+/* Columns of rows `start` and on to lines; lanes beyond the last row hold 0. */
+QM_INLINE void NAME(read_lines)(const REAL *from, ptrdiff_t n_columns, ptrdiff_t rows, REAL *lines)
+{
+    for (ptrdiff_t k = 0; k < n_columns; k++) {
+        if (rows == W)
+            for (ptrdiff_t l = 0; l < W; l++) lines[k * W + l] = from[l * n_columns + k];
+        else
+            for (ptrdiff_t l = 0; l < W; l++) lines[k * W + l] = l < rows ? from[l * n_columns + k] : (REAL)0;
+    }
+}
+
+QM_INLINE void NAME(write_lines)(const REAL *lines, ptrdiff_t n_columns, ptrdiff_t rows, REAL *to)
+{
+    for (ptrdiff_t l = 0; l < rows; l++)
+        for (ptrdiff_t k = 0; k < n_columns; k++) to[l * n_columns + k] = lines[k * W + l];
+}
+
+/* Cosine and sine of half the angles of a tile. */
+QM_INLINE void NAME(read_angles)(const NAME(plan) *p, const int n, ptrdiff_t start, ptrdiff_t rows)
+{
+    const REAL *angles = (const REAL *)p->circuit->angles + start * n;
+    REAL *cosine = p->row_cosine, *sine = p->row_sine;
+    NAME(read_lines)(angles, n, rows, cosine);
+    for (ptrdiff_t q = 0; q < n; q++, cosine += W, sine += W) {
+        double half[W];
+        EACH_LANE {
+            double c, s;
+            half[l] = 0.5 * (double)cosine[l];
+            qm_sincos(half[l], &s, &c);
+            cosine[l] = (REAL)c, sine[l] = (REAL)s;
+        }
+        int far = 0;
+        for (ptrdiff_t l = 0; l < W; l++) far |= !(fabs(half[l]) <= QM_SINCOS_LIMIT);
+        if (!far) continue;
+        for (ptrdiff_t l = 0; l < W; l++)
+            if (!(fabs(half[l]) <= QM_SINCOS_LIMIT)) cosine[l] = (REAL)cos(half[l]), sine[l] = (REAL)sin(half[l]);
+    }
+}
+
+#define ROTATE(zero, one, c, s)                                                                                        \
+    do {                                                                                                               \
+        REAL old = zero;                                                                                               \
+        zero = (c) * old - (s) * one;                                                                                  \
+        one = (c) * one + (s) * old;                                                                                   \
+    } while (0)
+
+/* Number l of a line, or the one number that all lanes share. */
+#define COEFFICIENT(of, k) (lines ? of[(k) * W + l] : of[k])
+
+QM_INLINE void NAME(load)(enum reading how, const REAL *re, const REAL *im, ptrdiff_t at, REAL factor_re,
+                          REAL factor_im, REAL *x, REAL *y)
+{
+    switch (how) {
+    case AS_IT_IS: *x = re[at], *y = im[at]; break;
+    case WITH_SIGN: *x = factor_re * re[at], *y = factor_re * im[at]; break;
+    case WITH_PHASE:
+        *x = factor_re * re[at] - factor_im * im[at], *y = factor_im * re[at] + factor_re * im[at];
+        break;
+    case REAL_WITH_PHASE: *x = factor_re * re[at], *y = factor_im * re[at]; break;
+    }
+}
+
+/* R_y on qubits q and q + 1 (with `two`) or on q alone, from one state to another or in place.
+ *
+ * Cosines and sines are n lines (with `lines`) or n numbers. With `moved`, amplitudes come from where the entangler
+ * finds them. A real state has no lines of imaginary parts. */
+QM_INLINE void NAME(rotate_pass)(const ptrdiff_t size, const ptrdiff_t q, const int two, const int lines,
+                                 const int is_real, const enum reading how, const int moved, const REAL *cosine,
+                                 const REAL *sine, const REAL *factor_re, const REAL *factor_im, const REAL *from,
+                                 REAL *to)
+{
+    const ptrdiff_t half = (ptrdiff_t)1 << q, im = size * W;
+    const int with_factor = how != AS_IT_IS, with_phase = how == WITH_PHASE || how == REAL_WITH_PHASE;
+    const REAL *c = cosine + q * (lines ? W : 1), *s = sine + q * (lines ? W : 1);
+    for (ptrdiff_t high = 0; high < size; high += half << (1 + two))
+        for (ptrdiff_t i = high; i < high + half; i++) {
+            const ptrdiff_t i0 = i, i1 = i + half, i2 = two ? i1 + half : i0, i3 = two ? i2 + half : i1;
+            const ptrdiff_t from0 = moved ? source_of(i0, size) : i0, from1 = moved ? source_of(i1, size) : i1;
+            const ptrdiff_t from2 = moved ? source_of(i2, size) : i2, from3 = moved ? source_of(i3, size) : i3;
+            const REAL f0 = with_factor ? factor_re[i0] : 1, f1 = with_factor ? factor_re[i1] : 1;
+            const REAL f2 = with_factor ? factor_re[i2] : 1, f3 = with_factor ? factor_re[i3] : 1;
+            const REAL g0 = with_phase ? factor_im[i0] : 0, g1 = with_phase ? factor_im[i1] : 0;
+            const REAL g2 = with_phase ? factor_im[i2] : 0, g3 = with_phase ? factor_im[i3] : 0;
+            EACH_LANE {
+                const REAL *re_in = from + l, *im_in = is_real || how == REAL_WITH_PHASE ? re_in : re_in + im;
+                REAL c0 = COEFFICIENT(c, 0), s0 = COEFFICIENT(s, 0);
+                REAL c1 = two ? COEFFICIENT(c, 1) : 0, s1 = two ? COEFFICIENT(s, 1) : 0;
+                REAL x0, x1, x2, x3, y0, y1, y2, y3;
+                NAME(load)(how, re_in, im_in, from0 * W, f0, g0, &x0, &y0);
+                NAME(load)(how, re_in, im_in, from1 * W, f1, g1, &x1, &y1);
+                if (two) {
+                    NAME(load)(how, re_in, im_in, from2 * W, f2, g2, &x2, &y2);
+                    NAME(load)(how, re_in, im_in, from3 * W, f3, g3, &x3, &y3);
+                }
+                ROTATE(x0, x1, c0, s0);
+                if (!is_real) ROTATE(y0, y1, c0, s0);
+                if (two) {
+                    ROTATE(x2, x3, c0, s0);
+                    ROTATE(x0, x2, c1, s1);
+                    ROTATE(x1, x3, c1, s1);
+                    to[i2 * W + l] = x2, to[i3 * W + l] = x3;
+                }
+                if (two && !is_real) {
+                    ROTATE(y2, y3, c0, s0);
+                    ROTATE(y0, y2, c1, s1);
+                    ROTATE(y1, y3, c1, s1);
+                    to[im + i2 * W + l] = y2, to[im + i3 * W + l] = y3;
+                }
+                to[i0 * W + l] = x0, to[i1 * W + l] = x1;
+                if (!is_real) to[im + i0 * W + l] = y0, to[im + i1 * W + l] = y1;
+            }
+        }
+}
+
+/* R_y on every qubit; only the first pass reads in a special way. */
+QM_INLINE void NAME(rotate)(const int n, const int lines, const int is_real, const enum reading how, const int moved,
+                            const REAL *cosine, const REAL *sine, const REAL *factor_re, const REAL *factor_im,
+                            const REAL *from, REAL *to)
+{
+    const ptrdiff_t size = (ptrdiff_t)1 << n;
+    if (n == 1) {
+        NAME(rotate_pass)(size, 0, 0, lines, is_real, how, moved, cosine, sine, factor_re, factor_im, from, to);
+        return;
+    }
+    NAME(rotate_pass)(size, 0, 1, lines, is_real, how, moved, cosine, sine, factor_re, factor_im, from, to);
+    for (ptrdiff_t q = 2; q + 1 < n; q += 2)
+        NAME(rotate_pass)(size, q, 1, lines, is_real, AS_IT_IS, 0, cosine, sine, factor_re, factor_im, to, to);
+    if (n % 2)
+        NAME(rotate_pass)(size, n - 1, 0, lines, is_real, AS_IT_IS, 0, cosine, sine, factor_re, factor_im, to, to);
+}
