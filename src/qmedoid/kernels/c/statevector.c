@@ -11,8 +11,7 @@
  *   the gates before write to, the place it leads to;
  * - all R_z of a layer are one phase for each amplitude, applied as the next gates read it;
  * - R_y acts on real and imaginary parts alike, and on two qubits for each time that a line is read and written;
- * - the last R_z changes no expectation value, and is left out of them;
- * - registers of up to four qubits have loops of their own, whose lengths the compiler knows. */
+ * - the last R_z changes no expectation value, and is left out of them. */
 #if defined(__GNUC__) && !defined(__clang__)
 /* Lines are short: to zero or copy one by a block operation takes longer than by a few moves. */
 #pragma GCC optimize("no-tree-loop-distribute-patterns")
@@ -46,14 +45,6 @@ static double sign_of(ptrdiff_t t)
     for (ptrdiff_t both = t & (t >> 1); both; both >>= 1) odd ^= (int)(both & 1);
     return odd ? -1.0 : 1.0;
 }
-
-/* Run a function with the number of qubits as a constant where registers are small. */
-#define FOR_QUBITS(n, call)                                                                                            \
-    switch (n) {                                                                                                       \
-    case 2: call(2); break;                                                                                            \
-    case 4: call(4); break;                                                                                            \
-    default: call(n);                                                                                                  \
-    }
 
 #define REAL double
 #define W QM_WIDE_LANES

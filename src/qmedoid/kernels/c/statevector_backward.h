@@ -106,27 +106,41 @@ QM_INLINE void NAME(undo_phases)(const NAME(plan) *p, const int n, const int to_
     }
 }
 
-/* Weights of the amplitudes, sum over k of upstream_k O_ks, times the states are the adjoints. */
-QM_INLINE void NAME(start_adjoint)(const NAME(plan) *p, const int n, const REAL *tape, REAL *state, REAL *adjoint)
-{
-    const ptrdiff_t size = (ptrdiff_t)1 << n, im = size * W;
-    for (ptrdiff_t s = 0; s < size; s++) {
-        const REAL *observable = (const REAL *)p->circuit->observables + s;
-        REAL weight[W];
-        EACH_LANE weight[l] = 0;
-        for (ptrdiff_t k = 0; k < p->circuit->n_observables; k++)
-            EACH_LANE weight[l] += observable[k * size] * p->values[k * W + l];
-        EACH_LANE {
-            REAL x = tape[s * W + l], y = tape[im + s * W + l];
-            state[s * W + l] = x, state[im + s * W + l] = y;
-            adjoint[s * W + l] = weight[l] * x, adjoint[im + s * W + l] = weight[l] * y;
-        }
-    }
-}
-
 QM_INLINE void NAME(clear_lines)(REAL *lines, ptrdiff_t count)
 {
     for (ptrdiff_t i = 0; i < count * W; i += W) EACH_LANE lines[i + l] = 0;
+}
+
+/* What the amplitudes are weighted with: sum over k of upstream_k O_ks. */
+QM_INLINE void NAME(weigh_amplitudes)(const NAME(plan) *p, const ptrdiff_t size)
+{
+    const ptrdiff_t count = p->circuit->n_observables;
+    const REAL *observable = p->circuit->observables, *upstream = p->values;
+    REAL *weight = p->diagonal;
+    if (count % 2) {
+        for (ptrdiff_t s = 0; s < size; s++) EACH_LANE weight[s * W + l] = observable[s] * upstream[l];
+        observable += size, upstream += W;
+    } else {
+        NAME(clear_lines)(weight, size);
+    }
+    for (ptrdiff_t k = count % 2; k < count; k += 2, observable += 2 * size, upstream += 2 * W)
+        for (ptrdiff_t s = 0; s < size; s++) {
+            REAL first = observable[s], second = observable[size + s];
+            EACH_LANE weight[s * W + l] += first * upstream[l] + second * upstream[W + l];
+        }
+}
+
+/* The weighted states are the adjoints. */
+QM_INLINE void NAME(start_adjoint)(const NAME(plan) *p, const int n, const REAL *tape, REAL *state, REAL *adjoint)
+{
+    const ptrdiff_t size = (ptrdiff_t)1 << n, im = size * W;
+    NAME(weigh_amplitudes)(p, size);
+    for (ptrdiff_t i = 0; i < im; i += W)
+        EACH_LANE {
+            REAL weight = p->diagonal[i + l], x = tape[i + l], y = tape[im + i + l];
+            state[i + l] = x, state[im + i + l] = y;
+            adjoint[i + l] = weight * x, adjoint[im + i + l] = weight * y;
+        }
 }
 
 /* Add the gradient of one layer to its totals. */
@@ -187,9 +201,12 @@ void NAME(qm_gradient)(const qm_circuit *circuit, void *scratch, const void *tap
     NAME(plan) p = NAME(make_plan)(circuit, scratch);
     ptrdiff_t n_weights = circuit->n_layers * circuit->n_qubits;
     for (ptrdiff_t i = 0; i < n_weights * W; i++) p.totals[i] = 0.0;
-#define CALL(n) NAME(all_gradients)(&p, n, tape, upstream, by_angles)
-    FOR_QUBITS((int)circuit->n_qubits, CALL)
-#undef CALL
+    /* The registers that are trained most have loops of their own, whose lengths the compiler knows. */
+    switch (circuit->n_qubits) {
+    case 2: NAME(all_gradients)(&p, 2, tape, upstream, by_angles); break;
+    case 4: NAME(all_gradients)(&p, 4, tape, upstream, by_angles); break;
+    default: NAME(all_gradients)(&p, (int)circuit->n_qubits, tape, upstream, by_angles);
+    }
     for (ptrdiff_t i = 0; i < n_weights; i++) {
         double sum = 0.0;
         for (ptrdiff_t l = 0; l < W; l++) sum += p.totals[i * W + l];

@@ -63,6 +63,11 @@ QM_INLINE void NAME(measure)(const NAME(plan) *p, const int n, const REAL *state
     }
 }
 
+QM_INLINE void NAME(copy_lines)(const REAL *from, ptrdiff_t count, REAL *to)
+{
+    for (ptrdiff_t i = 0; i < count * W; i += W) EACH_LANE to[i + l] = from[i + l];
+}
+
 /* The R_z that ends the circuit, in place. */
 QM_INLINE void NAME(last_phase)(const NAME(plan) *p, REAL *state)
 {
@@ -86,32 +91,24 @@ QM_INLINE void NAME(write_states)(const REAL *state, ptrdiff_t size, ptrdiff_t r
         for (ptrdiff_t s = 0; s < size; s++, to += 2) to[0] = state[s * W + l], to[1] = state[(size + s) * W + l];
 }
 
-/* What is wanted of every row: its state, or its expectation values and perhaps its state as it is laid out here. */
-QM_INLINE void NAME(run_all)(const NAME(plan) *p, const int n, REAL *states, REAL *tape, REAL *values)
-{
-    const ptrdiff_t size = (ptrdiff_t)1 << n, n_rows = p->circuit->n_rows, n_values = p->circuit->n_observables;
-    for (ptrdiff_t start = 0; start < n_rows; start += W) {
-        ptrdiff_t rows = n_rows - start < W ? n_rows - start : W;
-        NAME(read_angles)(p, n, start, rows);
-        REAL *state = NAME(run_tile)(p, n);
-        if (tape)
-            for (ptrdiff_t i = 0; i < 2 * size * W; i += W) EACH_LANE tape[2 * size * start + i + l] = state[i + l];
-        if (values) {
-            NAME(measure)(p, n, state);
-            NAME(write_lines)(p->values, n_values, rows, values + start * n_values);
-        }
-        if (states) {
-            if (p->has_last_phase) NAME(last_phase)(p, state);
-            NAME(write_states)(state, size, rows, states + 2 * size * start);
-        }
-    }
-}
-
 QM_CLONES
 void NAME(qm_run)(const qm_circuit *circuit, void *scratch, void *states, void *tape, void *values)
 {
     NAME(plan) p = NAME(make_plan)(circuit, scratch);
-#define CALL(n) NAME(run_all)(&p, n, states, tape, values)
-    FOR_QUBITS((int)circuit->n_qubits, CALL)
-#undef CALL
+    const int n = (int)circuit->n_qubits;
+    const ptrdiff_t size = p.size, n_rows = circuit->n_rows, n_values = circuit->n_observables;
+    for (ptrdiff_t start = 0; start < n_rows; start += W) {
+        ptrdiff_t rows = n_rows - start < W ? n_rows - start : W;
+        NAME(read_angles)(&p, n, start, rows);
+        REAL *state = NAME(run_tile)(&p, n);
+        if (tape) NAME(copy_lines)(state, 2 * size, (REAL *)tape + 2 * size * start);
+        if (values) {
+            NAME(measure)(&p, n, state);
+            NAME(write_lines)(p.values, n_values, rows, (REAL *)values + start * n_values);
+        }
+        if (states) {
+            if (p.has_last_phase) NAME(last_phase)(&p, state);
+            NAME(write_states)(state, size, rows, (REAL *)states + 2 * size * start);
+        }
+    }
 }
