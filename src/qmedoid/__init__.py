@@ -8,16 +8,22 @@ from typing import TYPE_CHECKING, Any
 from qmedoid._version import __version__
 
 if TYPE_CHECKING:
+    from qmedoid.estimators.deltas import DeltaFeatures
     from qmedoid.estimators.fusion import FusionClassifier
+    from qmedoid.estimators.geometric import GeometricClassifier
     from qmedoid.estimators.groups import CorrelationGroups
     from qmedoid.geometry.medoids import medoid_index
     from qmedoid.geometry.overlap import SwapTest, compact_swap_test
     from qmedoid.models.fusion import FusionModel
+    from qmedoid.models.geometric import GeometricModel
 
 _HOMES = {
     "CorrelationGroups": "qmedoid.estimators.groups",
+    "DeltaFeatures": "qmedoid.estimators.deltas",
     "FusionClassifier": "qmedoid.estimators.fusion",
     "FusionModel": "qmedoid.models.fusion",
+    "GeometricClassifier": "qmedoid.estimators.geometric",
+    "GeometricModel": "qmedoid.models.geometric",
     "SwapTest": "qmedoid.geometry.overlap",
     "compact_swap_test": "qmedoid.geometry.overlap",
     "medoid_index": "qmedoid.geometry.medoids",
@@ -25,8 +31,11 @@ _HOMES = {
 
 __all__ = [
     "CorrelationGroups",
+    "DeltaFeatures",
     "FusionClassifier",
     "FusionModel",
+    "GeometricClassifier",
+    "GeometricModel",
     "SwapTest",
     "__version__",
     "compact_swap_test",

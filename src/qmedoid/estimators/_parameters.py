@@ -100,7 +100,9 @@ class InputScales:
         """Whether the value is one of these."""
         if isinstance(value, str):
             return value == "learned"
-        several = value if isinstance(value, tuple | list) or hasattr(value, "__array__") else [value]
+        if isinstance(value, Real):
+            return Positive().allows(value)
+        several = list(value) if isinstance(value, tuple | list) or getattr(value, "ndim", None) == 1 else []
         return len(several) > 0 and all(Positive().allows(scale) for scale in several)
 
     def __str__(self) -> str:
@@ -176,6 +178,35 @@ class Folder:
 
     def __str__(self) -> str:
         return "the path of a folder"
+
+
+@dataclass(frozen=True)
+class Either:
+    """What one of two constraints allows."""
+
+    first: Constraint
+    second: Constraint
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value is allowed by either."""
+        return self.first.allows(value) or self.second.allows(value)
+
+    def __str__(self) -> str:
+        return f"{self.first} or {self.second}"
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """An estimator of one class."""
+
+    kind: type
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value is such an estimator."""
+        return isinstance(value, self.kind)
+
+    def __str__(self) -> str:
+        return f"a {self.kind.__name__}"
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from qmedoid.estimators._targets import check_target, class_codes, known_codes
 from qmedoid.estimators._threads import one_blas_thread
 from qmedoid.exceptions import ParameterError, warn
 from qmedoid.fitting.problem import Fold, FusionSettings, TrainingRows, prepare_folds, prepare_rows
-from qmedoid.fitting.select import SearchSettings, search_configurations, select_models
+from qmedoid.fitting.select import SearchSettings, Selected, search_configurations, select_models
 from qmedoid.geometry.features import FeatureKind
 from qmedoid.geometry.fusion import Channels
 from qmedoid.geometry.groups import Groups
@@ -217,6 +217,11 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Rows on which configurations and α are chosen instead of the folds of `cv`. Models are then fitted on X
             alone.
         """
+        self._fit_selected(X, y, X_val, y_val)
+        return self
+
+    def _fit_selected(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> tuple[list[Selected], Codes]:
+        """Fit; the models with their channels of held-out rows, and which rows of X these are."""
         check_parameters("FusionClassifier", self.get_params(deep=False), self._constraints)
         table = check_table(self, X, reset=True, ensure_min_samples=2)
         if self.input_scaling == "none":
@@ -245,9 +250,10 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if found.interrupted:
             warn(f"The search was interrupted after {len(found.trace)} evaluations; the best so far is used.")
         self.search_trace_, self.search_records_ = found.trace, found.records
-        self._keep(select_models(train, folds, found, settings, search, options), table)
+        selected = select_models(train, folds, found, settings, search, options)
+        self._keep(selected, table)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
-        return self
+        return selected, np.concatenate([fold.rows_val for fold in folds])
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of every row, shape (n,)."""
@@ -331,7 +337,8 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             train = prepare_rows(table, codes, everything, n_classes, settings, rng)
             held_out = check_table(self, X_val, reset=False, name="X_val")
             labels = check_target(y_val, len(held_out), name="y_val", table="X_val")
-            return train, [Fold(train, train.scaling.apply(held_out), known_codes(labels, self.classes_))]
+            nowhere = np.full(len(held_out), -1, dtype=np.intp)
+            return train, [Fold(train, train.scaling.apply(held_out), known_codes(labels, self.classes_), nowhere)]
         splits = stratified_splits(self.cv, table, codes, self.classes_, rng)
         check_splits(type(self).__name__, splits, codes, self.classes_)
         folds = prepare_folds(table, codes, splits, n_classes, settings, rng)
@@ -344,7 +351,7 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
         return folds[0].train, folds
 
-    def _keep(self, selected: Sequence[Any], table: Array) -> None:
+    def _keep(self, selected: Sequence[Selected], table: Array) -> None:
         best = selected[0]
         self.models_: list[FusionModel] = [choice.model for choice in selected]
         self.model_: FusionModel | MeasuredFusion = best.model

@@ -72,11 +72,12 @@ class TrainingRows:
 
 @dataclass(frozen=True)
 class Fold:
-    """Training rows and the held-out rows they are judged on, scaled alike."""
+    """Training rows and the held-out rows they are judged on, scaled alike; `rows_val` are these in their table."""
 
     train: TrainingRows
     X_val: Array
     codes_val: Codes
+    rows_val: Codes
 
 
 def prepare_rows(
@@ -101,5 +102,5 @@ def prepare_folds(
     folds = []
     for train_rows, val_rows in splits:
         train = prepare_rows(X, codes, train_rows, n_classes, settings, rng)
-        folds.append(Fold(train, train.scaling.apply(X[val_rows]), codes[val_rows]))
+        folds.append(Fold(train, train.scaling.apply(X[val_rows]), codes[val_rows], val_rows))
     return folds

@@ -44,12 +44,22 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class Selected:
-    """A model with the record of its choice: the search at its size, the α sweep, the index of its multipliers."""
+    """A model with the record of its choice.
+
+    Attributes
+    ----------
+    model : FusionModel
+    record : the search at its size
+    sweep : the α sweep
+    option : index of its class multipliers
+    held_out : channels of the folds' validation rows, each from the model of its own fold; None if interrupted
+    """
 
     model: FusionModel
     record: Record
     sweep: Sweep
     option: int
+    held_out: Channels | None
 
 
 def search_configurations(
@@ -97,14 +107,15 @@ def select_models(
     selected: list[Selected] = []
     for record in found.ranked()[: search.n_models]:
         try:
-            sweep, option = calibrate(folds, record.configuration, settings, search.alphas, options)
+            held_out, codes = held_out_channels(folds, record.configuration, settings, options[0])
+            sweep, option = calibrate(held_out, codes, settings.use_angular, search.alphas, options)
         except KeyboardInterrupt:
             warn(f"The calibration was interrupted: {len(selected) or 1} of {search.n_models} models are kept.")
             if not selected:
                 uncalibrated = Sweep(np.array([search.search_alpha]), np.array([record.score]), 0)
-                selected.append(_fitted(train, record, settings, uncalibrated, 0, options))
+                selected.append(_fitted(train, record, settings, uncalibrated, 0, options, None))
             break
-        selected.append(_fitted(train, record, settings, sweep, option, options))
+        selected.append(_fitted(train, record, settings, sweep, option, options, held_out))
     return selected
 
 
@@ -115,21 +126,17 @@ def _fitted(
     sweep: Sweep,
     option: int,
     options: Sequence[Array],
+    held_out: Channels | None,
 ) -> Selected:
     model = fit_fusion_model(train, record.configuration, settings, alpha=sweep.value, multipliers=options[option])
-    return Selected(model, record, sweep, option)
+    return Selected(model, record, sweep, option, held_out)
 
 
 def calibrate(
-    folds: Sequence[Fold],
-    configuration: Configuration,
-    settings: FusionSettings,
-    alphas: Sequence[float],
-    options: Sequence[Array],
+    channels: Channels, codes: Codes, use_angular: bool, alphas: Sequence[float], options: Sequence[Array]
 ) -> tuple[Sweep, int]:
     """Mixing weight and class multipliers with the best macro-F1 on held-out rows (algorithm 10)."""
-    channels, codes = held_out_channels(folds, configuration, settings, options[0])
-    sweeps = [alpha_sweep(_macro_f1(channels, codes, settings.use_angular, option), alphas) for option in options]
+    sweeps = [alpha_sweep(_macro_f1(channels, codes, use_angular, option), alphas) for option in options]
     best = int(np.argmax([sweep.score for sweep in sweeps]))
     return sweeps[best], best
 

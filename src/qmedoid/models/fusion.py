@@ -184,6 +184,15 @@ class MeasuredFusion:
     model: FusionModel
     swap_test: SwapTestFunction
 
+    @property
+    def use_angular(self) -> bool:
+        """Whether the angle has a share in the score."""
+        return self.model.use_angular
+
+    def fuse(self, channels: Channels) -> Array:
+        """Fusion scores from channels, shape (n, C)."""
+        return self.model.fuse(channels)
+
     def channels(self, X: Array) -> Channels:
         """Distance and angle to the nearest medoid of each class, each of shape (n, C)."""
         features, medoids = self.model.features(X), self.model.medoids
@@ -193,7 +202,7 @@ class MeasuredFusion:
 
     def scores(self, X: Array) -> Array:
         """Fusion score of every class, shape (n, C); the smallest decides."""
-        return self.model.fuse(self.channels(X))
+        return self.fuse(self.channels(X))
 
     def margins(self, X: Array) -> Array:
         """Decision values: s_0 − s_1 for two classes, −s for more."""

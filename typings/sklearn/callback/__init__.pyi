@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Self, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -11,6 +12,7 @@ class CallbackContext:
         max_subtasks: int | None = 0,
         sequential_subtasks: bool = True,
     ) -> CallbackContext: ...
+    def propagate_callback_context(self, sub_estimator: Any) -> AbstractContextManager[None]: ...
     def call_on_fit_task_begin(self, estimator: Any, **kwargs: Any) -> Self: ...
     def call_on_fit_task_end(self, estimator: Any, **kwargs: Any) -> bool: ...
 

@@ -1,0 +1,110 @@
+"""Deltas as a transformer: a fusion classifier in, contrastive margins out (algorithm 13)."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from qmedoid.estimators._parameters import Choice, Constraint, Estimator, Flag, Optional, Seed, check_parameters
+from qmedoid.estimators._tables import check_table
+from qmedoid.estimators.fusion import FusionClassifier
+from qmedoid.geometry.deltas import DELTA_KINDS, DeltaKind, delta_names
+from qmedoid.geometry.scaling import fit_standard
+from qmedoid.models.geometric import DeltaSettings
+
+Array = npt.NDArray[np.float64]
+
+
+class DeltaFeatures(TransformerMixin, BaseEstimator):
+    """How much nearer each record lies to one class than to another, by distance, by angle and by fusion score.
+
+    Parameters
+    ----------
+    fusion : FusionClassifier or None, default=None
+        Whose medoids the records are compared with. None takes `FusionClassifier()`.
+    kind : {"pairs", "nearest"}, default="pairs"
+        For more than two classes: every pair of classes, or the two nearest by fusion score.
+    fused : bool, default=False
+        Whether the fusion score has deltas of its own.
+    standardize : bool, default=True
+        Bring the deltas to mean 0 and deviation 1 over the training rows.
+    random_state : int, RandomState or None, default=None
+        Seed of the fusion classifier, where that has none of its own.
+
+    Attributes
+    ----------
+    fusion_ : FusionClassifier
+    scaling_ : Scaling of shape (m,)
+        Training mean and deviation of the deltas.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+    """
+
+    def __init__(
+        self,
+        fusion: FusionClassifier | None = None,
+        *,
+        kind: DeltaKind = "pairs",
+        fused: bool = False,
+        standardize: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.fusion = fusion
+        self.kind = kind
+        self.fused = fused
+        self.standardize = standardize
+        self.random_state = random_state
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "fusion": Optional(Estimator(FusionClassifier)),
+        "kind": Choice(DELTA_KINDS),
+        "fused": Flag(),
+        "standardize": Flag(),
+        "random_state": Seed(),
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the fusion classifier, and the mean and deviation of its deltas."""
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
+        table = check_table(self, X, reset=True, ensure_min_samples=2)
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        self.fusion_ = seeded_fusion(self.fusion, self.random_state).fit(X, y)
+        self.scaling_ = fit_standard(self._deltas(table))
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Deltas of every row, shape (n, m)."""
+        check_is_fitted(self)
+        deltas = self._deltas(check_table(self, X, reset=False))
+        return self.scaling_.apply(deltas) if self.standardize else deltas
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """Names of the deltas, such as ``delta_distance[1-0]``."""
+        check_is_fitted(self)
+        del input_features  # the deltas are named after classes, not after columns
+        classes = [str(label) for label in self.fusion_.classes_.tolist()]
+        names = delta_names(classes, kind=self.kind, angular=self.fusion_.use_angular, fused=self.fused)
+        return np.array(names, dtype=object)
+
+    def _deltas(self, table: Array) -> Array:
+        model = self.fusion_.models_[0]
+        channels = model.channels(table)
+        return DeltaSettings(self.kind, bool(self.fused)).features(model, channels, model.fuse(channels))
+
+
+def seeded_fusion(fusion: FusionClassifier | None, random_state: Any) -> FusionClassifier:
+    """A fresh fusion classifier with a seed of its own, or with one drawn from the seed of the whole."""
+    fresh: FusionClassifier = FusionClassifier() if fusion is None else clone(fusion)
+    if fresh.random_state is None:
+        fresh.set_params(random_state=int(check_random_state(random_state).randint(2**31)))
+    return fresh

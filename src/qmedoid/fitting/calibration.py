@@ -1,0 +1,57 @@
+r"""A calibration from held-out fusion scores: the most likely :math:`p_c \propto \exp(b_c - \beta s_c)`."""
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+
+from qmedoid.models.calibration import Calibration
+from qmedoid.variational.loss import cross_entropy
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+CalibrationKind = Literal["logistic", "temperature"]
+CALIBRATION_KINDS: tuple[CalibrationKind, ...] = ("logistic", "temperature")
+
+# Weight of one imagined row that pulls β to 0 and the biases to the logarithms of the priors: without it, classes that
+# are told apart perfectly would make β infinite.
+_PULL = 1.0
+
+
+def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind) -> Calibration:
+    """Slope and biases (none with "temperature") of the highest likelihood.
+
+    Parameters
+    ----------
+    fused : ndarray of shape (n, C)
+        Fusion scores of rows that the model has not seen.
+    codes : ndarray of shape (n,)
+        Their classes.
+    """
+    n, n_classes = fused.shape
+    priors = (np.bincount(codes, minlength=n_classes) + 0.5) / (n + 0.5 * n_classes)
+    prior_biases = np.log(priors / priors.max()) if kind == "logistic" else np.zeros(n_classes)
+    ranked = np.sort(fused, axis=1)
+    # Scores are shares of a few hundredths; in units of a typical margin β is of the order of 1.
+    unit = max(float(np.median(ranked[:, 1] - ranked[:, 0])), 1e-6)
+    scaled, weights = fused / unit, np.full(n, 1.0 / n)
+
+    def loss(parameters: Array) -> tuple[float, Array]:
+        slope, shifts = parameters[0], parameters[1:]
+        value, by_scores = cross_entropy(prior_biases + _padded(shifts, n_classes) - slope * scaled, codes, weights)
+        value += 0.5 * _PULL / n * float(parameters @ parameters)
+        gradient = np.concatenate([[-(by_scores * scaled).sum()], by_scores.sum(axis=0)[: len(shifts)]])
+        return value, gradient + _PULL / n * parameters
+
+    # One bias is redundant: the last class keeps its prior.
+    n_shifts = n_classes - 1 if kind == "logistic" else 0
+    found = minimize(
+        loss, np.concatenate([[1.0], np.zeros(n_shifts)]), jac=True, method="L-BFGS-B",
+        bounds=[(0.0, None)] + [(None, None)] * n_shifts,
+    )  # fmt: skip
+    return Calibration(float(found.x[0]) / unit, prior_biases + _padded(found.x[1:], n_classes))
+
+
+def _padded(shifts: Array, n_classes: int) -> Array:
+    return np.concatenate([shifts, np.zeros(n_classes - len(shifts))])

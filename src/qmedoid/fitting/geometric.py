@@ -1,0 +1,124 @@
+"""From fusion models to hybrid ones: calibration, training data of the circuit, whether it pays (algorithm 20)."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.fitting.calibration import CalibrationKind, fit_calibration
+from qmedoid.fitting.select import Selected
+from qmedoid.fitting.variational import TrainingData
+from qmedoid.fitting.variational_selection import OutOfFold
+from qmedoid.geometry.deltas import nearest_two
+from qmedoid.models.geometric import DeltaSettings, GeometricModel, score_margins, shared_out, two_nearest_scores
+from qmedoid.models.variational import VariationalModel
+from qmedoid.variational.loss import log_softmax
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A calibrated fusion model with what it says of the training rows.
+
+    Attributes
+    ----------
+    model : GeometricModel
+        Without a circuit.
+    fused, scores : ndarray of shape (n, C)
+        Fusion scores and calibrated scores of the training rows by the final model.
+    features : ndarray of shape (n, m)
+        Their deltas.
+    held_out : OutOfFold
+        Calibrated scores of rows by models that were not fitted on them.
+    """
+
+    model: GeometricModel
+    fused: Array
+    scores: Array
+    features: Array
+    held_out: OutOfFold
+
+    def training_data(self, codes: Codes, class_weights: Array) -> tuple[TrainingData, Codes]:
+        """What the circuit is trained on, and which rows that are.
+
+        A circuit that decides between the two nearest classes learns from the records that belong to one of them:
+        code 1 is the nearest, 0 the runner-up.
+        """
+        residual = self.model.residual
+        if not self.model.deltas.decides_between_two(self.scores.shape[1]):
+            offset = self.scores if residual else None
+            return TrainingData(self.features, codes, class_weights, offset), np.arange(len(codes))
+        best, second = nearest_two(self.fused)
+        rows = np.flatnonzero((codes == best) | (codes == second))
+        offset = two_nearest_scores(self.scores, self.fused)[rows] if residual else None
+        between = (codes == best)[rows].astype(np.intp)
+        return TrainingData(self.features[rows], between, np.ones(2), offset), rows
+
+    def with_circuit(self, circuit: VariationalModel, refine_below: float) -> GeometricModel:
+        """The hybrid model."""
+        return replace(self.model, variational=circuit, refine_below=refine_below)
+
+    def refined_held_out(self, circuit: OutOfFold, rows: Codes, refine_below: float) -> OutOfFold:
+        """Out-of-fold scores of the hybrid model: the circuit's where the policy picks a row, else the fusion's.
+
+        Parameters
+        ----------
+        circuit : OutOfFold
+            Scores of the rows that the circuit was trained on.
+        rows : ndarray
+            Which rows of the table these are.
+        """
+        held_out = self.held_out.scores.copy()
+        by_circuit = np.full((len(held_out), circuit.scores.shape[1]), np.nan)
+        by_circuit[rows] = circuit.scores
+        judged = (self.held_out.fold >= 0) & np.isfinite(by_circuit[:, 0])
+        fold = np.where(judged, self.held_out.fold, -1)
+        picked = np.flatnonzero(judged & (score_margins(self.scores) <= refine_below))
+        if self.model.deltas.decides_between_two(held_out.shape[1]):
+            held_out[picked] = shared_out(held_out[picked], self.fused[picked], by_circuit[picked])
+        else:
+            held_out[picked] = by_circuit[picked]
+        return OutOfFold(held_out, fold)
+
+
+def calibrated_stage(
+    selected: Selected,
+    rows: Codes,
+    table: Array,
+    codes: Codes,
+    *,
+    kind: CalibrationKind,
+    deltas: DeltaSettings,
+    residual: bool,
+) -> Stage:
+    """Calibrate a fusion model on its held-out rows and describe the training rows by it.
+
+    Parameters
+    ----------
+    selected : Selected
+    rows : ndarray
+        The rows of the table that were held out, in the order of `selected.held_out`.
+    """
+    fusion = selected.model
+    channels = fusion.channels(table)
+    fused = fusion.fuse(channels)
+    held_fused = fused[rows] if selected.held_out is None else fusion.fuse(selected.held_out)
+    calibration = fit_calibration(held_fused, codes[rows], kind)
+    held_out = OutOfFold(np.full(fused.shape, np.nan), np.full(len(codes), -1, dtype=np.intp))
+    held_out.scores[rows] = calibration.apply(held_fused)
+    held_out.fold[rows] = 0
+    model = GeometricModel(fusion, calibration, deltas, residual=residual)
+    return Stage(model, fused, calibration.apply(fused), deltas.features(fusion, channels, fused), held_out)
+
+
+def circuit_pays(before: OutOfFold, after: OutOfFold, codes: Codes) -> bool:
+    """Whether held-out rows are likelier after refinement, by more than one standard error of the difference."""
+    rows = np.flatnonzero((before.fold >= 0) & (after.fold >= 0))
+    rows = rows[(before.scores[rows] != after.scores[rows]).any(axis=1)]
+    if len(rows) < 2:
+        return False
+    own = np.arange(len(rows))
+    gain = log_softmax(after.scores[rows])[own, codes[rows]] - log_softmax(before.scores[rows])[own, codes[rows]]
+    return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))

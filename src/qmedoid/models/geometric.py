@@ -1,0 +1,119 @@
+"""The hybrid model: fusion first, the variational circuit for the records the policy picks (algorithm 20)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.geometry.deltas import DeltaKind, delta_features, nearest_two
+from qmedoid.geometry.fusion import Channels
+from qmedoid.models.calibration import Calibration
+from qmedoid.models.fusion import FusionModel, MeasuredFusion
+from qmedoid.models.variational import MeasuredVariational, VariationalModel
+from qmedoid.variational.loss import log_softmax
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class DeltaSettings:
+    """Which deltas a circuit is fed: all pairs of classes or the two nearest, and the fused score's own or not."""
+
+    kind: DeltaKind = "pairs"
+    fused: bool = False
+
+    def decides_between_two(self, n_classes: int) -> bool:
+        """Whether the circuit only decides between a record's two nearest classes."""
+        return self.kind == "nearest" and n_classes > 2
+
+    def features(self, model: FusionModel | MeasuredFusion, channels: Channels, fused: Array) -> Array:
+        """Deltas under a fusion model, shape (n, m)."""
+        return delta_features(channels, fused, kind=self.kind, angular=model.use_angular, fused=self.fused)
+
+
+@dataclass(frozen=True)
+class GeometricModel:
+    """A fusion model with calibrated scores, and a circuit that refines some of its decisions.
+
+    Attributes
+    ----------
+    fusion : FusionModel
+    calibration : Calibration
+        Of its scores.
+    deltas : DeltaSettings
+        What the circuit is fed.
+    variational : VariationalModel or None
+        The circuit, if there is one.
+    refine_below : float
+        Records whose margin, the best calibrated score minus the second, is at most this are decided by the circuit:
+        −∞ is none, ∞ is all.
+    residual : bool
+        Whether the circuit corrects the calibrated scores instead of replacing them.
+    """
+
+    fusion: FusionModel | MeasuredFusion
+    calibration: Calibration
+    deltas: DeltaSettings = DeltaSettings()
+    variational: VariationalModel | MeasuredVariational | None = None
+    refine_below: float = -np.inf
+    residual: bool = False
+
+    def scores(self, X: Array) -> Array:
+        """Class scores, shape (n, C); the largest decides, and their softmax is the class probability."""
+        return self.decide(X)[0]
+
+    def decide(self, X: Array) -> tuple[Array, Mask]:
+        """Class scores, and which records the circuit decided."""
+        channels = self.fusion.channels(X)
+        fused = self.fusion.fuse(channels)
+        scores = self.calibration.apply(fused)
+        picked = self.picks(scores)
+        rows = np.flatnonzero(picked)
+        if self.variational is not None and len(rows):
+            part = Channels(channels.distance[rows], channels.angle[rows])
+            features = self.deltas.features(self.fusion, part, fused[rows])
+            scores[rows] = self.refined(scores[rows], fused[rows], features)
+        return scores, picked
+
+    def picks(self, scores: Array) -> Mask:
+        """Which records the policy gives to the circuit, from calibrated scores."""
+        if self.variational is None:
+            return np.zeros(len(scores), dtype=np.bool_)
+        return score_margins(scores) <= self.refine_below
+
+    def refined(self, scores: Array, fused: Array, features: Array) -> Array:
+        """Scores by the circuit, from calibrated scores, fusion scores and deltas."""
+        if self.variational is None:
+            return scores
+        if not self.deltas.decides_between_two(scores.shape[1]):
+            return self.variational.scores(features, scores if self.residual else None)
+        offset = two_nearest_scores(scores, fused) if self.residual else None
+        return shared_out(scores, fused, self.variational.scores(features, offset))
+
+
+def score_margins(scores: Array) -> Array:
+    """Best class score minus the second best, shape (n,)."""
+    ranked = np.sort(scores, axis=1)
+    margin: Array = ranked[:, -1] - ranked[:, -2]
+    return margin
+
+
+def two_nearest_scores(scores: Array, fused: Array) -> Array:
+    """Class scores of the runner-up and of the best by fusion score, shape (n, 2)."""
+    best, second = nearest_two(fused)
+    rows = np.arange(len(scores))
+    return np.column_stack([scores[rows, second], scores[rows, best]])
+
+
+def shared_out(scores: Array, fused: Array, between_two: Array) -> Array:
+    """Scores where the probability of the two nearest classes is shared out anew; `between_two` is (second, best)."""
+    best, second = nearest_two(fused)
+    rows = np.arange(len(scores))
+    log_p = log_softmax(scores)
+    both = np.logaddexp(log_p[rows, best], log_p[rows, second])
+    shares: npt.NDArray[Any] = log_softmax(between_two)
+    log_p[rows, second], log_p[rows, best] = both + shares[:, 0], both + shares[:, 1]
+    return log_p
