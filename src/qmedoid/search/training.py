@@ -170,7 +170,7 @@ class Stopping:
     keep : {"average", "last"}
         The mean of the last iterates, or the last one.
     average : float
-        Share of the steps, the last ones, that the mean is over.
+        Share of the steps, the last ones, that the mean is over. A training that ends before them keeps its best.
     """
 
     steps: int
@@ -212,7 +212,7 @@ def run_steps(
     ended: Ended = "steps"
     while state.step < stopping.steps and not _has_waited(state, stopping):
         _note(state, advance(state), stopping)
-        if on_step is not None and on_step(state):
+        if on_step is not None and on_step(state) and state.step < stopping.steps:
             ended = "stopped"
             break
     if ended == "steps" and state.step < stopping.steps:
