@@ -63,4 +63,9 @@ def best_threshold(codes: Codes, scores: Array, metric: str) -> float:
     cut = int(cuts[np.argmax(THRESHOLD_METRICS[metric](counts))])
     if cut == 0:
         return float(np.nextafter(rising[0], -np.inf))
-    return float(rising[-1] if cut == len(rising) else (rising[cut - 1] + rising[cut]) / 2)
+    if cut == len(rising):
+        return float(rising[-1])
+    low, high = float(rising[cut - 1]), float(rising[cut])
+    halfway = low / 2 + high / 2
+    # Of neighbouring floats the middle rounds to one of them; only the lower one still parts them.
+    return halfway if low <= halfway < high else low

@@ -1,0 +1,111 @@
+"""The best threshold is the best of all cuts, and its metrics are scikit-learn's."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, fbeta_score
+
+from qmedoid.metrics.thresholds import THRESHOLD_METRICS, best_threshold, metric_at
+
+REFERENCE = {
+    "macro_f1": lambda y, p: f1_score(y, p, labels=[0, 1], average="macro", zero_division=0),
+    "f1": lambda y, p: f1_score(y, p, zero_division=0),
+    "f2": lambda y, p: fbeta_score(y, p, beta=2, zero_division=0),
+    "accuracy": accuracy_score,
+    # scikit-learn's leaves out a class that has no row; here its recall counts as 0.
+    "balanced_accuracy": lambda y, p: balanced_accuracy_score(y, p) / (1 if 0 < sum(y) < len(y) else 2),
+}
+EVERY = pytest.mark.parametrize("metric", sorted(THRESHOLD_METRICS))
+
+# Few levels make ties; the floats bring neighbours, denormals and huge values.
+scores_of_records = st.one_of(st.integers(-3, 3).map(float), st.floats(allow_nan=False, allow_infinity=False))
+records = st.lists(st.tuples(st.integers(0, 1), scores_of_records), min_size=1, max_size=30).map(
+    lambda pairs: (np.array([code for code, _ in pairs]), np.array([score for _, score in pairs]))
+)
+
+
+def value(codes, called, metric):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn on labels of one class
+        return REFERENCE[metric](codes, called)
+
+
+def test_every_metric_has_a_reference():
+    assert set(REFERENCE) == set(THRESHOLD_METRICS)
+
+
+@EVERY
+@given(records=records, threshold=st.integers(-3, 3))
+@settings(max_examples=40, deadline=None)
+def test_metrics_are_scikit_learns(metric, records, threshold):
+    codes, scores = records
+    assert metric_at(codes, scores, threshold, metric) == pytest.approx(
+        value(codes, (scores > threshold).astype(int), metric), abs=1e-12
+    )
+
+
+@EVERY
+@given(records=records)
+@settings(max_examples=60, deadline=None)
+def test_no_cut_is_better(metric, records):
+    codes, scores = records
+    found = best_threshold(codes, scores, metric)
+    decisions = [scores >= cut for cut in np.unique(scores)] + [np.zeros(len(codes), dtype=bool)]
+    values = [metric_at(codes, called.astype(float), 0.5, metric) for called in decisions]
+    assert metric_at(codes, scores, found, metric) == pytest.approx(max(values), abs=1e-12)
+    # Of equally good cuts the lowest, which calls the most records positive.
+    best = next(called for called, v in zip(decisions, values, strict=True) if v > max(values) - 1e-12)
+    np.testing.assert_array_equal(scores > found, best)
+
+
+@EVERY
+@given(records=records, seed=st.integers(0, 99))
+@settings(max_examples=20, deadline=None)
+def test_the_order_of_records_does_not_matter(metric, records, seed):
+    codes, scores = records
+    order = np.random.default_rng(seed).permutation(len(codes))
+    assert best_threshold(codes, scores, metric) == best_threshold(codes[order], scores[order], metric)
+
+
+def test_it_lies_halfway_between_scores():
+    codes, scores = np.array([0, 0, 1, 1]), np.array([0.0, 1.0, 4.0, 9.0])
+    assert best_threshold(codes, scores, "accuracy") == 2.5
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (np.nextafter(1.0, 0), 1.0),
+        (1.0, np.nextafter(1.0, 2)),
+        (0.0, 5e-324),
+        (-5e-324, 0.0),
+        (1.7e308, 1.75e308),
+        (-1.75e308, 1.75e308),
+    ],
+)
+def test_neighbouring_and_huge_scores_are_parted(low, high):
+    found = best_threshold(np.array([0, 1]), np.array([low, high]), "accuracy")
+    assert low <= found < high
+
+
+@EVERY
+def test_scores_that_are_all_alike_leave_all_or_nothing(metric):
+    scores = np.full(5, 0.3)
+    mostly_positive = np.array([1, 1, 1, 1, 0])
+    assert (scores > best_threshold(mostly_positive, scores, metric)).all()
+    # Without a positive only accuracy-like metrics gain by calling none.
+    none = best_threshold(np.zeros(5, dtype=int), scores, metric)
+    expected_all = metric in ("f1", "f2")
+    assert (scores > none).all() == expected_all
+    assert (scores > none).any() == expected_all
+
+
+@EVERY
+def test_one_class_only_is_called_as_it_is(metric):
+    scores = np.linspace(-1, 1, 7)
+    ones = np.ones(7, dtype=int)
+    assert (scores > best_threshold(ones, scores, metric)).all()
+    assert metric_at(ones, scores, -2.0, metric) == pytest.approx(value(ones, ones, metric))
