@@ -59,7 +59,7 @@ class CheckpointFolder:
         try:
             if size > _LARGEST:
                 raise ValueError(f"it has {size} bytes")
-            return _read(file.read_bytes())
+            return _read(name, file.read_bytes())
         except (ValueError, KeyError, TypeError, OSError, safetensors.SafetensorError) as error:
             warn(f"The checkpoint {file.name} cannot be read ({error}): its training starts anew.")
             return None
@@ -67,7 +67,7 @@ class CheckpointFolder:
     def note(self, name: str, state: TrainingState, *, finished: bool) -> None:
         """Write the state if its step is due."""
         if finished or state.step % self.every == 0:
-            write_whole(self._file(name), _written(state))
+            write_whole(self._file(name), _written(name, state))
 
     def _file(self, name: str) -> Path:
         return self.path / (name + SUFFIX)
@@ -87,9 +87,9 @@ def write_whole(file: Path, content: bytes) -> None:
         raise
 
 
-def _written(state: TrainingState) -> bytes:
+def _written(name: str, state: TrainingState) -> bytes:
     arrays = state.arrays()
-    metadata = {"format": str(FORMAT), "counts": json.dumps(state.counts())}
+    metadata = {"format": str(FORMAT), "name": name, "counts": json.dumps(state.counts())}
     return _with_digest(safetensors.numpy.save(arrays, metadata))
 
 
@@ -98,7 +98,7 @@ def _with_digest(content: bytes) -> bytes:
     return hashlib.sha256(content).digest() + content
 
 
-def _read(content: bytes) -> TrainingState:
+def _read(name: str, content: bytes) -> TrainingState:
     digest, body = content[:32], content[32:]
     if hashlib.sha256(body).digest() != digest:
         raise ValueError("its contents do not match its checksum")
@@ -106,6 +106,8 @@ def _read(content: bytes) -> TrainingState:
     metadata: Mapping[str, str] = header["__metadata__"]
     if metadata["format"] != str(FORMAT):
         raise ValueError(f"it has format {metadata['format']}, and this version reads {FORMAT}")
+    if metadata["name"] != name:
+        raise ValueError("it belongs to another training")
     arrays: dict[str, npt.NDArray[np.float64]] = safetensors.numpy.load(body)
     counts: dict[str, Any] = json.loads(metadata["counts"])
     return TrainingState.restore(arrays, counts)

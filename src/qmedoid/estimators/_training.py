@@ -135,7 +135,8 @@ class TrainingPlan:
         for candidate in candidates:
             candidate.circuit.network(data.features.shape[1], len(classes))
         splits: Sequence[Split] = ()
-        if out_of_fold or len(candidates) > 1:
+        # Where every class has one row, no row can be held out.
+        if (out_of_fold or len(candidates) > 1) and np.bincount(data.codes).max() > 1:
             rng = np.random.default_rng(entropy)
             splits = stratified_splits(estimator.cv, data.features, data.codes, classes, rng)
             check_splits(type(estimator).__name__, splits, data.codes, classes)
@@ -230,6 +231,11 @@ def reporting_watch(estimator: Any, context: CallbackContext, checkpoint: Any) -
             estimator=estimator, metadata=metadata
         )
 
+    if checkpoint is not None and estimator.random_state is None:
+        warn(
+            "A fit without a random_state draws other starts every time, so its checkpoints are written but never "
+            "taken up. Set random_state to an int."
+        )
     return Watch(on_step, None if checkpoint is None else CheckpointFolder(Path(checkpoint)))
 
 

@@ -22,7 +22,7 @@ from qmedoid.exceptions import warn
 from qmedoid.fitting.batches import Sampling
 from qmedoid.fitting.variational import Optimizer, TrainingData
 from qmedoid.fitting.variational_selection import two_class_margin
-from qmedoid.geometry.scaling import is_constant
+from qmedoid.geometry.scaling import column_powers, is_constant
 from qmedoid.models.variational import MeasuredVariational, VariationalModel
 from qmedoid.variational.angles import PRINTED_SPAN, SPAN
 from qmedoid.variational.loss import log_softmax
@@ -239,7 +239,7 @@ class VariationalClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator
         chosen = plan.run(reporting_watch(self, context, self.checkpoint))
         self.best_params_, self.cv_scores_ = chosen.params, chosen.cv_scores
         self.seed_losses_ = chosen.trained.seed_losses
-        self.loss_curve_ = chosen.trained.minima[int(np.argmin(self.seed_losses_))].losses
+        self.loss_curve_ = chosen.trained.minima[chosen.trained.best].losses
         self._cut = cut_at(self.operating_point, codes, chosen.out_of_fold)
         self.threshold_ = probability(self._cut)
         self._shot_entropy = [*entropy, 1]
@@ -310,7 +310,8 @@ class VariationalClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator
 
 def warn_constant(features: Array, names: Any) -> None:
     """Warn about features that say nothing because all rows agree."""
-    constant = is_constant(features.mean(axis=0), features.var(axis=0), len(features))
+    scaled = features * column_powers(features)  # so that the squares of tiny values do not vanish
+    constant = is_constant(scaled.mean(axis=0), scaled.var(axis=0), len(features))
     if constant.all():
         warn("Every feature is constant: nothing can be learnt but how frequent the classes are.")
     else:

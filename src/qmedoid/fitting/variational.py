@@ -3,7 +3,7 @@
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
@@ -139,18 +139,31 @@ class Watch:
         """Pass a report on, one at a time; whether to stop."""
         if self.on_step is not None:
             with self._lock:
-                if self.on_step(report):
+                try:
+                    if self.on_step(report):
+                        self.stop.set()
+                except KeyboardInterrupt:
                     self.stop.set()
         return self.stop.is_set()
 
 
 @dataclass(frozen=True)
 class Trained:
-    """The best of the seeds by its loss over all rows, that loss for each seed, and how each training went."""
+    """A circuit per seed, its loss over all rows, and how its training went."""
 
-    model: VariationalModel
+    models: tuple[VariationalModel, ...]
     seed_losses: Array
     minima: tuple[Minimum, ...]
+
+    @property
+    def model(self) -> VariationalModel:
+        """The circuit with the lowest loss."""
+        return self.models[self.best]
+
+    @property
+    def best(self) -> int:
+        """Number of the seed that was kept; one whose training diverged is never kept."""
+        return int(np.argmin(np.where(np.isfinite(self.seed_losses), self.seed_losses, np.inf)))
 
     @property
     def stopped(self) -> bool:
@@ -167,7 +180,8 @@ def train_variational(
 ) -> Trained:
     """Train one circuit per seed, side by side, and keep the best.
 
-    An interrupt (Ctrl-C) stops the trainings; each keeps its best.
+    An interrupt (Ctrl-C) stops the trainings; each keeps its best. An error in one, or in a callback, stops the others
+    and is raised.
 
     Parameters
     ----------
@@ -181,30 +195,45 @@ def train_variational(
     rows = Batch(inputs, data.codes, row_weights(data.codes, data.class_weights), data.offset)
     objective = batch_objective(network, rows, data.class_weights, training.batch_size, training.sampling)
     contents = _fingerprint(rows) if watch.keeper is not None else ""
+    names = [
+        hashlib.sha256(f"{circuit} {training} {contents} {list(entropy)}".encode()).hexdigest() for entropy in seeds
+    ]
+    # Read here and not by the workers, so that a warning about a damaged file points at the caller.
+    kept = [None if watch.keeper is None else watch.keeper.load(name) for name in names]
 
     def train(number: int) -> Minimum:
-        entropy = list(seeds[number])
-        name = hashlib.sha256(f"{circuit} {training} {contents} {entropy}".encode()).hexdigest()
-        return _train_one(objective, training, entropy, watch, number, name)
+        return _train_one(objective, training, list(seeds[number]), watch, number, names[number], kept[number])
 
     with ThreadPoolExecutor(min(len(seeds), thread_count(None))) as pool:
         futures = [pool.submit(train, number) for number in range(len(seeds))]
         try:
+            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            if any(future.exception() is not None for future in done):
+                watch.stop.set()
             wait(futures)
         except KeyboardInterrupt:
             watch.stop.set()
             wait(futures)
     minima = tuple(future.result() for future in futures)
-    models = [VariationalModel(angle_map, network, minimum.theta) for minimum in minima]
     losses = np.array([network.loss(minimum.theta, rows) for minimum in minima])
-    return Trained(models[int(np.argmin(losses))], losses, minima)
+    if not np.isfinite(losses).any():
+        raise DataError(
+            f"The training diverged: no loss is finite after {minima[0].steps} steps. Lower the step size "
+            "(learning_rate, or the first of spsa_gains)."
+        )
+    return Trained(tuple(VariationalModel(angle_map, network, m.theta) for m in minima), losses, minima)
 
 
 def _train_one(
-    objective: BatchObjective, training: TrainingSettings, entropy: list[int], watch: Watch, number: int, name: str
+    objective: BatchObjective,
+    training: TrainingSettings,
+    entropy: list[int],
+    watch: Watch,
+    number: int,
+    name: str,
+    kept: TrainingState | None,
 ) -> Minimum:
     rng = np.random.default_rng(entropy)
-    kept = None if watch.keeper is None else watch.keeper.load(name)
     state = kept or TrainingState.begin(_start(objective, training, rng), rng)
 
     def on_step(now: TrainingState) -> bool:
