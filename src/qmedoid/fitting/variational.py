@@ -3,7 +3,7 @@
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
@@ -205,14 +205,18 @@ def train_variational(
         return _train_one(objective, training, list(seeds[number]), watch, number, names[number], kept[number])
 
     with ThreadPoolExecutor(min(len(seeds), thread_count(None))) as pool:
-        futures = [pool.submit(train, number) for number in range(len(seeds))]
+        futures: list[Future[Minimum]] = []
         try:
+            for number in range(len(seeds)):
+                futures.append(pool.submit(train, number))
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
             if any(future.exception() is not None for future in done):
                 watch.stop.set()
             wait(futures)
         except KeyboardInterrupt:
+            # Trainings that were not begun yet take one step, so that every seed has parameters.
             watch.stop.set()
+            futures += [pool.submit(train, number) for number in range(len(futures), len(seeds))]
             wait(futures)
     minima = tuple(future.result() for future in futures)
     losses = np.array([network.loss(minimum.theta, rows) for minimum in minima])
