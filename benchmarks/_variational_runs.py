@@ -1,0 +1,66 @@
+"""The circuits, rows and trainings that the variational speed benchmark gives to every library.
+
+Run as a script it does one training by itself and nothing else, to be timed from outside with its start-up.
+"""
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.search.spsa import minimize_spsa
+from qmedoid.search.training import Stopping
+from qmedoid.variational.ansatz import Ansatz
+from qmedoid.variational.loss import cross_entropy
+from qmedoid.variational.network import Batch, Network
+from qmedoid.variational.readout import ReadoutKind, make_readout
+
+Array = npt.NDArray[np.float64]
+Expectations = Callable[[Array, Array], Array]
+"""From angles (rows, n) and rotations (layers, n) to the expectation values of the read-out, (rows, K)."""
+
+BATCH_ROWS, STEPS = 256, 300
+
+
+def make_network(n_qubits: int, n_reps: int, readout: ReadoutKind) -> Network:
+    """Two classes, one input for each qubit, inputs in every repetition."""
+    ansatz = Ansatz(n_qubits, n_qubits, n_reps)
+    return Network(ansatz, make_readout(readout, n_qubits, 2), np.ones(n_qubits), learn_scales=False)
+
+
+def make_angles(n_rows: int, n_qubits: int) -> Array:
+    return np.random.default_rng(n_qubits).uniform(0.0, np.pi, size=(n_rows, n_qubits))
+
+
+def make_batch(angles: Array, rng: np.random.Generator) -> Batch:
+    """Rows at random, of two classes that the first angle tells apart."""
+    rows = angles[rng.integers(0, len(angles), size=BATCH_ROWS)]
+    return Batch(rows, (rows[:, 0] > 1.5).astype(np.intp), np.full(BATCH_ROWS, 1.0 / BATCH_ROWS))
+
+
+class Training:
+    """A loss for the minimiser; expectation values come from the network itself or from another library."""
+
+    def __init__(self, network: Network, expectations: Expectations | None = None) -> None:
+        self.network, self.expectations = network, expectations
+        self.angles = make_angles(2000, network.ansatz.n_qubits)
+
+    def draw(self, rng: np.random.Generator) -> Batch:
+        return make_batch(self.angles, rng)
+
+    def value(self, theta: Array, batch: Batch) -> float:
+        if self.expectations is None:
+            return self.network.loss(theta, batch)
+        parts = self.network.split(theta)
+        scores = self.network.readout.scores(self.expectations(batch.inputs, parts.rotations), parts.readout)
+        return cross_entropy(scores, batch.codes, batch.weights)[0]
+
+    def run(self, steps: int = STEPS) -> Array:
+        """Batch losses of a training by SPSA, two evaluations a step."""
+        start = self.network.start(np.random.default_rng(0))
+        return minimize_spsa(self, start, Stopping(steps, keep="last"), rng=np.random.default_rng(1)).losses
+
+
+if __name__ == "__main__":
+    Training(make_network(int(sys.argv[1]), int(sys.argv[2]), "parity")).run()
