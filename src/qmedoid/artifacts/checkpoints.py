@@ -22,6 +22,16 @@ FORMAT = 1
 SUFFIX = ".training"
 # A state of a few hundred parameters takes kilobytes; anything near this is not one.
 _LARGEST = 2**28
+# All that a file can make its reading raise, whatever it holds.
+_UNREADABLE = (
+    ValueError,
+    KeyError,
+    TypeError,
+    OverflowError,
+    RecursionError,
+    OSError,
+    safetensors.SafetensorError,
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,7 @@ class CheckpointFolder:
             if size > _LARGEST:
                 raise ValueError(f"it has {size} bytes")
             return _read(name, file.read_bytes())
-        except (ValueError, KeyError, TypeError, OSError, safetensors.SafetensorError) as error:
+        except _UNREADABLE as error:
             warn(f"The checkpoint {file.name} cannot be read ({error}): its training starts anew.")
             return None
 

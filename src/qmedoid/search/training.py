@@ -101,13 +101,20 @@ class TrainingState:
     @classmethod
     def restore(cls, arrays: Mapping[str, Array], counts: Mapping[str, Any]) -> "TrainingState":
         """The state that `arrays` and `counts` describe; what does not fit together is refused."""
-        p, step = len(arrays["theta"]), int(counts["step"])
-        shapes = {"moments": (2, p), "average": (p,), "best_theta": (p,), "losses": (step,), "numbers": (3,)}
+        p, step = arrays["theta"].size, int(counts["step"])
+        shapes = {
+            "theta": (p,),
+            "moments": (2, p),
+            "average": (p,),
+            "best_theta": (p,),
+            "losses": (step,),
+            "numbers": (3,),
+        }
         for name, shape in shapes.items():
-            if arrays[name].shape != shape:
+            if arrays[name].shape != shape or arrays[name].dtype != np.float64:
                 raise DataError(
-                    f"The {name!r} of a training after {step} steps with {p} parameters must be of shape {shape}. "
-                    f"Got {arrays[name].shape} instead."
+                    f"The {name!r} of a training after {step} steps with {p} parameters must be of shape {shape} and "
+                    f"type float64. Got {arrays[name].shape} and {arrays[name].dtype} instead."
                 )
         rng = np.random.Generator(np.random.PCG64())
         rng.bit_generator.state = counts["generator"]
