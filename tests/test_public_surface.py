@@ -11,9 +11,14 @@ import qmedoid
 
 PUBLIC = [
     "CorrelationGroups",
+    "DeltaFeatures",
     "FusionClassifier",
     "FusionModel",
+    "GeometricClassifier",
+    "GeometricModel",
     "SwapTest",
+    "TrainingProgress",
+    "VariationalClassifier",
     "__version__",
     "compact_swap_test",
     "medoid_index",

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from qmedoid.estimators.fusion import FusionClassifier
     from qmedoid.estimators.geometric import GeometricClassifier
     from qmedoid.estimators.groups import CorrelationGroups
+    from qmedoid.estimators.progress import TrainingProgress
+    from qmedoid.estimators.variational import VariationalClassifier
     from qmedoid.geometry.medoids import medoid_index
     from qmedoid.geometry.overlap import SwapTest, compact_swap_test
     from qmedoid.models.fusion import FusionModel
@@ -25,6 +27,8 @@ _HOMES = {
     "GeometricClassifier": "qmedoid.estimators.geometric",
     "GeometricModel": "qmedoid.models.geometric",
     "SwapTest": "qmedoid.geometry.overlap",
+    "TrainingProgress": "qmedoid.estimators.progress",
+    "VariationalClassifier": "qmedoid.estimators.variational",
     "compact_swap_test": "qmedoid.geometry.overlap",
     "medoid_index": "qmedoid.geometry.medoids",
 }
@@ -37,6 +41,8 @@ __all__ = [
     "GeometricClassifier",
     "GeometricModel",
     "SwapTest",
+    "TrainingProgress",
+    "VariationalClassifier",
     "__version__",
     "compact_swap_test",
     "medoid_index",

@@ -1,10 +1,18 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Self, TypeVar
+from uuid import UUID
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 class CallbackContext:
+    task_name: str
+    task_id: int
+    max_subtasks: int | None
+    estimator_name: str
+    parent: CallbackContext | None
+    root_uuid: UUID
+
     def subcontext(
         self,
         task_name: str = "",
