@@ -70,6 +70,7 @@ TRAINING_CONSTRAINTS: dict[str, Constraint] = {
     **_GRID,
     "n_qubits": Optional(Whole(1, MAX_QUBITS)),
     "batch_size": Optional(Whole(1)),
+    "clip": Optional(Positive()),
     "readout": Choice(READOUT_KINDS),
     "input_scales": InputScales(),
     "span": Positive(),
@@ -191,7 +192,7 @@ def _candidate(parameters: Mapping[str, Any], n_rows: int) -> Candidate:
         readout=parameters["readout"],
         scales=tuple(np.atleast_1d(np.asarray(scales, dtype=np.float64)).tolist()),
         learn_scales=learned,
-        clip=float(parameters["clip"]),
+        clip=None if parameters["clip"] is None else float(parameters["clip"]),
         span=float(parameters["span"]),
         precision=parameters["precision"],
     )

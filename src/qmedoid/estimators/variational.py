@@ -56,8 +56,9 @@ class VariationalClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator
         c for class c.
     input_scales : "learned", float or sequence of float, default="learned"
         Factors λ on the angles of the features: trained, or fixed.
-    clip : float, default=6.0
-        Standardised values beyond ±clip are not told apart.
+    clip : float or None, default=None
+        Standardised values beyond ±clip are not told apart. None takes the largest of the training rows, but at least
+        3 and at most 10.
     span : float, default=π/2
         The angle of a value at the clip. At π both ends are the same state.
     final_rz : bool, default=False
@@ -132,7 +133,7 @@ class VariationalClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator
         reupload: bool = True,
         readout: ReadoutKind = "strings",
         input_scales: Any = "learned",
-        clip: float = 6.0,
+        clip: float | None = None,
         span: float = SPAN,
         final_rz: bool = False,
         optimizer: Optimizer = "adam",

@@ -29,6 +29,9 @@ Optimizer = Literal["adam", "spsa"]
 OPTIMIZERS: tuple[Optimizer, ...] = ("adam", "spsa")
 MAX_DEFAULT_QUBITS = 4
 """Qubits where none are asked for: one per feature, up to this many."""
+CLIP_RANGE = (3.0, 10.0)
+"""Clip where none is asked for: heavy tails keep their order up to the second, plain features do not shrink below the
+first."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class CircuitSettings:
     readout : kind of read-out
     scales : fixed input scales λ, one number or one per feature
     learn_scales : whether they are trained, from there on
-    clip, span : of the angle map
+    clip, span : of the angle map; a clip of None takes the largest value of the training rows, within `CLIP_RANGE`
     precision : of the simulation
     """
 
@@ -53,7 +56,7 @@ class CircuitSettings:
     readout: ReadoutKind = "strings"
     scales: float | tuple[float, ...] = 1.0
     learn_scales: bool = True
-    clip: float = 3.0
+    clip: float | None = None
     span: float = SPAN
     precision: Precision = "float64"
 
@@ -189,8 +192,7 @@ def train_variational(
         Entropy of each training's generator.
     """
     network = circuit.network(data.features.shape[1], len(data.class_weights))
-    scaling = fit_standard(data.features)
-    angle_map = AngleMap(scaling.center, scaling.scale, circuit.clip, circuit.span)
+    angle_map = fit_angle_map(data.features, circuit)
     inputs = angle_map.apply(data.features).astype(network.precision, copy=False)
     rows = Batch(inputs, data.codes, row_weights(data.codes, data.class_weights), data.offset)
     objective = batch_objective(network, rows, data.class_weights, training.batch_size, training.sampling)
@@ -226,6 +228,16 @@ def train_variational(
             "(learning_rate, or the first of spsa_gains)."
         )
     return Trained(tuple(VariationalModel(angle_map, network, m.theta) for m in minima), losses, minima)
+
+
+def fit_angle_map(features: Array, circuit: CircuitSettings) -> AngleMap:
+    """Mean and deviation of the features, and the clip where it is left to them (algorithm 14)."""
+    scaling = fit_standard(features)
+    clip = circuit.clip
+    if clip is None:
+        low, high = CLIP_RANGE
+        clip = min(max(float(np.abs(scaling.apply(features)).max(initial=0.0)), low), high)
+    return AngleMap(scaling.center, scaling.scale, clip, circuit.span)
 
 
 def _train_one(
