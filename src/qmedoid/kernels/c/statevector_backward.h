@@ -5,21 +5,23 @@
  * Re<adjoint|(-iY_q)|state> of that part to `sum`, a line for each qubit.
  *
  * Without `undo` the gradient alone is taken. With `moved`, amplitudes go to where the entangler found them. */
-QM_INLINE void NAME(undo_pass)(const ptrdiff_t size, const ptrdiff_t q, const int two, const int lines, const int undo,
-                               const int moved, const REAL *cosine, const REAL *sine, const REAL *sign,
-                               const REAL *state_in, const REAL *adjoint_in, REAL *state, REAL *adjoint, REAL *sum)
+QM_INLINE void NAME(undo_pass)(const NAME(layer) layer, const int undo, const int moved, const ptrdiff_t size,
+                               const ptrdiff_t q, const int two, const REAL *state_in, const REAL *adjoint_in,
+                               REAL *state, REAL *adjoint, REAL *sum)
 {
+    const int lines = layer.lines;
     const ptrdiff_t half = (ptrdiff_t)1 << q;
-    const REAL *c = cosine + q * (lines ? W : 1), *s = sine + q * (lines ? W : 1);
+    const REAL *c = layer.cosine + q * (lines ? W : 1), *s = layer.sine + q * (lines ? W : 1);
+    const REAL *sign = layer.factor_re;
     REAL sum0[W], sum1[W];
     EACH_LANE sum0[l] = sum[q * W + l], sum1[l] = two ? sum[(q + 1) * W + l] : 0;
+#define TARGET(i) (W * (moved ? source_of(i, size) : (i)))
     for (ptrdiff_t high = 0; high < size; high += half << (1 + two))
         for (ptrdiff_t i = high; i < high + half; i++) {
             const ptrdiff_t i0 = i, i1 = i + half, i2 = two ? i1 + half : i0, i3 = two ? i2 + half : i1;
-            const ptrdiff_t to0 = W * (moved ? source_of(i0, size) : i0), to1 = W * (moved ? source_of(i1, size) : i1);
-            const ptrdiff_t to2 = W * (moved ? source_of(i2, size) : i2), to3 = W * (moved ? source_of(i3, size) : i3);
-            const REAL f0 = moved ? sign[i0] : 1, f1 = moved ? sign[i1] : 1;
-            const REAL f2 = moved ? sign[i2] : 1, f3 = moved ? sign[i3] : 1;
+            const ptrdiff_t to0 = TARGET(i0), to1 = TARGET(i1), to2 = TARGET(i2), to3 = TARGET(i3);
+            REAL f0 = 1, f1 = 1, f2 = 1, f3 = 1;
+            if (moved) f0 = sign[i0], f1 = sign[i1], f2 = sign[i2], f3 = sign[i3];
             EACH_LANE {
                 REAL c0 = COEFFICIENT(c, 0), s0 = -COEFFICIENT(s, 0);
                 REAL c1 = two ? COEFFICIENT(c, 1) : 0, s1 = two ? -COEFFICIENT(s, 1) : 0;
@@ -51,25 +53,22 @@ QM_INLINE void NAME(undo_pass)(const ptrdiff_t size, const ptrdiff_t q, const in
                 }
             }
         }
+#undef TARGET
     EACH_LANE sum[q * W + l] = sum0[l];
     if (two) EACH_LANE sum[(q + 1) * W + l] = sum1[l];
 }
 
 /* Undo R_y on every qubit of one part; with `moved`, the last pass goes from the first two arrays to the last two. */
-QM_INLINE void NAME(undo_part)(const int n, const int lines, const int undo, const int moved, const REAL *cosine,
-                               const REAL *sine, const REAL *sign, REAL *state, REAL *adjoint, REAL *state_to,
-                               REAL *adjoint_to, REAL *sum)
+QM_INLINE void NAME(undo_part)(const NAME(layer) layer, const int undo, const int moved, const int n, REAL *state,
+                               REAL *adjoint, REAL *state_to, REAL *adjoint_to, REAL *sum)
 {
     const ptrdiff_t size = (ptrdiff_t)1 << n, last = n % 2 ? n - 1 : n - 2;
-    REAL *state_end = moved ? state_to : state, *adjoint_end = moved ? adjoint_to : adjoint;
     for (ptrdiff_t q = 0; q < last; q += 2)
-        NAME(undo_pass)(size, q, 1, lines, undo, 0, cosine, sine, sign, state, adjoint, state, adjoint, sum);
+        NAME(undo_pass)(layer, undo, 0, size, q, 1, state, adjoint, state, adjoint, sum);
     if (n % 2)
-        NAME(undo_pass)(size, last, 0, lines, undo, moved, cosine, sine, sign, state, adjoint, state_end, adjoint_end,
-                        sum);
+        NAME(undo_pass)(layer, undo, moved, size, last, 0, state, adjoint, state_to, adjoint_to, sum);
     else
-        NAME(undo_pass)(size, last, 1, lines, undo, moved, cosine, sine, sign, state, adjoint, state_end, adjoint_end,
-                        sum);
+        NAME(undo_pass)(layer, undo, moved, size, last, 1, state, adjoint, state_to, adjoint_to, sum);
 }
 
 /* Undo all R_z of a repetition in place, and take the gradient by their angles: the sum over amplitudes of
@@ -153,22 +152,23 @@ QM_INLINE void NAME(keep)(const NAME(plan) *p, const int n, ptrdiff_t layer, con
 QM_INLINE void NAME(undo_tile)(const NAME(plan) *p, const int n, const REAL *tape)
 {
     const ptrdiff_t im = W << n;
-    const REAL *c = p->row_cosine, *s = p->row_sine;
     REAL *state = p->state[0], *adjoint = p->adjoint[0], *state_to = p->state[1], *adjoint_to = p->adjoint[1];
     NAME(start_adjoint)(p, n, tape, state, adjoint);
     NAME(clear_lines)(p->by_angle, n);
     for (ptrdiff_t r = p->repetitions - 1; r > 0; r--) {
+        const NAME(layer) weights = NAME(weight_layer)(p, n, r, 0), angles = NAME(row_layer)(p, r);
         NAME(clear_lines)(p->by_weight, n);
         for (ptrdiff_t part = 0; part <= im; part += im)
-            NAME(undo_part)(n, 0, 1, 1, p->cosine + r * n, p->sine + r * n, p->sign, state + part, adjoint + part,
-                            state_to + part, adjoint_to + part, p->by_weight);
+            NAME(undo_part)(weights, 1, 1, n, state + part, adjoint + part, state_to + part, adjoint_to + part,
+                            p->by_weight);
         NAME(keep)(p, n, 2 * r, p->by_weight);
         REAL *swap = state;
         state = state_to, state_to = swap;
         swap = adjoint, adjoint = adjoint_to, adjoint_to = swap;
         if (p->circuit->reupload)
             for (ptrdiff_t part = 0; part <= im; part += im)
-                NAME(undo_part)(n, 1, 1, 0, c, s, NULL, state + part, adjoint + part, NULL, NULL, p->by_angle);
+                NAME(undo_part)(angles, 1, 0, n, state + part, adjoint + part, state + part, adjoint + part,
+                                p->by_angle);
         if (r == 1)
             NAME(undo_phases)(p, n, 1, 0, state, adjoint, p->by_weight);
         else
@@ -176,9 +176,10 @@ QM_INLINE void NAME(undo_tile)(const NAME(plan) *p, const int n, const REAL *tap
         NAME(keep)(p, n, 2 * r - 1, p->by_weight);
     }
     NAME(clear_lines)(p->by_weight, n);
-    NAME(undo_part)(n, 0, 1, 1, p->cosine, p->sine, p->sign, state, adjoint, state_to, adjoint_to, p->by_weight);
+    NAME(undo_part)(NAME(weight_layer)(p, n, 0, 0), 1, 1, n, state, adjoint, state_to, adjoint_to, p->by_weight);
     NAME(keep)(p, n, 0, p->by_weight);
-    NAME(undo_part)(n, 1, 0, 0, c, s, NULL, state_to, adjoint_to, NULL, NULL, p->by_angle);
+    /* What was there before the first layer is known, so that it need not be undone. */
+    NAME(undo_part)(NAME(row_layer)(p, 1), 0, 0, n, state_to, adjoint_to, state_to, adjoint_to, p->by_angle);
 }
 
 QM_INLINE void NAME(all_gradients)(const NAME(plan) *p, const int n, const REAL *tape, const REAL *upstream,

@@ -22,21 +22,18 @@ QM_INLINE REAL *NAME(run_tile)(const NAME(plan) *p, const int n)
     const ptrdiff_t size = (ptrdiff_t)1 << n;
     REAL *state = p->state[0], *other = p->state[1];
     NAME(product_state)(p, n, other);
-    NAME(rotate)(n, 0, 1, WITH_SIGN, 1, p->cosine, p->sine, p->sign, NULL, other, state);
+    NAME(rotate)(NAME(weight_layer)(p, n, 0, 0), WITH_SIGN, 1, n, other, state);
     for (ptrdiff_t r = 1; r < p->repetitions; r++) {
-        const REAL *c = p->cosine + r * n, *s = p->sine + r * n;
-        const REAL *phase_re = p->phase_re + (r - 1) * size, *phase_im = p->phase_im + (r - 1) * size;
-        const REAL *entering_re = p->entering_re + (r - 1) * size, *entering_im = p->entering_im + (r - 1) * size;
         if (p->circuit->reupload) {
             if (r == 1)
-                NAME(rotate)(n, 1, 0, REAL_WITH_PHASE, 0, p->row_cosine, p->row_sine, phase_re, phase_im, state, state);
+                NAME(rotate)(NAME(row_layer)(p, r), REAL_WITH_PHASE, 0, n, state, state);
             else
-                NAME(rotate)(n, 1, 0, WITH_PHASE, 0, p->row_cosine, p->row_sine, phase_re, phase_im, state, state);
-            NAME(rotate)(n, 0, 0, WITH_SIGN, 1, c, s, p->sign, NULL, state, other);
+                NAME(rotate)(NAME(row_layer)(p, r), WITH_PHASE, 0, n, state, state);
+            NAME(rotate)(NAME(weight_layer)(p, n, r, 0), WITH_SIGN, 0, n, state, other);
         } else if (r == 1) {
-            NAME(rotate)(n, 0, 0, REAL_WITH_PHASE, 1, c, s, entering_re, entering_im, state, other);
+            NAME(rotate)(NAME(weight_layer)(p, n, r, 1), REAL_WITH_PHASE, 0, n, state, other);
         } else {
-            NAME(rotate)(n, 0, 0, WITH_PHASE, 1, c, s, entering_re, entering_im, state, other);
+            NAME(rotate)(NAME(weight_layer)(p, n, r, 1), WITH_PHASE, 0, n, state, other);
         }
         REAL *swap = state;
         state = other, other = swap;

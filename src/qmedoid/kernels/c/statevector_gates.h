@@ -7,9 +7,9 @@ typedef struct {
     ptrdiff_t size, repetitions;
     int has_last_phase;             /* whether R_z ends the circuit */
     REAL *cosine, *sine;            /* (R, n): of half the angles of R_y */
+    REAL *sign;                     /* (S,): of the entangler */
     REAL *phase_re, *phase_im;      /* (R, S): the diagonal of the R_z after each repetition */
-    REAL *entering_re, *entering_im; /* (R, S): the same as the entangler after it moves and signs them */
-    REAL *sign;                     /* (S,) */
+    REAL *entering_re, *entering_im; /* (R, S): the phases before each repetition as its entangler moves and signs them */
     REAL *row_cosine, *row_sine;    /* n lines: of half the angles of the rows */
     REAL *by_angle, *by_weight;     /* n lines each: gradients under way */
     REAL *values;                   /* a line for each observable */
@@ -29,7 +29,7 @@ ptrdiff_t NAME(qm_tape_size)(const qm_circuit *circuit)
 ptrdiff_t NAME(qm_circuit_scratch)(const qm_circuit *circuit)
 {
     ptrdiff_t n = circuit->n_qubits, size = (ptrdiff_t)1 << n, repetitions = (circuit->n_layers + 1) / 2;
-    ptrdiff_t lines = 2 * LINES(repetitions * n) + 4 * LINES(repetitions * size) + LINES(size) + 4 * n
+    ptrdiff_t lines = 2 * LINES(repetitions * n) + LINES(size) + 4 * LINES(repetitions * size) + 4 * n
                       + circuit->n_observables + size + 8 * size;
     return lines * W * (ptrdiff_t)sizeof(REAL) + circuit->n_layers * n * W * (ptrdiff_t)sizeof(double);
 }
@@ -68,11 +68,11 @@ static NAME(plan) NAME(make_plan)(const qm_circuit *circuit, void *scratch)
     p.totals = (double *)scratch;
     rest += circuit->n_layers * n * W * (ptrdiff_t)sizeof(double);
     p.cosine = NAME(take)(&rest, LINES(repetitions * n)), p.sine = NAME(take)(&rest, LINES(repetitions * n));
+    p.sign = NAME(take)(&rest, LINES(size));
     p.phase_re = NAME(take)(&rest, LINES(repetitions * size));
     p.phase_im = NAME(take)(&rest, LINES(repetitions * size));
     p.entering_re = NAME(take)(&rest, LINES(repetitions * size));
     p.entering_im = NAME(take)(&rest, LINES(repetitions * size));
-    p.sign = NAME(take)(&rest, LINES(size));
     p.row_cosine = NAME(take)(&rest, n), p.row_sine = NAME(take)(&rest, n);
     p.by_angle = NAME(take)(&rest, n), p.by_weight = NAME(take)(&rest, n);
     p.values = NAME(take)(&rest, circuit->n_observables);
@@ -81,16 +81,16 @@ static NAME(plan) NAME(make_plan)(const qm_circuit *circuit, void *scratch)
 
     for (ptrdiff_t t = 0; t < size; t++) p.sign[t] = (REAL)sign_of(t);
     for (ptrdiff_t r = 0; r < repetitions; r++) {
-        REAL *re = p.phase_re + r * size, *im = p.phase_im + r * size;
         for (ptrdiff_t q = 0; q < n; q++) {
             double half = 0.5 * (double)weights[2 * r * n + q];
             p.cosine[r * n + q] = (REAL)cos(half), p.sine[r * n + q] = (REAL)sin(half);
         }
-        if (2 * r + 1 == circuit->n_layers) break;
-        NAME(fill_phases)(weights + (2 * r + 1) * n, n, re, im);
-        for (ptrdiff_t t = 0; t < size; t++) {
-            p.entering_re[r * size + t] = p.sign[t] * re[source_of(t, size)];
-            p.entering_im[r * size + t] = p.sign[t] * im[source_of(t, size)];
+        if (2 * r + 1 < circuit->n_layers)
+            NAME(fill_phases)(weights + (2 * r + 1) * n, n, p.phase_re + r * size, p.phase_im + r * size);
+        for (ptrdiff_t t = 0; t < size && r > 0; t++) {
+            ptrdiff_t source = (r - 1) * size + source_of(t, size);
+            p.entering_re[r * size + t] = p.sign[t] * p.phase_re[source];
+            p.entering_im[r * size + t] = p.sign[t] * p.phase_im[source];
         }
     }
     return p;
@@ -135,6 +135,7 @@ QM_INLINE void NAME(read_angles)(const NAME(plan) *p, const int n, ptrdiff_t sta
     }
 }
 
+/* R_y on a pair of amplitudes. */
 #define ROTATE(zero, one, c, s)                                                                                        \
     do {                                                                                                               \
         REAL old = zero;                                                                                               \
@@ -142,7 +143,7 @@ QM_INLINE void NAME(read_angles)(const NAME(plan) *p, const int n, ptrdiff_t sta
         one = (c) * one + (s) * old;                                                                                   \
     } while (0)
 
-/* Number l of a line, or the one number that all lanes share. */
+/* Number l of line k, or the number k that all lanes share. */
 #define COEFFICIENT(of, k) (lines ? of[(k) * W + l] : of[k])
 
 QM_INLINE void NAME(load)(enum reading how, const REAL *re, const REAL *im, ptrdiff_t at, REAL factor_re,
@@ -158,37 +159,58 @@ QM_INLINE void NAME(load)(enum reading how, const REAL *re, const REAL *im, ptrd
     }
 }
 
-/* R_y on qubits q and q + 1 (with `two`) or on q alone, from one state to another or in place.
- *
- * Cosines and sines are n lines (with `lines`) or n numbers. With `moved`, amplitudes come from where the entangler
- * finds them. A real state has no lines of imaginary parts. */
-QM_INLINE void NAME(rotate_pass)(const ptrdiff_t size, const ptrdiff_t q, const int two, const int lines,
-                                 const int is_real, const enum reading how, const int moved, const REAL *cosine,
-                                 const REAL *sine, const REAL *factor_re, const REAL *factor_im, const REAL *from,
-                                 REAL *to)
+/* A layer of R_y: of angles that each row has of its own (`lines`), or of weights, which come after the entangler. */
+typedef struct {
+    int lines;
+    const REAL *cosine, *sine;         /* n lines each, or n numbers */
+    const REAL *factor_re, *factor_im; /* (S,): what amplitudes are multiplied with as they are read, if so */
+} NAME(layer);
+
+/* The layer of the rows' angles in repetition r > 0, which reads with the phases before it. */
+QM_INLINE NAME(layer) NAME(row_layer)(const NAME(plan) *p, ptrdiff_t r)
 {
+    const ptrdiff_t at = (r - 1) * p->size;
+    NAME(layer) layer = {1, p->row_cosine, p->row_sine, p->phase_re + at, p->phase_im + at};
+    return layer;
+}
+
+/* The layer of weights in repetition r, with or without the phases before it. */
+QM_INLINE NAME(layer) NAME(weight_layer)(const NAME(plan) *p, const int n, ptrdiff_t r, const int with_phases)
+{
+    const ptrdiff_t at = r * p->size;
+    NAME(layer) layer = {0, p->cosine + r * n, p->sine + r * n, with_phases ? p->entering_re + at : p->sign,
+                         p->entering_im + at};
+    return layer;
+}
+
+/* R_y on qubits q and q + 1 (with `two`) or on q alone, from one state to another or in place. A layer of weights that
+ * does not read amplitudes as they are finds them where the entangler does. Real states have no imaginary parts. */
+QM_INLINE void NAME(rotate_pass)(const NAME(layer) layer, const enum reading how, const int is_real,
+                                 const ptrdiff_t size, const ptrdiff_t q, const int two, const REAL *from, REAL *to)
+{
+    const int lines = layer.lines, moved = !lines && how != AS_IT_IS;
+    const int with_phase = how == WITH_PHASE || how == REAL_WITH_PHASE;
     const ptrdiff_t half = (ptrdiff_t)1 << q, im = size * W;
-    const int with_factor = how != AS_IT_IS, with_phase = how == WITH_PHASE || how == REAL_WITH_PHASE;
-    const REAL *c = cosine + q * (lines ? W : 1), *s = sine + q * (lines ? W : 1);
+    const REAL *c = layer.cosine + q * (lines ? W : 1), *s = layer.sine + q * (lines ? W : 1);
+    const REAL *re = layer.factor_re, *turn = layer.factor_im;
+#define SOURCE(i) (W * (moved ? source_of(i, size) : (i)))
     for (ptrdiff_t high = 0; high < size; high += half << (1 + two))
         for (ptrdiff_t i = high; i < high + half; i++) {
             const ptrdiff_t i0 = i, i1 = i + half, i2 = two ? i1 + half : i0, i3 = two ? i2 + half : i1;
-            const ptrdiff_t from0 = moved ? source_of(i0, size) : i0, from1 = moved ? source_of(i1, size) : i1;
-            const ptrdiff_t from2 = moved ? source_of(i2, size) : i2, from3 = moved ? source_of(i3, size) : i3;
-            const REAL f0 = with_factor ? factor_re[i0] : 1, f1 = with_factor ? factor_re[i1] : 1;
-            const REAL f2 = with_factor ? factor_re[i2] : 1, f3 = with_factor ? factor_re[i3] : 1;
-            const REAL g0 = with_phase ? factor_im[i0] : 0, g1 = with_phase ? factor_im[i1] : 0;
-            const REAL g2 = with_phase ? factor_im[i2] : 0, g3 = with_phase ? factor_im[i3] : 0;
+            const ptrdiff_t from0 = SOURCE(i0), from1 = SOURCE(i1), from2 = SOURCE(i2), from3 = SOURCE(i3);
+            REAL f0 = 1, f1 = 1, f2 = 1, f3 = 1, g0 = 0, g1 = 0, g2 = 0, g3 = 0;
+            if (how != AS_IT_IS) f0 = re[i0], f1 = re[i1], f2 = re[i2], f3 = re[i3];
+            if (with_phase) g0 = turn[i0], g1 = turn[i1], g2 = turn[i2], g3 = turn[i3];
             EACH_LANE {
                 const REAL *re_in = from + l, *im_in = is_real || how == REAL_WITH_PHASE ? re_in : re_in + im;
                 REAL c0 = COEFFICIENT(c, 0), s0 = COEFFICIENT(s, 0);
                 REAL c1 = two ? COEFFICIENT(c, 1) : 0, s1 = two ? COEFFICIENT(s, 1) : 0;
                 REAL x0, x1, x2, x3, y0, y1, y2, y3;
-                NAME(load)(how, re_in, im_in, from0 * W, f0, g0, &x0, &y0);
-                NAME(load)(how, re_in, im_in, from1 * W, f1, g1, &x1, &y1);
+                NAME(load)(how, re_in, im_in, from0, f0, g0, &x0, &y0);
+                NAME(load)(how, re_in, im_in, from1, f1, g1, &x1, &y1);
                 if (two) {
-                    NAME(load)(how, re_in, im_in, from2 * W, f2, g2, &x2, &y2);
-                    NAME(load)(how, re_in, im_in, from3 * W, f3, g3, &x3, &y3);
+                    NAME(load)(how, re_in, im_in, from2, f2, g2, &x2, &y2);
+                    NAME(load)(how, re_in, im_in, from3, f3, g3, &x3, &y3);
                 }
                 ROTATE(x0, x1, c0, s0);
                 if (!is_real) ROTATE(y0, y1, c0, s0);
@@ -208,21 +230,19 @@ QM_INLINE void NAME(rotate_pass)(const ptrdiff_t size, const ptrdiff_t q, const 
                 if (!is_real) to[im + i0 * W + l] = y0, to[im + i1 * W + l] = y1;
             }
         }
+#undef SOURCE
 }
 
 /* R_y on every qubit; only the first pass reads in a special way. */
-QM_INLINE void NAME(rotate)(const int n, const int lines, const int is_real, const enum reading how, const int moved,
-                            const REAL *cosine, const REAL *sine, const REAL *factor_re, const REAL *factor_im,
+QM_INLINE void NAME(rotate)(const NAME(layer) layer, const enum reading how, const int is_real, const int n,
                             const REAL *from, REAL *to)
 {
     const ptrdiff_t size = (ptrdiff_t)1 << n;
     if (n == 1) {
-        NAME(rotate_pass)(size, 0, 0, lines, is_real, how, moved, cosine, sine, factor_re, factor_im, from, to);
+        NAME(rotate_pass)(layer, how, is_real, size, 0, 0, from, to);
         return;
     }
-    NAME(rotate_pass)(size, 0, 1, lines, is_real, how, moved, cosine, sine, factor_re, factor_im, from, to);
-    for (ptrdiff_t q = 2; q + 1 < n; q += 2)
-        NAME(rotate_pass)(size, q, 1, lines, is_real, AS_IT_IS, 0, cosine, sine, factor_re, factor_im, to, to);
-    if (n % 2)
-        NAME(rotate_pass)(size, n - 1, 0, lines, is_real, AS_IT_IS, 0, cosine, sine, factor_re, factor_im, to, to);
+    NAME(rotate_pass)(layer, how, is_real, size, 0, 1, from, to);
+    for (ptrdiff_t q = 2; q + 1 < n; q += 2) NAME(rotate_pass)(layer, AS_IT_IS, is_real, size, q, 1, to, to);
+    if (n % 2) NAME(rotate_pass)(layer, AS_IT_IS, is_real, size, n - 1, 0, to, to);
 }
