@@ -1,14 +1,26 @@
-"""The data sets of the paper: sizes, classes and the encodings of heart."""
+"""The data sets of the paper: sizes, classes, the encodings of heart, the sample of the credit-card frauds."""
 
 import csv
-from importlib.resources import files
+import os
+from importlib.resources import as_file, files
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from qmedoid.evaluation.datasets import LOADERS, load_breast_cancer, load_dataset, load_heart, load_wine
+from qmedoid.evaluation import creditcard
+from qmedoid.evaluation.datasets import (
+    LOADERS,
+    load_breast_cancer,
+    load_creditcard_sample,
+    load_dataset,
+    load_heart,
+    load_wine,
+)
 from qmedoid.evaluation.paper import PAPER
-from qmedoid.exceptions import ParameterError
+from qmedoid.exceptions import DataError, ParameterError
 
 
 def heart_rows():
@@ -92,3 +104,57 @@ def test_wine_keeps_its_three_cultivars():
 def test_an_unknown_name_is_refused_with_the_known_ones():
     with pytest.raises(ParameterError, match=r"no data set 'iris'\. The data sets are heart, breast-cancer, wine\."):
         load_dataset("iris")
+
+
+# --- the sample of the credit-card frauds -------------------------------------------------------------------------
+
+
+def test_the_fraud_sample_has_every_fraud_and_one_in_twenty_normal_rows():
+    data = load_creditcard_sample()
+    assert data.X.shape == (14_707, 29)
+    assert data.X.dtype == np.float64
+    assert np.isfinite(data.X).all()
+    assert data.feature_names == (*(f"V{i}" for i in range(1, 29)), "Amount")
+    assert np.bincount(data.y).tolist() == [284_315 // 20, 492]
+    assert data.class_names == ("normal", "fraud")
+    assert (data.X.std(axis=0) > 0).all()
+
+
+def test_the_file_is_small_and_keeps_the_time():
+    with as_file(files("qmedoid.evaluation") / "data" / creditcard.FILE) as path:
+        assert path.stat().st_size < 2_000_000
+    table = creditcard.read_sample()
+    assert table.column_names == ["Time", *load_creditcard_sample().feature_names, "Class"]
+    times = table["Time"].to_numpy()
+    assert (np.diff(times) >= 0).all()  # the rows stand in the order of the whole table: two days of payments
+    assert times.max() < 2 * 24 * 3600
+
+
+def test_writing_the_sample_gives_the_same_bytes_each_time(tmp_path):
+    table = creditcard.read_sample()
+    for name in ("a", "b"):
+        creditcard.write_sample(table, tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert pq.read_table(tmp_path / "a").equals(table)
+
+
+def test_another_table_is_not_sampled():
+    with pytest.raises(DataError, match=r"284,807 rows and 492 frauds\. Got 4 rows and 1 frauds"):
+        creditcard.draw_sample(pa.table({"V1": [0.0, 1.0, 2.0, 3.0], "Class": [0, 0, 1, 0]}))
+
+
+def test_drawing_again_without_the_whole_table_says_how_to_get_it(monkeypatch):
+    monkeypatch.setenv("QMEDOID_DATA", "no-such-folder")
+    with pytest.raises(SystemExit, match=r"mlg-ulb/creditcardfraud.*set QMEDOID_DATA"):
+        creditcard.main()
+
+
+def test_the_sample_is_drawn_again_from_the_whole_table():
+    path = Path(os.environ.get("QMEDOID_DATA", "")) / "creditcard.parquet"
+    if not path.is_file():
+        pytest.skip(
+            "needs creditcard.parquet (the Kaggle set mlg-ulb/creditcardfraud as Parquet): "
+            "set QMEDOID_DATA to the folder that holds it"
+        )
+    whole = pq.read_table(path)
+    assert creditcard.draw_sample(whole).equals(creditcard.read_sample())
