@@ -38,13 +38,11 @@ def check_two_classes(operating_point: str | float | None, classes: npt.NDArray[
         )
 
 
-def cut_at(operating_point: str | float | None, codes: Codes, out_of_fold: OutOfFold | None) -> float:
+def cut_at(operating_point: str | float, codes: Codes, out_of_fold: OutOfFold | None) -> float:
     """The log-odds above which a record is called the second class.
 
     A metric is made best on rows that were held out; where there are none, the cut is at even odds.
     """
-    if operating_point is None:
-        return 0.0
     if not isinstance(operating_point, str):
         return math.log(operating_point) - math.log1p(-operating_point)
     if out_of_fold is None or len(out_of_fold.judged) == 0:

@@ -8,16 +8,16 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.estimators._class_weights import loss_weights
-from qmedoid.estimators._operating_point import OperatingPoint, check_two_classes, cut_at, probability
+from qmedoid.estimators._operating_point import OperatingPoint
 from qmedoid.estimators._parameters import Choice, Constraint, Either, Estimator, Flag, Optional, Seed, check_parameters
+from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._tables import check_table
-from qmedoid.estimators._targets import check_target, class_codes
 from qmedoid.estimators._threads import one_blas_thread
 from qmedoid.estimators._training import TrainingPlan, reporting_watch
 from qmedoid.estimators.deltas import seeded_fusion
@@ -26,13 +26,12 @@ from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
 from qmedoid.fitting.calibration import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.fitting.geometric import Stage, calibrated_stage, circuit_pays
-from qmedoid.fitting.variational_selection import OutOfFold, out_of_fold_score, two_class_margin
+from qmedoid.fitting.variational_selection import OutOfFold, out_of_fold_score
 from qmedoid.geometry.deltas import DELTA_KINDS, DeltaKind
 from qmedoid.geometry.protocols import SwapTestFunction
 from qmedoid.models.fusion import MeasuredFusion
 from qmedoid.models.geometric import DeltaSettings, GeometricModel, score_margins
 from qmedoid.models.variational import MeasuredVariational
-from qmedoid.variational.loss import log_softmax
 from qmedoid.variational.protocols import ExpectationFunction
 
 Array = npt.NDArray[np.float64]
@@ -75,7 +74,7 @@ class Fitted:
     score: float
 
 
-class GeometricClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
     """Classify by distance to real records, and by a small quantum circuit where that is not enough.
 
     The fusion score of distance and angle decides first. A variational circuit on contrastive deltas takes over where
@@ -188,12 +187,7 @@ class GeometricClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         y : array-like of shape (n,)
             Class labels, numbers or strings.
         """
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
-        table = check_table(self, X, reset=True, ensure_min_samples=2)
-        if y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        self.classes_, codes = class_codes(check_target(y, len(table)))
-        check_two_classes(self.operating_point, self.classes_)
+        table, codes = self._checked(X, y)
         variational = self._variational()
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
@@ -210,29 +204,9 @@ class GeometricClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.stage_: StageName = best.stage
         self.margin_ = best.model.refine_below
         self.held_out_scores_ = np.array([one.score for one in fitted])
-        self._cut = cut_at(self.operating_point, codes, best.held_out)
-        self.threshold_ = probability(self._cut)
+        self._set_cut(codes, best.held_out)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
-
-    def predict_proba(self, X: Any) -> Array:
-        """Class probabilities, shape (n, C)."""
-        probabilities: Array = np.exp(log_softmax(self._decide(X)[0]))
-        return probabilities
-
-    def decision_function(self, X: Any) -> Array:
-        """Log-odds of the second of two classes against the threshold, above 0 means the second; else scores (n, C)."""
-        scores = self._decide(X)[0]
-        return two_class_margin(scores) - self._cut if len(self.classes_) == 2 else scores
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Class of every row, shape (n,): the likeliest, or by the operating point where one was asked for."""
-        if self.operating_point is None:
-            codes = np.argmax(self.predict_proba(X), axis=1)
-        else:
-            codes = (self.decision_function(X) > 0).astype(np.intp)
-        predicted: npt.NDArray[Any] = self.classes_[codes]
-        return predicted
 
     def decided_by(self, X: Any) -> npt.NDArray[np.str_]:
         """Who decides each row, ``"fusion"`` or ``"variational"``, shape (n,)."""
@@ -267,6 +241,9 @@ class GeometricClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         measured = copy.copy(self)
         measured.model_ = model
         return measured
+
+    def _scores(self, X: Any) -> Array:
+        return self._decide(X)[0]
 
     def _decide(self, X: Any) -> tuple[Array, npt.NDArray[np.bool_]]:
         check_is_fitted(self)

@@ -6,26 +6,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.estimators._class_weights import loss_weights
-from qmedoid.estimators._operating_point import OperatingPoint, check_two_classes, cut_at, probability
-from qmedoid.estimators._parameters import Constraint, check_parameters
+from qmedoid.estimators._operating_point import OperatingPoint
+from qmedoid.estimators._parameters import Constraint
+from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._tables import check_table, column_label
-from qmedoid.estimators._targets import check_target, class_codes
 from qmedoid.estimators._threads import one_blas_thread
 from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, reporting_watch
 from qmedoid.exceptions import warn
 from qmedoid.fitting.batches import Sampling
 from qmedoid.fitting.variational import Optimizer, TrainingData
-from qmedoid.fitting.variational_selection import two_class_margin
 from qmedoid.geometry.scaling import column_powers, is_constant
 from qmedoid.models.variational import MeasuredVariational, VariationalModel
 from qmedoid.variational.angles import PRINTED_SPAN, SPAN
-from qmedoid.variational.loss import log_softmax
 from qmedoid.variational.network import Precision
 from qmedoid.variational.protocols import ExpectationFunction
 from qmedoid.variational.readout import ReadoutKind
@@ -37,7 +34,7 @@ Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
 
-class VariationalClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class VariationalClassifier(CallbackSupportMixin, ProbabilisticClassifier):
     """A small trained quantum circuit that classifies a few features, such as deltas.
 
     Features are standardised, clipped and turned into rotation angles of a circuit with data re-uploading; its
@@ -224,12 +221,7 @@ class VariationalClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator
         y : array-like of shape (n,)
             Class labels, numbers or strings.
         """
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
-        table = check_table(self, X, reset=True, ensure_min_samples=2)
-        if y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        self.classes_, codes = class_codes(check_target(y, len(table)))
-        check_two_classes(self.operating_point, self.classes_)
+        table, codes = self._checked(X, y)
         warn_constant(table, getattr(self, "feature_names_in_", None))
         data = TrainingData(table, codes, loss_weights(self.class_weight, codes, self.classes_))
         entropy = check_random_state(self.random_state).randint(2**31, size=4).tolist()
@@ -241,31 +233,11 @@ class VariationalClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator
         self.best_params_, self.cv_scores_ = chosen.params, chosen.cv_scores
         self.seed_losses_ = chosen.trained.seed_losses
         self.loss_curve_ = chosen.trained.minima[chosen.trained.best].losses
-        self._cut = cut_at(self.operating_point, codes, chosen.out_of_fold)
-        self.threshold_ = probability(self._cut)
+        self._set_cut(codes, chosen.out_of_fold)
         self._shot_entropy = [*entropy, 1]
         self._keep(chosen.trained.model)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
-
-    def predict_proba(self, X: Any) -> Array:
-        """Class probabilities, shape (n, C)."""
-        probabilities: Array = np.exp(log_softmax(self._scores(X)))
-        return probabilities
-
-    def decision_function(self, X: Any) -> Array:
-        """Log-odds of the second of two classes against the threshold, above 0 means the second; else scores (n, C)."""
-        scores = self._scores(X)
-        return two_class_margin(scores) - self._cut if len(self.classes_) == 2 else scores
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Class of every row, shape (n,): the likeliest, or by the operating point where one was asked for."""
-        if self.operating_point is None:
-            codes = np.argmax(self.predict_proba(X), axis=1)
-        else:
-            codes = (self.decision_function(X) > 0).astype(np.intp)
-        predicted: npt.NDArray[Any] = self.classes_[codes]
-        return predicted
 
     def circuit(self, *, measure: bool = False) -> "QuantumCircuit":
         """The trained circuit in Qiskit; its free parameters ``x[j]`` are λ_j·a_j (extra ``quantum``).
