@@ -1,5 +1,7 @@
 """The statevector kernel and its NumPy twin: laws of circuits, and each against the other."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -272,15 +274,29 @@ def test_angles_of_every_size(precision: type) -> None:
 
 
 @pytest.mark.usefixtures("backend")
-def test_a_row_that_is_not_finite_spoils_no_other() -> None:
-    case = Case(6, 4, 20, 5)
-    expected = case.expectations(True)
-    case.angles[[3, 7], [0, 2]] = np.nan, np.inf
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_row_that_is_not_finite_spoils_no_other(precision: type) -> None:
+    case = Case(6, 4, 20, 5, precision=precision)
+    expected = case.states(True), case.gradient(True)[1]
+    case.angles[[3, 7, 11], [0, 2, 3]] = np.nan, np.inf, 1e30
     with np.errstate(invalid="ignore"):
-        found = case.expectations(True)
-    assert np.isnan(found[[3, 7]]).all()
-    others = np.setdiff1d(np.arange(20), [3, 7])
-    np.testing.assert_allclose(found[others], expected[others], atol=1e-14)
+        found = case.states(True), case.gradient(True)[1]
+    others = np.setdiff1d(np.arange(20), [3, 7, 11])
+    for now, before in zip(found, expected, strict=True):
+        assert np.isnan(now[[3, 7]]).all()
+        assert np.isfinite(now[11]).all()
+        np.testing.assert_array_equal(now[others], before[others])
+
+
+@pytest.mark.usefixtures("backend")
+def test_trainings_side_by_side_do_not_disturb_each_other() -> None:
+    cases = [Case(seed, 4, 300, 5) for seed in range(8)]
+    alone = [case.gradient(True) for case in cases]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda case: case.gradient(True), cases))
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(one[0], other[0])
+        np.testing.assert_array_equal(one[1], other[1])
 
 
 @pytest.mark.usefixtures("backend")

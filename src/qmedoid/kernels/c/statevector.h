@@ -25,8 +25,8 @@ ptrdiff_t qm_tape_size_narrow(const qm_circuit *circuit);
 ptrdiff_t qm_circuit_scratch_wide(const qm_circuit *circuit);
 ptrdiff_t qm_circuit_scratch_narrow(const qm_circuit *circuit);
 
-/* What is wanted of every row; a null pointer leaves it out. `states` are (n_rows, 2^n_qubits) complex numbers as pairs,
- * `values` the expectation values, (n_rows, n_observables), and `tape` keeps what qm_gradient needs. */
+/* What is wanted of every row; a null pointer leaves it out. `states` are (n_rows, 2^n_qubits) complex numbers as
+ * pairs, `values` the expectation values, (n_rows, n_observables), and `tape` keeps what qm_gradient needs. */
 void qm_run_wide(const qm_circuit *circuit, void *scratch, void *states, void *tape, void *values);
 void qm_run_narrow(const qm_circuit *circuit, void *scratch, void *states, void *tape, void *values);
 

@@ -55,7 +55,10 @@ QM_INLINE void NAME(measure)(const NAME(plan) *p, const int n, const REAL *state
         REAL sum[W];
         EACH_LANE sum[l] = observable[0] * probability[l] + observable[1] * probability[W + l];
         for (ptrdiff_t s = 2; s < size; s += 2)
-            EACH_LANE sum[l] += observable[s] * probability[s * W + l] + observable[s + 1] * probability[(s + 1) * W + l];
+            EACH_LANE {
+                REAL zero = probability[s * W + l], one = probability[(s + 1) * W + l];
+                sum[l] += observable[s] * zero + observable[s + 1] * one;
+            }
         EACH_LANE p->values[k * W + l] = sum[l];
     }
 }

@@ -5,17 +5,17 @@
 typedef struct {
     const qm_circuit *circuit;
     ptrdiff_t size, repetitions;
-    int has_last_phase;             /* whether R_z ends the circuit */
-    REAL *cosine, *sine;            /* (R, n): of half the angles of R_y */
-    REAL *sign;                     /* (S,): of the entangler */
-    REAL *phase_re, *phase_im;      /* (R, S): the diagonal of the R_z after each repetition */
-    REAL *entering_re, *entering_im; /* (R, S): the phases before each repetition as its entangler moves and signs them */
-    REAL *row_cosine, *row_sine;    /* n lines: of half the angles of the rows */
-    REAL *by_angle, *by_weight;     /* n lines each: gradients under way */
-    REAL *values;                   /* a line for each observable */
-    REAL *diagonal;                 /* S lines: probabilities, or what amplitudes are weighted with */
-    REAL *state[2], *adjoint[2];    /* 2 S lines each, real parts first; two of each, to permute from one to the other */
-    double *totals;                 /* (layers, n) lines: gradients by the weights, rows of the tiles summed */
+    int has_last_phase;              /* whether R_z ends the circuit */
+    REAL *cosine, *sine;             /* (R, n): of half the angles of R_y */
+    REAL *sign;                      /* (S,): of the entangler */
+    REAL *phase_re, *phase_im;       /* (R, S): the diagonal of the R_z after each repetition */
+    REAL *entering_re, *entering_im; /* (R, S): the one before each repetition, moved and signed by its entangler */
+    REAL *row_cosine, *row_sine;     /* n lines: of half the angles of the rows */
+    REAL *by_angle, *by_weight;      /* n lines each: gradients under way */
+    REAL *values;                    /* a line for each observable */
+    REAL *diagonal;                  /* S lines: probabilities, or what amplitudes are weighted with */
+    REAL *state[2], *adjoint[2];     /* 2 S lines each, real parts first; two of each, to permute between them */
+    double *totals;                  /* (layers, n) lines: gradients by the weights, tiles summed */
 } NAME(plan);
 
 /* Lines of W numbers of each table; all sizes are rounded up to full lines. */
