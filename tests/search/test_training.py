@@ -72,7 +72,14 @@ def test_a_training_stopped_early_keeps_its_best(keep):
     assert best == 4
     assert (found.ended, found.steps) == ("stopped", 10)
     np.testing.assert_array_equal(found.losses, losses)
-    np.testing.assert_array_equal(found.theta, path[best])
+    np.testing.assert_array_equal(found.theta, path[best - 1])  # the loss of a step is that of where it began
+
+
+def test_a_training_that_only_gets_worse_keeps_its_start():
+    losses = [1.0, 2.0, 3.0, 4.0, 5.0]
+    for stop_at in (1, 5):
+        found, _ = followed(minimize_adam, Stopping(100), objective=Scripted(losses), stop_at=stop_at)
+        np.testing.assert_array_equal(found.theta, START)
 
 
 @BOTH
@@ -95,7 +102,7 @@ def test_patience_before_the_average_begins_keeps_the_best():
     losses = [1.0, 0.5, 0.6, 0.7, 0.7]
     found, path = followed(minimize_adam, Stopping(100, patience=3), objective=Scripted([*losses, 0.0]))
     assert (found.ended, found.steps) == ("patience", 5)
-    np.testing.assert_array_equal(found.theta, path[best_by_running_mean(losses)])
+    np.testing.assert_array_equal(found.theta, path[best_by_running_mean(losses) - 1])
 
 
 # --- taken up again ---------------------------------------------------------------------------------------------

@@ -211,14 +211,15 @@ def run_steps(
     Parameters
     ----------
     advance : callable
-        Does one step on the state's parameters, counts its evaluations and returns the batch loss.
+        Does one step: gives the state new parameters, counts its evaluations, returns the batch loss before the step.
     on_step : callable or None
         Called with the state after every step; may keep a copy, and stops the training by returning True. A stopped
         training keeps the mean of its last iterates if it has come so far, else its best parameters.
     """
     ended: Ended = "steps"
     while state.step < stopping.steps and not _has_waited(state, stopping):
-        _note(state, advance(state), stopping)
+        before = state.theta
+        _note(state, advance(state), before, stopping)
         if on_step is not None and on_step(state) and state.step < stopping.steps:
             ended = "stopped"
             break
@@ -248,8 +249,8 @@ def _has_waited(state: TrainingState, stopping: Stopping) -> bool:
     return stopping.patience is not None and state.waited >= stopping.patience
 
 
-def _note(state: TrainingState, loss: float, stopping: Stopping) -> None:
-    """Count the step and update what ends a training and what it keeps."""
+def _note(state: TrainingState, loss: float, before: Array, stopping: Stopping) -> None:
+    """Count the step and update what ends a training and what it keeps; the loss is of the parameters before it."""
     state.step += 1
     state.losses.append(loss)
     if loss < state.lowest - stopping.tolerance:
@@ -258,7 +259,7 @@ def _note(state: TrainingState, loss: float, stopping: Stopping) -> None:
         state.waited += 1
     state.smoothed = loss if state.step == 1 else _SMOOTHING * state.smoothed + (1.0 - _SMOOTHING) * loss
     if state.smoothed < state.best_loss:
-        state.best_loss, state.best_theta = state.smoothed, state.theta.copy()
+        state.best_loss, state.best_theta = state.smoothed, before.copy()
     if state.step > stopping.steps - max(1, round(stopping.average * stopping.steps)):
         state.averaged += 1
         state.average = state.average + (state.theta - state.average) / state.averaged
