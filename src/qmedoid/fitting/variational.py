@@ -192,8 +192,10 @@ def train_variational(
         Entropy of each training's generator.
     """
     network = circuit.network(data.features.shape[1], len(data.class_weights))
-    angle_map = fit_angle_map(data.features, circuit)
-    inputs = angle_map.apply(data.features).astype(network.precision, copy=False)
+    # Sums down a column depend on how it lies in memory, and data frames lay it out otherwise than arrays.
+    features = np.ascontiguousarray(data.features)
+    angle_map = fit_angle_map(features, circuit)
+    inputs = angle_map.apply(features).astype(network.precision, copy=False)
     rows = Batch(inputs, data.codes, row_weights(data.codes, data.class_weights), data.offset)
     objective = batch_objective(network, rows, data.class_weights, training.batch_size, training.sampling)
     contents = _fingerprint(rows) if watch.keeper is not None else ""

@@ -17,6 +17,8 @@ Codes = npt.NDArray[np.intp]
 
 # Rows per block: enough to keep the simulator's threads busy, few enough that temporaries stay small.
 _BLOCK_ROWS = 2**16
+# Amplitudes per block where states are kept to be sampled.
+_BLOCK_AMPLITUDES = 2**20
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,13 @@ class VariationalModel:
     ) -> Array:
         """Class scores from so many measurements of every record's circuit."""
         self._check_width(features)
-        angles = self.angle_map.apply(features)
-        scores: Array = self.network.sampled_scores(self.theta, angles, shots=shots, rng=rng)
+        scores = np.empty((len(features), self.network.readout.n_classes))
+        # The states themselves are held, so the blocks are smaller; rows are drawn in order, whatever their size.
+        step = max(1, _BLOCK_AMPLITUDES >> self.network.ansatz.n_qubits)
+        for start in range(0, len(features), step):
+            rows = slice(start, start + step)
+            angles = self.angle_map.apply(features[rows])
+            scores[rows] = self.network.sampled_scores(self.theta, angles, shots=shots, rng=rng)
         return scores if offset is None else scores + offset
 
     def probabilities(self, features: Array, offset: Array | None = None) -> Array:

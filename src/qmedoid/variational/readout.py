@@ -159,7 +159,8 @@ class StringReadout(Readout):
     def scores(self, expectations: Real, parameters: Array) -> Real:
         """Bias plus weighted strings; the first of two classes has score 0."""
         table = parameters.reshape(self.n_outputs, -1).astype(expectations.dtype, copy=False)
-        trained: Real = expectations @ table[:, 1:].T + table[:, 0]
+        # Not a matrix product, whose order of sums depends on how many rows there are.
+        trained: Real = np.einsum("nk,ck->nc", expectations, table[:, 1:]) + table[:, 0]
         if self.n_classes > 2:
             return trained
         scores = np.zeros((len(trained), 2), dtype=trained.dtype)
