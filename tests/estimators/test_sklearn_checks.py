@@ -2,9 +2,15 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from qmedoid import CorrelationGroups, FusionClassifier
+from qmedoid import CorrelationGroups, FusionClassifier, VariationalClassifier
 
 
-@parametrize_with_checks([CorrelationGroups(), FusionClassifier()])
+@parametrize_with_checks(
+    [
+        CorrelationGroups(),
+        FusionClassifier(),
+        VariationalClassifier(),
+    ]
+)
 def test_scikit_learn_check(estimator, check):
     check(estimator)

@@ -1,0 +1,287 @@
+"""Bad input of VariationalClassifier: what was given, what is allowed and what to do; odd input gets a warning."""
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from qmedoid import VariationalClassifier
+from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
+
+NAMES = ["age", "pulse", "sugar"]
+rng = np.random.default_rng(0)
+Y = np.arange(60) % 2
+X = rng.normal(size=(60, 3)) + Y[:, None]
+Y3 = np.arange(60) % 3
+
+
+def quick(**changes):
+    small = {"n_steps": 5, "n_reps": 1, "n_seeds": 1, "cv": 2, "random_state": 0}
+    return VariationalClassifier(**(small | changes))
+
+
+def spoilt(value, row=7, column=2):
+    table = X.copy()
+    table[row, column] = value
+    return table
+
+
+@pytest.fixture
+def caught():
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        yield seen
+
+
+def one_warning(caught):
+    """The only warning, which must point at this file and not at some wrapper."""
+    assert len(caught) == 1, [str(w.message) for w in caught]
+    assert caught[0].category is QMedoidWarning
+    assert caught[0].filename == __file__
+    return str(caught[0].message)
+
+
+# --- the table --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity"), (1e200, "1e+200, beyond ±1e+150")],
+)
+def test_a_value_that_is_no_usable_number_is_named_with_its_place(value, what):
+    with pytest.raises(DataError, match=re.escape(f"contains {what} in column 2, first at row 7")):
+        quick().fit(spoilt(value), Y)
+    fitted = quick().fit(pd.DataFrame(X, columns=NAMES), Y)
+    for method in ("predict", "predict_proba", "decision_function"):
+        with pytest.raises(DataError, match=re.escape(f"contains {what} in column 'sugar' (number 2), first at row 7")):
+            getattr(fitted, method)(pd.DataFrame(spoilt(value), columns=NAMES))
+
+
+@pytest.mark.parametrize("size", [1e149, 1e-300])
+def test_the_largest_and_smallest_values_that_are_taken_are_learnt_from(size, caught):
+    table = X / np.abs(X).max() * size
+    fitted = quick(n_steps=40).fit(table, Y)
+    assert np.isfinite(fitted.predict_proba(table)).all()
+    assert fitted.score(table, Y) > 0.7
+    assert caught == []
+
+
+def test_records_far_beyond_the_training_rows_are_clipped():
+    fitted = quick().fit(X, Y)
+    far, farther = fitted.predict_proba(np.full((1, 3), 1e6)), fitted.predict_proba(np.full((1, 3), 1e140))
+    np.testing.assert_array_equal(far, farther)
+
+
+def test_another_number_of_columns_is_refused():
+    fitted = quick().fit(X, Y)
+    with pytest.raises(ValueError, match="X has 2 features, but VariationalClassifier is expecting 3 features"):
+        fitted.predict(X[:, :2])
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function", "circuit", "measured_by"])
+def test_nothing_works_before_fit(method):
+    arguments = {"circuit": (), "measured_by": (None,)}.get(method, (X,))
+    with pytest.raises(NotFittedError):
+        getattr(quick(), method)(*arguments)
+
+
+def test_a_constant_feature_is_named(caught):
+    frame = pd.DataFrame(X, columns=NAMES).assign(pulse=3.7)
+    fitted = quick().fit(frame, Y)
+    assert one_warning(caught) == "Feature column 'pulse' (number 1) is constant: its qubit is turned by nothing."
+    assert np.isfinite(fitted.predict_proba(frame)).all()
+
+
+def test_features_that_are_all_constant_leave_the_prior(caught):
+    fitted = quick(n_steps=50).fit(np.ones((60, 3)), np.arange(60) % 4 == 0)
+    assert one_warning(caught) == ("Every feature is constant: nothing can be learnt but how frequent the classes are.")
+    np.testing.assert_allclose(fitted.predict_proba(np.ones((2, 3)))[:, 1], 0.25, atol=0.05)
+
+
+def test_a_batch_larger_than_the_table_is_the_table(caught):
+    fitted = quick(batch_size=1000).fit(X, Y)
+    assert one_warning(caught) == "batch_size=1000 is more than the 60 rows: every step uses all of them."
+    caught.clear()
+    np.testing.assert_array_equal(fitted.weights_, quick(batch_size=60).fit(X, Y).weights_)
+    quick(batch_size=None).fit(X, Y)
+    assert caught == []
+
+
+# --- labels and folds -------------------------------------------------------------------------------------------
+
+
+def test_one_class_is_not_enough():
+    with pytest.raises(DataError, match="class"):
+        quick().fit(X, np.zeros(60))
+
+
+def test_a_target_is_needed():
+    with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
+        quick().fit(X, None)
+
+
+def test_a_fold_without_a_class_is_refused():
+    rows = np.arange(60)
+    splits = [(rows[Y == 0], rows[Y == 1]), (rows[::2], rows[1::2])]
+    for changes in ({"operating_point": "f1"}, {"grid": {"n_reps": [1, 2]}}):
+        with pytest.raises(DataError, match=r"Split 0 of 'cv' has no training row of class 1\. Use stratified splits"):
+            quick(cv=splits, **changes).fit(X, Y)
+    quick(cv=splits).fit(X, Y)  # nothing is chosen, so no fold is made
+
+
+def test_folds_that_do_not_fit_are_refused():
+    with pytest.raises(DataError, match="Split 0 of 'cv' does not fit the 60 rows of X"):
+        quick(cv=[(np.arange(50), np.arange(50, 61))], operating_point="f1").fit(X, Y)
+    with pytest.raises(ParameterError, match="holds no split: give at least one"):
+        quick(cv=[], operating_point="f1").fit(X, Y)
+    with pytest.raises(DataError, match=r"Split 0 of 'cv' has no validation rows"):
+        quick(cv=[(np.arange(60), np.arange(0))], operating_point="f1").fit(X, Y)
+
+
+def test_held_out_rows_that_are_all_of_one_class_still_give_a_threshold():
+    rows = np.arange(60)
+    held = rows[Y == 1][:10]
+    fitted = quick(cv=[(np.setdiff1d(rows, held), held)], operating_point="macro_f1").fit(X, Y)
+    assert 0 < fitted.threshold_ < 1
+    assert (fitted.predict(X) == 1).any()
+
+
+def test_few_rows_of_a_class_get_fewer_folds(caught):
+    labels = np.where(np.arange(60) < 3, "few", "many")
+    quick(cv=5, operating_point="f1").fit(X, labels)
+    assert one_warning(caught) == "cv=5 folds need 5 rows of every class, and class 'few' has 3: 3 were used."
+
+
+def test_one_row_per_class_leaves_nothing_to_choose_the_threshold_by(caught):
+    fitted = quick(operating_point="f1").fit(X[:2], ["a", "b"])
+    assert one_warning(caught) == "No row was held out to choose the threshold by: it stays at even odds."
+    assert fitted.threshold_ == 0.5
+
+
+def test_an_operating_point_is_for_two_classes():
+    for operating_point in ("f1", 0.3):
+        with pytest.raises(ParameterError, match=r"cuts the probability of one of two classes, and there are 3"):
+            quick(operating_point=operating_point).fit(X, Y3)
+
+
+# --- the circuit ------------------------------------------------------------------------------------------------
+
+
+def test_parity_is_for_two_classes():
+    with pytest.raises(ParameterError, match=r"parity read-out tells 2 classes apart, and there are 3: use readout="):
+        quick(readout="parity").fit(X, Y3)
+
+
+def test_the_direct_read_out_needs_a_state_for_every_class():
+    with pytest.raises(ParameterError, match=r"1 qubits have 2, and there are 3 classes\. Use at least 2 qubits"):
+        quick(readout="direct", n_qubits=1).fit(X, Y3)
+    nine = np.arange(60) % 9
+    with pytest.raises(ParameterError, match=r"3 qubits have 8, and there are 9 classes\. Use at least 4 qubits"):
+        quick(readout="direct").fit(X, nine)
+    assert quick(readout="direct", n_qubits=4).fit(X, nine).predict_proba(X).shape == (60, 9)
+
+
+def test_every_point_of_the_grid_is_checked_before_any_is_trained():
+    with pytest.raises(ParameterError, match="1 qubits have 2, and there are 3 classes"):
+        quick(readout="direct", grid={"n_qubits": [3, 1]}, n_steps=10**9).fit(X, Y3)
+
+
+@pytest.mark.parametrize("scales", [[1.0, 2.0], np.ones(4), (1.0,) * 5])
+def test_input_scales_of_another_number_are_refused(scales):
+    with pytest.raises(DataError, match=f"There are {len(scales)} input scales for 3 features: pass one, or one for"):
+        quick(input_scales=scales).fit(X, Y)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_training_that_diverges_says_what_to_do():
+    with pytest.raises(DataError, match=r"diverged: .* Lower the step size \(learning_rate"):
+        quick(learning_rate=1e308).fit(X, Y)
+
+
+def test_a_checkpoint_path_that_is_a_file_is_refused(tmp_path):
+    file = tmp_path / "notes.txt"
+    file.write_text("kept")
+    with pytest.raises(DataError, match=r"checkpoint folder '.*notes\.txt' cannot be made: File exists\. Give another"):
+        quick(checkpoint=file).fit(X, Y)
+    assert file.read_text() == "kept"
+
+
+# --- parameters -------------------------------------------------------------------------------------------------
+
+WRONG = {
+    "n_qubits": [0, 13, -1, 2.0, True, "4"],
+    "n_reps": [0, 1.5, None],
+    "reupload": [1, None, "yes"],
+    "readout": ["Z", None, 3],
+    "input_scales": ["auto", 0.0, -1, None, [], [1.0, -1.0], [1.0, "x"], float("nan"), np.ones((2, 2)), np.array(1.0)],
+    "clip": [0, -1.0, "3", float("inf")],
+    "span": [0.0, -1, float("nan"), None],
+    "final_rz": [0, None],
+    "optimizer": ["sgd", None],
+    "n_steps": [0, -5, 10.0, None],
+    "batch_size": [0, 2.5, "all"],
+    "sampling": ["balanced", None],
+    "learning_rate": [0, -0.1, None, float("inf")],
+    "spsa_gains": [(0.2, 0.1), (0, 0.1, 0.6, 0.1), (0.2, -0.1, 0.6, 0.1), (0.2, 0.1, -0.6, 0.1), None, 0.2],
+    "clip_norm": [0, -1.0, "1"],
+    "patience": [0, 1.5, "no"],
+    "tolerance": [-1e-9, None, float("nan")],
+    "average": [-0.1, 1.1, None],
+    "class_weight": ["auto", 3, [1, 2]],
+    "n_seeds": [0, 1.5, None],
+    "grid": [{"n_layers": [1, 2]}, {"n_reps": 3}, {"n_reps": []}, {"n_reps": [0, 1]}, {"n_seeds": [1]}, [1, 2]],
+    "cv": [1, 0, True, None, 2.5, "5"],
+    "operating_point": ["f3", "auc", 0, 1, 0.0, 1.0, -0.2, True, [0.3]],
+    "precision": ["float16", None, 64],
+    "shots": [0, -1, 10.5, "many"],
+    "checkpoint": ["", 3, b"bytes"],
+    "random_state": [-1, 2**32, 1.5, "seed", np.random.default_rng(0)],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
+def test_a_wrong_parameter_is_named_with_what_is_allowed_and_what_was_given(name, value):
+    with pytest.raises(ParameterError) as error:
+        quick(**{name: value}).fit(X, Y)
+    message = str(error.value)
+    assert re.match(rf"The '{name}' parameter of VariationalClassifier must be .+\. Got ", message)
+    assert message.endswith(f"Got {value!r} instead.")
+
+
+def test_every_parameter_is_tried():
+    assert set(WRONG) == set(VariationalClassifier().get_params())
+
+
+def test_an_unknown_name_in_the_grid_is_answered_with_the_known_ones():
+    with pytest.raises(ParameterError, match=r"'n_reps': an int >= 1; 'reupload': True or False; .*'learning_rate'"):
+        quick(grid={"depth": [1]}).fit(X, Y)
+
+
+def test_an_unknown_metric_is_answered_with_the_known_ones():
+    with pytest.raises(
+        ParameterError, match=r"or one of 'macro_f1', 'f1', 'f2', 'accuracy', 'balanced_accuracy'\. Got"
+    ):
+        quick(operating_point="roc_auc").fit(X, Y)
+
+
+def test_numbers_of_numpy_are_numbers():
+    fitted = quick(
+        n_qubits=np.int64(2), n_reps=np.int32(1), reupload=np.True_, input_scales=np.float64(1.5), n_steps=np.int64(5),
+        learning_rate=np.float32(0.05), operating_point=np.float64(0.4), n_seeds=np.int64(2), cv=np.int64(2),
+        grid={"n_reps": [np.int64(1), np.int64(2)]},
+    ).fit(X, Y)  # fmt: skip
+    np.testing.assert_array_equal(fitted.input_scales_, [1.5, 1.5, 1.5])
+    assert fitted.threshold_ == pytest.approx(0.4)
+    np.testing.assert_array_equal(quick(input_scales=np.array([1.0, 2.0, 3.0])).fit(X, Y).input_scales_, [1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [({7: 1.0}, "'class_weight' names 7, which is not a class"), ({0: -1}, "Got -1 for class 0 instead")],
+)
+def test_wrong_class_weights_name_the_class(weights, message):
+    with pytest.raises(ParameterError, match=message):
+        quick(class_weight=weights).fit(X, Y)

@@ -1,0 +1,481 @@
+"""VariationalClassifier as users meet it: tables, labels, decisions, meta-estimators, circuits, and what it learns."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_wine
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    PredefinedSplit,
+    StratifiedKFold,
+    TunedThresholdClassifierCV,
+    cross_val_score,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+from qmedoid import VariationalClassifier
+from qmedoid.exceptions import QMedoidWarning
+from qmedoid.fitting import variational_selection
+from qmedoid.metrics.thresholds import THRESHOLD_METRICS, best_threshold
+from qmedoid.models import variational as variational_model
+
+rng = np.random.default_rng(0)
+NAMES = ["delta", "angle", "fused"]
+Y2 = (np.arange(90) % 3 == 0).astype(int)
+X2 = rng.normal(size=(90, 3)) + 0.9 * Y2[:, None]
+WINE = load_wine()
+X3, Y3 = WINE.data[:, [6, 9, 12]], WINE.target
+
+
+def quick(**changes):
+    """A classifier that trains little."""
+    small = {
+        "n_steps": 30,
+        "n_reps": 1,
+        "n_seeds": 1,
+        "batch_size": 32,
+        "cv": 3,
+        "learning_rate": 0.2,
+        "random_state": 0,
+    }
+    return VariationalClassifier(**(small | changes))
+
+
+def same(a, b):
+    for name in ("weights_", "input_scales_", "readout_weights_", "seed_losses_", "loss_curve_"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    assert a.threshold_ == b.threshold_
+
+
+# --- tables and labels ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", ["pandas", "polars"])
+def test_every_make_of_table_gives_the_same_model_and_its_names(make):
+    frame = pd.DataFrame(X2, columns=NAMES) if make == "pandas" else pl.DataFrame(X2, schema=NAMES)
+    labels = pd.Series(Y2) if make == "pandas" else pl.Series(Y2)
+    from_array, from_frame = quick().fit(X2, Y2), quick().fit(frame, labels)
+    same(from_array, from_frame)
+    assert list(from_frame.feature_names_in_) == NAMES
+    np.testing.assert_array_equal(from_frame.predict_proba(frame), from_array.predict_proba(X2))
+    with pytest.raises(ValueError, match=r"(?s)unseen at fit time:\n- other"):
+        from_frame.predict(pd.DataFrame(X2, columns=["other", *NAMES[1:]]))
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [5, -3], [True, False], ["c", "a", "b"]])
+def test_labels_of_any_kind_come_back(labels):
+    X, y = (X2, Y2) if len(labels) == 2 else (X3, Y3)
+    named = np.array(labels)[y]
+    fitted = quick(n_steps=60).fit(X, named)
+    np.testing.assert_array_equal(fitted.classes_, sorted(labels))
+    predicted = fitted.predict(X)
+    assert predicted.dtype == named.dtype
+    assert (predicted == named).mean() > 0.7  # swapped labels would give less than one half
+    assert fitted.predict_proba(X).shape == (len(X), len(labels))
+
+
+def test_single_precision_tables_give_the_model_of_their_values():
+    same(quick().fit(X2.astype(np.float32), Y2), quick().fit(X2.astype(np.float32).astype(np.float64), Y2))
+
+
+def test_a_simulation_in_single_precision_is_close():
+    double, single = quick(n_steps=5).fit(X2, Y2), quick(n_steps=5, precision="float32").fit(X2, Y2)
+    np.testing.assert_allclose(single.predict_proba(X2), double.predict_proba(X2), atol=1e-4)
+    assert (single.weights_ != double.weights_).any()
+    assert single.predict_proba(X2).dtype == np.float64
+
+
+# --- decisions --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("readout", ["strings", "direct", "parity"])
+def test_without_an_operating_point_the_likeliest_class_is_predicted(readout):
+    for X, y in [(X2, Y2), (X3, np.array(["c", "a", "b"])[Y3])]:
+        if readout == "parity" and len(set(y)) > 2:
+            continue
+        fitted = quick(readout=readout).fit(X, y)
+        p = fitted.predict_proba(X)
+        np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
+        assert (p >= 0).all()
+        np.testing.assert_array_equal(fitted.predict(X), fitted.classes_[p.argmax(axis=1)])
+        assert len(set(fitted.predict(X))) > 1
+        assert fitted.threshold_ == 0.5
+        assert fitted.cv_scores_ is None
+        values = fitted.decision_function(X)
+        if len(fitted.classes_) == 2:
+            np.testing.assert_allclose(values, np.log(p[:, 1] / p[:, 0]), rtol=1e-7, atol=1e-9)
+            np.testing.assert_array_equal(values > 0, p[:, 1] > 0.5)
+        else:
+            assert values.shape == p.shape
+            np.testing.assert_array_equal(values.argmax(axis=1), p.argmax(axis=1))
+
+
+@pytest.mark.parametrize("operating_point", [*sorted(THRESHOLD_METRICS), 0.3, 0.9])
+def test_an_operating_point_cuts_the_decision_values_at_zero(operating_point):
+    fitted = quick(operating_point=operating_point).fit(X2, np.array(["no", "yes"])[Y2])
+    values, called = fitted.decision_function(X2), fitted.predict(X2) == "yes"
+    np.testing.assert_array_equal(called, values > 0)
+    p = fitted.predict_proba(X2)[:, 1]
+    np.testing.assert_array_equal(called, p > fitted.threshold_)
+    t = fitted.threshold_
+    np.testing.assert_allclose(values, np.log(p / (1 - p)) - np.log(t / (1 - t)), rtol=1e-7, atol=1e-9)
+    if isinstance(operating_point, float):
+        assert t == pytest.approx(operating_point, rel=1e-12)
+
+
+def test_zero_itself_is_the_first_class():
+    fitted = quick(operating_point=0.5).fit(X2, Y2)
+    fitted._cut = float(fitted.decision_function(X2[:1])[0])  # the value of a record is now the threshold itself
+    assert fitted.decision_function(X2[:1])[0] == 0
+    assert fitted.predict(X2[:1])[0] == 0
+
+
+def test_the_probabilities_do_not_depend_on_the_operating_point():
+    plain, cut = quick().fit(X2, Y2), quick(operating_point="f2").fit(X2, Y2)
+    np.testing.assert_array_equal(plain.predict_proba(X2), cut.predict_proba(X2))
+    assert (plain.predict(X2) != cut.predict(X2)).any()
+
+
+def test_the_threshold_is_the_best_on_rows_that_were_held_out(monkeypatch):
+    kept, original = [], variational_selection.out_of_fold
+
+    def spy(*arguments):
+        kept.append(original(*arguments))
+        return kept[-1]
+
+    monkeypatch.setattr(variational_selection, "out_of_fold", spy)
+    fitted = quick(operating_point="f1").fit(X2, Y2)
+    (found,) = kept
+    margin = found.scores[:, 1] - found.scores[:, 0]
+    assert fitted._cut == best_threshold(Y2, margin, "f1")
+    assert f1_score(Y2, margin > fitted._cut) >= f1_score(Y2, margin > 0)
+    own = fitted.decision_function(X2) + fitted._cut
+    assert fitted._cut != best_threshold(Y2, own, "f1")
+
+
+def test_rows_that_are_never_held_out_do_not_move_the_threshold():
+    """One split whose training part is a fixed set of rows: the labels of the held-out rows alone set the cut."""
+    split = PredefinedSplit(np.where(np.arange(90) < 45, -1, 0))
+    fitted = quick(operating_point="accuracy", cv=split).fit(X2, Y2)
+    half = quick().fit(X2[:45], Y2[:45])
+    # The circuit of that split is trained on those rows, though from another seed; held-out labels all 1 pull the
+    # threshold below every score, whatever the circuit.
+    all_ones = np.where(np.arange(90) < 45, Y2, 1)
+    pulled = quick(operating_point="accuracy", cv=split).fit(X2, all_ones)
+    assert pulled.threshold_ < fitted.threshold_
+    assert pulled.threshold_ <= half.predict_proba(X2[45:])[:, 1].max()
+
+
+# --- the same seed ----------------------------------------------------------------------------------------------
+
+
+def test_the_same_seed_gives_the_same_model_and_another_one_another():
+    same(quick().fit(X2, Y2), quick().fit(X2, Y2))
+    same(quick(random_state=np.random.RandomState(4)).fit(X2, Y2), quick(random_state=4).fit(X2, Y2))
+    assert (quick().fit(X2, Y2).weights_ != quick(random_state=1).fit(X2, Y2).weights_).any()
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "spsa"])
+def test_threads_change_no_bit(monkeypatch, optimizer):
+    models = []
+    for threads in ("1", "2"):
+        monkeypatch.setenv("QMEDOID_THREADS", threads)
+        grid = {"n_reps": [1, 2]}
+        models.append(quick(optimizer=optimizer, n_seeds=3, grid=grid, operating_point="f1").fit(X2, Y2))
+    same(*models)
+    np.testing.assert_array_equal(models[0].cv_scores_, models[1].cv_scores_)
+    np.testing.assert_array_equal(models[0].predict_proba(X2), models[1].predict_proba(X2))
+
+
+def test_a_clone_is_unfitted_and_fits_to_the_same():
+    fitted = quick(operating_point="f1", grid={"n_reps": [1, 2]}).fit(X2, Y2)
+    again = clone(fitted)
+    assert not hasattr(again, "model_")
+    same(again.fit(X2, Y2), fitted)
+
+
+def test_a_pickled_classifier_predicts_the_same_bits():
+    for fitted in (quick(operating_point="f1").fit(X2, Y2), quick(shots=50).fit(X2, Y2)):
+        again = pickle.loads(pickle.dumps(fitted))
+        assert again.predict_proba(X2).tobytes() == fitted.predict_proba(X2).tobytes()
+        np.testing.assert_array_equal(again.predict(X2), fitted.predict(X2))
+
+
+def test_a_row_is_decided_by_itself():
+    fitted = quick().fit(X2, Y2)
+    whole = fitted.predict_proba(X2)
+    for row in range(90):
+        np.testing.assert_array_equal(fitted.predict_proba(X2[row : row + 1])[0], whole[row])
+    np.testing.assert_array_equal(fitted.predict_proba(X2[::-1]), whole[::-1])
+
+
+def test_units_of_the_features_do_not_matter():
+    unit = np.array([1e-3, 1.0, 4e6])
+    plain, scaled = quick().fit(X2, Y2), quick().fit(X2 * unit + 7.0 * unit, Y2)
+    np.testing.assert_allclose(
+        scaled.predict_proba(X2 * unit + 7.0 * unit), plain.predict_proba(X2), rtol=1e-6, atol=1e-9
+    )
+
+
+# --- other estimators -------------------------------------------------------------------------------------------
+
+
+def test_it_works_inside_the_meta_estimators_of_scikit_learn():
+    search = GridSearchCV(quick(), {"n_reps": [1, 2], "input_scales": [np.float64(1.0), "learned"]}, cv=2).fit(X2, Y2)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    calibrated = CalibratedClassifierCV(quick(), cv=2).fit(X2, Y2)
+    np.testing.assert_allclose(calibrated.predict_proba(X2).sum(axis=1), 1)
+    tuned = TunedThresholdClassifierCV(quick(), scoring="f1", cv=2).fit(X2, Y2)
+    assert f1_score(Y2, tuned.predict(X2)) > 0.5
+    piped = make_pipeline(MinMaxScaler(), quick()).fit(X2, Y2)
+    np.testing.assert_allclose(piped.predict_proba(X2), quick().fit(X2, Y2).predict_proba(X2), rtol=1e-6)
+    assert cross_val_score(piped, X3, Y3, cv=2).min() > 0.6
+
+
+# --- the grid ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("operating_point", [None, "macro_f1"])
+def test_the_best_of_the_grid_is_trained_on_all_rows(operating_point):
+    grid = {"n_steps": [1, 40], "learning_rate": [1e-6, 0.1]}
+    fitted = quick(grid=grid, operating_point=operating_point).fit(X2, Y2)
+    assert fitted.cv_scores_.shape == (4,)
+    points = [{"n_steps": s, "learning_rate": r} for s in (1, 40) for r in (1e-6, 0.1)]
+    assert fitted.best_params_ == points[int(np.argmax(fitted.cv_scores_))]
+    if operating_point is None:
+        assert fitted.best_params_ == {"n_steps": 40, "learning_rate": 0.1}
+    chosen = quick(**fitted.best_params_).fit(X2, Y2)
+    np.testing.assert_array_equal(chosen.weights_, fitted.weights_)
+    assert fitted.get_params()["n_steps"] == 30  # parameters are left as they were given
+
+
+def test_folds_may_be_given():
+    folds = StratifiedKFold(3, shuffle=True, random_state=1)
+    by_splitter = quick(operating_point="f1", cv=folds).fit(X2, Y2)
+    by_rows = quick(operating_point="f1", cv=list(folds.split(X2, Y2))).fit(X2, Y2)
+    same(by_splitter, by_rows)
+
+
+# --- what a fit leaves behind -----------------------------------------------------------------------------------
+
+
+def test_attributes_have_the_shapes_that_are_documented():
+    fitted = quick(n_reps=2, n_seeds=3).fit(X2, Y2)
+    assert fitted.weights_.shape == (3, 3)
+    assert fitted.input_scales_.shape == (3,)
+    assert fitted.readout_weights_.shape == (1 + 3 + 3 + 1,)  # a bias, three ⟨Z⟩, three ⟨ZZ⟩ and the full parity
+    assert fitted.seed_losses_.shape == (3,)
+    assert fitted.loss_curve_.shape == (30,)
+    assert fitted.best_params_ == {}
+    fixed = quick(n_reps=2, final_rz=True, input_scales=[1.0, 2.0, 3.0], readout="parity").fit(X2, Y2)
+    assert fixed.weights_.shape == (4, 3)
+    np.testing.assert_array_equal(fixed.input_scales_, [1, 2, 3])
+    assert fixed.readout_weights_.size == 0
+    wide = quick(n_qubits=2).fit(X2, Y2)
+    assert wide.weights_.shape == (1, 2)
+    assert quick().fit(np.tile(X2, 3), Y2).weights_.shape == (1, 4)  # nine features, four qubits
+
+
+def test_the_kept_seed_is_the_one_with_the_lowest_loss():
+    fitted = quick(n_seeds=4).fit(X2, Y2)
+    log_p = np.log(fitted.predict_proba(X2))[np.arange(90), Y2]
+    assert -log_p.mean() == pytest.approx(fitted.seed_losses_.min(), rel=1e-9)
+    assert fitted.seed_losses_.min() < fitted.seed_losses_.max()
+
+
+def test_the_paper_preset_is_the_printed_procedure():
+    paper = VariationalClassifier.paper(n_steps=20, random_state=0).fit(X2, Y2)
+    assert paper.optimizer == "spsa"
+    assert paper.span == np.pi
+    np.testing.assert_array_equal(paper.input_scales_, np.ones(3))
+    assert paper.weights_.shape == (6, 3)
+    extreme = paper.model_.angle_map.center + np.array([[3.0], [-3.0]]) * paper.model_.angle_map.scale
+    p = paper.predict_proba(extreme)
+    np.testing.assert_allclose(p[0], p[1], atol=1e-12)  # fact 15: both ends are the same state
+    mine = quick(clip=3.0, n_steps=150).fit(X2, Y2).predict_proba(extreme)
+    assert np.abs(mine[0] - mine[1]).max() > 0.01
+
+
+# --- circuits and shots -----------------------------------------------------------------------------------------
+
+
+def test_shots_are_reproducible_and_come_near_the_exact_probabilities():
+    exact = quick().fit(X2, Y2)
+    sampled = quick(shots=20_000).fit(X2, Y2)
+    same(exact, sampled)  # shots are of the prediction alone
+    p = sampled.predict_proba(X2)
+    np.testing.assert_array_equal(p, sampled.predict_proba(X2))
+    assert 1e-6 < np.abs(p - exact.predict_proba(X2)).max() < 0.05
+    # Blocks of rows change no draw.
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(variational_model, "_BLOCK_AMPLITUDES", 7 * 8)
+        np.testing.assert_array_equal(p, sampled.predict_proba(X2))
+    coarse = quick(shots=20).fit(X2, Y2).predict_proba(X2)
+    assert np.abs(coarse - exact.predict_proba(X2)).mean() > 5 * np.abs(p - exact.predict_proba(X2)).mean()
+
+
+@pytest.mark.parametrize("readout", ["strings", "direct", "parity"])
+def test_the_circuit_in_qiskit_gives_the_same_probabilities(readout):
+    pytest.importorskip("qiskit")
+    from qiskit.quantum_info import Statevector
+
+    from qmedoid.circuits import StatevectorExpectations
+
+    fitted = quick(readout=readout, n_reps=2).fit(X2, Y2)
+    rows, expected = X2[:8], fitted.predict_proba(X2[:8])
+    measured = fitted.measured_by(StatevectorExpectations())
+    np.testing.assert_allclose(measured.predict_proba(rows), expected, rtol=0, atol=1e-10)
+    again = measured.measured_by(StatevectorExpectations())
+    np.testing.assert_allclose(again.decision_function(rows), fitted.decision_function(rows), rtol=0, atol=1e-9)
+    assert fitted.model_ is not measured.model_  # the first is left as it was
+
+    circuit = measured.circuit()
+    for row, p in zip(fitted.model_.encoded(rows), expected, strict=True):
+        free = {parameter.name: parameter for parameter in circuit.parameters}
+        bound = circuit.assign_parameters({free[f"x[{j}]"]: value for j, value in enumerate(row)})
+        basis = Statevector(bound).probabilities()
+        odd = np.array([bin(index).count("1") % 2 for index in range(8)])
+        if readout == "parity":
+            np.testing.assert_allclose([basis[odd == 0].sum(), basis[odd == 1].sum()], p, atol=1e-10)
+        elif readout == "direct":
+            np.testing.assert_allclose(basis[:2] / basis[:2].sum(), p, atol=1e-10)
+        else:
+            signs = [[1 - 2 * (index >> q & 1) for q in range(3)] for index in range(8)]
+            strings = [[1, a, b, c, a * b, a * c, b * c, a * b * c] for a, b, c in signs]
+            score = basis @ np.array(strings) @ fitted.readout_weights_
+            np.testing.assert_allclose(1 / (1 + np.exp(-score)), p[1], atol=1e-10)
+    assert fitted.circuit(measure=True).num_clbits == 3
+
+
+# --- callbacks and interrupts -----------------------------------------------------------------------------------
+
+
+class Listener:
+    """Keeps the metadata of every report, and may do something at one of them."""
+
+    def __init__(self, act=lambda _: None):
+        self.reports, self.act, self.tasks = [], act, []
+
+    def setup(self, estimator, context):  # noqa: ARG002
+        self.tasks.append(("setup", context.max_subtasks))
+
+    def teardown(self, estimator, context):  # noqa: ARG002
+        self.tasks.append(("teardown", None))
+
+    def on_fit_task_begin(self, estimator, context): ...
+
+    def on_fit_task_end(self, estimator, context, *, metadata=None):  # noqa: ARG002
+        if metadata is None:
+            return None
+        self.reports.append(metadata)
+        return self.act(metadata)
+
+
+def test_callbacks_are_told_the_loss():
+    listener = Listener()
+    fitted = quick(n_steps=120).set_callbacks(listener).fit(X2, Y2)
+    assert [report["step"] for report in listener.reports] == list(range(2, 121, 2))
+    assert {(report["seed"], report["steps"]) for report in listener.reports} == {(0, 120)}
+    assert [report["loss"] for report in listener.reports] == fitted.loss_curve_[1::2].tolist()
+    assert listener.tasks == [("setup", 60), ("teardown", None)]
+
+
+@pytest.mark.parametrize("changes", [{}, {"n_seeds": 3}, {"grid": {"n_steps": [7, 130], "n_reps": [1, 2]}, "cv": 2}])
+def test_the_number_of_reports_is_known_before(changes):
+    listener = Listener()
+    fitted = quick(**changes).set_callbacks(listener).fit(X2, Y2)
+    announced = listener.tasks[0][1]
+    # The last training is counted at its longest, as the choice is not known yet.
+    assert len(listener.reports) == announced - (65 - 7 if fitted.best_params_.get("n_steps") == 7 else 0)
+
+
+def test_a_callback_can_stop_the_fit_and_the_best_so_far_is_used():
+    listener = Listener(lambda report: report["step"] == 10)
+    with pytest.warns(QMedoidWarning, match=r"The training was stopped after 10 steps; the best weights so far"):
+        fitted = quick(n_steps=50).set_callbacks(listener).fit(X2, Y2)
+    assert len(fitted.loss_curve_) == 10
+    assert np.isfinite(fitted.predict_proba(X2)).all()
+    assert fitted.score(X2, Y2) > 0.6
+
+
+def test_a_stop_while_candidates_are_judged_uses_the_best_so_far():
+    listener = Listener(lambda _: len(listener.reports) == 3 * 30 + 5)
+    with pytest.warns(QMedoidWarning, match=r"The choice was interrupted: 1 of 2 candidates were judged"):
+        fitted = quick(grid={"n_reps": [1, 2]}, operating_point="f1").set_callbacks(listener).fit(X2, Y2)
+    assert fitted.best_params_ == {"n_reps": 1}
+    assert len(fitted.cv_scores_) == 1
+    same(fitted, quick(n_reps=1, operating_point="f1").fit(X2, Y2))
+
+
+def test_a_stop_before_any_was_judged_uses_the_first_and_even_odds():
+    listener = Listener(lambda _: len(listener.reports) == 5)
+    with pytest.warns(QMedoidWarning) as caught:
+        fitted = quick(grid={"n_reps": [1, 2]}, operating_point="f1").set_callbacks(listener).fit(X2, Y2)
+    messages = [str(warning.message) for warning in caught]
+    assert messages == [
+        "The choice was interrupted: 0 of 2 candidates were judged.",
+        "No row was held out to choose the threshold by: it stays at even odds.",
+    ]
+    assert fitted.threshold_ == 0.5
+    assert fitted.best_params_ == {"n_reps": 1}
+    assert fitted.cv_scores_ is None
+
+
+def test_an_error_in_a_callback_ends_the_fit():
+    def fail(_):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        quick().set_callbacks(Listener(fail)).fit(X2, Y2)
+
+
+# --- what it learns ---------------------------------------------------------------------------------------------
+
+
+def checkerboard(n, seed):
+    X = np.random.default_rng(seed).normal(size=(n, 2))
+    return X, (X[:, 0] * X[:, 1] > 0).astype(int)
+
+
+@pytest.mark.parametrize("readout", ["strings", "parity"])
+def test_it_learns_what_a_line_cannot(readout):
+    X, y = checkerboard(300, 0)
+    X_new, y_new = checkerboard(500, 1)
+    fitted = VariationalClassifier(n_steps=150, readout=readout, random_state=0).fit(X, y)
+    assert LogisticRegression().fit(X, y).score(X_new, y_new) < 0.6
+    assert fitted.score(X_new, y_new) > 0.8
+
+
+def rare(n=5000, seed=0):
+    y = (np.arange(n) % 100 == 0).astype(int)
+    return np.random.default_rng(seed).normal(size=(n, 2)) + 2.0 * y[:, None], y
+
+
+@pytest.mark.parametrize("sampling", ["importance", "uniform"])
+def test_probabilities_keep_the_prior_of_a_rare_class(sampling):
+    X, y = rare()
+    fitted = VariationalClassifier(n_steps=150, n_seeds=1, n_reps=2, sampling=sampling, random_state=0).fit(X, y)
+    mean = fitted.predict_proba(X)[:, 1].mean()
+    assert 0.01 / 1.5 < mean < 0.01 * 1.5
+    assert fitted.predict_proba(X[y == 1])[:, 1].mean() > 5 * mean
+
+
+def test_balanced_weights_make_both_classes_count_alike():
+    X, y = rare()
+    fitted = VariationalClassifier(
+        n_steps=300, n_seeds=1, n_reps=1, class_weight="balanced", batch_size=10**4, random_state=0
+    )
+    with pytest.warns(QMedoidWarning, match="batch_size=10000 is more than the 5000 rows"):
+        p = fitted.fit(X, y).predict_proba(X)[:, 1]
+    # Where a bias is trained on equal weights, the mean of p over both classes, counted alike, is one half.
+    assert (p[y == 1].mean() + p[y == 0].mean()) / 2 == pytest.approx(0.5, abs=0.03)
+    as_given = clone(fitted).set_params(class_weight={0: 100 / 99, 1: 100}, batch_size=5000).fit(X, y)
+    np.testing.assert_allclose(as_given.predict_proba(X)[:, 1], p, atol=1e-6)
