@@ -85,7 +85,7 @@ def docs_scripts(monkeypatch):
     """The scripts of the docs folder as modules."""
     monkeypatch.syspath_prepend(str(DOCS))
     yield importlib.import_module
-    for name in ("make_walkthrough", "make_findings", "marked_sections"):
+    for name in ("make_walkthrough", "make_findings", "make_variational", "marked_sections"):
         sys.modules.pop(name, None)
 
 
@@ -95,6 +95,12 @@ def test_the_walkthrough_says_what_its_script_computes(docs_scripts):
     walk = script.compute()
     assert page == marked.fill(page, script.sections(walk))
     assert sum(walk.margin_parts.values()) == pytest.approx(walk.scores[0] - walk.scores[1], abs=1e-12)
+
+
+def test_the_page_on_circuits_from_deltas_says_what_its_script_computes(docs_scripts):
+    script, marked = docs_scripts("make_variational"), docs_scripts("marked_sections")
+    page = script.PAGE.read_text(encoding="utf-8")
+    assert page == marked.fill(page, script.sections(script.compute()))
 
 
 def test_the_findings_say_what_their_script_measures(docs_scripts):
