@@ -238,6 +238,10 @@ def test_layout_changes_no_bit(precision: type) -> None:
     np.testing.assert_array_equal(case.expectations(True), expected)
     for found, known in zip(case.gradient(True), (by_weights, by_angles), strict=True):
         np.testing.assert_array_equal(found, known)
+    memory = np.frombuffer(b"\0" + case.angles.tobytes(), dtype=np.uint8)[1:]
+    case.angles = memory.view(precision).reshape(case.angles.shape)
+    assert not case.angles.flags.aligned
+    np.testing.assert_array_equal(case.expectations(True), expected)
 
 
 @pytest.mark.usefixtures("backend")

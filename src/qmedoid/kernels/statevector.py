@@ -6,8 +6,8 @@ or in all with ``reupload``), entangles by the chains CX(q, q+1) and CZ(q, q+1),
 diagonal observable.
 
 Qubit q is bit q of the basis index (the least significant first), as in Qiskit. Work is in the precision of the
-angles, float64 or float32. A row's result depends on that row alone, bit for bit, and sums over rows have a fixed
-order, whatever the number of threads.
+angles, float64 or float32. A row's result depends on that row alone, bit for bit (by the NumPy twin up to rounding), and
+sums over rows have a fixed order, whatever the number of threads.
 """
 
 from collections.abc import Callable
@@ -30,8 +30,6 @@ MAX_QUBITS = 12
 # Amplitudes per call of a kernel, small enough to share rows between threads; and the same for the twin.
 _CHUNK_AMPLITUDES = 2**18
 _TWIN_AMPLITUDES = 2**17
-# Rotations of amplitudes below which a second thread costs more than it brings: about half a millisecond.
-_ROTATIONS_WORTH_A_THREAD = 2**19
 # Rows per call start at full tiles of either precision.
 _ROWS_MULTIPLE = 16
 
@@ -63,7 +61,7 @@ def states(angles: Real, weights: Real, *, reupload: bool, threads: int | None =
         else:
             kernel.states(angles[rows], weights, reupload, out[rows])
 
-    _for_rows(run, angles, weights, kernel is not None, threads)
+    _for_rows(run, angles, kernel is not None, threads)
     return out
 
 
@@ -80,7 +78,7 @@ def expectations(angles: Real, weights: Real, observables: Real, *, reupload: bo
         else:
             kernel.expectations(angles[rows], weights, observables, reupload, out[rows])
 
-    _for_rows(run, angles, weights, kernel is not None, threads)
+    _for_rows(run, angles, kernel is not None, threads)
     return out
 
 
@@ -124,7 +122,7 @@ class Tape:
                 f"The gradient by the expectation values must be of shape {self.expectations.shape}. "
                 f"Got shape {upstream.shape} instead."
             )
-        upstream = np.ascontiguousarray(upstream, dtype=angles.dtype)
+        upstream = _plain(upstream, angles.dtype)
         kernel = compiled("statevector")
         if kernel is None:
             return twin.gradient(self._final, angles, weights, self._observables, upstream, self._reupload)
@@ -141,13 +139,12 @@ def record(angles: Real, weights: Real, observables: Real, *, reupload: bool) ->
     return Tape(angles, weights, _check_observables(observables, angles), reupload)
 
 
-def _for_rows(run: Callable[[slice], None], angles: Real, weights: Real, fast: bool, threads: int | None) -> None:
+def _for_rows(run: Callable[[slice], None], angles: Real, fast: bool, threads: int | None) -> None:
     """Call a function for one chunk of rows after the other, on several threads where that pays."""
     n_rows, n_qubits = angles.shape
     chunk = max(_ROWS_MULTIPLE, (_CHUNK_AMPLITUDES if fast else _TWIN_AMPLITUDES) >> n_qubits)
-    if threads is None and (n_rows * n_qubits * len(weights)) << n_qubits < _ROTATIONS_WORTH_A_THREAD:
-        threads = 1
-    workers = thread_count(threads)
+    # Small batches come by the hundred: that one thread will do is clear without asking how many there are.
+    workers = 1 if threads is None and n_rows <= chunk else thread_count(threads)
     if n_rows <= chunk:
         run(slice(0, n_rows))
         return
@@ -176,11 +173,17 @@ def _check(angles: Real, weights: Real) -> tuple[Real, Real]:
             f"Weights must be of shape (rotation layers, {angles.shape[1]}) with at least one layer. "
             f"Got shape {weights.shape} instead."
         )
-    return np.ascontiguousarray(angles), np.ascontiguousarray(weights, dtype=angles.dtype)
+    return _plain(angles, angles.dtype), _plain(weights, angles.dtype)
 
 
 def _check_observables(observables: Real, angles: Real) -> Real:
     size = 2 ** angles.shape[1]
     if observables.ndim != 2 or observables.shape[1] != size:
         raise DataError(f"Observables must be of shape (K, {size}). Got shape {observables.shape} instead.")
-    return np.ascontiguousarray(observables, dtype=angles.dtype)
+    return _plain(observables, angles.dtype)
+
+
+def _plain(values: Real, dtype: np.dtype[Any]) -> Real:
+    """The array as kernels read it: of that type, row after row and aligned."""
+    array = np.ascontiguousarray(values, dtype=dtype)
+    return array if array.flags.aligned else array.copy()
