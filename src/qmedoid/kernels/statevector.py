@@ -6,8 +6,8 @@ or in all with ``reupload``), entangles by the chains CX(q, q+1) and CZ(q, q+1),
 diagonal observable.
 
 Qubit q is bit q of the basis index (the least significant first), as in Qiskit. Work is in the precision of the
-angles, float64 or float32. A row's result depends on that row alone, bit for bit (by the NumPy twin up to rounding), and
-sums over rows have a fixed order, whatever the number of threads.
+angles, float64 or float32. A row's result depends on that row alone, bit for bit (by the NumPy twin up to rounding),
+and sums over rows have a fixed order, whatever the number of threads.
 """
 
 from collections.abc import Callable
