@@ -39,13 +39,16 @@ def quick_methods(monkeypatch):
 
 
 def run(*arguments):
-    result = CliRunner().invoke(app, ["demo", *arguments])
+    result = CliRunner().invoke(app, ["demo", "--fraud-splits", "0", *arguments])
     assert result.exit_code == 0, result.output
     return result.stdout
 
 
 def test_json_holds_every_method_on_every_data_set(quick_methods):
-    outcomes = json.loads(run("--splits", "2", "--json"))
+    parts = json.loads(run("--splits", "2", "--json"))
+    assert set(parts) == {"small", "fraud"}
+    assert parts["fraud"] == []
+    outcomes = parts["small"]
     assert [(o["data"], o["method"]) for o in outcomes] == [(d, m) for d in DATA for m in quick_methods]
     for outcome in outcomes:
         assert set(outcome) == {
@@ -63,7 +66,7 @@ def test_one_split_has_no_standard_error_and_is_still_json():
     def refuse(constant):
         raise AssertionError(f"{constant} is not JSON")
 
-    outcomes = json.loads(run("--splits", "1", "--json"), parse_constant=refuse)
+    outcomes = json.loads(run("--splits", "1", "--json"), parse_constant=refuse)["small"]
     assert {outcome["splits"] for outcome in outcomes} == {1}
     assert {outcome["accuracy_se"] for outcome in outcomes} == {None}
     text = run("--splits", "1")

@@ -1,12 +1,13 @@
-"""``qmedoid demo``: the three small data sets, ours beside the paper's figures and plain baselines."""
+"""``qmedoid demo``: ours beside the paper's figures and plain baselines, on three small data sets and on frauds."""
 
 import json
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from qmedoid.cli._display import over_splits, progress_bar, verdict, with_error
+from qmedoid.cli.fraud import fraud_findings, fraud_outcomes, fraud_table
 from qmedoid.evaluation.comparison import METHODS, Outcome, compare
 from qmedoid.evaluation.datasets import LOADERS, load_dataset
 from qmedoid.evaluation.paper import PAPER, PaperFigure
@@ -14,18 +15,24 @@ from qmedoid.evaluation.paper import PAPER, PaperFigure
 _PRINTED_NAMES = {"qmedoid, as printed": "Fusion"}
 
 
-def run(*, splits: int, seed: int, as_json: bool) -> None:
-    """Compare every method on every data set and print the result."""
-    seeds = range(seed, seed + splits)
-    outcomes = list(_with_progress(seeds))
-    if as_json:
-        print(json.dumps([outcome.as_dict() for outcome in outcomes], indent=1))
-        return
+def run(*, splits: int, fraud_splits: int, seed: int, as_json: bool) -> None:
+    """Compare every method on every data set and print the result, part by part or as one JSON document."""
     console = Console()
-    for name in dict.fromkeys(outcome.data for outcome in outcomes):
-        console.print(_table(name, [outcome for outcome in outcomes if outcome.data == name]))
-    for finding in findings(outcomes):
-        console.print(finding)
+    outcomes = list(_with_progress(range(seed, seed + splits)))
+    if not as_json:
+        for name in dict.fromkeys(outcome.data for outcome in outcomes):
+            console.print(_table(name, [outcome for outcome in outcomes if outcome.data == name]))
+        for finding in findings(outcomes):
+            console.print(finding)
+    frauds = list(fraud_outcomes(range(seed, seed + fraud_splits))) if fraud_splits else []
+    if as_json:
+        small, fraud = [outcome.as_dict() for outcome in outcomes], [outcome.as_dict() for outcome in frauds]
+        print(json.dumps({"small": small, "fraud": fraud}, indent=1))
+    elif frauds:
+        console.print()
+        console.print(fraud_table(frauds))
+        for finding in fraud_findings(frauds):
+            console.print(finding)
 
 
 def findings(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -34,17 +41,11 @@ def findings(outcomes: Sequence[Outcome]) -> Iterator[str]:
         own = {outcome.method: outcome.macro_f1 for outcome in outcomes if outcome.data == name}
         plain = {method: score for method, score in own.items() if not method.startswith("qmedoid")}
         best = max(plain, key=plain.__getitem__)
-        ahead = plain[best] - own["qmedoid"]
-        verdict = f"is ahead by {ahead:.3f}" if ahead > 0 else f"is behind by {-ahead:.3f}"
-        yield f"{name}: the best plain baseline, {best}, {verdict} in macro-F1."
+        yield f"{name}: the best plain baseline, {best}, {verdict(plain[best] - own['qmedoid'])} in macro-F1."
 
 
 def _with_progress(seeds: Sequence[int]) -> Iterator[Outcome]:
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-        console=Console(stderr=True), transient=True, disable=not Console(stderr=True).is_terminal,
-    )  # fmt: skip
-    with bar:
+    with progress_bar() as bar:
         task = bar.add_task("comparing", total=len(LOADERS) * len(METHODS))
         for name in LOADERS:
             bar.update(task, description=name)
@@ -54,12 +55,7 @@ def _with_progress(seeds: Sequence[int]) -> Iterator[Outcome]:
 
 
 def _table(name: str, outcomes: Sequence[Outcome]) -> Table:
-    splits = outcomes[0].splits
-    over = "one stratified split" if splits == 1 else f"{splits} stratified splits (mean ± standard error)"
-    table = Table(
-        title=f"{name}: test rows of {over}",
-        title_justify="left",
-    )
+    table = Table(title=f"{name}: test rows of {over_splits(outcomes[0].splits)}", title_justify="left")
     table.add_column("method")
     for column in ("accuracy", "macro-F1", "paper acc.", "paper F1"):
         table.add_column(column, justify="right")
@@ -68,12 +64,8 @@ def _table(name: str, outcomes: Sequence[Outcome]) -> Table:
         printed = ("", "") if figure is None else (f"{figure.accuracy:.4f}", f"{figure.macro_f1:.4f}")
         table.add_row(
             outcome.method,
-            _with_error(outcome.accuracy, outcome.accuracy_se),
-            _with_error(outcome.macro_f1, outcome.macro_f1_se),
+            with_error(outcome.accuracy, outcome.accuracy_se),
+            with_error(outcome.macro_f1, outcome.macro_f1_se),
             *printed,
         )
     return table
-
-
-def _with_error(mean: float, error: float | None) -> str:
-    return f"{mean:.3f}" if error is None else f"{mean:.3f} ± {error:.3f}"
