@@ -9,6 +9,7 @@ Qubit q is bit q of a basis index, the least significant first, as in Qiskit.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -58,12 +59,12 @@ class Ansatz:
         weight_shape(self.n_qubits, self.n_reps)
         _check_count("n_inputs", self.n_inputs, None)
 
-    @property
+    @cached_property
     def weight_shape(self) -> tuple[int, int]:
         """Shape of the rotation weights."""
         return weight_shape(self.n_qubits, self.n_reps, final_rz=self.final_rz)
 
-    @property
+    @cached_property
     def input_qubits(self) -> npt.NDArray[np.intp]:
         """The qubit that every input turns, shape (m,)."""
         return np.arange(self.n_inputs) % self.n_qubits

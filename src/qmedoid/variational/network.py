@@ -10,7 +10,7 @@ import numpy.typing as npt
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels import statevector
 from qmedoid.variational.ansatz import Ansatz
-from qmedoid.variational.loss import cross_entropy
+from qmedoid.variational.loss import cross_entropy, cross_entropy_value
 from qmedoid.variational.protocols import ExpectationFunction
 from qmedoid.variational.readout import Readout, sampled_expectations
 
@@ -135,7 +135,7 @@ class Network:
     def loss(self, theta: Array, batch: Batch) -> float:
         """Weighted cross-entropy."""
         scores = self.scores(theta, batch.inputs, threads=1)
-        return cross_entropy(_shifted(scores, batch.offset), batch.codes, batch.weights)[0]
+        return cross_entropy_value(_shifted(scores, batch.offset), batch.codes, batch.weights)
 
     def loss_and_gradient(self, theta: Array, batch: Batch) -> tuple[float, Array]:
         """Weighted cross-entropy and its exact gradient, by one pass forward and one back."""
