@@ -2,13 +2,15 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from qmedoid import CorrelationGroups, FusionClassifier, VariationalClassifier
+from qmedoid import CorrelationGroups, DeltaFeatures, FusionClassifier, GeometricClassifier, VariationalClassifier
 
 
 @parametrize_with_checks(
     [
         CorrelationGroups(),
+        DeltaFeatures(),
         FusionClassifier(),
+        GeometricClassifier(),
         VariationalClassifier(),
     ]
 )

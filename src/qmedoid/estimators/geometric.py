@@ -23,7 +23,7 @@ from qmedoid.estimators._training import TrainingPlan, reporting_watch
 from qmedoid.estimators.deltas import seeded_fusion
 from qmedoid.estimators.fusion import FusionClassifier
 from qmedoid.estimators.variational import VariationalClassifier
-from qmedoid.exceptions import ParameterError
+from qmedoid.exceptions import ParameterError, warn
 from qmedoid.fitting.calibration import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.fitting.geometric import Stage, calibrated_stage, circuit_pays
 from qmedoid.fitting.variational_selection import OutOfFold, out_of_fold_score
@@ -258,6 +258,11 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
                 "The operating point of a GeometricClassifier is its own: pass operating_point= to it, and "
                 "operating_point=None to its VariationalClassifier."
             )
+        if fresh.shots is not None:
+            raise ParameterError(
+                "A GeometricClassifier runs its circuit exactly: pass shots=None to its VariationalClassifier, and use "
+                "measured_by(expectations=...) of the fitted classifier for shots."
+            )
         # The circuit judges its candidates by what the whole is judged by.
         return fresh.set_params(operating_point=self.operating_point)
 
@@ -304,6 +309,10 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
             refine_below = float(np.quantile(score_margins(stage.scores), quantile))
         weights = loss_weights(variational.class_weight, codes, self.classes_)
         data, rows = stage.training_data(codes, weights)
+        if len(np.unique(data.codes)) == 1:
+            if policy != "auto":
+                warn("No training row belongs to its second-nearest class: the circuit is left out, fusion decides.")
+            return self._without_circuit(stage, codes)
         labels = self.classes_ if data.class_weights is weights else np.array(["second", "nearest"])
         entropy = self._entropy(variational)
         plan = TrainingPlan.of(variational, data, labels, entropy, out_of_fold=True)

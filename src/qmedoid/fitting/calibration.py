@@ -17,6 +17,8 @@ CALIBRATION_KINDS: tuple[CalibrationKind, ...] = ("logistic", "temperature")
 # Weight of one imagined row that pulls β to 0 and the biases to the logarithms of the priors: without it, classes that
 # are told apart perfectly would make β infinite.
 _PULL = 1.0
+# Smallest β in units of a typical margin: where held-out rows speak against the score, its order is kept all the same.
+_FLATTEST = 1e-3
 
 
 def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind) -> Calibration:
@@ -48,7 +50,7 @@ def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind) -> Calibr
     n_shifts = n_classes - 1 if kind == "logistic" else 0
     found = minimize(
         loss, np.concatenate([[1.0], np.zeros(n_shifts)]), jac=True, method="L-BFGS-B",
-        bounds=[(0.0, None)] + [(None, None)] * n_shifts,
+        bounds=[(_FLATTEST, None)] + [(None, None)] * n_shifts,
     )  # fmt: skip
     return Calibration(float(found.x[0]) / unit, prior_biases + _padded(found.x[1:], n_classes))
 

@@ -73,9 +73,11 @@ class Stage:
         held_out = self.held_out.scores.copy()
         by_circuit = np.full((len(held_out), circuit.scores.shape[1]), np.nan)
         by_circuit[rows] = circuit.scores
-        judged = (self.held_out.fold >= 0) & np.isfinite(by_circuit[:, 0])
+        # Other rows belong to neither of their two nearest classes: sharing those out anew leaves their own class be.
+        concerned = np.isin(np.arange(len(held_out)), rows) & (score_margins(self.scores) <= refine_below)
+        judged = (self.held_out.fold >= 0) & (~concerned | np.isfinite(by_circuit[:, 0]))
         fold = np.where(judged, self.held_out.fold, -1)
-        picked = np.flatnonzero(judged & (score_margins(self.scores) <= refine_below))
+        picked = np.flatnonzero(judged & concerned)
         if self.model.deltas.decides_between_two(held_out.shape[1]):
             held_out[picked] = shared_out(held_out[picked], self.fused[picked], by_circuit[picked])
         else:

@@ -15,7 +15,7 @@ class Calibration:
     Attributes
     ----------
     slope : float
-        β, not negative.
+        β, above 0.
     biases : ndarray of shape (C,)
         b; all zero keeps the decision of the fusion score.
     """

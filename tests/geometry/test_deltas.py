@@ -1,0 +1,202 @@
+"""Deltas: how much nearer a record lies to one class than to another (algorithm 13)."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from qmedoid.exceptions import ParameterError
+from qmedoid.geometry.deltas import class_pairs, delta_features, delta_names, nearest_two
+from qmedoid.geometry.fusion import Channels, fusion_scores, margins, normalise_channel
+from qmedoid.geometry.overlap import compact_swap_test
+
+
+@st.composite
+def records(draw, n_classes=None):
+    n, c = draw(st.integers(1, 8)), n_classes or draw(st.integers(2, 5))
+    channels = Channels(*(draw(arrays(float, (n, c), elements=st.floats(0.01, 3))) for _ in range(2)))
+    return channels, scores_of(channels)
+
+
+def scores_of(channels, alpha=0.7):
+    return fusion_scores(channels, alpha, use_angular=True)
+
+
+def some_records(n=40, c=4, seed=0):
+    rng = np.random.default_rng(seed)
+    channels = Channels(rng.uniform(0.1, 5, (n, c)), rng.uniform(0, np.pi, (n, c)))
+    return channels, scores_of(channels)
+
+
+# --- two classes ------------------------------------------------------------------------------------------------
+
+
+def test_negative_means_nearer_class_1():
+    near_1, near_0 = [4.0, 1.0], [1.0, 4.0]
+    channels = Channels(np.array([near_1, near_0]), np.array([near_1, near_0]) / 4)
+    deltas = delta_features(channels, scores_of(channels), fused=True)
+    np.testing.assert_allclose(deltas, [[-0.6] * 3, [0.6] * 3])
+
+
+@given(records(n_classes=2))
+@settings(max_examples=60, deadline=None)
+def test_swapping_the_classes_turns_the_signs(record):
+    channels, scores = record
+    swapped = Channels(channels.distance[:, ::-1], channels.angle[:, ::-1])
+    there = delta_features(channels, scores, fused=True)
+    back = delta_features(swapped, scores[:, ::-1], fused=True)
+    np.testing.assert_allclose(back, -there, atol=1e-15)
+
+
+@given(records(), st.sampled_from(["pairs", "nearest"]), st.booleans(), st.booleans())
+@settings(max_examples=80, deadline=None)
+def test_deltas_lie_between_minus_one_and_one_and_have_a_name_each(record, kind, angular, fused):
+    channels, scores = record
+    deltas = delta_features(channels, scores, kind=kind, angular=angular, fused=fused)
+    assert (np.abs(deltas) <= 1).all()
+    c = scores.shape[1]
+    n_pairs = 1 if kind == "nearest" else c * (c - 1) // 2
+    assert deltas.shape == (len(scores), n_pairs * (1 + angular + fused))
+    names = delta_names([str(i) for i in range(c)], kind=kind, angular=angular, fused=fused)
+    assert len(set(names)) == deltas.shape[1]
+
+
+@given(records(n_classes=2))
+@settings(max_examples=60, deadline=None)
+def test_of_two_classes_both_kinds_are_the_same(record):
+    np.testing.assert_array_equal(delta_features(*record, kind="pairs"), delta_features(*record, kind="nearest"))
+
+
+@given(records(n_classes=2))
+@settings(max_examples=60, deadline=None)
+def test_the_delta_of_the_score_is_the_margin_turned_round(record):
+    channels, scores = record
+    np.testing.assert_array_equal(delta_features(channels, scores, fused=True)[:, 2], -margins(scores))
+
+
+@given(records(n_classes=2))
+@settings(max_examples=60, deadline=None)
+def test_the_score_s_delta_is_the_same_mix_of_the_others(record):
+    channels, scores = record
+    distance, angle, fused = delta_features(channels, scores, fused=True).T
+    np.testing.assert_allclose(fused, 0.7 * distance + 0.3 * angle, atol=1e-15)
+
+
+def test_the_distance_delta_is_a_sum_over_anchors():
+    """Fact 20, for records and medoids given as features."""
+    rng = np.random.default_rng(1)
+    v, medoids = rng.normal(size=(30, 5)), rng.normal(size=(2, 5))
+    measured = compact_swap_test(v, medoids)
+    channels = Channels(measured.distance, measured.angle)
+    parts = ((v - medoids[1]) ** 2 - (v - medoids[0]) ** 2) / channels.distance.sum(axis=1, keepdims=True) ** 2
+    np.testing.assert_allclose(delta_features(channels, scores_of(channels))[:, 0], parts.sum(axis=1), atol=1e-9)
+
+
+# --- more classes -----------------------------------------------------------------------------------------------
+
+
+def test_all_pairs_with_the_later_class_first():
+    assert class_pairs(2) == [(1, 0)]
+    assert class_pairs(4) == [(1, 0), (2, 0), (3, 0), (2, 1), (3, 1), (3, 2)]
+    channels, scores = some_records()
+    deltas = delta_features(channels, scores, fused=True)
+    shares = [normalise_channel(channels.distance), normalise_channel(channels.angle), scores]
+    for p, (b, a) in enumerate(class_pairs(4)):
+        for q, share in enumerate(shares):
+            np.testing.assert_array_equal(deltas[:, 3 * p + q], share[:, b] - share[:, a])
+
+
+def test_pairs_say_where_every_class_lies():
+    """With the deltas of all pairs the shares themselves are known, as these sum to one."""
+    channels, scores = some_records()
+    to_first = delta_features(channels, scores, angular=False)[:, :3]
+    shares = np.column_stack([np.zeros(len(scores)), to_first])
+    shares += (1 - shares.sum(axis=1, keepdims=True)) / 4
+    np.testing.assert_allclose(shares, normalise_channel(channels.distance), atol=1e-10)
+
+
+def test_nearest_compares_the_runner_up_with_the_best():
+    channels, scores = some_records()
+    best, second = nearest_two(scores)
+    for row in range(len(scores)):
+        assert [best[row], second[row]] == np.argsort(scores[row])[:2].tolist()
+    deltas = delta_features(channels, scores, kind="nearest", fused=True)
+    assert (deltas[:, 2] >= 0).all()
+    shares = normalise_channel(channels.distance)
+    rows = np.arange(len(scores))
+    np.testing.assert_array_equal(deltas[:, 0], shares[rows, second] - shares[rows, best])
+
+
+def test_equal_scores_go_to_the_first_classes():
+    best, second = nearest_two(np.array([[0.3, 0.3, 0.3], [0.5, 0.2, 0.2], [0.1, 0.4, 0.1]]))
+    assert best.tolist() == [0, 1, 0]
+    assert second.tolist() == [1, 2, 2]
+
+
+def test_nearest_two_leaves_its_input_alone():
+    scores = some_records()[1]
+    before = scores.copy()
+    nearest_two(scores)
+    np.testing.assert_array_equal(scores, before)
+
+
+@given(st.integers(3, 5).flatmap(records), st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+def test_best_against_runner_up_forgets_which_classes_they_are(record, random):
+    """Fact 14: records of other classes have the very same deltas; those of all pairs tell them apart."""
+    channels, scores = record
+    order = list(range(scores.shape[1]))
+    random.shuffle(order)
+    moved = Channels(channels.distance[:, order], channels.angle[:, order])
+    ranked = np.sort(scores, axis=1)
+    clear = (np.diff(ranked, axis=1) > 1e-9).all(axis=1)
+    here = delta_features(channels, scores, kind="nearest", fused=True)
+    there = delta_features(moved, scores[:, order], kind="nearest", fused=True)
+    np.testing.assert_allclose(there[clear], here[clear], atol=1e-12)
+
+
+def test_two_records_of_other_classes_with_the_same_nearest_deltas():
+    distance = np.array([[1.0, 2.0, 5.0], [5.0, 1.0, 2.0]])
+    channels = Channels(distance, distance / 3)
+    scores = scores_of(channels)
+    assert scores.argmin(axis=1).tolist() == [0, 1]
+    first, second = delta_features(channels, scores, kind="nearest", fused=True)
+    np.testing.assert_allclose(first, second, rtol=1e-12)
+    first, second = delta_features(channels, scores, kind="pairs", fused=True)
+    assert np.abs(first - second).max() > 0.1
+
+
+# --- the rest ---------------------------------------------------------------------------------------------------
+
+
+@given(records())
+@settings(max_examples=40, deadline=None)
+def test_a_record_s_deltas_do_not_depend_on_others_or_on_the_unit(record):
+    channels, scores = record
+    whole = delta_features(channels, scores)
+    alone = delta_features(Channels(channels.distance[:1], channels.angle[:1]), scores[:1])
+    np.testing.assert_array_equal(alone, whole[:1])
+    scaled = delta_features(Channels(1000 * channels.distance, channels.angle), scores)
+    np.testing.assert_allclose(scaled, whole, atol=1e-9)
+
+
+def test_a_record_that_is_all_medoids_at_once_is_nearer_to_none():
+    channels = Channels(np.zeros((1, 3)), np.zeros((1, 3)))
+    np.testing.assert_array_equal(delta_features(channels, scores_of(channels), fused=True), np.zeros((1, 9)))
+
+
+def test_names_say_quantity_and_classes():
+    assert delta_names(["no", "yes"]) == ["delta_distance[yes-no]", "delta_angle[yes-no]"]
+    assert delta_names(["a", "b", "c"], angular=False, fused=True) == [
+        "delta_distance[b-a]", "delta_score[b-a]",
+        "delta_distance[c-a]", "delta_score[c-a]",
+        "delta_distance[c-b]", "delta_score[c-b]",
+    ]  # fmt: skip
+    assert delta_names(["a", "b", "c"], kind="nearest") == ["delta_distance[second-best]", "delta_angle[second-best]"]
+    assert delta_names(["a", "b"], kind="nearest") == ["delta_distance[b-a]", "delta_angle[b-a]"]
+
+
+def test_another_kind_is_refused():
+    with pytest.raises(ParameterError, match=r"must be one of \['pairs', 'nearest'\]\. Got 'all' instead"):
+        delta_features(*some_records(), kind="all")
