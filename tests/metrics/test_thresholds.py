@@ -75,6 +75,12 @@ def test_it_lies_halfway_between_scores():
     assert best_threshold(codes, scores, "accuracy") == 2.5
 
 
+def test_rounding_does_not_decide_between_equal_cuts():
+    """Both cuts give recalls that add up to 4/3, as 1 + 1/3 and as 1/2 + 5/6, whose sums differ in the last digit."""
+    codes, scores = np.array([0, 0, 0, 0, 0, 0, 1, 1]), np.array([0.0, 0.0, 0.0, -1.0, -1.0, 1.0, 0.0, 1.0])
+    assert best_threshold(codes, scores, "balanced_accuracy") == -0.5
+
+
 @pytest.mark.parametrize(
     ("low", "high"),
     [

@@ -60,7 +60,9 @@ def best_threshold(codes: Codes, scores: Array, metric: str) -> float:
         "fp": negatives_before[-1] - negatives_before,
         "tn": negatives_before,
     }
-    cut = int(cuts[np.argmax(THRESHOLD_METRICS[metric](counts))])
+    values = THRESHOLD_METRICS[metric](counts)
+    # Equal values may differ in their last digits: the first that is the best up to rounding.
+    cut = int(cuts[np.argmax(values >= values.max() * (1.0 - 1e-14))])
     if cut == 0:
         return float(np.nextafter(rising[0], -np.inf))
     if cut == len(rising):
