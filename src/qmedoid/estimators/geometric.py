@@ -269,10 +269,11 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
     def _fusion_stages(self, X: Any, y: Any, table: Array, codes: Codes, context: CallbackContext) -> list[Stage]:
         given = None if isinstance(self.fusion, str) else self.fusion
         self.fusion_ = seeded_fusion(given, self.random_state)
-        task = context.subcontext("fusion").call_on_fit_task_begin(estimator=self)
+        task = context.subcontext("fusion")
         with task.propagate_callback_context(self.fusion_):
+            task.call_on_fit_task_begin(estimator=self)
             selected, rows = self.fusion_._fit_selected(X, y)
-        task.call_on_fit_task_end(estimator=self)
+            task.call_on_fit_task_end(estimator=self)
         settings = DeltaSettings(self.deltas, bool(self.fused_delta))
         return [
             calibrated_stage(

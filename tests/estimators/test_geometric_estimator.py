@@ -1,0 +1,467 @@
+"""GeometricClassifier as users meet it: who decides, what stays exact, operating points, meta-estimators, callbacks."""
+
+import io
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.metrics import f1_score
+from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
+
+from qmedoid import FusionClassifier, GeometricClassifier, TrainingProgress, VariationalClassifier
+from qmedoid.estimators import geometric as geometric_module
+from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
+from qmedoid.geometry.deltas import nearest_two
+from qmedoid.models.geometric import score_margins
+
+CANCER, WINE = load_breast_cancer(), load_wine()
+X2, Y2 = CANCER.data[:, :6], CANCER.target
+X3, Y3 = WINE.data, WINE.target
+FUSION = {"max_passes": 0, "subset_sizes": (2, 2), "n_models": 1}
+CIRCUIT = {"n_steps": 40, "n_reps": 1, "n_seeds": 1, "cv": 2, "learning_rate": 0.2}
+
+
+def quick(*, fusion=None, variational=None, **changes):
+    """A classifier that searches nothing and trains little."""
+    return GeometricClassifier(
+        fusion=FusionClassifier(**(FUSION | (fusion or {}))),
+        variational=VariationalClassifier(**(CIRCUIT | (variational or {}))),
+        **({"random_state": 0} | changes),
+    )
+
+
+def drawn(n, share=0.5, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (np.arange(n) < share * n).astype(int)
+    return rng.normal(size=(n, 3)) + 1.2 * y[:, None], y
+
+
+@pytest.fixture(scope="module")
+def selective():
+    return quick(refine=0.2).fit(X2, Y2)
+
+
+@pytest.fixture(scope="module")
+def never():
+    return quick(refine="never").fit(X2, Y2)
+
+
+# --- the policy -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("refine", "stage", "margin"),
+    [("never", "fusion", -np.inf), ("always", "variational", np.inf), ("auto", "fusion", -np.inf)],
+)
+def test_words_say_who_decides(refine, stage, margin):
+    fitted = quick(refine=refine).fit(X2, Y2)
+    assert fitted.stage_ == stage
+    assert fitted.margin_ == margin
+    assert set(fitted.decided_by(X2)) == {"variational" if refine == "always" else "fusion"}
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
+def test_a_number_is_the_share_of_the_training_rows_that_the_circuit_decides(share):
+    fitted = quick(refine=share).fit(X2, Y2)
+    assert fitted.stage_ == "selective"
+    decided = fitted.decided_by(X2) == "variational"
+    assert decided.mean() == pytest.approx(share, abs=2 / len(X2))
+    margins = score_margins(fitted.model_.calibration.apply(fitted.fusion_.model_.scores(X2)))
+    np.testing.assert_array_equal(decided, margins <= fitted.margin_)
+
+
+def test_rows_that_are_not_picked_have_exactly_the_scores_of_fusion_alone(selective, never):
+    by_fusion = selective.decided_by(X2) == "fusion"
+    assert 0 < by_fusion.sum() < len(X2)
+    p, alone = selective.predict_proba(X2), never.predict_proba(X2)
+    np.testing.assert_array_equal(p[by_fusion], alone[by_fusion])
+    assert (p[~by_fusion] != alone[~by_fusion]).any(axis=1).all()
+
+
+def test_a_large_table_with_a_rare_class_goes_to_the_circuit():
+    X, y = drawn(10_000, 0.02)
+    fitted = quick().fit(X, y)
+    assert fitted.stage_ == "variational"
+    assert (fitted.decided_by(X[::50]) == "variational").all()
+    assert quick()._policy(drawn(9_999, 0.02)[1]) == "auto"
+    assert quick()._policy(drawn(10_000, 0.0501)[1]) == "auto"
+    assert quick()._policy(drawn(10_000, 0.05)[1]) == "always"
+    assert quick()._policy(drawn(999)[1]) == "never"
+
+
+@pytest.mark.parametrize("pays", [True, False])
+def test_on_medium_tables_the_circuit_stays_if_it_pays(monkeypatch, pays):
+    asked = []
+    monkeypatch.setattr(geometric_module, "circuit_pays", lambda *data: asked.append(data) or pays)
+    X, y = drawn(1000)
+    fitted = quick().fit(X, y)
+    assert len(asked) == 1
+    assert fitted.stage_ == ("selective" if pays else "fusion")
+    assert (fitted.decided_by(X) == "variational").mean() == pytest.approx(0.1 if pays else 0, abs=0.002)
+    if not pays:
+        np.testing.assert_array_equal(fitted.predict_proba(X), quick(refine="never").fit(X, y).predict_proba(X))
+
+
+def test_it_pays_where_fusion_is_wrong_and_not_where_it_is_right():
+    """A class on both sides of the other: the medoid of one side calls the other side wrong, the deltas tell it."""
+    rng = np.random.default_rng(0)
+    y = np.arange(1200) % 2
+    side = rng.choice([-1, 1], size=1200)
+    X = np.column_stack([np.where(y == 1, 0.0, 2.2 * side) + 0.5 * rng.normal(size=1200), rng.normal(size=1200)])
+    circuit = {"n_steps": 150, "n_reps": 2}
+    folded = quick(variational=circuit, fusion={"alpha": 1.0}).fit(X, y)
+    assert folded.stage_ == "selective"
+    line, labels = drawn(1200)
+    assert quick(variational=circuit).fit(line, labels).stage_ == "fusion"
+
+
+def test_separated_classes_leave_the_circuit_between_the_two_nearest_nothing_to_learn():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 20)
+    X = 0.05 * rng.normal(size=(60, 3)) + 5 * np.eye(3)[y]
+    with pytest.warns(QMedoidWarning, match="No training row belongs to its second-nearest class"):
+        fitted = quick(refine="always", deltas="nearest").fit(X, y)
+    assert fitted.stage_ == "fusion"
+    assert fitted.score(X, y) == 1
+
+
+def test_the_better_of_several_fusion_models_comes_first():
+    fitted = quick(fusion={"n_models": 3, "subset_sizes": (1, 3)}, refine="always").fit(X2, Y2)
+    assert len(fitted.models_) == len(fitted.held_out_scores_) == 3
+    assert (np.diff(fitted.held_out_scores_) <= 0).all()
+    assert fitted.model_ is fitted.models_[0]
+
+
+# --- decisions --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("refine", ["never", 0.3, "always"])
+@pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)], ids=["two", "three"])
+def test_the_likeliest_class_is_predicted(X, y, refine):
+    fitted = quick(refine=refine).fit(X, y)
+    p = fitted.predict_proba(X)
+    assert p.shape == (len(X), len(np.unique(y)))
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    np.testing.assert_array_equal(fitted.predict(X), fitted.classes_[p.argmax(axis=1)])
+    assert fitted.threshold_ == 0.5
+    assert fitted.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)], ids=["two", "three"])
+def test_a_temperature_keeps_every_decision_of_the_fusion_score(X, y):
+    fitted = quick(refine="never", calibration="temperature").fit(X, y)
+    np.testing.assert_array_equal(fitted.predict(X), fitted.fusion_.predict(X))
+    alone = FusionClassifier(**FUSION, random_state=fitted.fusion_.random_state).fit(X, y)
+    np.testing.assert_array_equal(fitted.predict(X), alone.predict(X))
+
+
+@pytest.mark.parametrize("point", ["f1", "macro_f1", 0.3])
+@pytest.mark.parametrize("refine", ["never", 0.3, "always"])
+def test_with_an_operating_point_the_decision_is_the_sign_of_the_log_odds_beyond_it(point, refine):
+    X, y = drawn(400, 0.15)
+    fitted = quick(refine=refine, operating_point=point).fit(X, y)
+    called = fitted.decision_function(X) > 0
+    np.testing.assert_array_equal(fitted.predict(X), called.astype(int))
+    np.testing.assert_array_equal(called, fitted.predict_proba(X)[:, 1] > fitted.threshold_)
+    if point == 0.3:
+        assert fitted.threshold_ == pytest.approx(0.3)
+
+
+def test_a_chosen_operating_point_is_better_by_its_metric_than_even_odds():
+    X, y = drawn(1500, 0.05)
+    chosen = quick(refine="never", operating_point="f1").fit(X[::2], y[::2])
+    even = quick(refine="never").fit(X[::2], y[::2])
+    assert chosen.threshold_ < 0.5
+    assert f1_score(y[1::2], chosen.predict(X[1::2])) > f1_score(y[1::2], even.predict(X[1::2]))
+
+
+@pytest.mark.parametrize("deltas", ["pairs", "nearest"])
+@pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)], ids=["two", "three"])
+def test_a_residual_circuit_that_says_nothing_leaves_the_fusion_score(X, y, deltas):
+    fitted = quick(refine="always", residual=True, deltas=deltas).fit(X, y)
+    alone = quick(refine="never").fit(X, y)
+    assert np.abs(fitted.predict_proba(X) - alone.predict_proba(X)).max() > 1e-3
+    circuit = fitted.model_.variational
+    fitted.model_ = replace(fitted.model_, variational=replace(circuit, theta=np.zeros_like(circuit.theta)))
+    np.testing.assert_allclose(fitted.predict_proba(X), alone.predict_proba(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("residual", [False, True])
+def test_between_the_two_nearest_only_their_probability_moves(residual):
+    fitted = quick(refine="always", deltas="nearest", residual=residual).fit(X3, Y3)
+    assert fitted.stage_ == "variational"
+    p, alone = fitted.predict_proba(X3), quick(refine="never").fit(X3, Y3).predict_proba(X3)
+    best, second = nearest_two(fitted.fusion_.model_.scores(X3))
+    rows = np.arange(len(X3))
+    other = 3 - best - second
+    np.testing.assert_allclose(p[rows, other], alone[rows, other], rtol=1e-9)
+    assert np.abs(p[rows, best] - alone[rows, best]).max() > 1e-3
+
+
+def test_a_circuit_of_all_pairs_may_move_everything():
+    fitted = quick(refine="always", fused_delta=True).fit(X3, Y3)
+    assert fitted.model_.variational.network.ansatz.n_inputs == 9
+    p, alone = fitted.predict_proba(X3), quick(refine="never").fit(X3, Y3).predict_proba(X3)
+    assert (np.abs(p - alone).max(axis=0) > 1e-3).all()
+
+
+# --- as printed -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("refine", ["auto", "always", 0.2])
+@pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)], ids=["two", "three"])
+def test_the_preset_runs_on_two_and_on_three_classes(X, y, refine):
+    """Parity tells two classes apart; of three, the circuit decides between the two nearest."""
+    printed = FusionClassifier.paper(max_passes=0, subset_sizes=(2, 2))
+    fitted = GeometricClassifier.paper(fusion=printed, refine=refine, random_state=0).fit(X, y)
+    assert fitted.stage_ == {"auto": "fusion", "always": "variational", 0.2: "selective"}[refine]
+    assert np.isfinite(fitted.predict_proba(X)).all()
+    if refine == "auto":
+        np.testing.assert_array_equal(fitted.predict(X), fitted.fusion_.predict(X))
+    else:
+        assert fitted.model_.variational.network.readout.n_classes == 2
+
+
+def test_parity_refuses_more_classes_where_the_circuit_decides_between_all():
+    with pytest.raises(ParameterError, match="parity"):
+        quick(refine="always", variational={"readout": "parity"}).fit(X3, Y3)
+
+
+# --- circuits ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("deltas", ["pairs", "nearest"])
+@pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)], ids=["two", "three"])
+def test_exact_circuits_give_the_same_probabilities(X, y, deltas):
+    pytest.importorskip("qiskit", reason='needs Qiskit: pip install "qmedoid[quantum]"')
+    from qmedoid.circuits import StatevectorExpectations, StatevectorSwapTest
+
+    fitted = quick(refine=0.5, deltas=deltas).fit(X, y)
+    rows = X[::12]
+    expected = fitted.predict_proba(rows)
+    for backends in ((StatevectorSwapTest(), StatevectorExpectations()), (None, StatevectorExpectations())):
+        measured = fitted.measured_by(*backends)
+        np.testing.assert_allclose(measured.predict_proba(rows), expected, atol=1e-6)
+        np.testing.assert_array_equal(measured.decided_by(rows), fitted.decided_by(rows))
+        again = measured.measured_by(StatevectorSwapTest(), StatevectorExpectations())
+        np.testing.assert_allclose(again.predict_proba(rows), expected, atol=1e-6)
+    np.testing.assert_array_equal(fitted.predict_proba(rows), expected)
+
+
+def test_a_classifier_without_a_circuit_can_be_measured_too(never):
+    pytest.importorskip("qiskit", reason='needs Qiskit: pip install "qmedoid[quantum]"')
+    from qmedoid.circuits import StatevectorExpectations, StatevectorSwapTest
+
+    measured = never.measured_by(StatevectorSwapTest(), StatevectorExpectations())
+    np.testing.assert_allclose(measured.predict_proba(X2[::20]), never.predict_proba(X2[::20]), atol=1e-6)
+
+
+# --- scikit-learn -----------------------------------------------------------------------------------------------
+
+
+def test_a_grid_search_reaches_into_both_stages():
+    grid = {"fusion__use_angular": [True, False], "variational__n_reps": [1, 2], "refine": [0.2]}
+    found = GridSearchCV(quick(), grid, cv=2, scoring="neg_log_loss").fit(X2, Y2)
+    assert found.best_estimator_.stage_ == "selective"
+    assert found.best_estimator_.fusion_.use_angular == found.best_params_["fusion__use_angular"]
+    network = found.best_estimator_.model_.variational.network
+    assert network.ansatz.n_reps == found.best_params_["variational__n_reps"]
+    assert len(set(found.cv_results_["mean_test_score"])) == 4
+
+
+def test_it_can_be_calibrated_and_tuned_from_outside():
+    X, y = drawn(400, 0.2)
+    calibrated = CalibratedClassifierCV(quick(refine="never"), cv=2).fit(X, y)
+    assert calibrated.score(X, y) > 0.8
+    tuned = TunedThresholdClassifierCV(quick(refine=0.3), scoring="f1", cv=2).fit(X, y)
+    assert f1_score(y, tuned.predict(X)) > 0.6
+
+
+def test_the_same_seed_gives_the_same_bits(selective):
+    same = clone(selective).fit(X2, Y2)
+    np.testing.assert_array_equal(same.predict_proba(X2), selective.predict_proba(X2))
+    copied = pickle.loads(pickle.dumps(selective))
+    np.testing.assert_array_equal(copied.predict_proba(X2), selective.predict_proba(X2))
+    np.testing.assert_array_equal(copied.decided_by(X2), selective.decided_by(X2))
+    other = quick(refine=0.2, random_state=1).fit(X2, Y2)
+    assert (other.predict_proba(X2) != selective.predict_proba(X2)).any()
+
+
+def test_stages_keep_seeds_of_their_own():
+    def weights(fusion, variational, seed):
+        fitted = quick(fusion={"random_state": fusion}, variational={"random_state": variational}, refine="always")
+        return fitted.set_params(random_state=seed).fit(X2, Y2).model_.variational.theta
+
+    np.testing.assert_array_equal(weights(3, 4, 0), weights(3, 4, 1))
+    assert (weights(3, 4, 0) != weights(3, 5, 0)).any()
+    assert (weights(3, None, 0) != weights(3, None, 1)).any()
+
+
+def test_a_seed_may_be_a_generator_or_none():
+    for seed in (np.random.RandomState(0), None):
+        assert quick(refine=0.2, random_state=seed).fit(X2, Y2).score(X2, Y2) > 0.8
+
+
+def test_the_given_stages_are_left_as_they_were():
+    given = quick(refine="always", operating_point="f1")
+    given.fit(X2, Y2)
+    assert not hasattr(given.fusion, "model_")
+    assert given.variational.operating_point is None
+    assert given.fusion.random_state is None
+
+
+# --- tables and labels ------------------------------------------------------------------------------------------
+
+
+def test_labels_may_be_words_and_columns_may_have_names(selective):
+    frame = pd.DataFrame(X2, columns=CANCER.feature_names[:6])
+    words = np.array(["malignant", "benign"], dtype=object)[Y2]
+    fitted = quick(refine=0.2).fit(frame, words)
+    assert fitted.classes_.tolist() == ["benign", "malignant"]
+    assert fitted.feature_names_in_.tolist() == list(frame.columns)
+    assert (fitted.predict(frame) == words).mean() > 0.85
+    plain = quick(refine=0.2).fit(X2, 1 - Y2)
+    np.testing.assert_array_equal(fitted.predict_proba(frame), plain.predict_proba(X2))
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.predict(frame[frame.columns[::-1]])
+    with pytest.raises(ValueError, match="6 features"):
+        selective.predict(X2[:, :3])
+
+
+def test_constant_columns_are_named_and_change_nothing(selective):
+    padded = np.column_stack([X2, np.full(len(X2), 3.0)])
+    with pytest.warns(QMedoidWarning, match="column 6 held one value only"):
+        fitted = quick(refine=0.2).fit(padded, Y2)
+    np.testing.assert_allclose(fitted.predict_proba(padded), selective.predict_proba(X2), atol=1e-9)
+
+
+def test_tables_that_cannot_be_used_are_refused(selective):
+    broken = X2.copy()
+    broken[3, 1] = np.nan
+    with pytest.raises(DataError, match="NaN"):
+        quick().fit(broken, Y2)
+    with pytest.raises(DataError, match="NaN"):
+        selective.predict(broken)
+    with pytest.raises(ValueError, match="one class only"):
+        quick().fit(X2, np.zeros(len(X2)))
+
+
+def test_parameters_that_cannot_be_used_are_refused():
+    for changes, told in (
+        ({"refine": 1.5}, r"'refine' parameter of GeometricClassifier must be one of 'auto', 'always', 'never', or a"),
+        ({"refine": "sometimes"}, r"'refine' parameter"),
+        ({"deltas": "all"}, r"'deltas' parameter"),
+        ({"calibration": "isotonic"}, r"'calibration' parameter"),
+        ({"operating_point": "auc"}, r"'operating_point' parameter"),
+        ({"variational": {"n_steps": 0}}, r"'n_steps' parameter of VariationalClassifier"),
+        ({"fusion": {"alpha": 2}}, r"'alpha' parameter of FusionClassifier"),
+        ({"variational": {"operating_point": "f1"}}, r"operating point of a GeometricClassifier is its own: pass"),
+        ({"variational": {"shots": 100}}, r"runs its circuit exactly: pass shots=None .* measured_by"),
+    ):
+        with pytest.raises(ParameterError, match=told):
+            quick(**changes).fit(X2, Y2)
+    with pytest.raises(ParameterError, match=r"there are 3\. Use operating_point=None"):
+        quick(operating_point="f1").fit(X3, Y3)
+    with pytest.raises(ParameterError, match=r"'fusion' parameter"):
+        GeometricClassifier(fusion="concave").fit(X2, Y2)
+
+
+# --- callbacks and checkpoints ----------------------------------------------------------------------------------
+
+
+class Listener:
+    """Keeps the names of the tasks that began and that ended, and may ask to stop."""
+
+    max_propagation_depth = None
+
+    def __init__(self, act=lambda _path: False):
+        self.begun, self.paths, self.act = [], [], act
+
+    def setup(self, estimator, context): ...
+
+    def teardown(self, estimator, context): ...
+
+    def on_fit_task_begin(self, estimator, context):  # noqa: ARG002
+        self.begun.append(path_of(context))
+
+    def on_fit_task_end(self, estimator, context, *, metadata=None):  # noqa: ARG002
+        self.paths.append(path_of(context))
+        return self.act(self.paths[-1])
+
+
+def path_of(context):
+    """Names of a task and of those it is part of; a fit inside a task bears the name of that."""
+    if context is None:
+        return ()
+    return (*path_of(context.parent), context.source_task_name or context.task_name)
+
+
+def steps(paths):
+    return [path for path in paths if path[-1].startswith("seed")]
+
+
+def test_callbacks_hear_of_both_stages():
+    listener = Listener()
+    quick(refine="always", fusion={"max_passes": 1}).set_callbacks(listener).fit(X2, Y2)
+    ended = [path[-1] for path in listener.paths]
+    assert ended.index("fusion") < ended.index("variational") < len(ended) - 1
+    visits = [path for path in listener.paths if path[-1].startswith("k=2, pass 1")]
+    assert len(visits) == 6
+    assert all("fusion" in path for path in visits)
+    assert all("variational" in path for path in steps(listener.paths))
+    assert len(steps(listener.paths)) == 3 * 40  # two folds and all rows
+    assert sorted(listener.begun) == sorted(listener.paths)
+
+
+def test_a_callback_can_stop_the_circuit():
+    listener = Listener(lambda path: "step 5" in path[-1] and len(steps(listener.paths)) > 2 * 40)
+    with pytest.warns(QMedoidWarning, match="The training was stopped after 5 steps"):
+        fitted = quick(refine="always").set_callbacks(listener).fit(X2, Y2)
+    assert fitted.stage_ == "variational"
+    assert np.isfinite(fitted.predict_proba(X2)).all()
+
+
+def test_a_callback_can_stop_the_search():
+    listener = Listener(lambda path: path[-1].startswith("k="))
+    with pytest.warns(QMedoidWarning, match="The search was interrupted"):
+        fitted = quick(refine="never", fusion={"max_passes": 2}).set_callbacks(listener).fit(X2, Y2)
+    assert fitted.score(X2, Y2) > 0.8
+
+
+def test_a_stop_while_the_circuit_is_judged_leaves_fusion_s_held_out_rows():
+    listener = Listener(lambda path: "step 5" in path[-1] and len(steps(listener.paths)) == 5)
+    with pytest.warns(QMedoidWarning, match="The choice was interrupted"):
+        fitted = quick(refine="always").set_callbacks(listener).fit(X2, Y2)
+    assert np.isfinite(fitted.held_out_scores_).all()
+    assert fitted.score(X2, Y2) > 0.8
+
+
+def test_the_bar_shows_both_stages():
+    written = io.StringIO()
+    bar = TrainingProgress(Console(file=written, force_terminal=True, width=100))
+    quick(refine="always", fusion={"max_passes": 1}).set_callbacks(bar).fit(X2, Y2)
+    assert "GeometricClassifier" in written.getvalue()
+    assert "variational" in written.getvalue()
+
+
+def test_a_fit_that_was_cut_off_goes_on_where_it_was(tmp_path):
+    def cut(path):
+        if path[-1] == "seed 0, step 20" and len(steps(listener.paths)) > 40:
+            raise RuntimeError("the power failed")
+
+    listener = Listener(cut)
+    circuit = {"checkpoint": tmp_path / "here"}
+    with pytest.raises(RuntimeError, match="the power failed"):
+        quick(refine="always", variational=circuit).set_callbacks(listener).fit(X2, Y2)
+    assert any((tmp_path / "here").iterdir())
+    rest = Listener()
+    resumed = quick(refine="always", variational=circuit).set_callbacks(rest).fit(X2, Y2)
+    assert len(steps(rest.paths)) <= 2 * 40  # the first fold was done
+    whole = quick(refine="always").fit(X2, Y2)
+    np.testing.assert_array_equal(resumed.predict_proba(X2), whole.predict_proba(X2))
