@@ -66,6 +66,14 @@ def test_threads_change_no_bit(monkeypatch, optimizer, sampling):
     np.testing.assert_array_equal(outcomes[0].model.theta, outcomes[1].model.theta)
 
 
+def test_how_the_table_lies_in_memory_changes_no_bit():
+    rows = data(n=301)
+    turned = rows._replace(features=np.asfortranarray(rows.features))
+    assert bits(train_variational(rows, CIRCUIT, settings(), SEEDS, Watch())) == bits(
+        train_variational(turned, CIRCUIT, settings(), SEEDS, Watch())
+    )
+
+
 def test_a_seed_does_not_know_the_others():
     together = train_variational(data(), CIRCUIT, settings(), SEEDS, Watch())
     turned = train_variational(data(), CIRCUIT, settings(), SEEDS[::-1], Watch())

@@ -1,5 +1,6 @@
 """Thresholds on a score that are best by a named metric (algorithm 16)."""
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -64,7 +65,7 @@ def best_threshold(codes: Codes, scores: Array, metric: str) -> float:
     # Equal values may differ in their last digits: the first that is the best up to rounding.
     cut = int(cuts[np.argmax(values >= values.max() * (1.0 - 1e-14))])
     if cut == 0:
-        return float(np.nextafter(rising[0], -np.inf))
+        return math.nextafter(float(rising[0]), -math.inf)
     if cut == len(rising):
         return float(rising[-1])
     low, high = float(rising[cut - 1]), float(rising[cut])
