@@ -130,22 +130,26 @@ def test_input_scales_of_another_number_are_refused():
 # --- cut short --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("to", ["process", "thread"])
 @pytest.mark.parametrize("threads", ["1", "2"])
-def test_an_interrupt_stops_every_training_with_its_best(monkeypatch, threads):
-    """The signal of Ctrl-C while trainings run on their threads."""
+def test_an_interrupt_stops_every_training_with_its_best(monkeypatch, threads, to):
+    """The signal of Ctrl-C while trainings run on their threads, whichever of them the system wakes with it."""
     monkeypatch.setenv("QMEDOID_THREADS", threads)
     sent = []
 
     def interrupt(report):
         if report.step == 5 and not sent:
             sent.append(report)
-            os.kill(os.getpid(), signal.SIGINT)
+            if to == "process":
+                os.kill(os.getpid(), signal.SIGINT)
+            else:
+                signal.raise_signal(signal.SIGINT)
 
     table = data()
-    trained = train_variational(table, CIRCUIT, settings(100_000), SEEDS, Watch(interrupt))
+    trained = train_variational(table, CIRCUIT, settings(20_000), SEEDS, Watch(interrupt))
     assert sent
     assert trained.stopped
-    assert all(minimum.ended == "stopped" and 1 <= minimum.steps < 100_000 for minimum in trained.minima)
+    assert all(minimum.ended == "stopped" and 1 <= minimum.steps < 20_000 for minimum in trained.minima)
     assert np.isfinite(trained.model.scores(table.features)).all()
     # Another training may be asked for right after: the interrupt was used up.
     assert not train_variational(table, CIRCUIT, settings(), SEEDS, Watch()).stopped
@@ -156,9 +160,9 @@ def test_an_interrupt_inside_the_callback_stops_too():
         if report.step == 3:
             raise KeyboardInterrupt
 
-    trained = train_variational(data(), CIRCUIT, settings(100_000), SEEDS, Watch(interrupt))
+    trained = train_variational(data(), CIRCUIT, settings(20_000), SEEDS, Watch(interrupt))
     assert trained.stopped
-    assert all(minimum.steps < 100_000 for minimum in trained.minima)
+    assert all(minimum.steps < 20_000 for minimum in trained.minima)
 
 
 def test_a_callback_stops_all_trainings_and_is_told_every_step_until_then():
@@ -168,13 +172,13 @@ def test_a_callback_stops_all_trainings_and_is_told_every_step_until_then():
         reports.append(report)
         return report.seed == 0 and report.step == 4
 
-    trained = train_variational(data(), CIRCUIT, settings(100_000), SEEDS[:2], Watch(stop))
+    trained = train_variational(data(), CIRCUIT, settings(20_000), SEEDS[:2], Watch(stop))
     assert trained.minima[0].steps == 4
     for number, minimum in enumerate(trained.minima):
         mine = [report for report in reports if report.seed == number]
         assert [report.step for report in mine] == list(range(1, minimum.steps + 1))
         assert [report.loss for report in mine] == minimum.losses.tolist()
-        assert {report.steps for report in mine} == {100_000}
+        assert {report.steps for report in mine} == {20_000}
 
 
 def test_reports_come_one_at_a_time(monkeypatch):
@@ -201,8 +205,8 @@ def test_an_error_in_one_training_stops_the_others_and_is_raised(monkeypatch):
         others.append(report.step)
 
     with pytest.raises(ZeroDivisionError):
-        train_variational(data(), CIRCUIT, settings(100_000), SEEDS, Watch(fail))
-    assert max(others) < 100_000
+        train_variational(data(), CIRCUIT, settings(20_000), SEEDS, Watch(fail))
+    assert max(others) < 20_000
 
 
 # --- selection --------------------------------------------------------------------------------------------------

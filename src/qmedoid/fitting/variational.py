@@ -213,15 +213,12 @@ def train_variational(
         try:
             for number in range(len(seeds)):
                 futures.append(pool.submit(train, number))
-            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            if any(future.exception() is not None for future in done):
-                watch.stop.set()
-            wait(futures)
+            _wait_for(futures, watch)
         except KeyboardInterrupt:
             # Trainings that were not begun yet take one step, so that every seed has parameters.
             watch.stop.set()
             futures += [pool.submit(train, number) for number in range(len(futures), len(seeds))]
-            wait(futures)
+            _wait_for(futures, watch)
     minima = tuple(future.result() for future in futures)
     losses = np.array([network.loss(minimum.theta, rows) for minimum in minima])
     if not np.isfinite(losses).any():
@@ -230,6 +227,18 @@ def train_variational(
             "(learning_rate, or the first of spsa_gains)."
         )
     return Trained(tuple(VariationalModel(angle_map, network, m.theta) for m in minima), losses, minima)
+
+
+def _wait_for(futures: Sequence[Future[Minimum]], watch: Watch) -> None:
+    """Wait for all trainings, and stop them where one fails.
+
+    In short stretches: a signal that the system hands to another thread does not wake this one.
+    """
+    running = set(futures)
+    while running:
+        done, running = wait(running, timeout=0.1, return_when=FIRST_EXCEPTION)
+        if any(future.exception() is not None for future in done):
+            watch.stop.set()
 
 
 def fit_angle_map(features: Array, circuit: CircuitSettings) -> AngleMap:
