@@ -181,6 +181,23 @@ def test_a_chosen_operating_point_is_better_by_its_metric_than_even_odds():
     assert f1_score(y[1::2], chosen.predict(X[1::2])) > f1_score(y[1::2], even.predict(X[1::2]))
 
 
+def test_a_fold_is_judged_at_a_threshold_that_the_others_chose(monkeypatch):
+    seen = []
+    original = geometric_module.out_of_fold_score
+
+    def spy(found, codes, metric):
+        seen.append(found)
+        return original(found, codes, metric)
+
+    monkeypatch.setattr(geometric_module, "out_of_fold_score", spy)
+    quick(refine="never", operating_point="f1", fusion={"cv": 4}).fit(X2, Y2)
+    quick(refine=0.2, operating_point="f1", fusion={"cv": 4}).fit(X2, Y2)
+    for found in seen:
+        assert np.ptp(np.bincount(found.fold)) <= 2
+        assert len(np.unique(found.fold)) == 4
+        assert np.isfinite(found.scores).all()
+
+
 @pytest.mark.parametrize("deltas", ["pairs", "nearest"])
 @pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)], ids=["two", "three"])
 def test_a_residual_circuit_that_says_nothing_leaves_the_fusion_score(X, y, deltas):

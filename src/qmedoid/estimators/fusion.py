@@ -220,8 +220,8 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self._fit_selected(X, y, X_val, y_val)
         return self
 
-    def _fit_selected(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> tuple[list[Selected], Codes]:
-        """Fit; the models with their channels of held-out rows, and which rows of X these are."""
+    def _fit_selected(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> tuple[list[Selected], list[Codes]]:
+        """Fit; the models with their channels of held-out rows, and which rows of X these are, fold by fold."""
         check_parameters("FusionClassifier", self.get_params(deep=False), self._constraints)
         table = check_table(self, X, reset=True, ensure_min_samples=2)
         if self.input_scaling == "none":
@@ -253,7 +253,7 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         selected = select_models(train, folds, found, settings, search, options)
         self._keep(selected, table)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
-        return selected, np.concatenate([fold.rows_val for fold in folds])
+        return selected, [fold.rows_val for fold in folds]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of every row, shape (n,)."""

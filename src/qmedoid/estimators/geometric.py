@@ -272,12 +272,12 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
         task = context.subcontext("fusion")
         with task.propagate_callback_context(self.fusion_):
             task.call_on_fit_task_begin(estimator=self)
-            selected, rows = self.fusion_._fit_selected(X, y)
+            selected, folds = self.fusion_._fit_selected(X, y)
             task.call_on_fit_task_end(estimator=self)
         settings = DeltaSettings(self.deltas, bool(self.fused_delta))
         return [
             calibrated_stage(
-                choice, rows, table, codes, kind=self.calibration, deltas=settings, residual=bool(self.residual)
+                choice, folds, table, codes, kind=self.calibration, deltas=settings, residual=bool(self.residual)
             )
             for choice in selected
         ]

@@ -1,5 +1,6 @@
 """From fusion models to hybrid ones: calibration, training data of the circuit, whether it pays (algorithm 20)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -87,7 +88,7 @@ class Stage:
 
 def calibrated_stage(
     selected: Selected,
-    rows: Codes,
+    folds: Sequence[Codes],
     table: Array,
     codes: Codes,
     *,
@@ -100,9 +101,10 @@ def calibrated_stage(
     Parameters
     ----------
     selected : Selected
-    rows : ndarray
-        The rows of the table that were held out, in the order of `selected.held_out`.
+    folds : sequence of ndarray
+        The rows of the table that each fold held out, in the order of `selected.held_out`.
     """
+    rows = np.concatenate(folds)
     fusion = selected.model
     channels = fusion.channels(table)
     fused = fusion.fuse(channels)
@@ -110,7 +112,7 @@ def calibrated_stage(
     calibration = fit_calibration(held_fused, codes[rows], kind)
     held_out = OutOfFold(np.full(fused.shape, np.nan), np.full(len(codes), -1, dtype=np.intp))
     held_out.scores[rows] = calibration.apply(held_fused)
-    held_out.fold[rows] = 0
+    held_out.fold[rows] = np.repeat(np.arange(len(folds)), [len(fold) for fold in folds])
     model = GeometricModel(fusion, calibration, deltas, residual=residual)
     return Stage(model, fused, calibration.apply(fused), deltas.features(fusion, channels, fused), held_out)
 
