@@ -482,3 +482,21 @@ def test_a_fit_that_was_cut_off_goes_on_where_it_was(tmp_path):
     assert len(steps(rest.paths)) <= 2 * 40  # the first fold was done
     whole = quick(refine="always").fit(X2, Y2)
     np.testing.assert_array_equal(resumed.predict_proba(X2), whole.predict_proba(X2))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"readout": "parity"}, "parity read-out tells 2 classes apart, and there are 3"),
+        ({"readout": "direct", "n_qubits": 1}, "1 qubits have 2, and there are 3 classes"),
+        ({"checkpoint": __file__}, "cannot be used"),
+    ],
+)
+def test_a_circuit_that_cannot_work_is_refused_before_the_fusion_search(monkeypatch, settings, message):
+    def searched(*_arguments, **_named):
+        raise AssertionError("The search has begun.")
+
+    monkeypatch.setattr(FusionClassifier, "_fit_selected", searched)
+    X, y = load_wine(return_X_y=True)
+    with pytest.raises(ValueError, match=message):
+        GeometricClassifier(refine="always", variational=VariationalClassifier(**settings), random_state=0).fit(X, y)

@@ -141,6 +141,11 @@ def test_folds_that_do_not_fit_are_refused():
         quick(cv=[(np.arange(60), np.arange(0))], operating_point="f1").fit(X, Y)
 
 
+def test_splits_that_judge_training_rows_are_told_of():
+    with pytest.warns(QMedoidWarning, match="Split 0 of 'cv' trains on 20 of its 30 validation rows"):
+        quick(cv=[(np.arange(50), np.arange(30, 60))], operating_point="f1").fit(X, Y)
+
+
 def test_held_out_rows_that_are_all_of_one_class_still_give_a_threshold():
     rows = np.arange(60)
     held = rows[Y == 1][:10]
@@ -204,7 +209,7 @@ def test_a_training_that_diverges_says_what_to_do():
 def test_a_checkpoint_path_that_is_a_file_is_refused(tmp_path):
     file = tmp_path / "notes.txt"
     file.write_text("kept")
-    with pytest.raises(DataError, match=r"checkpoint folder '.*notes\.txt' cannot be made: File exists\. Give another"):
+    with pytest.raises(DataError, match=r"checkpoint folder '.*notes\.txt' cannot be used: File exists\. Give another"):
         quick(checkpoint=file).fit(X, Y)
     assert file.read_text() == "kept"
 

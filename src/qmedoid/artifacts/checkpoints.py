@@ -1,9 +1,11 @@
 """Trainings kept in a folder, so that one that was cut off goes on where it was."""
 
+import contextlib
 import hashlib
 import json
 import os
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +24,8 @@ FORMAT = 1
 SUFFIX = ".training"
 # A state of a few hundred parameters takes kilobytes; anything near this is not one.
 _LARGEST = 2**28
+# Seconds after which nobody writes a temporary file any more.
+_ABANDONED = 3600
 # All that a file can make its reading raise, whatever it holds.
 _UNREADABLE = (
     ValueError,
@@ -54,14 +58,17 @@ class CheckpointFolder:
     def __post_init__(self) -> None:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.path):
+                pass
         except OSError as error:
             raise DataError(
-                f"The checkpoint folder {str(self.path)!r} cannot be made: {error.strerror}. Give another path."
+                f"The checkpoint folder {str(self.path)!r} cannot be used: {error.strerror}. Give another path."
             ) from error
 
     def load(self, name: str) -> TrainingState | None:
         """The last state written under this name; None where there is none, or where its file is damaged."""
         file = self._file(name)
+        self._sweep(name)
         try:
             size = file.stat().st_size
         except FileNotFoundError:
@@ -75,9 +82,21 @@ class CheckpointFolder:
             return None
 
     def note(self, name: str, state: TrainingState, *, finished: bool) -> None:
-        """Write the state if its step is due."""
+        """Write the state if its step is due; where it cannot be written, say so and let the training go on."""
         if finished or state.step % self.every == 0:
-            write_whole(self._file(name), _written(name, state))
+            try:
+                write_whole(self._file(name), _written(name, state))
+            except OSError as error:
+                warn(
+                    f"A checkpoint could not be written to {str(self.path)!r} ({error.strerror}): the training goes on."
+                )
+
+    def _sweep(self, name: str) -> None:
+        """Remove what processes left that were killed while they wrote; a file of late may still be written."""
+        for leftover in self.path.glob(f".{name}.*"):
+            with contextlib.suppress(OSError):
+                if time.time() - leftover.stat().st_mtime > _ABANDONED:
+                    leftover.unlink()
 
     def _file(self, name: str) -> Path:
         return self.path / (name + SUFFIX)
@@ -85,7 +104,7 @@ class CheckpointFolder:
 
 def write_whole(file: Path, content: bytes) -> None:
     """Write a file so that it is there whole or not at all: a temporary file beside it, then one rename."""
-    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name[:16]}.")
+    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.stem}.")
     try:
         with os.fdopen(handle, "wb") as out:
             out.write(content)

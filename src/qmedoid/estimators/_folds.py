@@ -31,10 +31,12 @@ def stratified_splits(
                 f"The 'cv' splitter could not split the rows: {error} Pass an int as 'cv' (classes of one row then "
                 "stay in the training part), or X_val and y_val."
             ) from error
-        return [
+        numbered = [
             (_row_numbers(train, len(X), number), _row_numbers(val, len(X), number))
             for number, (train, val) in enumerate(splits)
         ]
+        _warn_overlap(numbered)
+        return numbered
     counts = np.bincount(codes, minlength=len(classes))
     single = np.flatnonzero(counts[codes] == 1)
     judged = np.flatnonzero(counts[codes] > 1)
@@ -80,6 +82,18 @@ def check_splits(estimator: str, splits: Sequence[Split], codes: Codes, classes:
             )
         if len(val) == 0:
             raise DataError(f"Split {number} of 'cv' has no validation rows.")
+
+
+def _warn_overlap(splits: Sequence[Split]) -> None:
+    """Warn of the first split that judges rows it trains on."""
+    for number, (train, val) in enumerate(splits):
+        shared = np.intersect1d(train, val)
+        if len(shared):
+            warn(
+                f"Split {number} of 'cv' trains on {len(shared)} of its {len(val)} validation rows: what is chosen by "
+                "such rows looks better than it is."
+            )
+            return
 
 
 def _row_numbers(rows: Any, n_rows: int, number: int) -> Codes:

@@ -129,12 +129,13 @@ class TrainingPlan:
 
         Folds are made where there is something to choose, or where out-of-fold scores are asked for.
         """
-        grid = estimator.grid or {}
-        points = tuple(dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values()))
-        parameters = estimator.get_params(deep=False)
-        candidates = tuple(_candidate(parameters | point, len(data.codes)) for point in points)
-        for candidate in candidates:
-            candidate.circuit.network(data.features.shape[1], len(classes))
+        points, candidates = grid_candidates(estimator)
+        n_rows, n_inputs = data.features.shape
+        for point, candidate in zip(points, candidates, strict=True):
+            candidate.circuit.network(n_inputs, len(classes))
+            asked = point.get("batch_size", estimator.batch_size)
+            if asked is not None and asked > n_rows:
+                warn(f"batch_size={asked} is more than the {n_rows} rows: every step uses all of them.")
         splits: Sequence[Split] = ()
         # Where every class has one row, no row can be held out.
         if (out_of_fold or len(candidates) > 1) and np.bincount(data.codes).max() > 1:
@@ -178,10 +179,15 @@ class TrainingPlan:
         )
 
 
-def _candidate(parameters: Mapping[str, Any], n_rows: int) -> Candidate:
-    asked = parameters["batch_size"]
-    if asked is not None and asked > n_rows:
-        warn(f"batch_size={asked} is more than the {n_rows} rows: every step uses all of them.")
+def grid_candidates(estimator: "VariationalClassifier") -> tuple[tuple[dict[str, Any], ...], tuple[Candidate, ...]]:
+    """Every point of the grid, and the circuit and training that it describes; one point where there is no grid."""
+    grid = estimator.grid or {}
+    points = tuple(dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values()))
+    parameters = estimator.get_params(deep=False)
+    return points, tuple(_candidate(parameters | point) for point in points)
+
+
+def _candidate(parameters: Mapping[str, Any]) -> Candidate:
     learned = isinstance(parameters["input_scales"], str)
     scales = 1.0 if learned else parameters["input_scales"]
     circuit = CircuitSettings(
@@ -208,7 +214,7 @@ def _candidate(parameters: Mapping[str, Any], n_rows: int) -> Candidate:
     training = TrainingSettings(
         optimizer=parameters["optimizer"],
         stopping=stopping,
-        batch_size=BATCH_SIZE if asked is None else asked,
+        batch_size=BATCH_SIZE if parameters["batch_size"] is None else parameters["batch_size"],
         sampling=parameters["sampling"],
         learning_rate=float(parameters["learning_rate"]),
         spsa_gains=(float(a), float(c), float(alpha), float(gamma)),

@@ -4,6 +4,7 @@ import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -13,13 +14,14 @@ from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbac
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from qmedoid.artifacts.checkpoints import CheckpointFolder
 from qmedoid.estimators._class_weights import loss_weights
 from qmedoid.estimators._operating_point import OperatingPoint
 from qmedoid.estimators._parameters import Choice, Constraint, Either, Estimator, Flag, Optional, Seed, check_parameters
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._threads import one_blas_thread
-from qmedoid.estimators._training import TrainingPlan, reporting_watch
+from qmedoid.estimators._training import TrainingPlan, grid_candidates, reporting_watch
 from qmedoid.estimators.deltas import seeded_fusion
 from qmedoid.estimators.fusion import FusionClassifier
 from qmedoid.estimators.variational import VariationalClassifier
@@ -27,7 +29,7 @@ from qmedoid.exceptions import ParameterError, warn
 from qmedoid.fitting.calibration import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.fitting.geometric import Stage, calibrated_stage, circuit_pays
 from qmedoid.fitting.variational_selection import OutOfFold, out_of_fold_score
-from qmedoid.geometry.deltas import DELTA_KINDS, DeltaKind
+from qmedoid.geometry.deltas import DELTA_KINDS, DeltaKind, delta_names
 from qmedoid.geometry.protocols import SwapTestFunction
 from qmedoid.models.fusion import MeasuredFusion
 from qmedoid.models.geometric import DeltaSettings, GeometricModel, score_margins
@@ -188,11 +190,13 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
             Class labels, numbers or strings.
         """
         table, codes = self._checked(X, y)
-        variational = self._variational()
+        variational, policy = self._variational(), self._policy(codes)
+        self.fusion_ = seeded_fusion(None if isinstance(self.fusion, str) else self.fusion, self.random_state)
+        if policy != "never":
+            self._check_circuits(variational)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         stages = self._fusion_stages(X, y, table, codes, context)
-        policy = self._policy(codes)
         if policy == "never":
             fitted = [self._without_circuit(stage, codes) for stage in stages]
         else:
@@ -266,19 +270,30 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
         # The circuit judges its candidates by what the whole is judged by.
         return fresh.set_params(operating_point=self.operating_point)
 
+    def _check_circuits(self, variational: VariationalClassifier) -> None:
+        """Raise for circuits that cannot take the deltas, or a folder that cannot be used, before any work is done."""
+        settings, n_classes = self._delta_settings(), len(self.classes_)
+        names = delta_names(
+            [""] * n_classes, kind=settings.kind, angular=self.fusion_.use_angular, fused=settings.fused
+        )
+        n_outcomes = 2 if settings.decides_between_two(n_classes) else n_classes
+        for candidate in grid_candidates(variational)[1]:
+            candidate.circuit.network(len(names), n_outcomes)
+        if variational.checkpoint is not None:
+            CheckpointFolder(Path(variational.checkpoint))
+
+    def _delta_settings(self) -> DeltaSettings:
+        return DeltaSettings(self.deltas, bool(self.fused_delta))
+
     def _fusion_stages(self, X: Any, y: Any, table: Array, codes: Codes, context: CallbackContext) -> list[Stage]:
-        given = None if isinstance(self.fusion, str) else self.fusion
-        self.fusion_ = seeded_fusion(given, self.random_state)
         task = context.subcontext("fusion")
         with task.propagate_callback_context(self.fusion_):
             task.call_on_fit_task_begin(estimator=self)
             selected, folds = self.fusion_._fit_selected(X, y)
             task.call_on_fit_task_end(estimator=self)
-        settings = DeltaSettings(self.deltas, bool(self.fused_delta))
+        settings, residual = self._delta_settings(), bool(self.residual)
         return [
-            calibrated_stage(
-                choice, folds, table, codes, kind=self.calibration, deltas=settings, residual=bool(self.residual)
-            )
+            calibrated_stage(choice, folds, table, codes, kind=self.calibration, deltas=settings, residual=residual)
             for choice in selected
         ]
 
