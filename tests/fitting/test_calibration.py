@@ -43,8 +43,7 @@ def test_no_other_slope_and_biases_are_likelier(biases):
     counts = np.bincount(codes)
     priors = (counts + 0.5) / (len(codes) + 0.5 * len(counts))
     prior_biases = np.log(priors / priors.max())
-    ranked = np.sort(fused, axis=1)
-    unit = np.median(ranked[:, 1] - ranked[:, 0])
+    unit = np.median(fused.max(axis=1) - fused.min(axis=1))
     shifts = found.biases - prior_biases
     assert shifts[-1] == 0
     loss = penalised(fused, codes, prior_biases, unit)
@@ -122,3 +121,25 @@ def test_equal_scores_and_a_class_without_rows_are_no_trouble():
     assert np.isfinite(found.biases).all()
     p = np.exp(log_softmax(found.apply(np.full((1, 3), 1 / 3))))[0]
     assert p[0] > p[1] > p[2] > 0
+
+
+@pytest.mark.parametrize("kind", ["logistic", "temperature"])
+def test_classes_with_one_medoid_leave_the_slope_to_the_others(kind):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, 600)
+    # The first two classes always have the same score, and it is the smallest for most rows.
+    third = 0.15 + 0.05 * rng.normal(size=600) - 0.05 * (codes == 2)
+    fused = np.column_stack([np.full(600, 0.1), np.full(600, 0.1), third])
+    found = fit_calibration(fused, codes, kind)
+    likelihood = log_softmax(found.apply(fused))[np.arange(600), codes].mean()
+    assert likelihood > -np.log(3)
+
+
+def test_rows_without_a_difference_leave_the_slope_to_the_others():
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 2, 300)
+    shift = np.where(np.arange(300) % 3 == 0, 0.1 * rng.normal(size=300) - 0.1 * (2 * codes - 1), 0.0)
+    fused = np.column_stack([0.5 - shift / 2, 0.5 + shift / 2])
+    found = fit_calibration(fused, codes, "logistic")
+    likelihood = log_softmax(found.apply(fused))[np.arange(300), codes].mean()
+    assert likelihood > -np.log(2)

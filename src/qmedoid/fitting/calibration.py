@@ -17,7 +17,7 @@ CALIBRATION_KINDS: tuple[CalibrationKind, ...] = ("logistic", "temperature")
 # Weight of one imagined row that pulls β to 0 and the biases to the logarithms of the priors: without it, classes that
 # are told apart perfectly would make β infinite.
 _PULL = 1.0
-# Smallest β in units of a typical margin: where held-out rows speak against the score, its order is kept all the same.
+# Smallest β in units of a typical spread: where held-out rows speak against the score, its order is kept all the same.
 _FLATTEST = 1e-3
 
 
@@ -34,9 +34,7 @@ def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind) -> Calibr
     n, n_classes = fused.shape
     priors = (np.bincount(codes, minlength=n_classes) + 0.5) / (n + 0.5 * n_classes)
     prior_biases = np.log(priors / priors.max()) if kind == "logistic" else np.zeros(n_classes)
-    ranked = np.sort(fused, axis=1)
-    # Scores are shares of a few hundredths; in units of a typical margin β is of the order of 1.
-    unit = max(float(np.median(ranked[:, 1] - ranked[:, 0])), 1e-6)
+    unit = _typical_spread(fused)
     scaled, weights = fused / unit, np.full(n, 1.0 / n)
 
     def loss(parameters: Array) -> tuple[float, Array]:
@@ -53,6 +51,17 @@ def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind) -> Calibr
         bounds=[(_FLATTEST, None)] + [(None, None)] * n_shifts,
     )  # fmt: skip
     return Calibration(float(found.x[0]) / unit, prior_biases + _padded(found.x[1:], n_classes))
+
+
+def _typical_spread(fused: Array) -> float:
+    """How far a row's scores lie apart: they are shares of a few hundredths, and in this unit β is of the order of 1.
+
+    From the nearest class to the farthest, over rows whose scores differ at all: where two classes have the same
+    medoid, the two smallest scores say nothing.
+    """
+    spread = fused.max(axis=1) - fused.min(axis=1)
+    apart = spread[spread > 1e-12]
+    return max(float(np.median(apart)), 1e-6) if len(apart) else 1.0
 
 
 def _padded(shifts: Array, n_classes: int) -> Array:
