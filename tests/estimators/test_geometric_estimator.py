@@ -138,6 +138,30 @@ def test_the_better_of_several_fusion_models_comes_first():
     assert fitted.model_ is fitted.models_[0]
 
 
+@pytest.mark.parametrize("better", [0, 1, 2])
+def test_the_medoids_of_the_first_stage_are_those_that_decide(monkeypatch, better):
+    asked = []
+    monkeypatch.setattr(
+        geometric_module, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked) == better + 1)
+    )
+    fitted = quick(fusion={"n_models": 3, "subset_sizes": (1, 3)}, refine="always").fit(X2, Y2)
+    assert len(asked) == 3
+    assert [model.fusion for model in fitted.models_] == fitted.fusion_.models_
+    assert fitted.model_.fusion is fitted.fusion_.model_
+    assert fitted.fusion_.configuration_ == fitted.model_.fusion.configuration
+    np.testing.assert_array_equal(fitted.fusion_.medoids_, X2[fitted.model_.fusion.medoid_rows])
+
+
+def test_a_circuit_that_does_not_pay_leaves_the_same_model_as_none(monkeypatch):
+    monkeypatch.setattr(geometric_module, "circuit_pays", lambda *_: False)
+    asked = []
+    monkeypatch.setattr(geometric_module, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked)))
+    X, y = drawn(1000)
+    several = {"n_models": 2, "subset_sizes": (1, 2)}
+    fitted, never = (quick(fusion=several, refine=refine).fit(X, y) for refine in ("auto", "never"))
+    np.testing.assert_array_equal(fitted.predict_proba(X), never.predict_proba(X))
+
+
 # --- decisions --------------------------------------------------------------------------------------------------
 
 

@@ -252,6 +252,7 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.search_trace_, self.search_records_ = found.trace, found.records
         selected = select_models(train, folds, found, settings, search, options)
         self._keep(selected, table)
+        self._warn_few_medoids()
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return selected, [fold.rows_val for fold in folds]
 
@@ -362,7 +363,9 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.medoid_indices_ = best.model.medoid_rows
         self.medoid_classes_ = self.classes_[best.model.medoid_classes]
         self.medoids_ = table[best.model.medoid_rows]
-        counts = np.bincount(best.model.medoid_classes)
+
+    def _warn_few_medoids(self) -> None:
+        counts = np.bincount(self.models_[0].medoid_classes)
         if counts.min() < self.n_medoids:
             warn(
                 f"n_medoids={self.n_medoids} is more than the {counts.min()} rows of class "

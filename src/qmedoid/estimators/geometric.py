@@ -28,6 +28,7 @@ from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError, warn
 from qmedoid.fitting.calibration import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.fitting.geometric import Stage, calibrated_stage, circuit_pays
+from qmedoid.fitting.select import Selected
 from qmedoid.fitting.variational_selection import OutOfFold, out_of_fold_score
 from qmedoid.geometry.deltas import DELTA_KINDS, DeltaKind, delta_names
 from qmedoid.geometry.protocols import SwapTestFunction
@@ -115,9 +116,10 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
     stage_ : {"fusion", "selective", "variational"}
         Who decides: the fusion score, the circuit for some records, or the circuit for all.
     fusion_ : FusionClassifier
-        The first stage.
+        The first stage; its medoids are those that decide.
     model_ : GeometricModel
-        The best model; `models_` holds one for each fusion model that was kept, best first.
+        The best model; `models_` holds one for each fusion model that was kept: by `held_out_scores_` where a circuit
+        takes part, else in the order of `fusion_`.
     margin_ : float
         Records whose fusion margin, in log-odds, is at most this are decided by the circuit; −∞ and ∞ mean none, all.
     threshold_ : float
@@ -196,12 +198,16 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
             self._check_circuits(variational)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        stages = self._fusion_stages(X, y, table, codes, context)
+        selected, stages = self._fusion_stages(X, y, table, codes, context)
         if policy == "never":
             fitted = [self._without_circuit(stage, codes) for stage in stages]
         else:
             fitted = [self._with_circuit(stage, codes, policy, variational, context) for stage in stages]
-            fitted.sort(key=lambda one: -one.score)
+        if any(one.stage != "fusion" for one in fitted):
+            # A circuit may do more for the second fusion model than for the first.
+            order = sorted(range(len(fitted)), key=lambda number: -fitted[number].score)
+            fitted = [fitted[number] for number in order]
+            self.fusion_._keep([selected[number] for number in order], table)
         best = fitted[0]
         self.models_ = [one.model for one in fitted]
         self.model_ = best.model
@@ -285,14 +291,17 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
     def _delta_settings(self) -> DeltaSettings:
         return DeltaSettings(self.deltas, bool(self.fused_delta))
 
-    def _fusion_stages(self, X: Any, y: Any, table: Array, codes: Codes, context: CallbackContext) -> list[Stage]:
+    def _fusion_stages(
+        self, X: Any, y: Any, table: Array, codes: Codes, context: CallbackContext
+    ) -> tuple[list[Selected], list[Stage]]:
+        """The fusion models, best first, and what becomes of each by calibration."""
         task = context.subcontext("fusion")
         with task.propagate_callback_context(self.fusion_):
             task.call_on_fit_task_begin(estimator=self)
             selected, folds = self.fusion_._fit_selected(X, y)
             task.call_on_fit_task_end(estimator=self)
         settings, residual = self._delta_settings(), bool(self.residual)
-        return [
+        return selected, [
             calibrated_stage(choice, folds, table, codes, kind=self.calibration, deltas=settings, residual=residual)
             for choice in selected
         ]
