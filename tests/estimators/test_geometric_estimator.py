@@ -18,7 +18,8 @@ from qmedoid import FusionClassifier, GeometricClassifier, TrainingProgress, Var
 from qmedoid.estimators import geometric as geometric_module
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.geometry.deltas import nearest_two
-from qmedoid.models.geometric import score_margins
+from qmedoid.models.geometric import score_margins, two_nearest
+from qmedoid.variational.loss import log_softmax
 
 CANCER, WINE = load_breast_cancer(), load_wine()
 X2, Y2 = CANCER.data[:, :6], CANCER.target
@@ -238,11 +239,27 @@ def test_between_the_two_nearest_only_their_probability_moves(residual):
     fitted = quick(refine="always", deltas="nearest", residual=residual).fit(X3, Y3)
     assert fitted.stage_ == "variational"
     p, alone = fitted.predict_proba(X3), quick(refine="never").fit(X3, Y3).predict_proba(X3)
-    best, second = nearest_two(fitted.fusion_.model_.scores(X3))
+    best, second = two_nearest(replace(fitted.model_, variational=None).scores(X3))
     rows = np.arange(len(X3))
     other = 3 - best - second
     np.testing.assert_allclose(p[rows, other], alone[rows, other], rtol=1e-9)
     assert np.abs(p[rows, best] - alone[rows, best]).max() > 1e-3
+
+
+def test_a_small_margin_is_decided_between_the_classes_it_lies_between():
+    """Biases of the calibration draw frequent classes nearer: the two likeliest are others than the two nearest."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [300, 200, 20])
+    X = 1.2 * rng.normal(size=(520, 3)) + 1.5 * np.eye(3)[y]
+    fitted = quick(refine="always", deltas="nearest").fit(X, y)
+    scores = replace(fitted.model_, variational=None).scores(X)
+    best, second = two_nearest(scores)
+    nearest = np.sort(nearest_two(fitted.fusion_.model_.scores(X)), axis=0)
+    assert (nearest != np.sort([best, second], axis=0)).any()
+    rows, other = np.arange(len(X)), 3 - best - second
+    p, alone = fitted.predict_proba(X), np.exp(log_softmax(scores))
+    np.testing.assert_allclose(p[rows, other], alone[rows, other], rtol=1e-9)
+    assert (fitted.model_.decide(X)[0].argmax(axis=1) != other).all()
 
 
 def test_a_circuit_of_all_pairs_may_move_everything():

@@ -8,9 +8,15 @@ from hypothesis.extra.numpy import arrays
 
 from qmedoid.fitting.geometric import Stage, circuit_pays
 from qmedoid.fitting.variational_selection import OutOfFold, out_of_fold_score
-from qmedoid.geometry.deltas import nearest_two
 from qmedoid.models.calibration import Calibration
-from qmedoid.models.geometric import DeltaSettings, GeometricModel, score_margins, shared_out, two_nearest_scores
+from qmedoid.models.geometric import (
+    DeltaSettings,
+    GeometricModel,
+    score_margins,
+    shared_out,
+    two_nearest,
+    two_nearest_scores,
+)
 from qmedoid.variational.loss import log_softmax
 
 
@@ -24,10 +30,10 @@ def scored(draw):
 @given(scored())
 @settings(max_examples=80, deadline=None)
 def test_sharing_out_moves_probability_between_the_two_nearest_alone(tables):
-    scores, fused, between = tables
-    before, after = (np.exp(log_softmax(s)) for s in (scores, shared_out(scores, fused, between)))
+    scores, ranking, between = tables
+    before, after = (np.exp(log_softmax(s)) for s in (scores, shared_out(scores, ranking, between)))
     np.testing.assert_allclose(after.sum(axis=1), 1, rtol=1e-12)
-    best, second = nearest_two(fused)
+    best, second = two_nearest(ranking)
     rows = np.arange(len(scores))
     others = np.ones_like(scores, dtype=bool)
     others[rows, best] = others[rows, second] = False
@@ -41,13 +47,20 @@ def test_sharing_out_moves_probability_between_the_two_nearest_alone(tables):
 @given(scored())
 @settings(max_examples=40, deadline=None)
 def test_sharing_out_by_their_own_scores_changes_nothing(tables):
-    scores, fused, _ = tables
-    same = shared_out(scores, fused, two_nearest_scores(scores, fused))
+    scores = tables[0]
+    same = shared_out(scores, scores, two_nearest_scores(scores))
     np.testing.assert_allclose(same, log_softmax(scores), atol=1e-9)
 
 
 def test_a_margin_is_the_best_score_minus_the_second():
     np.testing.assert_array_equal(score_margins(np.array([[3.0, 1.0, 2.5], [1.0, 1.0, 0.0]])), [0.5, 0.0])
+
+
+@given(scored())
+@settings(max_examples=40, deadline=None)
+def test_a_margin_lies_between_the_two_nearest(tables):
+    between = two_nearest_scores(tables[0])
+    np.testing.assert_array_equal(between[:, 1] - between[:, 0], score_margins(tables[0]))
 
 
 # --- held-out rows --------------------------------------------------------------------------------------------------
@@ -57,7 +70,7 @@ def stage_of(held_out, fused, deltas):
     """A stage whose final scores are those of its held-out rows."""
     model = GeometricModel(None, Calibration(1.0, np.zeros(fused.shape[1])), deltas)  # type: ignore[arg-type]
     folds = np.zeros(len(fused), dtype=np.intp)
-    return Stage(model, fused, -fused, np.zeros((len(fused), 2)), OutOfFold(held_out, folds))
+    return Stage(model, -fused, np.zeros((len(fused), 2)), OutOfFold(held_out, folds))
 
 
 def test_rows_of_neither_of_their_two_nearest_classes_are_judged_by_what_fusion_says_of_them():
@@ -72,7 +85,7 @@ def test_rows_of_neither_of_their_two_nearest_classes_are_judged_by_what_fusion_
     refined = stage.refined_held_out(circuit, rows, np.inf)
     assert refined.judged.tolist() == [0, 1, 2]
     np.testing.assert_array_equal(refined.scores[2], -fused[2])
-    model = shared_out(-fused, fused, np.array([[0.0, 2.0]] * 3))
+    model = shared_out(-fused, -fused, np.array([[0.0, 2.0]] * 3))
     own = log_softmax(model)[np.arange(3), codes]
     assert out_of_fold_score(refined, codes, None) == pytest.approx(own.mean())
 

@@ -97,8 +97,8 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
     residual : bool, default=False
         Whether the circuit corrects the log-odds of the fusion score instead of replacing them.
     deltas : {"pairs", "nearest"}, default="pairs"
-        For more than two classes: deltas of all pairs, or of the two nearest classes, between which the circuit then
-        decides.
+        For more than two classes: deltas of all pairs, or of the two nearest classes by calibrated score, between which
+        the circuit then decides.
     fused_delta : bool, default=False
         Whether the fusion score has a delta of its own.
     calibration : {"logistic", "temperature"}, default="logistic"

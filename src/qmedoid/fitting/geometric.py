@@ -10,8 +10,14 @@ from qmedoid.fitting.calibration import CalibrationKind, fit_calibration
 from qmedoid.fitting.select import Selected
 from qmedoid.fitting.variational import TrainingData
 from qmedoid.fitting.variational_selection import OutOfFold
-from qmedoid.geometry.deltas import nearest_two
-from qmedoid.models.geometric import DeltaSettings, GeometricModel, score_margins, shared_out, two_nearest_scores
+from qmedoid.models.geometric import (
+    DeltaSettings,
+    GeometricModel,
+    score_margins,
+    shared_out,
+    two_nearest,
+    two_nearest_scores,
+)
 from qmedoid.models.variational import VariationalModel
 from qmedoid.variational.loss import log_softmax
 
@@ -27,8 +33,8 @@ class Stage:
     ----------
     model : GeometricModel
         Without a circuit.
-    fused, scores : ndarray of shape (n, C)
-        Fusion scores and calibrated scores of the training rows by the final model.
+    scores : ndarray of shape (n, C)
+        Calibrated scores of the training rows by the final model.
     features : ndarray of shape (n, m)
         Their deltas.
     held_out : OutOfFold
@@ -36,7 +42,6 @@ class Stage:
     """
 
     model: GeometricModel
-    fused: Array
     scores: Array
     features: Array
     held_out: OutOfFold
@@ -51,9 +56,9 @@ class Stage:
         if not self.model.deltas.decides_between_two(self.scores.shape[1]):
             offset = self.scores if residual else None
             return TrainingData(self.features, codes, class_weights, offset), np.arange(len(codes))
-        best, second = nearest_two(self.fused)
+        best, second = two_nearest(self.scores)
         rows = np.flatnonzero((codes == best) | (codes == second))
-        offset = two_nearest_scores(self.scores, self.fused)[rows] if residual else None
+        offset = two_nearest_scores(self.scores)[rows] if residual else None
         between = (codes == best)[rows].astype(np.intp)
         return TrainingData(self.features[rows], between, np.ones(2), offset), rows
 
@@ -80,7 +85,7 @@ class Stage:
         fold = np.where(judged, self.held_out.fold, -1)
         picked = np.flatnonzero(judged & concerned)
         if self.model.deltas.decides_between_two(held_out.shape[1]):
-            held_out[picked] = shared_out(held_out[picked], self.fused[picked], by_circuit[picked])
+            held_out[picked] = shared_out(held_out[picked], self.scores[picked], by_circuit[picked])
         else:
             held_out[picked] = by_circuit[picked]
         return OutOfFold(held_out, fold)
@@ -114,7 +119,8 @@ def calibrated_stage(
     held_out.scores[rows] = calibration.apply(held_fused)
     held_out.fold[rows] = np.repeat(np.arange(len(folds)), [len(fold) for fold in folds])
     model = GeometricModel(fusion, calibration, deltas, residual=residual)
-    return Stage(model, fused, calibration.apply(fused), deltas.features(fusion, channels, fused), held_out)
+    scores = calibration.apply(fused)
+    return Stage(model, scores, deltas.features(fusion, channels, fused, scores), held_out)
 
 
 def circuit_pays(before: OutOfFold, after: OutOfFold, codes: Codes) -> bool:

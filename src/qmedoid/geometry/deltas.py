@@ -38,7 +38,13 @@ def nearest_two(scores: Array) -> tuple[Codes, Codes]:
 
 
 def delta_features(
-    channels: Channels, scores: Array, *, kind: DeltaKind = "pairs", angular: bool = True, fused: bool = False
+    channels: Channels,
+    scores: Array,
+    *,
+    kind: DeltaKind = "pairs",
+    angular: bool = True,
+    fused: bool = False,
+    ranking: Array | None = None,
 ) -> Array:
     """Deltas of every record, pair by pair: distance, then angle, then fusion score where asked for.
 
@@ -51,6 +57,8 @@ def delta_features(
         All pairs, or (runner-up, best); two classes have one pair either way.
     angular, fused : bool
         Whether there are deltas of the angle and of the fusion score.
+    ranking : ndarray of shape (n, C) or None
+        The two smallest in a row are the best and the runner-up. None takes the fusion scores.
 
     Returns
     -------
@@ -65,7 +73,7 @@ def delta_features(
         values.append(scores)
     n, n_classes = scores.shape
     if kind == "nearest" and n_classes > 2:
-        best, second = nearest_two(scores)
+        best, second = nearest_two(scores if ranking is None else ranking)
         rows = np.arange(n)
         return np.column_stack([value[rows, second] - value[rows, best] for value in values])
     return np.column_stack([value[:, b] - value[:, a] for b, a in class_pairs(n_classes) for value in values])

@@ -29,9 +29,14 @@ class DeltaSettings:
         """Whether the circuit only decides between a record's two nearest classes."""
         return self.kind == "nearest" and n_classes > 2
 
-    def features(self, model: FusionModel | MeasuredFusion, channels: Channels, fused: Array) -> Array:
-        """Deltas under a fusion model, shape (n, m)."""
-        return delta_features(channels, fused, kind=self.kind, angular=model.use_angular, fused=self.fused)
+    def features(
+        self, model: FusionModel | MeasuredFusion, channels: Channels, fused: Array, scores: Array | None = None
+    ) -> Array:
+        """Deltas under a fusion model, shape (n, m); class scores, if given, say which two classes are nearest."""
+        ranking = None if scores is None else -scores
+        return delta_features(
+            channels, fused, kind=self.kind, angular=model.use_angular, fused=self.fused, ranking=ranking
+        )
 
 
 @dataclass(frozen=True)
@@ -74,8 +79,8 @@ class GeometricModel:
         rows = np.flatnonzero(picked)
         if self.variational is not None and len(rows):
             part = Channels(channels.distance[rows], channels.angle[rows])
-            features = self.deltas.features(self.fusion, part, fused[rows])
-            scores[rows] = self.refined(scores[rows], fused[rows], features)
+            features = self.deltas.features(self.fusion, part, fused[rows], scores[rows])
+            scores[rows] = self.refined(scores[rows], features)
         return scores, picked
 
     def picks(self, scores: Array) -> Mask:
@@ -84,14 +89,14 @@ class GeometricModel:
             return np.zeros(len(scores), dtype=np.bool_)
         return score_margins(scores) <= self.refine_below
 
-    def refined(self, scores: Array, fused: Array, features: Array) -> Array:
-        """Scores by the circuit, from calibrated scores, fusion scores and deltas."""
+    def refined(self, scores: Array, features: Array) -> Array:
+        """Scores by the circuit, from calibrated scores and deltas."""
         if self.variational is None:
             return scores
         if not self.deltas.decides_between_two(scores.shape[1]):
             return self.variational.scores(features, scores if self.residual else None)
-        offset = two_nearest_scores(scores, fused) if self.residual else None
-        return shared_out(scores, fused, self.variational.scores(features, offset))
+        offset = two_nearest_scores(scores) if self.residual else None
+        return shared_out(scores, scores, self.variational.scores(features, offset))
 
 
 def score_margins(scores: Array) -> Array:
@@ -101,16 +106,32 @@ def score_margins(scores: Array) -> Array:
     return margin
 
 
-def two_nearest_scores(scores: Array, fused: Array) -> Array:
-    """Class scores of the runner-up and of the best by fusion score, shape (n, 2)."""
-    best, second = nearest_two(fused)
+def two_nearest(scores: Array) -> tuple[Codes, Codes]:
+    """The best class and the runner-up of every record, by the highest scores; of equal ones the first.
+
+    Between these a margin lies. A calibration with biases may rank others first than the fusion score does.
+    """
+    return nearest_two(-scores)
+
+
+def two_nearest_scores(scores: Array) -> Array:
+    """Class scores of the runner-up and of the best, shape (n, 2)."""
+    best, second = two_nearest(scores)
     rows = np.arange(len(scores))
     return np.column_stack([scores[rows, second], scores[rows, best]])
 
 
-def shared_out(scores: Array, fused: Array, between_two: Array) -> Array:
-    """Scores where the probability of the two nearest classes is shared out anew; `between_two` is (second, best)."""
-    best, second = nearest_two(fused)
+def shared_out(scores: Array, ranking: Array, between_two: Array) -> Array:
+    """Scores where the probability of the two classes that rank highest is shared out anew.
+
+    Parameters
+    ----------
+    scores, ranking : ndarray of shape (n, C)
+        Class scores, and those whose two highest are the classes.
+    between_two : ndarray of shape (n, 2)
+        New scores of the runner-up and of the best.
+    """
+    best, second = two_nearest(ranking)
     rows = np.arange(len(scores))
     log_p = log_softmax(scores)
     both = np.logaddexp(log_p[rows, best], log_p[rows, second])
