@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 from qmedoid import FusionClassifier, GeometricClassifier, TrainingProgress, VariationalClassifier
 from qmedoid.estimators import geometric as geometric_module
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
+from qmedoid.fitting.geometric import Stage
 from qmedoid.geometry.deltas import nearest_two
 from qmedoid.models.geometric import score_margins, two_nearest
 from qmedoid.variational.loss import log_softmax
@@ -262,6 +263,23 @@ def test_a_small_margin_is_decided_between_the_classes_it_lies_between():
     assert (fitted.model_.decide(X)[0].argmax(axis=1) != other).all()
 
 
+def test_splits_that_are_given_hold_rows_of_the_table(monkeypatch):
+    """A circuit between two classes is trained on some of the rows, and their places among those are others."""
+    y = np.arange(160) % 4
+    X = np.random.default_rng(0).normal(size=(160, 3)) + np.eye(4)[y, :3]
+    held_out = np.arange(160) % 5 == 0
+    judged = []
+    refined = Stage.refined_held_out
+    monkeypatch.setattr(
+        Stage, "refined_held_out", lambda *data: judged.append((data[1].judged, data[2])) or refined(*data)
+    )
+    splits = [(np.flatnonzero(~held_out), np.flatnonzero(held_out))]
+    quick(refine="always", deltas="nearest", variational={"cv": splits}).fit(X, y)
+    found, rows = judged[0]
+    assert len(rows) < len(y)
+    np.testing.assert_array_equal(rows[found], rows[held_out[rows]])
+
+
 def test_a_circuit_of_all_pairs_may_move_everything():
     fitted = quick(refine="always", fused_delta=True).fit(X3, Y3)
     assert fitted.model_.variational.network.ansatz.n_inputs == 9
@@ -413,6 +431,7 @@ def test_tables_that_cannot_be_used_are_refused(selective):
 def test_parameters_that_cannot_be_used_are_refused():
     for changes, told in (
         ({"refine": 1.5}, r"'refine' parameter of GeometricClassifier must be one of 'auto', 'always', 'never', or a"),
+        ({"refine": 1.0}, r"or a number above 0 and below 1\. Got 1\.0 instead"),
         ({"refine": "sometimes"}, r"'refine' parameter"),
         ({"deltas": "all"}, r"'deltas' parameter"),
         ({"calibration": "isotonic"}, r"'calibration' parameter"),
@@ -428,6 +447,8 @@ def test_parameters_that_cannot_be_used_are_refused():
         quick(operating_point="f1").fit(X3, Y3)
     with pytest.raises(ParameterError, match=r"'fusion' parameter"):
         GeometricClassifier(fusion="concave").fit(X2, Y2)
+    with pytest.raises(ParameterError, match=r"no weights of classes: pass class_weight=None .* or deltas='pairs'"):
+        quick(refine="always", deltas="nearest", variational={"class_weight": "balanced"}).fit(X3, Y3)
 
 
 # --- callbacks and checkpoints ----------------------------------------------------------------------------------

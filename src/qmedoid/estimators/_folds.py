@@ -54,6 +54,16 @@ def stratified_splits(
     ]
 
 
+def splits_of_part(cv: Any, rows: Codes, n_rows: int) -> Any:
+    """`cv` for a part of a table: splits that name rows of the table name them by their place in the part."""
+    if isinstance(cv, int | np.integer) or hasattr(cv, "split") or len(rows) == n_rows:
+        return cv
+    place = np.full(n_rows, -1, dtype=np.intp)
+    place[rows] = np.arange(len(rows))
+    numbered = [[place[_row_numbers(part, n_rows, number)] for part in split] for number, split in enumerate(cv)]
+    return [(train[train >= 0], val[val >= 0]) for train, val in numbered]
+
+
 def check_counts(codes: Codes, classes: npt.NDArray[Any], n_columns: int) -> None:
     """Warn about tables that can be fitted but leave little to learn from."""
     counts = np.bincount(codes, minlength=len(classes))

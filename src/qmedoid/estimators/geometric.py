@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.artifacts.checkpoints import CheckpointFolder
 from qmedoid.estimators._class_weights import loss_weights
+from qmedoid.estimators._folds import splits_of_part
 from qmedoid.estimators._operating_point import OperatingPoint
 from qmedoid.estimators._parameters import Choice, Constraint, Either, Estimator, Flag, Optional, Seed, check_parameters
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
@@ -64,7 +65,7 @@ class Refinement:
         return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < 1
 
     def __str__(self) -> str:
-        return "one of " + ", ".join(map(repr, self.words)) + ", or a number between 0 and 1"
+        return "one of " + ", ".join(map(repr, self.words)) + ", or a number above 0 and below 1"
 
 
 @dataclass(frozen=True)
@@ -279,6 +280,11 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
     def _check_circuits(self, variational: VariationalClassifier) -> None:
         """Raise for circuits that cannot take the deltas, or a folder that cannot be used, before any work is done."""
         settings, n_classes = self._delta_settings(), len(self.classes_)
+        if settings.decides_between_two(n_classes) and variational.class_weight is not None:
+            raise ParameterError(
+                "A circuit between a record's two nearest classes has no weights of classes: pass class_weight=None to "
+                "its VariationalClassifier, or deltas='pairs'."
+            )
         names = delta_names(
             [""] * n_classes, kind=settings.kind, angular=self.fusion_.use_angular, fused=settings.fused
         )
@@ -338,9 +344,11 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
             if policy != "auto":
                 warn("No training row belongs to its second-nearest class: the circuit is left out, fusion decides.")
             return self._without_circuit(stage, codes)
-        labels = self.classes_ if data.class_weights is weights else np.array(["second", "nearest"])
+        between_two = stage.model.deltas.decides_between_two(len(self.classes_))
+        labels = np.array(["second", "nearest"]) if between_two else self.classes_
+        part = clone(variational).set_params(cv=splits_of_part(variational.cv, rows, len(codes)))
         entropy = self._entropy(variational)
-        plan = TrainingPlan.of(variational, data, labels, entropy, out_of_fold=True)
+        plan = TrainingPlan.of(part, data, labels, entropy, out_of_fold=True)
         task = context.subcontext("variational", max_subtasks=plan.n_reports).call_on_fit_task_begin(estimator=self)
         chosen = plan.run(reporting_watch(self, task, variational.checkpoint))
         task.call_on_fit_task_end(estimator=self)
