@@ -106,6 +106,14 @@ def test_clone_and_pickle_change_nothing():
     np.testing.assert_array_equal(clone(original).fit(X3, Y3).transform(X3), fitted.transform(X3))
 
 
+def test_parameters_that_change_after_the_fit_wait_for_the_next():
+    fitted = quick().fit(X3, Y3)
+    before, names = fitted.transform(X3), fitted.get_feature_names_out()
+    fitted.set_params(kind="nearest", fused=True)
+    np.testing.assert_array_equal(fitted.transform(X3), before)
+    np.testing.assert_array_equal(fitted.get_feature_names_out(), names)
+
+
 def test_the_given_fusion_classifier_is_left_alone_and_keeps_its_own_seed():
     given = FusionClassifier(max_passes=0, random_state=7)
     fitted = DeltaFeatures(given, random_state=0).fit(X2, Y2)

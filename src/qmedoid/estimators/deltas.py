@@ -78,6 +78,7 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
         table = check_table(self, X, reset=True, ensure_min_samples=2)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        self._settings = DeltaSettings(self.kind, bool(self.fused))
         self.fusion_ = seeded_fusion(self.fusion, self.random_state).fit(X, y)
         self.scaling_ = fit_standard(self._deltas(table))
         return self
@@ -93,13 +94,14 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         del input_features  # the deltas are named after classes, not after columns
         classes = [str(label) for label in self.fusion_.classes_.tolist()]
-        names = delta_names(classes, kind=self.kind, angular=self.fusion_.use_angular, fused=self.fused)
+        kind, fused = self._settings.kind, self._settings.fused
+        names = delta_names(classes, kind=kind, angular=self.fusion_.use_angular, fused=fused)
         return np.array(names, dtype=object)
 
     def _deltas(self, table: Array) -> Array:
         model = self.fusion_.models_[0]
         channels = model.channels(table)
-        return DeltaSettings(self.kind, bool(self.fused)).features(model, channels, model.fuse(channels))
+        return self._settings.features(model, channels, model.fuse(channels))
 
 
 def seeded_fusion(fusion: FusionClassifier | None, random_state: Any) -> FusionClassifier:
