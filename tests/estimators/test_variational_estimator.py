@@ -479,3 +479,8 @@ def test_balanced_weights_make_both_classes_count_alike():
     assert (p[y == 1].mean() + p[y == 0].mean()) / 2 == pytest.approx(0.5, abs=0.03)
     as_given = clone(fitted).set_params(class_weight={0: 100 / 99, 1: 100}, batch_size=5000).fit(X, y)
     np.testing.assert_allclose(as_given.predict_proba(X)[:, 1], p, atol=1e-6)
+
+
+def test_a_grid_may_hold_the_default_beside_values():
+    grid = {"clip": [None, 2.0], "n_qubits": [None, 1], "batch_size": [None]}
+    assert quick(grid=grid).fit(X2, Y2).cv_scores_.shape == (4,)

@@ -60,17 +60,14 @@ _GRID: dict[str, Constraint] = {
     "n_reps": Whole(1),
     "reupload": Flag(),
     "n_steps": Whole(1),
-    "batch_size": Whole(1),
-    "n_qubits": Whole(1, MAX_QUBITS),
-    "clip": Positive(),
+    "batch_size": Optional(Whole(1)),
+    "n_qubits": Optional(Whole(1, MAX_QUBITS)),
+    "clip": Optional(Positive()),
     "learning_rate": Positive(),
 }
 
 TRAINING_CONSTRAINTS: dict[str, Constraint] = {
     **_GRID,
-    "n_qubits": Optional(Whole(1, MAX_QUBITS)),
-    "batch_size": Optional(Whole(1)),
-    "clip": Optional(Positive()),
     "readout": Choice(READOUT_KINDS),
     "input_scales": InputScales(),
     "span": Positive(),
