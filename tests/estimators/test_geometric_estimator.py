@@ -521,6 +521,17 @@ def test_a_stop_while_the_circuit_is_judged_leaves_fusion_s_held_out_rows():
     assert fitted.score(X2, Y2) > 0.8
 
 
+def test_a_circuit_that_was_not_judged_is_not_cut_where_fusion_would_be():
+    listener = Listener(lambda path: "step 5" in path[-1] and len(steps(listener.paths)) == 5)
+    with (
+        pytest.warns(QMedoidWarning, match="The choice was interrupted"),
+        pytest.warns(QMedoidWarning, match="No row was held out to choose the threshold by: it stays at even odds"),
+    ):
+        fitted = quick(refine="always", operating_point="f1").set_callbacks(listener).fit(X2, Y2)
+    assert fitted.stage_ == "variational"
+    assert fitted.threshold_ == 0.5
+
+
 def test_the_bar_shows_both_stages():
     written = io.StringIO()
     bar = TrainingProgress(Console(file=written, force_terminal=True, width=100))

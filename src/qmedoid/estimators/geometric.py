@@ -70,11 +70,14 @@ class Refinement:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A hybrid model with its stage, its out-of-fold scores and their quality."""
+    """A hybrid model with its stage, its out-of-fold scores and their quality.
+
+    A circuit that was stopped before it was judged has no scores, and is taken to be as good as fusion alone.
+    """
 
     model: GeometricModel
     stage: StageName
-    held_out: OutOfFold
+    held_out: OutOfFold | None
     score: float
 
 
@@ -352,15 +355,14 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
         task = context.subcontext("variational", max_subtasks=plan.n_reports).call_on_fit_task_begin(estimator=self)
         chosen = plan.run(reporting_watch(self, task, variational.checkpoint))
         task.call_on_fit_task_end(estimator=self)
-        if chosen.out_of_fold is None:
-            held_out = stage.held_out
-        else:
+        held_out = None
+        if chosen.out_of_fold is not None:
             held_out = stage.refined_held_out(chosen.out_of_fold, rows, refine_below)
-        if policy == "auto" and not circuit_pays(stage.held_out, held_out, codes):
+        if policy == "auto" and (held_out is None or not circuit_pays(stage.held_out, held_out, codes)):
             return self._without_circuit(stage, codes)
         model = stage.with_circuit(chosen.trained.model, refine_below)
         name: StageName = "variational" if policy == "always" else "selective"
-        return Fitted(model, name, held_out, out_of_fold_score(held_out, codes, self._metric()))
+        return Fitted(model, name, held_out, out_of_fold_score(held_out or stage.held_out, codes, self._metric()))
 
     def _metric(self) -> str | None:
         return self.operating_point if isinstance(self.operating_point, str) else None
