@@ -333,6 +333,7 @@ def test_the_circuit_in_qiskit_gives_the_same_probabilities(readout):
     rows, expected = X2[:8], fitted.predict_proba(X2[:8])
     measured = fitted.measured_by(StatevectorExpectations())
     np.testing.assert_allclose(measured.predict_proba(rows), expected, rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(measured.model_.encoded(X2), fitted.model_.encoded(X2))
     again = measured.measured_by(StatevectorExpectations())
     np.testing.assert_allclose(again.decision_function(rows), fitted.decision_function(rows), rtol=0, atol=1e-9)
     assert fitted.model_ is not measured.model_  # the first is left as it was

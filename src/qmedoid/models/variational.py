@@ -94,3 +94,7 @@ class MeasuredVariational:
         angles = self.model.angle_map.apply(features)
         scores: Array = self.model.network.measured_scores(self.model.theta, angles, self.backend)
         return scores if offset is None else scores + offset
+
+    def encoded(self, features: Array) -> Array:
+        """What enters the circuit for every record, λ_j·a_j, shape (n, m)."""
+        return self.model.encoded(features)
