@@ -22,6 +22,7 @@ from qmedoid.fitting.batches import Sampling
 from qmedoid.fitting.variational import Optimizer, TrainingData
 from qmedoid.geometry.scaling import column_powers, is_constant
 from qmedoid.models.variational import MeasuredVariational, VariationalModel
+from qmedoid.search.spsa import GAINS
 from qmedoid.variational.angles import PRINTED_SPAN, SPAN
 from qmedoid.variational.network import Precision
 from qmedoid.variational.protocols import ExpectationFunction
@@ -69,7 +70,7 @@ class VariationalClassifier(CallbackSupportMixin, ProbabilisticClassifier):
         Batches with rows of every class, weighted so that the loss keeps the true prior; or rows drawn alike.
     learning_rate : float, default=0.05
         First step size of Adam.
-    spsa_gains : (float, float, float, float), default=(0.2, 0.1, 0.602, 0.101)
+    spsa_gains : (float, float, float, float), default=(6.0, 0.1, 0.602, 0.101)
         a, c, α and γ of SPSA.
     clip_norm : float or None, default=None
         Longest gradient that is followed.
@@ -138,7 +139,7 @@ class VariationalClassifier(CallbackSupportMixin, ProbabilisticClassifier):
         batch_size: int | None = None,
         sampling: Sampling = "importance",
         learning_rate: float = 0.05,
-        spsa_gains: tuple[float, float, float, float] = (0.2, 0.1, 0.602, 0.101),
+        spsa_gains: tuple[float, float, float, float] = GAINS,
         clip_norm: float | None = None,
         patience: int | None = None,
         tolerance: float = 0.0,
@@ -190,7 +191,7 @@ class VariationalClassifier(CallbackSupportMixin, ProbabilisticClassifier):
     def paper(cls, **changes: Any) -> Self:
         """The classifier as printed: angles to ±π, fixed scales, parity, SPSA on plain batches, the last weights.
 
-        Printed are the procedures, not their numbers: 300 steps of 256 rows are ours. `changes` override single
+        Printed are the procedures, not their numbers: 1,000 steps of 256 rows are ours. `changes` override single
         parameters. More than two classes need ``readout="direct"``.
         """
         printed: dict[str, Any] = {
@@ -200,7 +201,7 @@ class VariationalClassifier(CallbackSupportMixin, ProbabilisticClassifier):
             "span": PRINTED_SPAN,
             "final_rz": True,
             "optimizer": "spsa",
-            "n_steps": 300,
+            "n_steps": 1000,
             "sampling": "uniform",
             "clip_norm": 1.0,
             "average": 0.0,

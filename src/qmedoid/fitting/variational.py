@@ -16,7 +16,7 @@ from qmedoid.geometry.scaling import fit_standard
 from qmedoid.kernels._threads import thread_count
 from qmedoid.models.variational import VariationalModel
 from qmedoid.search.adam import minimize_adam
-from qmedoid.search.spsa import minimize_spsa
+from qmedoid.search.spsa import GAINS, minimize_spsa
 from qmedoid.search.training import Minimum, Stopping, TrainingState
 from qmedoid.variational.angles import SPAN, AngleMap
 from qmedoid.variational.ansatz import Ansatz
@@ -91,7 +91,7 @@ class TrainingSettings:
     batch_size: int = 256
     sampling: Sampling = "importance"
     learning_rate: float = 0.02
-    spsa_gains: tuple[float, float, float, float] = (0.2, 0.1, 0.602, 0.101)
+    spsa_gains: tuple[float, float, float, float] = GAINS
     clip_norm: float | None = None
     spread: float = 0.1
 
