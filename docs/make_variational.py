@@ -89,7 +89,7 @@ def draw_all(story: Story) -> None:
         figure = Figure(figsize=(7.6, 4.0), layout="constrained")
         fold_picture(figure.subplots())
         save(figure, PICTURES / "fold.png")
-        figure = Figure(figsize=(10.4, 4.6), layout="constrained")
+        figure = Figure(figsize=(9.2, 4.0), layout="constrained")
         left, right = figure.subplots(1, 2)
         surface_picture(left, story)
         training_picture(right, story)
@@ -136,7 +136,7 @@ def training_picture(axes: Axes, story: Story) -> None:
     window = np.ones(15) / 15
     for label, model, colour in (("SPSA", story.by_spsa, MARK), ("exact gradients", story.by_gradients, NO)):
         losses = model.loss_curve_
-        axes.plot(losses, color=colour, alpha=0.2, linewidth=0.8)
+        axes.plot(np.arange(0, len(losses), 3), losses[::3], color=colour, alpha=0.2, linewidth=0.8)
         axes.plot(np.arange(7, len(losses) - 7), np.convolve(losses, window, "valid"), color=colour, label=label)
     prior = story.y_train.mean()
     axes.axhline(-prior * np.log(prior) - (1 - prior) * np.log(1 - prior), color=GREY, linestyle=":", label="prior")

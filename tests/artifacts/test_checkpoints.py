@@ -110,9 +110,7 @@ def test_a_write_that_fails_leaves_the_last_state(written, monkeypatch, call, er
 
     with monkeypatch.context() as patched:
         patched.setattr(os, call, fail)
-        ends = pytest.warns(
-            QMedoidWarning, match="the training goes on"
-        )
+        ends = pytest.warns(QMedoidWarning, match="the training goes on")
         with ends if isinstance(error, OSError) else pytest.raises(KeyboardInterrupt):
             folder.note("a", state(6, seed=1), finished=False)
     assert [path.name for path in folder.path.iterdir()] == [f"a{SUFFIX}"]

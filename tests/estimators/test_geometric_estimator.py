@@ -15,7 +15,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 
 from qmedoid import FusionClassifier, GeometricClassifier, TrainingProgress, VariationalClassifier
-from qmedoid.estimators import geometric as geometric_module
+from qmedoid.estimators import _refinement
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.fitting.geometric import Stage
 from qmedoid.geometry.deltas import nearest_two
@@ -91,16 +91,16 @@ def test_a_large_table_with_a_rare_class_goes_to_the_circuit():
     fitted = quick().fit(X, y)
     assert fitted.stage_ == "variational"
     assert (fitted.decided_by(X[::50]) == "variational").all()
-    assert quick()._policy(drawn(9_999, 0.02)[1]) == "auto"
-    assert quick()._policy(drawn(10_000, 0.0501)[1]) == "auto"
-    assert quick()._policy(drawn(10_000, 0.05)[1]) == "always"
-    assert quick()._policy(drawn(999)[1]) == "never"
+    assert _refinement.policy_for("auto", drawn(9_999, 0.02)[1]) == "auto"
+    assert _refinement.policy_for("auto", drawn(10_000, 0.0501)[1]) == "auto"
+    assert _refinement.policy_for("auto", drawn(10_000, 0.05)[1]) == "always"
+    assert _refinement.policy_for("auto", drawn(999)[1]) == "never"
 
 
 @pytest.mark.parametrize("pays", [True, False])
 def test_on_medium_tables_the_circuit_stays_if_it_pays(monkeypatch, pays):
     asked = []
-    monkeypatch.setattr(geometric_module, "circuit_pays", lambda *data: asked.append(data) or pays)
+    monkeypatch.setattr(_refinement, "circuit_pays", lambda *data: asked.append(data) or pays)
     X, y = drawn(1000)
     fitted = quick().fit(X, y)
     assert len(asked) == 1
@@ -123,6 +123,16 @@ def test_it_pays_where_fusion_is_wrong_and_not_where_it_is_right():
     assert quick(variational=circuit).fit(line, labels).stage_ == "fusion"
 
 
+@pytest.mark.parametrize("refine", ["never", "always"])
+def test_labels_that_mean_nothing_are_not_learnt_from_medoids(refine):
+    """Half of the rows are medoids: by the final model each of these lies at distance 0 from its own class."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 3)), np.arange(400) % 2
+    fitted = quick(refine=refine, fusion={"n_medoids": 100, "alpha": 1.0}).fit(X, y)
+    assert fitted.held_out_scores_[0] == pytest.approx(-np.log(2), abs=0.03)
+    assert np.abs(fitted.predict_proba(rng.normal(size=(400, 3))) - 0.5).mean() < 0.1
+
+
 def test_separated_classes_leave_the_circuit_between_the_two_nearest_nothing_to_learn():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 20)
@@ -143,9 +153,7 @@ def test_the_better_of_several_fusion_models_comes_first():
 @pytest.mark.parametrize("better", [0, 1, 2])
 def test_the_medoids_of_the_first_stage_are_those_that_decide(monkeypatch, better):
     asked = []
-    monkeypatch.setattr(
-        geometric_module, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked) == better + 1)
-    )
+    monkeypatch.setattr(_refinement, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked) == better + 1))
     fitted = quick(fusion={"n_models": 3, "subset_sizes": (1, 3)}, refine="always").fit(X2, Y2)
     assert len(asked) == 3
     assert [model.fusion for model in fitted.models_] == fitted.fusion_.models_
@@ -155,9 +163,9 @@ def test_the_medoids_of_the_first_stage_are_those_that_decide(monkeypatch, bette
 
 
 def test_a_circuit_that_does_not_pay_leaves_the_same_model_as_none(monkeypatch):
-    monkeypatch.setattr(geometric_module, "circuit_pays", lambda *_: False)
+    monkeypatch.setattr(_refinement, "circuit_pays", lambda *_: False)
     asked = []
-    monkeypatch.setattr(geometric_module, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked)))
+    monkeypatch.setattr(_refinement, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked)))
     X, y = drawn(1000)
     several = {"n_models": 2, "subset_sizes": (1, 2)}
     fitted, never = (quick(fusion=several, refine=refine).fit(X, y) for refine in ("auto", "never"))
@@ -209,13 +217,13 @@ def test_a_chosen_operating_point_is_better_by_its_metric_than_even_odds():
 
 def test_a_fold_is_judged_at_a_threshold_that_the_others_chose(monkeypatch):
     seen = []
-    original = geometric_module.out_of_fold_score
+    original = _refinement.out_of_fold_score
 
     def spy(found, codes, metric):
         seen.append(found)
         return original(found, codes, metric)
 
-    monkeypatch.setattr(geometric_module, "out_of_fold_score", spy)
+    monkeypatch.setattr(_refinement, "out_of_fold_score", spy)
     quick(refine="never", operating_point="f1", fusion={"cv": 4}).fit(X2, Y2)
     quick(refine=0.2, operating_point="f1", fusion={"cv": 4}).fit(X2, Y2)
     for found in seen:
@@ -573,3 +581,30 @@ def test_a_circuit_that_cannot_work_is_refused_before_the_fusion_search(monkeypa
     X, y = load_wine(return_X_y=True)
     with pytest.raises(ValueError, match=message):
         GeometricClassifier(refine="always", variational=VariationalClassifier(**settings), random_state=0).fit(X, y)
+
+
+def test_the_circuit_is_there_as_an_estimator_of_its_own():
+    grid = {"n_reps": [1, 2]}
+    circuit = VariationalClassifier(n_steps=40, n_seeds=2, cv=2, grid=grid)
+    fitted = GeometricClassifier(refine="always", variational=circuit, random_state=0).fit(X2, Y2)
+    own = fitted.variational_
+    assert own.best_params_["n_reps"] in (1, 2)
+    assert own.cv_scores_.shape == (2,)
+    assert own.seed_losses_.shape == (2,)
+    assert own.loss_curve_.shape == (40,)
+    np.testing.assert_array_equal(own.classes_, fitted.classes_)
+    model = fitted.model_
+    channels = model.fusion.channels(X2)
+    deltas = model.deltas.features(model.fusion, channels, model.fusion.fuse(channels))
+    np.testing.assert_allclose(own.predict_proba(deltas), fitted.predict_proba(X2), rtol=0, atol=1e-12)
+    assert quick(refine="never").fit(X2, Y2).variational_ is None
+
+
+def test_many_classes_are_decided_between_two():
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 6
+    X = rng.normal(size=(240, 4)) + 2.0 * np.eye(6)[y][:, :4]
+    fitted = quick(refine="always").fit(X, y)
+    assert fitted.model_.deltas.kind == "nearest"
+    assert fitted.variational_.n_features_in_ == 2
+    assert quick(refine="always").fit(X[y < 5], y[y < 5]).model_.deltas.kind == "pairs"

@@ -264,11 +264,17 @@ def test_a_fold_is_judged_at_the_threshold_of_the_other_folds(metric):
     fold = np.arange(60) % 3
     found = OutOfFold(np.column_stack([0.3 - margin / 2, 0.3 + margin / 2]), fold)
     margin = found.scores[:, 1] - found.scores[:, 0]
-    expected = []
+    called = np.zeros(60)
     for number in range(3):
         threshold = best_threshold(codes[fold != number], margin[fold != number], metric)
-        expected.append(metric_at(codes[fold == number], margin[fold == number], threshold, metric))
-    assert out_of_fold_score(found, codes, metric) == pytest.approx(np.mean(expected), rel=1e-12)
+        called[fold == number] = margin[fold == number] > threshold
+    assert out_of_fold_score(found, codes, metric) == pytest.approx(metric_at(codes, called, 0.5, metric), rel=1e-12)
+
+
+def test_folds_of_one_row_are_judged_together():
+    codes, margin = np.array([0, 0, 1, 1]), np.array([-2.0, -1.0, 1.0, 2.0])
+    found = OutOfFold(np.column_stack([np.zeros(4), margin]), np.arange(4))
+    assert out_of_fold_score(found, codes, "f1") == 1.0
 
 
 def test_scores_without_information_are_not_rewarded():

@@ -16,7 +16,7 @@ from qmedoid.estimators._parameters import Constraint
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._tables import check_table, column_label
 from qmedoid.estimators._threads import one_blas_thread
-from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, reporting_watch
+from qmedoid.estimators._training import TRAINING_CONSTRAINTS, Chosen, TrainingPlan, reporting_watch
 from qmedoid.exceptions import warn
 from qmedoid.fitting.batches import Sampling
 from qmedoid.fitting.variational import Optimizer, TrainingData
@@ -44,7 +44,7 @@ class VariationalClassifier(CallbackSupportMixin, ProbabilisticClassifier):
     Parameters
     ----------
     n_qubits : int or None, default=None
-        1 to 12. None takes one per feature, at most 4. Feature j turns qubit j mod n.
+        1 to 12; each one more doubles the work. None takes one per feature, at most 4. Feature j turns qubit j mod n.
     n_reps : int, default=3
         Repetitions of encoding, entangling and trained rotations.
     reupload : bool, default=True
@@ -93,7 +93,8 @@ class VariationalClassifier(CallbackSupportMixin, ProbabilisticClassifier):
     precision : {"float64", "float32"}, default="float64"
         Of the simulation.
     shots : int or None, default=None
-        Predict by so many simulated measurements per record. None is exact.
+        Predict by so many simulated measurements per record, drawn anew and alike in every call, record after record.
+        None is exact.
     checkpoint : str, path or None, default=None
         Folder in which trainings are kept step by step. A fit that was cut off and is repeated with the same data
         and parameters goes on where it was and ends with the very same weights.
@@ -230,13 +231,7 @@ class VariationalClassifier(CallbackSupportMixin, ProbabilisticClassifier):
         plan = TrainingPlan.of(self, data, self.classes_, entropy, out_of_fold=named)
         context = self._init_callback_context(max_subtasks=plan.n_reports)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        chosen = plan.run(reporting_watch(self, context, self.checkpoint))
-        self.best_params_, self.cv_scores_ = chosen.params, chosen.cv_scores
-        self.seed_losses_ = chosen.trained.seed_losses
-        self.loss_curve_ = chosen.trained.minima[chosen.trained.best].losses
-        self._set_cut(codes, chosen.out_of_fold)
-        self._shot_entropy = [*entropy, 1]
-        self._keep(chosen.trained.model)
+        self._keep(plan.run(reporting_watch(self, context, self.checkpoint)), codes, entropy)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
@@ -277,9 +272,17 @@ class VariationalClassifier(CallbackSupportMixin, ProbabilisticClassifier):
             return self.model_.scores(table)
         return self.model_.sampled_scores(table, shots=self.shots, rng=np.random.default_rng(self._shot_entropy))
 
-    def _keep(self, model: VariationalModel) -> None:
+    def _keep(self, chosen: Chosen, codes: Codes, entropy: list[int]) -> None:
+        """Hold what a training leaves."""
+        model = chosen.trained.model
         self.model_: VariationalModel | MeasuredVariational = model
         self.weights_, self.input_scales_, self.readout_weights_ = (np.array(part) for part in model.parameters)
+        self.best_params_, self.cv_scores_ = chosen.params, chosen.cv_scores
+        self.seed_losses_ = chosen.trained.seed_losses
+        self.loss_curve_ = chosen.trained.minima[chosen.trained.best].losses
+        self.n_features_in_ = model.network.ansatz.n_inputs
+        self._set_cut(codes, chosen.out_of_fold)
+        self._shot_entropy = [*entropy, 1]
 
 
 def warn_constant(features: Array, names: Any) -> None:

@@ -10,6 +10,7 @@ from qmedoid.fitting.calibration import CalibrationKind, fit_calibration
 from qmedoid.fitting.select import Selected
 from qmedoid.fitting.variational import TrainingData
 from qmedoid.fitting.variational_selection import OutOfFold
+from qmedoid.geometry.fusion import Channels
 from qmedoid.models.geometric import (
     DeltaSettings,
     GeometricModel,
@@ -35,14 +36,18 @@ class Stage:
         Without a circuit.
     scores : ndarray of shape (n, C)
         Calibrated scores of the training rows by the final model.
+    apart : ndarray of shape (n, C)
+        The same by models that were not fitted on the row, where a fold holds it out. A row that is a medoid, or
+        helped to choose one, lies nearer to its class than new rows do, and would tell the circuit its label.
     features : ndarray of shape (n, m)
-        Their deltas.
+        Deltas of the training rows, as `apart`.
     held_out : OutOfFold
         Calibrated scores of rows by models that were not fitted on them.
     """
 
     model: GeometricModel
     scores: Array
+    apart: Array
     features: Array
     held_out: OutOfFold
 
@@ -53,12 +58,12 @@ class Stage:
         code 1 is the nearest, 0 the runner-up.
         """
         residual = self.model.residual
-        if not self.model.deltas.decides_between_two(self.scores.shape[1]):
-            offset = self.scores if residual else None
+        if not self.model.deltas.decides_between_two(self.apart.shape[1]):
+            offset = self.apart if residual else None
             return TrainingData(self.features, codes, class_weights, offset), np.arange(len(codes))
-        best, second = two_nearest(self.scores)
+        best, second = two_nearest(self.apart)
         rows = np.flatnonzero((codes == best) | (codes == second))
-        offset = two_nearest_scores(self.scores)[rows] if residual else None
+        offset = two_nearest_scores(self.apart)[rows] if residual else None
         between = (codes == best)[rows].astype(np.intp)
         return TrainingData(self.features[rows], between, np.ones(2), offset), rows
 
@@ -80,12 +85,12 @@ class Stage:
         by_circuit = np.full((len(held_out), circuit.scores.shape[1]), np.nan)
         by_circuit[rows] = circuit.scores
         # Other rows belong to neither of their two nearest classes: sharing those out anew leaves their own class be.
-        concerned = np.isin(np.arange(len(held_out)), rows) & (score_margins(self.scores) <= refine_below)
+        concerned = np.isin(np.arange(len(held_out)), rows) & (score_margins(self.apart) <= refine_below)
         judged = (self.held_out.fold >= 0) & (~concerned | np.isfinite(by_circuit[:, 0]))
         fold = np.where(judged, self.held_out.fold, -1)
         picked = np.flatnonzero(judged & concerned)
         if self.model.deltas.decides_between_two(held_out.shape[1]):
-            held_out[picked] = shared_out(held_out[picked], self.scores[picked], by_circuit[picked])
+            held_out[picked] = shared_out(held_out[picked], self.apart[picked], by_circuit[picked])
         else:
             held_out[picked] = by_circuit[picked]
         return OutOfFold(held_out, fold)
@@ -119,8 +124,13 @@ def calibrated_stage(
     held_out.scores[rows] = calibration.apply(held_fused)
     held_out.fold[rows] = np.repeat(np.arange(len(folds)), [len(fold) for fold in folds])
     model = GeometricModel(fusion, calibration, deltas, residual=residual)
-    scores = calibration.apply(fused)
-    return Stage(model, scores, deltas.features(fusion, channels, fused, scores), held_out)
+    if selected.held_out is not None:
+        channels = Channels(channels.distance.copy(), channels.angle.copy())
+        channels.distance[rows], channels.angle[rows] = selected.held_out
+    fused_apart = fusion.fuse(channels)
+    apart = calibration.apply(fused_apart)
+    features = deltas.features(fusion, channels, fused_apart, apart)
+    return Stage(model, calibration.apply(fused), apart, features, held_out)
 
 
 def circuit_pays(before: OutOfFold, after: OutOfFold, codes: Codes) -> bool:

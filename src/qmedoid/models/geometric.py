@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.geometry.deltas import DeltaKind, delta_features, nearest_two
+from qmedoid.geometry.deltas import DeltaKind, delta_features, delta_names, nearest_two
 from qmedoid.geometry.fusion import Channels
 from qmedoid.models.calibration import Calibration
 from qmedoid.models.fusion import FusionModel, MeasuredFusion
@@ -28,6 +28,10 @@ class DeltaSettings:
     def decides_between_two(self, n_classes: int) -> bool:
         """Whether the circuit only decides between a record's two nearest classes."""
         return self.kind == "nearest" and n_classes > 2
+
+    def n_features(self, n_classes: int, angular: bool) -> int:
+        """Number of deltas."""
+        return len(delta_names([""] * n_classes, kind=self.kind, angular=angular, fused=self.fused))
 
     def features(
         self, model: FusionModel | MeasuredFusion, channels: Channels, fused: Array, scores: Array | None = None

@@ -1,0 +1,173 @@
+"""The second stage of the front door: when a circuit is used, how it is trained, and whether it is kept."""
+
+from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.callback import CallbackContext
+
+from qmedoid.artifacts.checkpoints import CheckpointFolder
+from qmedoid.estimators._class_weights import loss_weights
+from qmedoid.estimators._folds import splits_of_part
+from qmedoid.estimators._parameters import check_parameters
+from qmedoid.estimators._training import TrainingPlan, grid_candidates, reporting_watch
+from qmedoid.estimators.variational import VariationalClassifier
+from qmedoid.exceptions import ParameterError, warn
+from qmedoid.fitting.geometric import Stage, circuit_pays
+from qmedoid.fitting.variational_selection import OutOfFold, out_of_fold_score
+from qmedoid.models.geometric import DeltaSettings, GeometricModel, score_margins
+
+Codes = npt.NDArray[np.intp]
+StageName = Literal["fusion", "selective", "variational"]
+Policy = str | float
+
+LARGE = 10_000
+"""Rows from which on a table counts as large."""
+RARE = 0.05
+"""Share up to which the rarest class counts as rare."""
+ENOUGH = 1_000
+"""Rows from which on a circuit is tried on a table that is not both large and imbalanced."""
+AUTO_QUANTILE = 0.1
+"""Share of the records, those of the smallest margin, that the circuit then decides."""
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """When the circuit is used: a word, or the share of the records with the smallest margins."""
+
+    words: ClassVar[tuple[str, ...]] = ("auto", "always", "never")
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value is one of these."""
+        if isinstance(value, str):
+            return value in self.words
+        return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < 1
+
+    def __str__(self) -> str:
+        return "one of " + ", ".join(map(repr, self.words)) + ", or a number above 0 and below 1"
+
+
+def policy_for(refine: Policy, codes: Codes) -> Policy:
+    """What ``"auto"`` means for this table (itself where held-out rows are to decide), else what was asked for."""
+    if refine != "auto":
+        return refine
+    counts = np.bincount(codes)
+    if len(codes) >= LARGE and counts.min() <= RARE * len(codes):
+        return "always"
+    return "auto" if len(codes) >= ENOUGH else "never"
+
+
+def circuit_settings(given: VariationalClassifier | None, operating_point: str | float | None) -> VariationalClassifier:
+    """A fresh copy of the circuit's settings; what belongs to the whole classifier is refused."""
+    fresh: VariationalClassifier = VariationalClassifier() if given is None else clone(given)
+    check_parameters(type(fresh).__name__, fresh.get_params(deep=False), fresh._constraints)
+    if fresh.operating_point is not None:
+        raise ParameterError(
+            "The operating point of a GeometricClassifier is its own: pass operating_point= to it, and "
+            "operating_point=None to its VariationalClassifier."
+        )
+    if fresh.shots is not None:
+        raise ParameterError(
+            "A GeometricClassifier runs its circuit exactly: pass shots=None to its VariationalClassifier, and use "
+            "measured_by(expectations=...) of the fitted classifier for shots."
+        )
+    # The circuit judges its candidates by what the whole is judged by.
+    return fresh.set_params(operating_point=operating_point)
+
+
+def check_circuits(settings: VariationalClassifier, deltas: DeltaSettings, n_classes: int, angular: bool) -> None:
+    """Raise for circuits that cannot take the deltas, or a folder that cannot be used, before any work is done."""
+    between_two = deltas.decides_between_two(n_classes)
+    if between_two and settings.class_weight is not None:
+        raise ParameterError(
+            "A circuit between a record's two nearest classes has no weights of classes: pass class_weight=None to "
+            "its VariationalClassifier, or deltas='pairs'."
+        )
+    for candidate in grid_candidates(settings)[1]:
+        candidate.circuit.network(deltas.n_features(n_classes, angular), 2 if between_two else n_classes)
+    if settings.checkpoint is not None:
+        CheckpointFolder(Path(settings.checkpoint))
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A hybrid model with its stage, its circuit as an estimator, its out-of-fold scores and their quality.
+
+    A circuit that was stopped before it was judged has no scores, and is taken to be as good as fusion alone.
+    """
+
+    model: GeometricModel
+    stage: StageName
+    circuit: VariationalClassifier | None
+    held_out: OutOfFold | None
+    score: float
+
+
+@dataclass(frozen=True)
+class Refiner:
+    """Trains circuits on the deltas of calibrated fusion models.
+
+    Attributes
+    ----------
+    owner : the estimator that callbacks hear of
+    context : its callback context
+    settings : of the circuits
+    policy : when they decide
+    classes, codes : the classes, and the class code of every training row
+    entropy : of the trainings
+    """
+
+    owner: Any
+    context: CallbackContext
+    settings: VariationalClassifier
+    policy: Policy
+    classes: npt.NDArray[Any]
+    codes: Codes
+    entropy: list[int]
+
+    def fit(self, stage: Stage) -> Fitted:
+        """The hybrid model of one fusion model; under ``"auto"`` a circuit is kept only if held-out rows say so."""
+        if self.policy == "never":
+            return self._without_circuit(stage)
+        refine_below = self._refine_below(stage)
+        data, rows = stage.training_data(self.codes, loss_weights(self.settings.class_weight, self.codes, self.classes))
+        if len(np.unique(data.codes)) == 1:
+            if self.policy != "auto":
+                warn("No training row belongs to its second-nearest class: the circuit is left out, fusion decides.")
+            return self._without_circuit(stage)
+        circuit = clone(self.settings)
+        circuit.set_params(cv=splits_of_part(self.settings.cv, rows, len(self.codes)))
+        between_two = stage.model.deltas.decides_between_two(len(self.classes))
+        circuit.classes_ = np.array(["runner-up", "nearest"]) if between_two else self.classes
+        plan = TrainingPlan.of(circuit, data, circuit.classes_, self.entropy, out_of_fold=True)
+        task = self.context.subcontext("variational", max_subtasks=plan.n_reports)
+        task.call_on_fit_task_begin(estimator=self.owner)
+        chosen = plan.run(reporting_watch(self.owner, task, self.settings.checkpoint))
+        task.call_on_fit_task_end(estimator=self.owner)
+        circuit._keep(chosen, data.codes, self.entropy)
+        held_out = None
+        if chosen.out_of_fold is not None:
+            held_out = stage.refined_held_out(chosen.out_of_fold, rows, refine_below)
+        if self.policy == "auto" and (held_out is None or not circuit_pays(stage.held_out, held_out, self.codes)):
+            return self._without_circuit(stage)
+        model = stage.with_circuit(chosen.trained.model, refine_below)
+        name: StageName = "variational" if self.policy == "always" else "selective"
+        return Fitted(model, name, circuit, held_out, self._score(held_out or stage.held_out))
+
+    def _without_circuit(self, stage: Stage) -> Fitted:
+        return Fitted(stage.model, "fusion", None, stage.held_out, self._score(stage.held_out))
+
+    def _refine_below(self, stage: Stage) -> float:
+        """The margin up to which the circuit decides."""
+        if self.policy == "always":
+            return float(np.inf)
+        quantile = AUTO_QUANTILE if self.policy == "auto" else float(self.policy)
+        return float(np.quantile(score_margins(stage.scores), quantile))
+
+    def _score(self, held_out: OutOfFold) -> float:
+        metric = self.settings.operating_point
+        return out_of_fold_score(held_out, self.codes, metric if isinstance(metric, str) else None)
