@@ -166,7 +166,7 @@ def test_the_same_seed_draws_the_same():
 # --- what is refused ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_classes", [1, 3])
+@pytest.mark.parametrize("n_classes", [3, 4])
 def test_parity_tells_two_classes_apart(n_classes):
     with pytest.raises(ParameterError, match=f"2 classes apart, and there are {n_classes}: use readout='strings' or"):
         make_readout("parity", 3, n_classes)
@@ -183,3 +183,9 @@ def test_direct_needs_a_basis_state_per_class(n_classes, needed):
 def test_unknown_read_out():
     with pytest.raises(ParameterError, match=r"must be one of \['strings', 'parity', 'direct'\]\. Got 'both' instead"):
         make_readout("both", 2, 2)
+
+
+@pytest.mark.parametrize("kind", READOUT_KINDS)
+def test_one_class_is_refused(kind):
+    with pytest.raises(ParameterError, match="at least 2 classes"):
+        make_readout(kind, 2, 1)

@@ -11,13 +11,13 @@ and sums over rows have a fixed order, whatever the number of threads.
 """
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.kernels import _statevector_numpy as twin
 from qmedoid.kernels._backend import compiled
 from qmedoid.kernels._threads import thread_count
 
@@ -27,7 +27,7 @@ State = NDArray[Any]
 MAX_QUBITS = 12
 """The largest register that is simulated."""
 
-# Amplitudes per call of a kernel, small enough to share rows between threads; and the same for the twin.
+# Amplitudes per call of a kernel, small enough to share rows between threads; and the same for the _twin().
 _CHUNK_AMPLITUDES = 2**18
 _TWIN_AMPLITUDES = 2**17
 # Rows per call start at full tiles of either precision.
@@ -57,7 +57,7 @@ def states(angles: Real, weights: Real, *, reupload: bool, threads: int | None =
 
     def run(rows: slice) -> None:
         if kernel is None:
-            out[rows] = twin.run(angles[rows], weights, reupload).T
+            out[rows] = _twin().run(angles[rows], weights, reupload).T
         else:
             kernel.states(angles[rows], weights, reupload, out[rows])
 
@@ -74,7 +74,7 @@ def expectations(angles: Real, weights: Real, observables: Real, *, reupload: bo
 
     def run(rows: slice) -> None:
         if kernel is None:
-            out[rows] = twin.expectations(twin.run(angles[rows], weights, reupload), observables)
+            out[rows] = _twin().expectations(_twin().run(angles[rows], weights, reupload), observables)
         else:
             kernel.expectations(angles[rows], weights, observables, reupload, out[rows])
 
@@ -100,8 +100,8 @@ class Tape:
         self.expectations: Real
         self._final: State
         if kernel is None:
-            self._final = twin.run(angles, weights, reupload)
-            self.expectations = twin.expectations(self._final, observables)
+            self._final = _twin().run(angles, weights, reupload)
+            self.expectations = _twin().expectations(self._final, observables)
         else:
             self._final = np.empty(kernel.tape_size(*angles.shape, angles.itemsize), dtype=angles.dtype)
             self.expectations = np.empty((len(angles), len(observables)), dtype=angles.dtype)
@@ -125,7 +125,10 @@ class Tape:
         upstream = _plain(upstream, angles.dtype)
         kernel = compiled("statevector")
         if kernel is None:
-            return twin.gradient(self._final, angles, weights, self._observables, upstream, self._reupload)
+            by_twin: tuple[Real, Real] = _twin().gradient(
+                self._final, angles, weights, self._observables, upstream, self._reupload
+            )
+            return by_twin
         by_weights, by_angles = np.empty(weights.shape), np.empty_like(angles)
         kernel.gradient(
             self._final, angles, weights, self._observables, upstream, self._reupload, by_weights, by_angles
@@ -158,6 +161,13 @@ def _for_rows(run: Callable[[slice], None], angles: Real, fast: bool, threads: i
     with ThreadPoolExecutor(min(workers, len(chunks))) as pool:
         for _ in pool.map(run, chunks):
             pass
+
+
+def _twin() -> ModuleType:
+    """The twin, imported only where it is used."""
+    from qmedoid.kernels import _statevector_numpy
+
+    return _statevector_numpy
 
 
 def _check(angles: Real, weights: Real) -> tuple[Real, Real]:

@@ -39,6 +39,12 @@ class Readout(ABC):
     n_qubits: int
     n_classes: int
 
+    def __post_init__(self) -> None:
+        if self.n_classes < 2:
+            raise ParameterError(
+                f"A read-out needs at least 2 classes. Got n_classes={self.n_classes!r} instead."
+            )
+
     @cached_property
     @abstractmethod
     def observables(self) -> Array:
@@ -85,11 +91,11 @@ class _Logarithms(Readout):
         return np.where(inside, upstream / np.where(inside, expectations, 1.0), 0.0), np.zeros(0)
 
 
-@dataclass(frozen=True)
 class ParityReadout(_Logarithms):
     """Class 1 is an odd number of ones."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.n_classes != 2:
             raise ParameterError(
                 f"The parity read-out tells 2 classes apart, and there are {self.n_classes}: use readout='strings' or "
@@ -103,11 +109,11 @@ class ParityReadout(_Logarithms):
         return np.stack([1.0 - odd, odd.astype(np.float64)])
 
 
-@dataclass(frozen=True)
 class DirectReadout(_Logarithms):
     """Class c is basis state c."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.n_classes > 2**self.n_qubits:
             raise ParameterError(
                 f"The direct read-out needs a basis state for every class: {self.n_qubits} qubits have "
@@ -121,7 +127,6 @@ class DirectReadout(_Logarithms):
         return np.eye(self.n_classes, 2**self.n_qubits)
 
 
-@dataclass(frozen=True)
 class StringReadout(Readout):
     """Scores linear in the expectation values of Z strings, with trainable weights and biases."""
 
