@@ -5,6 +5,7 @@
 """
 
 import argparse
+import csv
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +32,22 @@ Array = npt.NDArray[np.float64]
 FOLDER = Path(__file__).parent
 PAGE = FOLDER / "variational.md"
 PICTURES = FOLDER / "pictures"
+STUDY = FOLDER.parent / "benchmarks" / "results" / "fraud_study.csv"
 SEED = 0
+STUDY_ROWS = {
+    "Δ_D alone": "Δ_D alone",
+    "logistic regression on both deltas": "logistic regression on both deltas",
+    "printed circuit, SPSA": "printed circuit, SPSA",
+    "printed circuit, exact gradients": "printed circuit, exact gradients",
+    "the same, balanced classes": "printed circuit, exact gradients, balanced classes",
+    "the same at ±π/2": "printed circuit but angles to ±π/2, exact gradients, balanced classes",
+    "the same, clip by the data": (
+        "printed circuit but angles to ±π/2, clip by the data, exact gradients, balanced classes"
+    ),
+    "default circuit, SPSA": "default circuit, SPSA",
+    "`VariationalClassifier()`": "VariationalClassifier()",
+}
+"""Rows of the study that the page shows, by the names it gives them."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +96,24 @@ def sections(story: Story) -> dict[str, str]:
     for name, model in named.items():
         p = model.predict_proba(story.Z_test)[:, 1]
         rows.append([name, number(average_precision_score(story.y_test, p), 3), number(log_loss(story.y_test, p), 4)])
-    return {"deltas": table(["on the two deltas", "PR-AUC", "log-loss"], rows)}
+    return {"deltas": table(["on the two deltas", "PR-AUC", "log-loss"], rows), "study": study_table()}
+
+
+def study_table() -> str:
+    """PR-AUC on held-out rows of the full table, from what ``benchmarks/fraud_study.py`` left; by depth L."""
+    with STUDY.open(newline="", encoding="utf-8") as file:
+        next(file)  # the command
+        found = {(row["front end"], row["model"], row["L"]): row for row in csv.DictReader(file)}
+    rows: list[Row] = []
+    for name, model in STUDY_ROWS.items():
+        cells: list[object] = [name]
+        for front_end in ("paper", "default"):
+            depths = [
+                found[front_end, model, depth] for depth in ("", "1", "3", "6") if (front_end, model, depth) in found
+            ]
+            cells.append(" / ".join(row["PR-AUC"] for row in depths))
+        rows.append(cells)
+    return table(["PR-AUC (L = 1 / 3 / 6)", "paper's fusion", "default fusion"], rows)
 
 
 def draw_all(story: Story) -> None:

@@ -18,6 +18,7 @@ from qmedoid import FusionClassifier, GeometricClassifier
 from qmedoid.cli import demo as demo_module
 from qmedoid.cli import fraud as fraud_cli
 from qmedoid.cli.app import app
+from qmedoid.estimators._refinement import policy_for
 from qmedoid.evaluation.datasets import Dataset, load_creditcard_sample
 from qmedoid.evaluation.fraud import ALERT_BUDGET, METHODS, RareOutcome, compare_rare, recall_at
 from qmedoid.evaluation.splits import paper_split
@@ -125,7 +126,7 @@ def test_the_demo_compares_both_stages_the_print_and_plain_baselines():
 def test_the_default_gives_the_fraud_sample_to_the_circuit():
     codes = load_creditcard_sample().y
     fitted = paper_split(codes, 0).fit
-    assert GeometricClassifier()._policy(codes[fitted]) == "always"
+    assert policy_for(GeometricClassifier().refine, codes[fitted]) == "always"
 
 
 # --- the comparison -------------------------------------------------------------------------------------------------
