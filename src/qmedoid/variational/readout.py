@@ -41,9 +41,7 @@ class Readout(ABC):
 
     def __post_init__(self) -> None:
         if self.n_classes < 2:
-            raise ParameterError(
-                f"A read-out needs at least 2 classes. Got n_classes={self.n_classes!r} instead."
-            )
+            raise ParameterError(f"A read-out needs at least 2 classes. Got n_classes={self.n_classes!r} instead.")
 
     @cached_property
     @abstractmethod
