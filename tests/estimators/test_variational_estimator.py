@@ -24,6 +24,7 @@ from sklearn.preprocessing import MinMaxScaler
 from qmedoid import VariationalClassifier
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.fitting import variational_selection
+from qmedoid.kernels._backend import compiled
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS, best_threshold
 from qmedoid.models import variational as variational_model
 
@@ -212,9 +213,11 @@ def test_a_pickled_classifier_predicts_the_same_bits():
 def test_a_row_is_decided_by_itself():
     fitted = quick().fit(X2, Y2)
     whole = fitted.predict_proba(X2)
+    rounding = 0.0 if compiled("statevector") is not None else 1e-15  # the twin promises no more
     for row in range(90):
-        np.testing.assert_array_equal(fitted.predict_proba(X2[row : row + 1])[0], whole[row])
-    np.testing.assert_array_equal(fitted.predict_proba(X2[::-1]), whole[::-1])
+        alone = fitted.predict_proba(X2[row : row + 1])[0]
+        np.testing.assert_allclose(alone, whole[row], rtol=0, atol=rounding)
+    np.testing.assert_allclose(fitted.predict_proba(X2[::-1]), whole[::-1], rtol=0, atol=rounding)
 
 
 def test_units_of_the_features_do_not_matter():
