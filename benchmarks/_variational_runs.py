@@ -21,6 +21,7 @@ Expectations = Callable[[Array, Array], Array]
 """From angles (rows, n) and rotations (layers, n) to the expectation values of the read-out, (rows, K)."""
 
 BATCH_ROWS, STEPS = 256, 300
+WEIGHTS = np.full(BATCH_ROWS, 1.0 / BATCH_ROWS)
 
 
 def make_network(n_qubits: int, n_reps: int, readout: ReadoutKind) -> Network:
@@ -33,10 +34,15 @@ def make_angles(n_rows: int, n_qubits: int) -> Array:
     return np.random.default_rng(n_qubits).uniform(0.0, np.pi, size=(n_rows, n_qubits))
 
 
-def make_batch(angles: Array, rng: np.random.Generator) -> Batch:
-    """Rows at random, of two classes that the first angle tells apart."""
-    rows = angles[rng.integers(0, len(angles), size=BATCH_ROWS)]
-    return Batch(rows, (rows[:, 0] > 1.5).astype(np.intp), np.full(BATCH_ROWS, 1.0 / BATCH_ROWS))
+def make_codes(angles: Array) -> npt.NDArray[np.intp]:
+    """Two classes that the first angle tells apart."""
+    return (angles[:, 0] > 1.5).astype(np.intp)
+
+
+def make_batch(angles: Array, codes: npt.NDArray[np.intp], rng: np.random.Generator) -> Batch:
+    """Rows at random, all with the same weight."""
+    rows = rng.integers(0, len(angles), size=BATCH_ROWS)
+    return Batch(angles[rows], codes[rows], WEIGHTS)
 
 
 class Training:
@@ -45,9 +51,10 @@ class Training:
     def __init__(self, network: Network, expectations: Expectations | None = None) -> None:
         self.network, self.expectations = network, expectations
         self.angles = make_angles(2000, network.ansatz.n_qubits)
+        self.codes = make_codes(self.angles)
 
     def draw(self, rng: np.random.Generator) -> Batch:
-        return make_batch(self.angles, rng)
+        return make_batch(self.angles, self.codes, rng)
 
     def value(self, theta: Array, batch: Batch) -> float:
         if self.expectations is None:

@@ -140,7 +140,8 @@ def gradient(table: Table, n_qubits: int, n_reps: int) -> None:
     task = f"gradient, {n_qubits} qubits x {n_reps}"
     network = runs.make_network(n_qubits, n_reps, "strings")
     rng = np.random.default_rng(0)
-    batch = runs.make_batch(runs.make_angles(2000, n_qubits), rng)
+    angles = runs.make_angles(2000, n_qubits)
+    batch = runs.make_batch(angles, runs.make_codes(angles), rng)
     theta = network.start(rng, spread=1.0)
 
     def add(method: str, run: rivals.Gradient, calls: int, target: str = "") -> None:

@@ -37,7 +37,7 @@ class DifferentiableObjective(Objective[Batch], Protocol[Batch]):
         """Loss on a batch and its gradient by the parameters."""
 
 
-@dataclass
+@dataclass(eq=False)
 class TrainingState:
     """All that the next step depends on, the generator included: a training taken up from it ends bit for bit alike.
 
@@ -136,7 +136,7 @@ class TrainingState:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Minimum:
     """What a training ends with.
 
@@ -241,7 +241,7 @@ def clipped(gradient: Array, norm: float | None) -> Array:
     """The gradient, shortened to `norm` where it is longer."""
     if norm is None:
         return gradient
-    length = float(np.linalg.norm(gradient))
+    length = math.sqrt(gradient @ gradient)
     return gradient * (norm / length) if length > norm else gradient
 
 

@@ -22,7 +22,7 @@ def log_softmax(scores: Real) -> Real:
 def cross_entropy_value(scores: Real, codes: Codes, weights: Real) -> float:
     r"""Loss :math:`-\sum_i w_i \log p_{i,y_i}`."""
     if scores.shape[1] == 2:
-        return float(weights @ np.logaddexp(0.0, _other_minus_own(scores, codes)))
+        return float(weights @ np.logaddexp(0.0, _signs(scores, codes) * (scores[:, 1] - scores[:, 0])))
     return -float(weights @ log_softmax(scores)[np.arange(len(codes)), codes])
 
 
@@ -41,15 +41,20 @@ def cross_entropy(scores: Real, codes: Codes, weights: Real) -> tuple[float, Rea
 
 def _two_class_cross_entropy(scores: Real, codes: Codes, weights: Real) -> tuple[float, Real]:
     """The same for two classes, by the difference of their scores: half the work, at every step of a training."""
-    behind = _other_minus_own(scores, codes)
+    signs = _signs(scores, codes)
+    behind = signs * (scores[:, 1] - scores[:, 0])
     losses = np.logaddexp(0.0, behind)
-    wrong = weights * np.exp(behind - losses)
+    wrong = np.exp(behind - losses)
+    wrong *= weights
     gradient = np.empty_like(scores)
-    gradient[:, 1] = np.where(codes, -wrong, wrong)
+    np.multiply(signs, wrong, out=gradient[:, 1])
     np.negative(gradient[:, 1], out=gradient[:, 0])
     return float(weights @ losses), gradient
 
 
-def _other_minus_own(scores: Real, codes: Codes) -> Real:
-    margin = scores[:, 1] - scores[:, 0]
-    return np.where(codes, -margin, margin)
+def _signs(scores: Real, codes: Codes) -> Real:
+    """From class 0 the score of class 1 is the other's, and the difference counts as it is; from class 1 turned."""
+    signs: Real = codes.astype(scores.dtype)
+    signs *= -2.0
+    signs += 1.0
+    return signs

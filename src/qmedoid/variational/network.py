@@ -38,7 +38,7 @@ class Parameters(NamedTuple):
     readout: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Network:
     """A circuit family with a read-out; its parameters are one vector θ.
 
@@ -70,7 +70,7 @@ class Network:
     def _observables(self) -> Real:
         return np.ascontiguousarray(self.readout.observables, dtype=self.precision)
 
-    @property
+    @cached_property
     def n_parameters(self) -> int:
         """Length of θ."""
         return sum(self.sizes)
