@@ -12,6 +12,14 @@ class DataError(QMedoidError, ValueError):
     """The data cannot be used as they are; the message names the column or row and the way out."""
 
 
+class ContractError(DataError):
+    """A table does not look like the one a model was fitted on; the message is a diff."""
+
+
+class ModelError(QMedoidError, ValueError):
+    """A saved model cannot be read, or a model cannot be saved; the message says why and what to do."""
+
+
 class ParameterError(QMedoidError, ValueError):
     """A parameter has a value that is not allowed; the message says which are."""
 

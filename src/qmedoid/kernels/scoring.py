@@ -213,6 +213,22 @@ def channels(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> 
     return out
 
 
+def scores_and_medoids(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> tuple[Array, Codes]:
+    """Fusion scores, and the index of the nearest medoid of each class, each of shape (n, C); NaN and −1 undecided."""
+    shape = (_n_rows(table, plan), len(plan.multipliers))
+    fused, nearest = np.empty(shape), np.empty(shape, dtype=np.intp)
+    _run(table, plan, _scoring_angle(plan), Results(scores=fused, nearest=nearest), threads)
+    return fused, nearest
+
+
+def channels_and_scores(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> tuple[NearestMedoids, Array]:
+    """Channels, nearest medoids and fusion scores in one pass; NaN and −1 for undecided rows."""
+    shape = (_n_rows(table, plan), len(plan.multipliers))
+    out, fused = NearestMedoids(np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.intp)), np.empty(shape)
+    _run(table, plan, plan.angle, Results(out.distance, out.angle, out.medoid, fused), threads)
+    return out, fused
+
+
 def row_part(table: Table, rows: slice | Codes) -> Table:
     """Some rows of a table of either kind."""
     return table[rows] if isinstance(table, np.ndarray) else [column[rows] for column in table]

@@ -125,16 +125,32 @@ class FusionModel:
         """Distance and angle to the nearest medoid of each class, each of shape (n, C)."""
         measured = scoring.channels(X, self.scoring_plan, threads=threads)
         channels = Channels(measured.distance, measured.angle)
-        for rows, block in self._undecided(X, measured.medoid[:, 0] < 0):
+        for rows, block, _ in self._undecided(X, measured.medoid[:, 0] < 0):
             channels.distance[rows], channels.angle[rows] = block
         return channels
+
+    def measure(self, X: Table, *, threads: int | None = None) -> tuple[Channels, Array, Codes]:
+        """Channels, fusion scores, and the place in `medoids` of each class's nearest medoid, all of shape (n, C)."""
+        measured, scores = scoring.channels_and_scores(X, self.scoring_plan, threads=threads)
+        channels = Channels(measured.distance, measured.angle)
+        for rows, block, nearest in self._undecided(X, measured.medoid[:, 0] < 0):
+            channels.distance[rows], channels.angle[rows] = block
+            scores[rows], measured.medoid[rows] = self.fuse(block), nearest
+        return channels, scores, measured.medoid
 
     def scores(self, X: Table, *, threads: int | None = None) -> Array:
         """Fusion score of every class, shape (n, C); the smallest decides."""
         scores = scoring.scores(X, self.scoring_plan, threads=threads)
-        for rows, block in self._undecided(X, np.isnan(scores[:, 0])):
+        for rows, block, _ in self._undecided(X, np.isnan(scores[:, 0])):
             scores[rows] = self.fuse(block)
         return scores
+
+    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
+        """Fusion scores, and the place in `medoids` of the nearest medoid of each class, each of shape (n, C)."""
+        scores, medoids = scoring.scores_and_medoids(X, self.scoring_plan, threads=threads)
+        for rows, block, nearest in self._undecided(X, np.isnan(scores[:, 0])):
+            scores[rows], medoids[rows] = self.fuse(block), nearest
+        return scores, medoids
 
     def margins(self, X: Table, *, threads: int | None = None) -> Array:
         """Decision values: s_0 − s_1 for two classes, −s for more."""
@@ -143,7 +159,7 @@ class FusionModel:
     def predict(self, X: Table, *, threads: int | None = None) -> Codes:
         """Class code of every row, shape (n,)."""
         labels = scoring.labels(X, self.scoring_plan, threads=threads)
-        for rows, block in self._undecided(X, labels < 0):
+        for rows, block, _ in self._undecided(X, labels < 0):
             labels[rows] = predict_codes(self.fuse(block))
         return labels
 
@@ -151,15 +167,16 @@ class FusionModel:
         """Fusion scores from channels, shape (n, C)."""
         return fusion_scores(channels, self.alpha, use_angular=self.use_angular, multipliers=self.multipliers)
 
-    def _undecided(self, X: Table, undecided: npt.NDArray[np.bool_]) -> Iterator[tuple[Codes, Channels]]:
-        """Channels, by their definition, of the rows that the kernel could not measure, in blocks of rows."""
+    def _undecided(self, X: Table, undecided: npt.NDArray[np.bool_]) -> Iterator[tuple[Codes, Channels, Codes]]:
+        """Channels and nearest medoids, by their definition, of rows that the kernel could not measure, in blocks."""
         rows = np.flatnonzero(undecided)
         for start in range(0, len(rows), _BLOCK_ROWS):
             block = rows[start : start + _BLOCK_ROWS]
             part = scoring.row_part(X, block)
             values = np.asarray(part if isinstance(part, np.ndarray) else np.column_stack(part), dtype=np.float64)
             self._check_finite(values, block)
-            yield block, self.feature_channels(self.features(values))
+            measured = self.swap_test(self.features(values))
+            yield block, *class_channels(measured.distance, measured.angle, self.medoid_classes, self.n_classes)
 
     def _check_finite(self, values: Array, rows: Codes) -> None:
         """Raise when a column that the model reads holds NaN or infinity; `rows` are the rows' places in the table."""

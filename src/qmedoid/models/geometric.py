@@ -9,7 +9,7 @@ import numpy.typing as npt
 from qmedoid.geometry.deltas import DeltaKind, delta_features, delta_names, nearest_two
 from qmedoid.geometry.fusion import Channels
 from qmedoid.models.calibration import Calibration
-from qmedoid.models.fusion import FusionModel, MeasuredFusion
+from qmedoid.models.fusion import FusionModel, MeasuredFusion, Table
 from qmedoid.models.variational import MeasuredVariational, VariationalModel
 from qmedoid.variational.loss import log_softmax
 
@@ -70,14 +70,28 @@ class GeometricModel:
     refine_below: float = -np.inf
     residual: bool = False
 
-    def scores(self, X: Array) -> Array:
+    def scores(self, X: Table) -> Array:
         """Class scores, shape (n, C); the largest decides, and their softmax is the class probability."""
         return self.decide(X)[0]
 
-    def decide(self, X: Array) -> tuple[Array, Mask]:
+    def decide(self, X: Table) -> tuple[Array, Mask]:
         """Class scores, and which records the circuit decided."""
-        channels = self.fusion.channels(X)
-        fused = self.fusion.fuse(channels)
+        return self.decide_with_medoids(X)[:2]
+
+    def decide_with_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Mask, Codes | None]:
+        """Class scores, which records the circuit decided, and the place of each class's nearest medoid, (n, C).
+
+        Medoids are None where overlaps are measured by a backend.
+        """
+        nearest = None
+        if isinstance(self.fusion, MeasuredFusion):
+            channels = self.fusion.channels(_rows(X))
+            fused = self.fusion.fuse(channels)
+        elif self.variational is None:
+            fused, nearest = self.fusion.scores_and_medoids(X, threads=threads)
+            return self.calibration.apply(fused), np.zeros(len(fused), dtype=np.bool_), nearest
+        else:
+            channels, fused, nearest = self.fusion.measure(X, threads=threads)
         scores = self.calibration.apply(fused)
         picked = self.picks(scores)
         rows = np.flatnonzero(picked)
@@ -85,7 +99,7 @@ class GeometricModel:
             part = Channels(channels.distance[rows], channels.angle[rows])
             features = self.deltas.features(self.fusion, part, fused[rows], scores[rows])
             scores[rows] = self.refined(scores[rows], features)
-        return scores, picked
+        return scores, picked, nearest
 
     def picks(self, scores: Array) -> Mask:
         """Which records the policy gives to the circuit, from calibrated scores."""
@@ -101,6 +115,10 @@ class GeometricModel:
             return self.variational.scores(features, scores if self.residual else None)
         offset = two_nearest_scores(scores) if self.residual else None
         return shared_out(scores, scores, self.variational.scores(features, offset))
+
+
+def _rows(X: Table) -> Array:
+    return X if isinstance(X, np.ndarray) else np.column_stack(list(X))
 
 
 def score_margins(scores: Array) -> Array:
