@@ -1,0 +1,105 @@
+"""A decision decomposes: the terms add up to the margin, whatever the model."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmedoid import FusionClassifier, GeometricClassifier, VariationalClassifier
+from qmedoid.exceptions import ModelError
+from qmedoid.models.calibration import Calibration
+from qmedoid.models.contract import Column, Contract
+from qmedoid.models.encoding import Numbers
+from qmedoid.models.explanation import explain
+from qmedoid.models.geometric import GeometricModel
+from qmedoid.models.table import TableModel
+
+
+def rows_of(n_classes, seed=0, n=240, columns=6):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, n_classes, size=n)
+    return rng.normal(size=(n, columns)) + codes[:, None] * np.linspace(0.2, 1.5, columns), codes
+
+
+def table_model(models, n_columns, classes, cut=None, probabilistic=True):
+    contract = Contract(tuple(Column(f"x{j}", "number") for j in range(n_columns)))
+    encodings = tuple(Numbers(np.nan) for _ in range(n_columns))
+    return TableModel(contract, encodings, classes, tuple(models), cut, probabilistic)
+
+
+def geometric(n_classes, cut=None, **parameters):
+    X, y = rows_of(n_classes)
+    fitted = GeometricClassifier(random_state=0, **parameters).fit(X, y)
+    return table_model(fitted.models_, X.shape[1], tuple(range(n_classes)), cut), X
+
+
+MODELS = {
+    "two classes": lambda: geometric(2, refine="never"),
+    "two classes, cut": lambda: geometric(2, cut=0.7, refine="never"),
+    "three classes": lambda: geometric(3, refine="never"),
+    "medoids and weights": lambda: geometric(
+        3, refine="never", fusion=FusionClassifier(n_medoids=3, class_weight={0: 1.0, 1: 2.0, 2: 0.5})
+    ),
+    "no angle": lambda: geometric(2, refine="never", fusion=FusionClassifier(use_angular=False)),
+    "some by the circuit": lambda: geometric(2, refine=0.3, variational=VariationalClassifier(n_steps=20, n_seeds=1)),
+    "all by the circuit, cut": lambda: geometric(
+        2, cut=-0.4, refine="always", variational=VariationalClassifier(n_steps=20, n_seeds=1)
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model_and_rows(request):
+    return MODELS[request.param]()
+
+
+def test_the_terms_add_up_to_the_margin(model_and_rows):
+    model, X = model_and_rows
+    decided = model.decide(list(X.T))
+    for row in range(40):
+        why = explain(model, [column[row : row + 1] for column in X.T])
+        assert why.groups.sum() + sum(why.terms.values()) == pytest.approx(why.margin, abs=1e-12, rel=1e-12)
+        assert why.winner == decided.codes[row]
+        assert why.by_circuit == decided.by_circuit[row]
+        np.testing.assert_array_equal(why.nearest, decided.nearest[row])
+        expected = decided.margins[row] * (-1 if len(model.classes) == 2 and why.winner == 0 else 1)
+        assert why.margin == pytest.approx(expected, abs=1e-12)
+        assert why.margin >= 0
+
+
+def test_a_group_whose_feature_is_equally_far_from_both_medoids_says_nothing():
+    X, y = rows_of(2)
+    fusion = FusionClassifier(random_state=0).fit(X, y).model_
+    model = table_model([GeometricModel(fusion, Calibration(1.0, np.zeros(2)))], X.shape[1], (0, 1), 0.0, False)
+    features = fusion.features(X[:1])[0]
+    between = fusion.medoids.copy()
+    between[0, 2], between[1, 2] = features[2] - 0.5, features[2] + 0.5
+    object.__setattr__(fusion, "medoids", between)
+    fusion.__dict__.pop("scoring_plan", None)
+    why = explain(model, [column[:1] for column in X.T])
+    assert why.groups[2] == pytest.approx(0.0, abs=1e-15)
+    assert np.abs(np.delete(why.groups, 2)).max() > 1e-3
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(0.01, 100.0), st.lists(st.floats(-5, 5), min_size=2, max_size=2))
+def test_a_calibration_scales_the_groups_and_adds_its_bias(slope, biases):
+    X, y = rows_of(2)
+    fusion = FUSION
+    plain = table_model([GeometricModel(fusion, Calibration(1.0, np.zeros(2)))], X.shape[1], (0, 1))
+    calibrated = table_model([GeometricModel(fusion, Calibration(slope, np.array(biases)))], X.shape[1], (0, 1))
+    record = [column[7:8] for column in X.T]
+    before, after = explain(plain, record), explain(calibrated, record)
+    sign = 1.0 if before.winner == after.winner else -1.0
+    np.testing.assert_allclose(after.groups, sign * slope * before.groups, rtol=1e-12, atol=1e-300)
+    assert after.calibration == biases[after.winner] - biases[after.other]
+
+
+FUSION = FusionClassifier(random_state=0).fit(*rows_of(2)).model_
+
+
+def test_a_circuit_alone_has_no_medoids_to_explain_by():
+    X, y = rows_of(2, columns=2)
+    fitted = VariationalClassifier(n_steps=5, n_seeds=1, random_state=0).fit(X, y)
+    with pytest.raises(ModelError, match="no medoids"):
+        explain(table_model([fitted.model_], 2, (0, 1)), [column[:1] for column in X.T])
