@@ -9,6 +9,9 @@ Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 class BaseCrossValidator:
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Split]: ...
 
+class KFold(BaseCrossValidator):
+    def __init__(self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None) -> None: ...
+
 class StratifiedKFold(BaseCrossValidator):
     def __init__(self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None) -> None: ...
 

@@ -1,0 +1,170 @@
+"""Encodings fitted with scikit-learn's encoders and kept as plain arrays."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.preprocessing import TargetEncoder
+
+from qmedoid.models.contract import Column
+from qmedoid.models.encoding import DATE_PARTS, Dates, Encoding, Levels, Numbers
+from qmedoid.tables import cells
+from qmedoid.tables.encode import date_part, encode_column
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+
+CROSS_FITS = 5
+"""Folds of the target statistics: a training row is described by those of the others."""
+
+
+@dataclass(frozen=True)
+class EncodingSettings:
+    """How categories are encoded.
+
+    Attributes
+    ----------
+    max_one_hot : int
+        Categories of at most so many levels have a number for each of them.
+    max_levels : int
+        Of larger categories so many levels, the most frequent, are told apart.
+    """
+
+    max_one_hot: int = 10
+    max_levels: int = 20_000
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Columns with their levels, their encodings, and the training rows as numbers, shape (n, M)."""
+
+    columns: tuple[Column, ...]
+    encodings: tuple[Encoding, ...]
+    matrix: Array
+
+
+def fit_encodings(
+    table: pa.Table,
+    drafts: Sequence[Column],
+    codes: Codes,
+    classes: Sequence[Any],
+    settings: EncodingSettings,
+    rng: np.random.Generator,
+) -> Encoded:
+    """Fit one encoding for each column on the rows of a table.
+
+    Parameters
+    ----------
+    drafts : sequence of Column
+        What the columns are, by name.
+    codes : ndarray of shape (n,)
+        Class codes, for the target statistics of large categories.
+    classes : sequence
+        The classes by their codes.
+    rng : Generator
+        Of the folds in which those statistics are fitted for the training rows themselves.
+    """
+    columns: list[Column] = []
+    encodings: list[Encoding] = []
+    outputs: list[Array] = []
+    for draft in drafts:
+        given = cells.one_chunk(table.column(draft.name))
+        if draft.kind == "category":
+            column, encoding, own = _fit_category(given, draft, codes, classes, settings, rng)
+        else:
+            column, own = draft, None
+            encoding = _fit_dates(given, draft) if draft.kind == "date" else _fit_numbers(given, draft)
+        columns.append(column)
+        encodings.append(encoding)
+        outputs.extend(encode_column(given, column, encoding) if own is None else own)
+    # Row by row in memory, as the models are fitted.
+    return Encoded(tuple(columns), tuple(encodings), np.ascontiguousarray(np.column_stack(outputs), dtype=np.float64))
+
+
+def _fit_numbers(given: pa.Array, column: Column) -> Numbers:
+    values, _ = cells.truths(given) if column.kind == "boolean" else cells.numbers(given)
+    with np.errstate(invalid="ignore"):
+        usable = values[np.abs(values) <= cells.LARGEST]
+    return Numbers(float(np.median(usable)), indicator=column.missing)
+
+
+def _fit_dates(given: pa.Array, column: Column) -> Dates:
+    values, _ = cells.dates(given)
+    known = values[~np.isnat(values)]
+    parts = {part: date_part(known, part) for part in DATE_PARTS}
+    # A part that is the same everywhere, as the hour of plain days or the month of clock times, says nothing.
+    kept = tuple(part for part in DATE_PARTS if np.ptp(parts[part]) > 0) or ("days",)
+    fills = np.array([np.median(parts[part]) for part in kept])
+    return Dates(kept, fills, indicator=column.missing)
+
+
+def _fit_category(
+    given: pa.Array,
+    draft: Column,
+    codes: Codes,
+    classes: Sequence[Any],
+    settings: EncodingSettings,
+    rng: np.random.Generator,
+) -> tuple[Column, Levels, list[Array] | None]:
+    """The column with its levels, the encoding, and the training rows' own numbers where they are others."""
+    counts = cells.texts(given).drop_null().value_counts()
+    names = np.array(counts.field("values").to_pylist(), dtype=object)
+    if len(names) <= settings.max_one_hot:
+        levels = tuple(sorted(names.tolist()))
+        return replace(draft, levels=levels), one_hot(levels, draft.missing), None
+    frequent = np.argsort(-counts.field("counts").to_numpy(), kind="stable")[: settings.max_levels]
+    levels = tuple(sorted(names[frequent].tolist()))
+    places, _ = cells.level_codes(given, levels)
+    encoding, own = _target_statistics(places, levels, codes, classes, rng)
+    return replace(draft, is_open=True), encoding, own
+
+
+def one_hot(levels: tuple[str, ...], missing: bool) -> Levels:
+    """One number for each level, and one for missing cells where there were any; of two levels the second alone.
+
+    A level that is not known, or a missing cell where none was, is zero everywhere, as with scikit-learn's encoder.
+    """
+    values = np.eye(len(levels) + 2)
+    values[-1] = 0.0
+    names = tuple(f"={level}" for level in levels)
+    if missing:
+        return Levels(levels, values[:, :-1], (*names, " is missing"))
+    values[-2] = 0.0
+    if len(levels) == 2:
+        return Levels(levels, values[:, 1:2], names[1:])
+    return Levels(levels, values[:, :-2], names)
+
+
+def _target_statistics(
+    places: Codes, levels: tuple[str, ...], codes: Codes, classes: Sequence[Any], rng: np.random.Generator
+) -> tuple[Levels, list[Array]]:
+    """Share of each class (of two, the second) among the rows of a level, shrunk to that of all rows; and frequency."""
+    encoder = TargetEncoder(target_type="binary" if len(classes) == 2 else "multiclass", cv=_folds(codes, rng))
+    with warnings.catch_warnings():
+        # A class with fewer rows than folds is known here, and costs no more than its statistics being less sure.
+        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+        own = np.asarray(encoder.fit_transform(places[:, None], codes))
+    mean = np.atleast_1d(encoder.target_mean_)
+    values = np.tile(np.append(mean, 0.0), (len(levels) + 2, 1))
+    seen = encoder.categories_[0]
+    values[seen, :-1] = np.column_stack(encoder.encodings_)
+    values[:, -1] = np.bincount(places, minlength=len(levels) + 2) / len(places)
+    # Levels that were too rare to keep are, from here on, as unknown as those of rows to come.
+    values[-1] = np.append(mean, 0.0)
+    own[places == len(levels) + 1] = mean
+    described = classes[1:] if len(classes) == 2 else classes
+    outputs = (*(f": share of {label}" for label in described), ": frequency")
+    return Levels(levels, values, outputs), [*own.T, values[places, -1]]
+
+
+def _folds(codes: Codes, rng: np.random.Generator) -> Any:
+    seed = int(rng.integers(2**31))
+    counts = np.bincount(codes)
+    if counts.max() < CROSS_FITS:
+        return KFold(min(CROSS_FITS, len(codes)), shuffle=True, random_state=seed)
+    return StratifiedKFold(CROSS_FITS, shuffle=True, random_state=seed)

@@ -1,0 +1,256 @@
+"""How a table differs from the one a model was fitted on, as a diff that people and programs can read."""
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from qmedoid.exceptions import ContractError, warn
+from qmedoid.models.contract import Column, Contract, Kind
+from qmedoid.tables.encode import EXAMPLES, ColumnFound, Found
+from qmedoid.tables.kinds import kind_of_type
+
+OnMismatch = Literal["error", "warn"]
+
+_SHOWN = 20
+_CLOSE = 0.8
+_ARTICLES: dict[str, str] = {"number": "a number", "category": "a category", "boolean": "a boolean", "date": "a date"}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What is not as it was.
+
+    Attributes
+    ----------
+    contract : Contract
+    missing : tuple of str
+        Columns of the contract that the table lacks, the renamed ones apart.
+    extra : tuple of str
+        Columns that no model knows; they are ignored.
+    repeated : tuple of str
+        Columns of the contract that the table has more than once.
+    renames : mapping of str to str
+        From a name in the table to the one of the contract that differs from it in case, spaces or punctuation alone.
+    suggestions : mapping of str to str
+        From a missing column to one of the table that has a similar name and the same kind.
+    kinds : mapping of str to str
+        Columns whose type cannot be read as their kind, with what they are.
+    cells : Found or None
+        What was found in the cells, once they were read.
+    tolerate_unseen : bool
+        Whether new levels of closed categories are a note and break nothing.
+    """
+
+    contract: Contract
+    missing: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
+    renames: Mapping[str, str] = field(default_factory=dict)
+    suggestions: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    cells: Found | None = None
+    tolerate_unseen: bool = False
+
+    def with_cells(self, found: Found, *, tolerate_unseen: bool = False) -> "Difference":
+        """The same with what was found in the cells."""
+        return replace(self, cells=found, tolerate_unseen=tolerate_unseen)
+
+    @property
+    def breaks(self) -> bool:
+        """Whether the table breaks the contract."""
+        return bool(self._breaking_lines())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to say."""
+        return not self.lines()
+
+    def lines(self) -> list[str]:
+        """The diff, a line for each difference; what breaks the contract comes first."""
+        return self._breaking_lines() + self._notes()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The diff for JSON."""
+        return {
+            "breaks": self.breaks,
+            "missing": list(self.missing),
+            "extra": list(self.extra),
+            "repeated": list(self.repeated),
+            "renamed": dict(self.renames),
+            "suggestions": dict(self.suggestions),
+            "kinds": dict(self.kinds),
+            "rows": None if self.cells is None else self.cells.rows,
+            "cells": {name: _counts(found) for name, found in self._found()},
+        }
+
+    def renamed(self, table: Any) -> Any:
+        """A table or batch with its renamed columns under the names of the contract."""
+        if not self.renames:
+            return table
+        return table.rename_columns([self.renames.get(name, name) for name in table.schema.names])
+
+    def raise_or_warn(self, on_mismatch: OnMismatch) -> None:
+        """Raise `ContractError` with the diff if the contract is broken, or warn and go on; notes are warnings."""
+        lines = self.lines()
+        if not lines:
+            return
+        shown = lines[:_SHOWN] + ([f"… and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])
+        if self.breaks and on_mismatch == "error":
+            raise ContractError(
+                "The table is not like the one that the model was fitted on:\n"
+                + "\n".join(shown)
+                + "\nMake it so, or go on with on_mismatch='warn': columns that are not there then count as missing."
+            )
+        if self.breaks or self._notes(with_extra=False):
+            warn("The table is not like the one that the model was fitted on:\n" + "\n".join(shown))
+
+    def _breaking_lines(self) -> list[str]:
+        by_name = {column.name: column for column in self.contract.columns}
+        lines = [f"- missing: {name!r} ({by_name[name].kind}){self._hint(name)}" for name in self.missing]
+        lines += [f"~ renamed: {new!r} is called {old!r} here" for old, new in self.renames.items()]
+        lines += [f"~ repeated: {name!r} is there more than once" for name in self.repeated]
+        lines += [
+            f"~ kind: {name!r} was {_ARTICLES[by_name[name].kind]}, and is {now}" for name, now in self.kinds.items()
+        ]
+        for name, found in self._found():
+            if found.wrong and name not in self.kinds:
+                lines.append(self._wrong_line(by_name[name], found))
+            if found.refused:
+                lines.append(f"~ missing cells: {name!r} has {found.refused:,}, and nothing stands in for them")
+            if found.unseen and not (by_name[name].is_open or self.tolerate_unseen):
+                lines.append(_unseen_line(name, found))
+        return lines
+
+    def _notes(self, *, with_extra: bool = True) -> list[str]:
+        by_name = {column.name: column for column in self.contract.columns}
+        lines = []
+        for name, found in self._found():
+            if found.unseen and (by_name[name].is_open or self.tolerate_unseen):
+                lines.append(_unseen_line(name, found))
+            if found.missing > found.refused:
+                lines.append(f"~ missing cells: {name!r} has {found.missing:,}, and had none in the training rows")
+            if found.huge and not found.refused:
+                lines.append(f"~ huge: {name!r} has {found.huge:,} numbers beyond 1e150, which are taken as missing")
+        return lines + ([f"+ extra: {name!r} (ignored)" for name in self.extra] if with_extra else [])
+
+    def _found(self) -> list[tuple[str, ColumnFound]]:
+        if self.cells is None:
+            return []
+        # A column that is not there was counted as missing in every row, which its own line says better.
+        return [
+            (column.name, self.cells.columns[column.name])
+            for column in self.contract.columns
+            if column.name in self.cells.columns and column.name not in self.missing
+        ]
+
+    def _hint(self, name: str) -> str:
+        return f"; did you mean {self.suggestions[name]!r}?" if name in self.suggestions else ""
+
+    def _wrong_line(self, column: Column, found: ColumnFound) -> str:
+        rows = 0 if self.cells is None else self.cells.rows
+        are = "is" if found.wrong == 1 else "are"
+        return (
+            f"~ kind: {column.name!r} was {_ARTICLES[column.kind]}, {found.wrong:,} of {rows:,} cells {are} not, "
+            f"such as {_quoted(found.wrong_examples[:1])}"
+        )
+
+
+def compare_columns(contract: Contract, given: Sequence[str] | pa.Schema) -> Difference:
+    """Compare the columns of a table with a contract, by their names and, where a schema is given, their types."""
+    names = list(given.names) if isinstance(given, pa.Schema) else list(given)
+    types = dict(zip(given.names, given.types, strict=True)) if isinstance(given, pa.Schema) else {}
+    present, known = set(names), {*contract.names, *contract.left_out, contract.target}
+    missing = [column for column in contract.columns if column.name not in present]
+    extra = [name for name in dict.fromkeys(names) if name not in known]
+    renames = _renames([column.name for column in missing], extra)
+    missing = [column for column in missing if column.name not in renames.values()]
+    extra = [name for name in extra if name not in renames]
+    new_names = {new: old for old, new in renames.items()}
+    kinds = {}
+    for column in contract.columns:
+        kind = types.get(new_names.get(column.name, column.name))
+        if kind is not None and not _can_be_read(column, kind):
+            kinds[column.name] = _ARTICLES.get(kind_of_type(kind) or "", f"of type {kind}")
+    return Difference(
+        contract,
+        missing=tuple(column.name for column in missing),
+        extra=tuple(extra),
+        repeated=tuple(name for name in contract.names if names.count(name) > 1),
+        renames=renames,
+        suggestions=_suggestions(missing, extra, types),
+        kinds=kinds,
+    )
+
+
+def _can_be_read(column: Column, kind: pa.DataType) -> bool:
+    """Whether cells of a type may be of the column's kind; those of texts are judged one by one."""
+    if pa.types.is_null(kind):
+        return True
+    value_type = kind.value_type if pa.types.is_dictionary(kind) else kind
+    now = kind_of_type(value_type)
+    if now is None:
+        return False
+    if column.kind == "category":
+        # Of closed categories each cell is looked up; an open one would take any number for a new level.
+        return now == "category" or (not column.is_open and now in ("number", "boolean"))
+    readable: dict[Kind, tuple[Kind, ...]] = {
+        "number": ("number", "boolean", "category"),
+        "boolean": ("boolean", "number", "category"),
+        "date": ("date", "category"),
+    }
+    return now in readable[column.kind]
+
+
+def _renames(missing: Sequence[str], extra: Sequence[str]) -> dict[str, str]:
+    """Extra columns that are missing ones but for case, spaces and punctuation, where there is one of each."""
+    renames = {}
+    for name in missing:
+        alike = [other for other in extra if _plain(other) == _plain(name)]
+        rivals = [other for other in missing if _plain(other) == _plain(name)]
+        if len(alike) == 1 and len(rivals) == 1 and _plain(name):
+            renames[alike[0]] = name
+    return renames
+
+
+def _suggestions(missing: Sequence[Column], extra: Sequence[str], types: Mapping[str, pa.DataType]) -> dict[str, str]:
+    suggestions = {}
+    for column in missing:
+        fitting = [name for name in extra if name not in types or _can_be_read(column, types[name])]
+        close = difflib.get_close_matches(_plain(column.name), [_plain(name) for name in fitting], 1, _CLOSE)
+        if close:
+            suggestions[column.name] = next(name for name in fitting if _plain(name) == close[0])
+    return suggestions
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name.casefold())
+
+
+def _unseen_line(name: str, found: ColumnFound) -> str:
+    levels = list(found.unseen_levels)
+    more = ", …" if len(levels) > EXAMPLES else ""
+    count = f"{len(levels):,} level" + ("s" if len(levels) > 1 else "")
+    rows = f"{found.unseen:,} row" + ("s" if found.unseen > 1 else "")
+    return (
+        f"~ unseen: {name!r} has {count} that the training rows did not, in {rows}: {_quoted(levels[:EXAMPLES])}{more}"
+    )
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    return ", ".join(repr(text if len(text) <= 40 else text[:39] + "…") for text in texts)
+
+
+def _counts(found: ColumnFound) -> dict[str, Any]:
+    return {
+        "missing": found.missing,
+        "refused": found.refused,
+        "unseen": found.unseen,
+        "unseen_levels": list(found.unseen_levels)[:EXAMPLES],
+        "wrong": found.wrong,
+        "wrong_examples": found.wrong_examples,
+        "huge": found.huge,
+    }

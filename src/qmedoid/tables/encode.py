@@ -1,0 +1,202 @@
+"""Columns of a table as the numbers that models read, by the encodings of a fit."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from qmedoid.models.contract import Column, Contract
+from qmedoid.models.encoding import Dates, Encoding, Levels, Numbers
+from qmedoid.tables import cells
+
+Array = npt.NDArray[np.float64]
+
+EXAMPLES = 5
+"""Cells that are shown for each column."""
+_NAMED_LEVELS = 1000
+_MICROSECONDS = {"hour": 3_600_000_000, "day": 86_400_000_000}
+
+
+@dataclass
+class ColumnFound:
+    """Counts of cells of one column that the training rows did not have.
+
+    Attributes
+    ----------
+    missing : int
+        Missing cells of a column that had none; `refused` of them have nothing to stand in for them.
+    unseen : int
+        Cells with a level that is not in the encoding; `unseen_levels` holds these levels, up to a bound.
+    wrong : int
+        Cells that are not of the kind; `wrong_examples` shows some.
+    huge : int
+        Numbers that are infinite or too large.
+    """
+
+    missing: int = 0
+    refused: int = 0
+    unseen: int = 0
+    unseen_levels: dict[str, None] = field(default_factory=dict)
+    wrong: int = 0
+    wrong_examples: list[str] = field(default_factory=list)
+    huge: int = 0
+
+    def add_unseen(self, found: pa.Array) -> None:
+        """Count cells with new levels."""
+        self.unseen += len(found)
+        if len(self.unseen_levels) < _NAMED_LEVELS:
+            self.unseen_levels.update(dict.fromkeys(found.unique().to_pylist()[:_NAMED_LEVELS]))
+
+    def add_wrong(self, found: pa.Array) -> None:
+        """Count cells that are not of the kind."""
+        self.wrong += len(found)
+        if len(self.wrong_examples) < EXAMPLES:
+            new = [text for text in found.unique().to_pylist()[:EXAMPLES] if text not in self.wrong_examples]
+            self.wrong_examples.extend(new[: EXAMPLES - len(self.wrong_examples)])
+
+
+@dataclass
+class Found:
+    """What cells held that the training rows did not, by column; it grows from batch to batch."""
+
+    rows: int = 0
+    columns: dict[str, ColumnFound] = field(default_factory=dict)
+
+    def column(self, name: str) -> ColumnFound:
+        """The counts of a column."""
+        return self.columns.setdefault(name, ColumnFound())
+
+
+def encode_batch(
+    batch: pa.RecordBatch | pa.Table,
+    contract: Contract,
+    encodings: Sequence[Encoding],
+    *,
+    only: Collection[int] | None = None,
+    found: Found | None = None,
+) -> list[npt.NDArray[np.float64]]:
+    """Encode the columns of a contract, looked up by name.
+
+    Parameters
+    ----------
+    batch : pyarrow.RecordBatch or pyarrow.Table
+        A column that it lacks is encoded as missing in every row: compare its columns with the contract first.
+    only : collection of int, optional
+        Columns of the contract that are wanted; the outputs of others are zero.
+    found : Found, optional
+        Where surprises are counted.
+
+    Returns
+    -------
+    list of ndarray of shape (n,)
+        One for each number that the encodings give, in their order. Columns of floats that need no filling are the
+        memory of the batch itself, in its precision.
+    """
+    found = Found() if found is None else found
+    found.rows += batch.num_rows
+    nothing = np.zeros(batch.num_rows)
+    names = set(batch.schema.names)
+    outputs: list[Array] = []
+    for place, (column, encoding) in enumerate(zip(contract.columns, encodings, strict=True)):
+        if only is not None and place not in only:
+            outputs.extend([nothing] * encoding.width)
+            continue
+        given = batch.column(column.name) if column.name in names else pa.nulls(batch.num_rows)
+        outputs.extend(encode_column(given, column, encoding, found))
+    return outputs
+
+
+def encode_column(
+    given: pa.Array | pa.ChunkedArray, column: Column, encoding: Encoding, found: Found | None = None
+) -> list[Array]:
+    """Encode one column."""
+    found = Found() if found is None else found
+    if isinstance(encoding, Levels):
+        return _levels(given, column, encoding, found)
+    if isinstance(encoding, Dates):
+        return _dates(given, column, encoding, found)
+    return _numbers(given, column, encoding, found)
+
+
+def _numbers(given: pa.Array, column: Column, encoding: Numbers, found: Found) -> list[Array]:
+    values, wrong = cells.truths(given) if column.kind == "boolean" else cells.numbers(given)
+    # Most columns are in order, and two reductions say so without a temporary: a NaN makes both NaN.
+    if values.max(initial=0.0) <= cells.LARGEST and values.min(initial=0.0) >= -cells.LARGEST:
+        return [values, np.zeros(len(values))] if encoding.indicator else [values]
+    absent = np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        huge = np.abs(values) > cells.LARGEST
+    n_missing = int(absent.sum()) - len(wrong)
+    _count_wrong(column, wrong, int(huge.sum()), found)
+    _count_missing(column, n_missing, found)
+    if np.isnan(encoding.fill):
+        found.column(column.name).refused += n_missing + int(huge.sum()) + len(wrong)
+    absent |= huge
+    filled = np.where(absent, encoding.fill, values)
+    return [filled, absent.astype(np.float64)] if encoding.indicator else [filled]
+
+
+def _dates(given: pa.Array, column: Column, encoding: Dates, found: Found) -> list[Array]:
+    values, wrong = cells.dates(given)
+    absent = np.isnat(values)
+    if absent.any():
+        _count_wrong(column, wrong, 0, found)
+        _count_missing(column, int(absent.sum()) - len(wrong), found)
+        values = np.where(absent, np.datetime64(0, "us"), values)
+    parts = [date_part(values, part) for part in encoding.parts]
+    if absent.any():
+        parts = [np.where(absent, fill, part) for part, fill in zip(parts, encoding.fills, strict=True)]
+    return [*parts, absent.astype(np.float64)] if encoding.indicator else parts
+
+
+def _levels(given: pa.Array, column: Column, encoding: Levels, found: Found) -> list[Array]:
+    codes, unseen = cells.level_codes(given, encoding.levels)
+    if len(unseen):
+        found.column(column.name).add_unseen(unseen)
+    if not column.missing:
+        _count_missing(column, int((codes == len(encoding.levels)).sum()), found)
+    return [numbers[codes] for numbers in encoding.values.T]
+
+
+def date_part(values: npt.NDArray[np.datetime64], part: str) -> Array:
+    """A part of dates in microseconds: see `qmedoid.models.encoding.DATE_PARTS`."""
+    return _PARTS[part](values)
+
+
+def _month(values: npt.NDArray[np.datetime64]) -> Array:
+    return (values.astype("M8[M]").astype(np.int64) % 12 + 1).astype(np.float64)
+
+
+def _weekday(values: npt.NDArray[np.datetime64]) -> Array:
+    # The first day of 1970 was a Thursday.
+    return ((values.astype("M8[D]").astype(np.int64) + 3) % 7).astype(np.float64)
+
+
+def _hour(values: npt.NDArray[np.datetime64]) -> Array:
+    return np.asarray(values.astype(np.int64) % _MICROSECONDS["day"] / _MICROSECONDS["hour"])
+
+
+def _days(values: npt.NDArray[np.datetime64]) -> Array:
+    return np.asarray(values.astype(np.int64) / _MICROSECONDS["day"])
+
+
+_PARTS: dict[str, Callable[[npt.NDArray[np.datetime64]], Array]] = {
+    "days": _days,
+    "month": _month,
+    "weekday": _weekday,
+    "hour": _hour,
+}
+
+
+def _count_wrong(column: Column, wrong: pa.Array, huge: int, found: Found) -> None:
+    if len(wrong):
+        found.column(column.name).add_wrong(wrong)
+    if huge:
+        found.column(column.name).huge += huge
+
+
+def _count_missing(column: Column, missing: int, found: Found) -> None:
+    if missing and not column.missing:
+        found.column(column.name).missing += missing
