@@ -1,9 +1,5 @@
-"""The circuits, rows and trainings that the variational speed benchmark gives to every library.
+"""The circuits, rows and trainings that the variational speed benchmark gives to every library."""
 
-Run as a script it does one training by itself and nothing else, to be timed from outside with its start-up.
-"""
-
-import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -42,7 +38,7 @@ def make_codes(angles: Array) -> npt.NDArray[np.intp]:
 def make_batch(angles: Array, codes: npt.NDArray[np.intp], rng: np.random.Generator) -> Batch:
     """Rows at random, all with the same weight."""
     rows = rng.integers(0, len(angles), size=BATCH_ROWS)
-    return Batch(angles[rows], codes[rows], WEIGHTS)
+    return Batch(angles.take(rows, axis=0), codes[rows], WEIGHTS)
 
 
 class Training:
@@ -67,7 +63,3 @@ class Training:
         """Batch losses of a training by SPSA, two evaluations a step."""
         start = self.network.start(np.random.default_rng(0))
         return minimize_spsa(self, start, Stopping(steps, keep="last"), rng=np.random.default_rng(1)).losses
-
-
-if __name__ == "__main__":
-    Training(make_network(int(sys.argv[1]), int(sys.argv[2]), "parity")).run()

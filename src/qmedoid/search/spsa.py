@@ -71,8 +71,9 @@ def minimize_spsa(
         step_size, perturbation = a / t**alpha, c / t**gamma
         batch = objective.draw(state.rng)
         signs = 2.0 * state.rng.integers(0, 2, size=len(state.theta)) - 1.0
-        above = objective.value(state.theta + perturbation * signs, batch)
-        below = objective.value(state.theta - perturbation * signs, batch)
+        aside = perturbation * signs
+        above = objective.value(state.theta + aside, batch)
+        below = objective.value(state.theta - aside, batch)
         state.evaluations += 2
         estimate = (above - below) / (2.0 * perturbation) * signs
         state.theta = state.theta - step_size * clipped(estimate, clip_norm)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,6 @@ class DifferentiableObjective(Objective[Batch], Protocol[Batch]):
         """Loss on a batch and its gradient by the parameters."""
 
 
-@dataclass(eq=False)
 class TrainingState:
     """All that the next step depends on, the generator included: a training taken up from it ends bit for bit alike.
 
@@ -71,11 +70,13 @@ class TrainingState:
     @classmethod
     def begin(cls, theta: Array, rng: np.random.Generator) -> "TrainingState":
         """The state before the first step."""
-        start = np.array(theta, dtype=np.float64)
-        zeros = np.zeros_like(start)
-        return cls(
-            0, start, np.zeros((2, len(start))), zeros, 0, math.nan, math.inf, start.copy(), math.inf, 0, 0, [], rng
-        )
+        state = cls()
+        state.theta = np.array(theta, dtype=np.float64)
+        state.moments, state.average = np.zeros((2, len(state.theta))), np.zeros_like(state.theta)
+        state.step = state.averaged = state.waited = state.evaluations = 0
+        state.smoothed, state.best_loss, state.lowest = math.nan, math.inf, math.inf
+        state.best_theta, state.losses, state.rng = state.theta.copy(), [], rng
+        return state
 
     def arrays(self) -> dict[str, Array]:
         """The arrays of the state by name."""
@@ -118,26 +119,17 @@ class TrainingState:
                 )
         rng = np.random.Generator(np.random.PCG64())
         rng.bit_generator.state = counts["generator"]
-        smoothed, best_loss, lowest = (float(value) for value in arrays["numbers"])
-        return cls(
-            step=step,
-            theta=np.array(arrays["theta"]),
-            moments=np.array(arrays["moments"]),
-            average=np.array(arrays["average"]),
-            averaged=int(counts["averaged"]),
-            smoothed=smoothed,
-            best_loss=best_loss,
-            best_theta=np.array(arrays["best_theta"]),
-            lowest=lowest,
-            waited=int(counts["waited"]),
-            evaluations=int(counts["evaluations"]),
-            losses=arrays["losses"].tolist(),
-            rng=rng,
-        )
+        state = cls.begin(arrays["theta"], rng)
+        state.step, state.losses = step, arrays["losses"].tolist()
+        state.averaged, state.waited = int(counts["averaged"]), int(counts["waited"])
+        state.evaluations = int(counts["evaluations"])
+        state.moments, state.average = np.array(arrays["moments"]), np.array(arrays["average"])
+        state.best_theta = np.array(arrays["best_theta"])
+        state.smoothed, state.best_loss, state.lowest = arrays["numbers"].tolist()
+        return state
 
 
-@dataclass(frozen=True, eq=False)
-class Minimum:
+class Minimum(NamedTuple):
     """What a training ends with.
 
     Attributes

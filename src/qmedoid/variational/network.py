@@ -71,6 +71,11 @@ class Network:
         return np.ascontiguousarray(self.readout.observables, dtype=self.precision)
 
     @cached_property
+    def _unscaled(self) -> bool:
+        """Whether the scales are fixed at 1, as printed: nothing to multiply then."""
+        return not self.learn_scales and bool(np.all(self.scales == 1.0))
+
+    @cached_property
     def n_parameters(self) -> int:
         """Length of θ."""
         return sum(self.sizes)
@@ -166,7 +171,10 @@ class Network:
                 f"The inputs of this network must be of shape (rows, {self.ansatz.n_inputs}). "
                 f"Got shape {inputs.shape} instead."
             )
-        scaled: Real = inputs.astype(precision, copy=False) * parts.scales.astype(precision, copy=False)
+        angles = inputs.astype(precision, copy=False)
+        if self._unscaled:
+            return angles
+        scaled: Real = angles * parts.scales.astype(precision, copy=False)
         return scaled
 
 

@@ -13,7 +13,6 @@ A read-out is a set of diagonal observables and a map from their expectation val
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import Any, Literal
@@ -32,16 +31,13 @@ FLOOR = 1e-12
 """Smallest probability whose logarithm is taken; where every class falls below it, all are equally likely."""
 
 
-@dataclass(frozen=True)
 class Readout(ABC):
     """Observables and the map from their expectation values to class scores."""
 
-    n_qubits: int
-    n_classes: int
-
-    def __post_init__(self) -> None:
-        if self.n_classes < 2:
-            raise ParameterError(f"A read-out needs at least 2 classes. Got n_classes={self.n_classes!r} instead.")
+    def __init__(self, n_qubits: int, n_classes: int) -> None:
+        if n_classes < 2:
+            raise ParameterError(f"A read-out needs at least 2 classes. Got n_classes={n_classes!r} instead.")
+        self.n_qubits, self.n_classes = n_qubits, n_classes
 
     @cached_property
     @abstractmethod
@@ -92,11 +88,11 @@ class _Logarithms(Readout):
 class ParityReadout(_Logarithms):
     """Class 1 is an odd number of ones."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.n_classes != 2:
+    def __init__(self, n_qubits: int, n_classes: int) -> None:
+        super().__init__(n_qubits, n_classes)
+        if n_classes != 2:
             raise ParameterError(
-                f"The parity read-out tells 2 classes apart, and there are {self.n_classes}: use readout='strings' or "
+                f"The parity read-out tells 2 classes apart, and there are {n_classes}: use readout='strings' or "
                 "'direct'."
             )
 
@@ -110,13 +106,13 @@ class ParityReadout(_Logarithms):
 class DirectReadout(_Logarithms):
     """Class c is basis state c."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.n_classes > 2**self.n_qubits:
+    def __init__(self, n_qubits: int, n_classes: int) -> None:
+        super().__init__(n_qubits, n_classes)
+        if n_classes > 2**n_qubits:
             raise ParameterError(
-                f"The direct read-out needs a basis state for every class: {self.n_qubits} qubits have "
-                f"{2**self.n_qubits}, and there are {self.n_classes} classes. Use at least "
-                f"{(self.n_classes - 1).bit_length()} qubits, or readout='strings'."
+                f"The direct read-out needs a basis state for every class: {n_qubits} qubits have "
+                f"{2**n_qubits}, and there are {n_classes} classes. Use at least "
+                f"{(n_classes - 1).bit_length()} qubits, or readout='strings'."
             )
 
     @cached_property

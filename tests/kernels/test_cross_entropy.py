@@ -1,0 +1,104 @@
+"""The cross-entropy kernel and its NumPy twin: each against the other, and what is refused."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmedoid.exceptions import DataError
+from qmedoid.kernels import _backend, cross_entropy
+from qmedoid.kernels import _cross_entropy_numpy as twin
+
+kernel = _backend.compiled("cross_entropy")
+needs_kernel = pytest.mark.skipif(kernel is None, reason="the compiled kernels were not built")
+
+
+@pytest.fixture(params=["compiled", "numpy"])
+def backend(request, monkeypatch):
+    """Run a test on the compiled kernel and on the twin."""
+    if request.param == "compiled" and kernel is None:
+        pytest.skip("the compiled kernels were not built")
+    monkeypatch.setattr(cross_entropy, "compiled", lambda _: kernel if request.param == "compiled" else None)
+
+
+def random_rows(seed, rows, classes, spread=3.0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(scale=spread, size=(rows, classes)), rng.integers(classes, size=rows), rng.uniform(0.1, 2, rows)
+
+
+@needs_kernel
+@given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 6), st.floats(0, 300))
+@settings(max_examples=200, deadline=None)
+def test_kernel_and_twin_agree(seed, rows, classes, spread):
+    case = random_rows(seed, rows, classes, spread)
+    found, expected = np.full((rows, classes), np.nan), np.full((rows, classes), np.nan)
+    loss = kernel.cross_entropy(*case, found)
+    assert loss == pytest.approx(twin.cross_entropy(*case, expected), rel=1e-12, abs=1e-12)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    assert kernel.cross_entropy(*case) == loss
+    assert twin.cross_entropy(*case) == twin.cross_entropy(*case, expected)
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_loss_and_gradient_are_those_of_the_softmax(classes):
+    scores, codes, weights = random_rows(0, 30, classes)
+    p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    loss, gradient = cross_entropy.cross_entropy(scores, codes, weights)
+    assert loss == pytest.approx(-weights @ np.log(p[np.arange(30), codes]), rel=1e-13)
+    assert cross_entropy.cross_entropy_value(scores, codes, weights) == loss
+    np.testing.assert_allclose(gradient, weights[:, None] * (p - np.eye(classes)[codes]), rtol=0, atol=1e-14)
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("classes", [2, 3])
+def test_scores_far_apart_stay_finite(classes):
+    scores = np.zeros((2, classes))
+    scores[:, 0], scores[:, 1] = 1e5, -1e5
+    loss, gradient = cross_entropy.cross_entropy(scores, np.array([0, 1]), np.ones(2))
+    assert loss == 2e5
+    np.testing.assert_array_equal(gradient[:, :2], [[0.0, 0.0], [1.0, -1.0]])
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("own", [0, 1])
+def test_two_classes_keep_the_small_losses_of_certain_rows(own):
+    """Where p is 1 up to rounding, 1 − p is not 0."""
+    scores = np.array([[50.0, -50.0]])[:, [own, 1 - own]]
+    loss, gradient = cross_entropy.cross_entropy(scores, np.array([own]), np.ones(1))
+    assert loss == pytest.approx(np.exp(-100.0), rel=1e-13)
+    np.testing.assert_allclose(np.abs(gradient), np.exp(-100.0), rtol=1e-13)
+
+
+@pytest.mark.usefixtures("backend")
+def test_any_precision_and_order_of_memory_is_read():
+    scores, codes, weights = random_rows(1, 20, 3)
+    single = scores.astype(np.float32)
+    loss, gradient = cross_entropy.cross_entropy(single, codes.astype(np.int32), weights.astype(np.float32))
+    want, by_scores = cross_entropy.cross_entropy(scores, codes, weights)
+    assert gradient.dtype == np.float32
+    assert loss == pytest.approx(want, rel=1e-6)
+    np.testing.assert_allclose(gradient, by_scores, atol=1e-6)
+    turned = cross_entropy.cross_entropy(np.asfortranarray(scores), np.repeat(codes, 2)[::2], weights)
+    assert turned[0] == want
+    np.testing.assert_array_equal(turned[1], by_scores)
+
+
+@needs_kernel
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("code", [-1, 7])
+def test_the_kernel_reads_no_score_of_a_class_that_is_not_there(classes, code):
+    scores, codes, weights = random_rows(2, 4, classes)
+    codes[2] = code
+    with pytest.raises(IndexError, match=f"not one of 0 to {classes - 1}"):
+        kernel.cross_entropy(scores, codes, weights)
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_arrays_that_do_not_go_together_are_refused(which):
+    case = list(random_rows(3, 5, 2))
+    case[which] = case[which][:4]
+    for function in (cross_entropy.cross_entropy, cross_entropy.cross_entropy_value):
+        with pytest.raises(DataError, match="a code and a weight for every row"):
+            function(*case)
