@@ -74,11 +74,14 @@ def fit_encodings(
     outputs: list[Array] = []
     for draft in drafts:
         given = cells.one_chunk(table.column(draft.name))
+        column, own = draft, None
+        encoding: Encoding
         if draft.kind == "category":
             column, encoding, own = _fit_category(given, draft, codes, classes, settings, rng)
+        elif draft.kind == "date":
+            encoding = _fit_dates(given, draft)
         else:
-            column, own = draft, None
-            encoding = _fit_dates(given, draft) if draft.kind == "date" else _fit_numbers(given, draft)
+            encoding = _fit_numbers(given, draft)
         columns.append(column)
         encodings.append(encoding)
         outputs.extend(encode_column(given, column, encoding) if own is None else own)

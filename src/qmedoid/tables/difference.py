@@ -195,8 +195,8 @@ def _can_be_read(column: Column, kind: pa.DataType) -> bool:
     if now is None:
         return False
     if column.kind == "category":
-        # Of closed categories each cell is looked up; an open one would take any number for a new level.
-        return now == "category" or (not column.is_open and now in ("number", "boolean"))
+        # Whole numbers are levels as they are written; of fractions and dates there is more than one way to write them.
+        return now in ("category", "boolean") or (now == "number" and not pa.types.is_decimal(value_type))
     readable: dict[Kind, tuple[Kind, ...]] = {
         "number": ("number", "boolean", "category"),
         "boolean": ("boolean", "number", "category"),

@@ -1,0 +1,96 @@
+"""Raw tables as estimators take them, and rows of them as records."""
+
+import datetime
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from qmedoid.exceptions import DataError
+from qmedoid.models.geometric import GeometricModel
+from qmedoid.models.table import Record
+from qmedoid.models.variational import VariationalModel
+from qmedoid.tables.frames import as_table
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of the columns of the training table, and whether they are its own or were made up for an array."""
+
+    names: tuple[str, ...]
+    given: bool
+
+
+def read_table(estimator: BaseEstimator, X: Any, fitted: Names | None, name: str = "X") -> tuple[Names, pa.Table]:
+    """X as an Arrow table under the names of the fit, and these names.
+
+    Columns of arrays go by their place; so do those of a named table where the fit was on an array.
+    """
+    if hasattr(X, "collect"):
+        raise DataError(f"Input {name} is a {type(X).__name__}, whose rows are not there yet: collect() it first.")
+    if not _has_names(X):
+        return _read_array(estimator, X, fitted)
+    table = as_table(X)
+    if fitted is None:
+        _check_size(table)
+        found = Names(tuple(table.column_names), True)
+        estimator.n_features_in_ = len(found.names)
+        estimator.feature_names_in_ = np.array(found.names, dtype=object)
+        return found, table
+    if table.num_rows == 0:
+        raise DataError(f"Input {name} has no rows: pass at least one.")
+    if fitted.given:
+        return fitted, table
+    if table.num_columns != len(fitted.names):
+        raise DataError(
+            f"X has {table.num_columns} features, but {type(estimator).__name__} is expecting {len(fitted.names)} "
+            "features as input."
+        )
+    return fitted, table.rename_columns(list(fitted.names))
+
+
+def _has_names(X: Any) -> bool:
+    return isinstance(X, Mapping | pa.RecordBatch) or hasattr(X, "columns") or hasattr(X, "column_names")
+
+
+def _read_array(estimator: BaseEstimator, X: Any, fitted: Names | None) -> tuple[Names, pa.Table]:
+    is_fit = fitted is None
+    array = validate_data(
+        estimator, X, reset=is_fit, dtype=None, ensure_all_finite=False, ensure_min_samples=2 if is_fit else 1
+    )
+    # The names that scikit-learn makes up for columns that have none.
+    names = Names(tuple(f"x{place}" for place in range(array.shape[1])), False) if fitted is None else fitted
+    return names, as_table(array, names=list(names.names))
+
+
+def _check_size(table: pa.Table) -> None:
+    if table.num_columns == 0:
+        raise DataError("Input X has no columns: pass at least one.")
+    if table.num_rows < 2:
+        raise DataError(f"Input X has {table.num_rows} sample(s) (rows), while a minimum of 2 is required.")
+
+
+def medoid_records(table: pa.Table, model: GeometricModel | VariationalModel) -> tuple[Record, ...]:
+    """The medoids of a model as rows of its training table, with values fit for JSON."""
+    if isinstance(model, VariationalModel):
+        return ()
+    rows = getattr(model.fusion, "model", model.fusion).medoid_rows
+    picked = table.take(pa.array(rows)).to_pylist()
+    return tuple({name: json_value(value) for name, value in row.items()} for row in picked)
+
+
+def json_value(value: Any) -> Any:
+    """A cell as a number, text, truth value or None; dates as ISO text."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float | Decimal):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

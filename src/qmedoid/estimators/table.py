@@ -1,0 +1,295 @@
+"""A classifier for tables as they are: text, categories, truth values, dates and missing cells."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from qmedoid.estimators._classes import ClassOrder
+from qmedoid.estimators._encoding import Encoded, EncodingSettings, fit_encodings
+from qmedoid.estimators._parameters import Constraint, Either, Estimator, Optional, Seed, Whole, check_parameters
+from qmedoid.estimators._raw_tables import medoid_records, read_table
+from qmedoid.estimators._targets import check_target
+from qmedoid.estimators.fusion import FusionClassifier
+from qmedoid.estimators.geometric import GeometricClassifier
+from qmedoid.estimators.variational import VariationalClassifier
+from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.models.calibration import Calibration
+from qmedoid.models.contract import Contract
+from qmedoid.models.geometric import GeometricModel
+from qmedoid.models.table import TableModel
+from qmedoid.models.variational import VariationalModel
+from qmedoid.tables.difference import compare_columns
+from qmedoid.tables.encode import Found, encode_batch
+from qmedoid.tables.kinds import infer_columns
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+Inner = GeometricClassifier | FusionClassifier | VariationalClassifier
+
+
+def _inner_has(method: str) -> Any:
+    def has(self: "TableClassifier") -> bool:
+        inner = GeometricClassifier() if self.classifier is None else self.classifier
+        return hasattr(inner, method)
+
+    return has
+
+
+class TableClassifier(ClassifierMixin, BaseEstimator):
+    """Classify records of raw tables by distance to real records.
+
+    Finds out what the columns are, leaves row numbers and empty columns out, turns the others into numbers, and fits a
+    classifier on those. What it found is its contract: tables it predicts are held against it.
+
+    Parameters
+    ----------
+    classifier : GeometricClassifier, FusionClassifier, VariationalClassifier or None, default=None
+        What decides. None is `GeometricClassifier()`.
+    positive : str, int, float, bool or None, default=None
+        The class of interest: the second of two classes, or one of more that is then told from all others together.
+        None keeps the classes in their order.
+    ignore : sequence of str or None, default=None
+        Columns that are not to be learnt from.
+    max_one_hot : int, default=10
+        Categories of at most so many levels have a number for each; larger ones are encoded by the share of each
+        class, and the frequency, of a level.
+    max_levels : int, default=20000
+        At most so many levels of a category, the most frequent, are told apart.
+    random_state : int, RandomState or None, default=None
+        Seed, also of the classifier where it has none of its own.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+    classifier_ : the fitted classifier, on encoded columns and class codes
+    contract_ : Contract
+        The columns with their kinds, and those that were left out.
+    encodings_ : tuple of Encoding
+        How each column becomes numbers; `encoded_names_` are the names of these.
+    medoid_records_ : list of dict
+        The medoids of the best model as rows of the training table.
+    notes_ : list of str
+        What was noticed about columns.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+    """
+
+    def __init__(
+        self,
+        classifier: Inner | None = None,
+        *,
+        positive: Any = None,
+        ignore: Sequence[str] | None = None,
+        max_one_hot: int = 10,
+        max_levels: int = 20_000,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.positive = positive
+        self.ignore = ignore
+        self.max_one_hot = max_one_hot
+        self.max_levels = max_levels
+        self.random_state = random_state
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "classifier": Optional(
+            Either(
+                Estimator(GeometricClassifier), Either(Estimator(FusionClassifier), Estimator(VariationalClassifier))
+            )
+        ),
+        "max_one_hot": Whole(2),
+        "max_levels": Whole(1),
+        "random_state": Seed(),
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
+
+    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
+        """Find the kinds of the columns, fit their encodings, and fit the classifier.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table, dict of columns or array of shape (n, M)
+        y : array-like of shape (n,)
+            Class labels, numbers or strings.
+        X_val, y_val : optional
+            Rows on which configuration, α, circuits and operating point are chosen instead of by cross-validation.
+            Encodings and medoids come from X alone; a circuit, once chosen, is trained on both.
+        """
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
+        if (X_val is None) != (y_val is None):
+            raise ParameterError("X_val and y_val go together: pass both, or neither to use cross-validation.")
+        self._names, table = read_table(self, X, None)
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        self._order, codes = ClassOrder.of(check_target(y, table.num_rows), self.positive)
+        self.classes_ = self._order.classes
+        rng = check_random_state(self.random_state)
+        encoded = self._encode_training(table, codes, getattr(y, "name", None), rng)
+        if X_val is None:
+            self._fit_inner(encoded.matrix, codes, None, rng)
+        else:
+            val_table = read_table(self, X_val, self._names)[1]
+            val_labels = check_target(y_val, val_table.num_rows, name="y_val", table="X_val")
+            val_matrix = np.column_stack(self._encode(val_table))
+            everything = np.concatenate([codes, self._order.codes(val_labels)])
+            self._fit_inner(np.concatenate([encoded.matrix, val_matrix]), everything, len(codes), rng)
+        names = list(self.contract_.names)
+        self._records = tuple(medoid_records(table.select(names), model) for model in self._models())
+        self.medoid_records_ = list(self._records[0])
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Class of every row, shape (n,)."""
+        predicted: npt.NDArray[Any] = self.classes_[self.classifier_.predict(self._matrix(X))]
+        return predicted
+
+    @available_if(_inner_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Array:
+        """Class probabilities, shape (n, C)."""
+        matrix = self._matrix(X)
+        probabilities: Array = self.classifier_.predict_proba(matrix)  # type: ignore[union-attr]
+        return probabilities
+
+    def decision_function(self, X: Any) -> Array:
+        """Margin of shape (n,) for two classes, above 0 for the second; scores of shape (n, C) for more."""
+        matrix = self._matrix(X)
+        return self.classifier_.decision_function(matrix)
+
+    @available_if(_inner_has("decided_by"))
+    def decided_by(self, X: Any) -> npt.NDArray[np.str_]:
+        """Who decides each row, ``"fusion"`` or ``"variational"``, shape (n,)."""
+        matrix = self._matrix(X)
+        decided: npt.NDArray[np.str_] = self.classifier_.decided_by(matrix)  # type: ignore[union-attr]
+        return decided
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows that are classified rightly."""
+        predicted = self.predict(X)
+        meant = self._order.meant(check_target(y, len(predicted)))
+        return float(np.average(predicted == meant, weights=sample_weight))
+
+    def table_model(self) -> TableModel:
+        """The fitted model with its contract, as it is saved and scored without scikit-learn."""
+        check_is_fitted(self)
+        inner = self.classifier_
+        return TableModel(
+            self.contract_,
+            self.encodings_,
+            tuple(self.classes_.tolist()),
+            self._models(),
+            cut=None if isinstance(inner, FusionClassifier) else inner._cut,
+            probabilistic=not isinstance(inner, FusionClassifier),
+            records=self._records,
+            parameters={"classifier": repr(inner), **self._plain_parameters()},
+        )
+
+    def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
+        """Write the model to a folder that `qmedoid.load` reads; see `TableModel`.
+
+        Parameters
+        ----------
+        path : str or path
+        circuits : bool
+            Whether to write circuits for other tools as well.
+        raw_rows : bool
+            Whether to keep the medoids as rows of the training table.
+        """
+        from qmedoid.artifacts.bundle import save_model
+
+        return save_model(self.table_model(), path, circuits=circuits, raw_rows=raw_rows)
+
+    def _encode_training(self, table: pa.Table, codes: Codes, target: Any, rng: np.random.RandomState) -> Encoded:
+        """Fit contract and encodings; the training rows as numbers."""
+        target = target if isinstance(target, str) else None
+        ignored = self._ignored(table)
+        inferred = infer_columns(table, skip={*ignored, target})
+        left_out = {name: "it was to be ignored" for name in ignored} | inferred.left_out
+        if not inferred.columns:
+            reasons = "; ".join(f"{name!r}: {reason}" for name, reason in list(left_out.items())[:5])
+            raise DataError(f"No column is left to learn from ({reasons}).")
+        settings = EncodingSettings(self.max_one_hot, self.max_levels)
+        generator = np.random.default_rng(rng.randint(2**31, size=4))
+        encoded = fit_encodings(table, inferred.columns, codes, self.classes_.tolist(), settings, generator)
+        self.contract_ = Contract(encoded.columns, target, left_out)
+        self.encodings_ = encoded.encodings
+        pairs = zip(self.encodings_, self.contract_.names, strict=True)
+        self.encoded_names_ = [output for encoding, name in pairs for output in encoding.output_names(name)]
+        self.notes_ = inferred.notes + [f"column {name!r} was left out: {why}" for name, why in left_out.items()]
+        return encoded
+
+    def _ignored(self, table: pa.Table) -> list[str]:
+        if isinstance(self.ignore, str):
+            raise ParameterError(f"The 'ignore' parameter must be a list of names. Got {self.ignore!r}: wrap it in [].")
+        ignored = list(self.ignore or ())
+        unknown = [name for name in ignored if name not in table.column_names]
+        if unknown:
+            raise ParameterError(
+                f"'ignore' names {unknown[0]!r}, which is not a column. The columns are {table.column_names[:20]}."
+            )
+        return ignored
+
+    def _fit_inner(self, matrix: Array, codes: Codes, n_train: int | None, rng: np.random.RandomState) -> None:
+        """Fit the classifier; rows from `n_train` on, where given, are those on which it is chosen."""
+        inner: Inner = GeometricClassifier() if self.classifier is None else clone(self.classifier)
+        if inner.random_state is None:
+            inner.set_params(random_state=int(rng.randint(2**31)))
+        if n_train is not None:
+            _choose_on(inner, [(np.arange(n_train), np.arange(n_train, len(codes)))])
+        self.classifier_ = inner.fit(matrix, codes)
+
+    def _matrix(self, X: Any) -> Array:
+        check_is_fitted(self)
+        return np.column_stack(self._encode(read_table(self, X, self._names)[1]))
+
+    def _encode(self, table: pa.Table) -> list[Array]:
+        """The columns as numbers; a table that breaks the contract is refused, new levels are warned of."""
+        difference = compare_columns(self.contract_, table.schema)
+        if difference.breaks:
+            difference.raise_or_warn("error")
+        found = Found()
+        columns = encode_batch(table, self.contract_, self.encodings_, found=found)
+        difference.with_cells(found, tolerate_unseen=True).raise_or_warn("error")
+        return columns
+
+    def _models(self) -> tuple[GeometricModel | VariationalModel, ...]:
+        inner = self.classifier_
+        if isinstance(inner, GeometricClassifier):
+            return tuple(inner.models_)
+        if isinstance(inner, FusionClassifier):
+            plain = Calibration(1.0, np.zeros(len(self.classes_)))
+            return tuple(GeometricModel(model, plain) for model in inner.models_)
+        if not isinstance(inner.model_, VariationalModel):
+            raise TypeError(f"A circuit that is run by a backend is not a model. Got {type(inner.model_).__name__}.")
+        return (inner.model_,)
+
+    def _plain_parameters(self) -> dict[str, Any]:
+        parameters = self.get_params(deep=False)
+        return {
+            name: value if isinstance(value, str | int | float | bool | None) else repr(value)
+            for name, value in parameters.items()
+            if name != "classifier"
+        }
+
+
+def _choose_on(inner: Inner, splits: list[tuple[Codes, Codes]]) -> None:
+    """Let a classifier choose on given rows instead of in folds."""
+    if isinstance(inner, FusionClassifier):
+        inner.set_params(cv=splits, refit=False)
+    elif isinstance(inner, VariationalClassifier):
+        inner.set_params(cv=splits)
+    else:
+        fusion = FusionClassifier() if isinstance(inner.fusion, str) else clone(inner.fusion)
+        circuit = VariationalClassifier() if inner.variational is None else clone(inner.variational)
+        inner.set_params(fusion=fusion.set_params(cv=splits, refit=False), variational=circuit.set_params(cv=splits))
