@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from qmedoid.artifacts import checkpoints
-from qmedoid.artifacts.checkpoints import FORMAT, SUFFIX, CheckpointFolder, write_whole
+from qmedoid.artifacts.checkpoints import FORMAT, SUFFIX, CheckpointFolder
+from qmedoid.artifacts.whole import write_whole
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import DataError, QMedoidWarning
 from qmedoid.search.training import TrainingState

@@ -1,1 +1,1 @@
-"""What is kept on disk: checkpoints of a training."""
+"""What is kept on disk: saved models, checkpoints of a training, and files that are whole or not there."""

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import json
-import os
 import tempfile
 import time
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ import numpy.typing as npt
 import safetensors
 import safetensors.numpy
 
+from qmedoid.artifacts.whole import write_whole
 from qmedoid.exceptions import DataError, warn
 from qmedoid.search.training import TrainingState
 
@@ -100,20 +100,6 @@ class CheckpointFolder:
 
     def _file(self, name: str) -> Path:
         return self.path / (name + SUFFIX)
-
-
-def write_whole(file: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all: a temporary file beside it, then one rename."""
-    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.stem}.")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(content)
-            out.flush()
-            os.fsync(out.fileno())
-        Path(temporary).replace(file)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _written(name: str, state: TrainingState) -> bytes:

@@ -1,0 +1,167 @@
+"""The model card: what a saved model is, what it carries and how to use it, in Markdown for people."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from qmedoid.models.contract import Column
+from qmedoid.models.encoding import Dates, Encoding, Levels
+from qmedoid.models.fusion import FusionModel
+from qmedoid.models.table import TableModel
+from qmedoid.models.variational import VariationalModel
+
+_STAGES = {
+    "fusion": "Every record is decided by its distance and angle to the medoids, which are real training rows.",
+    "selective": "Records are decided by their distance and angle to the medoids, which are real training rows; those "
+    "with a narrow margin by a small trained quantum circuit, simulated exactly.",
+    "variational": "Every record is decided by a small trained quantum circuit, simulated exactly.",
+}
+# Rows of a table that a reader still takes in; the manifest has all of them.
+_MOST_ROWS = 200
+_LONGEST_TEXT = 200
+
+
+def model_card(model: TableModel, *, raw_rows: bool) -> str:
+    """The card of a model.
+
+    Parameters
+    ----------
+    model : TableModel
+    raw_rows : bool
+        Whether its medoids are saved as rows of the training table.
+    """
+    sections = [
+        ("Saved model", [_STAGES[model.stage], "", *_facts(model)]),
+        ("Columns", _columns(model)),
+        ("Left out", _left_out(model.contract.left_out)),
+        ("Training rows in this folder", _privacy(model, raw_rows)),
+        ("How it was made", _values(model.parameters, "parameter")),
+        ("What it showed", _values(model.metrics, "metric")),
+        ("How to use it", _usage()),
+    ]
+    lines: list[str] = []
+    for title, body in sections:
+        if body:
+            lines += [f"{'##' if lines else '#'} {title}", "", *body, ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def cell(value: Any) -> str:
+    """Any text within a table or a sentence of Markdown: on one line, and nothing in it is markup."""
+    text = value if isinstance(value, str) else _number(value) if isinstance(value, float) else str(value)
+    if len(text) > _LONGEST_TEXT:
+        text = text[: _LONGEST_TEXT - 1] + "…"
+    # Line breaks of any alphabet, and characters that steer a terminal.
+    text = "".join(one if one.isprintable() else " " for one in text)
+    return "".join(f"\\{one}" if one in "\\`*_{}[]<>#|!~$&" else one for one in text)
+
+
+def _facts(model: TableModel) -> Iterator[str]:
+    yield f"- Target: {cell(model.contract.target) if model.contract.target is not None else 'not named'}"
+    classes = ", ".join(cell(label) for label in model.classes[:20])
+    yield f"- Classes ({len(model.classes)}): {classes}{', …' if len(model.classes) > 20 else ''}"
+    if model.cut is not None:
+        yield f"- A record is called {cell(model.classes[1])} when its margin is above {_number(model.cut)}."
+    if model.probabilistic:
+        yield "- The softmax of the scores is a probability."
+    else:
+        yield "- Scores rank the classes; they are not probabilities."
+    if model.fusion is not None:
+        yield f"- Medoids: {_medoid_counts(model, model.fusion)}"
+    circuit = _circuit(model)
+    if circuit is not None:
+        ansatz = circuit.network.ansatz
+        yield f"- Circuit: {ansatz.n_qubits} qubits, {ansatz.n_inputs} inputs, {ansatz.n_reps} repetitions"
+    yield f"- Models kept: {len(model.models)}; the first decides."
+
+
+def _circuit(model: TableModel) -> VariationalModel | None:
+    best = model.best
+    circuit = best if isinstance(best, VariationalModel) else best.variational
+    return circuit if isinstance(circuit, VariationalModel) else None
+
+
+def _medoid_counts(model: TableModel, fusion: FusionModel) -> str:
+    counts = [int((fusion.medoid_classes == code).sum()) for code in range(len(model.classes))]
+    parts = [f"{count} of {cell(label)}" for count, label in zip(counts[:20], model.classes, strict=False)]
+    return f"{sum(counts)} ({', '.join(parts)}{', …' if len(counts) > 20 else ''})"
+
+
+def _columns(model: TableModel) -> list[str]:
+    used = set(model.used_columns)
+    pairs = zip(model.contract.columns, model.encodings, strict=True)
+    rows = [
+        [cell(column.name), column.kind, _encoded(column, encoding), "yes" if number in used else "no"]
+        for number, (column, encoding) in enumerate(pairs)
+    ]
+    return _table(["column", "kind", "becomes", "read by the first model"], rows)
+
+
+def _encoded(column: Column, encoding: Encoding) -> str:
+    if isinstance(encoding, Levels):
+        levels = f"{len(encoding.levels)} levels{', new ones expected' if column.is_open else ''}"
+        return f"{encoding.width} numbers from {levels}"
+    what = ", ".join(encoding.parts) if isinstance(encoding, Dates) else "the number itself"
+    return what + (", and whether it is missing" if encoding.indicator else "")
+
+
+def _left_out(left_out: Mapping[str, str]) -> list[str]:
+    return _table(["column", "why"], [[cell(name), cell(reason)] for name, reason in left_out.items()])
+
+
+def _privacy(model: TableModel, raw_rows: bool) -> list[str]:
+    counts = [len(one) for one in model.records or ()] if raw_rows else []
+    if sum(counts):
+        records = [record for one in model.records or () for record in one]
+        names = list(dict.fromkeys(name for record in records for name in record))
+        more = ", …" if len(names) > _MOST_ROWS else ""
+        return [
+            f"Medoids are real rows of the training table. This folder carries {sum(counts)} of them, with "
+            f"{len(names)} columns each, as they stood there. Whoever can read the folder can read them. To leave them "
+            "out, save with raw_rows=False.",
+            "",
+            f"Columns: {', '.join(cell(name) for name in names[:_MOST_ROWS])}{more}",
+        ]
+    if model.fusion is None:
+        return ["None: a circuit keeps its trained numbers only."]
+    return [
+        "Medoids are real rows of the training table. This folder carries none of them as they stood there, only their "
+        "coordinates in the model's features and their row numbers. Where a feature is made of a single column, the "
+        "value of that column can be computed back from its coordinate.",
+    ]
+
+
+def _values(values: Mapping[str, Any], what: str) -> list[str]:
+    return _table([what, "value"], [[cell(name), cell(_one_line(value))] for name, value in values.items()])
+
+
+def _one_line(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_one_line(one)}" for name, one in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(_one_line(one) for one in value)
+    return _number(value) if isinstance(value, float) else str(value)
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}" if math.isfinite(value) else str(value)
+
+
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    if not rows:
+        return []
+    lines = [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows[:_MOST_ROWS])]
+    more = len(rows) - _MOST_ROWS
+    return [*lines, "", f"{more} more are in manifest.json."] if more > 0 else lines
+
+
+def _usage() -> list[str]:
+    return [
+        "```python",
+        "import qmedoid",
+        "",
+        'model = qmedoid.load("this folder")',
+        "```",
+        "",
+        "Loading runs no code from this folder, and takes neither scikit-learn nor Qiskit.",
+    ]

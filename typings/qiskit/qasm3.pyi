@@ -1,0 +1,3 @@
+from qiskit import QuantumCircuit
+
+def dumps(circuit: QuantumCircuit) -> str: ...
