@@ -59,8 +59,6 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
             raise cannot_write(path, error) from error
         try:
             yield out
-            with contextlib.suppress(BrokenPipeError) if is_stream else contextlib.nullcontext():
-                out.flush()
         except OSError as error:
             # Others, such as those of reading something in the block, are none of ours.
             if error.errno in _NO_ROOM and error.filename is None:
@@ -124,16 +122,20 @@ def _replacing(target: Path) -> Iterator[BinaryIO]:
     """A new hidden file beside the target, which takes its place at the end; it is removed on any exception."""
     part, handle = _new_part(target)
     try:
-        with os.fdopen(handle, "wb") as out:
+        try:
             with contextlib.suppress(OSError):  # an old file keeps its permissions
                 os.chmod(part, stat.S_IMODE(target.stat().st_mode))  # noqa: PTH101
-            yield out
-            out.flush()
-            os.fsync(out.fileno())
-            if fcntl is None:
-                out.close()  # Windows renames no open file
-            # The lock is held until here: released earlier, another writer might take the file for a leftover.
-            part.replace(target)
+            # A handle of its own, because some writers close the file they are given, and a closed file has no lock.
+            with os.fdopen(os.dup(handle), "wb") as out:
+                yield out
+            os.fsync(handle)
+            if fcntl is not None:
+                # The lock is held until here: released earlier, another writer might take the file for a leftover.
+                part.replace(target)
+        finally:
+            os.close(handle)
+        if fcntl is None:
+            part.replace(target)  # Windows renames no open file
     except BaseException:
         part.unlink(missing_ok=True)
         raise
