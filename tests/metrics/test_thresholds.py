@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, fbeta_score
 
-from qmedoid.metrics.thresholds import THRESHOLD_METRICS, best_threshold, metric_at
+from qmedoid.metrics.thresholds import THRESHOLD_METRICS, best_threshold, metric_at, threshold_at_rate
 
 REFERENCE = {
     "macro_f1": lambda y, p: f1_score(y, p, labels=[0, 1], average="macro", zero_division=0),
@@ -115,3 +115,38 @@ def test_one_class_only_is_called_as_it_is(metric):
     ones = np.ones(7, dtype=int)
     assert (scores > best_threshold(ones, scores, metric)).all()
     assert metric_at(ones, scores, -2.0, metric) == pytest.approx(value(ones, ones, metric))
+
+
+rates = st.floats(0, 1, allow_nan=False)
+
+
+@given(records=records, rate=rates)
+def test_never_more_alerts_than_the_budget(records, rate):
+    scores = records[1]
+    assert (scores > threshold_at_rate(scores, rate)).sum() <= rate * len(scores) + 1e-6
+
+
+@given(scores=st.lists(st.integers(-1000, 1000), min_size=1, max_size=40, unique=True), rate=rates)
+def test_the_whole_budget_is_used_where_no_scores_are_equal(scores, rate):
+    scores = np.array(scores, dtype=np.float64)
+    assert (scores > threshold_at_rate(scores, rate)).sum() == int(rate * len(scores) + 1e-9)
+
+
+@given(records=records, rate=rates)
+def test_one_more_level_of_scores_would_exceed_the_budget(records, rate):
+    scores = records[1]
+    below = scores[scores <= threshold_at_rate(scores, rate)]
+    if len(below):
+        assert (scores >= below.max()).sum() > rate * len(scores) - 1e-6
+
+
+@given(records=records, first=rates, second=rates)
+def test_a_larger_rate_has_no_higher_threshold(records, first, second):
+    scores = records[1]
+    low, high = sorted([first, second])
+    assert threshold_at_rate(scores, high) <= threshold_at_rate(scores, low)
+
+
+def test_a_rate_means_what_it_says_in_decimals():
+    scores = np.arange(100.0)
+    assert [(scores > threshold_at_rate(scores, k / 100)).sum() for k in range(101)] == list(range(101))

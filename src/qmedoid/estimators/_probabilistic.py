@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from qmedoid.estimators._operating_point import check_two_classes, cut_at, probability
+from qmedoid.estimators._operating_point import check_two_classes, cut_at, cut_at_rate, probability
 from qmedoid.estimators._parameters import Constraint, check_parameters
 from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._targets import check_target, class_codes
@@ -24,6 +24,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
 
     _constraints: ClassVar[Mapping[str, Constraint]]
     operating_point: str | float | None
+    alert_rate: float | None = None
     classes_: npt.NDArray[Any]
 
     def predict_proba(self, X: Any) -> Array:
@@ -60,10 +61,13 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         self.classes_, codes = class_codes(check_target(y, len(table)))
-        check_two_classes(self.operating_point, self.classes_)
+        check_two_classes(self.operating_point, self.classes_, self.alert_rate)
         return table, codes
 
     def _set_cut(self, codes: Codes, held_out: OutOfFold | None) -> None:
-        """Turn the operating point into log-odds, by held-out rows where it names a metric."""
-        self._cut = None if self.operating_point is None else cut_at(self.operating_point, codes, held_out)
+        """Turn the operating point into log-odds, by held-out rows where it names a metric or a share of them."""
+        if self.alert_rate is not None:
+            self._cut: float | None = cut_at_rate(self.alert_rate, held_out)
+        else:
+            self._cut = None if self.operating_point is None else cut_at(self.operating_point, codes, held_out)
         self.threshold_ = probability(self._cut or 0.0)

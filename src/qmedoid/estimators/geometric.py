@@ -11,7 +11,7 @@ from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbac
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from qmedoid.estimators._operating_point import OperatingPoint
+from qmedoid.estimators._operating_point import AlertRate, OperatingPoint
 from qmedoid.estimators._parameters import Choice, Constraint, Either, Estimator, Flag, Optional, Seed
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._refinement import (
@@ -74,6 +74,9 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
     operating_point : str, float or None, default=None
         For two classes: a metric whose best threshold on held-out rows is used, or the threshold itself. None decides
         for the likelier class.
+    alert_rate : float or None, default=None
+        For two classes, instead of an operating point: the share of the records that may be called the second. The
+        threshold is where this share of the held-out rows lies above it.
     random_state : int, RandomState or None, default=None
         Seed of both stages, where they have none of their own.
 
@@ -93,7 +96,7 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
     margin_ : float
         Records whose fusion margin, in log-odds, is at most this are decided by the circuit; −∞ and ∞ mean none, all.
     threshold_ : float
-        Probability of the second class above which a record is called so; 0.5 without an operating point.
+        Probability of the second class above which a record is called so; 0.5 without operating point and alert rate.
     held_out_scores_ : ndarray
         Quality of each of `models_` on held-out rows: the metric of the operating point, or the mean log-likelihood.
         The same rows chose configuration, α and calibration, so on small tables it is more than new rows will show.
@@ -112,6 +115,7 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
         fused_delta: bool = False,
         calibration: CalibrationKind = "logistic",
         operating_point: str | float | None = None,
+        alert_rate: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.fusion = fusion
@@ -122,6 +126,7 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
         self.fused_delta = fused_delta
         self.calibration = calibration
         self.operating_point = operating_point
+        self.alert_rate = alert_rate
         self.random_state = random_state
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -133,6 +138,7 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
         "fused_delta": Flag(),
         "calibration": Choice(CALIBRATION_KINDS),
         "operating_point": OperatingPoint(),
+        "alert_rate": AlertRate(),
         "random_state": Seed(),
     }
 

@@ -1,4 +1,4 @@
-"""Thresholds on a score that are best by a named metric (algorithm 16)."""
+"""Thresholds on a score that are best by a named metric, or that keep to a budget of alerts (algorithm 16)."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -64,6 +64,31 @@ def best_threshold(codes: Codes, scores: Array, metric: str) -> float:
     values = THRESHOLD_METRICS[metric](counts)
     # Equal values may differ in their last digits: the first that is the best up to rounding.
     cut = int(cuts[np.argmax(values >= values.max() * (1.0 - 1e-14))])
+    return _between(rising, cut)
+
+
+def threshold_at_rate(scores: Array, rate: float) -> float:
+    """The threshold above which a share `rate` of the scores lies: ⌊rate·n⌋ of them, or fewer where scores are equal.
+
+    Scores that are equal are all above or all below; those that would exceed the budget are below.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+    rate : float
+        Between 0 and 1.
+    """
+    rising = np.sort(scores)
+    # 0.29 · 100 is 28.999…96 in floating point, and means 29.
+    budget = min(len(rising), math.floor(rate * len(rising) + 1e-9))
+    cut = len(rising) - budget
+    if 0 < cut < len(rising):
+        cut = int(np.searchsorted(rising, rising[cut - 1], side="right"))
+    return _between(rising, cut)
+
+
+def _between(rising: Array, cut: int) -> float:
+    """A threshold below the scores from position `cut` on, and not below the others."""
     if cut == 0:
         return math.nextafter(float(rising[0]), -math.inf)
     if cut == len(rising):
