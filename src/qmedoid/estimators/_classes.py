@@ -54,18 +54,18 @@ class ClassOrder:
     def codes(self, target: npt.NDArray[Any]) -> Codes:
         """The code of every validation row; labels that the training rows did not have are refused."""
         if len(self.classes) < len(self.labels):
-            return (target == self._positive).astype(np.intp)
+            return self._is_positive(target)
         return self.places[known_codes(target, self.labels)]
 
     def meant(self, target: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The class that each label stands for; a label that is new stands for itself."""
         if len(self.classes) == len(self.labels):
             return target
-        return self.classes[(target == self._positive).astype(np.intp)]
+        meant: npt.NDArray[Any] = self.classes[self._is_positive(target)]
+        return meant
 
-    @property
-    def _positive(self) -> Any:
-        return self.labels[self.places == 1][0]
+    def _is_positive(self, target: npt.NDArray[Any]) -> Codes:
+        return np.asarray(target == self.labels[self.places == 1][0]).astype(np.intp)
 
 
 def _find(labels: npt.NDArray[Any], positive: Any) -> int:

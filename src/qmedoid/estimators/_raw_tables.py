@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from qmedoid.exceptions import DataError
+from qmedoid.models.fusion import MeasuredFusion
 from qmedoid.models.geometric import GeometricModel
 from qmedoid.models.table import Record
 from qmedoid.models.variational import VariationalModel
@@ -40,8 +42,7 @@ def read_table(estimator: BaseEstimator, X: Any, fitted: Names | None, name: str
     if fitted is None:
         _check_size(table)
         found = Names(tuple(table.column_names), True)
-        estimator.n_features_in_ = len(found.names)
-        estimator.feature_names_in_ = np.array(found.names, dtype=object)
+        vars(estimator).update(n_features_in_=len(found.names), feature_names_in_=np.array(found.names, dtype=object))
         return found, table
     if table.num_rows == 0:
         raise DataError(f"Input {name} has no rows: pass at least one.")
@@ -56,7 +57,9 @@ def read_table(estimator: BaseEstimator, X: Any, fitted: Names | None, name: str
 
 
 def _has_names(X: Any) -> bool:
-    return isinstance(X, Mapping | pa.RecordBatch) or hasattr(X, "columns") or hasattr(X, "column_names")
+    if issparse(X):  # some of these are mappings, and all are refused as arrays are checked
+        return False
+    return isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "column_names")
 
 
 def _read_array(estimator: BaseEstimator, X: Any, fitted: Names | None) -> tuple[Names, pa.Table]:
@@ -80,8 +83,8 @@ def medoid_records(table: pa.Table, model: GeometricModel | VariationalModel) ->
     """The medoids of a model as rows of its training table, with values fit for JSON."""
     if isinstance(model, VariationalModel):
         return ()
-    rows = getattr(model.fusion, "model", model.fusion).medoid_rows
-    picked = table.take(pa.array(rows)).to_pylist()
+    fusion = model.fusion.model if isinstance(model.fusion, MeasuredFusion) else model.fusion
+    picked = table.take(pa.array(fusion.medoid_rows)).to_pylist()
     return tuple({name: json_value(value) for name, value in row.items()} for row in picked)
 
 

@@ -69,7 +69,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
-    classifier_ : the fitted classifier, on encoded columns and class codes
+    classifier_ : the fitted classifier, on encoded columns
     contract_ : Contract
         The columns with their kinds, and those that were left out.
     encodings_ : tuple of Encoding
@@ -152,7 +152,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of every row, shape (n,)."""
-        predicted: npt.NDArray[Any] = self.classes_[self.classifier_.predict(self._matrix(X))]
+        matrix = self._matrix(X)
+        codes = np.searchsorted(self.classifier_.classes_, self.classifier_.predict(matrix))
+        predicted: npt.NDArray[Any] = self.classes_[codes]
         return predicted
 
     @available_if(_inner_has("predict_proba"))
@@ -215,7 +217,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         target = target if isinstance(target, str) else None
         ignored = self._ignored(table)
         inferred = infer_columns(table, skip={*ignored, target})
-        left_out = {name: "it was to be ignored" for name in ignored} | inferred.left_out
+        left_out = dict.fromkeys(ignored, "it was to be ignored") | inferred.left_out
         if not inferred.columns:
             reasons = "; ".join(f"{name!r}: {reason}" for name, reason in list(left_out.items())[:5])
             raise DataError(f"No column is left to learn from ({reasons}).")
@@ -247,7 +249,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             inner.set_params(random_state=int(rng.randint(2**31)))
         if n_train is not None:
             _choose_on(inner, [(np.arange(n_train), np.arange(n_train, len(codes)))])
-        self.classifier_ = inner.fit(matrix, codes)
+        # Labels in their own order are passed on as they are, so that warnings and class weights can name them.
+        in_order = self.classes_ is self._order.labels
+        if not in_order:
+            _weigh_codes(inner, self.classes_.tolist())
+        self.classifier_ = inner.fit(matrix, self.classes_[codes] if in_order else codes)
 
     def _matrix(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -281,6 +287,16 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             for name, value in parameters.items()
             if name != "classifier"
         }
+
+
+def _weigh_codes(inner: Inner, classes: list[Any]) -> None:
+    """Let class weights name class codes where they name classes."""
+    stages = [inner, inner.fusion, inner.variational] if isinstance(inner, GeometricClassifier) else [inner]
+    for stage in stages:
+        if isinstance(stage, FusionClassifier | VariationalClassifier) and isinstance(stage.class_weight, Mapping):
+            weights = stage.class_weight
+            named = {classes.index(label) if label in classes else label: w for label, w in weights.items()}
+            stage.set_params(class_weight=named)
 
 
 def _choose_on(inner: Inner, splits: list[tuple[Codes, Codes]]) -> None:
