@@ -1,0 +1,210 @@
+"""How a text file writes its table: encoding, delimiter, decimal sign and header, found from its first part."""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from qmedoid.exceptions import DataError, ParameterError
+
+DELIMITERS = (",", ";", "\t", "|")
+MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "?", "-")
+"""Cells that stand for a missing value."""
+
+_BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_RECORDS = 200
+"""Records that delimiters are judged by."""
+_COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
+_POINT_NUMBER = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
+_THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+\s*")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the table is written.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the columns, as they are used.
+    delimiter, decimal : str
+    newline : bytes
+        What ends a line.
+    header_end : int
+        Bytes up to the first record after the header.
+    header_lines : int
+        Lines up to there.
+    stray_quotes : bool
+        Whether there are quotes inside cells that are not quoted: then counting them does not tell where cells end.
+    notes : tuple of str
+        What was adjusted, for the user.
+    """
+
+    names: tuple[str, ...]
+    delimiter: str
+    decimal: str
+    newline: bytes
+    header_end: int
+    header_lines: int
+    stray_quotes: bool
+    notes: tuple[str, ...]
+
+
+def byte_order_mark(head: bytes) -> tuple[str | None, int]:
+    """The encoding that the first bytes announce (None if they do not), and how many bytes do so."""
+    for mark, encoding in _BOMS.items():
+        if head.startswith(mark):
+            return encoding, len(mark)
+    # Latin text in two bytes per letter has every other byte 0, with or without a mark.
+    for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+        if len(head) >= 8 and zeros.count(0) > 0.8 * len(zeros) and head.count(0) <= len(head) // 2:
+            return encoding, 0
+    return None, 0
+
+
+def sniff(sample: bytes, is_whole: bool, name: str, delimiter: str | None, decimal: str | None) -> Dialect:
+    """Find out how a table is written.
+
+    Parameters
+    ----------
+    sample : bytes
+        The beginning of the file, in an encoding that contains ASCII, without a byte order mark.
+    is_whole : bool
+        Whether that is all of it.
+    name : str
+        Of the file, for messages.
+    delimiter, decimal : str or None
+        As given by the user; None finds out.
+    """
+    _check_choice(delimiter, decimal)
+    if not sample.strip():
+        raise DataError(f"{name} is empty: a table has a header line and rows.")
+    if b"\0" in sample:
+        raise DataError(f"{name} is not a text: it has zero bytes. Known formats are CSV, Parquet and Arrow/Feather.")
+    newline = b"\n" if b"\n" in sample else b"\r"
+    start = len(sample) - len(sample.lstrip(b"\r\n"))
+    text = _decoded(sample[start:] if is_whole else sample[start : sample.rfind(newline) + 1])
+    if delimiter is None:
+        delimiter = _find_delimiter(text)
+    end = first_record_end(sample, start, delimiter, newline)
+    header = next(_records(text, delimiter, 1), None)
+    if header is None:
+        raise DataError(f"{name} has no line end in its first {len(sample):,} bytes: it does not look like a table.")
+    names, notes = _clean_names(header, name)
+    if decimal is None:
+        decimal, more = _find_decimal(text, delimiter)
+        notes += more
+    return Dialect(
+        names,
+        delimiter,
+        decimal,
+        newline,
+        end,
+        sample[:end].count(newline),
+        re.search(_stray(delimiter), sample) is not None,
+        tuple(notes),
+    )
+
+
+def first_record_end(block: bytes, start: int, delimiter: str, newline: bytes) -> int:
+    """Where the first record after a place ends, the line end included."""
+    masked = mask_quoted(block[start:], delimiter)
+    end = masked.find(newline)
+    return len(block) if end < 0 else start + end + 1
+
+
+def mask_quoted(block: bytes, delimiter: str) -> bytes:
+    """The block with all quoted cells overwritten, so that what is left of line ends ends a record."""
+    mark = re.escape(delimiter.encode())
+    quoted = rb'(?<![^%b\r\n])"[^"]*(?:""[^"]*)*(?:"|\Z)' % mark
+    return re.sub(quoted, lambda match: b"x" * len(match[0]), block)
+
+
+def _stray(delimiter: str) -> bytes:
+    mark = re.escape(delimiter.encode())
+    return rb'[^%b\r\n"]"+[^%b\r\n"]' % (mark, mark)
+
+
+def _check_choice(delimiter: str | None, decimal: str | None) -> None:
+    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n'):
+        raise ParameterError(f"The delimiter must be one ASCII character, not a quote or line end. Got {delimiter!r}.")
+    if decimal not in (None, ".", ","):
+        raise ParameterError(f"The decimal sign must be '.' or ','. Got {decimal!r} instead.")
+    if decimal is not None and decimal == delimiter:
+        raise ParameterError(f"The delimiter and the decimal sign cannot both be {decimal!r}.")
+
+
+def _decoded(sample: bytes) -> str:
+    try:
+        return sample.decode("utf-8")
+    except UnicodeDecodeError:
+        return sample.decode("latin-1")  # never fails, and delimiters are the same in all of them
+
+
+def _records(text: str, delimiter: str, count: int) -> Iterator[list[str]]:
+    """The first records that are not blank, as lists of cells."""
+    lines = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z", text)
+    reader = csv.reader(lines, delimiter=delimiter)
+    try:
+        for record in reader:
+            if record:
+                yield record
+                count -= 1
+            if count == 0:
+                return
+    except csv.Error:  # a cell longer than the module allows
+        return
+
+
+def _find_delimiter(text: str) -> str:
+    best, best_score = ",", (0.0, 1)
+    for delimiter in DELIMITERS:
+        widths = [len(record) for record in _records(text, delimiter, _RECORDS)]
+        if widths and widths[0] > 1:
+            score = (Counter(widths)[widths[0]] / len(widths), widths[0])
+            best, best_score = (delimiter, score) if score > best_score else (best, best_score)
+    return best
+
+
+def _find_decimal(text: str, delimiter: str) -> tuple[str, list[str]]:
+    """A decimal comma where there are numbers with a comma, none with a point, and the comma does not part cells."""
+    if delimiter == ",":
+        return ".", []
+    cells = [cell for record in list(_records(text, delimiter, _RECORDS))[1:] for cell in record]
+    with_comma = [cell for cell in cells if _COMMA_NUMBER.fullmatch(cell)]
+    if not with_comma or any(_POINT_NUMBER.fullmatch(cell) for cell in cells):
+        return ".", []
+    if all(_THOUSANDS.fullmatch(cell) for cell in with_comma):
+        example = with_comma[0].strip()
+        return ".", [f"Cells like {example} are read as text: say decimal=',' if the comma is a decimal sign."]
+    return ",", [f"Numbers are read with a decimal comma, as in {with_comma[0].strip()}."]
+
+
+def _clean_names(header: Sequence[str], name: str) -> tuple[tuple[str, ...], list[str]]:
+    notes, names = [], [cell.strip() for cell in header]
+    padded = [new for new, old in zip(names, header, strict=True) if new and new != old]
+    if padded:
+        notes.append(f"Blanks around the names of {len(padded)} columns were dropped, as in {padded[0]!r}.")
+    for place, found in enumerate(names):
+        if not found:
+            names[place] = f"column {place + 1}"
+            notes.append(f"Column {place + 1} has no name; it is called {names[place]!r}.")
+    check_unique(names, name)
+    if all(re.fullmatch(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?", found) for found in names):
+        notes.append(
+            f"The first line of {name} is taken as the header, but holds numbers only ({', '.join(names[:3])}, ...): "
+            "if the file has no header, add one."
+        )
+    return tuple(names), notes
+
+
+def check_unique(names: Sequence[str], source: str) -> None:
+    """Refuse a table that has two columns of one name."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        places = [
+            f"{name!r} (columns {', '.join(str(place + 1) for place, other in enumerate(names) if other == name)})"
+            for name in twice[:5]
+        ]
+        raise DataError(f"{source} has column names more than once: {'; '.join(places)}. Rename all but one of each.")

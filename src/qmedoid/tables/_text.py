@@ -1,0 +1,122 @@
+"""The text of a table as UTF-8, in blocks that end where records end."""
+
+import codecs
+from collections.abc import Iterator
+
+from qmedoid.exceptions import DataError
+from qmedoid.tables._bytes import Bytes
+from qmedoid.tables._dialect import byte_order_mark, mask_quoted, sniff
+
+_SAMPLE = 1 << 18
+_LONGEST_HEADER = 1 << 24
+_BLOCK = 1 << 23
+_LONGEST_RECORD = 1 << 26
+
+
+class Text:
+    """A text file that is read once, from front to back.
+
+    Parameters
+    ----------
+    data : Bytes
+    delimiter, decimal : str or None
+        None finds out.
+
+    Attributes
+    ----------
+    dialect : Dialect
+    notes : list of str
+        What was adjusted so far.
+    """
+
+    def __init__(self, data: Bytes, delimiter: str | None, decimal: str | None) -> None:
+        self.data = data
+        self._sample = data.read(_SAMPLE)
+        self._is_whole = len(self._sample) < _SAMPLE
+        wide, skipped = byte_order_mark(self._sample)
+        self._encoding = wide if skipped else None
+        self._decoder = None if wide in (None, "utf-8") else codecs.getincrementaldecoder(wide or "")("replace")
+        self._sample = self._widened(self._sample[skipped:], self._is_whole)
+        while not self._is_whole and not self._has_line() and len(self._sample) < _LONGEST_HEADER:
+            self._sample += self._more(len(self._sample))
+        self.dialect = sniff(self._sample, self._is_whole, data.name, delimiter, decimal)
+        self.notes = list(self.dialect.notes)
+        if self._decoder is not None:
+            self.notes.append(f"{data.name} is written in {wide}.")
+
+    def first_records(self) -> bytes:
+        """The records after the header that the sample holds whole, in UTF-8."""
+        rest = self._sample[self.dialect.header_end :]
+        return self._in_utf8(rest if self._is_whole else rest[: self._last_end(rest)])
+
+    def blocks(self) -> Iterator[bytes]:
+        """Blocks of whole records, without the header; blank ones are left out."""
+        rest = self._sample[self.dialect.header_end :]
+        while not self._is_whole:
+            part = self._more(_BLOCK - len(rest) if len(rest) < _BLOCK else _BLOCK)
+            text = rest + part
+            end = len(text) if self._is_whole else self._last_end(text)
+            if end == 0 and len(text) > _LONGEST_RECORD:
+                raise DataError(
+                    f"{self.data.name} has a record of more than {_LONGEST_RECORD >> 20} MB: most likely a quote that "
+                    f"is opened and never closed, near {bytes(text[:40])!r}."
+                )
+            block, rest = text[:end], text[end:]
+            if block.strip():
+                yield self._in_utf8(block)
+        if rest.strip():
+            yield self._in_utf8(rest)
+
+    def close(self) -> None:
+        """Close the file."""
+        self.data.close()
+
+    def _more(self, size: int) -> bytes:
+        part = self.data.read(size)
+        self._is_whole = len(part) < size
+        return self._widened(part, self._is_whole)
+
+    def _widened(self, part: bytes, final: bool) -> bytes:
+        return part if self._decoder is None else self._decoder.decode(part, final).encode()
+
+    def _has_line(self) -> bool:
+        return b"\n" in self._sample or b"\r" in self._sample
+
+    def _last_end(self, text: bytes) -> int:
+        """The end of the last whole record.
+
+        An even number of quotes up to a line end means that it is not in a quoted cell, unless there are stray quotes.
+        """
+        newline, quotes = self.dialect.newline, b'"' in text
+        end = text.rfind(newline) + 1
+        if quotes and (self.dialect.stray_quotes or text.count(b'"', 0, end) % 2):
+            end = mask_quoted(text, self.dialect.delimiter).rfind(newline) + 1
+        return end
+
+    def _in_utf8(self, block: bytes) -> bytes:
+        """The block in UTF-8. The first block that is not plain ASCII decides what the encoding is."""
+        if b"\0" in block:
+            raise DataError(f"{self.data.name} has zero bytes in its text: it is damaged, or not a table.")
+        if block.isascii() or self._decoder is not None:
+            return block
+        if self._encoding in (None, "utf-8"):
+            try:
+                block.decode("utf-8")
+            except UnicodeDecodeError as error:
+                if self._encoding is not None:
+                    near = block[max(error.start - 20, 0) : error.start + 20]
+                    raise DataError(f"{self.data.name} is not in one encoding: UTF-8 first, then {near!r}.") from None
+                self._encoding = _western(block)
+                self.notes.append(f"{self.data.name} is not in UTF-8; it is read as {self._encoding}.")
+            else:
+                self._encoding = "utf-8"
+                return block
+        return block.decode(self._encoding, errors="replace").encode()
+
+
+def _western(block: bytes) -> str:
+    try:
+        block.decode("cp1252")
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "cp1252"
