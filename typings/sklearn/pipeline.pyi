@@ -1,3 +1,6 @@
 from typing import Any
 
+class Pipeline:
+    steps: list[tuple[str, Any]]
+
 def make_pipeline(*steps: Any, **options: Any) -> Any: ...

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from qmedoid.artifacts._folder import MANIFEST
+from qmedoid.artifacts._files import MANIFEST
 from qmedoid.artifacts._format_1_columns import read_classes, read_contract, read_encodings, read_rows
 from qmedoid.artifacts._json import Fields, RefusedError, inside, parsed
 from qmedoid.artifacts._tensors import Shelf, tensors_parsed

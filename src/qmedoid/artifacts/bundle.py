@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from qmedoid._version import __version__
-from qmedoid.artifacts._folder import content_entry, file_entries, parse_manifest, signed
+from qmedoid.artifacts._files import content_entry, file_entries, parse_manifest, signed
 from qmedoid.artifacts._json import RefusedError, compact, written
 from qmedoid.artifacts._packing import packed, plain_circuit
 from qmedoid.artifacts.card import model_card

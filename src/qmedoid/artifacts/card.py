@@ -1,6 +1,7 @@
 """The model card: what a saved model is, what it carries and how to use it, in Markdown for people."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ _STAGES = {
 # Rows of a table that a reader still takes in; the manifest has all of them.
 _MOST_ROWS = 200
 _LONGEST_TEXT = 200
+# An underscore within a word is no markup.
+_MARKUP = re.compile(r"[\\`*{}\[\]<>#|!~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
 
 def model_card(model: TableModel, *, raw_rows: bool) -> str:
@@ -53,7 +56,7 @@ def cell(value: Any) -> str:
         text = text[: _LONGEST_TEXT - 1] + "…"
     # Line breaks of any alphabet, and characters that steer a terminal.
     text = "".join(one if one.isprintable() else " " for one in text)
-    return "".join(f"\\{one}" if one in "\\`*_{}[]<>#|!~$&" else one for one in text)
+    return _MARKUP.sub(r"\\\g<0>", text)
 
 
 def _facts(model: TableModel) -> Iterator[str]:

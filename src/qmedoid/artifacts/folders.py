@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from qmedoid.artifacts._folder import CONTENT_NAME, MANIFEST, file_entries, parse_manifest
+from qmedoid.artifacts._files import CONTENT_NAME, MANIFEST, file_entries, parse_manifest
 from qmedoid.artifacts._json import LARGEST_JSON, RefusedError, parsed, written
 from qmedoid.artifacts.whole import PART, cannot_write, sync_folder, write_whole
 from qmedoid.exceptions import ModelError
@@ -86,7 +86,7 @@ def _locked_folder(path: Path) -> Iterator[None]:
 def _check_place(path: Path) -> None:
     """Raise unless the folder is empty, holds a saved model, or the remains of one."""
     names = [entry.name for entry in path.iterdir()]
-    ours = [name for name in names if CONTENT_NAME.fullmatch(name) or PART.fullmatch(name)]
+    ours = [name for name in names if CONTENT_NAME.fullmatch(name) or _is_part(name)]
     foreign = set(names) - set(ours) - {MANIFEST}
     # A damaged manifest is ours where files named by their content lie beside it and nothing else.
     is_ours = not foreign and (bool(ours) or MANIFEST not in names)
@@ -96,6 +96,12 @@ def _check_place(path: Path) -> None:
             f"The folder {str(path)!r} holds other things than a saved model, such as {example!r}: give a new or an "
             "empty folder."
         )
+
+
+def _is_part(name: str) -> bool:
+    """Whether a file is one of ours that was not finished."""
+    part = PART.fullmatch(name)
+    return part is not None and (part[1] == MANIFEST or CONTENT_NAME.fullmatch(part[1]) is not None)
 
 
 def _is_manifest(file: Path) -> bool:
@@ -123,6 +129,6 @@ def _sweep(path: Path, keep: set[str] | None) -> None:
     """Remove files of other savings: those that were killed, and the one that was replaced."""
     for entry in path.iterdir():
         is_old = keep is not None and CONTENT_NAME.fullmatch(entry.name) and entry.name not in keep
-        if is_old or PART.fullmatch(entry.name):
+        if is_old or _is_part(entry.name):
             with contextlib.suppress(OSError):
                 entry.unlink()

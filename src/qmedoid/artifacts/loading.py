@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from qmedoid.artifacts import _format_1
-from qmedoid.artifacts._folder import (
+from qmedoid.artifacts._files import (
     MANIFEST,
     FileEntry,
     file_entries,

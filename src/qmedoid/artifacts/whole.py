@@ -19,7 +19,7 @@ try:
 except ModuleNotFoundError:  # Windows: leftovers are told by their age instead of by their lock
     fcntl = None  # type: ignore[assignment]
 
-PART = re.compile(r"\..+\.[0-9a-f]{16}\.part")
+PART = re.compile(r"\.(.+)\.[0-9a-f]{16}\.part")
 """Names of files that are being written, or that a killed process left."""
 # Seconds after which nobody writes a temporary file any more, where there are no locks.
 _ABANDONED = 3600
@@ -165,7 +165,8 @@ def _sweep(target: Path) -> None:
     """Remove what writers of this target left that were killed."""
     prefix = _prefix(target)
     for name in os.listdir(target.parent):  # noqa: PTH208
-        if name.startswith(prefix) and PART.fullmatch(name) and len(name) == len(prefix) + len("0123456789abcdef.part"):
+        part = PART.fullmatch(name)
+        if part is not None and f".{part[1]}." == prefix:
             with contextlib.suppress(OSError):
                 _remove_abandoned(target.with_name(name))
 

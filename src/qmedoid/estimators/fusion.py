@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -290,6 +291,22 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         measured.model_ = MeasuredFusion(self.models_[0], swap_test)
         return measured
 
+    def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
+        """Write the fitted classifier to a folder that `qmedoid.load` reads, without code and without scikit-learn.
+
+        Parameters
+        ----------
+        path : str or path
+            A folder: a new one, an empty one, or one with a saved model, which is replaced.
+        circuits : bool
+            Whether to write the SWAP test as QPY and OpenQASM 3 too, for other tools (extra ``quantum``).
+        raw_rows : bool
+            Whether to keep the medoids as rows of the training table; without, only their coordinates are kept.
+        """
+        from qmedoid.estimators._saving import save
+
+        return save(self, path, circuits=circuits, raw_rows=raw_rows)
+
     def _report_to(self, context: CallbackContext) -> Callable[[Progress], bool]:
         """Tell scikit-learn's callbacks of every anchor visit; a callback may ask to stop with the best so far."""
 
@@ -362,7 +379,8 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.configuration_ = best.model.configuration
         self.medoid_indices_ = best.model.medoid_rows
         self.medoid_classes_ = self.classes_[best.model.medoid_classes]
-        self.medoids_ = table[best.model.medoid_rows]
+        self._medoid_tables = [table[choice.model.medoid_rows] for choice in selected]
+        self.medoids_ = self._medoid_tables[0]
 
     def _warn_few_medoids(self) -> None:
         counts = np.bincount(self.models_[0].medoid_classes)

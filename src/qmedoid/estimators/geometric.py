@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -228,6 +229,22 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
         measured = copy.copy(self)
         measured.model_ = model
         return measured
+
+    def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
+        """Write the fitted classifier to a folder that `qmedoid.load` reads, without code and without scikit-learn.
+
+        Parameters
+        ----------
+        path : str or path
+            A folder: a new one, an empty one, or one with a saved model, which is replaced.
+        circuits : bool
+            Whether to write the circuits as QPY and OpenQASM 3 too, for other tools (extra ``quantum``).
+        raw_rows : bool
+            Whether to keep the medoids as rows of the training table; without, only their coordinates are kept.
+        """
+        from qmedoid.estimators._saving import save
+
+        return save(self, path, circuits=circuits, raw_rows=raw_rows)
 
     def _scores(self, X: Any) -> Array:
         return self._decide(X)[0]

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -264,6 +265,22 @@ class VariationalClassifier(CallbackSupportMixin, ProbabilisticClassifier):
         measured = copy.copy(self)
         measured.model_ = MeasuredVariational(model, backend)
         return measured
+
+    def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
+        """Write the fitted classifier to a folder that `qmedoid.load` reads, without code and without scikit-learn.
+
+        Parameters
+        ----------
+        path : str or path
+            A folder: a new one, an empty one, or one with a saved model, which is replaced.
+        circuits : bool
+            Whether to write the circuit as QPY and OpenQASM 3 too, for other tools (extra ``quantum``).
+        raw_rows : bool
+            Taken as by the other classifiers: a circuit keeps no rows.
+        """
+        from qmedoid.estimators._saving import save
+
+        return save(self, path, circuits=circuits, raw_rows=raw_rows)
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)

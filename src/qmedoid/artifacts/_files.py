@@ -1,4 +1,4 @@
-"""The folder of a bundle: names of its files, the manifest with its own hash, and opening without following links."""
+"""The files of a bundle: their names, the manifest with its own hash, and reading that follows no links."""
 
 import contextlib
 import hashlib

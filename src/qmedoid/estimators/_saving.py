@@ -1,0 +1,216 @@
+"""Fitted classifiers as models that can be saved."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from qmedoid.exceptions import ModelError
+from qmedoid.models.calibration import Calibration
+from qmedoid.models.contract import Column, Contract
+from qmedoid.models.encoding import Numbers
+from qmedoid.models.fusion import FusionModel
+from qmedoid.models.geometric import GeometricModel
+from qmedoid.models.table import Record, TableModel
+from qmedoid.models.variational import VariationalModel
+
+Array = npt.NDArray[np.float64]
+# Says where a training was kept, not how the model was made.
+_NOT_KEPT = ("checkpoint",)
+_LONGEST = 100
+
+
+def save(estimator: Any, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
+    """Save a fitted classifier to a folder that `qmedoid.load` reads.
+
+    Parameters
+    ----------
+    estimator : FusionClassifier, GeometricClassifier, VariationalClassifier or TableClassifier
+    path : str or path
+        A folder: a new one, an empty one, or one with a saved model, which is replaced.
+    circuits : bool
+        Whether to write circuits as QPY and OpenQASM 3 as well, for other tools (extra ``quantum``).
+    raw_rows : bool
+        Whether to keep the medoids as rows of the training table.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    ModelError
+        The estimator is not fitted, or holds what cannot be stored without running its code on loading.
+    """
+    from qmedoid.artifacts.bundle import save_model
+
+    return save_model(table_model(estimator), path, circuits=circuits, raw_rows=raw_rows)
+
+
+def table_model(estimator: Any) -> TableModel:
+    """A fitted classifier as a model of tables whose columns are all numbers; see `save` for its parameters.
+
+    Medoids are kept as rows for all models. Missing values are refused, as the classifier itself does.
+    """
+    from qmedoid.estimators.fusion import FusionClassifier
+    from qmedoid.estimators.geometric import GeometricClassifier
+    from qmedoid.estimators.variational import VariationalClassifier
+
+    _check_ours(estimator)
+    if hasattr(estimator, "table_model"):
+        own: TableModel = estimator.table_model()
+        return own
+    if isinstance(estimator, FusionClassifier):
+        return _of_fusion(estimator)
+    if isinstance(estimator, GeometricClassifier):
+        return _of_geometric(estimator)
+    if isinstance(estimator, VariationalClassifier):
+        return _of_variational(estimator)
+    raise _foreign(type(estimator).__name__)
+
+
+def _of_fusion(estimator: Any) -> TableModel:
+    _check_not_measured(estimator.model_, FusionModel)
+    plain = Calibration(1.0, np.zeros(len(estimator.classes_)))
+    return _assembled(
+        estimator,
+        tuple(GeometricModel(model, plain) for model in estimator.models_),
+        # Its margin decides, not a probability: of two classes the second where s_0 − s_1 is above 0.
+        cut=0.0 if len(estimator.classes_) == 2 else None,
+        probabilistic=False,
+        records=_records(estimator, _names(estimator)),
+    )
+
+
+def _of_geometric(estimator: Any) -> TableModel:
+    model = estimator.model_
+    _check_not_measured(model.fusion, FusionModel)
+    if model.variational is not None:
+        _check_not_measured(model.variational, VariationalModel)
+    metrics = {"held_out_scores": estimator.held_out_scores_.tolist(), "threshold": float(estimator.threshold_)}
+    return _assembled(
+        estimator,
+        tuple(estimator.models_),
+        cut=estimator._cut,
+        probabilistic=True,
+        records=_records(estimator.fusion_, _names(estimator)),
+        metrics=metrics,
+    )
+
+
+def _of_variational(estimator: Any) -> TableModel:
+    _check_not_measured(estimator.model_, VariationalModel)
+    if estimator.shots is not None:
+        raise ModelError(
+            f"This classifier predicts by shots={estimator.shots} random measurements, and a saved model decides "
+            "exactly: call set_params(shots=None) first."
+        )
+    metrics = {"loss": float(estimator.seed_losses_.min()), "threshold": float(estimator.threshold_)}
+    return _assembled(
+        estimator, (estimator.model_,), cut=estimator._cut, probabilistic=True, records=None, metrics=metrics
+    )
+
+
+def _assembled(
+    estimator: Any,
+    models: tuple[GeometricModel | VariationalModel, ...],
+    *,
+    cut: float | None,
+    probabilistic: bool,
+    records: tuple[tuple[Record, ...], ...] | None,
+    metrics: Mapping[str, Any] | None = None,
+) -> TableModel:
+    names = _names(estimator)
+    return TableModel(
+        contract=Contract(tuple(Column(name, "number") for name in names)),
+        encodings=tuple(Numbers(fill=math.nan) for _ in names),
+        classes=tuple(estimator.classes_.tolist()),
+        models=models,
+        cut=cut,
+        probabilistic=probabilistic,
+        records=records,
+        parameters={"estimator": type(estimator).__name__, **_parameters(estimator)},
+        metrics=metrics or {},
+    )
+
+
+def _names(estimator: Any) -> tuple[str, ...]:
+    """Names of the columns, or x0, x1 and so on where they had none."""
+    given = getattr(estimator, "feature_names_in_", None)
+    names = [f"x{number}" for number in range(estimator.n_features_in_)] if given is None else [str(n) for n in given]
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ModelError(f"Two columns are called {twice!r}: a saved model tells columns by their names. Rename one.")
+    return tuple(names)
+
+
+def _records(fusion: Any, names: Sequence[str]) -> tuple[tuple[Record, ...], ...]:
+    """The medoids of each model as rows of the training table."""
+    return tuple(tuple(dict(zip(names, row, strict=True)) for row in table.tolist()) for table in fusion._medoid_tables)
+
+
+def _parameters(estimator: BaseEstimator) -> dict[str, Any]:
+    parameters = estimator.get_params(deep=False)
+    return {name: _plain(value) for name, value in parameters.items() if name not in _NOT_KEPT}
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON takes it; what has no plain form is described by its type, or by its repr if that is all."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        # Folds given as row numbers tell a reader nothing, and may be as long as the table.
+        return [_plain(one) for one in value] if len(value) <= _LONGEST else f"{len(value)} values"
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return type(value).__name__
+    if type(value).__module__.partition(".")[0] == "qmedoid" and isinstance(value, BaseEstimator):
+        return {"estimator": type(value).__name__, **_parameters(value)}
+    if isinstance(value, BaseEstimator) or hasattr(value, "get_n_splits"):
+        return repr(value)
+    return type(value).__name__
+
+
+def _check_ours(estimator: Any) -> None:
+    """Raise for what a bundle cannot hold, and for what is not fitted."""
+    if isinstance(estimator, Pipeline):
+        step, part = next(
+            (one for one in estimator.steps if type(one[1]).__module__.partition(".")[0] != "qmedoid"),
+            estimator.steps[0],
+        )
+        raise ModelError(
+            f"A bundle holds qmedoid models only; step {step!r} ({type(part).__name__}) cannot be stored without "
+            "running its code on loading. Fit the classifier on the table itself: it scales its columns, and a "
+            "TableClassifier takes categories, dates and missing cells."
+        )
+    if type(estimator).__module__.partition(".")[0] != "qmedoid" and not hasattr(estimator, "table_model"):
+        raise _foreign(type(estimator).__name__)
+    try:
+        check_is_fitted(estimator)
+    except (ValueError, TypeError):  # not fitted, or not an estimator at all
+        raise ModelError(f"This {type(estimator).__name__} is not fitted: call fit before it is saved.") from None
+
+
+def _foreign(name: str) -> ModelError:
+    return ModelError(
+        f"A bundle holds qmedoid models only, and a {name} cannot be stored without running its code on loading: save "
+        "a fitted FusionClassifier, GeometricClassifier, VariationalClassifier or TableClassifier."
+    )
+
+
+def _check_not_measured(model: Any, plain: type) -> None:
+    if not isinstance(model, plain):
+        raise ModelError(
+            "This classifier is a copy made by measured_by, and backends are not saved: save the classifier it was "
+            "made from, and call measured_by again where it is needed."
+        )
