@@ -70,6 +70,21 @@ def test_two_classes_keep_the_small_losses_of_certain_rows(own):
     np.testing.assert_allclose(np.abs(gradient), np.exp(-100.0), rtol=1e-13)
 
 
+@needs_kernel
+def test_losses_of_two_classes_are_exact_to_the_last_digits_of_any_size():
+    gaps = np.concatenate([np.linspace(-700, 700, 2001), np.linspace(-3, 3, 2001)])
+    found = [kernel.cross_entropy(np.array([[0.0, gap]]), np.array([0]), np.ones(1)) for gap in gaps]
+    np.testing.assert_allclose(found, np.logaddexp(0.0, gaps), rtol=1e-15)
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_score_that_is_not_a_number_is_not_hidden(classes):
+    scores, codes, weights = random_rows(4, 5, classes)
+    scores[3, 1] = np.nan
+    assert np.isnan(cross_entropy.cross_entropy_value(scores, codes, weights))
+
+
 @pytest.mark.usefixtures("backend")
 def test_any_precision_and_order_of_memory_is_read():
     scores, codes, weights = random_rows(1, 20, 3)
