@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from qmedoid.models.contract import Column, Kind
 from qmedoid.tables import cells
@@ -154,8 +153,8 @@ def _date_column(name: str, read: cells.Cells) -> tuple[Column, str | None] | st
 
 def _category_column(name: str, array: pa.Array) -> tuple[Column, str | None] | str:
     text = cells.texts(array)
-    levels = int(pc.count_distinct(text).as_py())
     given = len(text) - text.null_count
+    levels = len(text.drop_null().unique())
     if given == 0:
         return "every cell is missing"
     if levels == 1 and not text.null_count:
