@@ -16,12 +16,16 @@ PUBLIC = [
     "FusionModel",
     "GeometricClassifier",
     "GeometricModel",
+    "SavedModel",
     "SwapTest",
+    "TableClassifier",
     "TrainingProgress",
     "VariationalClassifier",
     "__version__",
     "compact_swap_test",
+    "load",
     "medoid_index",
+    "save",
 ]
 
 

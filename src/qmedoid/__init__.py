@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Any
 from qmedoid._version import __version__
 
 if TYPE_CHECKING:
+    from qmedoid.estimators._saving import save
     from qmedoid.estimators.deltas import DeltaFeatures
     from qmedoid.estimators.fusion import FusionClassifier
     from qmedoid.estimators.geometric import GeometricClassifier
     from qmedoid.estimators.groups import CorrelationGroups
     from qmedoid.estimators.progress import TrainingProgress
+    from qmedoid.estimators.table import TableClassifier
     from qmedoid.estimators.variational import VariationalClassifier
     from qmedoid.geometry.medoids import medoid_index
     from qmedoid.geometry.overlap import SwapTest, compact_swap_test
     from qmedoid.models.fusion import FusionModel
     from qmedoid.models.geometric import GeometricModel
+    from qmedoid.tables.saved import SavedModel, load
 
 _HOMES = {
     "CorrelationGroups": "qmedoid.estimators.groups",
@@ -26,11 +29,15 @@ _HOMES = {
     "FusionModel": "qmedoid.models.fusion",
     "GeometricClassifier": "qmedoid.estimators.geometric",
     "GeometricModel": "qmedoid.models.geometric",
+    "SavedModel": "qmedoid.tables.saved",
     "SwapTest": "qmedoid.geometry.overlap",
+    "TableClassifier": "qmedoid.estimators.table",
     "TrainingProgress": "qmedoid.estimators.progress",
     "VariationalClassifier": "qmedoid.estimators.variational",
     "compact_swap_test": "qmedoid.geometry.overlap",
+    "load": "qmedoid.tables.saved",
     "medoid_index": "qmedoid.geometry.medoids",
+    "save": "qmedoid.estimators._saving",
 }
 
 __all__ = [
@@ -40,12 +47,16 @@ __all__ = [
     "FusionModel",
     "GeometricClassifier",
     "GeometricModel",
+    "SavedModel",
     "SwapTest",
+    "TableClassifier",
     "TrainingProgress",
     "VariationalClassifier",
     "__version__",
     "compact_swap_test",
+    "load",
     "medoid_index",
+    "save",
 ]
 
 

@@ -84,10 +84,9 @@ def test_a_group_whose_feature_is_equally_far_from_both_medoids_says_nothing():
 @settings(max_examples=30, deadline=None)
 @given(st.floats(0.01, 100.0), st.lists(st.floats(-5, 5), min_size=2, max_size=2))
 def test_a_calibration_scales_the_groups_and_adds_its_bias(slope, biases):
-    X, y = rows_of(2)
-    fusion = FUSION
-    plain = table_model([GeometricModel(fusion, Calibration(1.0, np.zeros(2)))], X.shape[1], (0, 1))
-    calibrated = table_model([GeometricModel(fusion, Calibration(slope, np.array(biases)))], X.shape[1], (0, 1))
+    X, _ = rows_of(2)
+    plain = table_model([GeometricModel(FUSION, Calibration(1.0, np.zeros(2)))], X.shape[1], (0, 1))
+    calibrated = table_model([GeometricModel(FUSION, Calibration(slope, np.array(biases)))], X.shape[1], (0, 1))
     record = [column[7:8] for column in X.T]
     before, after = explain(plain, record), explain(calibrated, record)
     sign = 1.0 if before.winner == after.winner else -1.0

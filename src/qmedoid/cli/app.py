@@ -1,10 +1,27 @@
 """The commands of ``qmedoid``; each imports what it needs when it runs, so that ``--help`` answers at once."""
 
-from typing import Annotated
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
+app = typer.Typer(
+    no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)  # fmt: skip
+data_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The data sets of the paper.")
+app.add_typer(data_app, name="data")
+
+Table = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or Feather: a file, a folder, a glob, or - for a pipe.")]
+Model = Annotated[Path, typer.Argument(help="Folder of a saved model.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+Delimiter = Annotated[str | None, typer.Option(help="Separator of a CSV file, where it is not found out.")]
+Decimal = Annotated[str | None, typer.Option(help="Decimal sign of a CSV file, where it is not found out.")]
+OnMismatch = Annotated[
+    Literal["error", "warn"],
+    typer.Option(help="Refuse a table that breaks the model's contract, or score it as well as can be."),
+]
 
 
 def _version(asked: bool) -> None:
@@ -21,7 +38,164 @@ def qmedoid(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    """A geometry-first, quantum-inspired classifier for tables."""
+    """A geometry-first, quantum-inspired classifier for tables.
+
+    Exit codes: 0 all well, 1 the machine failed, 2 wrong call, 3 data that cannot be used or break the model's
+    contract, 4 model unreadable, 130 interrupted.
+    """
+
+
+@app.command()
+def fit(
+    table: Table,
+    target: Annotated[str, typer.Option(help="Column that holds the classes.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to save the model in.")],
+    test: Annotated[str, typer.Option(help="Held-out rows: a file, or a share of the rows; 0 for none.")] = "0.25",
+    valid: Annotated[
+        str | None, typer.Option(help="Rows to choose settings by: a file or a share. Else cross-validation.")
+    ] = None,
+    positive: Annotated[str | None, typer.Option(help="Class to look for; of more than two, against all.")] = None,
+    alert_rate: Annotated[
+        float | None, typer.Option(help="Share of the records to be called positive, such as 0.0131.")
+    ] = None,
+    operating_point: Annotated[
+        str | None, typer.Option(help="Probability from which on a record is positive, or a metric to make best.")
+    ] = None,
+    time_column: Annotated[
+        str | None, typer.Option(help="Order the rows by this column: the last ones are held out.")
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    paper: Annotated[bool, typer.Option("--paper", help="Everything as printed in the paper.")] = False,
+    refine: Annotated[
+        str, typer.Option(help="When the circuit decides: auto, always, never, or a share of the records.")
+    ] = "auto",
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of splits, search and training.")] = 0,
+    max_rows: Annotated[int, typer.Option(min=2, help="Fit on a random sample of at most so many rows.")] = 5_000_000,
+    raw_rows: Annotated[bool, typer.Option(help="Whether the model holds its medoids as rows of the table.")] = True,
+    circuits: Annotated[bool, typer.Option("--circuits", help="Write circuits too, as QPY and OpenQASM 3.")] = False,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    json: AsJson = False,
+) -> None:
+    """Fit a model to a table, show what it does on held-out rows, and save it."""
+    from qmedoid.cli.fit import Options, run
+
+    run(
+        Options(
+            table=table, target=target, output=output, test=test, valid=valid, positive=positive,
+            alert_rate=alert_rate, operating_point=operating_point, time_column=time_column, ignore=tuple(ignore or ()),
+            paper=paper, refine=refine, seed=seed, max_rows=max_rows, raw_rows=raw_rows, circuits=circuits,
+            delimiter=delimiter, decimal=decimal,
+        ),
+        as_json=json,
+    )  # fmt: skip
+
+
+@app.command()
+def score(
+    model: Model,
+    table: Table,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="File to write, CSV or Parquet by its ending; - for CSV on a pipe.")
+    ],
+    columns: Annotated[
+        list[str] | None, typer.Option(help="Columns to carry through, such as ids; repeated, or with commas between.")
+    ] = None,
+    safe_csv: Annotated[bool, typer.Option(help="Make texts safe that a spreadsheet would run as formulas.")] = True,
+    on_mismatch: OnMismatch = "error",
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    json: AsJson = False,
+) -> None:
+    """Score a table of any size: prediction, score, margin, nearest medoid of each class, stage."""
+    from qmedoid.cli.score import run
+
+    run(model, table, output, columns=columns or [], safe_csv=safe_csv, on_mismatch=on_mismatch, as_json=json,
+        delimiter=delimiter, decimal=decimal)  # fmt: skip
+
+
+@app.command()
+def evaluate(
+    model: Model,
+    table: Table,
+    target: Annotated[str | None, typer.Option(help="Column of the classes, if it is called otherwise.")] = None,
+    on_mismatch: OnMismatch = "error",
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    json: AsJson = False,
+) -> None:
+    """Compare a model's decisions with the classes in a table."""
+    from qmedoid.cli.evaluate import run
+
+    run(model, table, target=target, on_mismatch=on_mismatch, as_json=json, delimiter=delimiter, decimal=decimal)
+
+
+@app.command()
+def explain(
+    model: Model,
+    table: Table,
+    row: Annotated[int, typer.Option(min=0, help="Row of the table, counted from 0.")],
+    on_mismatch: OnMismatch = "error",
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    json: AsJson = False,
+) -> None:
+    """Explain one decision: the nearest known records of each class, and what each group of columns contributed."""
+    from qmedoid.cli.explain import run
+
+    run(model, table, row, on_mismatch=on_mismatch, as_json=json, delimiter=delimiter, decimal=decimal)
+
+
+@app.command()
+def inspect(model: Model, json: AsJson = False) -> None:
+    """Show what a saved model is, which columns it needs and what it showed on held-out rows."""
+    from qmedoid.cli.inspect import run
+
+    run(model, as_json=json)
+
+
+@app.command()
+def circuit(
+    model: Model,
+    format: Annotated[Literal["qpy", "qasm", "text"], typer.Option(help="How to write it.")] = "text",
+    which: Annotated[
+        Literal["auto", "variational", "swap-test"],
+        typer.Option(help="The trained circuit, or the SWAP test of the features; auto takes what the model has."),
+    ] = "auto",
+    output: Annotated[str, typer.Option("--output", "-o", help="File to write; - for standard output.")] = "-",
+) -> None:
+    """Write a model's circuit for other tools (needs the extra 'quantum')."""
+    from qmedoid.cli.circuit import run
+
+    run(model, format, which, output)
+
+
+@data_app.command("list")
+def data_list(json: AsJson = False) -> None:
+    """The data sets, and where each comes from."""
+    from qmedoid.cli.data import list_sets
+
+    list_sets(as_json=json)
+
+
+@data_app.command("where")
+def data_where(name: Annotated[str, typer.Argument(help="Name of the data set.")], json: AsJson = False) -> None:
+    """The path of a data set's file on this machine."""
+    from qmedoid.cli.data import where
+
+    where(name, as_json=json)
+
+
+@data_app.command("fetch")
+def data_fetch(
+    name: Annotated[str, typer.Argument(help="Name of the data set.")],
+    output: Annotated[str | None, typer.Option("--output", "-o", help="File to write, CSV or Parquet.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Write a data set to a file; one that is not here is downloaded and checked first."""
+    from qmedoid.cli.data import fetch
+
+    fetch(name, output, as_json=json)
 
 
 @app.command()
@@ -29,7 +203,7 @@ def demo(
     splits: Annotated[int, typer.Option(min=1, help="Repeated splits of each small data set.")] = 5,
     fraud_splits: Annotated[int, typer.Option(min=0, help="Repeated splits of the fraud sample; 0 leaves it out.")] = 2,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the first split.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
+    json: AsJson = False,
 ) -> None:
     """Fit heart, breast cancer, wine and a sample of card frauds; print ours beside the paper's and plain baselines."""
     from qmedoid.cli.demo import run
@@ -38,5 +212,25 @@ def demo(
 
 
 def main() -> None:
-    """Entry point of the console script."""
-    app()
+    """Entry point of the console script: runs a command, and turns errors into one line and an exit code."""
+    from qmedoid.cli._output import FAILED, INTERRUPTED, exit_code, notes_on_stderr, report_error
+    from qmedoid.exceptions import QMedoidError
+
+    as_json = "--json" in sys.argv
+    try:
+        with notes_on_stderr():
+            app()
+    except QMedoidError as error:
+        code = exit_code(error)
+        details = {"difference": error.difference} if hasattr(error, "difference") else None
+        report_error(str(error), code, as_json=as_json, details=details)
+        sys.exit(code)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        report_error(what, FAILED, as_json=as_json)
+        sys.exit(FAILED)
+    except MemoryError:
+        report_error("There is not enough memory. Fit on fewer rows with --max-rows.", FAILED, as_json=as_json)
+        sys.exit(FAILED)

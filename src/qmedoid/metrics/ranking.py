@@ -54,4 +54,4 @@ def _cumulative(positive: npt.NDArray[np.bool_], scores: Array) -> tuple[Array, 
     order = np.argsort(-scores, kind="stable")
     ranked: npt.NDArray[Any] = scores[order]
     ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
-    return np.cumsum(positive[order], dtype=np.float64)[ends], ends + 1.0
+    return np.cumsum(positive[order], dtype=np.float64)[ends], (ends + 1).astype(np.float64)

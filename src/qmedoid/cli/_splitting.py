@@ -1,0 +1,69 @@
+"""Rows of a table for training, validation and test: by files, by shares, or in the order of time."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from qmedoid.exceptions import DataError, ParameterError
+
+Rows = npt.NDArray[np.int64]
+
+
+class Parts(NamedTuple):
+    """Row numbers of the three parts; empty where there is none."""
+
+    train: Rows
+    valid: Rows
+    test: Rows
+
+
+def share_or_file(option: str, value: str | None) -> float | str:
+    """A share of the rows as a number, or the name of a file; None and 0 are no rows at all."""
+    if value is None:
+        return 0.0
+    try:
+        share = float(value)
+    except ValueError:
+        return value
+    if not 0 <= share < 1:
+        raise ParameterError(f"{option} must be a file or a share of at least 0 and below 1. Got {value} instead.")
+    return share
+
+
+def split_rows(labels: npt.NDArray[np.intp], valid: float, test: float, *, order: Rows | None, seed: int) -> Parts:
+    """Split rows by shares: in an order, where one is given (the last rows are the test), else by chance and class.
+
+    Of every class the same share goes to each part, rounded; a class of one row stays in training.
+    """
+    if valid + test >= 1:
+        raise ParameterError(f"--valid and --test take {valid + test:.3g} of the rows: nothing is left to train on.")
+    n = len(labels)
+    if order is not None:
+        n_test, n_valid = round(test * n), round(valid * n)
+        rest = n - n_test - n_valid
+        return Parts(order[:rest], order[rest : rest + n_valid], order[rest + n_valid :])
+    rng = np.random.default_rng(seed)
+    parts: tuple[list[Rows], list[Rows], list[Rows]] = ([], [], [])
+    for code in np.unique(labels):
+        own = rng.permutation(np.flatnonzero(labels == code))
+        n_test, n_valid = round(test * len(own)), round(valid * len(own))
+        for part, rows in zip(parts, np.split(own, [len(own) - n_test - n_valid, len(own) - n_test]), strict=True):
+            part.append(rows)
+    return Parts(*(np.sort(np.concatenate(part)).astype(np.int64) for part in parts))
+
+
+def time_order(column: pa.ChunkedArray, name: str) -> Rows:
+    """Row numbers in the order of a time column; rows of one time keep their order."""
+    import pyarrow.compute as pc
+
+    if column.null_count:
+        raise DataError(f"The time column {name!r} is missing in {column.null_count:,} rows: fill in or drop them.")
+    if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
+        raise DataError(
+            f"The time column {name!r} holds texts, such as {column[0].as_py()!r}. Write times as ISO dates "
+            "(2024-01-31, or 2024-01-31 12:00:00) or as numbers."
+        )
+    order: Rows = pc.sort_indices(pa.table({"time": column}), sort_keys=[("time", "ascending")]).to_numpy()
+    return order.astype(np.int64)

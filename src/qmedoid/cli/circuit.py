@@ -1,0 +1,51 @@
+"""``qmedoid circuit``: a model's circuit for other tools."""
+
+import sys
+from pathlib import Path
+from typing import Literal
+
+from qmedoid.artifacts.loading import load_model
+from qmedoid.artifacts.whole import whole_file
+from qmedoid.circuits import export
+from qmedoid.exceptions import ModelError
+from qmedoid.models.table import TableModel
+from qmedoid.models.variational import VariationalModel
+
+Format = Literal["qpy", "qasm", "text"]
+Which = Literal["auto", "variational", "swap-test"]
+
+
+def run(model: Path, form: Format, which: Which, output: str) -> None:
+    """Write the circuit to a file or to standard output."""
+    content = circuit_bytes(load_model(model), form, which)
+    if output == "-":
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    with whole_file(Path(output)) as file:
+        file.write(content)
+
+
+def circuit_bytes(model: TableModel, form: Format, which: Which) -> bytes:
+    """The trained circuit of the best model, or the compact SWAP test of its features."""
+    trained = _trained(model)
+    if which == "variational" and trained is None:
+        raise ModelError(
+            "This model has no trained circuit, fusion decides: use --which swap-test, or fit --refine always."
+        )
+    if which != "swap-test" and trained is not None:
+        circuit = export.trained_circuit(trained)
+    elif model.fusion is not None:
+        circuit = export.swap_test_circuit(len(model.fusion.configuration))
+    else:
+        raise ModelError("This model is a circuit alone, without a SWAP test: use --which variational.")
+    if form == "qpy":
+        return export.qpy_bytes(circuit)
+    text = export.qasm_text(circuit) if form == "qasm" else export.drawing(circuit)
+    return (text.rstrip("\n") + "\n").encode()
+
+
+def _trained(model: TableModel) -> VariationalModel | None:
+    best = model.best
+    circuit = best if isinstance(best, VariationalModel) else best.variational
+    return circuit if isinstance(circuit, VariationalModel) else None

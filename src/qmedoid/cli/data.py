@@ -1,0 +1,57 @@
+"""``qmedoid data``: the data sets of the paper."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+from qmedoid.cli._output import print_json, tell
+from qmedoid.evaluation.catalog import CATALOG, entry, locate, table_of
+from qmedoid.exceptions import DataError
+from qmedoid.tables.writing import check_output, open_sink
+
+
+def list_sets(*, as_json: bool) -> None:
+    """Print a line for every data set."""
+    if as_json:
+        print_json({name: {**asdict(known), "here": _is_here(name)} for name, known in CATALOG.items()})
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table()
+    for column in ("name", "rows", "columns", "target", "positive", "source", "licence", "here"):
+        table.add_column(column, justify="right" if column in ("rows", "columns") else "left")
+    for name, known in CATALOG.items():
+        here = "yes" if _is_here(name) else "no: qmedoid data fetch " + name
+        cells = (known.target, known.positive, known.source, known.licence, here)
+        table.add_row(name, f"{known.rows:,}", str(known.columns), *cells)
+    Console(markup=False, highlight=False).print(table)
+
+
+def where(name: str, *, as_json: bool) -> None:
+    """Print the path of a data set's file."""
+    path = locate(name)
+    if path is None:
+        hint = f"'qmedoid data fetch {name}' writes it to a file" + (
+            "" if _is_here(name) else ", after a download; or set QMEDOID_DATA to the folder that holds it"
+        )
+        raise DataError(f"The data set {name!r} ({entry(name).source}) has no file on this machine: {hint}.")
+    print_json({"name": name, "path": str(path)}) if as_json else print(path)
+
+
+def fetch(name: str, output: str | None, *, as_json: bool) -> None:
+    """Write a data set to a file, by default NAME.csv (NAME.parquet for the large ones) in the current folder."""
+    known = entry(name)
+    out = output or (f"{name}.csv" if known.rows < 10_000 else f"{name}.parquet")
+    check_output(out)
+    table = table_of(name)
+    with open_sink(out, table.schema, safe_csv=False) as sink:
+        for batch in table.to_batches():
+            sink.write(batch)
+    if as_json:
+        print_json({"name": name, "path": str(Path(out)), "rows": len(table), "target": known.target})
+    else:
+        tell(f"{len(table):,} rows written to {out}; the classes are in the column {known.target!r}.")
+
+
+def _is_here(name: str) -> bool:
+    return locate(name) is not None or CATALOG[name].source == "ships with scikit-learn"

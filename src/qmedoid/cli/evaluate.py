@@ -1,0 +1,50 @@
+"""``qmedoid evaluate``: a model's decisions beside the classes in a table."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qmedoid.artifacts.loading import load_model
+from qmedoid.cli._metrics import print_metrics
+from qmedoid.cli._output import print_json, reading_bar, tell
+from qmedoid.exceptions import ContractError, DataError, ParameterError
+from qmedoid.models.table import TableModel
+from qmedoid.tables.difference import OnMismatch
+from qmedoid.tables.evaluating import joined, labelled_report
+from qmedoid.tables.files import Reading
+from qmedoid.tables.labels import label_codes
+from qmedoid.tables.scoring import decide_batch
+
+
+def run(model: Path, table: str, *, target: str | None, on_mismatch: OnMismatch, as_json: bool, **dialect: Any) -> None:
+    """Decide about every record and print metrics."""
+    loaded = load_model(model)
+    name = target or loaded.contract.target
+    if name is None:
+        raise ParameterError("The model does not know the name of the target column: pass --target.")
+    with Reading(loaded, table, on_mismatch, **dialect) as reading:
+        if name not in reading.source.names:
+            raise ContractError(
+                f"There is no column {name!r} with the classes. The table has: {', '.join(reading.source.names)}. "
+                "Pass --target."
+            )
+        with reading_bar("evaluating", reading.source.n_bytes) as advance:
+            parts = reading.in_kind(lambda lenient: list(_decided(loaded, reading, name, lenient, advance)))
+        reading.difference().raise_or_warn(on_mismatch)
+    if not parts:
+        raise DataError("The table has no rows: there is nothing to evaluate.")
+    report = labelled_report(loaded, np.concatenate([codes for codes, _ in parts]), joined(one for _, one in parts))
+    left_out = report["left_out"]
+    if any(left_out.values()):
+        tell(f"note: left out: {left_out['missing']:,} rows without a class, {left_out['unknown']:,} of other classes.")
+    if as_json:
+        print_json(report)
+    else:
+        print_metrics(report, f"{Path(table).name}: {report['rows']:,} rows")
+
+
+def _decided(model: TableModel, reading: Reading, target: str, lenient: bool, advance: Any) -> Any:
+    for batch in reading.batches([target], as_text=False, lenient=lenient, on_progress=advance):
+        decided = decide_batch(model, batch, reading.found)
+        yield label_codes(batch.column(target), model.classes), decided._replace(nearest=None)

@@ -1,0 +1,116 @@
+"""``qmedoid explain``: one decision, by example and by group of columns."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from qmedoid.artifacts.loading import load_model
+from qmedoid.cli._output import print_json, shown
+from qmedoid.exceptions import DataError
+from qmedoid.models.table import TableModel
+from qmedoid.tables.difference import OnMismatch
+from qmedoid.tables.explaining import explain_record
+from qmedoid.tables.files import Reading
+
+_GROUPS = 8
+
+
+def run(model: Path, table: str, row: int, *, on_mismatch: OnMismatch, as_json: bool, **dialect: Any) -> None:
+    """Find the row, decide about it, and print why."""
+    loaded = load_model(model)
+    with Reading(loaded, table, on_mismatch, all_columns=True, **dialect) as reading:
+        record = reading.in_kind(lambda lenient: _find(reading, row, lenient))
+        report = {"row": row, **explain_record(loaded, record, reading.found)}
+        reading.difference().raise_or_warn(on_mismatch)
+    if as_json:
+        print_json(report)
+    else:
+        _print(loaded, report)
+
+
+def _find(reading: Reading, row: int, lenient: bool) -> pa.Table:
+    passed = 0
+    for batch in reading.batches(as_text=False, lenient=lenient):
+        if row < passed + len(batch):
+            return pa.Table.from_batches([batch.slice(row - passed, 1)])
+        passed += len(batch)
+    raise DataError(f"There is no row {row}: the table has {passed:,} rows, counted from 0.")
+
+
+def _print(model: TableModel, report: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(markup=False, highlight=False, emoji=False)
+    console.print(_sentence(report))
+    console.print()
+    console.print(_records(model, report, Table))
+    console.print()
+    console.print(_terms(report, Table))
+
+
+def _sentence(report: dict[str, Any]) -> str:
+    """The decision in words: whom the record resembles, and because of which columns."""
+    nearest = {medoid["class"]: medoid for medoid in report["medoids"]}
+    winner, other = nearest[report["prediction"]], nearest[report["against"]]
+    speaking = [group for group in report["groups"] if group["contribution"] > 0][:3]
+    because = ", ".join(shown(group["columns"][0]) for group in speaking)
+    lines = [
+        f"Row {report['row']} is called {shown(report['prediction'])}, by {report['margin']:.4g} over "
+        f"{shown(report['against'])}"
+        + (
+            f" (probability {report['probabilities'][str(report['prediction'])]:.4f})."
+            if "probabilities" in report
+            else "."
+        )
+    ]
+    nearer = "nearer to" if winner["distance"] <= other["distance"] else "farther from"
+    lines.append(
+        f"It lies {nearer} training row {winner['training_row']} ({shown(winner['class'])}, distance "
+        f"{winner['distance']:.4g}) than to row {other['training_row']} ({shown(other['class'])}, "
+        f"{other['distance']:.4g})" + (f", because of {because}." if because else ".")
+    )
+    if report["decided_by"] == "variational":
+        lines.append("The circuit took the decision; its part is the term 'circuit'.")
+    return "\n".join(lines)
+
+
+def _records(model: TableModel, report: dict[str, Any], make: Any) -> Any:
+    """The record beside the nearest medoids, cell by cell; the columns that contributed most come first."""
+    medoids = report["medoids"]
+    table = make(title="the record and the nearest known ones", title_justify="left")
+    table.add_column("")
+    table.add_column("this record", justify="right")
+    for medoid in medoids:
+        table.add_column(f"row {medoid['training_row']}: {shown(medoid['class'])}", justify="right")
+    table.add_row("distance", "", *(f"{medoid['distance']:.4g}" for medoid in medoids))
+    table.add_row("angle", "", *(f"{medoid['angle']:.4g}" for medoid in medoids), end_section=True)
+    for name in model.contract.names:
+        cells = [(medoid["record"] or {}).get(name, "·") for medoid in medoids]
+        table.add_row(shown(name), _cell(report["record"].get(name)), *map(_cell, cells))
+    return table
+
+
+def _terms(report: dict[str, Any], make: Any) -> Any:
+    table = make(title="what the margin is made of", title_justify="left")
+    table.add_column("term")
+    table.add_column("contribution", justify="right")
+    groups = report["groups"]
+    for group in groups[:_GROUPS]:
+        table.add_row("group of " + ", ".join(map(shown, group["columns"])), f"{group['contribution']:+.6f}")
+    if len(groups) > _GROUPS:
+        rest = sum(group["contribution"] for group in groups[_GROUPS:])
+        table.add_row(f"{len(groups) - _GROUPS} more groups", f"{rest:+.6f}")
+    for name, value in report["terms"].items():
+        if value:
+            table.add_row(name, f"{value:+.6f}")
+    table.add_section()
+    table.add_row("margin", f"{report['margin']:+.6f}")
+    return table
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "missing"
+    return f"{value:.6g}" if isinstance(value, float) else shown(value)

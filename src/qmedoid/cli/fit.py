@@ -1,0 +1,222 @@
+"""``qmedoid fit``: from a table to a saved model, with figures on rows that were held out."""
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from qmedoid.artifacts.bundle import save_model
+from qmedoid.artifacts.folders import check_target_folder
+from qmedoid.cli._metrics import print_metrics
+from qmedoid.cli._output import print_json, tell
+from qmedoid.cli._splitting import Parts, share_or_file, split_rows, time_order
+from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.models.table import TableModel
+from qmedoid.tables.difference import compare_columns
+from qmedoid.tables.encode import Found
+from qmedoid.tables.evaluating import labelled_report
+from qmedoid.tables.labels import label_codes
+from qmedoid.tables.scoring import decide_batch
+from qmedoid.tables.source import open_table
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for, as the options of the command are called."""
+
+    table: str
+    target: str
+    output: Path
+    test: str
+    valid: str | None
+    positive: str | None
+    alert_rate: float | None
+    operating_point: str | None
+    time_column: str | None
+    ignore: tuple[str, ...]
+    paper: bool
+    refine: str
+    seed: int
+    max_rows: int
+    raw_rows: bool
+    circuits: bool
+    delimiter: str | None
+    decimal: str | None
+
+
+class Labelled(NamedTuple):
+    """A table and its target column, rows without a class left out; `rows` are their places in the file."""
+
+    table: pa.Table
+    target: pa.ChunkedArray
+    rows: np.ndarray[Any, np.dtype[np.int64]]
+
+
+def run(options: Options, *, as_json: bool) -> None:
+    """Fit, evaluate on held-out rows, save, and print what came of it."""
+    began = time.perf_counter()
+    valid, test = share_or_file("--valid", options.valid), share_or_file("--test", options.test)
+    classifier = make_classifier(options)
+    check_target_folder(options.output)
+    data = read_labelled(options.table, options)
+    parts = _parts(data, options, valid, test)
+    train = _taken(data, parts.train)
+    fitted, model = _fit(classifier, train, _other(data, parts.valid, valid, options), options)
+    held_out = _other(data, parts.test, test, options)
+    metrics: dict[str, Any] = {"training_rows": len(train.table), "seconds": round(time.perf_counter() - began, 1)}
+    if held_out is not None:
+        metrics["held_out"] = _held_out(model, held_out)
+    model = replace(model, metrics=metrics)
+    save_model(model, options.output, circuits=options.circuits, raw_rows=options.raw_rows)
+    notes = list(fitted.notes_)
+    if as_json:
+        print_json(
+            {"model": str(options.output), "stage": model.stage, "classes": list(model.classes),
+             "columns": len(model.contract.columns), "left_out": dict(model.contract.left_out), "notes": notes,
+             "parameters": dict(model.parameters), **metrics}
+        )  # fmt: skip
+        return
+    for note in notes:
+        tell(f"note: {note}")
+    for name, why in model.contract.left_out.items():
+        tell(f"note: column {name!r} is left out: {why}.")
+    if "held_out" in metrics:
+        print_metrics(metrics["held_out"], f"held out: {metrics['held_out']['rows']:,} rows, never seen in fitting")
+    print(
+        f"{model.stage} model of {len(train.table):,} rows and {len(model.contract.columns)} columns saved in "
+        f"{options.output} ({metrics['seconds']:g} s)."
+    )
+
+
+def make_classifier(options: Options) -> Any:
+    """The classifier that the options describe; wrong values are refused before anything is read."""
+    from qmedoid.estimators._parameters import check_parameters
+    from qmedoid.estimators.geometric import GeometricClassifier
+    from qmedoid.estimators.progress import TrainingProgress
+
+    settings: dict[str, Any] = {
+        "refine": _word_or_number(options.refine),
+        "operating_point": None if options.operating_point is None else _word_or_number(options.operating_point),
+        "alert_rate": options.alert_rate,
+        "random_state": options.seed,
+    }
+    made = GeometricClassifier.paper(**settings) if options.paper else GeometricClassifier(**settings)
+    check_parameters("fit", made.get_params(deep=False), made._constraints)
+    return made.set_callbacks(TrainingProgress())
+
+
+def read_labelled(where: str, options: Options) -> Labelled:
+    """A table with its target; rows without a class are left out with a note."""
+    dialect = {"delimiter": options.delimiter, "decimal": options.decimal}
+    with open_table(where, **dialect) as source:
+        for name in (options.target, *([options.time_column] if options.time_column else []), *options.ignore):
+            if name not in source.names:
+                raise DataError(
+                    f"There is no column {name!r} in {source.description}: it has {', '.join(source.names)}."
+                )
+        table, rows = source.read(max_rows=options.max_rows, rng=np.random.default_rng(options.seed))
+        for note in source.notes:
+            tell(f"note: {note}")
+        known = source.n_rows
+    if known is not None and known > len(table):
+        tell(f"note: a random sample of {len(table):,} of {known:,} rows is used (--max-rows).")
+    labelled = _valid(table[options.target])
+    if len(labelled) < len(table):
+        missing = len(table) - len(labelled)
+        tell(f"note: {missing:,} of {len(table):,} rows have no class in {options.target!r} and are left out.")
+        table, rows = table.take(labelled), rows[labelled]
+    if len(table) == 0:
+        raise DataError(f"No row of {where} has a class in {options.target!r}: there is nothing to fit.")
+    return Labelled(table, table[options.target], rows)
+
+
+def _valid(target: pa.ChunkedArray) -> Any:
+    import pyarrow.compute as pc
+
+    return np.flatnonzero(pc.invert(pc.is_null(target, nan_is_null=True)).to_numpy())
+
+
+def _word_or_number(text: str) -> str | float:
+    """A number where the text is one; words are checked with the classifier's parameters."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _parts(data: Labelled, options: Options, valid: float | str, test: float | str) -> Parts:
+    """The rows of the table by their use; those of other files are not among them."""
+    labels = data.target.combine_chunks().dictionary_encode().indices.to_numpy()
+    order = None if options.time_column is None else time_order(data.table[options.time_column], options.time_column)
+    shares = [share if isinstance(share, float) else 0.0 for share in (valid, test)]
+    return split_rows(labels, *shares, order=order, seed=options.seed)
+
+
+def _taken(data: Labelled, rows: Any) -> Labelled:
+    return Labelled(data.table.take(rows), data.target.take(rows), data.rows[rows])
+
+
+def _other(data: Labelled, rows: Any, source: float | str, options: Options) -> Labelled | None:
+    """The rows of a part, from the table itself or from a file of their own; None where there are none."""
+    if isinstance(source, str):
+        return read_labelled(source, options)
+    return _taken(data, rows) if len(rows) else None
+
+
+def _fit(classifier: Any, train: Labelled, valid: Labelled | None, options: Options) -> tuple[Any, TableModel]:
+    from qmedoid.estimators.table import TableClassifier
+
+    ignore = [*options.ignore, *([options.time_column] if options.time_column else [])]
+    fitted = TableClassifier(classifier, positive=_positive(train, options), ignore=ignore, random_state=options.seed)
+    validation = {} if valid is None else {"X_val": valid.table.drop_columns([options.target]), "y_val": _labels(valid)}
+    fitted.fit(train.table.drop_columns([options.target]), _labels(train), **validation)
+    model = fitted.table_model()
+    contract = replace(model.contract, target=options.target)
+    models = tuple(_in_file(one, train.rows) for one in model.models)
+    parameters = {"command": _asked(options), **model.parameters}
+    return fitted, replace(model, contract=contract, models=models, parameters=parameters)
+
+
+def _in_file(model: Any, rows: Any) -> Any:
+    """The model with its medoids numbered by their rows in the file, not among the training rows."""
+    fusion = model.fusion
+    return replace(model, fusion=replace(fusion, medoid_rows=rows[fusion.medoid_rows].astype(np.intp)))
+
+
+def _asked(options: Options) -> dict[str, Any]:
+    """The options that were given, for the model card; of files their names."""
+    given = {name: value for name, value in vars(options).items() if value is not None and value != ()}
+    given |= {"table": Path(options.table).name, "ignore": list(options.ignore)}
+    del given["output"]
+    return given
+
+
+def _labels(data: Labelled) -> Any:
+    return np.array(data.target.to_pylist())
+
+
+def _positive(data: Labelled, options: Options) -> Any:
+    """The positive class as the table spells it."""
+    if options.positive is None:
+        return None
+    labels = sorted(set(data.target.to_pylist()), key=str)
+    code = label_codes(pa.array([options.positive]), tuple(labels))[0]
+    if code < 0:
+        raise ParameterError(
+            f"--positive {options.positive!r} is no class in {options.target!r}, which holds "
+            f"{', '.join(map(repr, labels[:10]))}."
+        )
+    return labels[code]
+
+
+def _held_out(model: TableModel, data: Labelled) -> dict[str, Any]:
+    """What the model shows on held-out rows; what breaks the contract there is said and filled in."""
+    found = Found()
+    difference = compare_columns(model.contract, data.table.schema)
+    table = data.table.rename_columns([difference.renames.get(name, name) for name in data.table.column_names])
+    decided = decide_batch(model, table, found)
+    difference.with_cells(found).raise_or_warn("warn")
+    return labelled_report(model, label_codes(data.target, model.classes), decided)

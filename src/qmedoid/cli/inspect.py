@@ -1,0 +1,50 @@
+"""``qmedoid inspect``: what a saved model is."""
+
+from pathlib import Path
+from typing import Any
+
+from qmedoid.artifacts.card import model_card
+from qmedoid.artifacts.loading import load_model
+from qmedoid.cli._output import print_json
+from qmedoid.models.table import TableModel
+
+
+def run(model: Path, *, as_json: bool) -> None:
+    """Print the model card, or its contents as JSON."""
+    loaded = load_model(model)
+    if as_json:
+        print_json(summary(loaded))
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    Console(highlight=False, emoji=False).print(Markdown(model_card(loaded, raw_rows=loaded.records is not None)))
+
+
+def summary(model: TableModel) -> dict[str, Any]:
+    """The model as plain values."""
+    fusion = model.fusion
+    return {
+        "stage": model.stage,
+        "classes": list(model.classes),
+        "cut": model.cut,
+        "target": model.contract.target,
+        "columns": [
+            {"name": c.name, "kind": c.kind, "missing": c.missing, "levels": list(c.levels), "open": c.is_open}
+            for c in model.contract.columns
+        ],
+        "left_out": dict(model.contract.left_out),
+        "encoded_columns": list(model.output_names),
+        "models": len(model.models),
+        "groups": [] if fusion is None else [[model.output_names[c] for c in group] for group in fusion.configuration],
+        "alpha": None if fusion is None else fusion.alpha,
+        "medoids": []
+        if fusion is None
+        else [
+            {"class": model.classes[code], "training_row": int(row)}
+            for code, row in zip(fusion.medoid_classes, fusion.medoid_rows, strict=True)
+        ],
+        "raw_rows": model.records is not None,
+        "parameters": dict(model.parameters),
+        "metrics": dict(model.metrics),
+    }

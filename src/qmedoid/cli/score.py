@@ -1,0 +1,51 @@
+"""``qmedoid score``: a table of any size to a file of decisions."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from qmedoid.artifacts.loading import load_model
+from qmedoid.cli._output import print_json, reading_bar, tell
+from qmedoid.tables.difference import OnMismatch
+from qmedoid.tables.files import score_file
+
+
+def run(
+    model: Path,
+    table: str,
+    output: str,
+    *,
+    columns: list[str],
+    safe_csv: bool,
+    on_mismatch: OnMismatch,
+    as_json: bool,
+    **dialect: Any,
+) -> None:
+    """Score a table and say how many records were called what."""
+    loaded = load_model(model)
+    carried = [name for part in columns for name in _split(part)]
+    size = None if table == "-" or not Path(table).is_file() else Path(table).stat().st_size
+    with reading_bar("scoring", size) as advance:
+        scored = score_file(
+            loaded, table, output, carried=carried, on_mismatch=on_mismatch, safe_csv=safe_csv, on_progress=advance,
+            **dialect,
+        )  # fmt: skip
+    if as_json and output != "-":
+        print_json(
+            {
+                "rows": scored.rows,
+                "predicted": scored.predicted,
+                "output": output,
+                "difference": scored.difference.as_dict(),
+            }
+        )
+    elif sys.stderr.isatty() or output != "-":
+        parts = ", ".join(f"{count:,} {label}" for label, count in scored.predicted.items())
+        tell(f"{scored.rows:,} rows scored: {parts}.")
+
+
+def _split(part: str) -> list[str]:
+    """Names with commas between them; a name with a comma in it is put in double quotes."""
+    import csv
+
+    return [name.strip() for name in next(csv.reader([part], skipinitialspace=True), []) if name.strip()]

@@ -1,0 +1,84 @@
+"""One decision as a plain dictionary: the record, the medoids it lies nearest to, and what each group contributed."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from qmedoid.exceptions import DataError
+from qmedoid.models.explanation import Explanation, explain
+from qmedoid.models.fusion import FusionModel
+from qmedoid.models.table import TableModel
+from qmedoid.tables.encode import Found, encode_batch
+
+
+def explain_record(model: TableModel, record: pa.Table, found: Found) -> dict[str, Any]:
+    """Explain the decision about the only row of a table; all numbers and texts are fit for JSON."""
+    if len(record) != 1:
+        raise DataError(f"One record is explained at a time. Got a table of {len(record)} rows.")
+    columns = encode_batch(record, model.contract, model.encodings, found=found)
+    why, decided = explain(model, columns), model.decide(columns)
+    cells = {name: record[name][0].as_py() for name in model.contract.names if name in record.column_names}
+    report = {
+        "prediction": model.classes[why.winner],
+        "against": model.classes[why.other],
+        "margin": why.margin,
+        "decided_by": "variational" if why.by_circuit else "fusion",
+        "record": {name: _plain(value) for name, value in cells.items()},
+        "medoids": _medoids(model, why),
+        "groups": _groups(model, why),
+        "terms": why.terms,
+    }
+    if model.probabilistic:
+        probabilities = model.probabilities(decided.scores)[0]
+        report["probabilities"] = {
+            str(label): float(value) for label, value in zip(model.classes, probabilities, strict=True)
+        }
+    return report
+
+
+def _medoids(model: TableModel, why: Explanation) -> list[dict[str, Any]]:
+    """The nearest medoid of each class, the winner's first."""
+    fusion = _fusion_of(model)
+    records = model.records[0] if model.records else ()
+    order = sorted(range(len(model.classes)), key=lambda code: (code != why.winner, code != why.other, code))
+    return [
+        {
+            "class": model.classes[code],
+            "training_row": int(fusion.medoid_rows[why.nearest[code]]),
+            "distance": float(why.distances[code]),
+            "angle": float(why.angles[code]),
+            "record": dict(records[why.nearest[code]]) if records else None,
+        }
+        for code in order
+    ]
+
+
+def _groups(model: TableModel, why: Explanation) -> list[dict[str, Any]]:
+    """What every group contributed, the largest first, with the columns it is made of."""
+    fusion, names = _fusion_of(model), model.output_names
+    groups = [
+        {
+            "columns": [names[column] for column in subset],
+            "contribution": float(why.groups[anchor]),
+            "value": float(why.features[anchor]),
+            "medoid_values": {
+                str(model.classes[code]): float(fusion.medoids[why.nearest[code], anchor])
+                for code in (why.winner, why.other)
+            },
+        }
+        for anchor, subset in enumerate(fusion.configuration)
+    ]
+    return sorted(groups, key=lambda group: -abs(group["contribution"]))
+
+
+def _fusion_of(model: TableModel) -> FusionModel:
+    fusion = model.fusion
+    assert fusion is not None, "explain() refuses models without medoids"
+    return fusion
+
+
+def _plain(value: Any) -> Any:
+    """A cell as JSON has it: dates as ISO text, other things as they print."""
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

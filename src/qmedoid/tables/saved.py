@@ -1,0 +1,118 @@
+"""A saved model in the hands of its user: data frames in, decisions out, without scikit-learn."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from qmedoid.artifacts.bundle import save_model
+from qmedoid.artifacts.loading import load_model
+from qmedoid.exceptions import DataError, ModelError
+from qmedoid.models.contract import Contract
+from qmedoid.models.table import Decisions, TableModel
+from qmedoid.tables.difference import OnMismatch, compare_columns
+from qmedoid.tables.encode import Found
+from qmedoid.tables.explaining import explain_record
+from qmedoid.tables.frames import as_table
+from qmedoid.tables.scoring import decide_batch
+
+Array = npt.NDArray[np.float64]
+
+
+def load(path: str | Path) -> "SavedModel":
+    """Load a model from the folder that `save` wrote; nothing in it is executed."""
+    return SavedModel(load_model(path))
+
+
+class SavedModel:
+    """A contract and its models. Takes data frames, Arrow tables, arrays or dictionaries of columns.
+
+    Attributes
+    ----------
+    model : TableModel
+        Contract, encodings, classes and models as plain arrays.
+    contract : Contract
+        The columns that a table must have.
+    classes_ : ndarray of shape (C,)
+    """
+
+    def __init__(self, model: TableModel) -> None:
+        self.model = model
+
+    @property
+    def contract(self) -> Contract:
+        """The columns that a table must have."""
+        return self.model.contract
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The classes in the order of their codes; of two, the second is the positive one."""
+        return self.model.label_array
+
+    def predict(self, data: Any, *, on_mismatch: OnMismatch = "error") -> npt.NDArray[Any]:
+        """Class of every record, shape (n,)."""
+        predicted: npt.NDArray[Any] = self.classes_[self.decide(data, on_mismatch=on_mismatch).codes]
+        return predicted
+
+    def predict_proba(self, data: Any, *, on_mismatch: OnMismatch = "error") -> Array:
+        """Class probabilities, shape (n, C)."""
+        if not self.model.probabilistic:
+            raise ModelError(
+                "This model has no probabilities, only margins: use decision_function(), or save a "
+                "GeometricClassifier instead of a FusionClassifier."
+            )
+        return self.model.probabilities(self.decide(data, on_mismatch=on_mismatch).scores)
+
+    def decision_function(self, data: Any, *, on_mismatch: OnMismatch = "error") -> Array:
+        """Margin of shape (n,) for two classes, above 0 for the second; scores of shape (n, C) for more."""
+        decided = self.decide(data, on_mismatch=on_mismatch)
+        return decided.margins if len(self.classes_) == 2 else decided.scores
+
+    def decided_by(self, data: Any, *, on_mismatch: OnMismatch = "error") -> npt.NDArray[np.str_]:
+        """Who decides each record, ``"fusion"`` or ``"variational"``, shape (n,)."""
+        return np.where(self.decide(data, on_mismatch=on_mismatch).by_circuit, "variational", "fusion")
+
+    def decide(self, data: Any, *, on_mismatch: OnMismatch = "error") -> Decisions:
+        """Everything about every record: class codes, scores, margins, who decided, the nearest medoids."""
+        found = Found()
+        table, difference = self._checked(data, on_mismatch)
+        decided = decide_batch(self.model, table, found)
+        difference.with_cells(found).raise_or_warn(on_mismatch)
+        return decided
+
+    def explain(self, data: Any, row: int = 0, *, on_mismatch: OnMismatch = "error") -> dict[str, Any]:
+        """Why one record was decided as it was, as a plain dictionary whose contributions add up to the margin."""
+        found = Found()
+        table, difference = self._checked(data, on_mismatch)
+        if not -len(table) <= row < len(table):
+            raise DataError(f"There is no row {row}: the table has {len(table)} rows, counted from 0.")
+        report = explain_record(self.model, table.slice(row % len(table), 1), found)
+        difference.with_cells(found).raise_or_warn(on_mismatch)
+        return report
+
+    def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
+        """Write the model to a folder."""
+        return save_model(self.model, path, circuits=circuits, raw_rows=raw_rows)
+
+    def _checked(self, data: Any, on_mismatch: OnMismatch) -> tuple[pa.Table, Any]:
+        """The data as a table under the names of the contract, and how its columns differ."""
+        table = as_table(data, names=self._array_names(data))
+        difference = compare_columns(self.contract, table.schema)
+        if on_mismatch == "error":
+            difference.raise_or_warn(on_mismatch)
+        renames = difference.renames
+        return table.rename_columns([renames.get(name, name) for name in table.column_names]), difference
+
+    def _array_names(self, data: Any) -> tuple[str, ...] | None:
+        """Columns of an array have no names of their own: they are taken in the order of the contract."""
+        names = self.contract.names
+        return names if isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == len(names) else None
+
+    def __repr__(self) -> str:
+        model = self.model
+        return (
+            f"SavedModel({len(model.contract.columns)} columns, classes {list(model.classes)!r}, "
+            f"decided by {model.stage!r})"
+        )

@@ -1,0 +1,66 @@
+"""Batches of a raw table to batches of decisions, with memory bounded by one batch."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from qmedoid.exceptions import ContractError, ParameterError
+from qmedoid.models.table import Decisions, TableModel
+from qmedoid.tables.encode import Found, encode_batch
+
+STAGES = ("fusion", "variational")
+
+
+def result_names(model: TableModel) -> tuple[str, ...]:
+    """Names of the columns of results."""
+    medoids = () if model.fusion is None else tuple(f"nearest_{label}" for label in model.classes)
+    return ("prediction", "score", "margin", *medoids, "stage")
+
+
+def check_carried(model: TableModel, carried: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse carried columns that the table does not have, or that would hide a result."""
+    absent = [name for name in carried if name not in names]
+    if absent:
+        raise ContractError(f"There is no column {absent[0]!r} to carry through. The table has: {', '.join(names)}.")
+    hidden = [name for name in carried if name in result_names(model)]
+    if hidden:
+        raise ParameterError(
+            f"The column {hidden[0]!r} cannot be carried through: a result has this name. Rename it in the table."
+        )
+
+
+def decide_batch(model: TableModel, batch: pa.RecordBatch | pa.Table, found: Found) -> Decisions:
+    """Decisions about the records of a batch; what breaks the contract is counted in `found`."""
+    columns = encode_batch(batch, model.contract, model.encodings, only=model.used_columns, found=found)
+    return model.decide(columns)
+
+
+def result_batch(
+    model: TableModel, batch: pa.RecordBatch, decided: Decisions, *, carried: Sequence[str] = ()
+) -> pa.RecordBatch:
+    """A batch of results, behind the carried columns.
+
+    ``score`` is the probability of the second of two classes, else of the predicted one (the margin where the model
+    has no probabilities); ``nearest_…`` are training rows of the nearest medoid of each class.
+    """
+    columns: list[Any] = [batch.column(name) for name in carried]
+    columns += [pa.array(list(model.classes)).take(pa.array(decided.codes)), _scores(model, decided), decided.margins]
+    fusion = model.fusion
+    if fusion is not None and decided.nearest is not None:
+        rows = fusion.medoid_rows[decided.nearest]
+        columns += [np.ascontiguousarray(rows[:, code]) for code in range(len(model.classes))]
+    columns.append(pa.array(STAGES).take(pa.array(decided.by_circuit.astype(np.int8))))
+    arrays = [column if isinstance(column, pa.Array) else pa.array(column) for column in columns]
+    return pa.record_batch(arrays, names=[*carried, *result_names(model)])
+
+
+def _scores(model: TableModel, decided: Decisions) -> npt.NDArray[np.float64]:
+    if not model.probabilistic:
+        return decided.margins
+    probabilities = model.probabilities(decided.scores)
+    if len(model.classes) == 2:
+        return np.ascontiguousarray(probabilities[:, 1])
+    return np.take_along_axis(probabilities, decided.codes[:, None], axis=1)[:, 0]

@@ -1,0 +1,121 @@
+"""Results to a file that is there whole or not at all, or to standard output."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from qmedoid.artifacts.whole import whole_file
+from qmedoid.exceptions import ParameterError
+
+SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq", ".feather", ".arrow")
+"""Endings of the files that can be written."""
+
+# What a spreadsheet takes for the beginning of a formula, unless the rest of the cell is a plain number.
+_FORMULA = r"^[=+\-@\t\r]"
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+class Sink(Protocol):
+    """Takes one batch of rows after the other."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write a batch."""
+
+
+def check_output(where: str) -> None:
+    """Refuse an output whose ending says no format, before any work is done."""
+    if where != "-" and not where.lower().endswith(SUFFIXES):
+        raise ParameterError(
+            f"The output {where!r} must end in one of {', '.join(SUFFIXES)}, or be '-' for CSV on standard output."
+        )
+    if where != "-" and not Path(where).absolute().parent.is_dir():
+        raise ParameterError(f"The folder of the output {where!r} does not exist: make it first.")
+
+
+def is_text(where: str) -> bool:
+    """Whether the output is CSV."""
+    return where == "-" or where.lower().endswith((".csv", ".csv.gz", ".tsv"))
+
+
+@contextmanager
+def open_sink(where: str, schema: pa.Schema, *, safe_csv: bool = True) -> Iterator[Sink]:
+    """Write rows of a schema to a file by its ending, or as CSV to standard output (``"-"``).
+
+    With `safe_csv`, texts in CSV that a spreadsheet would run as a formula get an apostrophe before them.
+    """
+    if where == "-":
+        with _csv_sink(sys.stdout.buffer, schema, ",", safe_csv) as sink:
+            yield sink
+        sys.stdout.buffer.flush()
+        return
+    with whole_file(Path(where)) as file, _file_sink(where.lower(), file, schema, safe_csv) as sink:
+        yield sink
+
+
+@contextmanager
+def _file_sink(ending: str, file: Any, schema: pa.Schema, safe_csv: bool) -> Iterator[Sink]:
+    if ending.endswith((".parquet", ".pq")):
+        from pyarrow.parquet import ParquetWriter
+
+        # Probabilities and margins hardly repeat: a dictionary of them costs time and gains nothing.
+        with ParquetWriter(file, schema, use_dictionary=_texts(schema)) as writer:
+            yield writer
+    elif ending.endswith((".feather", ".arrow")):
+        with pa.ipc.new_file(file, schema) as writer:
+            yield writer
+    elif ending.endswith(".gz"):
+        with pa.CompressedOutputStream(file, "gzip") as packed, _csv_sink(packed, schema, ",", safe_csv) as sink:
+            yield sink
+    else:
+        with _csv_sink(file, schema, "\t" if ending.endswith(".tsv") else ",", safe_csv) as sink:
+            yield sink
+
+
+@contextmanager
+def _csv_sink(file: Any, schema: pa.Schema, delimiter: str, safe: bool) -> Iterator[Sink]:
+    from pyarrow.csv import CSVWriter, WriteOptions
+
+    names = [_safe_text(name) for name in schema.names] if safe else schema.names
+    renamed = pa.schema([field.with_name(name) for field, name in zip(schema, names, strict=True)])
+    with CSVWriter(file, renamed, write_options=WriteOptions(delimiter=delimiter, quoting_style="needed")) as writer:
+        yield _CsvSink(writer, renamed, safe)
+
+
+class _CsvSink:
+    """Batches as CSV, with texts made safe where that is asked for."""
+
+    def __init__(self, writer: Any, schema: pa.Schema, safe: bool) -> None:
+        self._writer, self._schema = writer, schema
+        self._guarded = _texts(schema) if safe else []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write a batch."""
+        columns = [
+            _safe(batch.column(place)) if name in self._guarded else batch.column(place)
+            for place, name in enumerate(self._schema.names)
+        ]
+        self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
+
+
+def _texts(schema: pa.Schema) -> list[str]:
+    return [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
+
+
+def _safe(texts: pa.Array) -> pa.Array:
+    """Texts with an apostrophe before those that a spreadsheet would run."""
+    import pyarrow.compute as pc
+
+    risky = pc.and_not(pc.match_substring_regex(texts, _FORMULA), pc.match_substring_regex(texts, _NUMBER))
+    if not pc.any(risky).as_py():
+        return texts
+    quoted = pc.binary_join_element_wise("'", texts, "")
+    return pc.if_else(risky, quoted, texts)
+
+
+def _safe_text(text: str) -> str:
+    safe: str = _safe(pa.array([text]))[0].as_py()
+    return safe
