@@ -3,7 +3,6 @@
 import io
 import re
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, Literal, cast
@@ -209,6 +208,8 @@ def detect_format(data: Bytes, file: Path | None) -> Format:
 
 def spool(data: Bytes) -> IO[bytes]:
     """A copy in a nameless temporary file, for formats that are not read from front to back."""
+    import tempfile  # not needed by most
+
     copy = tempfile.TemporaryFile()  # noqa: SIM115 (the caller closes it)
     while part := data.read(_COPY):
         copy.write(part)

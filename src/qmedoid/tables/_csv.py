@@ -8,7 +8,6 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from qmedoid.tables._types import BATCH_ROWS, CellError
 
 _PARSED_AT_ONCE = 1 << 20
 """Arrow parses so many bytes, then converts them: more would not stay in the cache."""
+_LONGEST = 1 << 27
 _WRONG_LENGTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _WRONG_CELL = re.compile(r"column #(\d+).*?Row #(\d+): CSV conversion error to ([^:]+): (.*)", re.DOTALL)
 
@@ -57,7 +57,7 @@ class TextFile:
         block = self._text.first_records()
         if not block.strip():
             return pa.schema([(name, pa.null()) for name in self.names])
-        return self._parse(block, self.names, {}, 0, 0).schema
+        return self._parse(block, self.names, {}, 0, self.dialect.header_lines).schema
 
     def batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
         """Batches of some columns; see `TableSource.batches`."""
@@ -72,25 +72,15 @@ class TextFile:
 
     def read(self, columns: Sequence[str], types: Mapping[str, Any]) -> pa.Table:
         """The whole table, with types (where not given) inferred from all of its rows."""
-        from pyarrow import csv
-
-        blocks = self._blocks()
-        first = next(blocks, None)
-        if first is None:
-            return self.schema.empty_table().select(list(columns))
-        try:
-            return csv.read_csv(
-                pa.PythonFile(_AsFile(chain([first], blocks)), mode="r"),
-                csv.ReadOptions(column_names=self.names, block_size=_PARSED_AT_ONCE),
-                csv.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=True),
-                _conversion(self.dialect.decimal, columns, types),
-            )
-        except pa.ArrowInvalid as error:
-            if self._file is None:
-                raise DataError(f"{self.name} cannot be read as a table: {first_line(error)}.") from error
-        # Block by block the error says where it is; or else a record was longer than what is parsed at once.
+        table = None if self._file is None else self._read_at_once(columns, types)
+        if table is not None:
+            return table
+        # Slower, but errors say where they are, and the file is gone through once.
         texts = {name: types.get(name, pa.string()) for name in columns}
-        return infer_types(pa.Table.from_batches(self.batches(columns, texts)), self.decimal)
+        batches = list(self.batches(columns, texts))
+        if not batches:
+            return pa.schema([(name, types.get(name, pa.null())) for name in columns]).empty_table()
+        return infer_types(pa.Table.from_batches(batches), self.decimal, types)
 
     def close(self) -> None:
         """Close the file."""
@@ -100,7 +90,7 @@ class TextFile:
         """Blocks of whole records in UTF-8."""
         if self._is_used:
             if self._file is None:
-                raise DataError("Standard input can be read once. Save it to a file to go through it again.")
+                raise DataError(f"{self.name} can be read once. Save it to a file to go through it again.")
             self._text.close()
             notes = self._text.notes
             self._text = Text(Bytes(self._file), self.dialect.delimiter, self.dialect.decimal)
@@ -109,6 +99,20 @@ class TextFile:
         for block in self._text.blocks():
             self.n_taken = self._text.data.n_taken
             yield block
+
+    def _read_at_once(self, columns: Sequence[str], types: Mapping[str, Any]) -> pa.Table | None:
+        """The whole table, or None if something is wrong with it."""
+        from pyarrow import csv
+
+        try:
+            return csv.read_csv(
+                pa.PythonFile(_AsFile(self._blocks()), mode="r"),
+                csv.ReadOptions(column_names=self.names, block_size=_PARSED_AT_ONCE),
+                csv.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=True),
+                _conversion(self.decimal, columns, types),
+            )
+        except pa.ArrowInvalid:
+            return None
 
     def _parse(self, block: bytes, columns: Sequence[str], types: Mapping[str, Any], rows: int, lines: int) -> pa.Table:
         from pyarrow import csv
@@ -137,9 +141,8 @@ class TextFile:
             )
         if found := _WRONG_CELL.search(message):
             place, record, kind, reason = found.groups()
-            return CellError(
-                f"{self.name}: column {self.names[int(place)]!r}, row {rows + int(record)}: {reason.strip()} for {kind}."
-            )
+            where = f"column {self.names[int(place)]!r}, row {rows + int(record)}"
+            return CellError(f"{self.name}: {where}: {reason.strip()} for {kind}.")
         return DataError(f"{self.name} cannot be read as a table: {first_line(error)}.")
 
 
@@ -160,8 +163,8 @@ class _AsFile(io.RawIOBase):
         return bytes(part)
 
 
-def infer_types(texts: pa.Table, decimal: str) -> pa.Table:
-    """The table with the types that its texts have in common."""
+def infer_types(texts: pa.Table, decimal: str, types: Mapping[str, Any] | None = None) -> pa.Table:
+    """The table with the types that its texts have in common, or with those given."""
     from pyarrow import csv
 
     # Arrow infers types where it reads, so they are written first.
@@ -170,9 +173,9 @@ def infer_types(texts: pa.Table, decimal: str) -> pa.Table:
     content = written.getvalue()
     return csv.read_csv(
         pa.BufferReader(content),
-        csv.ReadOptions(column_names=texts.column_names, block_size=max(content.size, 1)),
+        csv.ReadOptions(column_names=texts.column_names, block_size=min(max(content.size, 1), _LONGEST)),
         csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
-        _conversion(decimal, texts.column_names, {}),
+        _conversion(decimal, texts.column_names, types or {}),
     )
 
 

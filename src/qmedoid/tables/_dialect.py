@@ -139,7 +139,16 @@ def _decoded(sample: bytes) -> str:
     try:
         return sample.decode("utf-8")
     except UnicodeDecodeError:
-        return sample.decode("latin-1")  # never fails, and delimiters are the same in all of them
+        return sample.decode(western(sample))
+
+
+def western(text: bytes) -> str:
+    """The encoding of a text that is not in UTF-8: that of Windows, or where it cannot be, Latin 1 (always can)."""
+    try:
+        text.decode("cp1252")
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "cp1252"
 
 
 def _records(text: str, delimiter: str, count: int) -> Iterator[list[str]]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 
 def sample_rows(
-    batches: Iterable[pa.RecordBatch], max_rows: int, rng: np.random.Generator
+    batches: Iterable[pa.RecordBatch], max_rows: int, rng: "np.random.Generator"
 ) -> tuple[pa.Table | None, npt.NDArray[np.int64]]:
     """Draw at most so many rows.
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from qmedoid.exceptions import DataError
 from qmedoid.tables._bytes import Bytes
-from qmedoid.tables._dialect import byte_order_mark, mask_quoted, sniff
+from qmedoid.tables._dialect import byte_order_mark, mask_quoted, sniff, western
 
 _SAMPLE = 1 << 18
 _LONGEST_HEADER = 1 << 24
@@ -40,6 +40,9 @@ class Text:
         while not self._is_whole and not self._has_line() and len(self._sample) < _LONGEST_HEADER:
             self._sample += self._more(len(self._sample))
         self.dialect = sniff(self._sample, self._is_whole, data.name, delimiter, decimal)
+        self._has_stray_quotes = self.dialect.stray_quotes
+        while not self._is_whole and not self.first_records() and len(self._sample) < _LONGEST_HEADER:
+            self._sample += self._more(len(self._sample))
         self.notes = list(self.dialect.notes)
         if self._decoder is not None:
             self.notes.append(f"{data.name} is written in {wide}.")
@@ -87,11 +90,13 @@ class Text:
 
         An even number of quotes up to a line end means that it is not in a quoted cell, unless there are stray quotes.
         """
-        newline, quotes = self.dialect.newline, b'"' in text
+        newline = self.dialect.newline
         end = text.rfind(newline) + 1
-        if quotes and (self.dialect.stray_quotes or text.count(b'"', 0, end) % 2):
-            end = mask_quoted(text, self.dialect.delimiter).rfind(newline) + 1
-        return end
+        if b'"' not in text or not (self._has_stray_quotes or text.count(b'"', 0, end) % 2):
+            return end
+        exact = mask_quoted(text, self.dialect.delimiter).rfind(newline) + 1
+        self._has_stray_quotes |= exact == end
+        return exact
 
     def _in_utf8(self, block: bytes) -> bytes:
         """The block in UTF-8. The first block that is not plain ASCII decides what the encoding is."""
@@ -106,17 +111,9 @@ class Text:
                 if self._encoding is not None:
                     near = block[max(error.start - 20, 0) : error.start + 20]
                     raise DataError(f"{self.data.name} is not in one encoding: UTF-8 first, then {near!r}.") from None
-                self._encoding = _western(block)
+                self._encoding = western(block)
                 self.notes.append(f"{self.data.name} is not in UTF-8; it is read as {self._encoding}.")
             else:
                 self._encoding = "utf-8"
                 return block
         return block.decode(self._encoding, errors="replace").encode()
-
-
-def _western(block: bytes) -> str:
-    try:
-        block.decode("cp1252")
-    except UnicodeDecodeError:
-        return "latin-1"
-    return "cp1252"

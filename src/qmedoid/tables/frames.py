@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError
@@ -73,10 +74,10 @@ def _from_pandas(frame: Any) -> pa.Table:
 
 
 def _from_stream(data: Any) -> pa.Table:
-    table = pa.table(data)
-    if table.num_columns == 1 and not hasattr(data, "columns") and not hasattr(data, "schema"):
-        raise DataError(f"One column is not a table. Give {_ALLOWED}.")
-    return table
+    try:
+        return pa.table(data)
+    except (pa.ArrowInvalid, TypeError) as error:  # one column has the interface as well
+        raise DataError(f"The data must be {_ALLOWED}. Got {type(data).__name__} instead.") from error
 
 
 def _from_columns(names: Sequence[Any], columns: Sequence[Any]) -> pa.Table:
@@ -111,10 +112,7 @@ def _is_missing(cell: Any) -> bool:
 
 
 def _from_array(data: Any, names: Sequence[str] | None) -> pa.Table:
-    try:
-        array = data if isinstance(data, np.ndarray) else _object_array(data)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"The data must be {_ALLOWED}. Got {type(data).__name__} instead.") from error
+    array = data if isinstance(data, np.ndarray) else _cells(data)
     if array.ndim != 2:
         raise DataError(f"The data must have rows and columns. Got an array of shape {array.shape}.")
     if names is None:
@@ -124,20 +122,19 @@ def _from_array(data: Any, names: Sequence[str] | None) -> pa.Table:
     return _plain(_from_columns(names, [np.ascontiguousarray(column) for column in array.T]))
 
 
-def _object_array(rows: Any) -> Any:
-    """Rows of cells that keep their types, for a list of lists."""
-    if isinstance(rows, str | bytes) or not isinstance(rows, Sequence):
-        array = np.asarray(rows)
-        if array.dtype == object and array.ndim == 0:
-            raise TypeError
+def _cells(data: Any) -> npt.NDArray[Any]:
+    """An array of what has rows; the cells of lists keep their types."""
+    if isinstance(data, Sequence) and data and all(isinstance(row, list | tuple | np.ndarray) for row in data):
+        widths = {len(row) for row in data}
+        if len(widths) > 1:
+            raise DataError(f"Rows must have the same number of cells. Got {min(widths)} and {max(widths)}.")
+        array = np.empty((len(data), widths.pop()), dtype=object)
+        for place, row in enumerate(data):
+            array[place] = list(row)
         return array
-    widths = {len(row) for row in rows}
-    if len(widths) > 1:
-        raise DataError(f"Rows must have the same number of cells. Got rows of {min(widths)} and of {max(widths)}.")
-    array = np.empty((len(rows), widths.pop() if widths else 0), dtype=object)
-    for place, row in enumerate(rows):
-        array[place] = list(row)
-    return array
+    if hasattr(data, "__array__"):
+        return np.asarray(data)
+    raise DataError(f"The data must be {_ALLOWED}. Got {type(data).__name__} instead.")
 
 
 def _selected(table: pa.Table, names: Sequence[str] | None) -> pa.Table:

@@ -58,14 +58,16 @@ def open_table(where: str | Path, *, delimiter: str | None = None, decimal: str 
         for file in files:
             file.close()
         raise
-    return TableSource(files, sum(path.stat().st_size for path in paths))
+    n_bytes = sum(path.stat().st_size for path in paths) if all(path.is_file() for path in paths) else None
+    return TableSource(files, n_bytes)
 
 
 def _open_file(path: Path | None, delimiter: str | None, decimal: str | None) -> TextFile | BinaryFile:
     data = Bytes(path)
     try:
         form = detect_format(data, path)
-        return TextFile(data, path, delimiter, decimal) if form == "csv" else BinaryFile(data, path, form)
+        again = path if path is not None and path.is_file() else None  # a named pipe gives its bytes once
+        return TextFile(data, again, delimiter, decimal) if form == "csv" else BinaryFile(data, again, form)
     except BaseException:
         data.close()
         raise
@@ -162,7 +164,7 @@ class TableSource:
         self,
         columns: Sequence[str] | None = None,
         max_rows: int | None = None,
-        rng: np.random.Generator | None = None,
+        rng: "np.random.Generator | None" = None,
     ) -> Rows:
         """Read the table, or a random sample of its rows.
 

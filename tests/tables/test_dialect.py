@@ -1,0 +1,260 @@
+"""Texts that were not made for us: how they are written is found out, or one line says what is wrong and where."""
+
+import csv
+import io
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.tables._dialect import DELIMITERS, MISSING, mask_quoted, sniff
+from qmedoid.tables.source import CellError, open_table
+
+cells = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=8)
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def read(path, **options):
+    with open_table(path, **options) as source:
+        return source.read().table.to_pydict(), source.notes
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "table.csv"
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(*[st.one_of(cells, st.just('a\n"b"'), st.just("x,y;z\t|"))] * 3), min_size=1, max_size=6))
+@pytest.mark.parametrize("delimiter", DELIMITERS)
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_what_a_writer_quotes_is_read_back(tmp_path_factory, delimiter, line_end, rows):
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=delimiter, lineterminator=line_end, quoting=csv.QUOTE_ALL)
+    writer.writerows([("first", "second", "third"), *rows])
+    path = write(tmp_path_factory.mktemp("texts") / "t.csv", text.getvalue())
+    with open_table(path, delimiter=delimiter) as source:
+        (batch,) = source.batches(types=dict.fromkeys(source.names, pa.string()))
+    missing = {*MISSING, *(f" {cell}" for cell in MISSING)}
+    expected = [tuple(None if cell in missing else cell for cell in row) for row in rows]
+    assert list(zip(*batch.to_pydict().values(), strict=True)) == expected
+
+
+@pytest.mark.parametrize("delimiter", DELIMITERS)
+def test_delimiter_is_found(file, delimiter):
+    lines = [
+        ["a", "b b", "c"],
+        ["1", '"x,;|\t y"', "2"],
+        ["3", "p, q", "4"] if delimiter != "," else ["3", "p; q", "4"],
+    ]
+    write(file, "\n".join(delimiter.join(line) for line in lines))
+    table, _ = read(file)
+    assert list(table) == lines[0]
+    assert table["a"] == [1, 3]
+    assert table["b b"] == ["x,;|\t y", lines[2][1]]
+
+
+def test_one_column_needs_no_delimiter(file):
+    assert read(write(file, "name\nDoe, Jane\n"), delimiter=";")[0] == {"name": ["Doe, Jane"]}
+    assert read(write(file, "x\n1\n2\n"))[0] == {"x": [1, 2]}
+
+
+def test_decimal_comma(file):
+    table, notes = read(write(file, "a;b;c\n3,14;1;x\n-2,5e3;2;y\n"))
+    assert table == {"a": [3.14, -2500.0], "b": [1, 2], "c": ["x", "y"]}
+    assert any("decimal comma" in note for note in notes)
+    assert read(write(file, "a;b\n3,14;1.5\n"))[0] == {"a": ["3,14"], "b": [1.5]}
+
+
+def test_thousands_are_not_taken_for_decimals_unasked(file):
+    write(file, "a;b\n1,234;1\n12,345;2\n")
+    table, notes = read(file)
+    assert table["a"] == ["1,234", "12,345"]
+    assert "1,234" in notes[0]
+    assert read(file, decimal=",")[0]["a"] == [1.234, 12.345]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1"])
+def test_encodings(file, encoding):
+    table, notes = read(write(file, "größe,ort\n1,Zürich\n2,Åbo\n".encode(encoding)))
+    assert table == {"größe": [1, 2], "ort": ["Zürich", "Åbo"]}
+    assert bool(notes) == (not encoding.startswith("utf-8"))
+
+
+@pytest.mark.parametrize(("encoding", "n_notes"), [("utf-8", 0), ("cp1252", 1)])
+def test_encoding_that_shows_late(file, encoding, n_notes):
+    write(file, b"a,b\n" + b"1,plain\n" * 1_200_000 + "2,Zürich\n".encode(encoding))
+    with open_table(file) as source:
+        *_, last = source.batches()
+        assert last["b"][-1].as_py() == "Zürich"
+        assert len(source.notes) == n_notes
+
+
+def test_two_encodings_are_refused(file):
+    write(file, "a,b\n1,Zürich\n".encode() + b"1,plain\n" * 1_200_000 + "2,Zürich\n".encode("cp1252"))
+    with open_table(file) as source, pytest.raises(DataError, match="not in one encoding"):
+        list(source.batches())
+
+
+def test_missing_cells(file):
+    write(file, "n,t\n" + "".join(f"{cell},{cell}\n {cell}, {cell}\n" for cell in MISSING) + "1.5,text\n")
+    table, _ = read(file)
+    assert table["n"] == [None] * (2 * len(MISSING)) + [1.5]
+    assert table["t"] == [None] * (2 * len(MISSING)) + ["text"]
+
+
+def test_large_numbers_and_dates(file):
+    write(
+        file,
+        "i,f,d,t,z\n99999999999999999999,1e308,2024-02-29,2024-02-29 10:00:00,2024-02-29T10:00:00+02:00\n1,inf,,,\n",
+    )
+    with open_table(file) as source:
+        table = source.read().table
+    assert table["i"].to_pylist() == [1e20, 1.0]
+    assert table["f"].to_pylist() == [1e308, float("inf")]
+    assert pa.types.is_date(table["d"].type)
+    assert table["t"].type == pa.timestamp("s")
+    assert table["z"].type == pa.timestamp("s", tz="UTC")
+
+
+def test_mixed_types_are_text_even_if_the_first_part_is_numbers(file):
+    write(file, "a,b\n" + "1,2\n" * 400_000 + "x,3\n")
+    with open_table(file) as source:
+        assert source.schema.types == [pa.int64(), pa.int64()]
+        table = source.read().table
+        assert (table["a"].type, table["b"].type) == (pa.string(), pa.int64())
+        assert table["a"][0].as_py() == "1"
+        with pytest.raises(CellError, match=r"column 'a', row 400001: .*'x'"):
+            list(source.batches())
+
+
+def test_names(file):
+    table, notes = read(write(file, ' a ,"b",,"two\nlines"\n1,2,3,4\n'))
+    assert list(table) == ["a", "b", "column 3", "two\nlines"]
+    assert len(notes) == 2
+    with pytest.raises(DataError, match=r"'x' \(columns 1, 3\)"):
+        open_table(write(file, "x,y, x\n1,2,3\n"))
+    assert "header" in read(write(file, "1,2\n3,4\n"))[1][0]
+
+
+def test_header_only_and_one_row(file):
+    with open_table(write(file, "a,b\n")) as source:
+        assert source.names == ("a", "b")
+        assert list(source.batches()) == []
+        assert source.read().table.num_rows == source.read(max_rows=3).table.num_rows == 0
+    assert read(write(file, "a,b\n1,2"))[0] == {"a": [1], "b": [2]}
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "\ufeff", "  \n"])
+def test_empty(file, content):
+    with pytest.raises(DataError, match="is empty"):
+        open_table(write(file, content))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,b,c\n1,2,3\n4,5\n", "line 3 has 2 cells, the header has 3"),
+        ("a,b\n1,2\n\n\n3,4,5\n", "line 5 has 3 cells, the header has 2"),
+        ('a,b\n"x\ny",2\n"z\n\nz",2\n7\n', "line 7 has 1 cell, the header has 2"),
+        ('\n\n"a\n",b\n1\n', "line 5 has 1 cell, the header has 2"),
+    ],
+)
+def test_a_line_of_another_length_is_named(file, content, message):
+    line = int(message.split()[1])
+    start = content.index("\n", content.index("b")) + 1
+    filler = "1,2,3\n" if "c" in content else "1,2\n"
+    for number in (0, 200_000):  # in the first part, and in a later one
+        write(file, content[:start] + filler * number + content[start:])
+        wanted = message.replace(f"line {line}", f"line {line + number}")
+        with pytest.raises(DataError, match=wanted), open_table(file) as source:
+            source.read()
+        with pytest.raises(DataError, match=wanted), open_table(file) as source:
+            list(source.batches())
+
+
+@pytest.mark.parametrize("content", [b"a,b\n1,\x00\n", bytes(range(256)) * 20, b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"])
+def test_what_is_no_text_is_refused(file, content):
+    with pytest.raises(DataError, match="zero bytes"):
+        open_table(write(file, content))
+
+
+def test_zero_bytes_late(file):
+    with (
+        open_table(write(file, b"a,b\n" + b"1,2\n" * 200_000 + b"\0,2\n")) as source,
+        pytest.raises(DataError, match="zero"),
+    ):
+        list(source.batches())
+
+
+def test_quote_never_closed(file, monkeypatch):
+    monkeypatch.setattr("qmedoid.tables._text._BLOCK", 1 << 12)
+    monkeypatch.setattr("qmedoid.tables._text._LONGEST_RECORD", 1 << 14)
+    write(file, "a,b\n" + "1,2\n" * 70_000 + '"1,2\n' + "1,2\n" * 70_000)
+    with open_table(file) as source, pytest.raises(DataError, match="never closed"):
+        list(source.batches())
+
+
+VALUES = ['"a\nb"', "plain", '"say ""hi"""', "1", '""', '"\n\n"']
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(VALUES), min_size=2, max_size=100), st.integers(1, 40), st.booleans())
+def test_blocks_end_where_records_end(tmp_path_factory, values, size, stray):
+    """However small the blocks, the rows are those of the file read at once, with stray quotes or quoted line ends."""
+    values = [cell for value in values for cell in ('5" pipe', value)] if stray else values
+    path = write(tmp_path_factory.mktemp("blocks") / "t.csv", "n,v\n" + "".join(f"1,{value}\n" for value in values))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("qmedoid.tables._text._SAMPLE", 16)
+        patch.setattr("qmedoid.tables._text._BLOCK", size)
+        with open_table(path, delimiter=",") as source:
+            batches = list(source.batches(types={"n": pa.int64(), "v": pa.string()}))
+    with open_table(path) as source:
+        whole = source.read(columns=["v"]).table["v"].cast(pa.string()).to_pylist()
+    assert [cell for batch in batches for cell in batch["v"].to_pylist()] == whole
+    assert len(whole) == len(values)
+
+
+def test_mask_hides_quoted_line_ends_only():
+    assert mask_quoted(b'a,"b\n",5" x\n"\n"\n', ",").count(b"\n") == 2
+
+
+def test_3000_columns(file):
+    names = [f"column number {i} of a wide table with very long names" * 3 for i in range(3000)]
+    write(file, ",".join(names) + "\n" + "\n".join(",".join([str(row)] * 3000) for row in range(20)) + "\n")
+    with open_table(file) as source:
+        assert source.names == tuple(names)
+        assert source.read().table.shape == (20, 3000)
+
+
+def test_long_records(file):
+    write(file, "a,b\n" + "".join(f'{i},"{"x" * 3_000_000}"\n' for i in range(3)))
+    for read_all in (lambda s: s.read().table, lambda s: pa.Table.from_batches(s.batches())):
+        with open_table(file) as source:
+            table = read_all(source)
+        assert table["a"].to_pylist() == [0, 1, 2]
+        assert [len(cell.as_py()) for cell in table["b"]] == [3_000_000] * 3
+
+
+def test_old_line_ends(file):
+    assert read(write(file, "a,b\r1,2\r3,4\r"))[0] == {"a": [1, 3], "b": [2, 4]}
+
+
+@pytest.mark.parametrize(
+    "options", [{"delimiter": "ab"}, {"delimiter": '"'}, {"decimal": "x"}, {"delimiter": ",", "decimal": ","}]
+)
+def test_wrong_options(file, options):
+    with pytest.raises(ParameterError, match=r"must be|cannot both"):
+        open_table(write(file, "a,b\n1,2\n"), **options)
+
+
+def test_sniffing_does_not_depend_on_how_much_is_seen():
+    text = b"a;b\n" + b"1,5;2\n" * 1000
+    short, long = sniff(text[:100], False, "t", None, None), sniff(text, True, "t", None, None)
+    assert short == long
