@@ -33,9 +33,10 @@ class Cells(NamedTuple):
 
 def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The column as one array; no copy is made where it is one already."""
-    if not isinstance(column, pa.ChunkedArray):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if isinstance(column, pa.ChunkedArray):
+        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    # Few of Arrow's functions take views of texts.
+    return column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -123,7 +123,7 @@ def encode_column(
 def _numbers(given: pa.Array, column: Column, encoding: Numbers, found: Found) -> list[Array]:
     values, wrong = cells.truths(given) if column.kind == "boolean" else cells.numbers(given)
     # Most columns are in order, and two reductions say so without a temporary: a NaN makes both NaN.
-    if values.max(initial=0.0) <= cells.LARGEST and values.min(initial=0.0) >= -cells.LARGEST:
+    if float(values.max(initial=0.0)) <= cells.LARGEST and float(values.min(initial=0.0)) >= -cells.LARGEST:
         return [values, np.zeros(len(values))] if encoding.indicator else [values]
     absent = np.isnan(values)
     with np.errstate(invalid="ignore"):

@@ -1,0 +1,179 @@
+"""What columns are taken for, and which are left out."""
+
+import datetime as dt
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmedoid.models.contract import Column
+from qmedoid.tables.kinds import infer_columns
+
+
+def infer(skip=(), **columns):
+    return infer_columns(pa.table(columns), skip=skip)
+
+
+def kind(values, kind=None):
+    inferred = infer(c=pa.array(values, kind))
+    assert not inferred.left_out
+    return inferred.columns[0].kind
+
+
+def reason(values, name="c"):
+    inferred = infer(**{name: values})
+    assert not inferred.columns
+    return inferred.left_out[name]
+
+
+DAYS = [dt.date(2024, 1, 1), dt.date(2024, 1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1, 3], "number"),
+        ([1.5, 2.0], "number"),
+        ([Decimal("1.50"), Decimal("2.00")], "number"),
+        ([dt.timedelta(1), dt.timedelta(2)], "number"),
+        ([True, False], "boolean"),
+        (DAYS, "date"),
+        ([dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 2)], "date"),
+        ([dt.time(1), dt.time(2)], "date"),
+        (["a", "b"], "category"),
+        (["yes", "no"], "category"),
+        (["true", "false"], "category"),
+        (["1", "2"], "number"),
+        ([" 1.5", "-2e3 "], "number"),
+        (["2024-01-01", "2024-01-02T10:30:00Z"], "date"),
+        (["2024-01-01", "soon"], "category"),
+        (["1,5", "2,5"], "category"),
+    ],
+)
+def test_kinds(values, expected):
+    assert kind(values) == expected
+
+
+def test_dictionaries_are_categories_whatever_they_hold():
+    assert kind(pa.array(["1", "2", "1"]).dictionary_encode()) == "category"
+
+
+@given(st.integers(0, 100))
+@settings(deadline=None)
+def test_texts_are_numbers_if_nine_in_ten_are(words):
+    cells = ["word"] * words + [str(number % 7) for number in range(100 - words)]
+    inferred = infer(c=cells)
+    if words == 100:
+        assert inferred.left_out == {"c": "every cell is 'word'"}
+        return
+    assert inferred.columns[0].kind == ("number" if words <= 10 else "category")
+    assert inferred.columns[0].missing == (0 < words <= 10)
+    assert bool(inferred.notes) == (0 < words <= 10)
+
+
+def test_the_note_counts_cells_and_shows_one():
+    inferred = infer(c=["1", "2", None, "3"] * 10 + ["n/a"] * 2)
+    assert inferred.notes == ["column 'c': 2 of 42 cells are not numbers, such as 'n/a': taken as missing"]
+
+
+def test_missing_cells_of_every_kind_are_noticed():
+    table = pa.table(
+        {
+            "number": [1.0, float("nan"), 2.0],
+            "text": ["a", "", "b"],
+            "date": [*DAYS, None],
+            "truth": [True, None, False],
+            "huge": [1.0, 1e200, 2.0],
+            "whole": [1.0, 4.0, 2.0],
+        }
+    )
+    assert {column.name: column.missing for column in infer_columns(table).columns} == {
+        "number": True,
+        "text": True,
+        "date": True,
+        "truth": True,
+        "huge": True,
+        "whole": False,
+    }
+
+
+def test_huge_numbers_are_noted():
+    assert infer(c=[1.0, 2.0, float("inf")]).notes == [
+        "column 'c': 1 of 3 cells are infinite or beyond 1e150: taken as missing"
+    ]
+
+
+@given(st.integers(-1000, 1000), st.integers(20, 60), st.randoms())
+@settings(max_examples=30, deadline=None)
+def test_a_run_of_numbers_in_any_order_numbers_the_rows(first, n, random):
+    numbers = list(range(first, first + n))
+    random.shuffle(numbers)
+    assert reason(numbers) == "it numbers the rows"
+    # One number that occurs twice, or a gap, and it may say something.
+    assert kind([*numbers, numbers[0]]) == "number"
+    assert kind([*numbers, first + n + 1]) == "number"
+
+
+@pytest.mark.parametrize(
+    "name", ["id", "ID", "customer_id", "PassengerId", "index", "row number", "uuid", "Unnamed: 0", "column 0", "key"]
+)
+def test_numbers_of_their_own_under_such_a_name_name_rows(name):
+    numbers = [7 * number for number in range(25)]
+    assert "names rows" in reason(numbers, name)
+    assert kind(numbers) == "number"
+    assert not infer(**{name: [n + 0.5 for n in numbers]}).left_out
+    assert not infer(**{name: [*numbers, 0]}).left_out
+
+
+@pytest.mark.parametrize("name", ["keyboard", "rows_read", "indexed", "snow", "casino", "monkey", "piano"])
+def test_names_that_only_contain_such_a_word_do_not(name):
+    assert not infer(**{name: [7 * number for number in range(25)]}).left_out
+
+
+def test_texts_of_their_own_name_rows():
+    texts = [f"person {number}" for number in range(20)]
+    assert "names rows" in reason(texts)
+    assert kind(texts[:19]) == "category"
+    assert kind([*texts, texts[0]]) == "category"
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([None, None], "every cell is missing"),
+        (["", ""], "every cell is missing"),
+        ([float("nan")] * 2, "every cell is missing"),
+        ([3, 3], "every cell is 3"),
+        (["x", "x"], "every cell is 'x'"),
+        ([True, True], "every cell is 1"),
+        ([DAYS[0], DAYS[0]], "every cell is 2024-01-01T00:00:00.000000"),
+        ([[1], [2, 3]], "cells of type list<item: int64> are not read"),
+        ([b"a", b"b"], "cells of type binary are not read"),
+        ([{"a": 1}, {"a": 2}], "cells of type struct<a: int64> are not read"),
+    ],
+)
+def test_left_out(values, expected):
+    assert reason(values) == expected
+
+
+def test_one_value_and_missing_cells_say_something():
+    assert infer(c=["x", None]).columns == (Column("c", "category", missing=True),)
+
+
+def test_skipped_columns_are_not_looked_at():
+    inferred = infer(skip={"y"}, y=[[1], [2]], x=[1.0, 2.0])
+    assert [column.name for column in inferred.columns] == ["x"]
+    assert not inferred.left_out
+
+
+@given(st.permutations(range(4)))
+@settings(max_examples=10, deadline=None)
+def test_columns_keep_their_order_and_do_not_depend_on_each_other(order):
+    columns = {"a": [1, 2, 9], "b": ["x", "y", "x"], "c": [None] * 3, "d": np.array([True, False, True])}
+    names = [list(columns)[place] for place in order]
+    inferred = infer_columns(pa.table({name: columns[name] for name in names}))
+    assert [column.name for column in inferred.columns] == [name for name in names if name != "c"]
+    assert list(inferred.left_out) == ["c"]
