@@ -1,0 +1,173 @@
+"""Models of every kind that a bundle can hold, made from random numbers."""
+
+import dataclasses
+
+import numpy as np
+
+from qmedoid.geometry.scaling import Scaling
+from qmedoid.models.calibration import Calibration
+from qmedoid.models.contract import Column, Contract
+from qmedoid.models.encoding import Dates, Levels, Numbers
+from qmedoid.models.fusion import FusionModel
+from qmedoid.models.geometric import DeltaSettings, GeometricModel
+from qmedoid.models.table import TableModel
+from qmedoid.models.variational import VariationalModel
+from qmedoid.variational.angles import AngleMap
+from qmedoid.variational.ansatz import Ansatz
+from qmedoid.variational.network import Network
+from qmedoid.variational.readout import Readout, make_readout
+
+COLUMNS = (
+    Column("amount", "number"),
+    Column("age | `x`\n_y_", "number", missing=True),
+    Column("paid", "boolean"),
+    Column("when", "date", missing=True),
+    Column("Größe", "category", levels=("L", "M", "S\x00", "ü", "日本")),
+    Column("shop", "category", missing=True, is_open=True),
+)
+PAIRS = DeltaSettings()
+OUTPUTS = (("=L", "=M", "=ü"), (": frequency", ": target mean"))
+
+
+def encodings(rng):
+    """One of every kind of encoding, with every option; 12 encoded columns."""
+    return (
+        Numbers(np.nan),
+        Numbers(-0.0, indicator=True),
+        Numbers(1.0),
+        Dates(("hour", "days"), rng.normal(size=2), indicator=True),
+        Levels(("L", "M", "S\x00", "ü", "日本"), rng.normal(size=(7, 3)), OUTPUTS[0]),
+        Levels(("", " ", "a", "a,b"), np.vstack([rng.normal(size=(5, 2)), [[np.nan, 0.5]]]), OUTPUTS[1]),
+    )
+
+
+def fusion_model(rng, *, n_columns=12, n_classes=2, per_class=1, **changes):
+    subsets = tuple(
+        tuple(int(c) for c in rng.permutation(n_columns)[: rng.integers(1, 4)]) for _ in range(rng.integers(2, 6))
+    )
+    anchors, medoids = len(subsets), n_classes * per_class
+    values = {
+        "input_scaling": Scaling(rng.normal(size=n_columns), rng.uniform(0.5, 2, n_columns)),
+        "configuration": subsets,
+        "weights": tuple(rng.normal(size=len(subset)) for subset in subsets),
+        "signed": True,
+        "feature_scaling": Scaling(rng.normal(size=anchors), rng.uniform(0.5, 2, anchors)),
+        "medoids": rng.normal(size=(medoids, anchors)),
+        "medoid_classes": np.repeat(np.arange(n_classes), per_class),
+        "medoid_rows": rng.permutation(1000)[:medoids],
+        "multipliers": rng.uniform(0.5, 1, n_classes),
+        "alpha": float(rng.uniform()),
+        "use_angular": True,
+        "angle": "true",
+    }
+    return FusionModel(**(values | changes))
+
+
+def circuit(rng, *, n_inputs, n_classes=2, readout="strings", n_qubits=2, n_reps=2, precision="float64", **changes):
+    settings = {"reupload": True, "final_rz": False} | changes
+    learn_scales = settings.pop("learn_scales", True)
+    network = Network(
+        Ansatz(n_qubits, n_inputs, n_reps, **settings),
+        make_readout(readout, n_qubits, n_classes),
+        rng.uniform(0.5, 2, n_inputs),
+        learn_scales,
+        precision,
+    )
+    angle_map = AngleMap(rng.normal(size=n_inputs), rng.uniform(0.5, 2, n_inputs), 3.5, 1.25)
+    return VariationalModel(angle_map, network, rng.normal(size=network.n_parameters))
+
+
+def geometric(rng, *, n_classes=2, refine_below=None, deltas=PAIRS, residual=False, circuit_settings=(), **of):
+    fusion = fusion_model(rng, n_classes=n_classes, **of)
+    calibration = Calibration(float(rng.uniform(1, 30)), rng.normal(size=n_classes))
+    if refine_below is None:
+        return GeometricModel(fusion, calibration)
+    between = 2 if deltas.decides_between_two(n_classes) else n_classes
+    n_inputs = deltas.n_features(n_classes, fusion.use_angular)
+    trained = circuit(rng, n_inputs=n_inputs, n_classes=between, **dict(circuit_settings))
+    return GeometricModel(fusion, calibration, deltas, trained, refine_below, residual)
+
+
+def records_of(model):
+    """Rows as a table would give them, one for each medoid."""
+    cells = {"amount": 1.5, "age | `x`\n_y_": None, "paid": True, "when": "2026-02-03T04:05:06", "Größe": "日本"}
+    if isinstance(model, VariationalModel):
+        return ()
+    fusion = getattr(model.fusion, "model", model.fusion)
+    return tuple({**cells, "shop": f"={i}", "count": i} for i in range(len(fusion.medoids)))
+
+
+def table_model(models, *, seed=0, n_classes=2, **changes):
+    classes = ("no", "yes") if n_classes == 2 else tuple(range(n_classes))
+    values = {
+        "contract": Contract(COLUMNS, "fraud?", {"id": "numbers its rows"}),
+        "encodings": encodings(np.random.default_rng(seed)),
+        "classes": classes,
+        "models": models,
+        "records": tuple(records_of(model) for model in models),
+        "parameters": {"kind": "signed", "sizes": [2, 5], "nested": {"a": None}, "seed": 0},
+        "metrics": {"accuracy": 0.75, "loss": float("nan"), "low": float("-inf"), "by class": [1, 2.5]},
+    }
+    return TableModel(**(values | changes))
+
+
+def all_models():
+    """Models by name: every stage, read-out, precision and policy."""
+    rng = np.random.default_rng(12)
+    nearest, fused = DeltaSettings("nearest", True), DeltaSettings("pairs", True)
+    direct = {"readout": "direct", "n_qubits": 3, "precision": "float32", "learn_scales": False}
+    several = {"n_classes": 4, "per_class": 3}
+    return {
+        "fusion": table_model((geometric(rng), geometric(rng)), cut=-0.25),
+        "printed": table_model((geometric(rng, angle="printed", signed=False, alpha=1.0),), probabilistic=False),
+        "no angle": table_model((geometric(rng, use_angular=False, refine_below=0.5),)),
+        "selective": table_model((geometric(rng, refine_below=1.0, deltas=fused, residual=True), geometric(rng))),
+        "variational": table_model(
+            (geometric(rng, refine_below=np.inf, circuit_settings={"readout": "parity", "final_rz": True}),), cut=0.5
+        ),
+        "several medoids": table_model((geometric(rng, **several),), n_classes=4),
+        "several classes": table_model(
+            (geometric(rng, refine_below=2.0, deltas=nearest, residual=True, **several),), n_classes=4
+        ),
+        "all pairs": table_model((geometric(rng, refine_below=2.0, circuit_settings=direct, **several),), n_classes=4),
+        "circuit": table_model((circuit(rng, n_inputs=12, n_qubits=4, reupload=False),), cut=0.0),
+        "float32": table_model((circuit(rng, n_inputs=12, precision="float32", n_reps=3),)),
+        "direct": table_model((circuit(rng, n_inputs=12, n_classes=3, **direct),), n_classes=3),
+        "no rows": table_model((geometric(rng),), records=None),
+        "one deviates": table_model((geometric(rng, refine_below=-np.inf),), classes=(False, True)),
+        "numbers": table_model((geometric(rng),), classes=(0.1, 1e300)),
+    }
+
+
+def random_columns(n_rows=200, n_columns=12, seed=1):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(scale=2, size=n_rows) for _ in range(n_columns)]
+
+
+def same(a, b, where="model"):
+    """Two values are of one type and have the same bits, all the way down."""
+    if isinstance(a, np.ndarray):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape), where
+        assert a.tobytes() == b.tobytes(), where
+    elif dataclasses.is_dataclass(a):
+        assert type(a) is type(b), where
+        for field in dataclasses.fields(a):
+            same(getattr(a, field.name), getattr(b, field.name), f"{where}.{field.name}")
+    elif isinstance(a, Readout):
+        assert (type(a), a.n_qubits, a.n_classes) == (type(b), b.n_qubits, b.n_classes), where
+    elif isinstance(a, dict):
+        assert list(a) == list(b), where
+        for key in a:
+            same(a[key], b[key], f"{where}[{key!r}]")
+    elif isinstance(a, tuple | list):
+        assert len(a) == len(b), where
+        for i, (x, y) in enumerate(zip(a, b, strict=True)):
+            same(x, y, f"{where}[{i}]")
+    else:
+        assert type(a) is type(b), where
+        assert repr(a) == repr(b), where  # NaN is NaN, and −0.0 is not 0.0
+
+
+def contents(path):
+    """The files of a folder by their names."""
+    return {file.name: file.read_bytes() for file in path.iterdir() if file.is_file()}

@@ -1,0 +1,186 @@
+"""Saved and loaded is the same, bit for bit; whatever happens while saving, a model is there whole."""
+
+import dataclasses
+import hashlib
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sample_models import all_models, circuit, contents, fusion_model, geometric, random_columns, same, table_model
+
+from qmedoid.artifacts._files import MANIFEST
+from qmedoid.artifacts._tensors import tensors_parsed
+from qmedoid.artifacts.bundle import FORMAT, save_model
+from qmedoid.artifacts.loading import READERS, load_model
+from qmedoid.exceptions import ModelError
+from qmedoid.models.fusion import MeasuredFusion
+from qmedoid.models.variational import MeasuredVariational
+from qmedoid.variational.readout import StringReadout
+
+MODELS = all_models()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_loaded_model_is_the_saved_one_and_decides_alike(tmp_path, name):
+    model = MODELS[name]
+    assert save_model(model, tmp_path / "model") == tmp_path / "model"
+    loaded = load_model(tmp_path / "model")
+    same(loaded, model)
+    columns = random_columns()
+    for a, b in zip(loaded.decide(columns), model.decide(columns), strict=True):
+        same(a, b, "decisions")
+    assert (loaded.stage, loaded.output_names, loaded.used_columns) == (
+        model.stage,
+        model.output_names,
+        model.used_columns,
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32), n_classes=st.integers(2, 5), per_class=st.integers(1, 3), data=st.data())
+def test_any_model_comes_back(tmp_path_factory, seed, n_classes, per_class, data):
+    rng = np.random.default_rng(seed)
+    qubits = data.draw(st.integers(1, 5))
+    readout = data.draw(st.sampled_from(["strings", *(["direct"] if 2**qubits >= n_classes else [])]))
+    trained = {"n_qubits": qubits, "n_reps": data.draw(st.integers(1, 4)), "readout": readout}
+    below = data.draw(st.sampled_from([None, -np.inf, 0.7, np.inf]))
+    model = table_model(
+        (geometric(rng, n_classes=n_classes, per_class=per_class, refine_below=below, circuit_settings=trained),),
+        n_classes=n_classes,
+        seed=seed,
+    )
+    path = tmp_path_factory.mktemp("any")
+    save_model(model, path)
+    same(load_model(path), model)
+
+
+def test_the_same_model_gives_the_same_bytes(tmp_path):
+    for name in ("a", "b"):
+        save_model(MODELS["selective"], tmp_path / name)
+    files = [{file.name: file.read_bytes() for file in (tmp_path / name).iterdir()} for name in ("a", "b")]
+    assert files[0] == files[1]
+
+
+def test_the_manifest_names_every_file_with_its_size_and_hash(tmp_path):
+    path = save_model(MODELS["selective"], tmp_path / "model")
+    manifest = json.loads((path / MANIFEST).read_text())
+    assert manifest["format"] == FORMAT == max(READERS)
+    assert set(manifest["versions"]) == {"qmedoid", "numpy", "python"}
+    named = {entry["name"]: entry for entry in manifest["files"].values()}
+    assert set(named) | {MANIFEST} == {file.name for file in path.iterdir()}
+    for name, entry in named.items():
+        content = (path / name).read_bytes()
+        assert (entry["bytes"], entry["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
+        assert entry["sha256"][:16] in name
+    own = manifest.pop("sha256")
+    assert own == hashlib.sha256(json.dumps(manifest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def test_the_library_reads_the_same_arrays(tmp_path):
+    path = save_model(MODELS["selective"], tmp_path)
+    (file,) = path.glob("arrays-*")
+    ours, theirs = tensors_parsed(file.read_bytes()), safetensors.numpy.load_file(file)
+    assert ours.keys() == theirs.keys()
+    for name, array in theirs.items():
+        same(ours[name], array, name)
+
+
+def test_without_raw_rows_no_cell_of_a_row_is_written(tmp_path):
+    kept, bare = (
+        save_model(MODELS["fusion"], tmp_path / "a"),
+        save_model(MODELS["fusion"], tmp_path / "b", raw_rows=False),
+    )
+    assert b"2026-02-03T04:05:06" in next(kept.glob("rows-*")).read_bytes()
+    assert not list(bare.glob("rows-*"))
+    for file in bare.iterdir():
+        assert b"2026-02-03" not in file.read_bytes()
+    loaded = load_model(bare)
+    assert loaded.records is None
+    same(loaded, dataclasses.replace(MODELS["fusion"], records=None))
+
+
+def test_loading_takes_milliseconds_and_needs_neither_qiskit_nor_scikit_learn(tmp_path):
+    path = save_model(MODELS["selective"], tmp_path)
+    code = (
+        "import sys, time\n"
+        "from qmedoid.artifacts.loading import load_model\n"
+        "start = time.perf_counter()\n"
+        "load_model(sys.argv[1])\n"
+        "print(time.perf_counter() - start)\n"
+        "print([name for name in ('qiskit', 'sklearn', 'pyarrow', 'pandas', 'scipy') if name in sys.modules])\n"
+    )
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code, path], env=env, capture_output=True, text=True, check=True)
+    seconds, imported = done.stdout.splitlines()
+    assert float(seconds) < 0.25
+    assert imported == "[]"
+
+
+# --- what cannot be stored ----------------------------------------------------------------------------------------
+
+
+class OtherReadout(StringReadout):
+    pass
+
+
+def unstorable():
+    rng = np.random.default_rng(0)
+    plain_model = geometric(rng, refine_below=1.0)
+    measured = dataclasses.replace(plain_model, fusion=MeasuredFusion(plain_model.fusion, None))
+    run = dataclasses.replace(plain_model, variational=MeasuredVariational(plain_model.variational, None))
+    trained = circuit(rng, n_inputs=12)
+    other = dataclasses.replace(trained, network=dataclasses.replace(trained.network, readout=OtherReadout(2, 2)))
+    short = dataclasses.replace(plain_model, fusion=fusion_model(rng, n_columns=3))
+    broken = fusion_model(rng, multipliers=np.array([1.0, np.nan]))
+    return [
+        ("swap test", table_model((measured,)), "SWAP test of this model is run by a backend"),
+        ("backend", table_model((run,)), "circuit of this model is run by a backend"),
+        ("read-out", table_model((other,)), "OtherReadout cannot be stored"),
+        ("width", table_model((short,)), "'0.center' must be float64 of shape"),
+        (
+            "nan",
+            table_model((dataclasses.replace(plain_model, fusion=broken),)),
+            "'0.multipliers' holds numbers that are",
+        ),
+        ("object", table_model((plain_model,), parameters={"a": object()}), "is a object, which a bundle cannot hold"),
+        ("key", table_model((plain_model,), parameters={1: 2}), "keys that are not texts"),
+        ("reserved", table_model((plain_model,), metrics={"a": {"$float": 1}}), "reserved"),
+        ("surrogate", table_model((plain_model,), classes=("a", "\ud800")), "not Unicode"),
+        ("twice", table_model((plain_model,), classes=(1, True)), "classes has a label twice"),
+        ("cut", table_model((plain_model,), cut=np.inf), "cut must be a finite number"),
+        ("classes", table_model((plain_model,), n_classes=3), "lacks a class"),
+        ("rows", table_model((plain_model,), records=(({"a": 1},),)), "must hold 2 rows"),
+        ("uneven", table_model((plain_model,), records=(({"a": 1}, {"b": 1}),)), "same columns"),
+        ("deep", table_model((plain_model,), parameters={"a": nested(40)}), "nested deeper"),
+    ]
+
+
+def nested(depth):
+    return [] if depth == 0 else [nested(depth - 1)]
+
+
+@pytest.mark.parametrize(("model", "reason"), [pytest.param(*case[1:], id=case[0]) for case in unstorable()])
+def test_what_could_not_be_loaded_is_not_saved(tmp_path, model, reason):
+    save_model(MODELS["fusion"], tmp_path)
+    before = contents(tmp_path)
+    with pytest.raises(ModelError, match=reason) as caught:
+        save_model(model, tmp_path)
+    assert "\n" not in str(caught.value)
+    assert contents(tmp_path) == before
+
+
+def test_a_model_of_a_file_is_not_a_folder(tmp_path):
+    path = save_model(MODELS["fusion"], tmp_path / "model")
+    for wrong, reason in {
+        path / MANIFEST: "is not a folder: pass the folder that holds",
+        path / "nothing": "nothing is there",
+        tmp_path: f"holds no {MANIFEST}, so it is not a saved model",
+    }.items():
+        with pytest.raises(ModelError, match=reason):
+            load_model(wrong)
