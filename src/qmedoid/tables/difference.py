@@ -117,7 +117,7 @@ class Difference:
             f"~ kind: {name!r} was {_ARTICLES[by_name[name].kind]}, and is {now}" for name, now in self.kinds.items()
         ]
         for name, found in self._found():
-            if found.wrong and name not in self.kinds:
+            if found.wrong:
                 lines.append(self._wrong_line(by_name[name], found))
             if found.refused:
                 lines.append(f"~ missing cells: {name!r} has {found.refused:,}, and nothing stands in for them")
@@ -134,27 +134,32 @@ class Difference:
             if found.missing > found.refused:
                 lines.append(f"~ missing cells: {name!r} has {found.missing:,}, and had none in the training rows")
             if found.huge and not found.refused:
-                lines.append(f"~ huge: {name!r} has {found.huge:,} numbers beyond 1e150, which are taken as missing")
+                lines.append(
+                    f"~ huge: {name!r} has {found.huge:,} of {self._rows:,} cells beyond 1e150: taken as missing"
+                )
         return lines + ([f"+ extra: {name!r} (ignored)" for name in self.extra] if with_extra else [])
 
     def _found(self) -> list[tuple[str, ColumnFound]]:
         if self.cells is None:
             return []
-        # A column that is not there was counted as missing in every row, which its own line says better.
+        # Columns that are not there, or of another kind, have their own lines, which say it better.
         return [
             (column.name, self.cells.columns[column.name])
             for column in self.contract.columns
-            if column.name in self.cells.columns and column.name not in self.missing
+            if column.name in self.cells.columns and column.name not in {*self.missing, *self.kinds}
         ]
+
+    @property
+    def _rows(self) -> int:
+        return 0 if self.cells is None else self.cells.rows
 
     def _hint(self, name: str) -> str:
         return f"; did you mean {self.suggestions[name]!r}?" if name in self.suggestions else ""
 
     def _wrong_line(self, column: Column, found: ColumnFound) -> str:
-        rows = 0 if self.cells is None else self.cells.rows
         are = "is" if found.wrong == 1 else "are"
         return (
-            f"~ kind: {column.name!r} was {_ARTICLES[column.kind]}, {found.wrong:,} of {rows:,} cells {are} not, "
+            f"~ kind: {column.name!r} was {_ARTICLES[column.kind]}, {found.wrong:,} of {self._rows:,} cells {are} not, "
             f"such as {_quoted(found.wrong_examples[:1])}"
         )
 
@@ -195,8 +200,8 @@ def _can_be_read(column: Column, kind: pa.DataType) -> bool:
     if now is None:
         return False
     if column.kind == "category":
-        # Whole numbers are levels as they are written; of fractions and dates there is more than one way to write them.
-        return now in ("category", "boolean") or (now == "number" and not pa.types.is_decimal(value_type))
+        # Numbers are levels as they are written; of dates there is more than one way to write them.
+        return now != "date"
     readable: dict[Kind, tuple[Kind, ...]] = {
         "number": ("number", "boolean", "category"),
         "boolean": ("boolean", "number", "category"),

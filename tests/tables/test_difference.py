@@ -1,0 +1,199 @@
+"""The diff between a table and a contract: what breaks it, what is only noted, and how both are said."""
+
+import datetime as dt
+import json
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmedoid.exceptions import ContractError, QMedoidWarning
+from qmedoid.models.contract import Column, Contract
+from qmedoid.models.encoding import Dates, Levels, Numbers
+from qmedoid.tables.difference import compare_columns
+from qmedoid.tables.encode import Found, encode_batch
+
+CONTRACT = Contract(
+    (
+        Column("age", "number"),
+        Column("city", "category", is_open=True),
+        Column("sex", "category", levels=("f", "m")),
+        Column("member", "boolean"),
+        Column("since", "date"),
+    ),
+    target="y",
+    left_out={"id": "it numbers the rows"},
+)
+OPEN = Levels(("Oslo", "Rome"), np.zeros((4, 1)), (": frequency",))
+CLOSED = Levels(("f", "m"), np.zeros((4, 1)), ("=m",))
+ENCODINGS = (Numbers(0.0), OPEN, CLOSED, Numbers(0.0), Dates(("days",), np.zeros(1)))
+GOOD = {
+    "age": [30, 40],
+    "city": ["Oslo", "Rome"],
+    "sex": ["f", "m"],
+    "member": [True, False],
+    "since": [dt.date(2024, 1, 1), dt.date(2024, 1, 2)],
+}
+
+
+def compare(**changes):
+    """The difference of a good table with some columns changed, cells included; None takes one out."""
+    table = pa.table({name: values for name, values in (GOOD | changes).items() if values is not None})
+    difference, found = compare_columns(CONTRACT, table.schema), Found()
+    encode_batch(difference.renamed(table), CONTRACT, ENCODINGS, found=found)
+    return difference.with_cells(found)
+
+
+@given(st.permutations(sorted(GOOD)))
+def test_order_target_and_columns_that_were_left_out_are_no_difference(order):
+    names = [*order, "id", "y"]
+    assert compare_columns(CONTRACT, names).is_empty
+    assert compare().is_empty
+
+
+@given(st.lists(st.sampled_from([*GOOD, "id", "y", "new", "AGE", "c i t y"]), unique=True))
+@settings(deadline=None)
+def test_every_column_is_accounted_for_once(names):
+    difference = compare_columns(CONTRACT, names)
+    here = {difference.renames.get(name, name) for name in names}
+    assert set(difference.missing) == set(CONTRACT.names) - here
+    assert set(difference.extra) | set(difference.renames) == set(names) - {*GOOD, "id", "y"}
+    assert not set(difference.extra) & set(difference.renames)
+    assert difference.breaks == bool(difference.missing or difference.renames)
+
+
+@pytest.mark.parametrize("name", ["Age", " age ", "AGE", "a-g_e", "age."])
+def test_names_that_differ_in_case_and_punctuation_are_renamed(name):
+    difference = compare(**{"age": None, name: [30, 40]})
+    assert difference.renames == {name: "age"}
+    assert difference.breaks
+    assert difference.lines() == [f"~ renamed: 'age' is called {name!r} here"]
+    assert not difference.cells.columns
+
+
+def test_of_two_that_are_alike_none_is_taken():
+    difference = compare_columns(CONTRACT, [*(name for name in GOOD if name != "age"), "Age", "AGE"])
+    assert not difference.renames
+    assert difference.missing == ("age",)
+    assert difference.suggestions["age"] in ("Age", "AGE")
+
+
+def test_a_close_name_of_the_same_kind_is_suggested():
+    assert compare(city=None, citty=["Oslo", "Rome"]).lines() == [
+        "- missing: 'city' (category); did you mean 'citty'?",
+        "+ extra: 'citty' (ignored)",
+    ]
+    assert not compare(since=None, sinse=[1.5, 2.5]).suggestions
+    assert compare_columns(CONTRACT, ["sinse"]).suggestions["since"] == "sinse"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"age": [30.5, 40]},
+        {"age": ["30", "40"]},
+        {"age": [True, False]},
+        {"age": pa.array([30, 40], pa.float32())},
+        {"member": [1, 0]},
+        {"member": ["yes", "no"]},
+        {"since": ["2024-01-01", "2024-01-02"]},
+        {"since": [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 2)]},
+        {"sex": pa.array(["f", "m"]).dictionary_encode()},
+        {"city": pa.array(["Oslo", "Rome"], pa.large_string())},
+    ],
+    ids=str,
+)
+def test_harmless_changes_of_type(changes):
+    assert compare(**changes).is_empty
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"age": GOOD["since"]}, "~ kind: 'age' was a number, and is a date"),
+        ({"since": [1, 2]}, "~ kind: 'since' was a date, and is a number"),
+        ({"age": [[1], [2]]}, "~ kind: 'age' was a number, and is of type list<item: int64>"),
+        ({"city": GOOD["since"]}, "~ kind: 'city' was a category, and is a date"),
+        ({"age": ["30", "abc"]}, "~ kind: 'age' was a number, 1 of 2 cells is not, such as 'abc'"),
+        ({"member": [1, 2]}, "~ kind: 'member' was a boolean, 1 of 2 cells is not, such as '2'"),
+        ({"since": ["x", "y"]}, "~ kind: 'since' was a date, 2 of 2 cells are not, such as 'x'"),
+        ({"sex": ["f", "d"]}, "~ unseen: 'sex' has 1 level that the training rows did not, in 1 row: 'd'"),
+        ({"age": None}, "- missing: 'age' (number)"),
+    ],
+    ids=str,
+)
+def test_what_breaks(changes, line):
+    difference = compare(**changes)
+    assert difference.lines() == [line]
+    assert difference.breaks
+    with pytest.raises(ContractError) as raised:
+        difference.raise_or_warn("error")
+    assert line in str(raised.value)
+    with pytest.warns(QMedoidWarning) as warned:
+        difference.raise_or_warn("warn")
+    assert line in str(warned[0].message)
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"city": ["X", "Y"]}, "~ unseen: 'city' has 2 levels that the training rows did not, in 2 rows: 'X', 'Y'"),
+        ({"age": [1, None]}, "~ missing cells: 'age' has 1, and had none in the training rows"),
+        ({"age": [1.0, np.inf]}, "~ huge: 'age' has 1 of 2 cells beyond 1e150: taken as missing"),
+    ],
+    ids=str,
+)
+def test_what_is_noted(changes, line):
+    difference = compare(**changes)
+    assert difference.lines() == [line]
+    assert not difference.breaks
+    with pytest.warns(QMedoidWarning, match="not like the one"):
+        difference.raise_or_warn("error")
+
+
+def test_extra_columns_are_listed_and_not_warned_of():
+    difference = compare(new=[1, 2])
+    assert difference.lines() == ["+ extra: 'new' (ignored)"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        difference.raise_or_warn("error")
+
+
+def test_new_levels_of_closed_categories_can_be_tolerated():
+    difference = compare(sex=["f", "d"])
+    assert difference.breaks
+    assert not difference.with_cells(difference.cells, tolerate_unseen=True).breaks
+
+
+def test_refused_cells_break():
+    contract, found = Contract((Column("x", "number"),)), Found()
+    table = pa.table({"x": [1.0, None]})
+    encode_batch(table, contract, [Numbers(np.nan)], found=found)
+    difference = compare_columns(contract, table.schema).with_cells(found)
+    assert difference.breaks
+    assert difference.lines() == ["~ missing cells: 'x' has 1, and nothing stands in for them"]
+
+
+def test_repeated_columns_break():
+    assert compare_columns(CONTRACT, [*GOOD, "age"]).lines() == ["~ repeated: 'age' is there more than once"]
+
+
+def test_a_long_diff_is_cut():
+    contract = Contract(tuple(Column(f"c{number:03d}", "number") for number in range(500)))
+    with pytest.raises(ContractError, match="… and 480 more"):
+        compare_columns(contract, []).raise_or_warn("error")
+
+
+def test_the_dictionary_is_json_and_says_the_same():
+    difference = compare(age=None, Age=["1", "abc"], sex=["f", "d"], new=[1, 2], member=None)
+    told = json.loads(json.dumps(difference.as_dict()))
+    assert told["breaks"] is True
+    assert told["missing"] == ["member"]
+    assert told["renamed"] == {"Age": "age"}
+    assert told["extra"] == ["new"]
+    assert told["rows"] == 2
+    assert told["cells"]["age"]["wrong_examples"] == ["abc"]
+    assert told["cells"]["sex"]["unseen_levels"] == ["d"]
