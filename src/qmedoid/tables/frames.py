@@ -75,7 +75,7 @@ def _from_pandas(frame: Any) -> pa.Table:
 
 def _from_stream(data: Any) -> pa.Table:
     try:
-        return pa.table(data)
+        return pa.RecordBatchReader.from_stream(data).read_all()  # pa.table would import pandas to look for it
     except (pa.ArrowInvalid, TypeError) as error:  # one column has the interface as well
         raise DataError(f"The data must be {_ALLOWED}. Got {type(data).__name__} instead.") from error
 
