@@ -3,6 +3,7 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from qmedoid import CorrelationGroups, DeltaFeatures, FusionClassifier, GeometricClassifier, VariationalClassifier
+from qmedoid.estimators.table import TableClassifier
 
 
 @parametrize_with_checks(
@@ -11,6 +12,7 @@ from qmedoid import CorrelationGroups, DeltaFeatures, FusionClassifier, Geometri
         DeltaFeatures(),
         FusionClassifier(),
         GeometricClassifier(),
+        TableClassifier(),
         VariationalClassifier(),
     ]
 )

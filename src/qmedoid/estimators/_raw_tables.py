@@ -8,17 +8,17 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from qmedoid.exceptions import DataError
-from qmedoid.models.fusion import MeasuredFusion
-from qmedoid.models.geometric import GeometricModel
 from qmedoid.models.table import Record
-from qmedoid.models.variational import VariationalModel
 from qmedoid.tables.frames import as_table
+
+Codes = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,9 @@ def _check_size(table: pa.Table) -> None:
         raise DataError(f"Input X has {table.num_rows} sample(s) (rows), while a minimum of 2 is required.")
 
 
-def medoid_records(table: pa.Table, model: GeometricModel | VariationalModel) -> tuple[Record, ...]:
-    """The medoids of a model as rows of its training table, with values fit for JSON."""
-    if isinstance(model, VariationalModel):
-        return ()
-    fusion = model.fusion.model if isinstance(model.fusion, MeasuredFusion) else model.fusion
-    picked = table.take(pa.array(fusion.medoid_rows)).to_pylist()
+def records_of(table: pa.Table, rows: Codes) -> tuple[Record, ...]:
+    """Some rows of a table as records, with values fit for JSON."""
+    picked = table.take(pa.array(rows)).to_pylist()
     return tuple({name: json_value(value) for name, value in row.items()} for row in picked)
 
 

@@ -1,6 +1,7 @@
 """A classifier for tables as they are: text, categories, truth values, dates and missing cells."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -15,17 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from qmedoid.estimators._classes import ClassOrder
 from qmedoid.estimators._encoding import Encoded, EncodingSettings, fit_encodings
 from qmedoid.estimators._parameters import Constraint, Either, Estimator, Optional, Seed, Whole, check_parameters
-from qmedoid.estimators._raw_tables import medoid_records, read_table
+from qmedoid.estimators._raw_tables import read_table, records_of
+from qmedoid.estimators._saving import save, table_model
 from qmedoid.estimators._targets import check_target
 from qmedoid.estimators.fusion import FusionClassifier
 from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.models.calibration import Calibration
 from qmedoid.models.contract import Contract
-from qmedoid.models.geometric import GeometricModel
-from qmedoid.models.table import TableModel
-from qmedoid.models.variational import VariationalModel
+from qmedoid.models.table import Record, TableModel
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found, encode_batch
 from qmedoid.tables.kinds import infer_columns
@@ -145,9 +144,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             val_matrix = np.column_stack(self._encode(val_table))
             everything = np.concatenate([codes, self._order.codes(val_labels)])
             self._fit_inner(np.concatenate([encoded.matrix, val_matrix]), everything, len(codes), rng)
-        names = list(self.contract_.names)
-        self._records = tuple(medoid_records(table.select(names), model) for model in self._models())
-        self.medoid_records_ = list(self._records[0])
+        self._records = self._medoid_records(table)
+        self.medoid_records_ = [] if self._records is None else list(self._records[0])
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -185,32 +183,38 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     def table_model(self) -> TableModel:
         """The fitted model with its contract, as it is saved and scored without scikit-learn."""
         check_is_fitted(self)
-        inner = self.classifier_
-        return TableModel(
-            self.contract_,
-            self.encodings_,
-            tuple(self.classes_.tolist()),
-            self._models(),
-            cut=None if isinstance(inner, FusionClassifier) else inner._cut,
-            probabilistic=not isinstance(inner, FusionClassifier),
+        inner = table_model(self.classifier_)
+        seed = self.random_state
+        return replace(
+            inner,
+            contract=self.contract_,
+            encodings=self.encodings_,
+            classes=tuple(self.classes_.tolist()),
             records=self._records,
-            parameters={"classifier": repr(inner), **self._plain_parameters()},
+            parameters={
+                "estimator": type(self).__name__,
+                "positive": None if self.positive is None else str(self.positive),
+                "ignore": list(self.ignore or ()),
+                "max_one_hot": int(self.max_one_hot),
+                "max_levels": int(self.max_levels),
+                "random_state": seed if seed is None or isinstance(seed, int) else str(seed),
+                "classifier": dict(inner.parameters),
+            },
         )
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
-        """Write the model to a folder that `qmedoid.load` reads; see `TableModel`.
+        """Write the model to a folder that `qmedoid.load` reads, without code and without scikit-learn.
 
         Parameters
         ----------
         path : str or path
+            A folder: a new one, an empty one, or one with a saved model, which is replaced.
         circuits : bool
-            Whether to write circuits for other tools as well.
+            Whether to write the circuits as QPY and OpenQASM 3 too, for other tools (extra ``quantum``).
         raw_rows : bool
-            Whether to keep the medoids as rows of the training table.
+            Whether to keep the medoids as rows of the training table; without, only their coordinates are kept.
         """
-        from qmedoid.artifacts.bundle import save_model
-
-        return save_model(self.table_model(), path, circuits=circuits, raw_rows=raw_rows)
+        return save(self, path, circuits=circuits, raw_rows=raw_rows)
 
     def _encode_training(self, table: pa.Table, codes: Codes, target: Any, rng: np.random.RandomState) -> Encoded:
         """Fit contract and encodings; the training rows as numbers."""
@@ -255,6 +259,14 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             _weigh_codes(inner, self.classes_.tolist())
         self.classifier_ = inner.fit(matrix, self.classes_[codes] if in_order else codes)
 
+    def _medoid_records(self, table: pa.Table) -> tuple[tuple[Record, ...], ...] | None:
+        inner = self.classifier_
+        if isinstance(inner, VariationalClassifier):
+            return None
+        fusion = inner.fusion_ if isinstance(inner, GeometricClassifier) else inner
+        known = table.select(list(self.contract_.names))
+        return tuple(records_of(known, model.medoid_rows) for model in fusion.models_)
+
     def _matrix(self, X: Any) -> Array:
         check_is_fitted(self)
         return np.column_stack(self._encode(read_table(self, X, self._names)[1]))
@@ -268,25 +280,6 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         columns = encode_batch(table, self.contract_, self.encodings_, found=found)
         difference.with_cells(found, tolerate_unseen=True).raise_or_warn("error")
         return columns
-
-    def _models(self) -> tuple[GeometricModel | VariationalModel, ...]:
-        inner = self.classifier_
-        if isinstance(inner, GeometricClassifier):
-            return tuple(inner.models_)
-        if isinstance(inner, FusionClassifier):
-            plain = Calibration(1.0, np.zeros(len(self.classes_)))
-            return tuple(GeometricModel(model, plain) for model in inner.models_)
-        if not isinstance(inner.model_, VariationalModel):
-            raise TypeError(f"A circuit that is run by a backend is not a model. Got {type(inner.model_).__name__}.")
-        return (inner.model_,)
-
-    def _plain_parameters(self) -> dict[str, Any]:
-        parameters = self.get_params(deep=False)
-        return {
-            name: value if isinstance(value, str | int | float | bool | None) else repr(value)
-            for name, value in parameters.items()
-            if name != "classifier"
-        }
 
 
 def _weigh_codes(inner: Inner, classes: list[Any]) -> None:

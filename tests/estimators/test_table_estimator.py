@@ -1,0 +1,346 @@
+"""Raw tables: what the classifier makes of them, how it holds others against them, and that its model decides alike."""
+
+import datetime as dt
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from qmedoid import FusionClassifier, GeometricClassifier, VariationalClassifier
+from qmedoid.estimators.table import TableClassifier
+from qmedoid.exceptions import ContractError, DataError, ParameterError, QMedoidWarning
+from qmedoid.models.encoding import Levels
+from qmedoid.tables.encode import encode_batch
+from qmedoid.tables.saved import load
+
+N = 240
+FAST = GeometricClassifier(fusion=FusionClassifier(max_passes=1, subset_sizes=(2, 2)), refine="never")
+TINY_CIRCUIT = VariationalClassifier(n_steps=5, n_seeds=1, n_qubits=2)
+
+
+def make_frame(seed=0, n=N):
+    """Columns of every kind of which some say something about the target, and a target of three classes."""
+    rng = np.random.default_rng(seed)
+    strength = rng.normal(size=n)
+    frame = pd.DataFrame(
+        {
+            "row": np.arange(n),
+            "strength": strength + rng.normal(scale=0.3, size=n),
+            "colour": np.where(strength > 0.3, "red", np.where(rng.random(n) < 0.5, "blue", "green")),
+            "town": [f"town {number}" for number in (rng.integers(0, 15, n) + 15 * (strength > 0))],
+            "member": rng.random(n) < 0.5,
+            "since": [dt.datetime(2024, 1, 1) + dt.timedelta(days=int(d)) for d in rng.integers(0, 300, n)],
+            "amount": [f"{value:.2f}" for value in strength + rng.normal(size=n)],
+            "constant": 1,
+        }
+    )
+    frame.loc[frame.index % 11 == 0, "strength"] = np.nan
+    frame.loc[frame.index % 13 == 0, "colour"] = None
+    labels = np.where(strength > 0.4, "high", np.where(strength < -0.4, "low", "mid"))
+    return frame, pd.Series(labels, name="level")
+
+
+@pytest.fixture(scope="module")
+def data():
+    frame, labels = make_frame()
+    two = pd.Series(np.where(labels == "high", "yes", "no"), name="target")
+    return frame, two
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return TableClassifier(FAST, random_state=0).fit(*data)
+
+
+def test_the_contract_says_what_the_columns_are(fitted):
+    kinds = {column.name: column.kind for column in fitted.contract_.columns}
+    assert kinds == {
+        "strength": "number",
+        "colour": "category",
+        "town": "category",
+        "member": "boolean",
+        "since": "date",
+        "amount": "number",
+    }
+    assert dict(fitted.contract_.left_out) == {"row": "it numbers the rows", "constant": "every cell is 1"}
+    assert fitted.contract_.target == "target"
+    assert fitted.n_features_in_ == 8
+    assert fitted.feature_names_in_.tolist()[:2] == ["row", "strength"]
+    assert fitted.encoded_names_[:2] == ["strength", "strength is missing"]
+    assert len(fitted.encoded_names_) == sum(encoding.width for encoding in fitted.encodings_)
+    assert "column 'row' was left out: it numbers the rows" in fitted.notes_
+
+
+def test_it_learns(fitted):
+    frame, labels = make_frame(seed=1)
+    assert fitted.score(frame, np.where(labels == "high", "yes", "no")) > 0.85
+
+
+def test_probabilities_decisions_and_margins_agree(fitted, data):
+    frame, _ = data
+    probabilities = fitted.predict_proba(frame)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    np.testing.assert_array_equal(fitted.predict(frame), fitted.classes_[probabilities.argmax(axis=1)])
+    np.testing.assert_array_equal(fitted.predict(frame) == "yes", fitted.decision_function(frame) > 0)
+    assert set(fitted.decided_by(frame)) == {"fusion"}
+
+
+def test_a_table_is_a_table(fitted, data):
+    """The same rows from every library, with the columns in any order and others beside them."""
+    frame, _ = data
+    expected = fitted.decision_function(frame)
+    arrow = pa.Table.from_pandas(frame, preserve_index=False)
+    others = [
+        arrow,
+        arrow.combine_chunks().to_batches()[0],
+        pl.from_arrow(arrow),
+        {name: arrow.column(name).to_pylist() for name in arrow.column_names},
+        frame[frame.columns[::-1]],
+        frame.assign(new=1).drop(columns=["row", "constant"]),
+        frame.astype({"colour": "category", "town": "category"}),
+        frame.set_index("row"),
+        frame.assign(amount=frame["amount"].astype(float)),
+    ]
+    for other in others:
+        np.testing.assert_array_equal(fitted.decision_function(other), expected)
+    refitted = clone(fitted).fit(pl.from_arrow(arrow), data[1])
+    np.testing.assert_array_equal(refitted.decision_function(frame), expected)
+
+
+def test_rows_are_decided_one_by_one(fitted, data):
+    frame, _ = data
+    some = frame.iloc[[5, 17, 3]]
+    np.testing.assert_array_equal(fitted.decision_function(some), fitted.decision_function(frame)[[5, 17, 3]])
+
+
+def test_an_array_of_numbers_is_passed_on_as_it_is():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    table = TableClassifier(clone(FAST).set_params(random_state=1)).fit(X, y)
+    plain = clone(FAST).set_params(random_state=1).fit(X, y)
+    np.testing.assert_array_equal(table.decision_function(X), plain.decision_function(X))
+    np.testing.assert_array_equal(table.decision_function(X.tolist()), plain.decision_function(X))
+    assert table.contract_.names == ("x0", "x1", "x2", "x3")
+    assert not hasattr(table, "feature_names_in_")
+    np.testing.assert_array_equal(table.predict(pd.DataFrame(X, columns=list("abcd"))), plain.predict(X))
+    with pytest.raises(DataError, match="X has 3 features, but TableClassifier is expecting 4"):
+        table.predict(pd.DataFrame(X[:, :3], columns=list("abc")))
+
+
+def test_named_columns_may_come_as_an_array_in_their_order(fitted, data):
+    frame, _ = data
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        decided = fitted.decision_function(frame.astype(object).to_numpy())
+    np.testing.assert_array_equal(decided, fitted.decision_function(frame))
+
+
+def test_medoids_are_rows_of_the_table(fitted, data):
+    frame, labels = data
+    medoids = fitted.medoid_records_
+    assert json.loads(json.dumps(medoids)) == medoids
+    model = fitted.table_model()
+    assert model.records[0] == tuple(medoids)
+    assert [len(records) for records in model.records] == [len(one.fusion.medoids) for one in model.models]
+    for record, row, code in zip(medoids, model.fusion.medoid_rows, model.fusion.medoid_classes, strict=True):
+        real = frame.iloc[row]
+        assert labels[row] == fitted.classes_[code]
+        assert record["town"] == real["town"]
+        assert record["amount"] == real["amount"]
+        assert record["since"] == real["since"].isoformat()
+        assert (record["strength"] is None) == np.isnan(real["strength"])
+        assert "row" not in record
+
+
+INNER = {
+    "geometric": FAST,
+    "cut": clone(FAST).set_params(operating_point="f1"),
+    "budget": clone(FAST).set_params(alert_rate=0.1),
+    "hybrid": clone(FAST).set_params(refine=0.3, variational=TINY_CIRCUIT),
+    "fusion": FusionClassifier(max_passes=1),
+    "circuit": clone(TINY_CIRCUIT).set_params(operating_point=0.4),
+}
+
+
+@pytest.mark.parametrize("inner", INNER)
+@pytest.mark.parametrize("positive", [None, "no"])
+def test_the_model_decides_as_the_classifier_does(inner, positive, data):
+    frame, labels = data
+    classifier = TableClassifier(INNER[inner], positive=positive, random_state=0).fit(frame, labels)
+    model = classifier.table_model()
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    decided = model.decide(encode_batch(table, model.contract, model.encodings))
+    np.testing.assert_array_equal(model.label_array[decided.codes], classifier.predict(frame))
+    np.testing.assert_allclose(decided.margins, classifier.decision_function(frame), rtol=1e-12, atol=1e-12)
+    assert hasattr(classifier, "predict_proba") == model.probabilistic == (inner != "fusion")
+    assert hasattr(classifier, "decided_by") == (inner in ("geometric", "cut", "budget", "hybrid"))
+    if model.probabilistic:
+        np.testing.assert_allclose(model.probabilities(decided.scores), classifier.predict_proba(frame), rtol=1e-12)
+    assert json.dumps(dict(model.parameters))
+
+
+def test_the_positive_class_comes_last_and_decides_alike(data):
+    frame, labels = data
+    one, other = (TableClassifier(FAST, positive=p, random_state=0).fit(frame, labels) for p in ("yes", "no"))
+    assert one.classes_.tolist() == ["no", "yes"]
+    assert other.classes_.tolist() == ["yes", "no"]
+    assert (one.predict(frame) == other.predict(frame)).mean() > 0.95
+    assert other.score(frame, labels) == np.mean(other.predict(frame) == labels)
+
+
+def test_one_class_against_the_rest():
+    frame, labels = make_frame()
+    against = TableClassifier(FAST, positive="high", random_state=0).fit(frame, labels)
+    assert against.classes_.tolist() == ["not high", "high"]
+    two = TableClassifier(FAST, positive="high", random_state=0)
+    two.fit(frame, np.where(labels == "high", "high", "not high"))
+    np.testing.assert_array_equal(against.decision_function(frame), two.decision_function(frame))
+    assert against.score(frame, labels) == two.score(frame, np.where(labels == "high", "high", "not high"))
+
+
+def test_a_positive_class_may_be_written_as_text(data):
+    frame, labels = data
+    numbers = (labels == "yes").astype(int)
+    assert TableClassifier(FAST, positive="0", random_state=0).fit(frame, numbers).classes_.tolist() == [1, 0]
+    with pytest.raises(ParameterError, match=r"one of the classes, \['no', 'yes'\]. Got 'maybe'"):
+        TableClassifier(positive="maybe").fit(frame, labels)
+
+
+def test_class_weights_name_classes_whatever_their_order(data):
+    frame, labels = data
+    for positive in (None, "no"):
+        light, heavy = (
+            TableClassifier(
+                FusionClassifier(max_passes=0, class_weight={"yes": weight}), positive=positive, random_state=0
+            )
+            .fit(frame, labels)
+            .predict(frame)
+            for weight in (0.2, 5.0)
+        )
+        assert (heavy == "yes").sum() > (light == "yes").sum()
+
+
+def test_three_classes():
+    frame, labels = make_frame()
+    fitted = TableClassifier(FAST, random_state=0).fit(frame, labels)
+    new, truth = make_frame(seed=5)
+    assert fitted.decision_function(new).shape == (N, 3)
+    assert fitted.score(new, truth) > 0.6
+    town = next(e for e, c in zip(fitted.encodings_, fitted.contract_.columns, strict=True) if c.name == "town")
+    assert isinstance(town, Levels)
+    assert town.outputs == (": share of high", ": share of low", ": share of mid", ": frequency")
+
+
+@pytest.mark.parametrize("inner", ["cut", "hybrid", "fusion", "circuit"])
+def test_validation_rows_choose_and_training_rows_fit(inner, data):
+    frame, labels = data
+    new, truth = make_frame(seed=2, n=100)
+    new["town"] = "a town of the validation rows"
+    truth = np.where(truth == "high", "yes", "no")
+    with pytest.warns(QMedoidWarning, match="'town' has 1 level that the training rows did not, in 100 rows"):
+        fitted = TableClassifier(INNER[inner], random_state=0).fit(frame, labels, X_val=new, y_val=truth)
+    alone = TableClassifier(INNER[inner], random_state=0).fit(frame, labels)
+    for one, other in zip(fitted.encodings_, alone.encodings_, strict=True):
+        if isinstance(one, Levels):
+            assert one.levels == other.levels
+            np.testing.assert_array_equal(one.values, other.values)
+    model = fitted.table_model()
+    if model.fusion is not None:
+        assert model.fusion.medoid_rows.max() < len(frame)
+    assert fitted.predict(frame).shape == labels.shape
+
+
+def test_the_operating_point_is_that_of_the_validation_rows(data):
+    frame, labels = data
+    new, _ = make_frame(seed=2, n=100)
+    truth = np.where(np.arange(100) % 2, "yes", "no")
+    fitted = TableClassifier(INNER["budget"], random_state=0).fit(frame, labels, X_val=new, y_val=truth)
+    assert (fitted.predict(new) == "yes").sum() == 10
+
+
+def test_a_broken_contract_is_refused_with_a_diff(fitted, data):
+    frame, _ = data
+    with pytest.raises(ContractError, match=r"- missing: 'colour' \(category\)"):
+        fitted.predict(frame.drop(columns="colour"))
+    with pytest.raises(ContractError, match="~ renamed: 'colour' is called 'Colour' here"):
+        fitted.predict(frame.rename(columns={"colour": "Colour"}))
+    with pytest.raises(ContractError, match=r"'strength' was a number, 240 of 240 cells are not, such as 'much'"):
+        fitted.predict(frame.assign(strength="much"))
+    with pytest.raises(ContractError, match="'since' was a date, and is a number"):
+        fitted.predict(frame.assign(since=3.5))
+
+
+def test_new_levels_are_tolerated_with_a_warning(fitted, data):
+    frame, _ = data
+    with pytest.warns(QMedoidWarning, match=r"'colour' has 1 level .* in 240 rows: 'pink'"):
+        assert len(fitted.predict(frame.assign(colour="pink"))) == N
+
+
+def test_ignored_columns_say_nothing(data):
+    frame, labels = data
+    ignoring = TableClassifier(FAST, ignore=["town", "since"], random_state=0).fit(frame, labels)
+    without = TableClassifier(FAST, random_state=0).fit(frame.drop(columns=["town", "since"]), labels)
+    np.testing.assert_array_equal(ignoring.decision_function(frame), without.decision_function(frame))
+    assert ignoring.contract_.left_out["town"] == "it was to be ignored"
+    with pytest.raises(ParameterError, match="'ignore' names 'twon', which is not a column"):
+        TableClassifier(ignore=["twon"]).fit(frame, labels)
+    with pytest.raises(ParameterError, match=r"must be a list of names\. Got 'town'"):
+        TableClassifier(ignore="town").fit(frame, labels)
+
+
+def test_a_target_that_stands_among_the_columns_is_not_learnt_from(data):
+    frame, labels = data
+    fitted = TableClassifier(FAST, random_state=0).fit(frame.assign(target=labels), labels)
+    assert "target" not in fitted.contract_.names
+
+
+def test_the_same_seed_is_the_same_model(data):
+    frame, labels = data
+    one, two = (TableClassifier(FAST, random_state=3).fit(frame, labels) for _ in range(2))
+    np.testing.assert_array_equal(one.decision_function(frame), two.decision_function(frame))
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (pd.DataFrame({"a": [1.0]}), "1 sample"),
+        (pd.DataFrame(index=range(5)), "no columns"),
+        (pd.DataFrame({"a": [1] * 5, "b": [None] * 5}), "No column is left to learn from .'a': every cell is 1; 'b'"),
+        (pl.LazyFrame({"a": [1.0] * 5}), "collect"),
+    ],
+)
+def test_tables_without_anything_to_learn_from(X, message):
+    with pytest.raises(DataError, match=message):
+        TableClassifier().fit(X, [0, 1, 0, 1, 0])
+
+
+def test_sparse_tables_are_refused():
+    with pytest.raises(TypeError, match="Sparse"):
+        TableClassifier().fit(sp.csr_array(np.eye(6)), [0, 1] * 3)
+
+
+def test_other_misuse(data):
+    frame, labels = data
+    with pytest.raises(ParameterError, match="go together"):
+        TableClassifier().fit(frame, labels, X_val=frame)
+    with pytest.raises(DataError, match="y_val holds classes that y does not"):
+        TableClassifier(FAST).fit(frame, labels, X_val=frame, y_val=["perhaps"] * N)
+    with pytest.raises(ParameterError, match="'classifier' parameter of TableClassifier must be None or a Geometric"):
+        TableClassifier(classifier="geometric").fit(frame, labels)
+    with pytest.raises(NotFittedError):
+        TableClassifier().table_model()
+
+
+def test_a_saved_classifier_decides_alike(fitted, data, tmp_path):
+    frame, _ = data
+    fitted.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(frame), fitted.predict(frame))
+    np.testing.assert_array_equal(loaded.decision_function(frame), fitted.decision_function(frame))
+    assert loaded.model.records == fitted.table_model().records
