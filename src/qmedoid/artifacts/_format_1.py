@@ -30,6 +30,8 @@ from qmedoid.variational.readout import READOUT_KINDS, make_readout
 
 DESCRIPTION = ("contract", "encodings", "classes", "cut", "probabilistic", "models", "best", "parameters", "metrics")
 """Fields of the manifest that describe the model."""
+VERSIONS = ("qmedoid", "numpy", "python")
+"""What a model was saved with, for the reader."""
 ROLES = ("arrays", "circuits", "card")
 """Files that every bundle has."""
 OPTIONAL_ROLES = ("rows", "circuit.qpy", "circuit.qasm", "swap_test.qpy", "swap_test.qasm")
@@ -47,6 +49,9 @@ def read(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> TableMod
     with inside(MANIFEST):
         fields = Fields(manifest, "it", ("format", "sha256", "versions", "files", *DESCRIPTION))
         _check_roles(contents)
+        versions = Fields(fields.raw("versions"), "versions", VERSIONS)
+        for name in VERSIONS:
+            versions.text(name)
         contract, classes = read_contract(fields.raw("contract")), read_classes(fields.raw("classes"))
         cut = None if fields.raw("cut") is None else fields.real("cut")
         if cut is not None and len(classes) != 2:

@@ -68,6 +68,9 @@ def read_classes(values: Any) -> tuple[Label, ...]:
     for value in values:
         if not isinstance(value, str | int | float) or (isinstance(value, float) and not math.isfinite(value)):
             raise RefusedError(f"classes must be texts, numbers or truth values, and hold {shown(value)}")
+    kinds = {str if isinstance(value, str) else bool if isinstance(value, bool) else float for value in values}
+    if len(kinds) > 1:
+        raise RefusedError("classes must be all texts, all numbers or all truth values, and are a mixture")
     _check_unique([value for value in values if isinstance(value, str)], "classes", "label")
     # Sorted, because different numbers can be made to collide in a set.
     numbers = sorted(value for value in values if not isinstance(value, str))

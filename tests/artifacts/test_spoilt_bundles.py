@@ -1,0 +1,227 @@
+"""Damaged and forged bundles are refused with one clear line, fast, in little memory, and nothing of them is run."""
+
+import json
+import os
+import resource
+import time
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spoilt_bundles as spoilt
+from sample_models import all_models, random_columns, same
+
+from qmedoid.artifacts._files import MANIFEST
+from qmedoid.artifacts.bundle import save_model
+from qmedoid.artifacts.loading import load_model
+from qmedoid.exceptions import ModelError
+
+MODELS = all_models()
+COLUMNS = random_columns(20)
+# What tells a reader nothing of decisions may be changed by whoever can sign.
+FREE = ("parameters", "metrics")
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    return spoilt.Bundle(save_model(MODELS["selective"], tmp_path_factory.mktemp("bundle")))
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    return spoilt.Bundle(save_model(MODELS["several classes"], tmp_path_factory.mktemp("other")))
+
+
+class Checker:
+    """Loads bundles from one folder, in which only what differs is written anew."""
+
+    def __init__(self, path):
+        self.path, self.there, self.count, self.loaded = path, {}, 0, []
+
+    def write(self, files):
+        # Removed first, because some file systems wait for the disk when a file is written over.
+        for name, content in self.there.items():
+            if files.get(name) is not content:
+                (self.path / name).unlink()
+        for name, content in files.items():
+            if self.there.get(name) is not content:
+                (self.path / name).write_bytes(content)
+        self.there = dict(files)
+
+    def load(self, what, files):
+        """The model, or None where the bundle is refused as it should be."""
+        self.write(files)
+        self.count += 1
+        start = time.perf_counter()
+        try:
+            model = load_model(self.path)
+        except ModelError as error:
+            message = str(error)
+            assert "\n" not in message, what
+            assert len(message) < 500 + len(str(self.path)), what
+            assert repr(str(self.path)) in message, what
+            model = None
+        assert time.perf_counter() - start < 1, what
+        return model
+
+
+@pytest.fixture
+def checker(tmp_path):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    yield Checker(tmp_path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400_000  # kilobytes
+
+
+def test_damage_is_always_found(bundle, other, checker):
+    """1,400 flips and more than 150 truncations and swaps: a hash is wrong, whatever it was."""
+    damaged = chain(spoilt.flipped(bundle, 250), spoilt.cut(bundle, 30), spoilt.swapped(bundle, other))
+    for what, files in damaged:
+        assert checker.load(what, files) is None, what
+    assert checker.count > 1400
+    same(checker.load("nothing", bundle.files), MODELS["selective"])
+
+
+def test_forged_headers_and_manifests_are_always_refused(bundle, checker, tmp_path_factory, monkeypatch):
+    monkeypatch.chdir(tmp_path_factory.mktemp("here"))
+    for what, files in chain(spoilt.forged_headers(bundle), spoilt.forged_manifests(bundle)):
+        assert checker.load(what, files) is None, what
+    assert checker.count > 120
+    assert not Path("exploded").exists()  # what a pickle would have made
+    same(checker.load("nothing", bundle.files), MODELS["selective"])
+
+
+def test_forged_values_are_refused_or_make_a_model_that_decides(bundle, checker):
+    """With right hashes, what is loaded is at least whole: it decides, and free texts change no decision."""
+    expected = MODELS["selective"].decide(COLUMNS)
+    refused = 0
+    for what, files in chain(spoilt.forged_json(bundle), spoilt.forged_arrays(bundle)):
+        model = checker.load(what, files)
+        if model is None:
+            refused += 1
+            continue
+        with np.errstate(all="ignore"):
+            decided = model.decide(COLUMNS)
+        assert decided.codes.min() >= 0, what
+        assert decided.codes.max() < len(model.classes), what
+        assert len(model.output_names) == len(COLUMNS), what
+        if what.startswith(tuple(f"manifest['{name}'" for name in FREE)):
+            same(decided, expected, what)
+    assert refused > 1500
+
+
+@pytest.mark.parametrize(
+    ("name", "position", "value", "reason"),
+    [
+        ("0.members", 0, 12, "'0.members' must hold numbers from 0 to 11"),
+        ("0.members", 0, -1, "'0.members' must hold numbers from 0 to 11"),
+        ("0.offsets", 1, 0, "'0.offsets' must ascend from 0"),
+        ("0.offsets", 0, 1, "'0.offsets' must ascend from 0"),
+        ("0.scale", 3, 0.0, "'0.scale' holds a 0"),
+        ("0.feature_scale", 0, 0.0, "'0.feature_scale' holds a 0"),
+        ("0.angle_scale", 0, 0.0, "'0.angle_scale' holds a 0"),
+        ("0.medoid_classes", 0, 2, "'0.medoid_classes' must hold numbers from 0 to 1"),
+        ("0.medoid_classes", 0, 1, "'0.medoid_classes' lacks a class"),
+        ("0.medoid_rows", 0, -1, "'0.medoid_rows' must hold numbers from 0"),
+        ("0.medoids", 0, np.nan, "'0.medoids' holds numbers that are not finite"),
+        ("0.theta", 0, np.inf, "'0.theta' holds numbers that are not finite"),
+        ("0.multipliers", 0, 0.0, "'0.multipliers' must be above 0"),
+        ("encoding.offsets", 1, 5, "levels that do not ascend|'encoding.offsets' must ascend|not UTF-8"),
+        ("encoding.texts", 0, 255, "not UTF-8"),
+        ("encoding.texts", 0, ord("M"), "levels that do not ascend"),
+        ("encoding.fills", 1, np.inf, "'encoding.fills' holds numbers that are not finite"),
+    ],
+)
+def test_what_is_wrong_with_an_array_is_named(bundle, tmp_path, name, position, value, reason):
+    arrays = bundle.arrays()
+    arrays[name] = arrays[name].copy()
+    arrays[name].flat[position] = value
+    with pytest.raises(ModelError, match=rf"arrays-[0-9a-f]{{16}}\.safetensors: .*({reason})"):
+        load_written(tmp_path, bundle.with_arrays(arrays))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "reason"),
+    [
+        (("format",), 2, r"has format 2, and this version of qmedoid reads \[1\]. Update with: pip install"),
+        (("models", 0, "alpha"), 1.5, "manifest.json|alpha must be from 0 to 1, and is 1.5"),
+        (("models", 0, "slope"), 0, "slope must be above 0"),
+        (("models", 0, "slope"), -1.0, "slope must be above 0"),
+        (("models", 0, "deltas", "kind"), "nearest ", "kind must be one of"),
+        (("models", 1, "refine_below"), {"$float": "inf"}, "leaves all records to a circuit, and there is none"),
+        (("models", 0, "refine_below"), {"$float": "nan"}, "refine_below must be a number, and is nan"),
+        (("models",), [], "models is empty"),
+        (("cut",), {"$float": "inf"}, "cut must be a finite number"),
+        (("classes",), ["a"], "at least 2 labels"),
+        (("classes",), ["a", "a"], "has a label twice"),
+        (("classes",), ["a", None], "must be texts, numbers or truth values"),
+        (("contract", "columns", 0, "name"), "paid", "has a name twice"),
+        (("contract", "columns", 0, "kind"), "text", "kind must be one of"),
+        (("contract", "columns", 0, "kind"), "date", "is of type 'numbers', and the column is a date"),
+        (("contract", "columns", 0, "levels"), ["a"], "has levels, and is a number"),
+        (("contract", "left_out"), {"a": 1}, "must give a text"),
+        (("encodings",), [], "one entry for each of the 6 columns"),
+        (("encodings", 3, "parts"), ["days", "days"], "each once"),
+        (("encodings", 3, "parts"), ["year"], "must be some of"),
+        (("encodings", 4, "count"), 2**40, "must be a whole number"),
+        (("encodings", 4, "outputs"), [], "outputs is empty"),
+        (("files", "rows", "bytes"), 2**28, "more than 268435456 bytes"),
+        (("files", "arrays", "name"), "../arrays-0123456789abcdef.safetensors", "not the name of its contents"),
+        (("files", "other"), {}, "lacks 'name'"),
+    ],
+)
+def test_what_is_wrong_with_a_manifest_is_named(bundle, tmp_path, path, value, reason):
+    with pytest.raises(ModelError, match=reason):
+        load_written(tmp_path, bundle.with_manifest(spoilt.replaced(bundle.manifest, path, value)))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("n_qubits", 0), ("n_qubits", 13), ("n_inputs", 2), ("n_reps", 0), ("n_reps", 3), ("n_reps", 2**30), ("clip", 0),
+     ("n_classes", 3), ("readout", "parity "), ("readout", "direct"), ("precision", "float16"), ("span", 0),
+     ("clip", -1), ("learn_scales", False), ("final_rz", True), ("reupload", 1)],
+)  # fmt: skip
+def test_circuits_that_do_not_fit_their_weights_are_refused(bundle, tmp_path, field, value):
+    circuits = json.loads(bundle.content("circuits"))
+    circuits[0][field] = value
+    with pytest.raises(ModelError, match=r"(circuits|arrays)-[0-9a-f]{16}\.(json|safetensors): "):
+        load_written(tmp_path, bundle.with_content("circuits", json.dumps(circuits).encode()))
+
+
+def load_written(path, files):
+    checker = Checker(path)
+    checker.write(files)
+    return load_model(path)
+
+
+@pytest.mark.parametrize("role", ["manifest", "arrays", "card"])
+def test_links_pipes_and_folders_are_not_read(bundle, tmp_path, role):
+    name = MANIFEST if role == "manifest" else bundle.name(role)
+    path, elsewhere = tmp_path / "model", tmp_path / "elsewhere"
+    path.mkdir()
+    Checker(path).write(bundle.files)
+    elsewhere.write_bytes(bundle.files[name])
+    file = path / name
+    for make, reason in {
+        (lambda: file.symlink_to(elsewhere)): "it is a link, and links are not followed",
+        (lambda: file.symlink_to(name)): "it is a link, and links are not followed",
+        (lambda: os.mkfifo(file)): "it is not a regular file",
+        (lambda: file.mkdir()): "it is not a regular file|Is a directory",
+    }.items():
+        file.unlink()
+        make()
+        start = time.perf_counter()
+        with pytest.raises(ModelError, match=rf"{name}: .*({reason})"):
+            load_model(path)
+        assert time.perf_counter() - start < 1
+
+
+@pytest.mark.parametrize("role", ["manifest", "arrays"])
+def test_a_huge_file_is_not_read(bundle, tmp_path, role):
+    Checker(tmp_path).write(bundle.files)
+    with (tmp_path / (MANIFEST if role == "manifest" else bundle.name(role))).open("r+b") as sparse:
+        sparse.truncate(2**40)
+    start = time.perf_counter()
+    with pytest.raises(ModelError, match="it has 1099511627776 bytes, and "):
+        load_model(tmp_path)
+    assert time.perf_counter() - start < 0.5
