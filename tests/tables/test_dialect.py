@@ -196,7 +196,7 @@ def test_zero_bytes_late(file):
 def test_quote_never_closed(file, monkeypatch):
     monkeypatch.setattr("qmedoid.tables._text._BLOCK", 1 << 12)
     monkeypatch.setattr("qmedoid.tables._text._LONGEST_RECORD", 1 << 14)
-    write(file, "a,b\n" + "1,2\n" * 70_000 + '"1,2\n' + "1,2\n" * 70_000)
+    write(file, "a,b\n" + "1,2\n" * 70_000 + '"1,2\n' + "1,2\n" * 400_000)
     with open_table(file) as source, pytest.raises(DataError, match="never closed"):
         list(source.batches())
 

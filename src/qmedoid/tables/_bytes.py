@@ -5,10 +5,11 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, Any, Literal, TypeVar, cast
 
 from qmedoid.exceptions import DataError
 
+_T = TypeVar("_T")
 Format = Literal["csv", "parquet", "arrow", "stream", "feather 1"]
 SUFFIXES: dict[str, Format] = {
     ".csv": "csv",
@@ -104,11 +105,23 @@ class Bytes(io.RawIOBase):
 
     def peek(self) -> bytes:
         """The first bytes, which stay to be read."""
-        return self._checked(lambda: self._inner.peek_head())
+        return bytes(self._checked(lambda: self._inner.peek_head()))
 
     def read(self, size: int = -1) -> bytes:
         """Up to so many bytes; fewer only at the end."""
-        return self._checked(lambda: self._inner.read(size))
+        return bytes(self._checked(lambda: self._inner.read(size)))
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into all of a buffer; into less of it only at the end."""
+        view, filled = memoryview(buffer), 0
+        if not self.is_compressed:
+            while size := self._filled(view[filled:]):
+                filled += size
+            return filled
+        while part := self.read(min(len(view) - filled, _COPY)):
+            view[filled : filled + len(part)] = part
+            filled += len(part)
+        return filled
 
     def readable(self) -> bool:
         """Whether it can be read: always."""
@@ -120,9 +133,12 @@ class Bytes(io.RawIOBase):
             self._raw.close()
         super().close()
 
-    def _checked(self, read: Callable[[], Any]) -> bytes:
+    def _filled(self, view: memoryview) -> int:
+        return self._checked(lambda: self._raw.readinto(view))
+
+    def _checked(self, read: Callable[[], _T]) -> _T:
         try:
-            return bytes(read())
+            return read()
         except (OSError, EOFError, ValueError, _lzma_error()) as error:
             raise DataError(f"{self.name} cannot be read: {first_line(error)}.") from error
 
@@ -163,6 +179,15 @@ class _Counted(_Pushback):
         data = super().read(size)
         self.n_taken += len(data)
         return data
+
+    def readinto(self, buffer: Any) -> int:
+        size = min(len(self._head), len(buffer))
+        if size:
+            buffer[:size], self._head = self._head[:size], self._head[size:]
+        else:
+            size = self._raw.readinto(buffer)
+        self.n_taken += size
+        return size
 
     def close(self) -> None:
         if self._owned:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from qmedoid.exceptions import DataError
 from qmedoid.tables._bytes import Bytes, first_line
 from qmedoid.tables._dialect import MISSING, mask_quoted
-from qmedoid.tables._text import Text
+from qmedoid.tables._text import Block, Text
 from qmedoid.tables._types import BATCH_ROWS, CellError
 
 _PARSED_AT_ONCE = 1 << 20
@@ -55,7 +55,7 @@ class TextFile:
     def schema(self) -> pa.Schema:
         """Types as inferred from the first part; a column without any value there has the null type."""
         block = self._text.first_records()
-        if not block.strip():
+        if not bytes(block.text).strip():
             return pa.schema([(name, pa.null()) for name in self.names])
         return self._parse(block, self.names, {}, 0, self.dialect.header_lines).schema
 
@@ -67,7 +67,7 @@ class TextFile:
         for block in self._blocks():
             table = self._parse(block, columns, {**known, **types}, rows, lines)
             rows += table.num_rows
-            lines += block.count(self.dialect.newline) if b'"' in block else table.num_rows
+            lines += bytes(block.text).count(self.dialect.newline) if block.has_quotes else table.num_rows
             yield from table.combine_chunks().to_batches(BATCH_ROWS)
 
     def read(self, columns: Sequence[str], types: Mapping[str, Any]) -> pa.Table:
@@ -86,7 +86,7 @@ class TextFile:
         """Close the file."""
         self._text.close()
 
-    def _blocks(self) -> Iterator[bytes]:
+    def _blocks(self) -> Iterator[Block]:
         """Blocks of whole records in UTF-8."""
         if self._is_used:
             if self._file is None:
@@ -114,20 +114,20 @@ class TextFile:
         except pa.ArrowInvalid:
             return None
 
-    def _parse(self, block: bytes, columns: Sequence[str], types: Mapping[str, Any], rows: int, lines: int) -> pa.Table:
+    def _parse(self, block: Block, columns: Sequence[str], types: Mapping[str, Any], rows: int, lines: int) -> pa.Table:
         from pyarrow import csv
 
-        parsing = csv.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=b'"' in block)
+        parsing = csv.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=block.has_quotes)
         converting = _conversion(self.dialect.decimal, columns, types)
         size = _PARSED_AT_ONCE
         while True:
             reading = csv.ReadOptions(column_names=self.names, use_threads=False, block_size=size)
             try:
-                return csv.read_csv(pa.BufferReader(block), reading, parsing, converting)
+                return csv.read_csv(pa.BufferReader(block.text), reading, parsing, converting)
             except pa.ArrowInvalid as error:
-                if "straddling" not in str(error) or size > len(block):
-                    raise self._translated(error, block, rows, lines) from error
-                size = len(block) + 1  # there is a record longer than what is parsed at once
+                if "straddling" not in str(error) or size > len(block.text):
+                    raise self._translated(error, bytes(block.text), rows, lines) from error
+                size = len(block.text) + 1  # there is a record longer than what is parsed at once
 
     def _translated(self, error: Exception, block: bytes, rows: int, lines: int) -> DataError:
         """The error in words that help: the line of a record that is too short or long, the row and text of a cell."""
@@ -149,7 +149,7 @@ class TextFile:
 class _AsFile(io.RawIOBase):
     """Blocks as a file that Arrow can read."""
 
-    def __init__(self, blocks: Iterator[bytes]) -> None:
+    def __init__(self, blocks: Iterator[Block]) -> None:
         super().__init__()
         self._blocks, self._rest = blocks, memoryview(b"")
 
@@ -158,7 +158,8 @@ class _AsFile(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         if not self._rest:
-            self._rest = memoryview(next(self._blocks, b""))
+            block = next(self._blocks, None)
+            self._rest = memoryview(b"" if block is None else block.text)
         part, self._rest = self._rest[:size], self._rest[size:]
         return bytes(part)
 
