@@ -2,8 +2,14 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from qmedoid import CorrelationGroups, DeltaFeatures, FusionClassifier, GeometricClassifier, VariationalClassifier
-from qmedoid.estimators.table import TableClassifier
+from qmedoid import (
+    CorrelationGroups,
+    DeltaFeatures,
+    FusionClassifier,
+    GeometricClassifier,
+    TableClassifier,
+    VariationalClassifier,
+)
 
 
 @parametrize_with_checks(

@@ -300,6 +300,14 @@ def test_a_target_that_stands_among_the_columns_is_not_learnt_from(data):
     assert "target" not in fitted.contract_.names
 
 
+def test_an_encoded_column_that_is_the_same_everywhere_is_noted_by_name(data, recwarn):
+    frame, labels = data
+    fitted = TableClassifier(FAST, random_state=0).fit(frame.assign(flag=[1.0, None] * (N // 2)), labels)
+    assert "'flag' is the same in all rows once encoded" in fitted.notes_
+    assert "flag is missing" in fitted.encoded_names_
+    assert not recwarn.list
+
+
 def test_the_same_seed_is_the_same_model(data):
     frame, labels = data
     one, two = (TableClassifier(FAST, random_state=3).fit(frame, labels) for _ in range(2))

@@ -1,6 +1,7 @@
 """A classifier for tables as they are: text, categories, truth values, dates and missing cells."""
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -8,13 +9,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.estimators._classes import ClassOrder
 from qmedoid.estimators._encoding import Encoded, EncodingSettings, fit_encodings
+from qmedoid.estimators._inner import Inner, choose_on, inner_classifier, weigh_codes
 from qmedoid.estimators._parameters import Constraint, Either, Estimator, Optional, Seed, Whole, check_parameters
 from qmedoid.estimators._raw_tables import read_table, records_of
 from qmedoid.estimators._saving import save, table_model
@@ -31,15 +33,10 @@ from qmedoid.tables.kinds import infer_columns
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
-Inner = GeometricClassifier | FusionClassifier | VariationalClassifier
 
 
-def _inner_has(method: str) -> Any:
-    def has(self: "TableClassifier") -> bool:
-        inner = GeometricClassifier() if self.classifier is None else self.classifier
-        return hasattr(inner, method)
-
-    return has
+def _inner_has(method: str) -> Callable[["TableClassifier"], bool]:
+    return lambda self: hasattr(inner_classifier(self.classifier), method)
 
 
 class TableClassifier(ClassifierMixin, BaseEstimator):
@@ -233,6 +230,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         pairs = zip(self.encodings_, self.contract_.names, strict=True)
         self.encoded_names_ = [output for encoding, name in pairs for output in encoding.output_names(name)]
         self.notes_ = inferred.notes + [f"column {name!r} was left out: {why}" for name, why in left_out.items()]
+        same = np.flatnonzero(np.ptp(encoded.matrix, axis=0) == 0)
+        self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
         return encoded
 
     def _ignored(self, table: pa.Table) -> list[str]:
@@ -248,16 +247,19 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit_inner(self, matrix: Array, codes: Codes, n_train: int | None, rng: np.random.RandomState) -> None:
         """Fit the classifier; rows from `n_train` on, where given, are those on which it is chosen."""
-        inner: Inner = GeometricClassifier() if self.classifier is None else clone(self.classifier)
+        inner = inner_classifier(self.classifier)
         if inner.random_state is None:
             inner.set_params(random_state=int(rng.randint(2**31)))
         if n_train is not None:
-            _choose_on(inner, [(np.arange(n_train), np.arange(n_train, len(codes)))])
+            choose_on(inner, [(np.arange(n_train), np.arange(n_train, len(codes)))])
         # Labels in their own order are passed on as they are, so that warnings and class weights can name them.
         in_order = self.classes_ is self._order.labels
         if not in_order:
-            _weigh_codes(inner, self.classes_.tolist())
-        self.classifier_ = inner.fit(matrix, self.classes_[codes] if in_order else codes)
+            weigh_codes(inner, self.classes_.tolist())
+        with warnings.catch_warnings():
+            # These name columns by numbers that nobody knows outside; the notes have said it already.
+            warnings.filterwarnings("ignore", message=r"column \d+.* held one value only|Feature column \d+ is")
+            self.classifier_ = inner.fit(matrix, self.classes_[codes] if in_order else codes)
 
     def _medoid_records(self, table: pa.Table) -> tuple[tuple[Record, ...], ...] | None:
         inner = self.classifier_
@@ -280,25 +282,3 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         columns = encode_batch(table, self.contract_, self.encodings_, found=found)
         difference.with_cells(found, tolerate_unseen=True).raise_or_warn("error")
         return columns
-
-
-def _weigh_codes(inner: Inner, classes: list[Any]) -> None:
-    """Let class weights name class codes where they name classes."""
-    stages = [inner, inner.fusion, inner.variational] if isinstance(inner, GeometricClassifier) else [inner]
-    for stage in stages:
-        if isinstance(stage, FusionClassifier | VariationalClassifier) and isinstance(stage.class_weight, Mapping):
-            weights = stage.class_weight
-            named = {classes.index(label) if label in classes else label: w for label, w in weights.items()}
-            stage.set_params(class_weight=named)
-
-
-def _choose_on(inner: Inner, splits: list[tuple[Codes, Codes]]) -> None:
-    """Let a classifier choose on given rows instead of in folds."""
-    if isinstance(inner, FusionClassifier):
-        inner.set_params(cv=splits, refit=False)
-    elif isinstance(inner, VariationalClassifier):
-        inner.set_params(cv=splits)
-    else:
-        fusion = FusionClassifier() if isinstance(inner.fusion, str) else clone(inner.fusion)
-        circuit = VariationalClassifier() if inner.variational is None else clone(inner.variational)
-        inner.set_params(fusion=fusion.set_params(cv=splits, refit=False), variational=circuit.set_params(cv=splits))

@@ -1,0 +1,43 @@
+"""The classifier inside a table classifier: a fresh copy of what was given, with the classes and rows it is to use."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from qmedoid.estimators.fusion import FusionClassifier
+from qmedoid.estimators.geometric import GeometricClassifier
+from qmedoid.estimators.variational import VariationalClassifier
+
+Codes = npt.NDArray[np.intp]
+Inner = GeometricClassifier | FusionClassifier | VariationalClassifier
+
+
+def inner_classifier(given: Inner | None) -> Inner:
+    """A copy of a classifier that is not fitted, or the default."""
+    inner: Inner = GeometricClassifier() if given is None else clone(given)
+    return inner
+
+
+def weigh_codes(inner: Inner, classes: list[Any]) -> None:
+    """Let class weights name class codes where they name classes."""
+    stages = [inner, inner.fusion, inner.variational] if isinstance(inner, GeometricClassifier) else [inner]
+    for stage in stages:
+        if isinstance(stage, FusionClassifier | VariationalClassifier) and isinstance(stage.class_weight, Mapping):
+            weights = stage.class_weight
+            named = {classes.index(label) if label in classes else label: w for label, w in weights.items()}
+            stage.set_params(class_weight=named)
+
+
+def choose_on(inner: Inner, splits: list[tuple[Codes, Codes]]) -> None:
+    """Let a classifier choose on given rows instead of in folds."""
+    if isinstance(inner, FusionClassifier):
+        inner.set_params(cv=splits, refit=False)
+    elif isinstance(inner, VariationalClassifier):
+        inner.set_params(cv=splits)
+    else:
+        fusion = FusionClassifier() if isinstance(inner.fusion, str) else clone(inner.fusion)
+        circuit = VariationalClassifier() if inner.variational is None else clone(inner.variational)
+        inner.set_params(fusion=fusion.set_params(cv=splits, refit=False), variational=circuit.set_params(cv=splits))
