@@ -144,11 +144,7 @@ def _assembled(
 def _names(estimator: Any) -> tuple[str, ...]:
     """Names of the columns, or x0, x1 and so on where they had none."""
     given = getattr(estimator, "feature_names_in_", None)
-    names = [f"x{number}" for number in range(estimator.n_features_in_)] if given is None else [str(n) for n in given]
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ModelError(f"Two columns are called {twice!r}: a saved model tells columns by their names. Rename one.")
-    return tuple(names)
+    return tuple(f"x{number}" for number in range(estimator.n_features_in_)) if given is None else tuple(given.tolist())
 
 
 def _records(fusion: Any, names: Sequence[str]) -> tuple[tuple[Record, ...], ...]:

@@ -1,0 +1,157 @@
+"""Fitted classifiers saved and loaded: the same decisions, bit for bit, and clear words for what cannot be saved."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from qmedoid import FusionClassifier, GeometricClassifier, VariationalClassifier, compact_swap_test
+from qmedoid.artifacts.loading import load_model
+from qmedoid.estimators._saving import save, table_model
+from qmedoid.exceptions import ModelError
+
+WINE, WINE_CLASSES = (array for array in load_wine(return_X_y=True))
+CANCER = load_breast_cancer(as_frame=True)
+SMALL = {"n_steps": 15, "n_seeds": 1, "n_reps": 1}
+
+
+def circuit(**changes):
+    return VariationalClassifier(**(SMALL | changes))
+
+
+def fusion(**changes):
+    return FusionClassifier(**({"max_passes": 1, "subset_sizes": (2, 3), "cv": 3, "random_state": 0} | changes))
+
+
+ESTIMATORS = {
+    "fusion": fusion(n_medoids=2),
+    "printed": FusionClassifier.paper(max_passes=0),
+    "geometric": GeometricClassifier(fusion=fusion(), refine="never", random_state=0),
+    "selective": GeometricClassifier(fusion=fusion(n_medoids=2), variational=circuit(), refine=0.3, random_state=0),
+    "always": GeometricClassifier(
+        fusion=fusion(), variational=circuit(readout="direct"), refine="always", residual=True, random_state=0
+    ),
+    "circuit": circuit(random_state=0, precision="float32"),
+}
+
+
+@pytest.fixture(scope="module", params=ESTIMATORS)
+def fitted(request):
+    """Estimators on three classes without column names, and on two named classes with column names."""
+    estimator = ESTIMATORS[request.param]
+    table = CANCER.data.iloc[:, :4]
+    labels = np.where(CANCER.target == 0, "malignant", "benign")
+    more = clone(estimator).fit(WINE[:, :4], WINE_CLASSES)
+    if request.param in ("selective", "circuit"):
+        estimator = clone(estimator).set_params(operating_point="macro_f1")
+    return [(more, WINE[:, :4]), (clone(estimator).fit(table, labels), table)]
+
+
+def test_a_saved_classifier_decides_as_the_fitted_one(fitted, tmp_path):
+    for number, (estimator, X) in enumerate(fitted):
+        path = estimator.save(tmp_path / str(number))
+        model = load_model(path)
+        decided = model.decide([np.ascontiguousarray(column) for column in np.asarray(X).T])
+        np.testing.assert_array_equal(model.label_array[decided.codes], estimator.predict(X))
+        expected = decided.margins if len(model.classes) == 2 else decided.scores
+        np.testing.assert_array_equal(expected, estimator.decision_function(X))
+        if model.probabilistic:
+            np.testing.assert_array_equal(model.probabilities(decided.scores), estimator.predict_proba(X))
+        assert model.probabilistic == hasattr(estimator, "predict_proba")
+        if isinstance(estimator, GeometricClassifier):
+            assert model.stage == estimator.stage_
+            np.testing.assert_array_equal(decided.by_circuit, estimator.decided_by(X) == "variational")
+
+
+def test_contract_and_parameters_say_what_was_fitted(fitted):
+    (nameless, _), (named, table) = fitted
+    assert table_model(nameless).contract.names == ("x0", "x1", "x2", "x3")
+    model = table_model(named)
+    assert model.contract.names == tuple(table.columns)
+    assert {column.kind for column in model.contract.columns} == {"number"}
+    assert all(np.isnan(encoding.fill) and not encoding.indicator for encoding in model.encodings)
+    assert model.classes == ("benign", "malignant")
+    assert model.parameters["estimator"] == type(named).__name__
+    parameters = json.loads(json.dumps(model.parameters, allow_nan=False))
+    assert set(parameters) - {"estimator"} == set(named.get_params(deep=False)) - {"checkpoint"}
+
+
+def test_medoids_are_kept_as_rows_for_every_model(fitted):
+    for estimator, X in fitted:
+        model = table_model(estimator)
+        if model.fusion is None:
+            assert model.records is None
+            continue
+        rows = np.asarray(X)
+        assert len(model.records) == len(model.models) > 1
+        for one, records in zip(model.models, model.records, strict=True):
+            stored = np.array([[record[name] for name in model.contract.names] for record in records])
+            np.testing.assert_array_equal(stored, rows[one.fusion.medoid_rows])
+
+
+def test_rows_can_be_left_out(fitted, tmp_path):
+    for number, (estimator, _) in enumerate(fitted):
+        save(estimator, tmp_path / str(number), raw_rows=False)
+        assert load_model(tmp_path / str(number)).records is None
+
+
+def test_circuits_are_written_on_request(tmp_path):
+    pytest.importorskip("qiskit", reason="needs the extra quantum")
+    estimator = clone(ESTIMATORS["always"]).fit(WINE[:, :4], WINE_CLASSES)
+    path = estimator.save(tmp_path, circuits=True)
+    assert {file.suffix for file in path.iterdir()} >= {".qpy", ".qasm"}
+    assert len(list(path.glob("circuit-*"))) == len(list(path.glob("swap_test-*"))) == 2
+    (circuits,) = path.glob("circuit-*.qasm")
+    assert circuits.read_text().count("input float") == estimator.variational_.n_features_in_
+    assert estimator.save(path) == path
+    assert not list(path.glob("circuit-*"))
+
+
+def test_parameters_without_a_plain_form_are_described(tmp_path):
+    folds = [(np.arange(0, 178, 2), np.arange(1, 178, 2))]
+    estimator = fusion(
+        cv=StratifiedKFold(2), random_state=np.random.RandomState(0), class_weight={0: 1.0, 1: np.float64(2), 2: 1}
+    )
+    parameters = table_model(estimator.fit(WINE, WINE_CLASSES)).parameters
+    assert parameters["cv"].startswith("StratifiedKFold(n_splits=2")
+    assert parameters["random_state"] == "RandomState"
+    assert parameters["class_weight"] == {"0": 1.0, "1": 2.0, "2": 1}
+    assert parameters["subset_sizes"] == [2, 3]
+    given = fusion(cv=folds, max_passes=0).fit(WINE, WINE_CLASSES)
+    assert load_model(given.save(tmp_path)).parameters["cv"] == [[list(range(0, 178, 2)), list(range(1, 178, 2))]]
+
+
+def test_what_a_bundle_cannot_hold_is_said_in_one_line(tmp_path):
+    scaled = make_pipeline(StandardScaler(), fusion(max_passes=0)).fit(WINE, WINE_CLASSES)
+    alone = fusion(max_passes=0).fit(WINE, WINE_CLASSES)
+    small = circuit(random_state=0).fit(WINE[:, :2], WINE_CLASSES)
+    both = GeometricClassifier(fusion=fusion(), variational=circuit(), refine="always", random_state=0)
+    both.fit(WINE[:, :3], WINE_CLASSES)
+    for estimator, reason in [
+        (scaled, r"step 'standardscaler' \(StandardScaler\) cannot be stored without running its code on loading"),
+        (make_pipeline(fusion()), r"step 'fusionclassifier' \(FusionClassifier\) cannot be stored"),
+        (LogisticRegression(), "and a LogisticRegression cannot be stored"),
+        ("model", "and a str cannot be stored"),
+        (alone.groups_, "not fitted|cannot be stored"),
+        (FusionClassifier(), "This FusionClassifier is not fitted: call fit before it is saved"),
+        (GeometricClassifier(), "This GeometricClassifier is not fitted"),
+        (VariationalClassifier(), "This VariationalClassifier is not fitted"),
+        (alone.measured_by(compact_swap_test), "backends are not saved"),
+        (both.measured_by(swap_test=compact_swap_test), "backends are not saved"),
+        (both.measured_by(expectations=print), "backends are not saved"),
+        (small.measured_by(print), "backends are not saved"),
+        (
+            clone(small).set_params(shots=100).fit(WINE[:, :2], WINE_CLASSES),
+            r"shots=100 .* call set_params\(shots=None\)",
+        ),
+    ]:
+        with pytest.raises(ModelError, match=reason) as caught:
+            save(estimator, tmp_path / "model")
+        assert "\n" not in str(caught.value)
+    assert not (tmp_path / "model").exists()
