@@ -268,6 +268,8 @@ def test_a_broken_contract_is_refused_with_a_diff(fitted, data):
     frame, _ = data
     with pytest.raises(ContractError, match=r"- missing: 'colour' \(category\)"):
         fitted.predict(frame.drop(columns="colour"))
+    with pytest.raises(ContractError, match="or fit on tables like this one"):
+        fitted.predict(frame.drop(columns="colour"))
     with pytest.raises(ContractError, match="~ renamed: 'colour' is called 'Colour' here"):
         fitted.predict(frame.rename(columns={"colour": "Colour"}))
     with pytest.raises(ContractError, match=r"'strength' was a number, 240 of 240 cells are not, such as 'much'"):

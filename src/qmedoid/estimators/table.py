@@ -34,9 +34,11 @@ from qmedoid.tables.kinds import infer_columns
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
+_WAY_OUT = "Make it so, or fit on tables like this one."
+
 
 def _inner_has(method: str) -> Callable[["TableClassifier"], bool]:
-    return lambda self: hasattr(inner_classifier(self.classifier), method)
+    return lambda self: hasattr(GeometricClassifier if self.classifier is None else self.classifier, method)
 
 
 class TableClassifier(ClassifierMixin, BaseEstimator):
@@ -277,8 +279,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         """The columns as numbers; a table that breaks the contract is refused, new levels are warned of."""
         difference = compare_columns(self.contract_, table.schema)
         if difference.breaks:
-            difference.raise_or_warn("error")
+            difference.raise_or_warn("error", way_out=_WAY_OUT)
         found = Found()
         columns = encode_batch(table, self.contract_, self.encodings_, found=found)
-        difference.with_cells(found, tolerate_unseen=True).raise_or_warn("error")
+        difference.with_cells(found, tolerate_unseen=True).raise_or_warn("error", way_out=_WAY_OUT)
         return columns

@@ -15,6 +15,7 @@ from qmedoid.tables.kinds import kind_of_type
 
 OnMismatch = Literal["error", "warn"]
 
+WAY_OUT = "Make it so, or go on with on_mismatch='warn': columns that are not there then count as missing."
 _SHOWN = 20
 _CLOSE = 0.8
 _ARTICLES: dict[str, str] = {"number": "a number", "category": "a category", "boolean": "a boolean", "date": "a date"}
@@ -93,17 +94,18 @@ class Difference:
             return table
         return table.rename_columns([self.renames.get(name, name) for name in table.schema.names])
 
-    def raise_or_warn(self, on_mismatch: OnMismatch) -> None:
-        """Raise `ContractError` with the diff if the contract is broken, or warn and go on; notes are warnings."""
+    def raise_or_warn(self, on_mismatch: OnMismatch, *, way_out: str = WAY_OUT) -> None:
+        """Raise `ContractError` with the diff if the contract is broken, or warn and go on; notes are warnings.
+
+        `way_out` ends the message of the error: what can be done.
+        """
         lines = self.lines()
         if not lines:
             return
         shown = lines[:_SHOWN] + ([f"… and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])
         if self.breaks and on_mismatch == "error":
             raise ContractError(
-                "The table is not like the one that the model was fitted on:\n"
-                + "\n".join(shown)
-                + "\nMake it so, or go on with on_mismatch='warn': columns that are not there then count as missing."
+                "The table is not like the one that the model was fitted on:\n" + "\n".join(shown) + f"\n{way_out}"
             )
         if self.breaks or self._notes(with_extra=False):
             warn("The table is not like the one that the model was fitted on:\n" + "\n".join(shown))
