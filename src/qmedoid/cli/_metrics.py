@@ -33,7 +33,7 @@ def print_metrics(report: Mapping[str, Any], title: str) -> None:
     table.add_column(justify="right")
     for key, name in _NAMES.items():
         if key in report:
-            of = f" ({report['positive']})" if key in ("precision", "recall", "f1", "prevalence") else ""
+            of = f" ({shown(report['positive'])})" if key in ("precision", "recall", "f1", "prevalence") else ""
             table.add_row(name + of, f"{report[key]:.4f}")
     console.print(table)
     by_class = Table()

@@ -26,13 +26,15 @@ def exit_code(error: QMedoidError) -> int:
 
 
 def tell(message: str) -> None:
-    """A line on standard error."""
-    print(message, file=sys.stderr)
+    """A line (or more) on standard error, safe in a terminal whatever names and cells it holds."""
+    print("\n".join(shown(line) for line in message.split("\n")), file=sys.stderr)
 
 
 def print_json(document: Mapping[str, Any]) -> None:
     """One JSON document on standard output; numbers that JSON does not have become null."""
-    print(json.dumps(_finite(document), indent=1, ensure_ascii=False))
+    is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    text = json.dumps(_finite(document), indent=1, ensure_ascii=not is_unicode)
+    print("".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text))
 
 
 def report_error(message: str, code: int, *, as_json: bool, details: Mapping[str, Any] | None = None) -> None:

@@ -163,11 +163,12 @@ def circuit(
         typer.Option(help="The trained circuit, or the SWAP test of the features; auto takes what the model has."),
     ] = "auto",
     output: Annotated[str, typer.Option("--output", "-o", help="File to write; - for standard output.")] = "-",
+    json: AsJson = False,
 ) -> None:
     """Write a model's circuit for other tools (needs the extra 'quantum')."""
     from qmedoid.cli.circuit import run
 
-    run(model, format, which, output)
+    run(model, format, which, output, as_json=json)
 
 
 @data_app.command("list")
@@ -213,24 +214,6 @@ def demo(
 
 def main() -> None:
     """Entry point of the console script: runs a command, and turns errors into one line and an exit code."""
-    from qmedoid.cli._output import FAILED, INTERRUPTED, exit_code, notes_on_stderr, report_error
-    from qmedoid.exceptions import QMedoidError
+    from qmedoid.cli._running import run
 
-    as_json = "--json" in sys.argv
-    try:
-        with notes_on_stderr():
-            app()
-    except QMedoidError as error:
-        code = exit_code(error)
-        details = {"difference": error.difference} if hasattr(error, "difference") else None
-        report_error(str(error), code, as_json=as_json, details=details)
-        sys.exit(code)
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
-    except OSError as error:
-        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        report_error(what, FAILED, as_json=as_json)
-        sys.exit(FAILED)
-    except MemoryError:
-        report_error("There is not enough memory. Fit on fewer rows with --max-rows.", FAILED, as_json=as_json)
-        sys.exit(FAILED)
+    sys.exit(run(app))

@@ -1,5 +1,6 @@
 """``qmedoid circuit``: a model's circuit for other tools."""
 
+import base64
 import sys
 from pathlib import Path
 from typing import Literal
@@ -7,6 +8,7 @@ from typing import Literal
 from qmedoid.artifacts.loading import load_model
 from qmedoid.artifacts.whole import whole_file
 from qmedoid.circuits import export
+from qmedoid.cli._output import print_json
 from qmedoid.exceptions import ModelError
 from qmedoid.models.table import TableModel
 from qmedoid.models.variational import VariationalModel
@@ -15,15 +17,18 @@ Format = Literal["qpy", "qasm", "text"]
 Which = Literal["auto", "variational", "swap-test"]
 
 
-def run(model: Path, form: Format, which: Which, output: str) -> None:
-    """Write the circuit to a file or to standard output."""
+def run(model: Path, form: Format, which: Which, output: str, *, as_json: bool) -> None:
+    """Write the circuit to a file or to standard output; in JSON the bytes of QPY are in base 64."""
     content = circuit_bytes(load_model(model), form, which)
-    if output == "-":
+    if output != "-":
+        with whole_file(Path(output)) as file:
+            file.write(content)
+    if as_json:
+        text = base64.b64encode(content).decode() if form == "qpy" else content.decode()
+        print_json({"format": form, **({"content": text} if output == "-" else {"output": output})})
+    elif output == "-":
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
-        return
-    with whole_file(Path(output)) as file:
-        file.write(content)
 
 
 def circuit_bytes(model: TableModel, form: Format, which: Which) -> bytes:

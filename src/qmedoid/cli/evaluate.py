@@ -31,7 +31,7 @@ def run(model: Path, table: str, *, target: str | None, on_mismatch: OnMismatch,
             )
         with reading_bar("evaluating", reading.source.n_bytes) as advance:
             parts = reading.in_kind(lambda lenient: list(_decided(loaded, reading, name, lenient, advance)))
-        reading.difference().raise_or_warn(on_mismatch)
+        reading.check()
     if not parts:
         raise DataError("The table has no rows: there is nothing to evaluate.")
     report = labelled_report(loaded, np.concatenate([codes for codes, _ in parts]), joined(one for _, one in parts))
@@ -45,6 +45,6 @@ def run(model: Path, table: str, *, target: str | None, on_mismatch: OnMismatch,
 
 
 def _decided(model: TableModel, reading: Reading, target: str, lenient: bool, advance: Any) -> Any:
-    for batch in reading.batches([target], as_text=False, lenient=lenient, on_progress=advance):
+    for batch, extra in reading.batches([target], as_text=True, lenient=lenient, on_progress=advance):
         decided = decide_batch(model, batch, reading.found)
-        yield label_codes(batch.column(target), model.classes), decided._replace(nearest=None)
+        yield label_codes(extra.column(target), model.classes), decided._replace(nearest=None)

@@ -22,7 +22,7 @@ def run(model: Path, table: str, row: int, *, on_mismatch: OnMismatch, as_json: 
     with Reading(loaded, table, on_mismatch, all_columns=True, **dialect) as reading:
         record = reading.in_kind(lambda lenient: _find(reading, row, lenient))
         report = {"row": row, **explain_record(loaded, record, reading.found)}
-        reading.difference().raise_or_warn(on_mismatch)
+        reading.check()
     if as_json:
         print_json(report)
     else:
@@ -31,7 +31,7 @@ def run(model: Path, table: str, row: int, *, on_mismatch: OnMismatch, as_json: 
 
 def _find(reading: Reading, row: int, lenient: bool) -> pa.Table:
     passed = 0
-    for batch in reading.batches(as_text=False, lenient=lenient):
+    for batch, _ in reading.batches(as_text=False, lenient=lenient):
         if row < passed + len(batch):
             return pa.Table.from_batches([batch.slice(row - passed, 1)])
         passed += len(batch)
@@ -65,10 +65,10 @@ def _sentence(report: dict[str, Any]) -> str:
             else "."
         )
     ]
-    nearer = "nearer to" if winner["distance"] <= other["distance"] else "farther from"
+    nearer, to = ("nearer", "to") if winner["distance"] <= other["distance"] else ("farther", "from")
     lines.append(
-        f"It lies {nearer} training row {winner['training_row']} ({shown(winner['class'])}, distance "
-        f"{winner['distance']:.4g}) than to row {other['training_row']} ({shown(other['class'])}, "
+        f"It lies {nearer} {to} training row {winner['training_row']} ({shown(winner['class'])}, distance "
+        f"{winner['distance']:.4g}) than {to} row {other['training_row']} ({shown(other['class'])}, "
         f"{other['distance']:.4g})" + (f", because of {because}." if because else ".")
     )
     if report["decided_by"] == "variational":

@@ -1,6 +1,7 @@
 """``qmedoid fit``: from a table to a saved model, with figures on rows that were held out."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from qmedoid.models.table import TableModel
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found
 from qmedoid.tables.evaluating import labelled_report
-from qmedoid.tables.labels import label_codes
+from qmedoid.tables.labels import label_codes, labelled_rows
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.source import open_table
 
@@ -61,7 +62,8 @@ def run(options: Options, *, as_json: bool) -> None:
     valid, test = share_or_file("--valid", options.valid), share_or_file("--test", options.test)
     classifier = make_classifier(options)
     check_target_folder(options.output)
-    data = read_labelled(options.table, options)
+    time_column = [options.time_column] if options.time_column else []
+    data = read_labelled(options.table, options, [*time_column, *options.ignore])
     parts = _parts(data, options, valid, test)
     train = _taken(data, parts.train)
     fitted, model = _fit(classifier, train, _other(data, parts.valid, valid, options), options)
@@ -81,8 +83,6 @@ def run(options: Options, *, as_json: bool) -> None:
         return
     for note in notes:
         tell(f"note: {note}")
-    for name, why in model.contract.left_out.items():
-        tell(f"note: column {name!r} is left out: {why}.")
     if "held_out" in metrics:
         print_metrics(metrics["held_out"], f"held out: {metrics['held_out']['rows']:,} rows, never seen in fitting")
     print(
@@ -108,11 +108,11 @@ def make_classifier(options: Options) -> Any:
     return made.set_callbacks(TrainingProgress())
 
 
-def read_labelled(where: str, options: Options) -> Labelled:
-    """A table with its target; rows without a class are left out with a note."""
+def read_labelled(where: str, options: Options, needed: Sequence[str] = ()) -> Labelled:
+    """A table with its target and what else is needed; rows without a class are left out with a note."""
     dialect = {"delimiter": options.delimiter, "decimal": options.decimal}
     with open_table(where, **dialect) as source:
-        for name in (options.target, *([options.time_column] if options.time_column else []), *options.ignore):
+        for name in (options.target, *needed):
             if name not in source.names:
                 raise DataError(
                     f"There is no column {name!r} in {source.description}: it has {', '.join(source.names)}."
@@ -121,9 +121,10 @@ def read_labelled(where: str, options: Options) -> Labelled:
         for note in source.notes:
             tell(f"note: {note}")
         known = source.n_rows
-    if known is not None and known > len(table):
-        tell(f"note: a random sample of {len(table):,} of {known:,} rows is used (--max-rows).")
-    labelled = _valid(table[options.target])
+    if len(rows) and rows[-1] >= len(rows):  # of a text it is not known how many there are
+        of = "" if known is None else f" of {known:,}"
+        tell(f"note: a random sample of {len(table):,}{of} rows is used (--max-rows).")
+    labelled = labelled_rows(table[options.target])
     if len(labelled) < len(table):
         missing = len(table) - len(labelled)
         tell(f"note: {missing:,} of {len(table):,} rows have no class in {options.target!r} and are left out.")
@@ -131,12 +132,6 @@ def read_labelled(where: str, options: Options) -> Labelled:
     if len(table) == 0:
         raise DataError(f"No row of {where} has a class in {options.target!r}: there is nothing to fit.")
     return Labelled(table, table[options.target], rows)
-
-
-def _valid(target: pa.ChunkedArray) -> Any:
-    import pyarrow.compute as pc
-
-    return np.flatnonzero(pc.invert(pc.is_null(target, nan_is_null=True)).to_numpy())
 
 
 def _word_or_number(text: str) -> str | float:

@@ -6,6 +6,7 @@ from typing import Any
 
 from qmedoid.artifacts.loading import load_model
 from qmedoid.cli._output import print_json, reading_bar, tell
+from qmedoid.exceptions import ParameterError
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.files import score_file
 
@@ -22,15 +23,17 @@ def run(
     **dialect: Any,
 ) -> None:
     """Score a table and say how many records were called what."""
+    if as_json and output == "-":
+        raise ParameterError("--json prints where the results go with -o -: give a file to write instead.")
     loaded = load_model(model)
-    carried = [name for part in columns for name in _split(part)]
+    carried = list(dict.fromkeys(name for part in columns for name in _split(part)))
     size = None if table == "-" or not Path(table).is_file() else Path(table).stat().st_size
     with reading_bar("scoring", size) as advance:
         scored = score_file(
             loaded, table, output, carried=carried, on_mismatch=on_mismatch, safe_csv=safe_csv, on_progress=advance,
             **dialect,
         )  # fmt: skip
-    if as_json and output != "-":
+    if as_json:
         print_json(
             {
                 "rows": scored.rows,

@@ -1,12 +1,13 @@
 """A table in a file against a model: what differs is found out, then every record is decided, chunk by chunk."""
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.exceptions import DataError
+from qmedoid.exceptions import ContractError, DataError
 from qmedoid.models.table import TableModel
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
 from qmedoid.tables.encode import Found
@@ -18,6 +19,21 @@ OnProgress = Callable[[int, int], None]
 """Called with the rows and the bytes that were read so far."""
 
 _TYPES: dict[str, Any] = {"number": pa.float64, "category": pa.string, "boolean": pa.bool_}
+
+
+class BrokenContractError(ContractError):
+    """A table that was refused, with how it differs for programs."""
+
+    def __init__(self, message: str, difference: dict[str, Any]) -> None:
+        super().__init__(message)
+        self.difference = difference
+
+
+class Part(NamedTuple):
+    """Some rows of a table: the columns that a model reads, under the names of its contract, and others as they are."""
+
+    batch: pa.RecordBatch
+    extra: pa.RecordBatch
 
 
 class Reading:
@@ -34,11 +50,16 @@ class Reading:
         # An explanation shows what the model does not read as well.
         self._places = range(len(model.contract.columns)) if all_columns else model.used_columns
         self.source = open_table(where, **dialect)
-        self.can_repeat = where != "-"
+        # Pipes have no size, and are read once.
+        self.can_repeat = self.source.n_bytes is not None
         self.found = Found()
-        self.columns_differ = compare_columns(model.contract, self.source.schema)
-        if on_mismatch == "error":
-            self.columns_differ.raise_or_warn("error")
+        try:
+            self.columns_differ = compare_columns(model.contract, self.source.schema)
+            if on_mismatch == "error":
+                self.check(self.columns_differ)
+        except BaseException:
+            self.source.close()
+            raise
 
     def __enter__(self) -> "Reading":
         return self
@@ -48,33 +69,40 @@ class Reading:
 
     def batches(
         self, extra: Sequence[str] = (), *, as_text: bool, lenient: bool, on_progress: OnProgress | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        """Batches with the columns that the best model reads, and others (of text files as text if asked for)."""
+    ) -> Iterator[Part]:
+        """Parts with the columns that the best model reads, and others (of text files as text if asked for)."""
         self.found = Found()
         renames = self.columns_differ.renames
         back = {new: old for old, new in renames.items()}
         wanted = [self.model.contract.columns[place] for place in self._places]
         here = {back.get(column.name, column.name): column.kind for column in wanted}
         here = {name: kind for name, kind in here.items() if name in self.source.names}
-        types = {name: pa.string() for name in extra if as_text} if self.source.is_text else {}
+        types: dict[str, pa.DataType] = {}
         if self.source.is_text:
-            types |= {name: _TYPES[kind]() for name, kind in here.items() if kind in _TYPES}
-            types |= {name: pa.string() for name in here if lenient}
+            types = {name: _TYPES[kind]() for name, kind in here.items() if kind in _TYPES}
+            # What is carried stays as it is written, even where the model reads it as a number.
+            types |= {name: pa.string() for name in [*(here if lenient else ()), *(extra if as_text else ())]}
+            if lenient and self.can_repeat:
+                types |= {name: pa.string() for name in extra}
         rows = 0
-        # A carried column may be one that the model reads as well: it is read once.
-        columns = list(dict.fromkeys([*here, *extra]))
+        # A carried column may be one that the model reads as well: it is read once. Rows without any column cannot be
+        # counted.
+        columns = list(dict.fromkeys([*here, *extra])) or [self.source.names[0]]
         for batch in self.source.batches(columns, types):
             rows += len(batch)
             if on_progress is not None:
                 on_progress(rows, self.source.bytes_read)
-            yield batch.rename_columns([renames.get(name, name) for name in columns])
+            read = batch.select(list(here))
+            if self.source.is_text and self.source.decimal == ",":
+                read = _with_points(read, [name for name, kind in here.items() if kind == "number"])
+            yield Part(read.rename_columns([renames.get(name, name) for name in here]), batch.select(list(extra)))
 
-    def in_kind(self, run: Callable[[bool], Any]) -> Any:
+    def in_kind(self, run: Callable[[bool], Any], *, once: bool = False) -> Any:
         """The result of a run over the batches: first with cells read as the contract says, then leniently if needed.
 
-        What can be read only once is read leniently at once.
+        What can be read only once is read leniently at once, and so is what must not be run twice.
         """
-        if not self.can_repeat:
+        if once or not self.can_repeat:
             return run(True)
         try:
             return run(False)
@@ -84,6 +112,26 @@ class Reading:
     def difference(self) -> Difference:
         """How columns and cells differ, once all batches were decided."""
         return self.columns_differ.with_cells(self.found)
+
+    def check(self, difference: Difference | None = None) -> Difference:
+        """Refuse a table that breaks the contract, or warn, as was asked for; else how it differs."""
+        difference = self.difference() if difference is None else difference
+        try:
+            difference.raise_or_warn(self.on_mismatch)
+        except ContractError as error:
+            raise BrokenContractError(str(error), difference.as_dict()) from None
+        return difference
+
+
+def _with_points(batch: pa.RecordBatch, numbers: Sequence[str]) -> pa.RecordBatch:
+    """Columns of numbers that were read as text, with a point instead of the decimal comma."""
+    import pyarrow.compute as pc
+
+    for name in numbers:
+        place = batch.schema.get_field_index(name)
+        if pa.types.is_string(batch.column(place).type):
+            batch = batch.set_column(place, name, pc.replace_substring(batch.column(place), ",", "."))
+    return batch
 
 
 class Scored(NamedTuple):
@@ -122,30 +170,31 @@ def score_file(
             batches = reading.batches(carried, as_text=is_text(out), lenient=lenient, on_progress=on_progress)
             return _write(model, reading, batches, carried, out, safe_csv)
 
-        scored: Scored = reading.in_kind(write)
+        # What went to a pipe cannot be taken back.
+        is_pipe = out == "-" or (Path(out).exists() and not Path(out).is_file())
+        scored: Scored = reading.in_kind(write, once=is_pipe)
     return scored
 
 
 def _write(
-    model: TableModel, reading: Reading, batches: Iterator[pa.RecordBatch], carried: Sequence[str], out: str, safe: bool
+    model: TableModel, reading: Reading, parts: Iterator[Part], carried: Sequence[str], out: str, safe: bool
 ) -> Scored:
-    first = next(batches, None)
+    first = next(parts, None)
     if first is None:
         raise DataError(f"{reading.source.description} has no rows: there is nothing to score.")
     counts = np.zeros(len(model.classes), dtype=np.int64)
 
-    def results(batch: pa.RecordBatch) -> pa.RecordBatch:
-        decided = decide_batch(model, batch, reading.found)
+    def results(part: Part) -> pa.RecordBatch:
+        decided = decide_batch(model, part.batch, reading.found)
         counts[:] += np.bincount(decided.codes, minlength=len(counts))
-        return result_batch(model, batch, decided, carried=carried)
+        return result_batch(model, part.extra, decided, carried=carried)
 
     result = results(first)
     with open_sink(out, result.schema, safe_csv=safe) as sink:
         sink.write(result)
-        for batch in batches:
-            sink.write(results(batch))
+        for part in parts:
+            sink.write(results(part))
         # Before the file is put in its place: a table that is refused leaves none behind.
-        difference = reading.difference()
-        difference.raise_or_warn(reading.on_mismatch)
+        difference = reading.check()
     predicted = {str(label): int(count) for label, count in zip(model.classes, counts, strict=True)}
     return Scored(int(counts.sum()), predicted, difference)

@@ -1,5 +1,6 @@
 """Labels of a target column as class codes of a model, however the file spells them."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pyarrow as pa
 from qmedoid.models.contract import Label
 
 Codes = npt.NDArray[np.intp]
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:[+-]?nan)", re.ASCII)
 
 UNKNOWN, MISSING = -1, -2
 """Codes of a label that is no class of the model, and of a missing one."""
@@ -22,9 +25,10 @@ def rest_label(positive: Label) -> str:
 def label_codes(column: pa.Array | pa.ChunkedArray, classes: tuple[Label, ...]) -> Codes:
     """The class code of every cell; `UNKNOWN` and `MISSING` where there is none.
 
-    Labels are compared as they are meant: 1, 1.0 and ``"1"`` are one label, and so are true and ``"True"``.
+    Labels are compared as they are meant: 1, 1.0 and ``"1"`` are one label, and so are true and ``"True"``. A text that
+    is written just like a class is of that class, whatever else it might mean.
     """
-    places = {_spelling(label): code for code, label in enumerate(classes)}
+    places = _places(classes)
     against_rest = len(classes) == 2 and classes[0] == rest_label(classes[1])
     encoded = column.dictionary_encode()
     chunks = encoded.chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]
@@ -33,10 +37,29 @@ def label_codes(column: pa.Array | pa.ChunkedArray, classes: tuple[Label, ...]) 
     )
 
 
-def _chunk_codes(chunk: pa.DictionaryArray, places: dict[str, int], against_rest: bool) -> Codes:
-    spelled = [None if value is None else _spelling(value) for value in chunk.dictionary.to_pylist()]
+def labelled_rows(column: pa.Array | pa.ChunkedArray) -> Codes:
+    """Row numbers of the cells that hold a label at all."""
+    return np.flatnonzero(label_codes(column, ()) != MISSING)
+
+
+def _places(classes: tuple[Label, ...]) -> dict[Any, int]:
+    """Codes by the texts of classes, marked as such, and by the spelling that all ways to write one have in common."""
+    spellings = [_spelling(label) for label in classes]
+    # Where "1" and "01" are classes apart, 1.0 is neither.
+    shared = {text: code for code, text in enumerate(spellings) if spellings.count(text) == 1}
+    return shared | {("exactly", label): code for code, label in enumerate(classes) if isinstance(label, str)}
+
+
+def _chunk_codes(chunk: pa.DictionaryArray, places: dict[Any, int], against_rest: bool) -> Codes:
     other = 0 if against_rest else UNKNOWN
-    codes = [MISSING if text in (None, "", "nan") else places.get(str(text), other) for text in spelled]
+
+    def code(value: Any) -> int:
+        if ("exactly", value) in places:
+            return places["exactly", value]
+        text = "" if value is None else _spelling(value)
+        return MISSING if text in ("", "nan") else places.get(text, other)
+
+    codes = [code(value) for value in chunk.dictionary.to_pylist()]
     table = np.array([*codes, MISSING], dtype=np.intp)
     indices = chunk.indices.fill_null(len(codes)).to_numpy(zero_copy_only=False)
     found: Codes = table[indices]
@@ -51,10 +74,12 @@ def _spelling(value: Any) -> str:
         text = value.strip()
         if text.lower() in ("true", "false"):
             return text.lower()
-        try:
-            value = float(text)
-        except ValueError:
+        # Not all that Python takes for a number is meant as one: 1_2 is a name.
+        if not _NUMBER.fullmatch(text):
             return text
+        value = int(text) if text.lstrip("+-").isdecimal() else float(text)
+    if isinstance(value, int):
+        return str(value)
     try:
         number = float(value)
     except (TypeError, ValueError):

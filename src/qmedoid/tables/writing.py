@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from qmedoid.artifacts.whole import whole_file
 from qmedoid.exceptions import ParameterError
+from qmedoid.tables.cells import as_text
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq", ".feather", ".arrow")
 """Endings of the files that can be written."""
 
-# What a spreadsheet takes for the beginning of a formula, unless the rest of the cell is a plain number.
-_FORMULA = r"^[=+\-@\t\r]"
-_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+# What a spreadsheet takes for the beginning of a formula, unless the cell is a plain number, however it is written.
+_FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
+_NUMBER = r"^[+-]?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?$"
 
 
 class Sink(Protocol):
@@ -80,7 +81,8 @@ def _csv_sink(file: Any, schema: pa.Schema, delimiter: str, safe: bool) -> Itera
     from pyarrow.csv import CSVWriter, WriteOptions
 
     names = [_safe_text(name) for name in schema.names] if safe else schema.names
-    renamed = pa.schema([field.with_name(name) for field, name in zip(schema, names, strict=True)])
+    types = [kind if _is_plain(kind) else pa.string() for kind in schema.types]
+    renamed = pa.schema(list(zip(names, types, strict=True)))
     with CSVWriter(file, renamed, write_options=WriteOptions(delimiter=delimiter, quoting_style="needed")) as writer:
         yield _CsvSink(writer, renamed, safe)
 
@@ -95,10 +97,24 @@ class _CsvSink:
     def write(self, batch: pa.RecordBatch) -> None:
         """Write a batch."""
         columns = [
-            _safe(batch.column(place)) if name in self._guarded else batch.column(place)
-            for place, name in enumerate(self._schema.names)
+            column if column.type == field.type else as_text(column)
+            for column, field in zip(batch.columns, self._schema, strict=True)
+        ]
+        columns = [
+            _safe(column) if name in self._guarded else column
+            for column, name in zip(columns, self._schema.names, strict=True)
         ]
         self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether Arrow writes cells of a type as CSV; bytes too, but not safely."""
+    types = pa.types
+    written = (
+        types.is_string, types.is_large_string, types.is_boolean, types.is_integer, types.is_floating, types.is_null,
+        types.is_decimal, types.is_date, types.is_time, types.is_timestamp, types.is_duration,
+    )  # fmt: skip
+    return any(holds(kind) for holds in written)
 
 
 def _texts(schema: pa.Schema) -> list[str]:
