@@ -30,7 +30,7 @@ def file(tmp_path):
     return tmp_path / "table.csv"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(*[st.one_of(cells, st.just('a\n"b"'), st.just("x,y;z\t|"))] * 3), min_size=1, max_size=6))
 @pytest.mark.parametrize("delimiter", DELIMITERS)
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])

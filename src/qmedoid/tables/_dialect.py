@@ -1,6 +1,7 @@
 """How a text file writes its table: encoding, delimiter, decimal sign and header, found from its first part."""
 
 import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -117,13 +118,13 @@ def first_record_end(block: bytes, start: int, delimiter: str, newline: bytes) -
 def mask_quoted(block: bytes, delimiter: str) -> bytes:
     """The block with all quoted cells overwritten, so that what is left of line ends ends a record."""
     mark = re.escape(delimiter.encode())
-    quoted = rb'(?<![^%b\r\n])"[^"]*(?:""[^"]*)*(?:"|\Z)' % mark
+    quoted = rb'"(?<![^%b\r\n]")[^"]*(?:""[^"]*)*(?:"|\Z)' % mark  # the quote comes first: it is searched for fast
     return re.sub(quoted, lambda match: b"x" * len(match[0]), block)
 
 
 def _stray(delimiter: str) -> bytes:
     mark = re.escape(delimiter.encode())
-    return rb'[^%b\r\n"]"+[^%b\r\n"]' % (mark, mark)
+    return rb'"(?<=[^%b\r\n"]")"*[^%b\r\n"]' % (mark, mark)
 
 
 def _check_choice(delimiter: str | None, decimal: str | None) -> None:
@@ -153,8 +154,7 @@ def western(text: bytes) -> str:
 
 def _records(text: str, delimiter: str, count: int) -> Iterator[list[str]]:
     """The first records that are not blank, as lists of cells."""
-    lines = re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z", text)
-    reader = csv.reader(lines, delimiter=delimiter)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
         for record in reader:
             if record:
