@@ -20,6 +20,9 @@ Codes = npt.NDArray[np.intp]
 Record = Mapping[str, Any]
 """A row of the training table: numbers, texts, truth values, ISO dates or None, by column."""
 
+# Scores further apart than this have probabilities that are apart.
+_CLOSE = 1e-8
+
 
 class Decisions(NamedTuple):
     """What is decided about n records, with C classes.
@@ -131,8 +134,13 @@ class TableModel:
             ranked = np.sort(scores, axis=1)
             return Decisions(self._argmax(scores), scores, ranked[:, -1] - ranked[:, -2], by_circuit, nearest)
         margins = scores[:, 1] - scores[:, 0]
-        codes = self._argmax(scores) if self.cut is None else (margins - self.cut > 0).astype(np.intp)
-        return Decisions(codes, scores, margins - (self.cut or 0.0), by_circuit, nearest)
+        if self.cut is not None:
+            margins = margins - self.cut
+        codes = (margins > 0).astype(np.intp)
+        if self.cut is None and self.probabilistic:
+            close = np.flatnonzero(np.abs(margins) < _CLOSE)
+            codes[close] = self._argmax(scores[close])
+        return Decisions(codes, scores, margins, by_circuit, nearest)
 
     def probabilities(self, scores: Array) -> Array:
         """Class probabilities of class scores, shape (n, C)."""
