@@ -96,10 +96,23 @@ def test_encoding_that_shows_late(file, encoding, n_notes):
         assert len(source.notes) == n_notes
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "cp1252"])
+def test_encodings_of_long_files(file, encoding):
+    write(file, ("größe,ort\n" + "1,Zürich\n" * 100_000).encode(encoding))
+    with open_table(file) as source:
+        for _ in range(2):
+            assert sum(batch["ort"].to_pylist().count("Zürich") for batch in source.batches()) == 100_000
+        assert source.read().table["ort"].to_pylist() == ["Zürich"] * 100_000
+        assert len(source.notes) == (encoding != "utf-8")
+
+
 def test_two_encodings_are_refused(file):
     write(file, "a,b\n1,Zürich\n".encode() + b"1,plain\n" * 1_200_000 + "2,Zürich\n".encode("cp1252"))
-    with open_table(file) as source, pytest.raises(DataError, match="not in one encoding"):
-        list(source.batches())
+    with open_table(file) as source:
+        with pytest.raises(DataError, match="not in one encoding"):
+            list(source.batches())
+        with pytest.raises(DataError, match="not in one encoding"):
+            source.read()
 
 
 def test_missing_cells(file):
@@ -132,6 +145,15 @@ def test_mixed_types_are_text_even_if_the_first_part_is_numbers(file):
         assert table["a"][0].as_py() == "1"
         with pytest.raises(CellError, match=r"column 'a', row 400001: .*'x'"):
             list(source.batches())
+
+
+def test_a_long_cell_is_shown_in_one_short_line(file):
+    write(file, 'a,b\n1,"' + "long\n" * 1000 + '"\n')
+    with open_table(file) as source, pytest.raises(CellError) as caught:
+        list(source.batches(types={"b": pa.float64()}))
+    assert "'long long" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 200 + len(str(file))
 
 
 def test_names(file):

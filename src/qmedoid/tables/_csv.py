@@ -17,7 +17,7 @@ from qmedoid.exceptions import DataError
 from qmedoid.tables._bytes import Bytes, first_line
 from qmedoid.tables._dialect import MISSING, mask_quoted
 from qmedoid.tables._text import Block, Text
-from qmedoid.tables._types import BATCH_ROWS, CellError
+from qmedoid.tables._types import BATCH_ROWS, CellError, shortened
 
 _PARSED_AT_ONCE = 1 << 20
 """Arrow parses so many bytes, then converts them: more would not stay in the cache."""
@@ -142,7 +142,7 @@ class TextFile:
         if found := _WRONG_CELL.search(message):
             place, record, kind, reason = found.groups()
             where = f"column {self.names[int(place)]!r}, row {rows + int(record)}"
-            return CellError(f"{self.name}: {where}: {reason.strip()} for {kind}.")
+            return CellError(f"{self.name}: {where}: {shortened(reason)} for {kind}.")
         return DataError(f"{self.name} cannot be read as a table: {first_line(error)}.")
 
 

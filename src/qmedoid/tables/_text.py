@@ -48,10 +48,9 @@ class Text:
         while not self._is_whole and not self._has_line() and len(self._sample) < _LONGEST_HEADER:
             self._sample += self._more(len(self._sample))
         self.dialect = sniff(self._sample, self._is_whole, data.name, delimiter, decimal)
-        self._has_stray_quotes = self.dialect.stray_quotes
+        self._has_stray_quotes, self.notes = self.dialect.stray_quotes, list(self.dialect.notes)
         while not self._is_whole and not self.first_records().text and len(self._sample) < _LONGEST_HEADER:
             self._sample += self._more(len(self._sample))
-        self.notes = list(self.dialect.notes)
         if self._decoder is not None:
             self.notes.append(f"{data.name} is written in {wide}.")
 

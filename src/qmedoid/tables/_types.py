@@ -15,6 +15,12 @@ class CellError(DataError):
     """A cell is not of the type that its column is read as; the message says which and where."""
 
 
+def shortened(text: str) -> str:
+    """The text in one line of bounded length."""
+    line = " ".join(text.split())
+    return line if len(line) <= 100 else f"{line[:99]}…"
+
+
 def plain_type(kind: Any) -> Any:
     """The type with dictionaries decoded and texts in their common form."""
     types = pa.types
@@ -80,8 +86,8 @@ def _converted(column: pa.Array, kind: Any, name: str, source: str, first_row: i
         raise CellError(f"{source}: column {name!r} is {column.type} and cannot be read as {kind}.") from error
     except pa.ArrowInvalid as error:
         row = _first_that_fails(column, kind)
-        cell = column[row].as_py()
-        message = f"{source}: column {name!r}, row {first_row + row + 1}: {cell!r} cannot be read as {kind}."
+        cell = shortened(repr(column[row].as_py()))
+        message = f"{source}: column {name!r}, row {first_row + row + 1}: {cell} cannot be read as {kind}."
         raise CellError(message) from error
 
 
