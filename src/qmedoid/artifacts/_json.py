@@ -99,11 +99,9 @@ def parsed(content: bytes) -> Any:
     if sum(content.count(mark) for mark in (b",", b"[", b"{")) > _MOST_VALUES:
         raise RefusedError(f"it holds more than {_MOST_VALUES} values")
     try:
-        value = json.loads(
-            content.decode(), object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite
-        )
-        compact(value)
-        json.dumps(value, ensure_ascii=False).encode()
+        value = json.loads(content.decode(), object_pairs_hook=_unique, parse_constant=_no_constant)
+        if b"\\ud" in content or b"\\uD" in content:  # may be half of a pair, which no text may hold
+            json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise RefusedError("it is nested too deep") from None
     except ValueError as error:  # of the decoder, of JSON, or of a number of too many digits
@@ -216,13 +214,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no number of JSON")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if math.isinf(value):
-        raise ValueError(f"the number {_short(text)} is too large")
-    return value
 
 
 def _short(text: str) -> str:

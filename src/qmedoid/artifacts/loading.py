@@ -65,44 +65,41 @@ def read_checked(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> 
 
 
 def _loaded(path: Path, folder: int | None) -> TableModel:
-    before = b""
+    gone = ""
     for _ in range(_TRIES):
-        content, manifest, entries = _manifest(path, folder)
+        manifest, entries = _manifest(path, folder)
         try:
             contents = {role: _content(path, folder, entry) for role, entry in entries.items()}
-        except _GoneError as gone:
-            if content == before:
-                raise RefusedError("it is not there, and the manifest names it", gone.args[0]) from None
-            before = content
+        except _GoneError as error:
+            gone = str(error)
             continue
         try:
             return read_checked(manifest, contents)
         except RefusedError as refused:
             entry = entries.get(refused.role)
             raise RefusedError(str(refused), entry.name if entry else refused.role) from None
-    raise RefusedError("its files kept changing while they were read")
+    raise RefusedError("it is not there, and the manifest names it", gone)
 
 
 class _GoneError(Exception):
     """A file that the manifest names is not there."""
 
 
-def _manifest(path: Path, folder: int | None) -> tuple[bytes, dict[str, Any], dict[str, FileEntry]]:
+def _manifest(path: Path, folder: int | None) -> tuple[dict[str, Any], dict[str, FileEntry]]:
     with inside(MANIFEST):
         try:
-            content = read_manifest(path, folder)
+            manifest = parse_manifest(read_manifest(path, folder))
         except FileNotFoundError:
             raise
         except OSError as error:
             raise _unopened(error) from None
-        manifest = parse_manifest(content)
         number = manifest["format"]
         if isinstance(number, bool) or not isinstance(number, int) or number not in READERS:
             raise ModelError(
                 f"The saved model {str(path)!r} has format {shown(number)}, and this version of qmedoid reads "
                 f"{sorted(READERS)}. Update with: pip install --upgrade qmedoid"
             )
-        return content, manifest, file_entries(manifest)
+        return manifest, file_entries(manifest)
 
 
 def _content(path: Path, folder: int | None, entry: FileEntry) -> bytes:
