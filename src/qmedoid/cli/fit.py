@@ -16,10 +16,11 @@ from qmedoid.cli._output import print_json, tell
 from qmedoid.cli._splitting import Parts, share_or_file, split_rows, time_order
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.models.table import TableModel
+from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found
 from qmedoid.tables.evaluating import labelled_report
-from qmedoid.tables.labels import label_codes, labelled_rows
+from qmedoid.tables.labels import class_labels, label_codes, labelled_rows
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.source import open_table
 
@@ -58,6 +59,7 @@ class Labelled(NamedTuple):
 
 def run(options: Options, *, as_json: bool) -> None:
     """Fit, evaluate on held-out rows, save, and print what came of it."""
+    keep_pandas_away()
     began = time.perf_counter()
     valid, test = share_or_file("--valid", options.valid), share_or_file("--test", options.test)
     classifier = make_classifier(options)
@@ -131,7 +133,7 @@ def read_labelled(where: str, options: Options, needed: Sequence[str] = ()) -> L
         table, rows = table.take(labelled), rows[labelled]
     if len(table) == 0:
         raise DataError(f"No row of {where} has a class in {options.target!r}: there is nothing to fit.")
-    return Labelled(table, table[options.target], rows)
+    return Labelled(table, class_labels(table[options.target], options.target), rows)
 
 
 def _word_or_number(text: str) -> str | float:

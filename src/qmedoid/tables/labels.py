@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from qmedoid.exceptions import DataError
 from qmedoid.models.contract import Label
 
 Codes = npt.NDArray[np.intp]
@@ -40,6 +41,33 @@ def label_codes(column: pa.Array | pa.ChunkedArray, classes: tuple[Label, ...]) 
 def labelled_rows(column: pa.Array | pa.ChunkedArray) -> Codes:
     """Row numbers of the cells that hold a label at all."""
     return np.flatnonzero(label_codes(column, ()) != MISSING)
+
+
+def class_labels(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """A target column without missing cells as labels: texts, whole numbers or truth values.
+
+    Raises
+    ------
+    DataError
+        If it holds anything else.
+    """
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if any(holds(kind) for holds in (pa.types.is_string, pa.types.is_large_string, pa.types.is_boolean)):
+        return column
+    if pa.types.is_integer(kind):
+        return column
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        values = column.cast(pa.float64())
+        found = values.unique().to_pylist()
+        fractions = [value for value in found if not (value.is_integer() and abs(value) < 2**53)]
+        if not fractions:
+            # 1 became 1.0 where a missing cell made a column of floats.
+            return values.cast(pa.int64())
+        raise DataError(
+            f"The target {name!r} holds numbers such as {fractions[0]!r}: a quantity, not classes. Give a column of "
+            "names or whole numbers."
+        )
+    raise DataError(f"The target {name!r} is of type {kind}. Give a column of names, whole numbers or truth values.")
 
 
 def _places(classes: tuple[Label, ...]) -> dict[Any, int]:

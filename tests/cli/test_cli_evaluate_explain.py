@@ -1,0 +1,180 @@
+"""`evaluate`, `explain`, `inspect` and `circuit`: each against another way to the same figures."""
+
+import base64
+import datetime
+import io
+import math
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from sklearn import metrics
+from small_tables import csv_bytes, replaced, small_table, write
+
+import qmedoid
+
+
+def decisions(cli, case, folder):
+    cli.ok("score", case.model, case.file, "-o", folder / "o.parquet")
+    return pq.read_table(folder / "o.parquet").to_pydict()
+
+
+class TestEvaluate:
+    def test_two_classes_as_scikit_learn_counts(self, cli, two, tmp_path):
+        out, truth = decisions(cli, two, tmp_path), two.table["y"].to_pylist()
+        report = cli.ok("evaluate", two.model, two.file, "--json").json
+        predicted, is_yes = out["prediction"], np.array(truth) == "yes"
+        expected = {
+            "accuracy": metrics.accuracy_score(truth, predicted),
+            "macro_f1": metrics.f1_score(truth, predicted, average="macro"),
+            "weighted_f1": metrics.f1_score(truth, predicted, average="weighted"),
+            "precision": metrics.precision_score(truth, predicted, pos_label="yes"),
+            "recall": metrics.recall_score(truth, predicted, pos_label="yes"),
+            "f1": metrics.f1_score(truth, predicted, pos_label="yes"),
+            "roc_auc": metrics.roc_auc_score(is_yes, out["margin"]),
+            "pr_auc": metrics.average_precision_score(is_yes, out["margin"]),
+            "log_loss": metrics.log_loss(is_yes, out["score"]),
+            "prevalence": is_yes.mean(),
+            "alert_rate": predicted.count("yes") / 90,
+        }
+        assert {name: report[name] for name in expected} == pytest.approx(expected, rel=1e-12)
+        assert report["confusion"] == metrics.confusion_matrix(truth, predicted).tolist()
+        text = cli.ok("evaluate", two.model, two.file).out
+        assert all(f"{value:.4f}" in text for value in expected.values())
+
+    def test_three_classes_as_scikit_learn_counts(self, cli, three, tmp_path):
+        out, truth = decisions(cli, three, tmp_path), three.table["y"].to_pylist()
+        report = cli.ok("evaluate", three.model, three.file, "--json").json
+        assert report["accuracy"] == pytest.approx(metrics.accuracy_score(truth, out["prediction"]))
+        assert report["confusion"] == metrics.confusion_matrix(truth, out["prediction"]).tolist()
+        each = metrics.precision_recall_fscore_support(truth, out["prediction"])
+        for place, label in enumerate("abc"):
+            own = [report["classes"][label][name] for name in ("precision", "recall", "f1", "rows")]
+            assert own == pytest.approx([column[place] for column in each])
+        probabilities = qmedoid.load(three.model).predict_proba(three.table)
+        assert report["log_loss"] == pytest.approx(metrics.log_loss(truth, probabilities))
+
+    def test_labels_that_say_nothing_are_left_out_with_a_note(self, cli, two, tmp_path):
+        labels = two.table["y"].to_pylist()
+        kept = small = two.table.slice(3)
+        whole = cli.ok("evaluate", two.model, "-", "--json", stdin=csv_bytes(small)).json
+        labels[0], labels[1], labels[2] = None, "perhaps", " "
+        file = write(replaced(two.table, "y", [labels]), tmp_path / "t.parquet")
+        outcome = cli.ok("evaluate", two.model, file, "--json")
+        assert "2 rows without a class, 1 of other classes" in outcome.err
+        assert outcome.json["left_out"] == {"missing": 2, "unknown": 1}
+        assert {**outcome.json, "left_out": None} == {**whole, "left_out": None}
+        assert outcome.json["rows"] == len(kept)
+
+    def test_a_late_label_of_another_type_is_just_another_label(self, cli, tmp_path):
+        file = write(small_table((0, 1)), tmp_path / "t.csv")
+        cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--refine", "never", "--test", "0")
+        lines = file.read_text().splitlines()
+        # Far enough down that the type of the column was settled by whole numbers.
+        late = [lines[0], *(lines[1:] * 400), lines[1][:-1] + "unknown"]
+        (tmp_path / "t.csv").write_text("\n".join(late) + "\n")
+        report = cli.ok("evaluate", tmp_path / "m", tmp_path / "t.csv", "--json").json
+        assert report["left_out"] == {"missing": 0, "unknown": 1}
+        assert report["rows"] == 36_000
+
+    def test_the_target_may_be_called_otherwise(self, cli, two):
+        table = replaced(two.table, "y", two.table["y"], "truth")
+        outcome = cli("evaluate", two.model, "-", stdin=csv_bytes(table))
+        assert outcome.code == 3
+        assert "Pass --target" in outcome.err
+        report = cli.ok("evaluate", two.model, "-", "--target", "truth", "--json", stdin=csv_bytes(table)).json
+        assert report == cli.ok("evaluate", two.model, two.file, "--json").json
+
+    def test_no_label_of_the_model_is_an_error(self, cli, two):
+        outcome = cli("evaluate", two.model, two.file, "--target", "colour")
+        assert outcome.code == 3
+        assert "90 are other labels" in outcome.err
+
+
+class TestExplain:
+    @pytest.mark.parametrize("name", ["two", "three"])
+    def test_contributions_add_up_to_the_margin_of_score(self, cli, request, tmp_path, name):
+        case = request.getfixturevalue(name)
+        out = decisions(cli, case, tmp_path)
+        for row in range(0, 90, 17):
+            report = cli.ok("explain", case.model, case.file, "--row", row, "--json").json
+            parts = [group["contribution"] for group in report["groups"]] + list(report["terms"].values())
+            assert math.fsum(parts) == pytest.approx(report["margin"], abs=1e-9)
+            assert report["margin"] == pytest.approx(abs(out["margin"][row]), abs=1e-9)
+            assert report["prediction"] == out["prediction"][row]
+            rows = {medoid["class"]: medoid["training_row"] for medoid in report["medoids"]}
+            assert rows == {label: out[f"nearest_{label}"][row] for label in rows}
+            assert sum(report["probabilities"].values()) == pytest.approx(1.0)
+
+    def test_an_operating_point_is_a_term(self, cli, two, tmp_path):
+        cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--refine", "never", "--alert-rate", "0.1")
+        cli.ok("score", tmp_path / "m", two.file, "-o", tmp_path / "o.parquet")
+        margins = pq.read_table(tmp_path / "o.parquet")["margin"].to_pylist()
+        report = cli.ok("explain", tmp_path / "m", two.file, "--row", "5", "--json").json
+        parts = [group["contribution"] for group in report["groups"]] + list(report["terms"].values())
+        assert report["terms"]["operating point"] != 0
+        assert math.fsum(parts) == pytest.approx(abs(margins[5]), abs=1e-9)
+
+    def test_medoids_are_shown_as_they_stand_in_the_file(self, cli, three):
+        report = cli.ok("explain", three.model, three.file, "--row", "4", "--json").json
+        for medoid in report["medoids"]:
+            row = three.table.slice(medoid["training_row"], 1).to_pylist()[0]
+            plain = {name: cell.isoformat() if isinstance(cell, datetime.date) else cell for name, cell in row.items()}
+            assert medoid["class"] == plain.pop("y")
+            del plain["id"]
+            assert medoid["record"] == plain
+
+    def test_the_record_is_the_row_of_the_table(self, cli, two):
+        report = cli.ok("explain", two.model, two.file, "--row", "7", "--json").json
+        row = two.table.slice(7, 1).to_pylist()[0]
+        assert report["record"] == {
+            "x1": row["x1"], "x2": row["x2"], "colour": row["colour"], "member": row["member"],
+            "day": row["day"].isoformat(),
+        }  # fmt: skip
+        in_python = qmedoid.load(two.model).explain(two.table, 7)
+        assert in_python == {name: value for name, value in report.items() if name != "row"}
+
+    def test_text_shows_the_decision_the_rows_and_the_sum(self, cli, two):
+        report = cli.ok("explain", two.model, two.file, "--row", "7", "--json").json
+        text = cli.ok("explain", two.model, two.file, "--row", "7").out
+        assert f"Row 7 is called {report['prediction']}" in text
+        assert f"{report['margin']:+.6f}" in text
+        for medoid in report["medoids"]:
+            assert f"row {medoid['training_row']}: {medoid['class']}" in text
+
+    def test_rows_beyond_the_table(self, cli, two):
+        outcome = cli("explain", two.model, two.file, "--row", "90")
+        assert outcome.code == 3
+        assert "the table has 90 rows" in outcome.err
+
+
+class TestInspectAndCircuit:
+    def test_the_card_names_columns_classes_and_figures(self, cli, two):
+        text = cli.ok("inspect", two.model).out
+        for word in ("Saved model", "no, yes", "colour", "category", "accuracy"):
+            assert word in text
+
+    def test_circuits_in_every_form_are_one_circuit(self, cli, two, tmp_path):
+        pytest.importorskip("qiskit")
+        from qiskit import qasm3, qpy
+
+        raw = cli.ok("circuit", two.model, "--format", "qpy").raw
+        (circuit,) = qpy.load(io.BytesIO(raw))
+        assert circuit.num_qubits > 1
+        text = cli.ok("circuit", two.model, "--format", "qasm").out
+        assert text.startswith("OPENQASM 3")
+        assert text.rstrip("\n") == qasm3.dumps(circuit).rstrip("\n")
+        assert "H" in cli.ok("circuit", two.model).out
+        assert cli.ok("circuit", two.model, "--format", "qasm", "--json").json == {"format": "qasm", "content": text}
+        packed = cli.ok("circuit", two.model, "--format", "qpy", "--json").json
+        (again,) = qpy.load(io.BytesIO(base64.b64decode(packed["content"])))
+        assert qasm3.dumps(again) == qasm3.dumps(circuit)
+        out = tmp_path / "c.qasm"
+        report = cli.ok("circuit", two.model, "--format", "qasm", "-o", out, "--json").json
+        assert report == {"format": "qasm", "output": str(out)}
+        assert out.read_text() == text
+
+    def test_a_model_without_a_trained_circuit_says_so(self, cli, two):
+        outcome = cli("circuit", two.model, "--which", "variational", "--json")
+        assert (outcome.code, outcome.json["exit_code"]) == (4, 4)
+        assert "--which swap-test" in outcome.json["error"]

@@ -1,0 +1,226 @@
+"""`qmedoid fit`: every option does what it says, and the saved model is the fitted one."""
+
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from small_tables import csv_bytes, replaced, small_table, write
+
+import qmedoid
+from qmedoid.artifacts._files import MANIFEST
+
+
+def fit(cli, file, model, *options):
+    return cli.ok("fit", file, "--target", "y", "-o", model, "--refine", "never", "--json", *options).json
+
+
+def arrays(model):
+    manifest = json.loads((model / MANIFEST).read_text())
+    return (model / manifest["files"]["arrays"]["name"]).read_bytes()
+
+
+def medoid_rows(cli, model):
+    return [medoid["training_row"] for medoid in cli.ok("inspect", model, "--json").json["medoids"]]
+
+
+def test_prints_what_the_saved_model_holds(cli, two):
+    shown = cli.ok("inspect", two.model, "--json").json
+    assert shown["classes"] == two.printed["classes"] == ["no", "yes"]
+    assert shown["target"] == "y"
+    assert [column["kind"] for column in shown["columns"]] == ["number", "number", "category", "boolean", "date"]
+    assert list(shown["left_out"]) == ["id"]
+    assert shown["metrics"]["held_out"] == two.printed["held_out"]
+    assert two.printed["training_rows"] == 68
+    assert two.printed["held_out"]["rows"] == 22
+
+
+def test_text_tells_the_same_and_says_once_what_is_left_out(cli, two, tmp_path):
+    outcome = cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--refine", "never")
+    assert f"{two.printed['held_out']['accuracy']:.4f}" in outcome.out
+    assert "68 rows and 5 columns saved in" in outcome.out
+    assert outcome.err.count("'id'") == 1
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (False, True), ("=no", "yes, or so"), (7.0, 3.0, 5.0)])
+def test_targets_of_any_type_come_back_as_they_were(cli, tmp_path, labels):
+    table = small_table(labels)
+    for ending in ("csv", "parquet"):
+        file = write(table, tmp_path / f"t.{ending}")
+        printed = fit(cli, file, tmp_path / ending)
+        assert printed["classes"] == sorted(labels)
+    assert arrays(tmp_path / "csv") == arrays(tmp_path / "parquet")
+    predicted = qmedoid.load(tmp_path / "csv").predict(table.drop_columns(["y"]))
+    assert set(predicted.tolist()) <= set(labels)
+    assert (predicted == np.array(table["y"].to_pylist())).mean() > 0.6
+
+
+def test_same_seed_same_bytes(cli, two, tmp_path):
+    fit(cli, two.file, tmp_path / "again")
+    assert arrays(tmp_path / "again") == arrays(two.model)
+    fit(cli, two.file, tmp_path / "other", "--seed", "7")
+    assert arrays(tmp_path / "other") != arrays(two.model)
+
+
+def test_positive_of_two_classes_comes_last(cli, two, tmp_path):
+    printed = fit(cli, two.file, tmp_path / "m", "--positive", "no")
+    assert printed["classes"] == ["yes", "no"]
+    assert printed["held_out"]["positive"] == "no"
+
+
+def test_positive_of_three_classes_stands_against_the_others(cli, three, tmp_path):
+    printed = fit(cli, three.file, tmp_path / "m", "--positive", "c")
+    assert printed["classes"] == ["not c", "c"]
+    report = cli.ok("evaluate", tmp_path / "m", three.file, "--json").json
+    counts = {label: own["rows"] for label, own in report["classes"].items()}
+    assert counts == {"not c": 60, "c": 30}
+    assert report["left_out"] == {"missing": 0, "unknown": 0}
+
+
+def test_positive_may_be_written_in_any_way(cli, tmp_path):
+    file = write(small_table((0, 1)), tmp_path / "t.csv")
+    assert fit(cli, file, tmp_path / "m", "--positive", "0.0")["classes"] == [1, 0]
+    outcome = cli("fit", file, "--target", "y", "-o", tmp_path / "n", "--positive", "2")
+    assert outcome.code == 2
+    assert "'2' is no class in 'y', which holds 0, 1" in outcome.err
+
+
+def test_alert_rate_bounds_the_positive_calls(cli, two, tmp_path):
+    printed = fit(cli, two.file, tmp_path / "m", "--alert-rate", "0.1")
+    shown = cli.ok("inspect", tmp_path / "m", "--json").json
+    assert shown["cut"] is not None
+    plain = two.printed["held_out"]["alert_rate"]
+    assert printed["held_out"]["alert_rate"] < 0.3 < plain
+
+
+def test_operating_point_is_where_a_record_becomes_positive(cli, two, tmp_path):
+    fit(cli, two.file, tmp_path / "m", "--operating-point", "0.9")
+    cli.ok("score", tmp_path / "m", two.file, "-o", tmp_path / "o.parquet")
+    scored = pq.read_table(tmp_path / "o.parquet").to_pydict()
+    assert [label == "yes" for label in scored["prediction"]] == [score > 0.9 for score in scored["score"]]
+    assert [margin > 0 for margin in scored["margin"]] == [score > 0.9 for score in scored["score"]]
+
+
+def test_shares_and_files_hold_rows_out(cli, two, tmp_path):
+    printed = fit(cli, two.file, tmp_path / "m", "--valid", "0.2", "--test", "0.2")
+    assert (printed["training_rows"], printed["held_out"]["rows"]) == (54, 18)
+    valid = write(small_table(n=40, seed=1).drop_columns(["id"]), tmp_path / "valid.parquet")
+    test = write(small_table(n=50, seed=2).drop_columns(["id"]), tmp_path / "test.csv")
+    printed = fit(cli, two.file, tmp_path / "m", "--valid", valid, "--test", test, "--ignore", "id")
+    assert (printed["training_rows"], printed["held_out"]["rows"]) == (90, 50)
+    report = cli.ok("evaluate", tmp_path / "m", test, "--json").json
+    assert report == printed["held_out"]
+
+
+def test_no_test_rows_no_figures(cli, two, tmp_path):
+    printed = fit(cli, two.file, tmp_path / "m", "--test", "0")
+    assert printed["training_rows"] == 90
+    assert "held_out" not in printed
+    assert medoid_rows(cli, tmp_path / "m")
+
+
+def test_time_column_holds_out_the_last_rows(cli, two, tmp_path):
+    days = two.table["day"].to_pylist()
+    fit(cli, two.file, tmp_path / "m", "--time-column", "day", "--test", "0.4")
+    last_kept = sorted(days)[53]
+    assert all(days[row] <= last_kept for row in medoid_rows(cli, tmp_path / "m"))
+    shown = cli.ok("inspect", tmp_path / "m", "--json").json
+    assert "day" in shown["left_out"]
+    later = two.table.filter(np.array([day > last_kept for day in days]))
+    report = cli.ok("evaluate", tmp_path / "m", "-", "--json", stdin=csv_bytes(later)).json
+    assert report == shown["metrics"]["held_out"]
+
+
+def test_time_column_of_texts_is_refused(cli, two, tmp_path):
+    outcome = cli("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--time-column", "colour")
+    assert outcome.code == 3
+    assert "'colour' holds texts" in outcome.err
+
+
+def test_ignored_columns_are_not_needed(cli, two, tmp_path):
+    fit(cli, two.file, tmp_path / "m", "--ignore", "x2", "--ignore", "member")
+    shown = cli.ok("inspect", tmp_path / "m", "--json").json
+    assert [column["name"] for column in shown["columns"]] == ["x1", "colour", "day"]
+    file = write(two.table.drop_columns(["x2", "member", "y"]), tmp_path / "t.csv")
+    cli.ok("score", tmp_path / "m", file, "-o", tmp_path / "o.csv")
+
+
+def test_paper_is_another_model(cli, two, tmp_path):
+    printed = fit(cli, two.file, tmp_path / "m", "--paper")
+    assert printed["parameters"]["classifier"] != two.printed["parameters"]["classifier"]
+    cli.ok("evaluate", tmp_path / "m", two.file)
+
+
+def test_no_raw_rows_keeps_cells_out_of_the_folder(cli, tmp_path):
+    table = small_table()
+    file = write(replaced(table, "colour", [[f"secret-{c}" for c in table["colour"].to_pylist()]]), tmp_path / "t.csv")
+    fit(cli, file, tmp_path / "m", "--no-raw-rows")
+    assert not list((tmp_path / "m").glob("rows-*"))
+    report = cli.ok("explain", tmp_path / "m", file, "--row", "1", "--json").json
+    assert all(medoid["record"] is None for medoid in report["medoids"])
+    assert "·" in cli.ok("explain", tmp_path / "m", file, "--row", "1").out
+    cli.ok("score", tmp_path / "m", file, "-o", tmp_path / "o.csv")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_max_rows_draws_a_sample_and_says_so(cli, two, tmp_path, ending):
+    file = write(two.table, tmp_path / f"t.{ending}")
+    outcome = cli.ok(
+        "fit", file, "--target", "y", "-o", tmp_path / "m", "--refine", "never", "--max-rows", "50", "--test", "0"
+    )
+    assert "a random sample of 50" in outcome.err
+    assert "model of 50 rows" in outcome.out
+    labels = two.table["y"].to_pylist()
+    for medoid in cli.ok("inspect", tmp_path / "m", "--json").json["medoids"]:
+        assert labels[medoid["training_row"]] == medoid["class"]
+
+
+def test_no_sample_is_spoken_of_where_all_rows_are_used(cli, two, tmp_path):
+    outcome = cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--refine", "never", "--max-rows", "90")
+    assert "sample" not in outcome.err
+
+
+def test_rows_without_a_class_are_left_out(cli, tmp_path):
+    table = small_table()
+    labels = table["y"].to_pylist()
+    labels[3], labels[10], labels[11] = None, "", "  "
+    file = write(replaced(table, "y", [labels]), tmp_path / "t.parquet")
+    outcome = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--refine", "never", "--test", "0")
+    assert "3 of 90 rows have no class" in outcome.err
+    shown = cli.ok("inspect", tmp_path / "m", "--json").json
+    assert shown["classes"] == ["no", "yes"]
+    for medoid in shown["medoids"]:
+        assert labels[medoid["training_row"]] == medoid["class"]
+
+
+def test_medoids_are_rows_of_the_file(cli, two, three):
+    for case in (two, three):
+        labels = case.table["y"].to_pylist()
+        for medoid in cli.ok("inspect", case.model, "--json").json["medoids"]:
+            assert labels[medoid["training_row"]] == medoid["class"]
+
+
+def test_standard_input_is_a_table_too(cli, two, tmp_path):
+    cli.ok("fit", "-", "--target", "y", "-o", tmp_path / "m", "--refine", "never", stdin=two.file.read_bytes())
+    assert arrays(tmp_path / "m") == arrays(two.model)
+
+
+def test_circuits_are_written_on_request(cli, two, tmp_path):
+    pytest.importorskip("qiskit")
+    fit(cli, two.file, tmp_path / "m", "--circuits")
+    assert list((tmp_path / "m").glob("*.qasm"))
+    assert list((tmp_path / "m").glob("*.qpy"))
+
+
+def test_what_is_no_class_is_refused(cli, two, tmp_path):
+    for column, words in (("x1", "a quantity, not classes"), ("day", "is of type date32")):
+        outcome = cli("fit", two.file, "--target", column, "-o", tmp_path / "m")
+        assert outcome.code == 3
+        assert words in outcome.err
+    assert not (tmp_path / "m").exists()
+
+
+def test_whole_numbers_with_missing_ones_stay_whole(cli, tmp_path):
+    labels = [None if k == 4 else float(code) for k, code in enumerate(small_table((0, 1))["y"].to_pylist())]
+    file = write(replaced(small_table(), "y", [labels]), tmp_path / "t.parquet")
+    assert fit(cli, file, tmp_path / "m")["classes"] == [0, 1]
