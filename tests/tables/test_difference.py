@@ -104,7 +104,6 @@ def test_a_close_name_of_the_same_kind_is_suggested():
         {"sex": pa.array(["f", "m"]).dictionary_encode()},
         {"city": pa.array(["Oslo", "Rome"], pa.large_string())},
     ],
-    ids=str,
 )
 def test_harmless_changes_of_type(changes):
     assert compare(**changes).is_empty
@@ -123,7 +122,6 @@ def test_harmless_changes_of_type(changes):
         ({"sex": ["f", "d"]}, "~ unseen: 'sex' has 1 level that the training rows did not, in 1 row: 'd'"),
         ({"age": None}, "- missing: 'age' (number)"),
     ],
-    ids=str,
 )
 def test_what_breaks(changes, line):
     difference = compare(**changes)
@@ -144,7 +142,6 @@ def test_what_breaks(changes, line):
         ({"age": [1, None]}, "~ missing cells: 'age' has 1, and had none in the training rows"),
         ({"age": [1.0, np.inf]}, "~ huge: 'age' has 1 of 2 cells beyond 1e150: taken as missing"),
     ],
-    ids=str,
 )
 def test_what_is_noted(changes, line):
     difference = compare(**changes)

@@ -10,6 +10,7 @@ from qmedoid.cli._metrics import print_metrics
 from qmedoid.cli._output import print_json, reading_bar, tell
 from qmedoid.exceptions import ContractError, DataError, ParameterError
 from qmedoid.models.table import TableModel
+from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.evaluating import joined, labelled_report
 from qmedoid.tables.files import Reading
@@ -19,6 +20,7 @@ from qmedoid.tables.scoring import decide_batch
 
 def run(model: Path, table: str, *, target: str | None, on_mismatch: OnMismatch, as_json: bool, **dialect: Any) -> None:
     """Decide about every record and print metrics."""
+    keep_pandas_away()
     loaded = load_model(model)
     name = target or loaded.contract.target
     if name is None:

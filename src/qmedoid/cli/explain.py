@@ -9,6 +9,7 @@ from qmedoid.artifacts.loading import load_model
 from qmedoid.cli._output import print_json, shown
 from qmedoid.exceptions import DataError
 from qmedoid.models.table import TableModel
+from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.explaining import explain_record
 from qmedoid.tables.files import Reading
@@ -18,6 +19,7 @@ _GROUPS = 8
 
 def run(model: Path, table: str, row: int, *, on_mismatch: OnMismatch, as_json: bool, **dialect: Any) -> None:
     """Find the row, decide about it, and print why."""
+    keep_pandas_away()
     loaded = load_model(model)
     with Reading(loaded, table, on_mismatch, all_columns=True, **dialect) as reading:
         record = reading.in_kind(lambda lenient: _find(reading, row, lenient))

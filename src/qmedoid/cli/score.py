@@ -7,6 +7,7 @@ from typing import Any
 from qmedoid.artifacts.loading import load_model
 from qmedoid.cli._output import print_json, reading_bar, tell
 from qmedoid.exceptions import ParameterError
+from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.files import score_file
 
@@ -25,6 +26,7 @@ def run(
     """Score a table and say how many records were called what."""
     if as_json and output == "-":
         raise ParameterError("--json prints where the results go with -o -: give a file to write instead.")
+    keep_pandas_away()
     loaded = load_model(model)
     carried = list(dict.fromkeys(name for part in columns for name in _split(part)))
     size = None if table == "-" or not Path(table).is_file() else Path(table).stat().st_size

@@ -11,6 +11,9 @@ from qmedoid.exceptions import ContractError, ParameterError
 from qmedoid.models.table import Decisions, TableModel
 from qmedoid.tables.encode import Found, encode_batch
 
+# Rows from which on more threads than one are worth their while.
+_LONG = 100_000
+
 STAGES = ("fusion", "variational")
 
 
@@ -35,7 +38,8 @@ def check_carried(model: TableModel, carried: Sequence[str], names: Sequence[str
 def decide_batch(model: TableModel, batch: pa.RecordBatch | pa.Table, found: Found) -> Decisions:
     """Decisions about the records of a batch; what breaks the contract is counted in `found`."""
     columns = encode_batch(batch, model.contract, model.encodings, only=model.used_columns, found=found)
-    return model.decide(columns)
+    # A batch of a file is too short to share between threads: starting them costs as much as they save.
+    return model.decide(columns, threads=None if len(batch) > _LONG else 1)
 
 
 def result_batch(
@@ -50,8 +54,7 @@ def result_batch(
     columns += [pa.array(list(model.classes)).take(pa.array(decided.codes)), _scores(model, decided), decided.margins]
     fusion = model.fusion
     if fusion is not None and decided.nearest is not None:
-        rows = fusion.medoid_rows[decided.nearest]
-        columns += [np.ascontiguousarray(rows[:, code]) for code in range(len(model.classes))]
+        columns += [fusion.medoid_rows.take(decided.nearest[:, code]) for code in range(len(model.classes))]
     columns.append(pa.array(STAGES).take(pa.array(decided.by_circuit.astype(np.int8))))
     arrays = [column if isinstance(column, pa.Array) else pa.array(column) for column in columns]
     return pa.record_batch(arrays, names=[*carried, *result_names(model)])
@@ -60,7 +63,6 @@ def result_batch(
 def _scores(model: TableModel, decided: Decisions) -> npt.NDArray[np.float64]:
     if not model.probabilistic:
         return decided.margins
-    probabilities = model.probabilities(decided.scores)
     if len(model.classes) == 2:
-        return np.ascontiguousarray(probabilities[:, 1])
-    return np.take_along_axis(probabilities, decided.codes[:, None], axis=1)[:, 0]
+        return model.probabilities_of_second(decided.scores)
+    return np.take_along_axis(model.probabilities(decided.scores), decided.codes[:, None], axis=1)[:, 0]

@@ -62,8 +62,11 @@ def _file_sink(ending: str, file: Any, schema: pa.Schema, safe_csv: bool) -> Ite
     if ending.endswith((".parquet", ".pq")):
         from pyarrow.parquet import ParquetWriter
 
-        # Probabilities and margins hardly repeat: a dictionary of them costs time and gains nothing.
-        with ParquetWriter(file, schema, use_dictionary=_texts(schema)) as writer:
+        # Probabilities and margins hardly repeat: a dictionary of them, or packing, costs time and gains nothing.
+        floats = [field.name for field in schema if pa.types.is_floating(field.type)]
+        others = [name for name in schema.names if name not in floats]
+        packing = {name: "NONE" if name in floats else "SNAPPY" for name in schema.names}
+        with ParquetWriter(file, schema, use_dictionary=others, compression=packing) as writer:
             yield writer
     elif ending.endswith((".feather", ".arrow")):
         with pa.ipc.new_file(file, schema) as writer:
