@@ -20,6 +20,9 @@ Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 Table = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]
 
+LARGEST = 1e150
+"""Values beyond this have squares that leave the range of double precision, and are refused."""
+
 # Rows per block where the definition is applied, so that its temporaries stay small.
 _BLOCK_ROWS = 8192
 
@@ -178,15 +181,33 @@ class FusionModel:
             measured = self.swap_test(self.features(values))
             yield block, *class_channels(measured.distance, measured.angle, self.medoid_classes, self.n_classes)
 
+    @cached_property
+    def notices_bad_values(self) -> npt.NDArray[np.bool_]:
+        """For every column of the table, whether scoring a row with a bad value there is sure to raise.
+
+        A NaN, an infinity or a number beyond `LARGEST` makes a feature so large that the kernel leaves the row
+        undecided, unless the weight of the column is so small that it does not show.
+        """
+        plan = self.scoring_plan
+        # The kernel leaves features undecided beyond 2**480, far below 1e146.
+        anchors = np.repeat(np.arange(len(plan.offsets) - 1), np.diff(plan.offsets))
+        gains = np.abs(plan.weights) * plan.feature_inverse_scale[anchors]
+        of_used = np.zeros(len(plan.used))
+        np.maximum.at(of_used, plan.members, gains)
+        centers = np.abs(plan.center) + np.abs(plan.feature_center).max(initial=0.0)
+        notices = np.zeros(plan.n_columns, dtype=np.bool_)
+        notices[plan.used] = (of_used * LARGEST > 1e146) & (centers < 1e140)
+        return notices
+
     def _check_finite(self, values: Array, rows: Codes) -> None:
-        """Raise when a column that the model reads holds NaN or infinity; `rows` are the rows' places in the table."""
+        """Raise when a column that the model reads holds NaN, infinity or a number beyond `LARGEST`."""
         used = self.scoring_plan.used
-        bad = np.argwhere(~np.isfinite(values[:, used]))
+        bad = np.argwhere(~(np.abs(values[:, used]) <= LARGEST))
         if len(bad):
             row, column = bad[0][0], used[bad[0][1]]
             raise DataError(
                 f"Row {rows[row]} holds {values[row, column]} in column {column} (both counted from 0). The model "
-                "needs finite numbers: fill in or drop such rows first."
+                f"needs finite numbers within ±{LARGEST:g}: fill in or drop such rows first."
             )
 
 

@@ -122,6 +122,16 @@ class TableModel:
         read = source if fusion is None else source[fusion.scoring_plan.used]
         return tuple(int(column) for column in np.unique(read))
 
+    @cached_property
+    def checked_columns(self) -> frozenset[int]:
+        """Columns of the contract whose bad values `decide` is sure to refuse: they need not be looked for first."""
+        fusion = self.fusion
+        if fusion is None:
+            return frozenset()
+        widths = [encoding.width for encoding in self.encodings]
+        first = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
+        return frozenset(place for place in self.used_columns if fusion.notices_bad_values[first[place]])
+
     def decide(self, columns: Sequence[npt.NDArray[Any]], *, threads: int | None = None) -> Decisions:
         """Decide about records from their encoded columns; what the best model does not read may be anything."""
         model = self.best

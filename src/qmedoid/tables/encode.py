@@ -75,6 +75,7 @@ def encode_batch(
     encodings: Sequence[Encoding],
     *,
     only: Collection[int] | None = None,
+    unchecked: Collection[int] = (),
     found: Found | None = None,
 ) -> list[npt.NDArray[np.float64]]:
     """Encode the columns of a contract, looked up by name.
@@ -85,6 +86,8 @@ def encode_batch(
         A column that it lacks is encoded as missing in every row: compare its columns with the contract first.
     only : collection of int, optional
         Columns of the contract that are wanted; the outputs of others are zero.
+    unchecked : collection of int
+        Columns of the contract whose cells, where none is missing, may be handed on as they are, NaN included.
     found : Found, optional
         Where surprises are counted.
 
@@ -104,6 +107,9 @@ def encode_batch(
             outputs.extend([nothing] * encoding.width)
             continue
         given = batch.column(column.name) if column.name in names else pa.nulls(batch.num_rows)
+        if place in unchecked and encoding.width == 1 and given.type == pa.float64() and not given.null_count:
+            outputs.append(given.to_numpy())
+            continue
         outputs.extend(encode_column(given, column, encoding, found))
     return outputs
 

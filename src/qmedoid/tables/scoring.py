@@ -1,5 +1,6 @@
 """Batches of a raw table to batches of decisions, with memory bounded by one batch."""
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.exceptions import ContractError, ParameterError
+from qmedoid.exceptions import ContractError, DataError, ParameterError
 from qmedoid.models.table import Decisions, TableModel
 from qmedoid.tables.encode import Found, encode_batch
 
@@ -37,9 +38,20 @@ def check_carried(model: TableModel, carried: Sequence[str], names: Sequence[str
 
 def decide_batch(model: TableModel, batch: pa.RecordBatch | pa.Table, found: Found) -> Decisions:
     """Decisions about the records of a batch; what breaks the contract is counted in `found`."""
-    columns = encode_batch(batch, model.contract, model.encodings, only=model.used_columns, found=found)
     # A batch of a file is too short to share between threads: starting them costs as much as they save.
-    return model.decide(columns, threads=None if len(batch) > _LONG else 1)
+    threads = None if len(batch) > _LONG else 1
+    counted = copy.deepcopy(found)
+    columns = encode_batch(
+        batch, model.contract, model.encodings, only=model.used_columns, unchecked=model.checked_columns, found=counted
+    )
+    try:
+        decided = model.decide(columns, threads=threads)
+    except DataError:
+        # A bad value somewhere: now it pays to look for all of them.
+        columns = encode_batch(batch, model.contract, model.encodings, only=model.used_columns, found=found)
+        return model.decide(columns, threads=threads)
+    found.rows, found.columns = counted.rows, counted.columns
+    return decided
 
 
 def result_batch(

@@ -20,6 +20,10 @@ _FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
 _NUMBER = r"^[+-]?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?$"
 
 
+# Rows of a row group of Parquet.
+_GROUP_ROWS = 2**18
+
+
 class Sink(Protocol):
     """Takes one batch of rows after the other."""
 
@@ -66,8 +70,10 @@ def _file_sink(ending: str, file: Any, schema: pa.Schema, safe_csv: bool) -> Ite
         floats = [field.name for field in schema if pa.types.is_floating(field.type)]
         others = [name for name in schema.names if name not in floats]
         packing = {name: "NONE" if name in floats else "SNAPPY" for name in schema.names}
-        with ParquetWriter(file, schema, use_dictionary=others, compression=packing) as writer:
-            yield writer
+        with ParquetWriter(file, schema, use_dictionary=others, compression=packing, write_statistics=others) as writer:
+            groups = _RowGroups(writer)
+            yield groups
+            groups.flush()
     elif ending.endswith((".feather", ".arrow")):
         with pa.ipc.new_file(file, schema) as writer:
             yield writer
@@ -88,6 +94,26 @@ def _csv_sink(file: Any, schema: pa.Schema, delimiter: str, safe: bool) -> Itera
     renamed = pa.schema(list(zip(names, types, strict=True)))
     with CSVWriter(file, renamed, write_options=WriteOptions(delimiter=delimiter, quoting_style="needed")) as writer:
         yield _CsvSink(writer, renamed, safe)
+
+
+class _RowGroups:
+    """Batches gathered to row groups of a size that is good to read."""
+
+    def __init__(self, writer: Any) -> None:
+        self._writer, self._waiting, self._rows = writer, list[pa.RecordBatch](), 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take a batch, and write a row group where there are rows enough."""
+        self._waiting.append(batch)
+        self._rows += len(batch)
+        if self._rows >= _GROUP_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is waiting."""
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._waiting))
+            self._waiting, self._rows = [], 0
 
 
 class _CsvSink:
