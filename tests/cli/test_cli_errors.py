@@ -1,0 +1,237 @@
+"""What goes wrong: the exit code says what kind of thing, one message says which, and old output stays."""
+
+import json
+import os
+import shutil
+import sys
+
+import numpy as np
+import pytest
+from small_tables import replaced, small_table, write
+
+from qmedoid.artifacts._files import MANIFEST
+
+OLD = b"what was here before"
+
+
+def wrong_calls(two, folder):
+    out = folder / "o.csv"
+    return {
+        "unknown option": ("score", two.model, two.file, "-o", out, "--nope"),
+        "unknown command": ("scroe", two.model),
+        "no output": ("score", two.model, two.file),
+        "wrong ending": ("score", two.model, two.file, "-o", folder / "o.xlsx"),
+        "no folder for the output": ("score", two.model, two.file, "-o", folder / "no" / "o.csv"),
+        "wrong choice": ("score", two.model, two.file, "-o", out, "--on-mismatch", "perhaps"),
+        "negative row": ("explain", two.model, two.file, "--row", "-1"),
+        "share above one": ("fit", two.file, "--target", "y", "-o", folder / "m", "--test", "1.5"),
+        "share that is no number": ("fit", two.file, "--target", "y", "-o", folder / "m", "--test", "nan"),
+        "shares that leave nothing": (
+            "fit", two.file, "--target", "y", "-o", folder / "m", "--test", "0.5", "--valid", "0.5"
+        ),
+        "alert rate": ("fit", two.file, "--target", "y", "-o", folder / "m", "--alert-rate", "2"),
+        "refine": ("fit", two.file, "--target", "y", "-o", folder / "m", "--refine", "sometimes"),
+        "operating point": ("fit", two.file, "--target", "y", "-o", folder / "m", "--operating-point", "best"),
+        "seed": ("fit", two.file, "--target", "y", "-o", folder / "m", "--seed", "-3"),
+        "data set": ("data", "where", "nothing"),
+    }  # fmt: skip
+
+
+def unusable_data(two, folder):
+    out, header = folder / "o.csv", folder / "header.csv"
+    header.write_bytes(two.file.read_bytes().split(b"\n")[0] + b"\n")
+    empty = folder / "empty.csv"
+    empty.write_bytes(b"")
+    one_class = write(replaced(two.table, "y", [["no"] * 90]), folder / "one.csv")
+    return {
+        "no file": ("score", two.model, folder / "none.csv", "-o", out),
+        "no match": ("score", two.model, folder / "none-*.csv", "-o", out),
+        "empty file": ("score", two.model, empty, "-o", out),
+        "no rows": ("score", two.model, header, "-o", out),
+        "no rows to evaluate": ("evaluate", two.model, header),
+        "no column": ("fit", two.file, "--target", "z", "-o", folder / "m"),
+        "no time column": ("fit", two.file, "--target", "y", "-o", folder / "m", "--time-column", "z"),
+        "no such column to ignore": ("fit", two.file, "--target", "y", "-o", folder / "m", "--ignore", "z"),
+        "one class": ("fit", one_class, "--target", "y", "-o", folder / "m"),
+        "no rows to fit": ("fit", header, "--target", "y", "-o", folder / "m"),
+        "output is a file": ("fit", two.file, "--target", "y", "-o", two.file),
+    }
+
+
+def unreadable_models(two, folder):
+    broken = folder / "broken"
+    shutil.copytree(two.model, broken)
+    arrays = broken / json.loads((broken / MANIFEST).read_text())["files"]["arrays"]["name"]
+    content = bytearray(arrays.read_bytes())
+    content[-5] ^= 1
+    arrays.write_bytes(content)
+    empty = folder / "empty"
+    empty.mkdir()
+    return {
+        "no folder": ("score", folder / "none", two.file, "-o", folder / "o.csv"),
+        "empty folder": ("evaluate", empty, two.file),
+        "a file": ("explain", two.file, two.file, "--row", "0"),
+        "one bit flipped": ("inspect", broken),
+        "one bit flipped, circuit": ("circuit", broken),
+        "a folder of other things": ("fit", two.file, "--target", "y", "-o", two.file.parent),
+    }
+
+
+@pytest.mark.parametrize(("make", "code"), [(wrong_calls, 2), (unusable_data, 3), (unreadable_models, 4)])
+def test_exit_codes_and_messages(cli, two, tmp_path, make, code):
+    for what, arguments in make(two, tmp_path).items():
+        before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+        outcome = cli(*arguments)
+        assert outcome.code == code, (what, outcome)
+        assert outcome.out == "", what
+        assert "rror: " in outcome.err, what
+        assert len(outcome.err.splitlines()) <= 4, (what, outcome.err)
+        as_json = cli(*arguments, "--json")
+        assert as_json.code == code, what
+        assert as_json.json["exit_code"] == code
+        assert as_json.json["error"].splitlines()[0] in outcome.err.replace("\n", "")
+        assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before, what
+
+
+def test_help_is_no_error(cli):
+    for command in ("fit", "score", "evaluate", "explain", "inspect", "circuit", "data"):
+        outcome = cli.ok(command, "--help")
+        assert "Usage" in outcome.out
+        assert outcome.err == ""
+    assert cli.ok("--version").out.startswith("qmedoid ")
+
+
+class TestContract:
+    """Tables that are not like the one of the fit."""
+
+    @pytest.fixture
+    def tables(self, two, tmp_path):
+        table, x1 = two.table, two.table["x1"]
+        text = [*(str(value) for value in x1.to_pylist()[:-1]), "abc"]
+        colour = ["violet", *table["colour"].to_pylist()[1:]]
+        made = {
+            "- missing: 'x1' (number)": table.drop_columns(["x1"]),
+            "~ renamed: 'x1' is called 'X_1' here": replaced(table, "x1", x1, "X_1"),
+            "~ kind: 'x1' was a number, 1 of 90 cells is not, such as 'abc'": replaced(table, "x1", [text]),
+            "~ unseen: 'colour' has 1 level that the training rows did not, in 1 row: 'violet'": replaced(
+                table, "colour", [colour]
+            ),
+        }
+        return {
+            line: [write(one, tmp_path / f"{k}.{ending}") for ending in ("csv", "parquet")]
+            for k, (line, one) in enumerate(made.items())
+        }
+
+    def test_are_refused_with_a_diff_and_old_output_stays(self, cli, two, tables, tmp_path):
+        out = tmp_path / "o.csv"
+        for line, files in tables.items():
+            for file in files:
+                out.unlink(missing_ok=True)
+                outcome = cli("score", two.model, file, "-o", out)
+                assert outcome.code == 3
+                assert line in outcome.err.splitlines()
+                assert "--on-mismatch warn" in outcome.err
+                assert not out.exists()
+                out.write_bytes(OLD)
+                report = cli("score", two.model, file, "-o", out, "--json")
+                assert report.code == report.json["exit_code"] == 3
+                assert report.json["difference"]["breaks"] is True
+                assert out.read_bytes() == OLD
+                assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+                for command in (("evaluate", two.model, file), ("explain", two.model, file, "--row", "0")):
+                    if "unseen" not in line and "kind" not in line:  # these are in one row only
+                        assert cli(*command).code == 3
+
+    def test_are_scored_with_a_note_if_asked(self, cli, two, tables, tmp_path):
+        cli.ok("score", two.model, two.file, "-o", tmp_path / "whole.csv")
+        whole = (tmp_path / "whole.csv").read_text().splitlines()
+        for line, files in tables.items():
+            written = []
+            for file in files:
+                outcome = cli.ok("score", two.model, file, "-o", tmp_path / "o.csv", "--on-mismatch", "warn")
+                assert "note: The table is not like" in outcome.err
+                assert line in outcome.err.splitlines()
+                assert "90 rows scored" in outcome.err
+                written.append((tmp_path / "o.csv").read_text().splitlines())
+                report = cli.ok("evaluate", two.model, file, "--on-mismatch", "warn", "--json")
+                assert report.json["rows"] == 90
+                cli.ok("explain", two.model, file, "--row", "0", "--on-mismatch", "warn", "--json")
+            assert written[0] == written[1]
+            assert "nan" not in "".join(written[0]).lower()
+            differing = sum(old != new for old, new in zip(whole, written[0], strict=True))
+            assert differing == 0 if "renamed" in line else differing <= (1 if "such as" in line else 90)
+
+    def test_standard_input_gets_the_same_diff(self, cli, two, tables, tmp_path):
+        for line, (file, _) in tables.items():
+            outcome = cli("score", two.model, "-", "-o", tmp_path / "o.csv", stdin=file.read_bytes())
+            assert outcome.code == 3
+            assert line in outcome.err.splitlines()
+
+
+class TestPlaces:
+    """Places that cannot be written."""
+
+    @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="nothing is read-only to this user")
+    def test_a_read_only_folder(self, cli, two, tmp_path):
+        folder = tmp_path / "locked"
+        folder.mkdir()
+        (folder / "o.csv").write_bytes(OLD)
+        folder.chmod(0o555)
+        try:
+            for arguments in (
+                ("score", two.model, two.file, "-o", folder / "o.csv"),
+                ("fit", two.file, "--target", "y", "-o", folder / "m"),
+            ):
+                outcome = cli(*arguments)
+                assert outcome.code == 3
+                assert "Change the permissions" in outcome.err
+            assert (folder / "o.csv").read_bytes() == OLD
+        finally:
+            folder.chmod(0o755)
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="there is no folder that nobody can write")
+    def test_a_folder_that_nobody_can_write(self, cli, two):
+        for arguments in (
+            ("score", two.model, two.file, "-o", "/sys/kernel/o.csv"),
+            ("fit", two.file, "--target", "y", "-o", "/sys/kernel/m", "--refine", "never"),
+        ):
+            outcome = cli(*arguments)
+            assert outcome.code == 3
+            assert "cannot be written" in outcome.err
+            assert "What was there is unchanged. Change the permissions" in outcome.err
+
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")  # noqa: PTH110
+    @pytest.mark.parametrize("ending", ["csv", "parquet", "feather", "csv.gz"])
+    def test_a_full_device(self, cli, two, tmp_path, ending):
+        (tmp_path / f"o.{ending}").symlink_to("/dev/full")
+        outcome = cli("score", two.model, two.file, "-o", tmp_path / f"o.{ending}")
+        assert outcome.code in (1, 3)
+        assert "No space left on device" in outcome.err
+        assert len(outcome.err.splitlines()) == 1
+
+    def test_an_output_that_is_a_folder(self, cli, two, tmp_path):
+        (tmp_path / "o.csv").mkdir()
+        outcome = cli("score", two.model, two.file, "-o", tmp_path / "o.csv")
+        assert outcome.code == 3
+        assert "Is a directory" in outcome.err
+
+
+def test_the_table_itself_may_be_the_output(cli, two, tmp_path):
+    file = shutil.copy(two.file, tmp_path / "t.csv")
+    cli.ok("score", two.model, file, "-o", file)
+    cli.ok("score", two.model, two.file, "-o", tmp_path / "o.csv")
+    assert file.read_bytes() == (tmp_path / "o.csv").read_bytes()
+
+
+def test_an_old_model_is_replaced_whole_or_not_at_all(cli, two, tmp_path):
+    model = tmp_path / "m"
+    shutil.copytree(two.model, model)
+    before = {path.name: path.read_bytes() for path in model.iterdir()}
+    table = small_table(seed=5)
+    quantity = write(replaced(table, "y", [np.linspace(0, 1, 90)]), tmp_path / "q.csv")
+    assert cli("fit", quantity, "--target", "y", "-o", model).code == 3
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == before
+    cli.ok("fit", write(table, tmp_path / "t.csv"), "--target", "y", "-o", model, "--refine", "never")
+    now = {path.name for path in model.iterdir()}
+    assert now == {MANIFEST, *(file["name"] for file in json.loads((model / MANIFEST).read_text())["files"].values())}
+    assert now != set(before)

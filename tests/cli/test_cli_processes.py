@@ -1,0 +1,231 @@
+"""What only a process of its own shows: start-up, imports, pipes, signals, kills and full disks."""
+
+import contextlib
+import itertools
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import killed_runs
+import pyarrow as pa
+import pytest
+from small_tables import small_table, write
+
+QMEDOID = (sys.executable, "-m", "qmedoid")
+HEAVY = {"sklearn", "scipy", "pandas", "polars", "qiskit", "matplotlib"}
+posix_alone = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of POSIX")
+
+
+def run(*arguments, **options):
+    return subprocess.run(
+        [*QMEDOID, *map(str, arguments)], capture_output=True, timeout=120, check=False, **options
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def long_table(two, tmp_path_factory):
+    """A table that takes a while to score."""
+    rows = pa.concat_tables([two.table] * 4000)
+    return write(rows, tmp_path_factory.mktemp("long") / "long.csv")
+
+
+class TestStart:
+    def test_help_comes_at_once(self):
+        times = []
+        for _ in range(5):
+            began = time.perf_counter()
+            assert run("--help").returncode == 0
+            times.append(time.perf_counter() - began)
+        assert min(times) < 0.7
+
+    def imported(self, code, *arguments):
+        """The heavy packages that a program imports."""
+        listing = f"{code}\nimport sys, json\nprint(json.dumps(sorted(set(sys.modules) & set({sorted(HEAVY)}))))"
+        done = subprocess.run(
+            [sys.executable, "-c", listing, *map(str, arguments)], capture_output=True, timeout=60, check=True
+        )
+        return json.loads(done.stdout.splitlines()[-1])
+
+    @pytest.mark.parametrize("ending", ["csv", "parquet"])
+    def test_scoring_imports_nothing_heavy(self, two, tmp_path, ending):
+        table = write(two.table, tmp_path / f"t.{ending}")
+        code = (
+            "import sys\nfrom qmedoid.cli import main\n"
+            "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code"
+        )
+        arguments = ("score", two.model, table, "-o", tmp_path / f"o.{ending}", "--columns", "id")
+        assert self.imported(code, *arguments) == []
+        assert (tmp_path / f"o.{ending}").exists()
+
+    def test_loading_and_predicting_imports_nothing_heavy(self, two, tmp_path):
+        table = write(two.table, tmp_path / "t.parquet")
+        code = (
+            "import sys, qmedoid\nimport pyarrow.parquet as pq\nmodel = qmedoid.load(sys.argv[1])\n"
+            "assert len(model.predict_proba({name: column.to_pylist() for name, column in "
+            "zip(*(lambda t: (t.column_names, t.columns))(pq.read_table(sys.argv[2])))})) == 90"
+        )
+        assert not set(self.imported(code, two.model, table)) & {"sklearn", "scipy", "polars", "qiskit"}
+        assert self.imported("import sys, qmedoid\nqmedoid.load(sys.argv[1])", two.model) == []
+
+
+@posix_alone
+class TestPipes:
+    def test_head_of_a_long_output(self, two, long_table):
+        command = " ".join(["exec", *QMEDOID, "score", str(two.model), str(long_table), "-o", "-"])
+        done = subprocess.run(f"({command}) | head -n 2", shell=True, capture_output=True, timeout=60, check=True)
+        assert done.stdout.startswith(b'"prediction"')
+        assert done.stdout.count(b"\n") == 2
+        assert done.stderr == b""
+
+    @pytest.mark.parametrize("command", ["inspect", "evaluate"])
+    def test_a_reader_that_reads_nothing(self, two, command):
+        read, written = os.pipe()
+        os.close(read)
+        for more in ((), ("--json",)):
+            table = () if command == "inspect" else (two.file,)
+            done = subprocess.run(
+                [*QMEDOID, command, two.model, *table, *more],
+                stdout=written, stderr=subprocess.PIPE, timeout=60, check=False,
+            )  # fmt: skip
+            assert done.returncode == 1
+            assert done.stderr == b""
+        os.close(written)
+
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")  # noqa: PTH110
+    def test_standard_output_on_a_full_disk(self, two):
+        for arguments in (("inspect", two.model, "--json"), ("score", two.model, two.file, "-o", "-")):
+            with open("/dev/full", "wb") as full:  # noqa: PTH123
+                done = subprocess.run(
+                    [*QMEDOID, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
+                )
+            assert done.returncode == 1
+            assert done.stderr.count(b"\n") == 1
+            assert b"No space left on device" in done.stderr
+
+    def test_a_pipe_in_and_a_pipe_out(self, two):
+        done = run("score", two.model, "-", "-o", "-", "--columns", "id", input=two.file.read_bytes())
+        assert done.returncode == 0
+        assert done.stdout.count(b"\n") == 91
+        assert done.stderr == b""
+
+    def test_a_named_pipe_is_read_once(self, two, tmp_path):
+        pipe = tmp_path / "pipe.csv"
+        os.mkfifo(pipe)
+        lines = two.file.read_text().splitlines()
+        cells = lines[5].split(",")
+        lines[5] = ",".join([cells[0], "abc", *cells[2:]])
+        child = subprocess.Popen(
+            [*QMEDOID, "score", two.model, pipe, "-o", tmp_path / "o.csv", "--on-mismatch", "warn"],
+            stderr=subprocess.PIPE,
+        )
+        pipe.write_text("\n".join(lines) + "\n")
+        _, said = child.communicate(timeout=60)
+        assert child.returncode == 0, said
+        assert b"1 of 90 cells is not, such as 'abc'" in said
+        assert (tmp_path / "o.csv").read_bytes().count(b"\n") == 91
+
+
+@posix_alone
+class TestInterrupted:
+    def interrupt(self, arguments, folder, feed=None):
+        """Send Ctrl-C once something is in the hidden output file; the exit code and what was said."""
+        child = subprocess.Popen(
+            [*QMEDOID, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        limit = time.perf_counter() + 60
+        while not any(path.name.startswith(".") and path.stat().st_size for path in folder.iterdir()):
+            assert child.poll() is None
+            assert time.perf_counter() < limit
+            if feed is None:
+                time.sleep(0.001)
+            else:
+                child.stdin.write(next(feed))
+        child.send_signal(signal.SIGINT)
+        code = child.wait(timeout=60)
+        said = child.stderr.read()
+        with contextlib.suppress(BrokenPipeError):
+            child.stdin.close()
+        child.stdout.close()
+        child.stderr.close()
+        return code, said
+
+    def test_a_slow_pipe(self, two, tmp_path):
+        header, rows = two.file.read_bytes().split(b"\n", 1)
+        feed = itertools.chain([header + b"\n"], itertools.repeat(rows * 20))
+        out = tmp_path / "o.csv"
+        out.write_bytes(b"old")
+        code, said = self.interrupt(("score", two.model, "-", "-o", out), tmp_path, feed)
+        assert code == 130
+        assert b"Traceback" not in said
+        assert [path.name for path in tmp_path.iterdir()] == ["o.csv"]
+        assert out.read_bytes() == b"old"
+
+    @pytest.mark.parametrize("ending", ["csv", "parquet"])
+    def test_a_long_file(self, two, long_table, tmp_path, ending):
+        code, said = self.interrupt(("score", two.model, long_table, "-o", tmp_path / f"o.{ending}"), tmp_path)
+        assert code == 130
+        assert b"Traceback" not in said
+        assert list(tmp_path.iterdir()) == []
+
+    def test_json_says_so(self, two, long_table, tmp_path):
+        child = subprocess.Popen(
+            [*QMEDOID, "score", two.model, long_table, "-o", tmp_path / "o.csv", "--json"], stdout=subprocess.PIPE
+        )
+        while not any(path.stat().st_size for path in tmp_path.iterdir()):
+            assert child.poll() is None
+            time.sleep(0.001)
+        child.send_signal(signal.SIGINT)
+        said, _ = child.communicate(timeout=60)
+        assert child.returncode == json.loads(said)["exit_code"] == 130
+
+
+@posix_alone
+class TestKilled:
+    def test_scores(self, tmp_path):
+        seen = killed_runs.kill_scores(tmp_path, 6, random.Random(1))
+        assert sum(seen.values()) == 6
+
+    def test_fits(self, tmp_path):
+        seen = killed_runs.kill_fits(tmp_path, 6, random.Random(2))
+        assert sum(seen.values()) == 6
+
+
+@posix_alone
+class TestFullDisk:
+    """Files may not grow beyond a bound: the system refuses to write, as it does on a full disk."""
+
+    @staticmethod
+    def small_files(n_bytes):
+        import resource
+
+        return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
+
+    @pytest.mark.parametrize("ending", ["csv", "parquet", "feather", "csv.gz"])
+    def test_scores(self, two, long_table, tmp_path, ending):
+        out = tmp_path / f"o.{ending}"
+        out.write_bytes(b"old")
+        done = run("score", two.model, long_table, "-o", out, preexec_fn=self.small_files(50_000))
+        assert done.returncode in (1, 3)
+        assert done.stderr.count(b"\n") == 1, done.stderr
+        assert b"File too large" in done.stderr
+        assert out.read_bytes() == b"old"
+        assert [path.name for path in tmp_path.iterdir()] == [out.name]
+
+    def test_fits(self, two, tmp_path):
+        model = tmp_path / "m"
+        options = ("--target", "y", "--refine", "never", "-o", model)
+        done = run("fit", two.file, *options, preexec_fn=self.small_files(1000))
+        assert done.returncode in (1, 3)
+        assert b"Traceback" not in done.stderr
+        assert b"File too large" in done.stderr
+        assert not model.exists()
+        shutil.copytree(two.model, model)
+        before = {path.name: path.read_bytes() for path in model.iterdir()}
+        file = write(small_table(seed=3), tmp_path / "t.csv")
+        assert run("fit", file, *options, preexec_fn=self.small_files(1000)).returncode in (1, 3)
+        assert {path.name: path.read_bytes() for path in model.iterdir()} == before
