@@ -192,7 +192,7 @@ def _write(
         return result_batch(model, part.extra, decided, carried=carried)
 
     result = results(first)
-    with open_sink(out, result.schema, safe_csv=safe) as sink:
+    with open_sink(out, result.schema, safe_csv=safe, harmless=("stage",)) as sink:
         sink.write(result)
         for part in parts:
             sink.write(results(part))

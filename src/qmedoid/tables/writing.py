@@ -1,7 +1,7 @@
 """Results to a file that is there whole or not at all, or to standard output."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -47,22 +47,26 @@ def is_text(where: str) -> bool:
 
 
 @contextmanager
-def open_sink(where: str, schema: pa.Schema, *, safe_csv: bool = True) -> Iterator[Sink]:
+def open_sink(
+    where: str, schema: pa.Schema, *, safe_csv: bool = True, harmless: Collection[str] = ()
+) -> Iterator[Sink]:
     """Write rows of a schema to a file by its ending, or as CSV to standard output (``"-"``).
 
-    With `safe_csv`, texts in CSV that a spreadsheet would run as a formula get an apostrophe before them.
+    With `safe_csv`, texts in CSV that a spreadsheet would run as a formula get an apostrophe before them; `harmless`
+    columns are known to hold none.
     """
+    exempt = harmless if safe_csv else schema.names
     if where == "-":
-        with _csv_sink(sys.stdout.buffer, schema, ",", safe_csv) as sink:
+        with _csv_sink(sys.stdout.buffer, schema, ",", exempt) as sink:
             yield sink
         sys.stdout.buffer.flush()
         return
-    with whole_file(Path(where)) as file, _file_sink(where.lower(), file, schema, safe_csv) as sink:
+    with whole_file(Path(where)) as file, _file_sink(where.lower(), file, schema, exempt) as sink:
         yield sink
 
 
 @contextmanager
-def _file_sink(ending: str, file: Any, schema: pa.Schema, safe_csv: bool) -> Iterator[Sink]:
+def _file_sink(ending: str, file: Any, schema: pa.Schema, exempt: Collection[str]) -> Iterator[Sink]:
     if ending.endswith((".parquet", ".pq")):
         from pyarrow.parquet import ParquetWriter
 
@@ -78,22 +82,25 @@ def _file_sink(ending: str, file: Any, schema: pa.Schema, safe_csv: bool) -> Ite
         with pa.ipc.new_file(file, schema) as writer:
             yield writer
     elif ending.endswith(".gz"):
-        with pa.CompressedOutputStream(file, "gzip") as packed, _csv_sink(packed, schema, ",", safe_csv) as sink:
+        with pa.CompressedOutputStream(file, "gzip") as packed, _csv_sink(packed, schema, ",", exempt) as sink:
             yield sink
     else:
-        with _csv_sink(file, schema, "\t" if ending.endswith(".tsv") else ",", safe_csv) as sink:
+        with _csv_sink(file, schema, "\t" if ending.endswith(".tsv") else ",", exempt) as sink:
             yield sink
 
 
 @contextmanager
-def _csv_sink(file: Any, schema: pa.Schema, delimiter: str, safe: bool) -> Iterator[Sink]:
+def _csv_sink(file: Any, schema: pa.Schema, delimiter: str, exempt: Collection[str]) -> Iterator[Sink]:
     from pyarrow.csv import CSVWriter, WriteOptions
 
-    names = [_safe_text(name) for name in schema.names] if safe else schema.names
+    names = [name if name in exempt else _safe_text(name) for name in schema.names]
     types = [kind if _is_plain(kind) else pa.string() for kind in schema.types]
     renamed = pa.schema(list(zip(names, types, strict=True)))
     with CSVWriter(file, renamed, write_options=WriteOptions(delimiter=delimiter, quoting_style="needed")) as writer:
-        yield _CsvSink(writer, renamed, safe)
+        texts = _texts(renamed)
+        yield _CsvSink(
+            writer, renamed, [new in texts and old not in exempt for old, new in zip(schema.names, names, strict=True)]
+        )
 
 
 class _RowGroups:
@@ -119,9 +126,8 @@ class _RowGroups:
 class _CsvSink:
     """Batches as CSV, with texts made safe where that is asked for."""
 
-    def __init__(self, writer: Any, schema: pa.Schema, safe: bool) -> None:
-        self._writer, self._schema = writer, schema
-        self._guarded = _texts(schema) if safe else []
+    def __init__(self, writer: Any, schema: pa.Schema, guarded: list[bool]) -> None:
+        self._writer, self._schema, self._guarded = writer, schema, guarded
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write a batch."""
@@ -129,10 +135,7 @@ class _CsvSink:
             column if column.type == field.type else as_text(column)
             for column, field in zip(batch.columns, self._schema, strict=True)
         ]
-        columns = [
-            _safe(column) if name in self._guarded else column
-            for column, name in zip(columns, self._schema.names, strict=True)
-        ]
+        columns = [_safe(column) if guarded else column for column, guarded in zip(columns, self._guarded, strict=True)]
         self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
 
 
