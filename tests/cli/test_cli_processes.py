@@ -145,6 +145,9 @@ class TestInterrupted:
                 time.sleep(0.001)
             else:
                 child.stdin.write(next(feed))
+        if feed is not None:
+            child.stdin.flush()
+            time.sleep(0.3)  # until the reader has taken all there is and waits for more
         child.send_signal(signal.SIGINT)
         code = child.wait(timeout=60)
         said = child.stderr.read()

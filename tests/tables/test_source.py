@@ -16,7 +16,6 @@ import pyarrow.parquet
 import pytest
 
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.tables import _binary
 from qmedoid.tables.source import CellError, open_table
 
 N = 1000
@@ -303,8 +302,7 @@ WRITERS = {
 
 
 @pytest.mark.parametrize("suffix", WRITERS)
-def test_memory_does_not_grow_with_the_table(tmp_path, suffix, monkeypatch):
-    monkeypatch.setattr(_binary, "_PARQUET_WHOLE", 1 << 20)  # one row group of the table is a large one
+def test_memory_does_not_grow_with_the_table(tmp_path, suffix):
     rng = np.random.default_rng(0)
     part = pa.table({f"x{column}": rng.integers(0, 10**8, size=150_000) for column in range(12)})
     path, peaks = tmp_path / f"t{suffix}", []

