@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from qmedoid.cli._output import shown
+from qmedoid.cli._output import plain_console, shown
 
 _NAMES = {
     "accuracy": "accuracy",
@@ -23,10 +23,9 @@ _NAMES = {
 
 def print_metrics(report: Mapping[str, Any], title: str) -> None:
     """Print a report of `qmedoid.tables.evaluating`."""
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(markup=False, highlight=False, emoji=False)
+    console = plain_console()
     console.print(shown(title))
     table = Table(show_header=False)
     table.add_column()

@@ -1,6 +1,7 @@
 """What the commands share: notes, errors and exit codes, JSON, and bars that a pipe does not see."""
 
 import json
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +13,9 @@ from qmedoid.exceptions import DataError, ModelError, ParameterError, QMedoidErr
 OK, FAILED, USAGE, DATA, MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 130
 """Exit codes: all well, the machine failed (a full disk, say), a wrong call, data that cannot be used or that break
 the contract, a model that cannot be read, Ctrl-C."""
+
+# Columns of text that a file or a pipe takes.
+_WIDE = 200
 
 Advance = Callable[[int, int], None]
 
@@ -79,6 +83,14 @@ def reading_bar(description: str, n_bytes: int | None) -> Iterator[Advance]:
             bar.update(task, completed=n_read, rate=rate)
 
         yield advance
+
+
+def plain_console() -> Any:
+    """A console that prints names and cells as they stand, and cuts nothing off where no terminal has an edge."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDE
+    return Console(markup=False, highlight=False, emoji=False, width=width)
 
 
 def _finite(value: Any) -> Any:

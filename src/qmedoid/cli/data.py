@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from pathlib import Path
 
-from qmedoid.cli._output import print_json, tell
+from qmedoid.cli._output import plain_console, print_json, tell
 from qmedoid.evaluation.catalog import CATALOG, entry, locate, table_of
 from qmedoid.exceptions import DataError
 from qmedoid.tables.writing import check_output, open_sink
@@ -14,17 +14,21 @@ def list_sets(*, as_json: bool) -> None:
     if as_json:
         print_json({name: {**asdict(known), "here": _is_here(name)} for name, known in CATALOG.items()})
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table()
     for column in ("name", "rows", "columns", "target", "positive", "source", "licence", "here"):
-        table.add_column(column, justify="right" if column in ("rows", "columns") else "left")
+        # What one has to type is not cut off in a narrow terminal.
+        is_number, is_typed = column in ("rows", "columns"), column in ("name", "target", "positive")
+        table.add_column(column, justify="right" if is_number else "left", no_wrap=is_typed, overflow="fold")
     for name, known in CATALOG.items():
-        here = "yes" if _is_here(name) else "no: qmedoid data fetch " + name
+        here = "yes" if _is_here(name) else "no"
         cells = (known.target, known.positive, known.source, known.licence, here)
         table.add_row(name, f"{known.rows:,}", str(known.columns), *cells)
-    Console(markup=False, highlight=False).print(table)
+    plain_console().print(table)
+    missing = [name for name in CATALOG if not _is_here(name)]
+    if missing:
+        print(f"To get what is not here: qmedoid data fetch {missing[0]}")
 
 
 def where(name: str, *, as_json: bool) -> None:

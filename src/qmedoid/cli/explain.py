@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from qmedoid.artifacts.loading import load_model
-from qmedoid.cli._output import print_json, shown
+from qmedoid.cli._output import plain_console, print_json, shown
 from qmedoid.exceptions import DataError
 from qmedoid.models.table import TableModel
 from qmedoid.tables.arrow_alone import keep_pandas_away
@@ -41,10 +41,9 @@ def _find(reading: Reading, row: int, lenient: bool) -> pa.Table:
 
 
 def _print(model: TableModel, report: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(markup=False, highlight=False, emoji=False)
+    console = plain_console()
     console.print(_sentence(report))
     console.print()
     console.print(_records(model, report, Table))

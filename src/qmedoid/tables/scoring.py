@@ -63,13 +63,23 @@ def result_batch(
     has no probabilities); ``nearest_…`` are training rows of the nearest medoid of each class.
     """
     columns: list[Any] = [batch.column(name) for name in carried]
-    columns += [pa.array(list(model.classes)).take(pa.array(decided.codes)), _scores(model, decided), decided.margins]
+    columns += [_chosen(model.classes, decided.codes), _scores(model, decided), decided.margins]
     fusion = model.fusion
     if fusion is not None and decided.nearest is not None:
         columns += [fusion.medoid_rows.take(decided.nearest[:, code]) for code in range(len(model.classes))]
-    columns.append(pa.array(STAGES).take(pa.array(decided.by_circuit.astype(np.int8))))
+    columns.append(_chosen(STAGES, decided.by_circuit.astype(np.intp)))
     arrays = [column if isinstance(column, pa.Array) else pa.array(column) for column in columns]
     return pa.record_batch(arrays, names=[*carried, *result_names(model)])
+
+
+def _chosen(values: Sequence[Any], places: npt.NDArray[np.intp]) -> Any:
+    """The value at each place; Arrow's own functions, which are slow to import, only where texts differ."""
+    if isinstance(values[0], str):
+        same = places[0] if len(places) else 0
+        if (places == same).all():
+            return pa.repeat(values[same], len(places))
+        return pa.array(values).take(pa.array(places))
+    return np.array(values)[places]
 
 
 def _scores(model: TableModel, decided: Decisions) -> npt.NDArray[np.float64]:
