@@ -17,18 +17,15 @@ def list_sets(*, as_json: bool) -> None:
     from rich.table import Table
 
     table = Table()
-    for column in ("name", "rows", "columns", "target", "positive", "source", "licence", "here"):
-        # What one has to type is not cut off in a narrow terminal.
-        is_number, is_typed = column in ("rows", "columns"), column in ("name", "target", "positive")
-        table.add_column(column, justify="right" if is_number else "left", no_wrap=is_typed, overflow="fold")
+    for column in ("name", "rows", "columns", "target", "positive", "here"):
+        table.add_column(column, justify="right" if column in ("rows", "columns") else "left")
     for name, known in CATALOG.items():
         here = "yes" if _is_here(name) else "no"
-        cells = (known.target, known.positive, known.source, known.licence, here)
-        table.add_row(name, f"{known.rows:,}", str(known.columns), *cells)
+        table.add_row(name, f"{known.rows:,}", str(known.columns), known.target, known.positive, here)
     plain_console().print(table)
-    missing = [name for name in CATALOG if not _is_here(name)]
-    if missing:
-        print(f"To get what is not here: qmedoid data fetch {missing[0]}")
+    for name, known in CATALOG.items():
+        hint = "" if _is_here(name) else f"; to get it: qmedoid data fetch {name}"
+        print(f"{name}: {known.source}, {known.licence}{hint}")
 
 
 def where(name: str, *, as_json: bool) -> None:

@@ -1,0 +1,99 @@
+"""A table in a file against a model, below the command line."""
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from fitted_tables import fitted, raw_table, with_column
+
+from qmedoid.exceptions import ContractError, DataError, QMedoidWarning
+from qmedoid.tables.files import BrokenContractError, Reading, score_file
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted()[1].table_model()
+
+
+def saved(table, path):
+    if path.suffix == ".csv":
+        pyarrow.csv.write_csv(table, path)
+    else:
+        pyarrow.parquet.write_table(table, path)
+    return str(path)
+
+
+def test_scores_and_counts(model, tmp_path):
+    table = raw_table(seed=3)
+    scored = score_file(model, saved(table, tmp_path / "t.csv"), str(tmp_path / "o.parquet"), carried=["y"])
+    out = pyarrow.parquet.read_table(tmp_path / "o.parquet")
+    assert scored.rows == 80 == len(out)
+    assert scored.predicted == {label: out["prediction"].to_pylist().count(label) for label in "ab"}
+    assert not scored.difference.breaks
+    assert out["y"].to_pylist() == table["y"].to_pylist()
+
+
+def test_progress_grows_to_all_rows_and_bytes(model, tmp_path):
+    file = saved(pa.concat_tables([raw_table()] * 2500), tmp_path / "t.csv")
+    steps = []
+    score_file(
+        model, file, str(tmp_path / "o.parquet"), on_progress=lambda rows, n_bytes: steps.append((rows, n_bytes))
+    )
+    assert len(steps) > 1
+    assert steps == sorted(steps)
+    assert steps[-1] == (200_000, (tmp_path / "t.csv").stat().st_size)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_broken_contract_is_an_error_with_its_difference(model, tmp_path, ending):
+    table = with_column(raw_table(), "colour", [["violet"] * 80])
+    file, out = saved(table, tmp_path / f"t.{ending}"), tmp_path / "o.csv"
+    with pytest.raises(BrokenContractError) as refused:
+        score_file(model, file, str(out))
+    assert isinstance(refused.value, ContractError)
+    assert refused.value.difference["cells"]["colour"]["unseen"] == 80
+    assert not out.exists()
+    with pytest.warns(QMedoidWarning, match="'violet'"):
+        scored = score_file(model, file, str(out), on_mismatch="warn")
+    assert scored.difference.breaks
+    assert scored.rows == 80
+
+
+def test_a_table_that_is_refused_is_closed(model, tmp_path):
+    file = saved(raw_table().drop_columns(["x1"]), tmp_path / "t.csv")
+    with pytest.raises(BrokenContractError, match="missing: 'x1'"):
+        Reading(model, file, "error")
+
+
+def test_words_for_truth_values_are_read_the_second_time(model, tmp_path):
+    table = raw_table()
+    words = with_column(table, "member", [["yes" if m else "no" for m in table["member"].to_pylist()]])
+    outputs = [tmp_path / "words.csv", tmp_path / "plain.csv"]
+    for one, out in zip((words, table), outputs, strict=True):
+        assert not score_file(model, saved(one, tmp_path / "t.csv"), str(out)).difference.breaks
+    assert outputs[0].read_bytes() == outputs[1].read_bytes()
+
+
+def test_late_texts_in_a_carried_column_of_numbers(model, tmp_path):
+    table = pa.concat_tables([raw_table()] * 400)
+    key = pa.array([*map(str, range(31_999)), "last"])
+    file = saved(table.append_column("key", key), tmp_path / "t.csv")
+    score_file(model, file, str(tmp_path / "o.parquet"), carried=["key"])
+    assert pyarrow.parquet.read_table(tmp_path / "o.parquet")["key"].to_pylist() == key.to_pylist()
+
+
+def test_a_table_without_rows(model, tmp_path):
+    for ending in ("csv", "parquet"):
+        file = saved(raw_table().slice(0, 0), tmp_path / f"t.{ending}")
+        with pytest.raises(DataError, match="has no rows: there is nothing to score"):
+            score_file(model, file, str(tmp_path / "o.csv"))
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_only_columns_that_the_model_reads_are_read(model, tmp_path):
+    table = raw_table().append_column("blob", pa.array([b"\xff"] * 80)).append_column("list", pa.array([[1]] * 80))
+    with Reading(model, saved(table, tmp_path / "t.parquet"), "error") as reading:
+        (part,) = reading.batches(["list"], as_text=False, lenient=False)
+    names = [model.contract.columns[place].name for place in model.used_columns]
+    assert part.batch.schema.names == names
+    assert part.extra.schema.names == ["list"]

@@ -1,0 +1,102 @@
+"""A loaded model: any data frame in, the decisions of the fit out."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from fitted_tables import fitted, with_column
+
+import qmedoid
+from qmedoid import FusionClassifier, SavedModel, TableClassifier
+from qmedoid.exceptions import ContractError, DataError, ModelError, QMedoidWarning
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def case(request, tmp_path_factory):
+    table, classifier = fitted(request.param)
+    path = classifier.save(tmp_path_factory.mktemp("saved") / "model")
+    return table.drop_columns(["y"]), classifier, qmedoid.load(path), path
+
+
+def test_decisions_are_those_of_the_fit_whatever_the_frame(case):
+    table, classifier, model, _ = case
+    frames = [table, table.to_pandas(), pl.from_arrow(table), table.to_pydict(), table.to_batches()[0]]
+    for frame in frames:
+        np.testing.assert_array_equal(model.predict(frame), classifier.predict(table))
+        np.testing.assert_array_equal(model.predict_proba(frame), model.predict_proba(table))
+        np.testing.assert_array_equal(model.decided_by(frame), classifier.decided_by(table))
+    np.testing.assert_allclose(model.predict_proba(table), classifier.predict_proba(table), rtol=1e-12)
+    assert model.decision_function(table).shape == classifier.decision_function(table).shape
+
+
+def test_the_order_of_columns_does_not_matter(case):
+    table, _, model, _ = case
+    np.testing.assert_array_equal(model.predict(table.select(table.column_names[::-1])), model.predict(table))
+
+
+def test_saved_again_it_decides_the_same(case, tmp_path):
+    table, _, model, _ = case
+    again = qmedoid.load(model.save(tmp_path / "again"))
+    np.testing.assert_array_equal(again.decide(table).scores, model.decide(table).scores)
+    assert again.contract == model.contract
+    assert repr(again) == repr(model)
+    assert "4 columns" in repr(model)
+
+
+def test_a_broken_contract_is_refused_or_warned_of(case):
+    table, _, model, _ = case
+    for broken in (table.drop_columns(["x1"]), with_column(table, "colour", [["violet"] * 80])):
+        for method in (model.predict, model.predict_proba, model.decision_function, model.decided_by, model.explain):
+            with pytest.raises(ContractError, match="not like the one that the model was fitted on"):
+                method(broken)
+        with pytest.warns(QMedoidWarning):
+            assert len(model.predict(broken, on_mismatch="warn")) == 80
+
+
+def test_renamed_columns_are_taken_with_a_warning(case):
+    table, _, model, _ = case
+    renamed = with_column(table, "x1", table["x1"], "X 1")
+    with pytest.warns(QMedoidWarning, match="'x1' is called 'X 1' here"):
+        np.testing.assert_array_equal(model.predict(renamed, on_mismatch="warn"), model.predict(table))
+
+
+def test_rows_are_explained_from_either_end(case):
+    table, _, model, _ = case
+    assert model.explain(table, -1) == model.explain(table, 79)
+    assert model.explain(table.to_pandas(), 3)["prediction"] == model.predict(table)[3]
+    for row in (80, -81):
+        with pytest.raises(DataError, match=f"There is no row {row}: the table has 80 rows"):
+            model.explain(table, row)
+
+
+def test_frames_with_an_index_of_their_own(case):
+    table, _, model, _ = case
+    frame = table.to_pandas()
+    frame.index = pd.Index([f"row {k}" for k in range(80)], name="name")
+    np.testing.assert_array_equal(model.predict(frame), model.predict(table))
+
+
+def test_a_model_without_probabilities_says_so(tmp_path):
+    table, _ = fitted()
+    X = table.drop_columns(["y"])
+    classifier = TableClassifier(FusionClassifier(random_state=0)).fit(X, table["y"].to_pylist())
+    model = qmedoid.load(classifier.save(tmp_path / "m"))
+    np.testing.assert_array_equal(model.predict(X), classifier.predict(X))
+    with pytest.raises(ModelError, match=r"use decision_function\(\)"):
+        model.predict_proba(X)
+
+
+def test_arrays_go_by_the_order_of_the_contract(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] + 0.3 * rng.normal(size=60) > 0).astype(int)
+    classifier = TableClassifier(FusionClassifier(random_state=0)).fit(X, y)
+    model = qmedoid.load(classifier.save(tmp_path / "m"))
+    np.testing.assert_array_equal(model.predict(X), classifier.predict(X))
+    assert model.predict(X).dtype == y.dtype
+
+
+def test_nothing_at_a_path(tmp_path):
+    with pytest.raises(ModelError, match="no saved model"):
+        qmedoid.load(tmp_path / "none")
+    assert isinstance(SavedModel(fitted()[1].table_model()).classes_, np.ndarray)

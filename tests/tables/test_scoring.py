@@ -1,0 +1,85 @@
+"""Batches of a table to batches of decisions: how a table is cut makes no difference."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from fitted_tables import fitted
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmedoid import FusionClassifier, TableClassifier
+from qmedoid.exceptions import ContractError, ParameterError
+from qmedoid.tables.encode import Found
+from qmedoid.tables.scoring import check_carried, decide_batch, result_batch, result_names
+
+
+def results(model, table, **options):
+    (batch,) = table.combine_chunks().to_batches()
+    return result_batch(model, batch, decide_batch(model, batch, Found()), **options)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_results_are_what_the_classifier_says(n_classes):
+    table, classifier = fitted(n_classes)
+    model = classifier.table_model()
+    out = results(model, table)
+    assert out.schema.names == list(result_names(model))
+    assert out["prediction"].to_pylist() == classifier.predict(table.drop_columns(["y"])).tolist()
+    probabilities = classifier.predict_proba(table.drop_columns(["y"]))
+    expected = probabilities[:, 1] if n_classes == 2 else probabilities.max(axis=1)
+    np.testing.assert_allclose(out["score"].to_numpy(), expected, rtol=1e-12)
+    assert set(out["stage"].to_pylist()) == {"fusion"}
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@settings(max_examples=15, deadline=None)
+@given(st.integers(1, 79))
+def test_parts_are_decided_as_the_whole(n_classes, cut):
+    table, classifier = fitted(n_classes)
+    model = classifier.table_model()
+    parts = [results(model, part) for part in (table.slice(0, cut), table.slice(cut))]
+    assert pa.Table.from_batches(parts).equals(pa.Table.from_batches([results(model, table)]))
+
+
+def test_the_nearest_medoids_are_training_rows_of_their_class():
+    table, classifier = fitted(3)
+    out, labels = results(classifier.table_model(), table), table["y"].to_pylist()
+    for label in "abc":
+        assert {labels[row] for row in out[f"nearest_{label}"].to_pylist()} == {label}
+
+
+def test_models_without_probabilities_give_margins_as_scores():
+    table, _ = fitted()
+    classifier = TableClassifier(FusionClassifier(random_state=0)).fit(
+        table.drop_columns(["y"]), table["y"].to_pylist()
+    )
+    out = results(classifier.table_model(), table)
+    assert out["score"].equals(out["margin"])
+
+
+def test_carried_columns_come_first():
+    table, classifier = fitted()
+    model = classifier.table_model()
+    out = results(model, table, carried=["y", "x1"])
+    assert out.schema.names == ["y", "x1", *result_names(model)]
+    assert out["y"].to_pylist() == table["y"].to_pylist()
+
+
+def test_carried_columns_are_checked():
+    model = fitted()[1].table_model()
+    check_carried(model, ["a", "b"], ["b", "a"])
+    with pytest.raises(ContractError, match=r"no column 'c' to carry through\. The table has: b, a"):
+        check_carried(model, ["a", "c"], ["b", "a"])
+    for name in result_names(model):
+        with pytest.raises(ParameterError, match=f"'{name}' cannot be carried through"):
+            check_carried(model, [name], [name])
+
+
+def test_an_operating_point_moves_margins_and_not_scores():
+    table, plain = fitted()
+    _, strict = fitted(operating_point=0.9)
+    before, after = results(plain.table_model(), table), results(strict.table_model(), table)
+    np.testing.assert_allclose(before["score"].to_numpy(), after["score"].to_numpy())
+    moved = before["margin"].to_numpy() - after["margin"].to_numpy()
+    np.testing.assert_allclose(moved, np.log(0.9 / 0.1))
+    assert [label == "b" for label in after["prediction"].to_pylist()] == (after["margin"].to_numpy() > 0).tolist()
