@@ -15,9 +15,11 @@ MOSTLY = 0.9
 """A text column is one of numbers if at least this share of its cells are."""
 ENOUGH_ROWS = 20
 """Rows from which on it says something that all cells of a column are different."""
+_REPEATS = 8.0
+"""Pairs of equal cells from which on it is no chance that there is none."""
 
 # Names that are given to columns of row numbers and keys; whole words, but for "id", which is often grown on.
-_ID_NAME = re.compile(r"(^|[^a-z])(index|row|key|uuid|guid|nr|no|number)$|id$|^(column|unnamed:) 0$")
+_ID_NAME = re.compile(r"(^|[^a-z])(index|row|key|uuid|guid|nr|no|number)$|id$|^(column 1|unnamed: 0)$")
 
 
 @dataclass(frozen=True)
@@ -132,13 +134,23 @@ def _number_column(name: str, kind: Kind, read: cells.Cells, *, is_whole: bool) 
 
 def _id_reason(name: str, values: npt.NDArray[np.float64], is_whole: bool) -> str | None:
     """Why a column of whole numbers is taken for one that numbers the rows, or None."""
-    in_sequence = is_whole and values.max() - values.min() == len(values) - 1
+    in_sequence = is_whole and _are_of_a_run(values)
     named = _ID_NAME.search(name.strip().lower()) is not None
     if not (in_sequence or named) or not (values == np.trunc(values)).all():
         return None
     if len(np.unique(values)) < len(values):
         return None
     return "it numbers the rows" if in_sequence else "every row has its own number: it names rows"
+
+
+def _are_of_a_run(values: npt.NDArray[np.float64]) -> bool:
+    """Whether so many whole numbers, all different, are too close together for anything but numbered rows.
+
+    The rows of a fit are a share of those of the file, so that there are gaps between their numbers. Of n numbers
+    drawn by chance from a range of R, about n²/2R pairs would be equal.
+    """
+    n, spread = len(values), values.max() - values.min() + 1
+    return bool(spread == n or (spread <= 4 * n and n * n / (2 * spread) >= _REPEATS))
 
 
 def _date_column(name: str, read: cells.Cells) -> tuple[Column, str | None] | str:
