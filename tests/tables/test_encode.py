@@ -202,6 +202,10 @@ def test_times_of_day_are_dates_of_the_first_day():
     given_ = pa.array([dt.time(6), dt.time(18, 30)])
     outputs = encode_column(given_, Column("c", "date"), Dates(("days", "hour"), np.zeros(2)))
     np.testing.assert_array_equal(outputs, [[0.25, 18.5 / 24], [6.0, 18.5]])
+    for texts in (["06:00:00", "18:30:00"], ["06:00", " 18:30:00.000"]):
+        as_text = encode_column(pa.array(texts), Column("c", "date"), Dates(("days", "hour"), np.zeros(2)))
+        np.testing.assert_array_equal(as_text, outputs)
+    assert cells.dates(pa.array(["24:00", "6:00", "12:60"])).wrong.to_pylist() == ["24:00", "6:00", "12:60"]
 
 
 CONTRACT = Contract((Column("n", "number"), Column("c", "category"), Column("t", "boolean")))

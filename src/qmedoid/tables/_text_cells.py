@@ -16,7 +16,8 @@ _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _INFINITE = r"^[+-]?(?i:inf|infinity)$"
 _NOT_A_NUMBER = r"^(?i:[+-]?nan)?$"
 _DAY = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
-_CLOCK = r"[T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?"
+_TIME = r"([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?"
+_CLOCK = rf"[T ]{_TIME}"
 _ZONE = r"(Z|[+-]([01]\d|2[0-3]):?[0-5]\d)"
 _TRUE, _FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n", "0", "0.0")
 
@@ -62,8 +63,14 @@ def truths_of_text(array: pa.Array) -> Cells:
 
 
 def dates_of_text(array: pa.Array) -> Cells:
-    """Texts of ISO dates, with or without a time of day and a zone, in microseconds since 1970."""
+    """Texts of ISO dates, with or without a time of day and a zone, in microseconds since 1970.
+
+    Times alone are on the first day of that year, as those that a file holds as times.
+    """
     text = _trimmed(array)
+    alone = pc.fill_null(pc.match_substring_regex(text, f"^{_TIME}$"), False)
+    if pc.any(alone).as_py():
+        text = pc.if_else(alone, pc.binary_join_element_wise("1970-01-01", text, "T"), text)
     nothing = pa.scalar(None, text.type)
     local = pc.match_substring_regex(text, f"{_DAY}({_CLOCK})?$")
     zoned = pc.match_substring_regex(text, f"{_DAY}{_CLOCK}{_ZONE}$")
