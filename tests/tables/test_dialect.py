@@ -78,6 +78,8 @@ def test_thousands_are_not_taken_for_decimals_unasked(file):
     assert table["a"] == ["1,234", "12,345"]
     assert "1,234" in notes[0]
     assert read(file, decimal=",")[0]["a"] == [1.234, 12.345]
+    # No thousands begin with a zero.
+    assert read(write(file, "a;b\n0,234;1\n12,345;2\n"))[0]["a"] == [0.234, 12.345]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1"])
@@ -221,6 +223,14 @@ def test_quote_never_closed(file, monkeypatch):
     write(file, "a,b\n" + "1,2\n" * 70_000 + '"1,2\n' + "1,2\n" * 400_000)
     with open_table(file) as source, pytest.raises(DataError, match="never closed"):
         list(source.batches())
+
+
+def test_a_quote_never_closed_does_not_hide_the_rest(file):
+    write(file, "a,b\n" + "1,2\n" * 10 + '1,"2\n' + "1,2\n" * 20)
+    with open_table(file) as source, pytest.raises(DataError, match="never closed, 21 lines before the end"):
+        source.read()
+    # Quotes inside of cells are signs like others, and need no second one.
+    assert read(write(file, 'a,b\n1,5" pipe\n2,"x"\n'))[0] == {"a": [1, 2], "b": ['5" pipe', "x"]}
 
 
 VALUES = ['"a\nb"', "plain", '"say ""hi"""', "1", '""', '"\n\n"']

@@ -18,7 +18,7 @@ _RECORDS = 200
 """Records that delimiters are judged by."""
 _COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 _POINT_NUMBER = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
-_THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(,\d{3})+\s*")
+_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,13 @@ def mask_quoted(block: bytes, delimiter: str) -> bytes:
     mark = re.escape(delimiter.encode())
     quoted = rb'"(?<![^%b\r\n]")[^"]*(?:""[^"]*)*(?:"|\Z)' % mark  # the quote comes first: it is searched for fast
     return re.sub(quoted, lambda match: b"x" * len(match[0]), block)
+
+
+def open_quote(block: bytes, delimiter: str) -> int | None:
+    """Where a quoted cell begins that the block does not close, or None."""
+    mark = re.escape(delimiter.encode())
+    quoted = rb'"(?<![^%b\r\n]")[^"]*(?:""[^"]*)*("|\Z)' % mark
+    return next((match.start() for match in re.finditer(quoted, block) if not match[1]), None)
 
 
 def _stray(delimiter: str) -> bytes:

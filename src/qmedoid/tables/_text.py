@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from qmedoid.exceptions import DataError
 from qmedoid.tables._bytes import Bytes
-from qmedoid.tables._dialect import byte_order_mark, mask_quoted, sniff, western
+from qmedoid.tables._dialect import byte_order_mark, mask_quoted, open_quote, sniff, western
 
 _SAMPLE = 1 << 18
 _LONGEST_HEADER = 1 << 24
@@ -68,6 +68,8 @@ class Text:
         while True:
             buffer, filled = self._fill(buffer, filled)
             end = filled if self._is_whole else self._last_end(buffer, filled)
+            if self._is_whole:
+                self._check_closed(buffer, end)
             if end > 0 and not _is_blank(buffer, end):
                 yield self._block(buffer, end)
             if self._is_whole:
@@ -85,6 +87,16 @@ class Text:
     def close(self) -> None:
         """Close the file."""
         self.data.close()
+
+    def _check_closed(self, buffer: bytearray, end: int) -> None:
+        """Refuse a text that ends within a quoted cell: all lines from the quote on would be one cell."""
+        place = open_quote(bytes(buffer[:end]), self.dialect.delimiter) if buffer.count(b'"', 0, end) % 2 else None
+        if place is not None:
+            lines = buffer.count(self.dialect.newline, place, end)
+            raise DataError(
+                f"{self.data.name}: a quote is opened and never closed, {lines:,} lines before the end, at "
+                f"{bytes(buffer[place : place + 40])!r}. Close it, or drop the quote."
+            )
 
     def _more(self, size: int) -> bytes:
         part = self.data.read(size)
