@@ -165,6 +165,13 @@ def test_new_levels_of_closed_categories_can_be_tolerated():
     assert not difference.with_cells(difference.cells, tolerate_unseen=True).breaks
 
 
+def test_of_very_many_new_levels_it_is_said_that_they_are_many():
+    for count, said in ((999, "has 999 levels"), (1000, "more than 999 levels"), (5000, "more than 999 levels")):
+        cells = {name: (values * count)[:count] for name, values in GOOD.items()}
+        difference = compare(**cells | {"city": [f"new {number}" for number in range(count)]})
+        assert any(said in line for line in difference.lines())
+
+
 def test_refused_cells_break():
     contract, found = Contract((Column("x", "number"),)), Found()
     table = pa.table({"x": [1.0, None]})

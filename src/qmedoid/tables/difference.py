@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from qmedoid.exceptions import ContractError, warn
 from qmedoid.models.contract import Column, Contract, Kind
-from qmedoid.tables.encode import EXAMPLES, ColumnFound, Found
+from qmedoid.tables.encode import EXAMPLES, NAMED_LEVELS, ColumnFound, Found
 from qmedoid.tables.kinds import kind_of_type
 
 OnMismatch = Literal["error", "warn"]
@@ -241,6 +241,8 @@ def _unseen_line(name: str, found: ColumnFound) -> str:
     levels = list(found.unseen_levels)
     more = ", …" if len(levels) > EXAMPLES else ""
     count = f"{len(levels):,} level" + ("s" if len(levels) > 1 else "")
+    if len(levels) >= NAMED_LEVELS:
+        count = f"more than {NAMED_LEVELS - 1:,} levels"
     rows = f"{found.unseen:,} row" + ("s" if found.unseen > 1 else "")
     return (
         f"~ unseen: {name!r} has {count} that the training rows did not, in {rows}: {_quoted(levels[:EXAMPLES])}{more}"

@@ -15,7 +15,8 @@ Array = npt.NDArray[np.float64]
 
 EXAMPLES = 5
 """Cells that are shown for each column."""
-_NAMED_LEVELS = 1000
+NAMED_LEVELS = 1000
+"""New levels of a column that are remembered, at the least; of more it is not known how many there are."""
 _MICROSECONDS = {"hour": 3_600_000_000, "day": 86_400_000_000}
 
 
@@ -46,8 +47,8 @@ class ColumnFound:
     def add_unseen(self, found: pa.Array) -> None:
         """Count cells with new levels."""
         self.unseen += len(found)
-        if len(self.unseen_levels) < _NAMED_LEVELS:
-            self.unseen_levels.update(dict.fromkeys(found.unique().to_pylist()[:_NAMED_LEVELS]))
+        if len(self.unseen_levels) < NAMED_LEVELS:
+            self.unseen_levels.update(dict.fromkeys(found.unique().to_pylist()[:NAMED_LEVELS]))
 
     def add_wrong(self, found: pa.Array) -> None:
         """Count cells that are not of the kind."""
