@@ -85,7 +85,7 @@ def kill_fits(folder, kills, choose):
     for number in range(1, kills + 1):
         names = {path.name for path in model.iterdir()}
         begun = functools.partial(has_changed, model, names) if number % 2 else None
-        kill((*options, "--seed", number), choose.uniform(0, 0.004 if begun else took), begun)
+        kill((*options, "--seed", number), choose.uniform(0, 0.02 if begun else took), begun)
         found = seed_of(model)
         assert found in (seed, number), f"the model of seed {found}, which is neither the old nor the new one"
         seen["old" if found == seed else "new"] += 1
