@@ -3,10 +3,13 @@
 import ast
 import importlib
 import re
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
+
+from qmedoid.evaluation.catalog import locate
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -58,8 +61,13 @@ def test_every_finding_has_a_test_or_says_that_it_has_none():
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if PYTHON_BLOCK.search(page.read_text("utf-8"))], ids=name_of)
-def test_code_runs(page):
-    """Blocks run in order and share their names; a comment of numbers below an expression is its value."""
+def test_code_runs(page, tmp_path, monkeypatch):
+    """Blocks run in order and share their names; a comment of numbers below an expression is its value.
+
+    They run in a folder that holds what ``qmedoid data fetch heart`` writes.
+    """
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(locate("heart"), tmp_path / "heart.csv")
     text = page.read_text(encoding="utf-8")
     if "circuits" in text and "qiskit" in text:
         pytest.importorskip("qiskit_aer")
@@ -85,7 +93,7 @@ def docs_scripts(monkeypatch):
     """The scripts of the docs folder as modules."""
     monkeypatch.syspath_prepend(str(DOCS))
     yield importlib.import_module
-    for name in ("make_walkthrough", "make_findings", "make_variational", "marked_sections"):
+    for name in ("make_walkthrough", "make_findings", "make_variational", "make_command_line", "marked_sections"):
         sys.modules.pop(name, None)
 
 
@@ -109,6 +117,37 @@ def test_the_findings_say_what_their_script_measures(docs_scripts):
     page = script.PAGE.read_text(encoding="utf-8")
     for name in ("printed", "weights"):
         assert f"<!-- begin: {name} -->\n{script.SECTIONS[name]()}\n<!-- end -->" in page
+
+
+@pytest.mark.skipif(shutil.which("sh") is None, reason="the commands of the pages are those of a POSIX shell")
+def test_the_commands_print_what_the_pages_show(docs_scripts):
+    """All but those that take long; ``python docs/make_command_line.py --check`` runs these too."""
+    script = docs_scripts("make_command_line")
+    pages = {script.PAGE: script.SECTIONS, script.SAVED_PAGE: script.SAVED_SECTIONS}
+    shown = {page: page.read_text(encoding="utf-8") for page in pages}
+    for page, names in pages.items():
+        assert sorted(re.findall(r"<!-- begin: (\w+) -->", shown[page])) == sorted(names)
+    made = script.compute(name for names in pages.values() for name in names if name not in script.SLOW)
+    for page, names in pages.items():
+        for name in names:
+            if name in made:
+                assert f"<!-- begin: {name} -->\n{made[name]}\n<!-- end -->" in shown[page]
+
+
+def test_every_command_and_option_is_told():
+    from typer.main import get_command
+
+    from qmedoid.cli.app import app
+
+    page = (DOCS / "command-line.md").read_text(encoding="utf-8")
+    for name, command in get_command(app).commands.items():
+        assert f"`{name} " in page or f"`{name}`" in page, f"The command {name} is not told."
+        if name == "demo":  # a show of its own, with --help
+            continue
+        for parameter in command.params:
+            spelt = "|".join(map(re.escape, [*parameter.opts, *parameter.secondary_opts]))
+            told = re.search(rf"(?<![\w-])({spelt})(?![\w-])", page)
+            assert told or parameter.param_type_name == "argument", f"{name} {spelt} is not told."
 
 
 def test_pictures_are_small_and_all_shown():

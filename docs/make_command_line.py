@@ -1,0 +1,152 @@
+"""Makes what commands print on ``docs/command-line.md`` and ``docs/saved-models.md``, by running them one by one.
+
+``python docs/make_command_line.py`` writes commands and their output between the markers of both pages.
+``python docs/make_command_line.py --check`` writes nothing and fails when a page differs from what would be written.
+
+The commands run in an empty folder, in the order of the pages. Seconds and hashes, which are others every time, are
+replaced by signs, and numbers are rounded to six decimals.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from marked_sections import write_or_check
+
+FOLDER = Path(__file__).parent
+PAGE, SAVED_PAGE = FOLDER / "command-line.md", FOLDER / "saved-models.md"
+STATUS = "echo $?"
+"""Shows the exit code of the command before it, which may then be another than 0."""
+
+SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "prepare": (
+        "qmedoid data fetch heart",
+        "awk 'NR == 1 || NR % 5' heart.csv > known.csv",
+        "awk 'NR == 1 || NR % 5 == 0' heart.csv > new.csv",
+    ),
+    "fit": ("qmedoid fit known.csv --target HeartDisease -o heart-model",),
+    "inspect": ("qmedoid inspect heart-model | sed '/^How it was made/,$d'",),
+    "score": (
+        "qmedoid score heart-model new.csv --columns Age,Sex -o decisions.csv",
+        "head -4 decisions.csv",
+    ),
+    "evaluate": ("qmedoid evaluate heart-model new.csv",),
+    "explain": ("qmedoid explain heart-model new.csv --row 2",),
+    "raw": (
+        'awk -F, -v OFS=, \'NR == 1 {print "visit_id,day", $0; next} {if ($5 == 0) $5 = ""; '
+        'print 70000 + 7 * NR, sprintf("2024-%02d-%02d", 1 + NR % 12, 1 + NR % 28), $0}\' heart.csv > visits.csv',
+        "head -2 visits.csv",
+        "qmedoid fit visits.csv --target HeartDisease --refine never -o visits-model | tail -1",
+        "qmedoid inspect visits-model | grep -E '^ (visit_id|day|Cholesterol|Sex) '",
+    ),
+    "broken": (
+        """sed '1s/"MaxHR"/"max_hr"/; 1s/"Oldpeak"/"depression"/; s/"ATA"/"atypical"/' new.csv > changed.csv""",
+        "qmedoid score heart-model changed.csv -o decisions.csv",
+        STATUS,
+        "qmedoid score heart-model changed.csv -o decisions.csv --on-mismatch warn",
+        STATUS,
+    ),
+    "pipes": ("head -3 new.csv | qmedoid score heart-model - -o - | cut -d, -f1-3",),
+    "formulas": (
+        'awk \'NR == 1 {print "remark," $0} NR == 2 {print "=1+1," $0} NR == 3 {print "-5," $0}\' new.csv '
+        "> remarks.csv",
+        "qmedoid score heart-model remarks.csv --columns remark -o - | cut -d, -f1,2",
+    ),
+    "json": (
+        "qmedoid score heart-model new.csv -o decisions.parquet --json",
+        "qmedoid score no-model new.csv -o decisions.parquet --json",
+        STATUS,
+    ),
+    "data": ("qmedoid data list",),
+    "fraud": (
+        "qmedoid data fetch creditcard-sample",
+        "qmedoid fit creditcard-sample.parquet --target Class --alert-rate 0.04 -o fraud-model",
+    ),
+    "by_circuit": ("qmedoid explain fraud-model creditcard-sample.parquet --row 35 | head -4",),
+    "circuit": ("qmedoid circuit fraud-model --format qasm | head -8",),
+    "by_time": (
+        "qmedoid fit creditcard-sample.parquet --target Class --alert-rate 0.04 --time-column Time --refine never "
+        "-o later-model | grep -E 'held out|prevalence|alert rate|recall \\('",
+    ),
+}
+"""The commands of each section of the first page, in the order in which they run."""
+SAVED_SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "files": ("ls heart-model", "head -7 heart-model/manifest.json"),
+    "damaged": (
+        "printf x | tee -a heart-model/arrays-*.safetensors > /dev/null",
+        "qmedoid inspect heart-model",
+        STATUS,
+    ),
+}
+"""Those of the second page, which run after the others in the same folder."""
+SLOW = ("raw", "fraud", "by_circuit", "circuit", "by_time")
+"""Sections whose fits take most of the time; the others do not need them."""
+_WIDTHS = {"data": 150}
+_WIDTH = 100
+
+
+def compute(names: Iterable[str] | None = None) -> dict[str, str]:
+    """The sections of both pages, or those named and none else, as blocks of Markdown."""
+    every = {**SECTIONS, **SAVED_SECTIONS}
+    chosen = every if names is None else {name: every[name] for name in names}
+    with tempfile.TemporaryDirectory() as folder:
+        return {name: section(commands, Path(folder), _WIDTHS.get(name, _WIDTH)) for name, commands in chosen.items()}
+
+
+def section(commands: Iterable[str], folder: Path, width: int) -> str:
+    """A block with commands and what they print."""
+    lines, code = [], 0
+    for command in commands:
+        lines.append(f"$ {command}")
+        if command == STATUS:
+            lines.append(str(code))
+            code = 0
+            continue
+        _check_ended_well(code, lines)
+        code, printed = run(command, folder, width)
+        lines += printed
+    _check_ended_well(code, lines)
+    return "\n".join(["```console", *lines, "```"])
+
+
+def run(command: str, folder: Path, width: int) -> tuple[int, list[str]]:
+    """The exit code of a command, and the lines that a user sees, with what changes from run to run replaced."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("QMEDOID_", "_TYPER_"))}
+    environment |= {
+        "QMEDOID_CACHE": str(folder / "cache"), "COLUMNS": str(width), "PYTHONUNBUFFERED": "1",
+        "PYTHONIOENCODING": "utf-8", "LC_ALL": "C", "NO_COLOR": "1", "PYTHON": sys.executable,
+    }  # fmt: skip
+    # The command of this Python, whatever other is installed.
+    script = 'qmedoid() { "$PYTHON" -m qmedoid "$@"; }\n' + command
+    ended = subprocess.run(
+        ["sh", "-c", script], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    return ended.returncode, steady(ended.stdout.decode()).splitlines()
+
+
+def steady(text: str) -> str:
+    """The text without what is another every time: seconds, hashes, the last digits of numbers."""
+    text = re.sub(r"\(\d[\d.e+]* s\)", "(… s)", text)
+    text = re.sub(r"(?<=-)[0-9a-f]{16}(?=\.)", "<hash>", text)
+    text = re.sub(r'"((?:numpy|python|qmedoid)": )"[\d.]+\w*"', r'"\1"…"', text)
+    text = re.sub(r"\b\d+\.\d{7,}\b(?!e)", lambda match: f"{float(match[0]):.6f}", text)
+    return "\n".join(line.rstrip() for line in text.rstrip().splitlines())
+
+
+def _check_ended_well(code: int, lines: list[str]) -> None:
+    if code:
+        sys.exit(f"A command failed with {code}:\n" + "\n".join(lines))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    made = compute()
+    write_or_check(PAGE, {name: made[name] for name in SECTIONS}, check=arguments.check)
+    write_or_check(SAVED_PAGE, {name: made[name] for name in SAVED_SECTIONS}, check=arguments.check)
