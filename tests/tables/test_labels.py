@@ -86,6 +86,9 @@ def test_chunks_and_dictionaries_make_no_difference(cells, cut):
 def test_targets_that_are_labels_pass():
     for values, kind in ((["a", "b"], pa.string()), ([1, 2], pa.int8()), ([True, False], pa.bool_())):
         assert class_labels(pa.chunked_array([values], kind), "y").to_pylist() == values
+    blanks = pa.chunked_array([["yes ", " yes", "no"]])
+    for column in (blanks, blanks.dictionary_encode()):
+        assert class_labels(column, "y").to_pylist() == ["yes", "yes", "no"]
     assert class_labels(pa.chunked_array([[1.0, 2.0]]), "y").to_pylist() == [1, 2]
 
 

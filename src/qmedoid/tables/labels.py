@@ -44,7 +44,7 @@ def labelled_rows(column: pa.Array | pa.ChunkedArray) -> Codes:
 
 
 def class_labels(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """A target column without missing cells as labels: texts, whole numbers or truth values.
+    """A target column without missing cells as labels: texts without blanks around them, whole numbers, truth values.
 
     Raises
     ------
@@ -52,9 +52,12 @@ def class_labels(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         If it holds anything else.
     """
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if any(holds(kind) for holds in (pa.types.is_string, pa.types.is_large_string, pa.types.is_boolean)):
-        return column
-    if pa.types.is_integer(kind):
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        import pyarrow.compute as pc
+
+        # Nobody means two classes by "yes" and "yes ".
+        return pc.utf8_trim_whitespace(column.cast(kind))
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
         return column
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         values = column.cast(pa.float64())
