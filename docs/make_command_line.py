@@ -51,28 +51,28 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "qmedoid score heart-model changed.csv -o decisions.csv --on-mismatch warn",
         STATUS,
     ),
-    "pipes": ("head -3 new.csv | qmedoid score heart-model - -o - | cut -d, -f1-3",),
-    "formulas": (
-        'awk \'NR == 1 {print "remark," $0} NR == 2 {print "=1+1," $0} NR == 3 {print "-5," $0}\' new.csv '
-        "> remarks.csv",
-        "qmedoid score heart-model remarks.csv --columns remark -o - | cut -d, -f1,2",
-    ),
-    "json": (
-        "qmedoid score heart-model new.csv -o decisions.parquet --json",
-        "qmedoid score no-model new.csv -o decisions.parquet --json",
-        STATUS,
-    ),
-    "data": ("qmedoid data list",),
     "fraud": (
         "qmedoid data fetch creditcard-sample",
         "qmedoid fit creditcard-sample.parquet --target Class --alert-rate 0.04 -o fraud-model",
     ),
     "by_circuit": ("qmedoid explain fraud-model creditcard-sample.parquet --row 35 | head -4",),
-    "circuit": ("qmedoid circuit fraud-model --format qasm | head -8",),
     "by_time": (
         "qmedoid fit creditcard-sample.parquet --target Class --alert-rate 0.04 --time-column Time --refine never "
         "-o later-model | grep -E 'held out|prevalence|alert rate|recall \\('",
     ),
+    "circuit": ("qmedoid circuit fraud-model --format qasm | head -8",),
+    "pipes": ("head -3 new.csv | qmedoid score heart-model - -o - | cut -d, -f1-3",),
+    "json": (
+        "qmedoid score heart-model new.csv -o decisions.parquet --json",
+        "qmedoid score no-model new.csv -o decisions.parquet --json",
+        STATUS,
+    ),
+    "formulas": (
+        'awk \'NR == 1 {print "remark," $0} NR == 2 {print "=1+1," $0} NR == 3 {print "-5," $0}\' new.csv '
+        "> remarks.csv",
+        "qmedoid score heart-model remarks.csv --columns remark -o - | cut -d, -f1,2",
+    ),
+    "data": ("qmedoid data list",),
 }
 """The commands of each section of the first page, in the order in which they run."""
 SAVED_SECTIONS: Mapping[str, tuple[str, ...]] = {
@@ -86,7 +86,6 @@ SAVED_SECTIONS: Mapping[str, tuple[str, ...]] = {
 """Those of the second page, which run after the others in the same folder."""
 SLOW = ("raw", "fraud", "by_circuit", "circuit", "by_time")
 """Sections whose fits take most of the time; the others do not need them."""
-_WIDTHS = {"data": 150}
 _WIDTH = 100
 
 
@@ -95,10 +94,10 @@ def compute(names: Iterable[str] | None = None) -> dict[str, str]:
     every = {**SECTIONS, **SAVED_SECTIONS}
     chosen = every if names is None else {name: every[name] for name in names}
     with tempfile.TemporaryDirectory() as folder:
-        return {name: section(commands, Path(folder), _WIDTHS.get(name, _WIDTH)) for name, commands in chosen.items()}
+        return {name: section(commands, Path(folder)) for name, commands in chosen.items()}
 
 
-def section(commands: Iterable[str], folder: Path, width: int) -> str:
+def section(commands: Iterable[str], folder: Path) -> str:
     """A block with commands and what they print."""
     lines, code = [], 0
     for command in commands:
@@ -108,17 +107,17 @@ def section(commands: Iterable[str], folder: Path, width: int) -> str:
             code = 0
             continue
         _check_ended_well(code, lines)
-        code, printed = run(command, folder, width)
+        code, printed = run(command, folder)
         lines += printed
     _check_ended_well(code, lines)
     return "\n".join(["```console", *lines, "```"])
 
 
-def run(command: str, folder: Path, width: int) -> tuple[int, list[str]]:
+def run(command: str, folder: Path) -> tuple[int, list[str]]:
     """The exit code of a command, and the lines that a user sees, with what changes from run to run replaced."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("QMEDOID_", "_TYPER_"))}
     environment |= {
-        "QMEDOID_CACHE": str(folder / "cache"), "COLUMNS": str(width), "PYTHONUNBUFFERED": "1",
+        "QMEDOID_CACHE": str(folder / "cache"), "COLUMNS": str(_WIDTH), "PYTHONUNBUFFERED": "1",
         "PYTHONIOENCODING": "utf-8", "LC_ALL": "C", "NO_COLOR": "1", "PYTHON": sys.executable,
     }  # fmt: skip
     # The command of this Python, whatever other is installed.
@@ -126,7 +125,10 @@ def run(command: str, folder: Path, width: int) -> tuple[int, list[str]]:
     ended = subprocess.run(
         ["sh", "-c", script], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
     )
-    return ended.returncode, steady(ended.stdout.decode()).splitlines()
+    lines = steady(ended.stdout.decode()).splitlines()
+    # Of a pipe the shell gives the exit code of the last command only.
+    failed = any(line.startswith(("error: ", "Traceback")) for line in lines)
+    return ended.returncode or int(failed), lines
 
 
 def steady(text: str) -> str:
