@@ -249,6 +249,9 @@ def test_what_is_not_there_or_not_a_table(tmp_path):
     for where in (tmp_path / "nothing.csv", tmp_path / "*.csv", tmp_path):
         with pytest.raises(DataError, match=r"no file|No file|holds no table"):
             open_table(where)
+    for where in ("", "x" * 5000):
+        with pytest.raises(DataError, match=r"is empty|cannot be opened"):
+            open_table(where)
     for name, content in {"t.parquet": b"a,b\n1,2\n", "t.xlsx": b"PK\x03\x04..."}.items():
         with pytest.raises(DataError, match=r"not what its name says|zip archive"):
             open_table(write(tmp_path / name, content))

@@ -45,14 +45,20 @@ _COPY = 1 << 20
 
 def find_files(where: str | Path) -> list[Path]:
     """The data files that a file name, a folder or a pattern stands for, in the order of their names."""
+    if not str(where):  # which Path would take for the folder one is in
+        raise DataError("The name of the table is empty. Give a file, a folder, a pattern, or - for a pipe.")
     path = Path(where)
-    if path.is_dir():
+    try:
+        is_folder, is_there = path.is_dir(), path.exists()
+    except OSError as error:
+        raise DataError(f"{str(where)[:100]} cannot be opened: {error.strerror}.") from error
+    if is_folder:
         inside = (file for file in path.rglob("*") if file.is_file() and not _is_hidden(file.relative_to(path)))
         found = sorted(file for file in inside if format_of_name(file) is not None)
         if not found:
             raise DataError(f"The folder {path} holds no table. Known file names end in {', '.join(SUFFIXES)}.")
         return found
-    if path.exists():
+    if is_there:
         return [path]
     if re.search(r"[*?\[]", str(where)):
         anchor = Path(path.anchor)
@@ -185,7 +191,8 @@ class _Counted(_Pushback):
         if size:
             buffer[:size], self._head = self._head[:size], self._head[size:]
         else:
-            size = self._raw.readinto(buffer)
+            # One read at a time, where there is a choice: a pipe that falls silent can then be interrupted.
+            size = getattr(self._raw, "readinto1", self._raw.readinto)(buffer)
         self.n_taken += size
         return size
 
