@@ -97,3 +97,16 @@ def test_only_columns_that_the_model_reads_are_read(model, tmp_path):
     names = [model.contract.columns[place].name for place in model.used_columns]
     assert part.batch.schema.names == names
     assert part.extra.schema.names == ["list"]
+
+
+def test_carried_texts_that_look_like_missing_cells_stay_as_they_are(model, tmp_path):
+    lands = ["NA", "-", "None", "?", "", "null", "007", " x "] * 10
+    table = raw_table().append_column("land", pa.array(lands))
+    file = saved(table, tmp_path / "t.csv")
+    plain, carried = tmp_path / "plain.csv", tmp_path / "carried.csv"
+    score_file(model, file, str(plain))
+    score_file(model, file, str(carried), carried=["land", "colour"])
+    rows = [line.split(",", 2) for line in carried.read_text().splitlines()[1:]]
+    assert [row[0].strip('"') for row in rows] == lands
+    # What is missing for the model does not depend on what is carried.
+    assert [row[2] for row in rows] == plain.read_text().splitlines()[1:]

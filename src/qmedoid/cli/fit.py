@@ -171,7 +171,10 @@ def _fit(classifier: Any, train: Labelled, valid: Labelled | None, options: Opti
     validation = {} if valid is None else {"X_val": valid.table.drop_columns([options.target]), "y_val": _labels(valid)}
     fitted.fit(train.table.drop_columns([options.target]), _labels(train), **validation)
     model = fitted.table_model()
-    contract = replace(model.contract, target=options.target)
+    left_out = dict(model.contract.left_out)
+    if options.time_column is not None:
+        left_out[options.time_column] = "it orders the rows in time"
+    contract = replace(model.contract, target=options.target, left_out=left_out)
     models = tuple(_in_file(one, train.rows) for one in model.models)
     parameters = {"command": _asked(options), **model.parameters}
     return fitted, replace(model, contract=contract, models=models, parameters=parameters)

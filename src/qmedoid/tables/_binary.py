@@ -43,7 +43,13 @@ class BinaryFile:
         self.schema = plain_schema(schema)
         self.names = tuple(schema.names)
 
-    def batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self,
+        columns: Sequence[str],
+        types: Mapping[str, Any],
+        *,
+        verbatim: bool = False,  # noqa: ARG002
+    ) -> Iterator[pa.RecordBatch]:
         """Batches of some columns; see `TableSource.batches`."""
         row = 0
         with self._translated():

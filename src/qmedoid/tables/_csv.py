@@ -59,13 +59,15 @@ class TextFile:
             return pa.schema([(name, pa.null()) for name in self.names])
         return self._parse(block, self.names, {}, 0, self.dialect.header_lines).schema
 
-    def batches(self, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, columns: Sequence[str], types: Mapping[str, Any], *, verbatim: bool = False
+    ) -> Iterator[pa.RecordBatch]:
         """Batches of some columns; see `TableSource.batches`."""
         inferred = {name: self.schema.field(name).type for name in columns if name not in types}
         known = {name: pa.string() if pa.types.is_null(kind) else kind for name, kind in inferred.items()}
         rows, lines = 0, self.dialect.header_lines
         for block in self._blocks():
-            table = self._parse(block, columns, {**known, **types}, rows, lines)
+            table = self._parse(block, columns, {**known, **types}, rows, lines, verbatim)
             rows += table.num_rows
             lines += bytes(block.text).count(self.dialect.newline) if block.has_quotes else table.num_rows
             yield from table.combine_chunks().to_batches(BATCH_ROWS)
@@ -114,11 +116,19 @@ class TextFile:
         except pa.ArrowInvalid:
             return None
 
-    def _parse(self, block: Block, columns: Sequence[str], types: Mapping[str, Any], rows: int, lines: int) -> pa.Table:
+    def _parse(
+        self,
+        block: Block,
+        columns: Sequence[str],
+        types: Mapping[str, Any],
+        rows: int,
+        lines: int,
+        verbatim: bool = False,
+    ) -> pa.Table:
         from pyarrow import csv
 
         parsing = csv.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=block.has_quotes)
-        converting = _conversion(self.dialect.decimal, columns, types)
+        converting = _conversion(self.dialect.decimal, columns, types, verbatim)
         size = _PARSED_AT_ONCE
         while True:
             reading = csv.ReadOptions(column_names=self.names, use_threads=False, block_size=size)
@@ -180,14 +190,14 @@ def infer_types(texts: pa.Table, decimal: str, types: Mapping[str, Any] | None =
     )
 
 
-def _conversion(decimal: str, columns: Sequence[str], types: Mapping[str, Any]) -> Any:
+def _conversion(decimal: str, columns: Sequence[str], types: Mapping[str, Any], verbatim: bool = False) -> Any:
     from pyarrow import csv
 
     return csv.ConvertOptions(
         include_columns=list(columns),
         column_types={name: types[name] for name in columns if name in types},
         null_values=[*MISSING, *(f" {cell}" for cell in MISSING)],
-        strings_can_be_null=True,
+        strings_can_be_null=not verbatim,
         decimal_point=decimal,
     )
 

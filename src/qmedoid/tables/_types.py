@@ -77,7 +77,7 @@ def in_types(batch: pa.RecordBatch, types: Mapping[str, Any], source: str, first
 def _converted(column: pa.Array, kind: Any, name: str, source: str, first_row: int) -> pa.Array:
     column = in_plain_type(column)
     if column.type == pa.string() and kind != pa.string():
-        column = _without_missing(column)
+        column = without_missing(column)
     # Whole numbers beyond 2^53 become the nearest number; all else must be exact.
     safe = not (pa.types.is_integer(column.type) and pa.types.is_floating(kind))
     try:
@@ -91,7 +91,7 @@ def _converted(column: pa.Array, kind: Any, name: str, source: str, first_row: i
         raise CellError(message) from error
 
 
-def _without_missing(column: pa.Array) -> pa.Array:
+def without_missing(column: pa.Array) -> pa.Array:
     """Texts without blanks around them, and null where they stand for a missing value."""
     from pyarrow import compute
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from qmedoid.exceptions import ContractError, DataError
 from qmedoid.models.table import TableModel
+from qmedoid.tables._types import without_missing
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
 from qmedoid.tables.encode import Found
 from qmedoid.tables.scoring import check_carried, decide_batch, result_batch
@@ -70,9 +71,18 @@ class Reading:
         self.source.close()
 
     def batches(
-        self, extra: Sequence[str] = (), *, as_text: bool, lenient: bool, on_progress: OnProgress | None = None
+        self,
+        extra: Sequence[str] = (),
+        *,
+        as_text: bool,
+        lenient: bool,
+        verbatim: bool = False,
+        on_progress: OnProgress | None = None,
     ) -> Iterator[Part]:
-        """Parts with the columns that the best model reads, and others (of text files as text if asked for)."""
+        """Parts with the columns that the best model reads, and others.
+
+        The others can be had as text from text files, and verbatim: cells such as ``NA`` are then not missing in them.
+        """
         self.found = Found()
         renames = self.columns_differ.renames
         back = {new: old for old, new in renames.items()}
@@ -90,11 +100,14 @@ class Reading:
         # A carried column may be one that the model reads as well: it is read once. Rows without any column cannot be
         # counted.
         columns = list(dict.fromkeys([*here, *extra])) or [self.source.names[0]]
-        for batch in self.source.batches(columns, types):
+        verbatim = verbatim and self.source.is_text and bool(extra)
+        for batch in self.source.batches(columns, types, verbatim=verbatim):
             rows += len(batch)
             if on_progress is not None:
                 on_progress(rows, self.source.bytes_read)
             read = batch.select(list(here))
+            if verbatim:
+                read = _without_missing(read)
             if self.source.is_text and self.source.decimal == ",":
                 read = _with_points(read, [name for name, kind in here.items() if kind == "number"])
             yield Part(read.rename_columns([renames.get(name, name) for name in here]), batch.select(list(extra)))
@@ -123,6 +136,12 @@ class Reading:
         except ContractError as error:
             raise BrokenContractError(str(error), difference.as_dict()) from None
         return difference
+
+
+def _without_missing(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with texts that stand for a missing value gone."""
+    columns = [without_missing(column) if column.type == pa.string() else column for column in batch.columns]
+    return pa.record_batch(columns, names=batch.schema.names)
 
 
 def _with_points(batch: pa.RecordBatch, numbers: Sequence[str]) -> pa.RecordBatch:
@@ -169,7 +188,9 @@ def score_file(
         check_carried(model, carried, reading.source.names)
 
         def write(lenient: bool) -> Scored:
-            batches = reading.batches(carried, as_text=is_text(out), lenient=lenient, on_progress=on_progress)
+            batches = reading.batches(
+                carried, as_text=is_text(out), lenient=lenient, verbatim=is_text(out), on_progress=on_progress
+            )
             return _write(model, reading, batches, carried, out, safe_csv)
 
         # What went to a pipe cannot be taken back.

@@ -130,7 +130,11 @@ class TableSource:
         return sum(file.n_taken for file in self._files)
 
     def batches(
-        self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
+        self,
+        columns: Sequence[str] | None = None,
+        types: Mapping[str, Any] | None = None,
+        *,
+        verbatim: bool = False,
     ) -> Iterator[pa.RecordBatch]:
         """Go through the table in batches of some ten thousand rows.
 
@@ -140,6 +144,8 @@ class TableSource:
             Which columns, in this order; None for all.
         types : mapping of str to pyarrow.DataType or None
             The types to read columns as. Others have that of the schema, and texts instead of the null type.
+        verbatim : bool
+            Whether texts of a text file stay as they are, ``NA`` and empty ones among them, instead of being missing.
 
         Yields
         ------
@@ -158,7 +164,7 @@ class TableSource:
         for file in self._files:
             file.n_taken = 0
         for file in self._files:
-            yield from file.batches(wanted, kinds)
+            yield from file.batches(wanted, kinds, verbatim=verbatim)
 
     def read(
         self,

@@ -18,7 +18,7 @@ SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq", ".feather", ".arrow")
 
 # What a spreadsheet takes for the beginning of a formula, unless the cell is a plain number, however it is written.
 _FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
-_NUMBER = r"^[+-]?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?$"
+_NUMBER = r"^(-|[+-]?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?)$"
 
 # Rows of a row group of Parquet.
 _GROUP_ROWS = 2**18
