@@ -68,14 +68,16 @@ def run(options: Options, *, as_json: bool) -> None:
     data = read_labelled(options.table, options, [*time_column, *options.ignore])
     parts = _parts(data, options, valid, test)
     train = _taken(data, parts.train)
-    fitted, model = _fit(classifier, train, _other(data, parts.valid, valid, options), options)
-    held_out = _other(data, parts.test, test, options)
+    # Files of their own are read before the fit: what is wrong with them is not found out after it.
+    validation, held_out = _other(data, parts.valid, valid, options), _other(data, parts.test, test, options)
+    fitted, model = _fit(classifier, train, validation, options)
     metrics: dict[str, Any] = {"training_rows": len(train.table), "seconds": round(time.perf_counter() - began, 1)}
     if held_out is not None:
         metrics["held_out"] = _held_out(model, held_out)
     model = replace(model, metrics=metrics)
     save_model(model, options.output, circuits=options.circuits, raw_rows=options.raw_rows)
-    notes = list(fitted.notes_)
+    notes = [note for note in fitted.notes_ if " was left out: " not in note]
+    notes += [f"column {name!r} was left out: {why}" for name, why in model.contract.left_out.items()]
     if as_json:
         print_json(
             {"model": str(options.output), "stage": model.stage, "classes": list(model.classes),
