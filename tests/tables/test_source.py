@@ -1,12 +1,14 @@
 """One table in many files: whatever its format, packing or parts, the same rows come out."""
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -245,13 +247,21 @@ def test_damaged_files_are_refused_in_one_line(tmp_path, table, suffix, packing)
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_not_there_or_not_a_table(tmp_path):
+def _not_allowed(folder):
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+
+
+def test_what_is_not_there_or_not_a_table(tmp_path, monkeypatch):
     for where in (tmp_path / "nothing.csv", tmp_path / "*.csv", tmp_path):
         with pytest.raises(DataError, match=r"no file|No file|holds no table"):
             open_table(where)
     for where in ("", "x" * 5000):
         with pytest.raises(DataError, match=r"is empty|cannot be opened"):
             open_table(where)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "iterdir", _not_allowed)
+        with pytest.raises(DataError, match=r"cannot be opened: Permission denied"):
+            open_table(tmp_path)
     for name, content in {"t.parquet": b"a,b\n1,2\n", "t.xlsx": b"PK\x03\x04..."}.items():
         with pytest.raises(DataError, match=r"not what its name says|zip archive"):
             open_table(write(tmp_path / name, content))

@@ -50,6 +50,8 @@ def find_files(where: str | Path) -> list[Path]:
     path = Path(where)
     try:
         is_folder, is_there = path.is_dir(), path.exists()
+        if is_folder:
+            next(path.iterdir(), None)  # a folder that may not be read would look like an empty one
     except OSError as error:
         raise DataError(f"{str(where)[:100]} cannot be opened: {error.strerror}.") from error
     if is_folder:
