@@ -341,6 +341,8 @@ def test_other_misuse(data):
         TableClassifier().fit(frame, labels, X_val=frame)
     with pytest.raises(DataError, match="y_val holds classes that y does not"):
         TableClassifier(FAST).fit(frame, labels, X_val=frame, y_val=["perhaps"] * N)
+    with pytest.raises(DataError, match="Input X_val has no rows"):
+        TableClassifier(FAST).fit(frame, labels, X_val=frame.iloc[:0], y_val=[])
     with pytest.raises(ParameterError, match="'classifier' parameter of TableClassifier must be None or a Geometric"):
         TableClassifier(classifier="geometric").fit(frame, labels)
     with pytest.raises(NotFittedError):

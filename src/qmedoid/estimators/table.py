@@ -138,7 +138,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         if X_val is None:
             self._fit_inner(encoded.matrix, codes, None, rng)
         else:
-            val_table = read_table(self, X_val, self._names)[1]
+            val_table = read_table(self, X_val, self._names, "X_val")[1]
             val_labels = check_target(y_val, val_table.num_rows, name="y_val", table="X_val")
             val_matrix = np.column_stack(self._encode(val_table))
             everything = np.concatenate([codes, self._order.codes(val_labels)])

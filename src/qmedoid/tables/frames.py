@@ -53,20 +53,6 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> pa.Table:
     return _from_array(data, names)
 
 
-def row_count(data: Any) -> int:
-    """How many rows the data have."""
-    if isinstance(data, Mapping):
-        return len(next(iter(data.values()), ()))
-    shape = getattr(data, "shape", None)
-    if shape is not None:
-        return int(shape[0])
-    if hasattr(data, "num_rows"):
-        return int(data.num_rows)
-    if hasattr(data, "__len__"):
-        return len(data)
-    return int(as_table(data).num_rows)
-
-
 def _from_pandas(frame: Any) -> pa.Table:
     """By column, as a column that Arrow refuses is then told from the others."""
     names = [str(name) for name in frame.columns]
