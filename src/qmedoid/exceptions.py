@@ -12,6 +12,10 @@ class DataError(QMedoidError, ValueError):
     """The data cannot be used as they are; the message names the column or row and the way out."""
 
 
+class OutputError(DataError):
+    """A file or folder cannot be written; what was there before is unchanged."""
+
+
 class ContractError(DataError):
     """A table does not look like the one a model was fitted on; the message is a diff."""
 

@@ -18,7 +18,7 @@ from qmedoid.artifacts._files import CONTENT_NAME, MANIFEST
 from qmedoid.artifacts.bundle import save_model
 from qmedoid.artifacts.folders import check_target_folder
 from qmedoid.artifacts.loading import load_model
-from qmedoid.exceptions import DataError, ModelError
+from qmedoid.exceptions import DataError, ParameterError
 
 MODELS = all_models()
 FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks processes")
@@ -47,7 +47,7 @@ def test_other_folders_are_refused_and_left_alone(tmp_path):
             lambda folder=folder: save_model(MODELS["fusion"], folder),
             lambda folder=folder: check_target_folder(folder),
         ):
-            with pytest.raises(ModelError, match="holds other things than a saved model, such as"):
+            with pytest.raises(ParameterError, match="holds other things than a saved model, such as"):
                 refused()
         assert contents(folder) == before
 

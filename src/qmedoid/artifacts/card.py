@@ -103,7 +103,7 @@ def _columns(model: TableModel) -> list[str]:
 def _encoded(column: Column, encoding: Encoding) -> str:
     if isinstance(encoding, Levels):
         levels = f"{len(encoding.levels)} levels{', new ones expected' if column.is_open else ''}"
-        return f"{encoding.width} numbers from {levels}"
+        return f"{encoding.width} {'number' if encoding.width == 1 else 'numbers'} from {levels}"
     what = ", ".join(encoding.parts) if isinstance(encoding, Dates) else "the number itself"
     return what + (", and whether it is missing" if encoding.indicator else "")
 

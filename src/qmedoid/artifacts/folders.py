@@ -10,7 +10,7 @@ from typing import Any
 from qmedoid.artifacts._files import CONTENT_NAME, MANIFEST, file_entries, parse_manifest
 from qmedoid.artifacts._json import LARGEST_JSON, RefusedError, parsed, written
 from qmedoid.artifacts.whole import PART, cannot_write, sync_folder, write_whole
-from qmedoid.exceptions import ModelError
+from qmedoid.exceptions import ParameterError
 
 try:
     import fcntl
@@ -23,9 +23,9 @@ def check_target_folder(path: str | Path) -> None:
 
     Raises
     ------
-    ModelError
+    ParameterError
         The folder holds something else than a saved model.
-    DataError
+    OutputError
         It cannot be made or written.
     """
     path = Path(path)
@@ -92,7 +92,7 @@ def _check_place(path: Path) -> None:
     is_ours = not foreign and (bool(ours) or MANIFEST not in names)
     if not is_ours and not (MANIFEST in names and _is_manifest(path / MANIFEST)):
         example = sorted(foreign or {MANIFEST})[0]
-        raise ModelError(
+        raise ParameterError(
             f"The folder {str(path)!r} holds other things than a saved model, such as {example!r}: give a new or an "
             "empty folder."
         )

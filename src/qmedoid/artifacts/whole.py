@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from qmedoid.exceptions import DataError
+from qmedoid.exceptions import OutputError
 
 try:
     import fcntl
@@ -42,7 +42,7 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
 
     Raises
     ------
-    DataError
+    OutputError
         The file cannot be written: what was there is as it was.
     """
     path = Path(path)
@@ -87,7 +87,7 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def cannot_write(path: Path, error: OSError) -> DataError:
+def cannot_write(path: Path, error: OSError) -> OutputError:
     """The error of a file that cannot be written, with what to do about it."""
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
@@ -101,7 +101,7 @@ def cannot_write(path: Path, error: OSError) -> DataError:
         case _:
             remedy = "Try again or give another path."
     reason = error.strerror or str(error)
-    return DataError(f"{str(path)!r} cannot be written: {reason}. What was there is unchanged. {remedy}")
+    return OutputError(f"{str(path)!r} cannot be written: {reason}. What was there is unchanged. {remedy}")
 
 
 def _target(path: Path) -> tuple[Path, bool]:

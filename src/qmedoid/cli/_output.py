@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from qmedoid.exceptions import DataError, ModelError, ParameterError, QMedoidError, QMedoidWarning
+from qmedoid.exceptions import DataError, ModelError, OutputError, ParameterError, QMedoidError, QMedoidWarning
 
 OK, FAILED, USAGE, DATA, MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 130
 """Exit codes: all well, the machine failed (a full disk, say), a wrong call, data that cannot be used or that break
@@ -24,6 +24,8 @@ def exit_code(error: QMedoidError) -> int:
     """The exit code of an error."""
     if isinstance(error, ModelError):
         return MODEL
+    if isinstance(error, OutputError):
+        return FAILED
     if isinstance(error, DataError):
         return DATA
     return USAGE if isinstance(error, ParameterError) else FAILED
