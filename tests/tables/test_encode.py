@@ -145,6 +145,20 @@ def test_whole_numbers_are_levels_as_they_are_written():
         np.testing.assert_array_equal(encode_column(given_, Column("c", "category"), encoding), [[1.0, 2.0, 3.0]])
 
 
+@given(st.lists(st.floats(allow_nan=False) | st.integers(-(2**60), 2**60).map(float) | st.none(), min_size=1))
+@settings(deadline=None)
+def test_a_float_is_a_text_whatever_its_neighbours(values):
+    array = pa.array(values, pa.float64())
+    alone = [cells.as_text(array.slice(place, 1))[0].as_py() for place in range(len(values))]
+    assert cells.as_text(array).to_pylist() == alone
+    assert [text if text is None else float(text) for text in alone] == values
+    assert cells.as_text(pa.array([np.nan, 123456789000.0, 0.5], from_pandas=False)).to_pylist() == [
+        None,
+        "123456789000",
+        "0.5",
+    ]
+
+
 def test_examples_of_new_levels_are_bounded_and_counts_are_not():
     found = Found()
     for start in range(0, 6000, 1500):

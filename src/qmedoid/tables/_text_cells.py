@@ -43,6 +43,16 @@ def _value_set(levels: tuple[str, ...], kind: pa.DataType) -> pa.Array:
     return pa.array(levels, kind)
 
 
+def text_of_floats(array: pa.Array) -> pa.Array:
+    """Floats as texts, each by itself; 3.0 was 3 before a missing cell made floats of whole numbers, NaN is missing."""
+    values = as_floats(array)
+    with np.errstate(invalid="ignore"):
+        is_whole = (np.abs(values) < 2**53) & (values == np.trunc(values))
+    whole = pa.array(np.where(is_whole, values, 0).astype(np.int64)).cast(pa.string())
+    other = pa.array(values, mask=np.isnan(values)).cast(pa.string())
+    return pc.if_else(pa.array(is_whole), whole, other)
+
+
 def numbers_of_text(array: pa.Array) -> Cells:
     """Texts as numbers; infinities stay, and what says that it is not a number is missing."""
     text = _trimmed(array)

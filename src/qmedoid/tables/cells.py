@@ -138,10 +138,9 @@ def as_text(array: pa.Array) -> pa.Array:
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         return array
     if pa.types.is_floating(array.type):
-        # 3.0 was 3 before a missing cell made a column of floats out of whole numbers.
-        values = array.drop_null().to_numpy(zero_copy_only=False)
-        if (np.abs(values) < 2**53).all() and (values == np.trunc(values)).all():
-            array = array.cast(pa.int64())
+        from qmedoid.tables._text_cells import text_of_floats
+
+        return text_of_floats(array)
     try:
         return array.cast(pa.string())
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
