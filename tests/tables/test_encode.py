@@ -205,6 +205,13 @@ def test_days_that_do_not_exist_are_wrong():
     np.testing.assert_array_equal(np.isnat(read.values), [False, True, True, True, True, True, False])
 
 
+def test_short_ways_to_write_a_moment():
+    texts = ["2024-02-29T10", "2024-02-29 10:00", "2024-02-29T10Z", "2024-02-29T12:00+02", "2024-02-29T12:00:00+0200"]
+    read = cells.dates(pa.array(texts))
+    assert not len(read.wrong)
+    assert set(read.values.tolist()) == {dt.datetime(2024, 2, 29, 10)}
+
+
 def test_missing_dates_have_fills_and_an_indicator():
     encoding = Dates(PARTS, np.array([100.0, 6.0, 3.0, 12.0]), indicator=True)
     given_ = pa.array([dt.datetime(1970, 1, 2, 6), None])

@@ -16,9 +16,9 @@ _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _INFINITE = r"^[+-]?(?i:inf|infinity)$"
 _NOT_A_NUMBER = r"^(?i:[+-]?nan)?$"
 _DAY = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
-_TIME = r"([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?"
-_CLOCK = rf"[T ]{_TIME}"
-_ZONE = r"(Z|[+-]([01]\d|2[0-3]):?[0-5]\d)"
+_HOUR, _MINUTES = r"([01]\d|2[0-3])", r":[0-5]\d(:[0-5]\d(\.\d{1,9})?)?"
+_TIME, _CLOCK = f"{_HOUR}{_MINUTES}", f"[T ]{_HOUR}({_MINUTES})?"
+_ZONE = rf"(Z|[+-]{_HOUR}(:?[0-5]\d)?)"
 _TRUE, _FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n", "0", "0.0")
 
 
