@@ -72,6 +72,15 @@ def test_decimal_comma(file):
     assert read(write(file, "a;b\n3,14;1.5\n"))[0] == {"a": ["3,14"], "b": [1.5]}
 
 
+def test_decimal_commas_beside_a_word_are_points(file):
+    """So that the column is one of numbers, with cells that are none, as it would be with points."""
+    text = "a;b\n" + "3,25;x\n" * 19 + "n.v.;0,5 l\n"
+    with open_table(write(file, text)) as source:
+        for read_ in (source.read(), source.read(max_rows=100)):
+            assert read_.table["a"].to_pylist() == ["3.25"] * 19 + ["n.v."]
+            assert read_.table["b"].to_pylist() == ["x"] * 19 + ["0,5 l"]
+
+
 def test_thousands_are_not_taken_for_decimals_unasked(file):
     write(file, "a;b\n1,234;1\n12,345;2\n")
     table, notes = read(file)
@@ -165,6 +174,11 @@ def test_names(file):
     with pytest.raises(DataError, match=r"'x' \(columns 1, 3\)"):
         open_table(write(file, "x,y, x\n1,2,3\n"))
     assert "header" in read(write(file, "1,2\n3,4\n"))[1][0]
+    many, notes = read(write(file, "a" + "," * 500 + "\n1" + ",2" * 500 + "\n"))
+    assert list(many)[-1] == "column 501"
+    assert notes == ["500 columns have no name; they are called 'column 2' and so on."]
+    with pytest.raises(DataError, match="a name of more than 131,072 characters"):
+        open_table(write(file, "a," + "b" * 200_000 + "\n1,2\n"))
 
 
 def test_header_only_and_one_row(file):

@@ -18,10 +18,12 @@ from qmedoid.tables._bytes import Bytes, first_line
 from qmedoid.tables._dialect import MISSING, mask_quoted
 from qmedoid.tables._text import Block, Text
 from qmedoid.tables._types import BATCH_ROWS, CellError, shortened
+from qmedoid.tables.kinds import MOSTLY
 
 _PARSED_AT_ONCE = 1 << 20
 """Arrow parses so many bytes, then converts them: more would not stay in the cache."""
 _LONGEST = 1 << 27
+_COMMA_OR_WHOLE = r"^\s*[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?\s*$"
 _WRONG_LENGTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _WRONG_CELL = re.compile(r"column #(\d+).*?Row #(\d+): CSV conversion error to ([^:]+): (.*)", re.DOTALL)
 
@@ -188,6 +190,17 @@ def infer_types(texts: pa.Table, decimal: str, types: Mapping[str, Any] | None =
         csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         _conversion(decimal, texts.column_names, types or {}),
     )
+
+
+def with_points(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts with points for decimal commas, where most cells are numbers written so; others stay as they are."""
+    from pyarrow import compute
+
+    is_number = compute.fill_null(compute.match_substring_regex(texts, _COMMA_OR_WHOLE), False)
+    given = len(texts) - texts.null_count
+    if not given or compute.sum(is_number).as_py() < MOSTLY * given:
+        return texts
+    return compute.if_else(is_number, compute.replace_substring(texts, ",", "."), texts)
 
 
 def _conversion(decimal: str, columns: Sequence[str], types: Mapping[str, Any], verbatim: bool = False) -> Any:

@@ -91,7 +91,10 @@ def sniff(sample: bytes, is_whole: bool, name: str, delimiter: str | None, decim
     end = first_record_end(sample, start, delimiter, newline)
     header = next(_records(text, delimiter, 1), None)
     if header is None:
-        raise DataError(f"{name} has no line end in its first {len(sample):,} bytes: it does not look like a table.")
+        raise DataError(
+            f"{name} does not look like a table: in its first {len(sample):,} bytes there is no line end, or a name of "
+            f"more than {csv.field_size_limit():,} characters."
+        )
     names, notes = _clean_names(header, name)
     if decimal is None:
         decimal, more = _find_decimal(text, delimiter)
@@ -202,10 +205,13 @@ def _clean_names(header: Sequence[str], name: str) -> tuple[tuple[str, ...], lis
     padded = [new for new, old in zip(names, header, strict=True) if new and new != old]
     if padded:
         notes.append(f"Blanks around the names of {len(padded)} columns were dropped, as in {padded[0]!r}.")
-    for place, found in enumerate(names):
-        if not found:
-            names[place] = f"column {place + 1}"
-            notes.append(f"Column {place + 1} has no name; it is called {names[place]!r}.")
+    unnamed = [place for place, found in enumerate(names) if not found]
+    for place in unnamed:
+        names[place] = f"column {place + 1}"
+    if len(unnamed) == 1:
+        notes.append(f"Column {unnamed[0] + 1} has no name; it is called {names[unnamed[0]]!r}.")
+    elif unnamed:
+        notes.append(f"{len(unnamed):,} columns have no name; they are called {names[unnamed[0]]!r} and so on.")
     check_unique(names, name)
     if all(re.fullmatch(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?", found) for found in names):
         notes.append(

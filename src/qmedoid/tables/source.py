@@ -11,7 +11,7 @@ import pyarrow as pa
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.tables._binary import BinaryFile
 from qmedoid.tables._bytes import STANDARD_INPUT, Bytes, detect_format, find_files
-from qmedoid.tables._csv import TextFile, infer_types
+from qmedoid.tables._csv import TextFile, infer_types, with_points
 from qmedoid.tables._sampling import sample_rows
 from qmedoid.tables._types import CellError, common_type
 
@@ -190,7 +190,7 @@ class TableSource:
         """
         wanted = self._check_columns(columns)
         if max_rows is None:
-            table = self._read_whole(wanted)
+            table = self._with_points(self._read_whole(wanted))
             return Rows(table, np.arange(table.num_rows, dtype=np.int64))
         if max_rows < 1:
             raise ParameterError(f"The 'max_rows' parameter must be None or an int >= 1. Got {max_rows} instead.")
@@ -198,7 +198,7 @@ class TableSource:
         sample, rows = sample_rows(self.batches(wanted, kinds), max_rows, rng or np.random.default_rng(0))
         if sample is None:
             return Rows(pa.schema([self.schema.field(name) for name in wanted]).empty_table(), rows)
-        return Rows(infer_types(sample, self.decimal) if self.is_text else sample, rows)
+        return Rows(self._with_points(infer_types(sample, self.decimal)) if self.is_text else sample, rows)
 
     def close(self) -> None:
         """Close the files."""
@@ -219,6 +219,14 @@ class TableSource:
             shown = ", ".join(map(repr, self.names[:20])) + (", ..." if len(self.names) > 20 else "")
             raise DataError(f"{self.description} has no column {unknown[0]!r}. It has {shown}.")
         return list(columns)
+
+    def _with_points(self, table: pa.Table) -> pa.Table:
+        """The table with points for the decimal commas of columns that a few other cells keep from being numbers."""
+        if self.decimal == ",":
+            for place, column in enumerate(table.columns):
+                if pa.types.is_string(column.type):
+                    table = table.set_column(place, table.column_names[place], with_points(column))
+        return table
 
     def _read_whole(self, columns: list[str]) -> pa.Table:
         tables = [file.read(columns, {}) for file in self._files]
