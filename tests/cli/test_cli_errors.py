@@ -225,11 +225,15 @@ class TestPlaces:
         assert "Is a directory" in outcome.err
 
 
-def test_the_table_itself_may_be_the_output(cli, two, tmp_path):
+def test_the_table_itself_is_not_overwritten(cli, two, tmp_path):
     file = shutil.copy(two.file, tmp_path / "t.csv")
-    cli.ok("score", two.model, file, "-o", file)
-    cli.ok("score", two.model, two.file, "-o", tmp_path / "o.csv")
-    assert file.read_bytes() == (tmp_path / "o.csv").read_bytes()
+    (tmp_path / "link.csv").symlink_to(file)
+    (tmp_path / "hard.csv").hardlink_to(file)
+    for table, out in ((file, file), (file, tmp_path / "link.csv"), (tmp_path, tmp_path / "hard.csv")):
+        outcome = cli("score", two.model, table, "-o", out)
+        assert outcome.code == 2
+        assert "is the table itself" in outcome.err
+    assert file.read_bytes() == two.file.read_bytes()
 
 
 def test_an_old_model_is_replaced_whole_or_not_at_all(cli, two, tmp_path):

@@ -176,5 +176,5 @@ class TestInspectAndCircuit:
 
     def test_a_model_without_a_trained_circuit_says_so(self, cli, two):
         outcome = cli("circuit", two.model, "--which", "variational", "--json")
-        assert (outcome.code, outcome.json["exit_code"]) == (4, 4)
+        assert (outcome.code, outcome.json["exit_code"]) == (2, 2)
         assert "--which swap-test" in outcome.json["error"]

@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import get_scorer
 
 from qmedoid import FusionClassifier, GeometricClassifier, VariationalClassifier
 from qmedoid.estimators.table import TableClassifier
@@ -177,19 +178,27 @@ def test_the_model_decides_as_the_classifier_does(inner, positive, data):
     table = pa.Table.from_pandas(frame, preserve_index=False)
     decided = model.decide(encode_batch(table, model.contract, model.encodings))
     np.testing.assert_array_equal(model.label_array[decided.codes], classifier.predict(frame))
-    np.testing.assert_allclose(decided.margins, classifier.decision_function(frame), rtol=1e-12, atol=1e-12)
+    # A positive class that is not the last is the second of the model, and stays the first of the classifier.
+    sign = -1.0 if positive == "no" else 1.0
+    np.testing.assert_allclose(sign * decided.margins, classifier.decision_function(frame), rtol=1e-12, atol=1e-12)
     assert hasattr(classifier, "predict_proba") == model.probabilistic == (inner != "fusion")
     assert hasattr(classifier, "decided_by") == (inner in ("geometric", "cut", "budget", "hybrid"))
     if model.probabilistic:
-        np.testing.assert_allclose(model.probabilities(decided.scores), classifier.predict_proba(frame), rtol=1e-12)
+        places = [model.classes.index(label) for label in classifier.classes_]
+        probabilities = model.probabilities(decided.scores)[:, places]
+        np.testing.assert_allclose(probabilities, classifier.predict_proba(frame), rtol=1e-12)
     assert json.dumps(dict(model.parameters))
 
 
-def test_the_positive_class_comes_last_and_decides_alike(data):
+def test_the_positive_class_is_the_second_of_the_model_and_scikit_learn_sees_no_difference(data):
     frame, labels = data
     one, other = (TableClassifier(FAST, positive=p, random_state=0).fit(frame, labels) for p in ("yes", "no"))
-    assert one.classes_.tolist() == ["no", "yes"]
-    assert other.classes_.tolist() == ["yes", "no"]
+    assert one.classes_.tolist() == other.classes_.tolist() == ["no", "yes"]
+    assert one.table_model().classes == ("no", "yes")
+    assert other.table_model().classes == ("yes", "no")
+    for scoring in ("roc_auc", "neg_log_loss", "accuracy"):
+        measure = get_scorer(scoring)
+        assert measure(one, frame, labels) == pytest.approx(measure(other, frame, labels), abs=0.05)
     assert (one.predict(frame) == other.predict(frame)).mean() > 0.95
     assert other.score(frame, labels) == np.mean(other.predict(frame) == labels)
 
@@ -197,7 +206,8 @@ def test_the_positive_class_comes_last_and_decides_alike(data):
 def test_one_class_against_the_rest():
     frame, labels = make_frame()
     against = TableClassifier(FAST, positive="high", random_state=0).fit(frame, labels)
-    assert against.classes_.tolist() == ["not high", "high"]
+    assert against.classes_.tolist() == ["high", "not high"]
+    assert against.table_model().classes == ("not high", "high")
     two = TableClassifier(FAST, positive="high", random_state=0)
     two.fit(frame, np.where(labels == "high", "high", "not high"))
     np.testing.assert_array_equal(against.decision_function(frame), two.decision_function(frame))
@@ -207,7 +217,7 @@ def test_one_class_against_the_rest():
 def test_a_positive_class_may_be_written_as_text(data):
     frame, labels = data
     numbers = (labels == "yes").astype(int)
-    assert TableClassifier(FAST, positive="0", random_state=0).fit(frame, numbers).classes_.tolist() == [1, 0]
+    assert TableClassifier(FAST, positive="0", random_state=0).fit(frame, numbers).table_model().classes == (1, 0)
     with pytest.raises(ParameterError, match=r"one of the classes, \['no', 'yes'\]. Got 'maybe'"):
         TableClassifier(positive="maybe").fit(frame, labels)
 

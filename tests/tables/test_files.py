@@ -36,12 +36,11 @@ def test_scores_and_counts(model, tmp_path):
 def test_progress_grows_to_all_rows_and_bytes(model, tmp_path):
     file = saved(pa.concat_tables([raw_table()] * 2500), tmp_path / "t.csv")
     steps = []
-    score_file(
-        model, file, str(tmp_path / "o.parquet"), on_progress=lambda rows, n_bytes: steps.append((rows, n_bytes))
-    )
+    score_file(model, file, str(tmp_path / "o.parquet"), on_progress=lambda *step: steps.append(step))
     assert len(steps) > 1
     assert steps == sorted(steps)
-    assert steps[-1] == (200_000, (tmp_path / "t.csv").stat().st_size)
+    size = (tmp_path / "t.csv").stat().st_size
+    assert steps[-1] == (200_000, size, size)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -44,6 +44,10 @@ _CIRCUIT = (
 )  # fmt: skip
 
 
+# Scores times such a factor are still far from infinite.
+_LARGEST_FACTOR = 1e100
+
+
 def read(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> TableModel:
     """The model of a manifest and of the files it names, by their roles."""
     with inside(MANIFEST):
@@ -148,8 +152,8 @@ def _fusion(fields: Fields, number: int, width: int, n_classes: int, shelf: Shel
     if len(np.unique(medoid_classes)) != n_classes:
         raise RefusedError(f"array '{number}.medoid_classes' lacks a class")
     multipliers = shelf.floats(f"{number}.multipliers", n_classes)
-    if not (multipliers > 0).all():
-        raise RefusedError(f"array '{number}.multipliers' must be above 0")
+    if not ((multipliers > 0) & (multipliers < _LARGEST_FACTOR)).all():
+        raise RefusedError(f"array '{number}.multipliers' must be above 0 and below {_LARGEST_FACTOR:g}")
     return FusionModel(
         input_scaling=Scaling(shelf.floats(f"{number}.center", width), shelf.scales(f"{number}.scale", width)),
         configuration=tuple(tuple(members[part].tolist()) for part in parts),

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,7 +17,7 @@ the contract, a model that cannot be read, Ctrl-C."""
 # Columns of text that a file or a pipe takes.
 _WIDE = 200
 
-Advance = Callable[[int, int], None]
+Advance = Callable[[int, int, int | None], None]
 
 
 def exit_code(error: QMedoidError) -> int:
@@ -67,22 +67,22 @@ def notes_on_stderr() -> Iterator[None]:
 
 
 @contextmanager
-def reading_bar(description: str, n_bytes: int | None) -> Iterator[Advance]:
+def reading_bar(description: str) -> Iterator[Advance]:
     """A bar over the bytes of a file with rows per second and time left; nothing where there is no terminal."""
     if not sys.stderr.isatty():
-        yield lambda _rows, _bytes: None
+        yield lambda _rows, _bytes, _total: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TextColumn("{task.fields[rate]}"))
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(description, total=n_bytes, rate="")
+        task = bar.add_task(description, total=None, rate="")
 
-        def advance(rows: int, n_read: int) -> None:
+        def advance(rows: int, n_read: int, n_bytes: int | None) -> None:
             elapsed = bar.tasks[0].elapsed or 0.0
             rate = f"{rows:,} rows, {rows / elapsed:,.0f}/s" if elapsed > 0 else f"{rows:,} rows"
-            bar.update(task, completed=n_read, rate=rate)
+            bar.update(task, completed=n_read, total=n_bytes, rate=rate)
 
         yield advance
 
@@ -93,6 +93,12 @@ def plain_console() -> Any:
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDE
     return Console(markup=False, highlight=False, emoji=False, width=width)
+
+
+def some_of(names: Sequence[str], limit: int = 20) -> str:
+    """The first names of a list, and how many more there are."""
+    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
 
 
 def _finite(value: Any) -> Any:

@@ -2,7 +2,9 @@
 
 import errno
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -22,6 +24,8 @@ def run(app: Callable[..., Any]) -> int:
         if hasattr(stream, "reconfigure"):
             # A sign that the terminal's encoding lacks is spelt out; it is no reason to stop.
             stream.reconfigure(errors="backslashreplace")
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminated)
     try:
         with notes_on_stderr():
             code = app(standalone_mode=False)
@@ -44,6 +48,11 @@ def run(app: Callable[..., Any]) -> int:
     if code == INTERRUPTED and as_json:
         return _failed("Interrupted.", code, as_json)
     return code
+
+
+def _terminated(number: int, _: object) -> None:
+    """Leave as after Ctrl-C, so that what was half written is removed."""
+    sys.exit(128 + number)
 
 
 def _wrong_call(error: Any, as_json: bool) -> int:

@@ -9,7 +9,7 @@ from qmedoid.artifacts.loading import load_model
 from qmedoid.artifacts.whole import whole_file
 from qmedoid.circuits import export
 from qmedoid.cli._output import print_json
-from qmedoid.exceptions import ModelError
+from qmedoid.exceptions import ParameterError
 from qmedoid.models.table import TableModel
 from qmedoid.models.variational import VariationalModel
 
@@ -35,7 +35,7 @@ def circuit_bytes(model: TableModel, form: Format, which: Which) -> bytes:
     """The trained circuit of the best model, or the compact SWAP test of its features."""
     trained = _trained(model)
     if which == "variational" and trained is None:
-        raise ModelError(
+        raise ParameterError(
             "This model has no trained circuit, fusion decides: use --which swap-test, or fit --refine always."
         )
     if which != "swap-test" and trained is not None:
@@ -43,7 +43,7 @@ def circuit_bytes(model: TableModel, form: Format, which: Which) -> bytes:
     elif model.fusion is not None:
         circuit = export.swap_test_circuit(len(model.fusion.configuration))
     else:
-        raise ModelError("This model is a circuit alone, without a SWAP test: use --which variational.")
+        raise ParameterError("This model is a circuit alone, without a SWAP test: use --which variational.")
     if form == "qpy":
         return export.qpy_bytes(circuit)
     text = export.qasm_text(circuit) if form == "qasm" else export.drawing(circuit)

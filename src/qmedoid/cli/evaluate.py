@@ -7,7 +7,7 @@ import numpy as np
 
 from qmedoid.artifacts.loading import load_model
 from qmedoid.cli._metrics import print_metrics
-from qmedoid.cli._output import print_json, reading_bar, tell
+from qmedoid.cli._output import print_json, reading_bar, some_of, tell
 from qmedoid.exceptions import ContractError, DataError, ParameterError
 from qmedoid.models.table import TableModel
 from qmedoid.tables.arrow_alone import keep_pandas_away
@@ -28,10 +28,10 @@ def run(model: Path, table: str, *, target: str | None, on_mismatch: OnMismatch,
     with Reading(loaded, table, on_mismatch, **dialect) as reading:
         if name not in reading.source.names:
             raise ContractError(
-                f"There is no column {name!r} with the classes. The table has: {', '.join(reading.source.names)}. "
+                f"There is no column {name!r} with the classes. The table has: {some_of(reading.source.names)}. "
                 "Pass --target."
             )
-        with reading_bar("evaluating", reading.source.n_bytes) as advance:
+        with reading_bar("evaluating") as advance:
             parts = reading.in_kind(lambda lenient: list(_decided(loaded, reading, name, lenient, advance)))
         reading.check()
     if not parts:

@@ -1,7 +1,7 @@
 """``qmedoid fit``: from a table to a saved model, with figures on rows that were held out."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ import pyarrow as pa
 from qmedoid.artifacts.bundle import save_model
 from qmedoid.artifacts.folders import check_target_folder
 from qmedoid.cli._metrics import print_metrics
-from qmedoid.cli._output import print_json, tell
+from qmedoid.cli._output import print_json, some_of, tell
 from qmedoid.cli._splitting import Parts, share_or_file, split_rows, time_order
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.models.table import TableModel
@@ -23,6 +23,9 @@ from qmedoid.tables.evaluating import labelled_report
 from qmedoid.tables.labels import class_labels, label_codes, labelled_rows
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.source import open_table
+
+# Columns of one reason that are named one by one.
+_MANY = 5
 
 
 @dataclass(frozen=True)
@@ -71,18 +74,20 @@ def run(options: Options, *, as_json: bool) -> None:
     # Files of their own are read before the fit: what is wrong with them is not found out after it.
     validation, held_out = _other(data, parts.valid, valid, options), _other(data, parts.test, test, options)
     fitted, model = _fit(classifier, train, validation, options)
-    metrics: dict[str, Any] = {"training_rows": len(train.table), "seconds": round(time.perf_counter() - began, 1)}
+    # Seconds are told and not kept: the same fit gives the same files.
+    seconds = round(time.perf_counter() - began, 1)
+    metrics: dict[str, Any] = {"training_rows": len(train.table)}
     if held_out is not None:
         metrics["held_out"] = _held_out(model, held_out)
     model = replace(model, metrics=metrics)
     save_model(model, options.output, circuits=options.circuits, raw_rows=options.raw_rows)
     notes = [note for note in fitted.notes_ if " was left out: " not in note]
-    notes += [f"column {name!r} was left out: {why}" for name, why in model.contract.left_out.items()]
+    notes += left_out_notes(model.contract.left_out)
     if as_json:
         print_json(
             {"model": str(options.output), "stage": model.stage, "classes": list(model.classes),
              "columns": len(model.contract.columns), "left_out": dict(model.contract.left_out), "notes": notes,
-             "parameters": dict(model.parameters), **metrics}
+             "parameters": dict(model.parameters), "seconds": seconds, **metrics}
         )  # fmt: skip
         return
     for note in notes:
@@ -91,7 +96,7 @@ def run(options: Options, *, as_json: bool) -> None:
         print_metrics(metrics["held_out"], f"held out: {metrics['held_out']['rows']:,} rows, never seen in fitting")
     print(
         f"{model.stage} model of {len(train.table):,} rows and {len(model.contract.columns)} columns saved in "
-        f"{options.output} ({metrics['seconds']:g} s)."
+        f"{options.output} ({seconds:g} s)."
     )
 
 
@@ -118,9 +123,7 @@ def read_labelled(where: str, options: Options, needed: Sequence[str] = ()) -> L
     with open_table(where, **dialect) as source:
         for name in (options.target, *needed):
             if name not in source.names:
-                raise DataError(
-                    f"There is no column {name!r} in {source.description}: it has {', '.join(source.names)}."
-                )
+                raise DataError(f"There is no column {name!r} in {source.description}: it has {some_of(source.names)}.")
         table, rows = source.read(max_rows=options.max_rows, rng=np.random.default_rng(options.seed))
         for note in source.notes:
             tell(f"note: {note}")
@@ -170,7 +173,7 @@ def _fit(classifier: Any, train: Labelled, valid: Labelled | None, options: Opti
 
     ignore = [*options.ignore, *([options.time_column] if options.time_column else [])]
     fitted = TableClassifier(classifier, positive=_positive(train, options), ignore=ignore, random_state=options.seed)
-    validation = {} if valid is None else {"X_val": valid.table.drop_columns([options.target]), "y_val": _labels(valid)}
+    validation = {} if valid is None else _validation(train, valid, options)
     fitted.fit(train.table.drop_columns([options.target]), _labels(train), **validation)
     model = fitted.table_model()
     left_out = dict(model.contract.left_out)
@@ -194,6 +197,34 @@ def _asked(options: Options) -> dict[str, Any]:
     given |= {"table": Path(options.table).name, "ignore": list(options.ignore)}
     del given["output"]
     return given
+
+
+def _validation(train: Labelled, valid: Labelled, options: Options) -> dict[str, Any]:
+    """Validation rows with the labels of the training rows, however their file spells them."""
+    labels = tuple(dict.fromkeys(train.target.to_pylist()))
+    codes = label_codes(valid.target, labels)
+    # Against all others together, a class that is new is one of the others.
+    rest = next((code for code, label in enumerate(labels) if label != _positive(train, options)), 0)
+    if options.positive is not None and len(labels) > 2:
+        codes = np.where(codes < 0, rest, codes)
+    if (codes < 0).any():
+        unknown = valid.target.filter(pa.array(codes < 0)).unique().to_pylist()
+        raise DataError(
+            f"The validation rows have classes that the training rows do not: {some_of(list(map(repr, unknown)))}."
+        )
+    return {"X_val": valid.table.drop_columns([options.target]), "y_val": np.array(labels)[codes]}
+
+
+def left_out_notes(left_out: Mapping[str, str]) -> list[str]:
+    """A line for each column that was left out, or for all of one reason where they are many."""
+    notes = []
+    for why in dict.fromkeys(left_out.values()):
+        names = [repr(name) for name, reason in left_out.items() if reason == why]
+        if len(names) <= _MANY:
+            notes += [f"column {name} was left out: {why}" for name in names]
+        else:
+            notes.append(f"{len(names):,} columns were left out ({some_of(names, _MANY)}): {why}")
+    return notes
 
 
 def _labels(data: Labelled) -> Any:

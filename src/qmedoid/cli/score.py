@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from qmedoid.artifacts.loading import load_model
-from qmedoid.cli._output import print_json, reading_bar, tell
+from qmedoid.cli._output import print_json, reading_bar, some_of, tell
 from qmedoid.exceptions import ParameterError
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.files import score_file
+
+# Classes whose counts are told.
+_MANY = 10
 
 
 def run(
@@ -29,8 +32,7 @@ def run(
     keep_pandas_away()
     loaded = load_model(model)
     carried = list(dict.fromkeys(name for part in columns for name in _split(part)))
-    size = None if table == "-" or not Path(table).is_file() else Path(table).stat().st_size
-    with reading_bar("scoring", size) as advance:
+    with reading_bar("scoring") as advance:
         scored = score_file(
             loaded, table, output, carried=carried, on_mismatch=on_mismatch, safe_csv=safe_csv, on_progress=advance,
             **dialect,
@@ -45,8 +47,9 @@ def run(
             }
         )
     elif sys.stderr.isatty() or output != "-":
-        parts = ", ".join(f"{count:,} {label}" for label, count in scored.predicted.items())
-        tell(f"{scored.rows:,} rows scored: {parts}.")
+        most = sorted(scored.predicted.items(), key=lambda item: -item[1]) if len(scored.predicted) > _MANY else None
+        parts = some_of([f"{count:,} {label}" for label, count in most or scored.predicted.items()], _MANY)
+        tell(f"{scored.rows:,} {'row' if scored.rows == 1 else 'rows'} scored: {parts}.")
 
 
 def _split(part: str) -> list[str]:

@@ -57,6 +57,11 @@ class ClassOrder:
             return self._is_positive(target)
         return self.places[known_codes(target, self.labels)]
 
+    @property
+    def codes_of_sorted(self) -> Codes:
+        """The code of each class, the classes in rising order, as scikit-learn has them."""
+        return np.argsort(self.classes, kind="stable")
+
     def meant(self, target: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The class that each label stands for; a label that is new stands for itself."""
         if len(self.classes) == len(self.labels):

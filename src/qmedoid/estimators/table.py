@@ -52,8 +52,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     classifier : GeometricClassifier, FusionClassifier, VariationalClassifier or None, default=None
         What decides. None is `GeometricClassifier()`.
     positive : str, int, float, bool or None, default=None
-        The class of interest: the second of two classes, or one of more that is then told from all others together.
-        None keeps the classes in their order.
+        The class of interest: the one of two that an alert rate or an operating point is about, and the second of the
+        saved model; or one of more that is then told from all others together, as ``"not …"`` (scorers of scikit-learn
+        need a target with these two classes then). None takes the last class.
     ignore : sequence of str or None, default=None
         Columns that are not to be learnt from.
     max_one_hot : int, default=10
@@ -132,7 +133,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         self._order, codes = ClassOrder.of(check_target(y, table.num_rows), self.positive)
-        self.classes_ = self._order.classes
+        self.classes_ = np.sort(self._order.classes)
         rng = check_random_state(self.random_state)
         encoded = self._encode_training(table, codes, getattr(y, "name", None), rng)
         if X_val is None:
@@ -151,7 +152,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         """Class of every row, shape (n,)."""
         matrix = self._matrix(X)
         codes = np.searchsorted(self.classifier_.classes_, self.classifier_.predict(matrix))
-        predicted: npt.NDArray[Any] = self.classes_[codes]
+        predicted: npt.NDArray[Any] = self._order.classes[codes]
         return predicted
 
     @available_if(_inner_has("predict_proba"))
@@ -159,12 +160,14 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         """Class probabilities, shape (n, C)."""
         matrix = self._matrix(X)
         probabilities: Array = self.classifier_.predict_proba(matrix)  # type: ignore[union-attr]
-        return probabilities
+        return probabilities[:, self._order.codes_of_sorted]
 
     def decision_function(self, X: Any) -> Array:
         """Margin of shape (n,) for two classes, above 0 for the second; scores of shape (n, C) for more."""
         matrix = self._matrix(X)
-        return self.classifier_.decision_function(matrix)
+        values = self.classifier_.decision_function(matrix)
+        # Of two classes one is taken from the other; of more, `positive` leaves the order as it is.
+        return -values if self._order.codes_of_sorted[0] != 0 else values
 
     @available_if(_inner_has("decided_by"))
     def decided_by(self, X: Any) -> npt.NDArray[np.str_]:
@@ -188,7 +191,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             inner,
             contract=self.contract_,
             encodings=self.encodings_,
-            classes=tuple(self.classes_.tolist()),
+            classes=tuple(self._order.classes.tolist()),
             records=self._records,
             parameters={
                 "estimator": type(self).__name__,
@@ -226,7 +229,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             raise DataError(f"No column is left to learn from ({reasons}).")
         settings = EncodingSettings(self.max_one_hot, self.max_levels)
         generator = np.random.default_rng(rng.randint(2**31, size=4))
-        encoded = fit_encodings(table, inferred.columns, codes, self.classes_.tolist(), settings, generator)
+        encoded = fit_encodings(table, inferred.columns, codes, self._order.classes.tolist(), settings, generator)
         self.contract_ = Contract(encoded.columns, target, left_out)
         self.encodings_ = encoded.encodings
         pairs = zip(self.encodings_, self.contract_.names, strict=True)
@@ -255,13 +258,13 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         if n_train is not None:
             choose_on(inner, [(np.arange(n_train), np.arange(n_train, len(codes)))])
         # Labels in their own order are passed on as they are, so that warnings and class weights can name them.
-        in_order = self.classes_ is self._order.labels
+        in_order = self._order.classes is self._order.labels
         if not in_order:
-            weigh_codes(inner, self.classes_.tolist())
+            weigh_codes(inner, self._order.classes.tolist())
         with warnings.catch_warnings():
             # These name columns by numbers that nobody knows outside; the notes have said it already.
             warnings.filterwarnings("ignore", message=r"column \d+.* held one value only|Feature column \d+ is")
-            self.classifier_ = inner.fit(matrix, self.classes_[codes] if in_order else codes)
+            self.classifier_ = inner.fit(matrix, self._order.classes[codes] if in_order else codes)
 
     def _medoid_records(self, table: pa.Table) -> tuple[tuple[Record, ...], ...] | None:
         inner = self.classifier_

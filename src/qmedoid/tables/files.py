@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.exceptions import ContractError, DataError
+from qmedoid.exceptions import ContractError, DataError, ParameterError
 from qmedoid.models.table import TableModel
+from qmedoid.tables._bytes import find_files
 from qmedoid.tables._types import without_missing
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
 from qmedoid.tables.encode import Found
@@ -16,8 +17,8 @@ from qmedoid.tables.scoring import check_carried, decide_batch, result_batch
 from qmedoid.tables.source import CellError, open_table
 from qmedoid.tables.writing import check_output, is_text, open_sink
 
-OnProgress = Callable[[int, int], None]
-"""Called with the rows and the bytes that were read so far."""
+OnProgress = Callable[[int, int, int | None], None]
+"""Called with the rows and the bytes that were read so far, and all bytes there are, where that is known."""
 
 _TYPES: dict[str, Any] = {"number": pa.float64, "category": pa.string, "boolean": pa.bool_}
 
@@ -104,7 +105,7 @@ class Reading:
         for batch in self.source.batches(columns, types, verbatim=verbatim):
             rows += len(batch)
             if on_progress is not None:
-                on_progress(rows, self.source.bytes_read)
+                on_progress(rows, self.source.bytes_read, self.source.n_bytes)
             read = batch.select(list(here))
             if verbatim:
                 read = _without_missing(read)
@@ -185,6 +186,7 @@ def score_file(
     """
     check_output(out)
     with Reading(model, where, on_mismatch, **dialect) as reading:
+        check_other_file(where, out)
         check_carried(model, carried, reading.source.names)
 
         def write(lenient: bool) -> Scored:
@@ -197,6 +199,15 @@ def score_file(
         is_pipe = out == "-" or (Path(out).exists() and not Path(out).is_file())
         scored: Scored = reading.in_kind(write, once=is_pipe)
     return scored
+
+
+def check_other_file(where: str, out: str) -> None:
+    """Refuse to write the results over the table they are about."""
+    target = Path(out)
+    if "-" in (where, out) or not target.is_file():
+        return
+    if any(target.samefile(file) for file in find_files(where)):
+        raise ParameterError(f"The output {out!r} is the table itself, which would be lost. Give another output.")
 
 
 def _write(

@@ -14,6 +14,9 @@ Codes = npt.NDArray[np.intp]
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:[+-]?nan)", re.ASCII)
 
+# Signs of the longest name of a class.
+_LONGEST = 1000
+
 UNKNOWN, MISSING = -1, -2
 """Codes of a label that is no class of the model, and of a missing one."""
 
@@ -55,6 +58,11 @@ def class_labels(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         import pyarrow.compute as pc
 
+        longest = pc.max(pc.utf8_length(column.cast(kind))).as_py() or 0
+        if longest > _LONGEST:
+            raise DataError(
+                f"The target {name!r} holds a text of {longest:,} signs: that names no class. Give a column of names."
+            )
         # Nobody means two classes by "yes" and "yes ".
         return pc.utf8_trim_whitespace(column.cast(kind))
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind):

@@ -15,6 +15,9 @@ from qmedoid.tables.encode import Found, encode_batch
 # Rows from which on more threads than one are worth their while.
 _LONG = 100_000
 
+# Columns that are named in a message.
+_SHOWN = 20
+
 STAGES = ("fusion", "variational")
 
 
@@ -28,7 +31,10 @@ def check_carried(model: TableModel, carried: Sequence[str], names: Sequence[str
     """Refuse carried columns that the table does not have, or that would hide a result."""
     absent = [name for name in carried if name not in names]
     if absent:
-        raise ContractError(f"There is no column {absent[0]!r} to carry through. The table has: {', '.join(names)}.")
+        more = " and others" if len(names) > _SHOWN else ""
+        raise ContractError(
+            f"There is no column {absent[0]!r} to carry through. The table has: {', '.join(names[:_SHOWN])}{more}."
+        )
     hidden = [name for name in carried if name in result_names(model)]
     if hidden:
         raise ParameterError(
