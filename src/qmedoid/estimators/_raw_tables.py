@@ -1,10 +1,7 @@
 """Raw tables as estimators take them, and rows of them as records."""
 
-import datetime
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -17,6 +14,7 @@ from sklearn.utils.validation import validate_data
 from qmedoid.exceptions import DataError
 from qmedoid.models.table import Record
 from qmedoid.tables.frames import as_table
+from qmedoid.tables.records import plain_records
 
 Codes = npt.NDArray[np.intp]
 
@@ -81,16 +79,4 @@ def _check_size(table: pa.Table) -> None:
 
 def records_of(table: pa.Table, rows: Codes) -> tuple[Record, ...]:
     """Some rows of a table as records, with values fit for JSON."""
-    picked = table.take(pa.array(rows)).to_pylist()
-    return tuple({name: json_value(value) for name, value in row.items()} for row in picked)
-
-
-def json_value(value: Any) -> Any:
-    """A cell as a number, text, truth value or None; dates as ISO text."""
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, float | Decimal):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, datetime.timedelta):
-        return value.total_seconds()
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+    return tuple(plain_records(table.take(pa.array(rows))))

@@ -54,6 +54,24 @@ def save(estimator: Any, path: str | Path, *, circuits: bool = False, raw_rows: 
     return save_model(table_model(estimator), path, circuits=circuits, raw_rows=raw_rows)
 
 
+class SavingMixin:
+    """A fitted classifier that can be saved."""
+
+    def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
+        """Write the fitted classifier to a folder that `qmedoid.load` reads, without code and without scikit-learn.
+
+        Parameters
+        ----------
+        path : str or path
+            A folder: a new one, an empty one, or one with a saved model, which is replaced.
+        circuits : bool
+            Whether to write the circuits as QPY and OpenQASM 3 too, for other tools (extra ``quantum``).
+        raw_rows : bool
+            Whether to keep the medoids as rows of the training table; without, only their coordinates are kept.
+        """
+        return save(self, path, circuits=circuits, raw_rows=raw_rows)
+
+
 def table_model(estimator: Any) -> TableModel:
     """A fitted classifier as a model of tables whose columns are all numbers; see `save` for its parameters.
 

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,6 +27,7 @@ from qmedoid.estimators._parameters import (
     Whole,
     check_parameters,
 )
+from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._tables import check_size, check_table
 from qmedoid.estimators._targets import check_target, class_codes, known_codes
 from qmedoid.estimators._threads import one_blas_thread
@@ -48,7 +48,7 @@ Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
 
-class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Classify a record by its distance and angle to one real record, the medoid, of each class.
 
     Columns are gathered into correlation groups; a search picks which columns of each group enter its feature; the
@@ -290,22 +290,6 @@ class FusionClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         measured = copy.copy(self)
         measured.model_ = MeasuredFusion(self.models_[0], swap_test)
         return measured
-
-    def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
-        """Write the fitted classifier to a folder that `qmedoid.load` reads, without code and without scikit-learn.
-
-        Parameters
-        ----------
-        path : str or path
-            A folder: a new one, an empty one, or one with a saved model, which is replaced.
-        circuits : bool
-            Whether to write the SWAP test as QPY and OpenQASM 3 too, for other tools (extra ``quantum``).
-        raw_rows : bool
-            Whether to keep the medoids as rows of the training table; without, only their coordinates are kept.
-        """
-        from qmedoid.estimators._saving import save
-
-        return save(self, path, circuits=circuits, raw_rows=raw_rows)
 
     def _report_to(self, context: CallbackContext) -> Callable[[Progress], bool]:
         """Tell scikit-learn's callbacks of every anchor visit; a callback may ask to stop with the best so far."""

@@ -3,7 +3,6 @@
 import copy
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -23,6 +22,7 @@ from qmedoid.estimators._refinement import (
     circuit_settings,
     policy_for,
 )
+from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._threads import one_blas_thread
 from qmedoid.estimators.deltas import seeded_fusion
@@ -45,7 +45,7 @@ PAIRS_UP_TO = 5
 """Classes up to which a circuit is fed the deltas of all pairs by default; there are 20 of them then."""
 
 
-class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
+class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):
     """Classify by distance to real records, and by a small quantum circuit where that is not enough.
 
     The fusion score of distance and angle decides first. A variational circuit on contrastive deltas takes over where
@@ -229,22 +229,6 @@ class GeometricClassifier(CallbackSupportMixin, ProbabilisticClassifier):
         measured = copy.copy(self)
         measured.model_ = model
         return measured
-
-    def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
-        """Write the fitted classifier to a folder that `qmedoid.load` reads, without code and without scikit-learn.
-
-        Parameters
-        ----------
-        path : str or path
-            A folder: a new one, an empty one, or one with a saved model, which is replaced.
-        circuits : bool
-            Whether to write the circuits as QPY and OpenQASM 3 too, for other tools (extra ``quantum``).
-        raw_rows : bool
-            Whether to keep the medoids as rows of the training table; without, only their coordinates are kept.
-        """
-        from qmedoid.estimators._saving import save
-
-        return save(self, path, circuits=circuits, raw_rows=raw_rows)
 
     def _scores(self, X: Any) -> Array:
         return self._decide(X)[0]

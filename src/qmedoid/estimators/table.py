@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,7 +18,7 @@ from qmedoid.estimators._encoding import Encoded, EncodingSettings, fit_encoding
 from qmedoid.estimators._inner import Inner, choose_on, inner_classifier, weigh_codes
 from qmedoid.estimators._parameters import Constraint, Either, Estimator, Optional, Seed, Whole, check_parameters
 from qmedoid.estimators._raw_tables import read_table, records_of
-from qmedoid.estimators._saving import save, table_model
+from qmedoid.estimators._saving import SavingMixin, table_model
 from qmedoid.estimators._targets import check_target
 from qmedoid.estimators.fusion import FusionClassifier
 from qmedoid.estimators.geometric import GeometricClassifier
@@ -41,7 +40,7 @@ def _inner_has(method: str) -> Callable[["TableClassifier"], bool]:
     return lambda self: hasattr(GeometricClassifier if self.classifier is None else self.classifier, method)
 
 
-class TableClassifier(ClassifierMixin, BaseEstimator):
+class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
     """Classify records of raw tables by distance to real records.
 
     Finds out what the columns are, leaves row numbers and empty columns out, turns the others into numbers, and fits a
@@ -203,20 +202,6 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
                 "classifier": dict(inner.parameters),
             },
         )
-
-    def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
-        """Write the model to a folder that `qmedoid.load` reads, without code and without scikit-learn.
-
-        Parameters
-        ----------
-        path : str or path
-            A folder: a new one, an empty one, or one with a saved model, which is replaced.
-        circuits : bool
-            Whether to write the circuits as QPY and OpenQASM 3 too, for other tools (extra ``quantum``).
-        raw_rows : bool
-            Whether to keep the medoids as rows of the training table; without, only their coordinates are kept.
-        """
-        return save(self, path, circuits=circuits, raw_rows=raw_rows)
 
     def _encode_training(self, table: pa.Table, codes: Codes, target: Any, rng: np.random.RandomState) -> Encoded:
         """Fit contract and encodings; the training rows as numbers."""

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -15,6 +14,7 @@ from qmedoid.estimators._class_weights import loss_weights
 from qmedoid.estimators._operating_point import OperatingPoint
 from qmedoid.estimators._parameters import Constraint
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
+from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._tables import check_table, column_label
 from qmedoid.estimators._threads import one_blas_thread
 from qmedoid.estimators._training import TRAINING_CONSTRAINTS, Chosen, TrainingPlan, reporting_watch
@@ -36,7 +36,7 @@ Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
 
-class VariationalClassifier(CallbackSupportMixin, ProbabilisticClassifier):
+class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):
     """A small trained quantum circuit that classifies a few features, such as deltas.
 
     Features are standardised, clipped and turned into rotation angles of a circuit with data re-uploading; its
@@ -265,22 +265,6 @@ class VariationalClassifier(CallbackSupportMixin, ProbabilisticClassifier):
         measured = copy.copy(self)
         measured.model_ = MeasuredVariational(model, backend)
         return measured
-
-    def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
-        """Write the fitted classifier to a folder that `qmedoid.load` reads, without code and without scikit-learn.
-
-        Parameters
-        ----------
-        path : str or path
-            A folder: a new one, an empty one, or one with a saved model, which is replaced.
-        circuits : bool
-            Whether to write the circuit as QPY and OpenQASM 3 too, for other tools (extra ``quantum``).
-        raw_rows : bool
-            Taken as by the other classifiers: a circuit keeps no rows.
-        """
-        from qmedoid.estimators._saving import save
-
-        return save(self, path, circuits=circuits, raw_rows=raw_rows)
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
