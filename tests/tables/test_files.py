@@ -7,7 +7,8 @@ import pytest
 from fitted_tables import fitted, raw_table, with_column
 
 from qmedoid.exceptions import ContractError, DataError, QMedoidWarning
-from qmedoid.tables.files import BrokenContractError, Reading, score_file
+from qmedoid.tables.difference import BrokenContractError
+from qmedoid.tables.files import Reading, score_file
 
 
 @pytest.fixture(scope="module")

@@ -155,13 +155,18 @@ def test_a_cell_of_another_type_is_named(tmp_path, suffix, row):
         list(source.batches(["x"], {"x": pa.float64()}))
 
 
-def test_dictionaries_are_decoded(tmp_path):
+def test_dictionaries_are_decoded_in_batches_and_stay_categories_to_fit_on(tmp_path):
     texts = pa.array(["a", "b", None, "a"])
     table = pa.table({"t": texts.dictionary_encode(), "l": texts.cast(pa.large_string())})
+    declared = pa.dictionary(pa.int32(), pa.string())
     for suffix in (".parquet", ".feather", ".arrows"):
         with open_table(write(tmp_path / f"t{suffix}", FORMATS[suffix](table))) as source:
             assert source.schema.types == [pa.string(), pa.string()]
-            assert source.read().table == pa.table({"t": texts, "l": texts})
+            if suffix != ".arrows":
+                assert pa.Table.from_batches(source.batches()) == pa.table({"t": texts, "l": texts})
+            for rows in (source.read(), source.read(max_rows=4)):
+                assert rows.table.schema.types == [declared, pa.string()]
+                assert rows.table.to_pydict() == {"t": texts.to_pylist(), "l": texts.to_pylist()}
 
 
 def test_folder_and_pattern_are_the_files_in_order(tmp_path, table):

@@ -107,8 +107,10 @@ def _records(entry: Any, where: str, count: int) -> tuple[Record, ...]:
 def _column(entry: Any, where: str) -> Column:
     fields = Fields(entry, where, ("name", "kind", "missing", "levels", "is_open"))
     kind, levels, is_open = fields.choice("kind", KINDS), fields.texts("levels"), fields.flag("is_open")
-    if kind != "category" and (levels or is_open):
+    if levels and kind != "category":
         raise RefusedError(f"{where} has levels, and is a {kind}")
+    if is_open and kind == "boolean":
+        raise RefusedError(f"{where} is open, and is a {kind}")
     _check_unique(list(levels), f"{where}.levels", "text")
     return Column(fields.text("name"), kind, fields.flag("missing"), levels, is_open)
 

@@ -20,6 +20,7 @@ from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found
 from qmedoid.tables.evaluating import labelled_report
+from qmedoid.tables.kinds import with_levels_of
 from qmedoid.tables.labels import class_labels, label_codes, labelled_rows
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.source import open_table
@@ -53,11 +54,15 @@ class Options:
 
 
 class Labelled(NamedTuple):
-    """A table and its target column, rows without a class left out; `rows` are their places in the file."""
+    """A table and its target column, rows without a class left out; `rows` are their places in the file.
+
+    `read` is the table with all rows that were read: it is asked for the names of levels, and for nothing else.
+    """
 
     table: pa.Table
     target: pa.ChunkedArray
     rows: np.ndarray[Any, np.dtype[np.int64]]
+    read: pa.Table
 
 
 def run(options: Options, *, as_json: bool) -> None:
@@ -131,14 +136,14 @@ def read_labelled(where: str, options: Options, needed: Sequence[str] = ()) -> L
     if len(rows) and rows[-1] >= len(rows):  # of a text it is not known how many there are
         of = "" if known is None else f" of {known:,}"
         tell(f"note: a random sample of {len(table):,}{of} rows is used (--max-rows).")
-    labelled = labelled_rows(table[options.target])
+    read, labelled = table, labelled_rows(table[options.target])
     if len(labelled) < len(table):
         missing = len(table) - len(labelled)
         tell(f"note: {missing:,} of {len(table):,} rows have no class in {options.target!r} and are left out.")
         table, rows = table.take(labelled), rows[labelled]
     if len(table) == 0:
         raise DataError(f"No row of {where} has a class in {options.target!r}: there is nothing to fit.")
-    return Labelled(table, class_labels(table[options.target], options.target), rows)
+    return Labelled(table, class_labels(table[options.target], options.target), rows, read)
 
 
 def _word_or_number(text: str) -> str | float:
@@ -158,7 +163,7 @@ def _parts(data: Labelled, options: Options, valid: float | str, test: float | s
 
 
 def _taken(data: Labelled, rows: Any) -> Labelled:
-    return Labelled(data.table.take(rows), data.target.take(rows), data.rows[rows])
+    return Labelled(data.table.take(rows), data.target.take(rows), data.rows[rows], data.read)
 
 
 def _other(data: Labelled, rows: Any, source: float | str, options: Options) -> Labelled | None:
@@ -179,7 +184,9 @@ def _fit(classifier: Any, train: Labelled, valid: Labelled | None, options: Opti
     left_out = dict(model.contract.left_out)
     if options.time_column is not None:
         left_out[options.time_column] = "it orders the rows in time"
-    contract = replace(model.contract, target=options.target, left_out=left_out)
+    # A level that only rows held out have is encoded as one not seen, and the file that was fitted on can be scored.
+    columns = with_levels_of(model.contract.columns, train.read)
+    contract = replace(model.contract, columns=columns, target=options.target, left_out=left_out)
     models = tuple(_in_file(one, train.rows) for one in model.models)
     parameters = {"command": _asked(options), **model.parameters}
     return fitted, replace(model, contract=contract, models=models, parameters=parameters)
@@ -249,7 +256,6 @@ def _held_out(model: TableModel, data: Labelled) -> dict[str, Any]:
     """What the model shows on held-out rows; what breaks the contract there is said and filled in."""
     found = Found()
     difference = compare_columns(model.contract, data.table.schema)
-    table = data.table.rename_columns([difference.renames.get(name, name) for name in data.table.column_names])
-    decided = decide_batch(model, table, found)
+    decided = decide_batch(model, difference.renamed(data.table), found)
     difference.with_cells(found).raise_or_warn("warn")
     return labelled_report(model, label_codes(data.target, model.classes), decided)

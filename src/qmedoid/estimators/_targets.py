@@ -14,7 +14,7 @@ Codes = npt.NDArray[np.intp]
 
 def check_target(y: Any, n_rows: int, *, name: str = "y", table: str = "X") -> npt.NDArray[Any]:
     """One value for every row of a table; missing ones, and strings among other things, are refused."""
-    values: npt.NDArray[Any] = column_or_1d(y, warn=True)
+    values: npt.NDArray[Any] = column_or_1d(_plain_integers(y), warn=True)
     if len(values) != n_rows:
         raise DataError(f"{table} has {n_rows} rows and {name} has {len(values)}: pass one value for every row.")
     missing = _missing_rows(values)
@@ -30,6 +30,14 @@ def check_target(y: Any, n_rows: int, *, name: str = "y", table: str = "X") -> n
             "Make all of them strings, or all of them numbers."
         )
     return values
+
+
+def _plain_integers(y: Any) -> Any:
+    """Whole numbers and truth values of pandas' own types, none missing, as NumPy has them; else y as it is."""
+    plain = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if getattr(plain, "kind", "") not in ("i", "u", "b") or not hasattr(y, "isna") or y.isna().any():
+        return y
+    return y.to_numpy(dtype=plain)
 
 
 def class_codes(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Codes]:

@@ -21,9 +21,11 @@ class Column:
     missing : bool
         Whether cells were missing in the training rows.
     levels : tuple of str
-        Of a closed category: all that the training rows held. Another level breaks the contract.
+        Of a closed category: all that the training rows held, and names that were seen beside them (in held-out rows
+        of the same file), which no encoding knows. Another level breaks the contract.
     is_open : bool
-        Of a category: whether there are so many levels that new ones are expected.
+        Of a category: whether there are so many levels that new ones are expected. Of a number or a date: whether it
+        stood in a column of texts, so that a few cells of another kind are expected; they count as missing.
     """
 
     name: str

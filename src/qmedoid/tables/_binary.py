@@ -11,7 +11,7 @@ import pyarrow as pa
 from qmedoid.exceptions import DataError
 from qmedoid.tables._bytes import Bytes, Format, first_line, spool
 from qmedoid.tables._dialect import check_unique
-from qmedoid.tables._types import BATCH_ROWS, in_types, plain_schema
+from qmedoid.tables._types import BATCH_ROWS, in_types, is_declared_category, plain_schema
 
 _PARQUET_ROWS = 1 << 15
 _PARQUET_BUFFER = 1 << 18
@@ -25,6 +25,8 @@ class BinaryFile:
     ----------
     n_taken : int
         About how many bytes of the file were read in the last iteration.
+    categories : frozenset of str
+        Columns that the file says to be categories.
     """
 
     is_text = False
@@ -41,6 +43,7 @@ class BinaryFile:
             schema, self.n_rows = self._head()
         check_unique(schema.names, self.name)
         self.schema = plain_schema(schema)
+        self.categories = frozenset(field.name for field in schema if is_declared_category(field.type))
         self.names = tuple(schema.names)
 
     def batches(

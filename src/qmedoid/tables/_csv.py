@@ -24,6 +24,10 @@ _PARSED_AT_ONCE = 1 << 20
 """Arrow parses so many bytes, then converts them: more would not stay in the cache."""
 _LONGEST = 1 << 27
 _COMMA_OR_WHOLE = r"^\s*[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?\s*$"
+_WITH_POINT = r"^\s*[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+_POINT_MARK = " (with a point)"
+_PADDED = re.compile(r"\s*[+-]?0\d+\s*")
+_MAYBE_PADDED = re.compile(rb"(?<![\w.:/-])0\d")  # not so in dates, times and fractions
 _WRONG_LENGTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _WRONG_CELL = re.compile(r"column #(\d+).*?Row #(\d+): CSV conversion error to ([^:]+): (.*)", re.DOTALL)
 
@@ -44,6 +48,7 @@ class TextFile:
         self._file, self.name, self.n_taken = file, data.name, 0
         self._text = Text(data, delimiter, decimal)
         self._is_used = False
+        self._padded: set[str] = set()
         self.dialect = self._text.dialect
         self.names = self.dialect.names
         self.decimal = self.dialect.decimal
@@ -59,7 +64,16 @@ class TextFile:
         block = self._text.first_records()
         if not bytes(block.text).strip():
             return pa.schema([(name, pa.null()) for name in self.names])
-        return self._parse(block, self.names, {}, 0, self.dialect.header_lines).schema
+        schema = self._parse(block, self.names, {}, 0, self.dialect.header_lines).schema
+        whole = [field.name for field in schema if field.type == pa.int64()]
+        if whole and _MAYBE_PADDED.search(block.text):
+            texts = self._parse(block, whole, dict.fromkeys(whole, pa.string()), 0, self.dialect.header_lines)
+            # Without Arrow's functions on texts, which take longer to import than this takes.
+            for name, column in zip(whole, texts.columns, strict=True):
+                if any(_PADDED.fullmatch(text) for text in column.to_pylist() if text):
+                    schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
+                    self._padded.add(name)
+        return schema
 
     def batches(
         self, columns: Sequence[str], types: Mapping[str, Any], *, verbatim: bool = False
@@ -76,7 +90,11 @@ class TextFile:
 
     def read(self, columns: Sequence[str], types: Mapping[str, Any]) -> pa.Table:
         """The whole table, with types (where not given) inferred from all of its rows."""
-        table = None if self._file is None else self._read_at_once(columns, types)
+        table = None
+        if self._file is not None:
+            # Once the schema is known, columns with leading zeros are.
+            padded = self._padded.intersection(columns, self.schema.names)
+            table = self._read_at_once(columns, {**dict.fromkeys(padded, pa.string()), **types})
         if table is not None:
             return table
         # Slower, but errors say where they are, and the file is gone through once.
@@ -184,23 +202,58 @@ def infer_types(texts: pa.Table, decimal: str, types: Mapping[str, Any] | None =
     written = pa.BufferOutputStream()
     csv.write_csv(texts, written, csv.WriteOptions(include_header=False))
     content = written.getvalue()
-    return csv.read_csv(
+    table = csv.read_csv(
         pa.BufferReader(content),
         csv.ReadOptions(column_names=texts.column_names, block_size=min(max(content.size, 1), _LONGEST)),
         csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         _conversion(decimal, texts.column_names, types or {}),
     )
+    for place, (name, column) in enumerate(zip(table.column_names, texts.columns, strict=True)):
+        if table.schema.field(name).type == pa.int64() and name not in (types or {}) and _is_padded(column):
+            table = table.set_column(place, name, column)
+    return table
+
+
+def _is_padded(texts: pa.ChunkedArray) -> bool:
+    """Whether there are whole numbers with leading zeros: codes, such as those of places, and no quantities."""
+    from pyarrow import compute
+
+    begins = compute.or_(compute.starts_with(texts, "0"), compute.starts_with(texts, " "))
+    maybe = texts.filter(compute.and_(begins, compute.greater(compute.binary_length(texts), 1)))
+    return bool(compute.any(compute.match_substring_regex(maybe, f"^{_PADDED.pattern}$")).as_py())
 
 
 def with_points(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Texts with points for decimal commas, where most cells are numbers written so; others stay as they are."""
+    """Texts of a file with decimal commas: with points, where most cells are numbers written so, else as they are.
+
+    Where cells would then be taken for numbers with a point, which may mean thousands, they are categories.
+    """
     from pyarrow import compute
 
     is_number = compute.fill_null(compute.match_substring_regex(texts, _COMMA_OR_WHOLE), False)
     given = len(texts) - texts.null_count
-    if not given or compute.sum(is_number).as_py() < MOSTLY * given:
-        return texts
+    if given and compute.sum(is_number).as_py() >= MOSTLY * given:
+        return comma_numbers(texts)
+    return texts.dictionary_encode() if compute.any(_has_point(texts)).as_py() else texts
+
+
+def comma_numbers(texts: Any) -> Any:
+    """Numbers with a decimal comma as texts with a point; what has a point already is marked to be no number."""
+    from pyarrow import compute
+
+    is_number = compute.fill_null(compute.match_substring_regex(texts, _COMMA_OR_WHOLE), False)
+    has_point = compute.fill_null(_has_point(texts), False)
+    if compute.any(has_point).as_py():
+        # It is shown to people as an example of what is wrong.
+        marked = compute.binary_join_element_wise(texts, _POINT_MARK, "")
+        texts = compute.if_else(has_point, marked, texts)
     return compute.if_else(is_number, compute.replace_substring(texts, ",", "."), texts)
+
+
+def _has_point(texts: Any) -> Any:
+    from pyarrow import compute
+
+    return compute.match_substring_regex(texts, _WITH_POINT)
 
 
 def _conversion(decimal: str, columns: Sequence[str], types: Mapping[str, Any], verbatim: bool = False) -> Any:
@@ -209,7 +262,7 @@ def _conversion(decimal: str, columns: Sequence[str], types: Mapping[str, Any], 
     return csv.ConvertOptions(
         include_columns=list(columns),
         column_types={name: types[name] for name in columns if name in types},
-        null_values=[*MISSING, *(f" {cell}" for cell in MISSING)],
+        null_values=[before + cell + after for cell in MISSING for before in ("", " ") for after in ("", " ")],
         strings_can_be_null=not verbatim,
         decimal_point=decimal,
     )

@@ -13,6 +13,8 @@ Codes = npt.NDArray[np.intp]
 
 # What Arrow's own parsers take; the patterns keep them from raising at the first cell that is something else.
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_FRACTION = r"^-?(0|[1-9]\d{0,14})\.\d*$"
+_ZERO_PADDED = r"^[+-]?0\d+$"
 _INFINITE = r"^[+-]?(?i:inf|infinity)$"
 _NOT_A_NUMBER = r"^(?i:[+-]?nan)?$"
 _DAY = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
@@ -23,8 +25,14 @@ _TRUE, _FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n",
 
 
 def without_empty(text: pa.Array) -> pa.Array:
-    """Texts with null for empty ones."""
+    """Texts without blanks around them, and with null for empty ones."""
+    text = pc.utf8_trim_whitespace(text)
     return pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text)
+
+
+def zero_padded(text: pa.Array) -> pa.Array:
+    """The texts that are whole numbers with leading zeros, which a number would lose."""
+    return text.filter(pc.match_substring_regex(_trimmed(text), _ZERO_PADDED))
 
 
 def places_of_text(text: pa.Array, levels: tuple[str, ...]) -> Codes:
@@ -32,15 +40,47 @@ def places_of_text(text: pa.Array, levels: tuple[str, ...]) -> Codes:
     place = pc.index_in(text, value_set=_value_set(levels, text.type))
     codes: Codes = place.fill_null(len(levels) + 1).to_numpy(zero_copy_only=False).astype(np.intp)
     if place.null_count:
-        missing = pc.fill_null(pc.equal(text, ""), True).to_numpy(zero_copy_only=False)
-        # An empty text that is a level stays one.
-        codes[missing & (codes > len(levels))] = len(levels)
+        # An empty text that is a level stays one. What is written otherwise than its level is rare.
+        others = np.flatnonzero(codes > len(levels))
+        codes[others] = _places_of_spellings(text.take(pa.array(others)), levels)
     return codes
 
 
 @lru_cache(maxsize=256)
 def _value_set(levels: tuple[str, ...], kind: pa.DataType) -> pa.Array:
     return pa.array(levels, kind)
+
+
+def _places_of_spellings(text: pa.Array, levels: tuple[str, ...]) -> Codes:
+    """The places of texts that are written as no level is, blanks and trailing zeros aside."""
+    trimmed = pc.utf8_trim_whitespace(text)
+    spellings, places = _spellings(levels, text.type)
+    place = as_floats(pc.index_in(_in_one_spelling(trimmed), value_set=spellings))
+    unseen = np.isnan(place)
+    codes: Codes = np.where(unseen, len(levels) + 1, places[np.where(unseen, 0, place).astype(np.intp)])
+    missing = pc.fill_null(pc.equal(trimmed, ""), True).to_numpy(zero_copy_only=False)
+    codes[missing & unseen] = len(levels)
+    return codes
+
+
+@lru_cache(maxsize=256)
+def _spellings(levels: tuple[str, ...], kind: pa.DataType) -> tuple[pa.Array, Codes]:
+    """The levels in their common spelling, and the place of each; where two share one, neither is meant by it."""
+    spelt = _in_one_spelling(pc.utf8_trim_whitespace(pa.array(levels, kind)))
+    counts = spelt.value_counts()
+    shared = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+    own = np.flatnonzero(~pc.is_in(spelt, value_set=shared).to_numpy(zero_copy_only=False))
+    # One place more, for texts that are none of these where there are no levels at all.
+    return spelt.take(pa.array(own)), np.append(own, 0).astype(np.intp)
+
+
+def _in_one_spelling(text: pa.Array) -> pa.Array:
+    """Texts with numbers such as 1.0 and 2.50 as they are written where a column holds numbers."""
+    fits = pc.fill_null(pc.match_substring_regex(text, _FRACTION), False)
+    if not pc.any(fits).as_py():
+        return text
+    parsed = pc.if_else(fits, text, pa.scalar(None, text.type)).cast(pa.float64())
+    return pc.if_else(fits, text_of_floats(parsed).cast(text.type), text)
 
 
 def text_of_floats(array: pa.Array) -> pa.Array:

@@ -42,6 +42,24 @@ def in_plain_type(column: pa.Array) -> pa.Array:
     return column if column.type == kind else column.cast(kind)
 
 
+def is_declared_category(kind: Any) -> bool:
+    """Whether a column was said to be a category: a dictionary of texts or numbers."""
+    types = pa.types
+    if not types.is_dictionary(kind):
+        return False
+    value = plain_type(kind)
+    return any(holds(value) for holds in (types.is_string, types.is_integer, types.is_floating, types.is_decimal))
+
+
+def as_category(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column as a dictionary of texts; numbers are written as the levels of categories are."""
+    from qmedoid.tables.cells import as_text
+
+    kind = pa.dictionary(pa.int32(), pa.string())
+    chunks = [as_text(in_plain_type(chunk)).dictionary_encode() for chunk in column.chunks]
+    return pa.chunked_array(chunks, kind).unify_dictionaries()
+
+
 def plain_schema(schema: pa.Schema) -> pa.Schema:
     """Names and plain types."""
     return pa.schema([(field.name, plain_type(field.type)) for field in schema])

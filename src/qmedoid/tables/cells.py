@@ -12,6 +12,10 @@ import pyarrow as pa
 
 Codes = npt.NDArray[np.intp]
 
+_LAST_SECOND = 2**63 // 10**6
+"""Seconds from 1970 that microseconds can count to."""
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
 LARGEST = 1e150
 """Numbers beyond this have squares that leave the range of double precision; models do not take them."""
 
@@ -57,7 +61,7 @@ def numbers(column: pa.Array | pa.ChunkedArray) -> Cells:
     elif pa.types.is_decimal(kind):
         array = array.cast(pa.float64(), safe=False)
     elif pa.types.is_duration(kind):
-        seconds = as_floats(array.cast(pa.duration("us"), safe=False).cast(pa.int64())) / 1e6
+        seconds = as_floats(array.cast(pa.int64())) / _PER_SECOND[kind.unit]
         return Cells(seconds, pa.array([], pa.string()))
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return Cells(np.full(len(array), np.nan), as_text(array.drop_null()))
@@ -89,14 +93,36 @@ def dates(column: pa.Array | pa.ChunkedArray) -> Cells:
     if pa.types.is_time(kind):
         array = array.cast(pa.time64("us"), safe=False).cast(pa.int64()).cast(pa.timestamp("us"))
     elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        array = array.cast(pa.timestamp("us"), safe=False)
+        return _moments(array)
     else:
         return Cells(np.full(len(array), np.datetime64("NaT", "us")), as_text(array.drop_null()))
     return Cells(array.to_numpy(zero_copy_only=False), pa.array([], pa.string()))
 
 
+def _moments(array: pa.Array) -> Cells:
+    """Days and times in microseconds; those that are too far away to be written so are not of the kind."""
+    kind = array.type
+    if getattr(kind, "unit", None) == "ns":
+        array = array.cast(pa.timestamp("us"), safe=False)
+        return Cells(array.to_numpy(zero_copy_only=False), pa.array([], pa.string()))
+    try:
+        array = array.cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:
+        is_day = pa.types.is_date32(kind)
+        counts = array.cast(pa.int32() if is_day else pa.int64()).cast(pa.int64())
+        unit = "days" if is_day else getattr(kind, "unit", "ms")
+        per_second = _PER_SECOND.get(unit, 1 / 86_400)
+        values = counts.fill_null(0).to_numpy()
+        far = np.abs(values.astype(np.float64)) >= _LAST_SECOND * per_second
+        near = pa.array(np.where(far, 0, values), mask=far | array.is_null().to_numpy(zero_copy_only=False))
+        wrong = pa.array([f"{value} {unit} since 1970" for value in values[far].tolist()], pa.string())
+        array = near.cast(pa.int32() if is_day else pa.int64()).cast(kind).cast(pa.timestamp("us"))
+        return Cells(array.to_numpy(zero_copy_only=False), wrong)
+    return Cells(array.to_numpy(zero_copy_only=False), pa.array([], pa.string()))
+
+
 def texts(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Cells as texts, null where they are missing or empty."""
+    """Cells as texts without blanks around them, null where they are missing or empty."""
     from qmedoid.tables._text_cells import without_empty
 
     return without_empty(as_text(_decoded(column)))
@@ -104,6 +130,9 @@ def texts(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def level_codes(column: pa.Array | pa.ChunkedArray, levels: tuple[str, ...]) -> tuple[Codes, pa.Array]:
     """The place of each cell among the levels: L where it is missing or empty, L + 1 where it is none of them.
+
+    Blanks around a text are no part of it, and a number is the same however it is written: 1.0 is the level ``"1"``.
+    Leading zeros are part of a text: ``"007"`` is not 7.
 
     Returns
     -------

@@ -11,14 +11,25 @@ import pyarrow as pa
 from qmedoid.exceptions import ContractError, warn
 from qmedoid.models.contract import Column, Contract, Kind
 from qmedoid.tables.encode import EXAMPLES, NAMED_LEVELS, ColumnFound, Found
-from qmedoid.tables.kinds import kind_of_type
+from qmedoid.tables.kinds import ENOUGH_ROWS, kind_of_type
 
 OnMismatch = Literal["error", "warn"]
 
-WAY_OUT = "Make it so, or go on with on_mismatch='warn': columns that are not there then count as missing."
+_NO_FILL = (
+    "This model has nothing to put in place of such cells, so on_mismatch='warn' cannot go on either. Fill them in "
+    "first, or fit with TableClassifier or the command 'qmedoid fit', which fill in missing cells."
+)
 _SHOWN = 20
 _CLOSE = 0.8
 _ARTICLES: dict[str, str] = {"number": "a number", "category": "a category", "boolean": "a boolean", "date": "a date"}
+
+
+class BrokenContractError(ContractError):
+    """A table that was refused, with how it differs for programs."""
+
+    def __init__(self, message: str, difference: dict[str, Any]) -> None:
+        super().__init__(message)
+        self.difference = difference
 
 
 @dataclass(frozen=True)
@@ -66,9 +77,9 @@ class Difference:
         return bool(self._breaking_lines())
 
     @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to say."""
-        return not self.lines()
+    def leaves_holes(self) -> bool:
+        """Whether cells are missing that nothing stands in for, so that no decision can be taken."""
+        return self.cells is not None and any(found.refused for found in self.cells.columns.values())
 
     def lines(self) -> list[str]:
         """The diff, a line for each difference; what breaks the contract comes first."""
@@ -94,21 +105,26 @@ class Difference:
             return table
         return table.rename_columns([self.renames.get(name, name) for name in table.schema.names])
 
-    def raise_or_warn(self, on_mismatch: OnMismatch, *, way_out: str = WAY_OUT) -> None:
-        """Raise `ContractError` with the diff if the contract is broken, or warn and go on; notes are warnings.
+    def raise_or_warn(self, on_mismatch: OnMismatch, *, way_out: str | None = None) -> None:
+        """Raise `BrokenContractError` with the diff if the contract is broken, or warn and go on; notes are warnings.
 
-        `way_out` ends the message of the error: what can be done.
+        Cells that nothing stands in for are an error in any case. `way_out` ends the message: what can be done.
         """
         lines = self.lines()
         if not lines:
             return
         shown = lines[:_SHOWN] + ([f"… and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])
-        if self.breaks and on_mismatch == "error":
-            raise ContractError(
-                "The table is not like the one that the model was fitted on:\n" + "\n".join(shown) + f"\n{way_out}"
-            )
+        message = "The table is not like the one that the model was fitted on:\n" + "\n".join(shown)
+        if self.leaves_holes or (self.breaks and on_mismatch == "error"):
+            raise BrokenContractError(f"{message}\n{way_out or self._way_out()}", self.as_dict())
         if self.breaks or self._notes(with_extra=False):
-            warn("The table is not like the one that the model was fitted on:\n" + "\n".join(shown))
+            warn(message)
+
+    def _way_out(self) -> str:
+        if self.leaves_holes:
+            return _NO_FILL
+        after = ": columns that are not there then count as missing." if self.missing else "."
+        return f"Make it so, or go on with on_mismatch='warn'{after}"
 
     def _breaking_lines(self) -> list[str]:
         by_name = {column.name: column for column in self.contract.columns}
@@ -119,12 +135,17 @@ class Difference:
             f"~ kind: {name!r} was {_ARTICLES[by_name[name].kind]}, and is {now}" for name, now in self.kinds.items()
         ]
         for name, found in self._found():
-            if found.wrong:
+            if found.wrong and not self._is_expected(by_name[name], found):
                 lines.append(self._wrong_line(by_name[name], found))
-            if found.refused:
-                lines.append(f"~ missing cells: {name!r} has {found.refused:,}, and nothing stands in for them")
+            if found.refused > found.huge + found.wrong:
+                count = found.refused - found.huge - found.wrong
+                lines.append(f"~ missing cells: {name!r} has {self._count(count)}, and nothing stands in for them")
+            if found.refused and found.huge:
+                lines.append(
+                    f"~ huge: {name!r} has {self._count(found.huge)} cells beyond 1e150, and nothing stands in for them"
+                )
             if found.unseen and not (by_name[name].is_open or self.tolerate_unseen):
-                lines.append(_unseen_line(name, found))
+                lines.append(_unseen_line(name, found.unseen, found.unseen_levels))
         return lines
 
     def _notes(self, *, with_extra: bool = True) -> list[str]:
@@ -132,13 +153,16 @@ class Difference:
         lines = []
         for name, found in self._found():
             if found.unseen and (by_name[name].is_open or self.tolerate_unseen):
-                lines.append(_unseen_line(name, found))
+                lines.append(_unseen_line(name, found.unseen, found.unseen_levels))
+            if found.untrained:
+                lines.append(_unseen_line(name, found.untrained, found.untrained_levels))
+            if found.wrong and self._is_expected(by_name[name], found):
+                lines.append(self._wrong_line(by_name[name], found) + ": taken as missing")
             if found.missing > found.refused:
                 lines.append(f"~ missing cells: {name!r} has {found.missing:,}, and had none in the training rows")
-            if found.huge and not found.refused:
-                lines.append(
-                    f"~ huge: {name!r} has {found.huge:,} of {self._rows:,} cells beyond 1e150: taken as missing"
-                )
+            # Where the training rows had cells to fill in as well, these are nothing new.
+            if found.huge and not found.refused and not by_name[name].missing:
+                lines.append(f"~ huge: {name!r} has {self._count(found.huge)} cells beyond 1e150: taken as missing")
         return lines + ([f"+ extra: {name!r} (ignored)" for name in self.extra] if with_extra else [])
 
     def _found(self) -> list[tuple[str, ColumnFound]]:
@@ -151,9 +175,16 @@ class Difference:
             if column.name in self.cells.columns and column.name not in {*self.missing, *self.kinds}
         ]
 
+    def _is_expected(self, column: Column, found: ColumnFound) -> bool:
+        """Whether cells of another kind are no more than the file of the fit may have had as well."""
+        return column.is_open and not found.refused and (self._rows < ENOUGH_ROWS or 2 * found.wrong <= self._rows)
+
     @property
     def _rows(self) -> int:
         return 0 if self.cells is None else self.cells.rows
+
+    def _count(self, count: int) -> str:
+        return f"{count:,} of {self._rows:,}"
 
     def _hint(self, name: str) -> str:
         return f"; did you mean {self.suggestions[name]!r}?" if name in self.suggestions else ""
@@ -161,7 +192,7 @@ class Difference:
     def _wrong_line(self, column: Column, found: ColumnFound) -> str:
         are = "is" if found.wrong == 1 else "are"
         return (
-            f"~ kind: {column.name!r} was {_ARTICLES[column.kind]}, {found.wrong:,} of {self._rows:,} cells {are} not, "
+            f"~ kind: {column.name!r} was {_ARTICLES[column.kind]}, {self._count(found.wrong)} cells {are} not, "
             f"such as {_quoted(found.wrong_examples[:1])}"
         )
 
@@ -237,13 +268,13 @@ def _plain(name: str) -> str:
     return re.sub(r"[\W_]+", "", name.casefold())
 
 
-def _unseen_line(name: str, found: ColumnFound) -> str:
-    levels = list(found.unseen_levels)
+def _unseen_line(name: str, n_rows: int, found: Mapping[str, None]) -> str:
+    levels = list(found)
     more = ", …" if len(levels) > EXAMPLES else ""
     count = f"{len(levels):,} level" + ("s" if len(levels) > 1 else "")
     if len(levels) >= NAMED_LEVELS:
         count = f"more than {NAMED_LEVELS - 1:,} levels"
-    rows = f"{found.unseen:,} row" + ("s" if found.unseen > 1 else "")
+    rows = f"{n_rows:,} row" + ("s" if n_rows > 1 else "")
     return (
         f"~ unseen: {name!r} has {count} that the training rows did not, in {rows}: {_quoted(levels[:EXAMPLES])}{more}"
     )
@@ -259,6 +290,8 @@ def _counts(found: ColumnFound) -> dict[str, Any]:
         "refused": found.refused,
         "unseen": found.unseen,
         "unseen_levels": list(found.unseen_levels)[:EXAMPLES],
+        "untrained": found.untrained,
+        "untrained_levels": list(found.untrained_levels)[:EXAMPLES],
         "wrong": found.wrong,
         "wrong_examples": found.wrong_examples,
         "huge": found.huge,

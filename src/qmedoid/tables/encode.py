@@ -29,7 +29,9 @@ class ColumnFound:
     missing : int
         Missing cells of a column that had none; `refused` of them have nothing to stand in for them.
     unseen : int
-        Cells with a level that is not in the encoding; `unseen_levels` holds these levels, up to a bound.
+        Cells with a level that neither encoding nor contract know; `unseen_levels` holds these levels, up to a bound.
+    untrained : int
+        Cells with a level that the contract knows and the encoding does not; `untrained_levels` holds these levels.
     wrong : int
         Cells that are not of the kind; `wrong_examples` shows some.
     huge : int
@@ -40,6 +42,8 @@ class ColumnFound:
     refused: int = 0
     unseen: int = 0
     unseen_levels: dict[str, None] = field(default_factory=dict)
+    untrained: int = 0
+    untrained_levels: dict[str, None] = field(default_factory=dict)
     wrong: int = 0
     wrong_examples: list[str] = field(default_factory=list)
     huge: int = 0
@@ -49,6 +53,11 @@ class ColumnFound:
         self.unseen += len(found)
         if len(self.unseen_levels) < NAMED_LEVELS:
             self.unseen_levels.update(dict.fromkeys(found.unique().to_pylist()[:NAMED_LEVELS]))
+
+    def add_untrained(self, found: pa.Array) -> None:
+        """Count cells with levels that no training row had, though the contract knows them."""
+        self.untrained += len(found)
+        self.untrained_levels.update(dict.fromkeys(found.unique().to_pylist()))
 
     def add_wrong(self, found: pa.Array) -> None:
         """Count cells that are not of the kind."""
@@ -162,6 +171,12 @@ def _dates(given: pa.Array, column: Column, encoding: Dates, found: Found) -> li
 
 def _levels(given: pa.Array, column: Column, encoding: Levels, found: Found) -> list[Array]:
     codes, unseen = cells.level_codes(given, encoding.levels)
+    if len(unseen) and len(column.levels) > len(encoding.levels):
+        places, _ = cells.level_codes(unseen, column.levels)
+        is_known = places < len(column.levels)
+        if is_known.any():
+            found.column(column.name).add_untrained(unseen.filter(pa.array(is_known)))
+            unseen = unseen.filter(pa.array(~is_known))
     if len(unseen):
         found.column(column.name).add_unseen(unseen)
     if not column.missing:

@@ -9,6 +9,8 @@ from qmedoid.models.explanation import Explanation, explain
 from qmedoid.models.fusion import FusionModel
 from qmedoid.models.table import TableModel
 from qmedoid.tables.encode import Found, encode_batch
+from qmedoid.tables.records import plain_records
+from qmedoid.tables.scoring import holes_told
 
 
 def explain_record(model: TableModel, record: pa.Table, found: Found) -> dict[str, Any]:
@@ -16,14 +18,15 @@ def explain_record(model: TableModel, record: pa.Table, found: Found) -> dict[st
     if len(record) != 1:
         raise DataError(f"One record is explained at a time. Got a table of {len(record)} rows.")
     columns = encode_batch(record, model.contract, model.encodings, found=found)
-    why, decided = explain(model, columns), model.decide(columns)
-    cells = {name: record[name][0].as_py() for name in model.contract.names if name in record.column_names}
+    with holes_told(model, record, found):
+        why, decided = explain(model, columns), model.decide(columns)
+    known = [name for name in model.contract.names if name in record.column_names]
     report = {
         "prediction": model.classes[why.winner],
         "against": model.classes[why.other],
         "margin": why.margin,
         "decided_by": "variational" if why.by_circuit else "fusion",
-        "record": {name: _plain(value) for name, value in cells.items()},
+        "record": plain_records(record.select(known))[0] if known else {},
         "medoids": _medoids(model, why),
         "groups": _groups(model, why),
         "terms": why.terms,
@@ -75,10 +78,3 @@ def _fusion_of(model: TableModel) -> FusionModel:
     fusion = model.fusion
     assert fusion is not None, "explain() refuses models without medoids"
     return fusion
-
-
-def _plain(value: Any) -> Any:
-    """A cell as JSON has it: dates as ISO text, other things as they print."""
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.exceptions import ContractError, DataError, ParameterError
+from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.models.table import TableModel
 from qmedoid.tables._bytes import find_files
+from qmedoid.tables._csv import comma_numbers
 from qmedoid.tables._types import without_missing
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
 from qmedoid.tables.encode import Found
@@ -21,14 +22,6 @@ OnProgress = Callable[[int, int, int | None], None]
 """Called with the rows and the bytes that were read so far, and all bytes there are, where that is known."""
 
 _TYPES: dict[str, Any] = {"number": pa.float64, "category": pa.string, "boolean": pa.bool_}
-
-
-class BrokenContractError(ContractError):
-    """A table that was refused, with how it differs for programs."""
-
-    def __init__(self, message: str, difference: dict[str, Any]) -> None:
-        super().__init__(message)
-        self.difference = difference
 
 
 class Part(NamedTuple):
@@ -85,8 +78,7 @@ class Reading:
         The others can be had as text from text files, and verbatim: cells such as ``NA`` are then not missing in them.
         """
         self.found = Found()
-        renames = self.columns_differ.renames
-        back = {new: old for old, new in renames.items()}
+        back = {new: old for old, new in self.columns_differ.renames.items()}
         wanted = [self.model.contract.columns[place] for place in self._places]
         here = {back.get(column.name, column.name): column.kind for column in wanted}
         here = {name: kind for name, kind in here.items() if name in self.source.names}
@@ -111,7 +103,7 @@ class Reading:
                 read = _without_missing(read)
             if self.source.is_text and self.source.decimal == ",":
                 read = _with_points(read, [name for name, kind in here.items() if kind == "number"])
-            yield Part(read.rename_columns([renames.get(name, name) for name in here]), batch.select(list(extra)))
+            yield Part(self.columns_differ.renamed(read), batch.select(list(extra)))
 
     def in_kind(self, run: Callable[[bool], Any], *, once: bool = False) -> Any:
         """The result of a run over the batches: first with cells read as the contract says, then leniently if needed.
@@ -132,10 +124,7 @@ class Reading:
     def check(self, difference: Difference | None = None) -> Difference:
         """Refuse a table that breaks the contract, or warn, as was asked for; else how it differs."""
         difference = self.difference() if difference is None else difference
-        try:
-            difference.raise_or_warn(self.on_mismatch)
-        except ContractError as error:
-            raise BrokenContractError(str(error), difference.as_dict()) from None
+        difference.raise_or_warn(self.on_mismatch)
         return difference
 
 
@@ -147,12 +136,10 @@ def _without_missing(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _with_points(batch: pa.RecordBatch, numbers: Sequence[str]) -> pa.RecordBatch:
     """Columns of numbers that were read as text, with a point instead of the decimal comma."""
-    import pyarrow.compute as pc
-
     for name in numbers:
         place = batch.schema.get_field_index(name)
         if pa.types.is_string(batch.column(place).type):
-            batch = batch.set_column(place, name, pc.replace_substring(batch.column(place), ",", "."))
+            batch = batch.set_column(place, name, comma_numbers(batch.column(place)))
     return batch
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from qmedoid.exceptions import DataError
 from qmedoid.tables._dialect import check_unique
-from qmedoid.tables._types import in_plain_type, plain_type
+from qmedoid.tables._types import as_category, in_plain_type, is_declared_category, plain_type
 
 _ALLOWED = (
     "a data frame (pandas, polars or another with the Arrow interface), an Arrow table, a dictionary of columns, a "
@@ -23,8 +23,8 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> pa.Table:
     Parameters
     ----------
     data : data frame, pyarrow.Table, pyarrow.RecordBatch, mapping, 2-D array or list of rows
-        Indexes of data frames are dropped, categories become texts. A column that holds things of several types
-        becomes text, but for its missing cells.
+        Indexes of data frames are dropped. Categories of texts or numbers stay categories, with texts as levels. A
+        column that holds things of several types becomes text, but for its missing cells.
     names : sequence of str or None
         Of the columns of arrays and lists; None calls them ``x0``, ``x1``, and so on. Of other data, the columns to
         keep.
@@ -134,9 +134,11 @@ def _selected(table: pa.Table, names: Sequence[str] | None) -> pa.Table:
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    kinds = [plain_type(kind) for kind in table.schema.types]
-    columns = [
-        column if column.type == kind else pa.chunked_array([in_plain_type(chunk) for chunk in column.chunks], kind)
-        for column, kind in zip(table.columns, kinds, strict=True)
-    ]
-    return pa.Table.from_arrays(columns, names=table.column_names)
+    return pa.Table.from_arrays([_plain_column(column) for column in table.columns], names=table.column_names)
+
+
+def _plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if is_declared_category(column.type):
+        return as_category(column)
+    kind = plain_type(column.type)
+    return column if column.type == kind else pa.chunked_array([in_plain_type(chunk) for chunk in column.chunks], kind)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -73,6 +73,21 @@ def infer_columns(table: pa.Table, *, skip: Collection[str] = ()) -> Inferred:
     return Inferred(tuple(columns), left_out, notes)
 
 
+def with_levels_of(columns: tuple[Column, ...], table: pa.Table) -> tuple[Column, ...]:
+    """Columns with the names of all levels in a table, where categories are closed; no encoding learns of them."""
+    return tuple(
+        replace(column, levels=tuple(sorted({*column.levels, *_levels(table.column(column.name))})))
+        if column.levels and column.name in table.column_names
+        else column
+        for column in columns
+    )
+
+
+def _levels(column: pa.ChunkedArray) -> list[str]:
+    found: list[str] = cells.texts(column).drop_null().unique().to_pylist()
+    return found
+
+
 def _look_at(name: str, array: pa.Array) -> tuple[Column, str | None] | str:
     """The draft of a column and a note about it, or the reason to leave it out."""
     if array.null_count == len(array):
@@ -96,8 +111,17 @@ def _text_column(name: str, array: pa.Array) -> tuple[Column, str | None] | str:
         return "every cell is missing"
     read = cells.numbers(text)
     if given - len(read.wrong) >= MOSTLY * given and np.isfinite(read.values).any():
+        padded = _zero_padded(text)
+        if len(padded):
+            found = _category_column(name, text)
+            such = f"cells such as {padded[0].as_py()!r} begin with zeros"
+            return found if isinstance(found, str) else (found[0], f"column {name!r}: {such}: taken as texts")
         found = _number_column(name, "number", read, is_whole=False)
-        if isinstance(found, str) or not len(read.wrong):
+        if isinstance(found, str):
+            return found
+        # The table may hold cells that are no numbers, be it in rows that are held out.
+        found = replace(found[0], is_open=True), found[1]
+        if not len(read.wrong):
             return found
         note = (
             f"column {name!r}: {len(read.wrong):,} of {len(text):,} cells are not numbers, such as "
@@ -108,8 +132,15 @@ def _text_column(name: str, array: pa.Array) -> tuple[Column, str | None] | str:
     if len(cells.dates(text.drop_null().slice(0, 1)).wrong) == 0:
         day = cells.dates(text)
         if not len(day.wrong):
-            return _date_column(name, day)
+            found = _date_column(name, day)
+            return found if isinstance(found, str) else (replace(found[0], is_open=True), found[1])
     return _category_column(name, text)
+
+
+def _zero_padded(text: pa.Array) -> pa.Array:
+    from qmedoid.tables._text_cells import zero_padded
+
+    return zero_padded(text)
 
 
 def _number_column(name: str, kind: Kind, read: cells.Cells, *, is_whole: bool) -> tuple[Column, str | None] | str:

@@ -102,8 +102,7 @@ class SavedModel:
         difference = compare_columns(self.contract, table.schema)
         if on_mismatch == "error":
             difference.raise_or_warn(on_mismatch)
-        renames = difference.renames
-        return table.rename_columns([renames.get(name, name) for name in table.column_names]), difference
+        return difference.renamed(table), difference
 
     def _array_names(self, data: Any) -> tuple[str, ...] | None:
         """Columns of an array have no names of their own: they are taken in the order of the contract."""

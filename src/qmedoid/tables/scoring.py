@@ -1,7 +1,9 @@
 """Batches of a raw table to batches of decisions, with memory bounded by one batch."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pyarrow as pa
 
 from qmedoid.exceptions import ContractError, DataError, ParameterError
 from qmedoid.models.table import Decisions, TableModel
+from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found, encode_batch
 
 # Rows from which on more threads than one are worth their while.
@@ -55,9 +58,23 @@ def decide_batch(model: TableModel, batch: pa.RecordBatch | pa.Table, found: Fou
     except DataError:
         # A bad value somewhere: now it pays to look for all of them.
         columns = encode_batch(batch, model.contract, model.encodings, only=model.used_columns, found=found)
-        return model.decide(columns, threads=threads)
+        with holes_told(model, batch, found):
+            return model.decide(columns, threads=threads)
     found.rows, found.columns = counted.rows, counted.columns
     return decided
+
+
+@contextmanager
+def holes_told(model: TableModel, batch: pa.RecordBatch | pa.Table, found: Found) -> Iterator[None]:
+    """Have what a model says of cells that are missing, and that nothing stands in for, said by their columns."""
+    try:
+        yield
+    except DataError:
+        read = replace(model.contract, columns=tuple(model.contract.columns[place] for place in model.used_columns))
+        difference = compare_columns(read, batch.schema).with_cells(found)
+        if difference.leaves_holes:
+            difference.raise_or_warn("error")
+        raise
 
 
 def result_batch(

@@ -13,7 +13,7 @@ from qmedoid.tables._binary import BinaryFile
 from qmedoid.tables._bytes import STANDARD_INPUT, Bytes, detect_format, find_files
 from qmedoid.tables._csv import TextFile, infer_types, with_points
 from qmedoid.tables._sampling import sample_rows
-from qmedoid.tables._types import CellError, common_type
+from qmedoid.tables._types import CellError, as_category, common_type
 
 __all__ = ["CellError", "Rows", "TableSource", "open_table"]
 
@@ -186,19 +186,22 @@ class TableSource:
         Returns
         -------
         Rows
-            In the order of the table. Types are inferred from all rows that are kept.
+            In the order of the table. Types are inferred from all rows that are kept. What a file says to be a
+            category is a dictionary of texts, and whole numbers with leading zeros stay texts.
         """
         wanted = self._check_columns(columns)
         if max_rows is None:
-            table = self._with_points(self._read_whole(wanted))
+            table = self._with_categories(self._with_points(self._read_whole(wanted)))
             return Rows(table, np.arange(table.num_rows, dtype=np.int64))
         if max_rows < 1:
             raise ParameterError(f"The 'max_rows' parameter must be None or an int >= 1. Got {max_rows} instead.")
         kinds = {name: pa.string() for name in wanted} if self.is_text else {}
         sample, rows = sample_rows(self.batches(wanted, kinds), max_rows, rng or np.random.default_rng(0))
         if sample is None:
-            return Rows(pa.schema([self.schema.field(name) for name in wanted]).empty_table(), rows)
-        return Rows(self._with_points(infer_types(sample, self.decimal)) if self.is_text else sample, rows)
+            empty = pa.schema([self.schema.field(name) for name in wanted]).empty_table()
+            return Rows(self._with_categories(empty), rows)
+        table = self._with_points(infer_types(sample, self.decimal)) if self.is_text else sample
+        return Rows(self._with_categories(table), rows)
 
     def close(self) -> None:
         """Close the files."""
@@ -226,6 +229,14 @@ class TableSource:
             for place, column in enumerate(table.columns):
                 if pa.types.is_string(column.type):
                     table = table.set_column(place, table.column_names[place], with_points(column))
+        return table
+
+    def _with_categories(self, table: pa.Table) -> pa.Table:
+        """The table with the columns that files say to be categories as such."""
+        declared = [file.categories for file in self._files if isinstance(file, BinaryFile)]
+        for name in set(table.column_names).intersection(*declared) if declared else ():
+            column = as_category(table.column(name))
+            table = table.set_column(table.column_names.index(name), name, column)
         return table
 
     def _read_whole(self, columns: list[str]) -> pa.Table:
