@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_models import all_models, geometric, table_model
 
@@ -28,6 +28,7 @@ def test_every_table_has_the_same_number_of_cells_in_all_rows(name):
 
 
 @given(st.text())
+@settings(deadline=None)
 def test_any_text_is_one_line_without_markup(text):
     shown = cell(text)
     assert len(shown.splitlines()) <= 1

@@ -159,6 +159,7 @@ def test_what_is_wrong_with_an_array_is_named(bundle, tmp_path, name, position, 
         (("contract", "columns", 0, "kind"), "text", "kind must be one of"),
         (("contract", "columns", 0, "kind"), "date", "is of type 'numbers', and the column is a date"),
         (("contract", "columns", 0, "levels"), ["a"], "has levels, and is a number"),
+        (("contract", "columns", 2, "is_open"), True, "is open, and is a boolean"),
         (("contract", "left_out"), {"a": 1}, "must give a text"),
         (("encodings",), [], "one entry for each of the 6 columns"),
         (("encodings", 3, "parts"), ["days", "days"], "each once"),
@@ -173,6 +174,20 @@ def test_what_is_wrong_with_an_array_is_named(bundle, tmp_path, name, position, 
 def test_what_is_wrong_with_a_manifest_is_named(bundle, tmp_path, path, value, reason):
     with pytest.raises(ModelError, match=reason):
         load_written(tmp_path, bundle.with_manifest(spoilt.replaced(bundle.manifest, path, value)))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("contract", "columns", 0, "is_open"), True),
+        (("contract", "columns", 3, "is_open"), True),
+        (("contract", "columns", 4, "levels"), ["L", "M", "S\x00", "no encoding knows", "ü", "日本"]),
+    ],
+)
+def test_columns_may_be_open_and_know_more_levels_than_their_encoding(bundle, tmp_path, path, value):
+    loaded = load_written(tmp_path, bundle.with_manifest(spoilt.replaced(bundle.manifest, path, value)))
+    column = loaded.contract.columns[path[2]]
+    assert (list(column.levels) if path[3] == "levels" else column.is_open) == value
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import json
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_models import same
 
@@ -18,6 +18,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
+@settings(deadline=None)
 def test_every_plain_value_comes_back_from_strict_json(value):
     text = json.dumps(plain(value, "value"), allow_nan=False)
     same(restored(parsed(text.encode())), value)

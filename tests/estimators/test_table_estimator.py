@@ -366,3 +366,15 @@ def test_a_saved_classifier_decides_alike(fitted, data, tmp_path):
     np.testing.assert_array_equal(loaded.predict(frame), fitted.predict(frame))
     np.testing.assert_array_equal(loaded.decision_function(frame), fitted.decision_function(frame))
     assert loaded.model.records == fitted.table_model().records
+
+
+@pytest.mark.parametrize(
+    ("dtype", "plain"), [("Int64", np.int64), ("UInt8", np.uint8), ("boolean", np.bool_), ("int64[pyarrow]", np.int64)]
+)
+def test_targets_of_pandas_own_types_are_classes_of_numpy(dtype, plain):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = (X[:, 0] > 0).astype(int)
+    for target in (pd.array(y.astype(plain), dtype=dtype), pd.Series(y.astype(plain), dtype=dtype)):
+        classifier = TableClassifier(FusionClassifier(random_state=0)).fit(X, target)
+        assert classifier.classes_.dtype == plain
+        assert classifier.classes_.tolist() == [0, 1]

@@ -9,7 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.models.contract import Column
 from qmedoid.tables._dialect import DELIMITERS, MISSING, mask_quoted, sniff
+from qmedoid.tables.cells import texts
+from qmedoid.tables.kinds import infer_columns, with_levels_of
 from qmedoid.tables.source import CellError, open_table
 
 cells = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=8)
@@ -304,3 +307,66 @@ def test_sniffing_does_not_depend_on_how_much_is_seen():
     text = b"a;b\n" + b"1,5;2\n" * 1000
     short, long = sniff(text[:100], False, "t", None, None), sniff(text, True, "t", None, None)
     assert short == long
+
+
+def test_a_point_beside_decimal_commas_is_no_decimal_sign(file):
+    """It may part thousands, so that such a cell is not a number, as where a whole column is read strictly."""
+    write(file, "a;b\n" + "3,25;1.234\n" * 19 + "1.234;2.345\n")
+    with open_table(file, decimal=",") as source:
+        for rows in (source.read(), source.read(max_rows=100)):
+            inferred = infer_columns(rows.table)
+            assert [column.kind for column in inferred.columns] == ["number", "category"]
+            assert "1 of 20 cells are not numbers, such as '1.234 (with a point)'" in inferred.notes[0]
+        with pytest.raises(CellError):
+            list(source.batches(["a"], {"a": pa.float64()}))
+
+
+@pytest.mark.parametrize(
+    ("cells_", "is_text"),
+    [
+        (["00123", "12345"], True),
+        (["12345", " 00123 "], True),
+        (["007", ""], True),
+        (["-01", "5"], False),
+        (["0", "10"], False),
+        (["0.5", "10"], False),
+        (["0", "0"], False),
+        (["2024-01-01", "2024-01-02"], False),
+    ],
+)
+def test_whole_numbers_with_leading_zeros_stay_texts(file, cells_, is_text):
+    write(file, "z,n\n" + "".join(f"{cell},{place}\n" for place, cell in enumerate(cells_)))
+    with open_table(file) as source:
+        assert (source.schema.field("z").type == pa.string()) is is_text
+        for rows in (source.read(), source.read(max_rows=10)):
+            assert (rows.table.schema.field("z").type == pa.string()) is is_text
+            assert rows.table["n"].type == pa.int64()
+            if is_text:
+                found = [cell and cell.strip() for cell in rows.table["z"].to_pylist()]
+                assert found == [cell.strip() or None for cell in cells_]
+
+
+def test_leading_zeros_that_show_late_are_seen_where_texts_are_drawn_from(file):
+    write(file, "z,n\n" + "".join(f"{10_000 + k},{k}\n" for k in range(60_000)) + "00123,1\n")
+    with open_table(file) as source:
+        assert source.schema.field("z").type == pa.int64()
+        assert source.read(max_rows=100_000).table["z"].type == pa.string()
+
+
+def test_blanks_after_commas_are_no_part_of_anything(file):
+    last = ["NA ", *"xyxyxxyyx"]
+    text = "a, b, day, t, c\n" + "".join(
+        f"{k}.5, {k % 7}, 2024-01-{k + 1:02d}, {'red' if k % 2 else 'blue '}, {last[k % 10]}\n" for k in range(25)
+    )
+    written = []
+    for content in (text, text.replace(", ", ",").replace(" ,", ",").replace(" \n", "\n")):
+        with open_table(write(file, content)) as source:
+            assert source.names == ("a", "b", "day", "t", "c")
+            table = source.read().table
+            inferred = infer_columns(table)
+            assert [column.kind for column in inferred.columns] == ["number", "number", "date", "category", "category"]
+            assert [column.missing for column in inferred.columns] == [False] * 4 + [True]
+            columns = with_levels_of((Column("t", "category", levels=("red",)),), table)
+            assert columns[0].levels == ("blue", "red")
+            written.append(texts(table["c"]).to_pylist())
+    assert written[0] == written[1]

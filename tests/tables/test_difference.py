@@ -48,6 +48,7 @@ def compare(**changes):
 
 
 @given(st.permutations(sorted(GOOD)))
+@settings(deadline=None)
 def test_order_target_and_columns_that_were_left_out_are_no_difference(order):
     names = [*order, "id", "y"]
     assert not compare_columns(CONTRACT, names).lines()
@@ -201,3 +202,74 @@ def test_the_dictionary_is_json_and_says_the_same():
     assert told["rows"] == 2
     assert told["cells"]["age"]["wrong_examples"] == ["abc"]
     assert told["cells"]["sex"]["unseen_levels"] == ["d"]
+
+
+OPEN_NUMBERS = Contract((Column("x", "number", is_open=True), Column("day", "date", is_open=True)))
+
+
+def compare_open(**columns):
+    table, found = pa.table(columns), Found()
+    encode_batch(table, OPEN_NUMBERS, (Numbers(0.0), Dates(("days",), np.zeros(1))), found=found)
+    return compare_columns(OPEN_NUMBERS, table.schema).with_cells(found)
+
+
+@given(st.integers(1, 60), st.integers(0, 60))
+@settings(deadline=None, max_examples=30)
+def test_a_few_other_cells_are_expected_where_texts_were_fitted_on_and_most_are_not(good, bad):
+    days = ["2024-01-01"] * (good + bad)
+    difference = compare_open(x=["1.5"] * good + ["junk"] * bad, day=days)
+    assert difference.breaks == (good + bad >= 20 and bad > good)
+    assert bool(difference.lines()) == bool(bad)
+    assert difference.as_dict()["cells"].get("x", {"wrong": 0})["wrong"] == bad
+
+
+def test_dates_among_texts_may_be_something_else_as_well():
+    difference = compare_open(x=["1", "2"], day=["2024-01-01", "soon"])
+    assert difference.lines() == ["~ kind: 'day' was a date, 1 of 2 cells is not, such as 'soon': taken as missing"]
+    assert not difference.breaks
+
+
+def test_levels_that_the_contract_knows_and_the_encoding_does_not_are_noted():
+    contract, found = Contract((Column("sex", "category", levels=("d", "f", "m")),)), Found()
+    table = pa.table({"sex": ["f", "d", " d ", "x"]})
+    (coded,) = encode_batch(table, contract, [CLOSED], found=found)
+    difference = compare_columns(contract, table.schema).with_cells(found)
+    assert difference.lines() == [
+        "~ unseen: 'sex' has 1 level that the training rows did not, in 1 row: 'x'",
+        "~ unseen: 'sex' has 1 level that the training rows did not, in 2 rows: 'd'",
+    ]
+    assert difference.breaks
+    assert len(coded) == 4
+    without = compare_columns(contract, table.schema).with_cells(Found(3, {"sex": found.columns["sex"]}))
+    without.cells.columns["sex"].unseen, without.cells.columns["sex"].unseen_levels = 0, {}
+    assert not without.breaks
+
+
+def test_huge_cells_are_nothing_new_where_training_rows_had_cells_to_fill_in():
+    table = pa.table({"x": [1.0, 1e200]})
+    for missing in (False, True):
+        contract, found = Contract((Column("x", "number", missing=missing),)), Found()
+        encode_batch(table, contract, [Numbers(0.0, indicator=missing)], found=found)
+        assert bool(compare_columns(contract, table.schema).with_cells(found).lines()) is not missing
+
+
+def test_what_to_do_speaks_of_absent_columns_only_where_there_are_some():
+    said = "columns that are not there then count as missing"
+    for changes, is_absent in (({"age": None}, True), ({"sex": ["f", "d"]}, False)):
+        with pytest.raises(ContractError, match="on_mismatch='warn'") as raised:
+            compare(**changes).raise_or_warn("error")
+        assert (said in str(raised.value)) is is_absent
+
+
+@pytest.mark.parametrize("mode", ["error", "warn"])
+def test_cells_that_nothing_stands_in_for_are_refused_in_either_mode(mode):
+    contract, found = Contract((Column("x", "number"), Column("y", "number"))), Found()
+    table = pa.table({"x": [1.0, None, np.inf, 1e200], "y": [1.0, 2.0, 3.0, 4.0]})
+    encode_batch(table, contract, [Numbers(np.nan)] * 2, found=found)
+    difference = compare_columns(contract, table.schema).with_cells(found)
+    assert difference.lines() == [
+        "~ missing cells: 'x' has 1 of 4, and nothing stands in for them",
+        "~ huge: 'x' has 2 of 4 cells beyond 1e150, and nothing stands in for them",
+    ]
+    with pytest.raises(ContractError, match="'qmedoid fit', which fill in missing cells"):
+        difference.raise_or_warn(mode)

@@ -264,3 +264,49 @@ def test_a_column_that_is_not_there_is_missing_everywhere():
     outputs = encode_batch(pa.table({"n": [1.0, 2.0]}).to_batches()[0], CONTRACT, ENCODINGS, found=found)
     np.testing.assert_array_equal(outputs, [[1, 2], [0, 0], [3, 3], [30, 30], [0.5, 0.5]])
     assert found.column("c").missing == found.column("t").missing == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "far", "near"),
+    [
+        (pa.timestamp("s"), 2**62, 86_400),
+        (pa.timestamp("ms"), -(2**62), 86_400_000),
+        (pa.date32(), 2**31 - 1, 1),
+        (pa.date64(), 2**62 // 86_400_000 * 86_400_000, 86_400_000),
+    ],
+)
+def test_moments_too_far_away_are_counted_and_do_not_wrap_around(kind, far, near):
+    stored = pa.array([far, near, None], pa.int32() if kind == pa.date32() else pa.int64()).cast(kind, safe=False)
+    values, wrong = cells.dates(stored)
+    assert np.isnat(values).tolist() == [True, False, True]
+    assert values[1] == np.datetime64("1970-01-02")
+    assert [text.split()[0] for text in wrong.to_pylist()] == [str(far)]
+
+
+def test_durations_are_seconds_in_any_unit():
+    for unit, per_second in (("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)):
+        values, _ = cells.numbers(pa.array([3 * per_second, None], pa.duration(unit)))
+        np.testing.assert_array_equal(values, [3.0, np.nan])
+    assert cells.numbers(pa.array([2**62], pa.duration("s"))).values[0] == 2.0**62
+
+
+@given(st.lists(st.sampled_from(["a", "b", "1", "2.5", "007"]), min_size=1), st.data())
+@settings(max_examples=30, deadline=None)
+def test_blanks_and_trailing_zeros_do_not_make_another_level(values, data):
+    levels = ("007", "1", "2.5", "a", "b")
+    ways = {"1": ["1", "1.0", "1."], "2.5": ["2.5", "2.50"]}
+    written = [
+        data.draw(st.sampled_from(["", " ", "\t"])) + data.draw(st.sampled_from(ways.get(value, [value]))) + "  "
+        for value in values
+    ]
+    plain, _ = cells.level_codes(pa.array(values), levels)
+    for given_ in (pa.array(written), pa.array(written).dictionary_encode()):
+        codes, unseen = cells.level_codes(given_, levels)
+        assert codes.tolist() == plain.tolist() == [levels.index(value) for value in values]
+        assert not len(unseen)
+
+
+def test_leading_zeros_and_levels_that_differ_in_spelling_alone_stay_apart():
+    codes, unseen = cells.level_codes(pa.array(["7", "07", "1.0", "1", "1.00", " "]), ("007", "1", "1.0"))
+    assert codes.tolist() == [4, 4, 2, 1, 4, 3]
+    assert unseen.to_pylist() == ["7", "07", "1.00"]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from qmedoid.exceptions import DataError
 from qmedoid.tables.frames import as_table
+from qmedoid.tables.kinds import infer_columns
 
 COLUMNS = {
     "number": [1.5, None, -2.0],
@@ -149,3 +150,28 @@ def test_arrow_can_be_kept_from_importing_pandas(alone):
         "import pandas; print(found, pandas.Series([1]).sum())"
     )
     assert printed_by(program) == f"([0.0, 1.0, 2.0], ['a', None], {not alone}) 1"
+
+
+@pytest.mark.parametrize(
+    ("column", "levels"),
+    [
+        (pd.Categorical([1, 3, None, 1]), ["1", "3", None, "1"]),
+        (pd.Categorical([1.0, 2.5, None, 1.0]), ["1", "2.5", None, "1"]),
+        (pd.Categorical(["1", "3", None, "1"]), ["1", "3", None, "1"]),
+        (pl.Series(["1", "3", None, "1"], dtype=pl.Categorical), ["1", "3", None, "1"]),
+        (pl.Series(["1", "3", None, "1"], dtype=pl.Enum(["3", "1"])), ["1", "3", None, "1"]),
+        (pa.chunked_array([pa.array([1, 3]), pa.array([None, 1])]).dictionary_encode(), ["1", "3", None, "1"]),
+    ],
+)
+def test_a_declared_category_stays_one(column, levels):
+    frame = {"Categorical": pd.DataFrame, "Series": pl.DataFrame}.get(type(column).__name__, pa.table)({"c": column})
+    table = as_table(frame)
+    assert table["c"].to_pylist() == levels
+    assert [found.kind for found in infer_columns(table).columns] == ["category"]
+
+
+def test_declared_truth_values_and_dates_are_what_they_are():
+    days = [datetime.datetime(2024, 1, 1), datetime.datetime(2024, 1, 2)]
+    table = as_table(pd.DataFrame({"b": pd.Categorical([True, False]), "d": pd.Categorical(days)}))
+    assert [found.kind for found in infer_columns(table).columns] == ["boolean", "date"]
+    assert table["d"].to_pylist() == days

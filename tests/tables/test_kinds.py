@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.models.contract import Column
-from qmedoid.tables.kinds import infer_columns
+from qmedoid.tables.kinds import infer_columns, with_levels_of
 
 
 def infer(skip=(), **columns):
@@ -190,3 +190,31 @@ def test_columns_keep_their_order_and_do_not_depend_on_each_other(order):
     inferred = infer_columns(pa.table({name: columns[name] for name in names}))
     assert [column.name for column in inferred.columns] == [name for name in names if name != "c"]
     assert list(inferred.left_out) == ["c"]
+
+
+def test_numbers_and_dates_that_stand_in_texts_are_open():
+    """Rows that are held out may have cells of another kind, which the file that was fitted on shall not break on."""
+    assert infer(c=["1", "2", "3"]).columns == (Column("c", "number", is_open=True),)
+    assert infer(c=["2024-01-01", "2024-01-02"]).columns == (Column("c", "date", is_open=True),)
+    assert infer(c=[1, 2, 5]).columns == (Column("c", "number"),)
+    assert infer(c=DAYS).columns == (Column("c", "date"),)
+
+
+def test_texts_of_numbers_with_leading_zeros_are_categories():
+    inferred = infer(c=["00123", "12345", "00123"])
+    assert inferred.columns == (Column("c", "category"),)
+    assert inferred.notes == ["column 'c': cells such as '00123' begin with zeros: taken as texts"]
+    assert kind(["0", "1", "0.5"]) == "number"
+
+
+def test_moments_beyond_the_calendar_are_missing_and_noted():
+    inferred = infer(c=pa.array([0, 5, 2**62], pa.timestamp("s")))
+    assert inferred.columns == (Column("c", "date", missing=True, is_open=True),)
+    assert "1 of 3 cells are beyond the calendar" in inferred.notes[0]
+
+
+def test_names_of_levels_are_added_to_closed_categories_alone():
+    columns = (Column("a", "category", levels=("x",)), Column("b", "category", is_open=True), Column("c", "number"))
+    table = pa.table({"a": ["y ", None, "", "x"], "b": ["p"] * 4, "c": [1] * 4})
+    assert with_levels_of(columns, table) == (Column("a", "category", levels=("x", "y")), *columns[1:])
+    assert with_levels_of(columns, table.drop_columns(["a"])) == columns

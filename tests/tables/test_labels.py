@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import DataError
@@ -18,6 +18,7 @@ labels = st.one_of(
 
 
 @given(labels, st.data())
+@settings(deadline=None)
 def test_every_class_is_found_again(classes, data):
     codes = data.draw(st.lists(st.integers(0, len(classes) - 1), max_size=20))
     column = pa.array([classes[code] for code in codes], pa.array(classes).type)
@@ -25,6 +26,7 @@ def test_every_class_is_found_again(classes, data):
 
 
 @given(st.lists(st.integers(-(10**15), 10**15), min_size=2, max_size=4, unique=True))
+@settings(deadline=None)
 def test_whole_numbers_may_be_written_in_any_way(classes):
     expected = list(range(len(classes)))
     for written in (classes, list(map(float, classes)), list(map(str, classes)), [f" {n}.0 " for n in classes]):
@@ -75,6 +77,7 @@ def test_against_the_rest_every_other_label_is_the_rest():
 
 
 @given(st.lists(st.sampled_from(["a", "b", None, "c"]), max_size=30), st.integers(0, 30))
+@settings(deadline=None)
 def test_chunks_and_dictionaries_make_no_difference(cells, cut):
     column = pa.array(cells, pa.string())
     expected = label_codes(column, ("a", "b"))

@@ -7,7 +7,7 @@ import pytest
 from fitted_tables import fitted, with_column
 
 import qmedoid
-from qmedoid import FusionClassifier, SavedModel, TableClassifier
+from qmedoid import FusionClassifier, GeometricClassifier, SavedModel, TableClassifier
 from qmedoid.exceptions import ContractError, DataError, ModelError, QMedoidWarning
 
 
@@ -100,3 +100,51 @@ def test_nothing_at_a_path(tmp_path):
     with pytest.raises(ModelError, match="no saved model"):
         qmedoid.load(tmp_path / "none")
     assert isinstance(SavedModel(fitted()[1].table_model()).classes_, np.ndarray)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """A model of numbers alone, which has nothing to put in place of missing cells."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(80, 3)), columns=["a", "b", "c"])
+    y = (frame["a"] + frame["b"] - frame["c"] > 0).astype(int)
+    classifier = GeometricClassifier(refine="never", random_state=0).fit(frame, y)
+    return frame, qmedoid.load(classifier.save(tmp_path_factory.mktemp("plain") / "m"))
+
+
+@pytest.mark.parametrize("mode", ["error", "warn"])
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [(np.nan, "missing cells: 'a' has 2 of 80"), (np.inf, "huge: 'a' has 2"), (1e200, "huge: 'a' has")],
+)
+def test_holes_are_told_by_column_in_either_mode(plain, mode, cell, said):
+    frame, model = plain
+    broken = frame.copy()
+    broken.loc[[5, 9], "a"] = cell
+    with pytest.raises(ContractError, match=said) as raised:
+        model.predict(broken, on_mismatch=mode)
+    assert "TableClassifier" in str(raised.value)
+    with pytest.raises(ContractError, match="'a' has 1 of 1"):
+        model.explain(broken, 5, on_mismatch=mode)
+    np.testing.assert_array_equal(model.predict(frame, on_mismatch=mode), model.predict(frame))
+
+
+@pytest.mark.parametrize("mode", ["error", "warn"])
+def test_an_absent_column_of_such_a_model_is_refused_in_either_mode(plain, mode):
+    frame, model = plain
+    with pytest.raises(ContractError, match="missing: 'b'"):
+        model.predict(frame[["a", "c"]], on_mismatch=mode)
+
+
+def test_declared_categories_of_numbers_stay_categories_whatever_is_scored(tmp_path):
+    rng = np.random.default_rng(1)
+    kind = rng.integers(1, 4, 90)
+    frame = pd.DataFrame({"kind": pd.Categorical(kind), "x": rng.normal(size=90)})
+    y = np.where(kind == 2, "b", "a")
+    classifier = TableClassifier(GeometricClassifier(refine="never", random_state=0), random_state=0).fit(frame, y)
+    model = qmedoid.load(classifier.save(tmp_path / "m"))
+    assert model.contract.columns[0].levels == ("1", "2", "3")
+    expected = model.decide(frame).scores
+    assert (model.predict(frame) == y).mean() > 0.9
+    for values in (kind, kind.astype(float), [str(k) for k in kind], [f" {k}.0" for k in kind]):
+        np.testing.assert_array_equal(model.decide(frame.assign(kind=values)).scores, expected)

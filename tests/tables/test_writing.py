@@ -10,7 +10,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import ParameterError
@@ -63,6 +63,7 @@ def test_upper_case_endings_are_endings(tmp_path):
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=8), min_size=1, max_size=8))
+@settings(deadline=None)
 def test_no_cell_of_text_begins_a_formula(texts):
     out = io.BytesIO()
     batch = pa.record_batch({"cell": [f"{text}." for text in texts]})

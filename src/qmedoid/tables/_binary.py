@@ -1,8 +1,10 @@
 """Tables in Parquet and Arrow files, which carry their types and are read by columns."""
 
+import base64
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,8 +27,6 @@ class BinaryFile:
     ----------
     n_taken : int
         About how many bytes of the file were read in the last iteration.
-    categories : frozenset of str
-        Columns that the file says to be categories.
     """
 
     is_text = False
@@ -42,9 +42,19 @@ class BinaryFile:
         with self._translated():
             schema, self.n_rows = self._head()
         check_unique(schema.names, self.name)
-        self.schema = plain_schema(schema)
-        self.categories = frozenset(field.name for field in schema if is_declared_category(field.type))
+        self.schema, self._stored = plain_schema(schema), schema
         self.names = tuple(schema.names)
+
+    @cached_property
+    def categories(self) -> frozenset[str]:
+        """Columns that the file says to be categories."""
+        schema = self._stored
+        if self._form == "parquet":
+            # None of Parquet's own types is a category of numbers, but Arrow keeps the schema as it was.
+            kept = (self._parquet().metadata.metadata or {}).get(b"ARROW:schema", b"")
+            with suppress(ValueError, pa.ArrowException):  # it is a hint, and the cells can be read without it
+                schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(kept)))
+        return frozenset(field.name for field in schema if is_declared_category(field.type))
 
     def batches(
         self,

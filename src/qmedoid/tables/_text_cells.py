@@ -14,7 +14,7 @@ Codes = npt.NDArray[np.intp]
 # What Arrow's own parsers take; the patterns keep them from raising at the first cell that is something else.
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _FRACTION = r"^-?(0|[1-9]\d{0,14})\.\d*$"
-_ZERO_PADDED = r"^[+-]?0\d+$"
+_ZERO_PADDED = r"^0\d+$"
 _INFINITE = r"^[+-]?(?i:inf|infinity)$"
 _NOT_A_NUMBER = r"^(?i:[+-]?nan)?$"
 _DAY = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"

@@ -191,7 +191,11 @@ def _date_column(name: str, read: cells.Cells) -> tuple[Column, str | None] | st
         return "every cell is missing"
     if values.min() == values.max() and not missing.any():
         return f"every cell is {values[0]}"
-    return Column(name, "date", bool(missing.any())), None
+    note = None
+    if len(read.wrong):
+        such = f"such as {read.wrong[0].as_py()!r}: taken as missing"
+        note = f"column {name!r}: {len(read.wrong):,} of {len(missing):,} cells are beyond the calendar, {such}"
+    return Column(name, "date", bool(missing.any()), is_open=bool(len(read.wrong))), note
 
 
 def _category_column(name: str, array: pa.Array) -> tuple[Column, str | None] | str:

@@ -1,0 +1,116 @@
+"""What was fitted on can be scored: the file itself breaks no contract, whichever of its rows were held out."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from small_tables import replaced, small_table, write
+
+import qmedoid
+
+
+def fit(cli, file, model, *options):
+    return cli.ok("fit", file, "--target", "y", "-o", model, "--refine", "never", "--json", *options).json
+
+
+def scored(cli, model, file, out, *options):
+    cli.ok("evaluate", model, file, *options)
+    return cli.ok("score", model, file, "-o", out, "--json", *options).json["difference"]
+
+
+@pytest.mark.parametrize("rows", [[0], [3, 50, 88], range(5)])
+def test_a_few_cells_that_are_no_numbers(cli, tmp_path, rows):
+    table = small_table()
+    cells = ["junk" if row in rows else repr(cell) for row, cell in enumerate(table["x1"].to_pylist())]
+    file = write(replaced(table, "x1", pa.array(cells)), tmp_path / "t.csv")
+    fit(cli, file, tmp_path / "m")
+    difference = scored(cli, tmp_path / "m", file, tmp_path / "o.csv")
+    assert difference["cells"]["x1"]["wrong"] == len(rows)
+    assert not difference["breaks"]
+    words = write(replaced(table, "x1", pa.array(["junk"] * 90)), tmp_path / "words.csv")
+    assert cli("score", tmp_path / "m", words, "-o", tmp_path / "o.csv").code == 3
+
+
+@pytest.mark.parametrize("row", range(0, 90, 15))
+def test_a_level_of_one_row_wherever_it_falls(cli, tmp_path, row):
+    table = small_table()
+    colours = table["colour"].to_pylist()
+    colours[row] = "violet"
+    labels = table["y"].to_pylist()
+    labels[(row + 1) % 90] = None
+    colours[(row + 1) % 90] = "of a row without a class"
+    table = replaced(replaced(table, "colour", pa.array(colours)), "y", pa.array(labels))
+    file = write(table, tmp_path / "t.csv")
+    fit(cli, file, tmp_path / "m", "--valid", "0.2")
+    assert not scored(cli, tmp_path / "m", file, tmp_path / "o.csv")["breaks"]
+    other = write(replaced(table, "colour", pa.array(["pink"] * 90)), tmp_path / "other.csv")
+    assert cli("score", tmp_path / "m", other, "-o", tmp_path / "o.csv").code == 3
+
+
+def test_names_of_held_out_levels_are_all_that_enters(cli, tmp_path):
+    """The model is that of the training rows, number for number."""
+    table = small_table()
+    colours, names = table["colour"].to_pylist(), ("plain", "named")
+    held_out = write(table.slice(60), tmp_path / "held_out.csv")
+    fit(cli, write(table.slice(0, 60), tmp_path / "plain.csv"), tmp_path / "plain", "--test", held_out)
+    order = pa.array(range(90))
+    colours[89] = "violet"
+    timed = replaced(table, "colour", pa.array(colours)).append_column("t", order)
+    fit(cli, write(timed, tmp_path / "timed.csv"), tmp_path / "named", "--time-column", "t", "--test", str(1 / 3))
+    plain, named = (qmedoid.load(tmp_path / name).model for name in names)
+    assert next(column for column in named.contract.columns if column.name == "colour").levels[-1] == "violet"
+    assert [encoding.width for encoding in named.encodings] == [encoding.width for encoding in plain.encodings]
+    np.testing.assert_array_equal(named.fusion.medoids, plain.fusion.medoids)
+    X = table.slice(0, 60)
+    np.testing.assert_array_equal(
+        qmedoid.load(tmp_path / "named").decision_function(X), qmedoid.load(tmp_path / "plain").decision_function(X)
+    )
+
+
+def test_points_beside_decimal_commas_are_counted(cli, tmp_path):
+    table = small_table().select(["x1", "x2", "y"])
+    lines = [";".join(map(str, row.values())).replace(".", ",") for row in table.to_pylist()]
+    file = tmp_path / "t.csv"
+    file.write_text("\n".join(["x1;x2;y", *lines]))
+    fit(cli, file, tmp_path / "m", "--decimal", ",")
+    lines[4] = "1.234;" + lines[4].split(";", 1)[1]
+    file.write_text("\n".join(["x1;x2;y", *lines]))
+    refused = cli("score", tmp_path / "m", file, "-o", tmp_path / "o.csv", "--decimal", ",", "--json")
+    assert refused.code == 3
+    assert "'1.234 (with a point)'" in refused.json["error"]
+
+
+def test_leading_zeros_and_blanks_and_declared_categories(cli, tmp_path):
+    rng = np.random.default_rng(0)
+    code = np.arange(90) % 2
+    zips = np.array(["00123", "10123", "00999"])[np.where(rng.random(90) < 0.8, code, 2)]
+    lines = [
+        f"{z}, {rng.normal():.3f}, {'red' if k % 3 else 'blue'}, {'ab'[c]}"
+        for k, (z, c) in enumerate(zip(zips, code, strict=True))
+    ]
+    file = tmp_path / "t.csv"
+    file.write_text("\n".join(["zip, x, colour, y", *lines]))
+    fit(cli, file, tmp_path / "m")
+    model = qmedoid.load(tmp_path / "m")
+    assert {column.name: column.levels for column in model.contract.columns} == {
+        "zip": ("00123", "00999", "10123"), "x": (), "colour": ("blue", "red"),
+    }  # fmt: skip
+    assert model.model.classes == ("a", "b")
+    assert not scored(cli, tmp_path / "m", file, tmp_path / "o.csv")["cells"]
+
+
+def test_a_dictionary_of_whole_numbers_in_a_file(cli, tmp_path):
+    rng = np.random.default_rng(0)
+    code = np.arange(90) % 2
+    kind = np.where(rng.random(90) < 0.8, code * 2 + 1, 2)
+    frame = pd.DataFrame({"kind": pd.Categorical(kind), "x": rng.normal(size=90), "y": np.array(["a", "b"])[code]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    fit(cli, tmp_path / "t.parquet", tmp_path / "m")
+    assert qmedoid.load(tmp_path / "m").contract.columns[0].levels == ("1", "2", "3")
+    results = []
+    for name, kinds in (("t.parquet", None), ("whole.csv", kind), ("float.csv", kind.astype(float))):
+        if kinds is not None:
+            frame.assign(kind=kinds).to_csv(tmp_path / name, index=False)
+        assert not scored(cli, tmp_path / "m", tmp_path / name, tmp_path / "o.csv")["cells"]
+        results.append((tmp_path / "o.csv").read_bytes())
+    assert len(set(results)) == 1
