@@ -27,7 +27,8 @@ _COMMA_OR_WHOLE = r"^\s*[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?\s*$"
 _WITH_POINT = r"^\s*[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 _POINT_MARK = " (with a point)"
 _PADDED = re.compile(r"\s*0\d+\s*")
-_MAYBE_PADDED = re.compile(rb"(?<![\w.:/-])0\d")  # not so in dates, times and fractions
+# Not so in dates, times and fractions; the zero comes first, as it is searched for fast.
+_MAYBE_PADDED = re.compile(rb"0\d(?<![\w.:/-]0\d)")
 _WRONG_LENGTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _WRONG_CELL = re.compile(r"column #(\d+).*?Row #(\d+): CSV conversion error to ([^:]+): (.*)", re.DOTALL)
 
