@@ -82,9 +82,9 @@ def run(name: str, file: Path, target: str, positive: str, scratch: Path) -> dic
     fitted: dict[str, Any] = json.loads(qmedoid("fit", str(file), "--target", target, "-o", model, "--json", *extra))
     fit_seconds = time.perf_counter() - began
     began = time.perf_counter()
-    qmedoid("score", model, str(file), "-o", str(scratch / "scores.parquet"), "--on-mismatch", "warn")
+    qmedoid("score", model, str(file), "-o", str(scratch / "scores.parquet"))
     score_seconds = time.perf_counter() - began
-    everything = json.loads(qmedoid("evaluate", model, str(file), "--json", "--on-mismatch", "warn"))
+    everything = json.loads(qmedoid("evaluate", model, str(file), "--json"))
     held_out = fitted["held_out"]
     print(f"{name}: {held_out['macro_f1']:.4f}, {fit_seconds:.0f} s", flush=True)
     return {

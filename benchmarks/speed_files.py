@@ -5,7 +5,7 @@ Run as ``QMEDOID_DATA=... python benchmarks/speed_files.py`` (some minutes; need
 credit-card table; the output has prediction, score, margin, nearest medoids and stage.
 
 - ``csv`` and ``parquet``: core-seconds of 284,807 rows file to file, beside reading the file into memory (PyArrow)
-  and beside pandas and NumPy doing the same by the definition of the score.
+  and beside pandas and NumPy doing the same; each in a process of its own, imports left out.
 - ``memory``: peak resident size of ``qmedoid score`` on a Parquet file of 10 million rows, made by repeating the table.
 - ``start``: wall time of ``qmedoid score`` on 1,000 rows in a fresh process, and whether it imported what it must not.
 """
@@ -25,81 +25,51 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from _timing import RESULTS, core_seconds, write_table
-from qmedoid import GeometricClassifier, load
-from qmedoid.models.table import TableModel
-from qmedoid.tables.files import score_file
+from _timing import RESULTS, write_table
+from qmedoid import GeometricClassifier
 
+TURNS = 9
 HEAVY = ("sklearn", "pandas", "qiskit", "scipy", "polars")
 
 
-def fitted_model(table: pa.Table, folder: Path) -> TableModel:
-    """A fusion model of a tenth of the table, saved and loaded."""
+def save_model(table: pa.Table, folder: Path) -> None:
+    """A fusion model of a tenth of the table."""
     part = table.take(np.arange(0, len(table), 10))
     names = [name for name in table.column_names if name != "Class"]
     frame = part.select(names).to_pandas()
     GeometricClassifier(refine="never", random_state=0).fit(frame, part["Class"].to_numpy()).save(folder)
-    return load(folder).model
 
 
-def by_pandas(model: TableModel, frame: pd.DataFrame) -> pd.DataFrame:
-    """The same results by the definition, one array operation after the other."""
-    best, fusion = model.best, model.fusion
-    X = frame[list(model.contract.names)].to_numpy(dtype=np.float64)
-    features = fusion.features(X)
-    distance = np.sqrt(((features[:, None, :] - fusion.medoids[None]) ** 2).sum(axis=2))
-    norms = np.linalg.norm(features, axis=1)[:, None] * np.linalg.norm(fusion.medoids, axis=1)
-    angle = np.arccos(np.clip(features @ fusion.medoids.T / norms, -1.0, 1.0))
-    shares = distance / (distance.sum(axis=1, keepdims=True) + 1e-12)
-    if fusion.use_angular:
-        turned = angle / (angle.sum(axis=1, keepdims=True) + 1e-12)
-        shares = fusion.alpha * shares + (1 - fusion.alpha) * turned
-    scores = best.calibration.apply(shares * fusion.multipliers)
-    margin = scores[:, 1] - scores[:, 0]
-    probability = 1 / (1 + np.exp(-margin))
-    rows = fusion.medoid_rows
-    return pd.DataFrame(
-        {
-            "prediction": np.array(model.classes)[(margin > 0).astype(int)],
-            "score": probability,
-            "margin": margin,
-            f"nearest_{model.classes[0]}": rows[0],
-            f"nearest_{model.classes[1]}": rows[1],
-            "stage": "fusion",
-        }
-    )
-
-
-def check_same(ours: Path, theirs: pd.DataFrame) -> None:
+def check_same(ours: Path, theirs: Path) -> None:
     """Both ways must have come to the same decisions."""
-    found = pd.read_parquet(ours) if ours.suffix == ".parquet" else pd.read_csv(ours)
-    np.testing.assert_allclose(found["score"], theirs["score"], atol=1e-9)
-    assert (found["prediction"] == theirs["prediction"]).mean() > 0.999999
+    read = pd.read_parquet if ours.suffix == ".parquet" else pd.read_csv
+    found, expected = read(ours), read(theirs)
+    assert list(found) == list(expected)
+    np.testing.assert_allclose(found["score"], expected["score"], atol=1e-9)
+    assert (found["prediction"] == expected["prediction"]).mean() > 0.999999
 
 
-def file_rows(model: TableModel, form: str, source: Path, folder: Path) -> list[dict[str, object]]:
-    """Core-seconds of the three ways for one format."""
-    out, other = folder / f"out.{form}", folder / f"other.{form}"
-    if form == "csv":
-        read = lambda: pyarrow.csv.read_csv(source)  # noqa: E731
-        plain = lambda: by_pandas(model, pd.read_csv(source)).to_csv(other, index=False)  # noqa: E731
-    else:
-        read = lambda: pq.read_table(source)  # noqa: E731
-        plain = lambda: by_pandas(model, pd.read_parquet(source)).to_parquet(other, index=False)  # noqa: E731
-    score = lambda: score_file(model, str(source), str(out))  # noqa: E731
-    score(), read()
-    # Turn by turn, so that a slow minute of the machine meets all three.
-    turns = [(core_seconds(read, 1), core_seconds(score, 1)) for _ in range(9)]
-    pandas = core_seconds(plain, 3)
-    check_same(out, by_pandas(model, pd.read_parquet(source) if form == "parquet" else pd.read_csv(source)))
-    reading = statistics.median(turn[0].core for turn in turns)
-    scoring = statistics.median(turn[1].core for turn in turns)
+def core_seconds_of(task: str, model: Path, source: Path, out: Path) -> float:
+    """Core-seconds of one way in a process of its own, imports left out."""
+    script = Path(__file__).with_name("_file_runs.py")
+    command = [sys.executable, str(script), task, str(model), str(source), str(out)]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def file_rows(model: Path, form: str, source: Path, folder: Path) -> list[dict[str, object]]:
+    """Core-seconds of the three ways for one format, in turns: a slow minute of the machine meets all of them."""
+    outs = {task: folder / f"{task}.{form}" for task in ("read", "score", "pandas")}
+    turns = [{task: core_seconds_of(task, model, source, out) for task, out in outs.items()} for _ in range(TURNS)]
+    check_same(outs["score"], outs["pandas"])
+    seconds = {task: statistics.median(turn[task] for turn in turns) for task in outs}
+    over_reading = statistics.median(turn["score"] / turn["read"] for turn in turns)
+    of_pandas = statistics.median(turn["pandas"] / turn["score"] for turn in turns)
     wanted = {"csv": ("<= 1.2", ">= 2"), "parquet": ("<= 1.5", ">= 6")}[form]
     return [
-        {"task": form, "method": "reading alone (PyArrow)", "seconds": reading, "ratio": 1.0, "wanted": ""},
-        {"task": form, "method": "qmedoid, file to file", "seconds": scoring, "ratio": scoring / reading,
+        {"task": form, "method": "reading alone (PyArrow)", "seconds": seconds["read"], "ratio": 1.0, "wanted": ""},
+        {"task": form, "method": "qmedoid, file to file", "seconds": seconds["score"], "ratio": over_reading,
          "wanted": wanted[0] + " x reading"},
-        {"task": form, "method": "pandas + NumPy", "seconds": pandas.core, "ratio": pandas.core / scoring,
+        {"task": form, "method": "pandas + NumPy", "seconds": seconds["pandas"], "ratio": of_pandas,
          "wanted": wanted[1] + " x qmedoid"},
     ]  # fmt: skip
 
@@ -179,11 +149,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         table = pq.read_table(source)
-        model = fitted_model(table, folder / "model")
+        save_model(table, folder / "model")
         pyarrow.csv.write_csv(table, folder / "table.csv")
         del table
-        rows = file_rows(model, "csv", folder / "table.csv", folder)
-        rows += file_rows(model, "parquet", source, folder)
+        rows = file_rows(folder / "model", "csv", folder / "table.csv", folder)
+        rows += file_rows(folder / "model", "parquet", source, folder)
         rows.append(start_row(folder / "model", source, folder))
         rows.append(memory_row(folder / "model", source, folder, n_rows))
     command = "python benchmarks/speed_files.py" + ("" if n_rows == 10_000_000 else f" --rows {n_rows}")
