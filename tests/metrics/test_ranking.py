@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as theirs
 
-from qmedoid.metrics.ranking import log_loss, pr_auc, recall_at_rate, roc_auc
+from qmedoid.metrics.ranking import log_loss, pr_auc, roc_auc
 
 labelled = st.integers(2, 60).flatmap(
     lambda n: st.tuples(
@@ -31,16 +31,6 @@ def test_a_ranking_is_all_that_counts(drawn):
     for measure in (roc_auc, pr_auc):
         assert measure(positive, np.exp(scores / 3)) == measure(positive, scores)
     assert roc_auc(~positive, -scores) == pytest.approx(roc_auc(positive, scores), abs=1e-12)
-
-
-@settings(max_examples=50, deadline=None)
-@given(labelled, st.floats(0, 1), st.floats(0, 1))
-def test_recall_grows_with_the_budget_up_to_all(drawn, one, other):
-    positive, scores = np.array(drawn[0]), np.array(drawn[1], dtype=float)
-    low, high = sorted((one, other))
-    assert recall_at_rate(positive, scores, low) <= recall_at_rate(positive, scores, high) + 1e-12
-    assert recall_at_rate(positive, scores, 1.0) == 1.0
-    assert recall_at_rate(positive, scores, 0.0) == 0.0
 
 
 def test_one_class_alone_has_no_area():

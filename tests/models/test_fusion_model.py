@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from qmedoid import FusionClassifier
 from qmedoid.exceptions import DataError
 from qmedoid.geometry.fusion import fusion_scores, predict_codes
 from qmedoid.geometry.overlap import AngleKind
@@ -104,3 +105,22 @@ def test_a_changed_model_has_a_plan_of_its_own() -> None:
     model, X = make_model(), np.random.default_rng(0).normal(size=(50, 3))
     before = model.scores(X)
     np.testing.assert_array_equal(replace(model, multipliers=2.0 * model.multipliers).scores(X), 2.0 * before)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e4, 1e9])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1.1e150, -1e300])
+def test_bad_values_of_columns_that_are_said_to_notice_them_are_refused(unit, bad):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4)) * [1.0, unit, 3.0, 1e-3] + [0.0, 2 * unit, 1.0, 0.0]
+    y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
+    model = FusionClassifier(max_passes=0, random_state=0).fit(X, y).model_
+    # A number beyond 1e150 shows in the features unless the unit of its column is nearly as large.
+    np.testing.assert_array_equal(model.notices_bad_values, [True, unit < 1e5, True, True])
+    for column in np.flatnonzero(model.notices_bad_values):
+        rows = X.copy()
+        rows[7, column] = bad
+        for table in (rows, list(rows.T)):
+            with pytest.raises(DataError, match=f"Row 7 holds .* in column {column} "):
+                model.scores_and_medoids(table)
+            with pytest.raises(DataError, match=f"Row 7 holds .* in column {column} "):
+                model.measure(table)

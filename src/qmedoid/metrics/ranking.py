@@ -37,18 +37,6 @@ def log_loss(codes: Codes, probabilities: Array) -> float:
     return float(-np.log(np.maximum(own, _SMALLEST)).mean())
 
 
-def recall_at_rate(positive: npt.NDArray[np.bool_], scores: Array, rate: float) -> float:
-    """Share of the positive records among the given share of the records, those of the highest scores.
-
-    Where equal scores straddle the edge, the records among them count by the part that is within.
-    """
-    hits, alerts = _cumulative(positive, scores)
-    if hits[-1] == 0:
-        return float("nan")
-    budget = rate * alerts[-1]
-    return float(np.interp(budget, np.concatenate([[0.0], alerts]), np.concatenate([[0.0], hits])) / hits[-1])
-
-
 def _cumulative(positive: npt.NDArray[np.bool_], scores: Array) -> tuple[Array, Array]:
     """Positive records and all records at or above every different score, the highest first."""
     order = np.argsort(-scores, kind="stable")
