@@ -151,7 +151,7 @@ def spsa(table: Table, n_qubits: int, n_reps: int) -> None:
         ratio = scale * timing.wall / start_up.wall
         if steps == PENNYLANE_STEPS:
             ratio = statistics.median(turn_by_turn(lambda t=theirs, s=steps: t.run(s), n_qubits, n_reps)) * scale
-        with_start_up = f"{ratio:.3g} x ours with start-up (wall)"
+        with_start_up = f"{ratio:.4g} x ours with start-up (wall)"
         note = f"scaled from {steps} steps; {with_start_up}"
         table.add(task, method, timing, scale, f">= {target}", note)
 
