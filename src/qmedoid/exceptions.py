@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from collections.abc import Sequence
 
 
 class QMedoidError(Exception):
@@ -37,6 +38,12 @@ class QMedoidWarning(UserWarning):
 
 
 _INSIDE = ("qmedoid", "sklearn")
+
+
+def some_of(names: Sequence[str], limit: int = 20) -> str:
+    """The first names of a list, and how many more there are: for messages."""
+    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
 
 
 def warn(message: str) -> None:

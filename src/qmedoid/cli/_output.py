@@ -4,7 +4,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -93,12 +93,6 @@ def plain_console() -> Any:
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDE
     return Console(markup=False, highlight=False, emoji=False, width=width)
-
-
-def some_of(names: Sequence[str], limit: int = 20) -> str:
-    """The first names of a list, and how many more there are."""
-    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
 
 
 def _finite(value: Any) -> Any:

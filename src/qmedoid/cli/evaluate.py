@@ -7,8 +7,8 @@ import numpy as np
 
 from qmedoid.artifacts.loading import load_model
 from qmedoid.cli._metrics import print_metrics
-from qmedoid.cli._output import print_json, reading_bar, some_of, tell
-from qmedoid.exceptions import ContractError, DataError, ParameterError
+from qmedoid.cli._output import print_json, reading_bar, tell
+from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.models.table import TableModel
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch

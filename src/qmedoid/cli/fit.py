@@ -12,9 +12,9 @@ import pyarrow as pa
 from qmedoid.artifacts.bundle import save_model
 from qmedoid.artifacts.folders import check_target_folder
 from qmedoid.cli._metrics import print_metrics
-from qmedoid.cli._output import print_json, some_of, tell
+from qmedoid.cli._output import print_json, tell
 from qmedoid.cli._splitting import Parts, share_or_file, split_rows, time_order
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.models.table import TableModel
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import compare_columns

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from qmedoid.artifacts.loading import load_model
-from qmedoid.cli._output import print_json, reading_bar, some_of, tell
-from qmedoid.exceptions import ParameterError
+from qmedoid.cli._output import print_json, reading_bar, tell
+from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.files import score_file

@@ -10,16 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.exceptions import ContractError, DataError, ParameterError
+from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.models.table import Decisions, TableModel
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found, encode_batch
 
 # Rows from which on more threads than one are worth their while.
 _LONG = 100_000
-
-# Columns that are named in a message.
-_SHOWN = 20
 
 STAGES = ("fusion", "variational")
 
@@ -34,10 +31,7 @@ def check_carried(model: TableModel, carried: Sequence[str], names: Sequence[str
     """Refuse carried columns that the table does not have, or that would hide a result."""
     absent = [name for name in carried if name not in names]
     if absent:
-        more = " and others" if len(names) > _SHOWN else ""
-        raise ContractError(
-            f"There is no column {absent[0]!r} to carry through. The table has: {', '.join(names[:_SHOWN])}{more}."
-        )
+        raise ContractError(f"There is no column {absent[0]!r} to carry through. The table has: {some_of(names)}.")
     hidden = [name for name in carried if name in result_names(model)]
     if hidden:
         raise ParameterError(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.tables._binary import BinaryFile
 from qmedoid.tables._bytes import STANDARD_INPUT, Bytes, detect_format, find_files
 from qmedoid.tables._csv import TextFile, infer_types, with_points
@@ -219,7 +219,7 @@ class TableSource:
             return list(self.names)
         unknown = [name for name in columns if name not in self.names]
         if unknown:
-            shown = ", ".join(map(repr, self.names[:20])) + (", ..." if len(self.names) > 20 else "")
+            shown = some_of([repr(name) for name in self.names])
             raise DataError(f"{self.description} has no column {unknown[0]!r}. It has {shown}.")
         return list(columns)
 
