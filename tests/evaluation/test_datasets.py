@@ -41,6 +41,7 @@ def test_sizes_and_class_counts_are_those_of_the_paper(name, shape, counts):
     assert np.bincount(data.y).tolist() == counts
     assert len(set(data.feature_names)) == shape[1]
     assert len(data.class_names) == len(counts)
+    assert data.n_columns == {"heart": 11}.get(name, shape[1])
 
 
 @pytest.mark.parametrize("name", LOADERS)
@@ -118,6 +119,10 @@ def test_the_fraud_sample_has_every_fraud_and_one_in_twenty_normal_rows():
     assert np.bincount(data.y).tolist() == [284_315 // 20, 492]
     assert data.class_names == ("normal", "fraud")
     assert (data.X.std(axis=0) > 0).all()
+    np.testing.assert_array_equal(data.times, creditcard.read_sample()["Time"].to_numpy())
+    for place in (0, 13, 28):
+        own = creditcard.read_sample()[data.feature_names[place]].to_numpy()
+        np.testing.assert_array_equal(data.X[:, place], own)
 
 
 def test_the_file_is_small_and_keeps_the_time():

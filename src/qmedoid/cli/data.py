@@ -4,38 +4,46 @@ from dataclasses import asdict
 from pathlib import Path
 
 from qmedoid.cli._output import plain_console, print_json, tell
-from qmedoid.evaluation.catalog import CATALOG, entry, locate, table_of
+from qmedoid.evaluation.catalog import CATALOG, entry, locate, status, table_of
 from qmedoid.exceptions import DataError
 from qmedoid.tables.writing import check_output, open_sink
 
 
 def list_sets(*, as_json: bool) -> None:
     """Print a line for every data set."""
+    found = {name: status(name) for name in CATALOG}
     if as_json:
-        print_json({name: {**asdict(known), "here": _is_here(name)} for name, known in CATALOG.items()})
+        print_json(
+            {
+                name: {**asdict(known), "here": state.here, "status": state.word, "problem": state.problem}
+                for (name, known), state in zip(CATALOG.items(), found.values(), strict=True)
+            }
+        )
         return
     from rich.table import Table
 
     table = Table()
-    for column in ("name", "rows", "columns", "target", "positive", "here"):
+    for column in ("name", "rows", "columns", "target", "positive", "status"):
         table.add_column(column, justify="right" if column in ("rows", "columns") else "left")
     for name, known in CATALOG.items():
-        here = "yes" if _is_here(name) else "no"
-        table.add_row(name, f"{known.rows:,}", str(known.columns), known.target, known.positive, here)
+        table.add_row(name, f"{known.rows:,}", str(known.columns), known.target, known.positive, found[name].word)
     plain_console().print(table)
     for name, known in CATALOG.items():
-        hint = "" if _is_here(name) else f"; to get it: qmedoid data fetch {name}"
-        print(f"{name}: {known.source}, {known.licence}{hint}")
+        hint = "" if found[name].here else f"; to get it: qmedoid data fetch {name}"
+        print(f"{name}: {known.source}, {known.licence}; checked by {known.check}{hint}")
+        if found[name].problem:
+            tell(f"note: {found[name].problem}")
 
 
 def where(name: str, *, as_json: bool) -> None:
     """Print the path of a data set's file."""
-    path = locate(name)
+    path, known = locate(name), entry(name)
     if path is None:
+        here = known.source == "ships with scikit-learn"
         hint = f"'qmedoid data fetch {name}' writes it to a file" + (
-            "" if _is_here(name) else ", after a download; or set QMEDOID_DATA to the folder that holds it"
+            "" if here else ", after a download; or set QMEDOID_DATA to the folder that holds it"
         )
-        raise DataError(f"The data set {name!r} ({entry(name).source}) has no file on this machine: {hint}.")
+        raise DataError(f"The data set {name!r} ({known.source}) has no file on this machine: {hint}.")
     print_json({"name": name, "path": str(path)}) if as_json else print(path)
 
 
@@ -52,7 +60,3 @@ def fetch(name: str, output: str | None, *, as_json: bool) -> None:
         print_json({"name": name, "path": str(Path(out)), "rows": len(table), "target": known.target})
     else:
         tell(f"{len(table):,} rows written to {out}; the classes are in the column {known.target!r}.")
-
-
-def _is_here(name: str) -> bool:
-    return locate(name) is not None or CATALOG[name].source == "ships with scikit-learn"

@@ -1,22 +1,29 @@
-"""The data sets that the package knows: what they are, where they lie, and how to get those that are not here."""
+"""The data sets that the package knows: what they are, where they lie, and how to get those that are not here.
 
+Each is checked whenever it is read: the shipped files and the numbers of other packages by their SHA-256, the whole
+credit-card table, which goes round in several forms, by its counts.
+"""
+
+import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.resources import files
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from qmedoid.artifacts.whole import whole_file
-from qmedoid.evaluation.creditcard import N_FRAUDS, N_ROWS, TARGET, read_sample
-from qmedoid.evaluation.datasets import Dataset, load_breast_cancer, load_wine
+from qmedoid.evaluation.creditcard import HOW_TO_GET, N_ROWS, TARGET, check_whole, read_sample, read_whole
+from qmedoid.evaluation.datasets import Dataset, load_breast_cancer, load_wine, numbers_digest, of_payments
+from qmedoid.evaluation.shipped import read_shipped, shipped_path
 from qmedoid.exceptions import DataError, ParameterError
 
-AMOUNTS = 25_162_590.01
-"""Sum of the amounts of all payments in the credit-card table."""
 _OPENML = 1597
+_ENDINGS = (".parquet", ".csv")
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,8 @@ class Entry:
     target, positive : str
         The column of the classes, and the class to look for; empty where there is none.
     source, licence : str
+    check : str
+        What is compared when it is read.
     file : str or None
         Its name in the package, where it ships with it.
     """
@@ -40,17 +49,33 @@ class Entry:
     positive: str
     source: str
     licence: str
+    check: str
     file: str | None = None
 
 
+class Status(NamedTuple):
+    """Whether a data set is on this machine, and what is wrong with it: nothing, if the text is empty."""
+
+    here: bool
+    problem: str = ""
+
+    @property
+    def word(self) -> str:
+        """``"checked"``, ``"absent"`` or ``"refused"``."""
+        return "refused" if self.problem else "checked" if self.here else "absent"
+
+
+_FILE, _NUMBERS, _COUNTS = "SHA-256 of the file", "SHA-256 of the numbers", "rows, frauds and sum of the amounts"
+_KAGGLE, _UCI = "DbCL 1.0 (Kaggle)", "CC BY 4.0 (UCI)"
+
 CATALOG: dict[str, Entry] = {
-    "heart": Entry(918, 12, "HeartDisease", "1", "ships with qmedoid", "ODbL 1.0", "heart.csv"),
-    "breast-cancer": Entry(569, 31, "target", "malignant", "ships with scikit-learn", "CC BY 4.0 (UCI)"),
-    "wine": Entry(178, 14, "target", "", "ships with scikit-learn", "CC BY 4.0 (UCI)"),
+    "heart": Entry(918, 12, "HeartDisease", "1", "ships with qmedoid", "ODbL 1.0", _FILE, "heart.csv"),
+    "breast-cancer": Entry(569, 31, "target", "malignant", "ships with scikit-learn", _UCI, _NUMBERS),
+    "wine": Entry(178, 14, "target", "", "ships with scikit-learn", _UCI, _NUMBERS),
     "creditcard-sample": Entry(
-        14_707, 31, TARGET, "1", "ships with qmedoid", "DbCL 1.0 (Kaggle)", "creditcard_sample.parquet"
+        14_707, 31, TARGET, "1", "ships with qmedoid", _KAGGLE, _FILE, "creditcard_sample.parquet"
     ),
-    "creditcard": Entry(N_ROWS, 31, TARGET, "1", "QMEDOID_DATA, or OpenML", "DbCL 1.0 (Kaggle)"),
+    "creditcard": Entry(N_ROWS, 31, TARGET, "1", "QMEDOID_DATA, or OpenML", _KAGGLE, _COUNTS),
 }
 _GENERATED: dict[str, Callable[[], Dataset]] = {"breast-cancer": load_breast_cancer, "wine": load_wine}
 
@@ -63,15 +88,17 @@ def entry(name: str) -> Entry:
 
 
 def locate(name: str) -> Path | None:
-    """The file of a data set on this machine, or None where there is none."""
+    """The file of a data set on this machine, or None where there is none.
+
+    The whole credit-card table is ``creditcard.parquet`` or ``creditcard.csv`` in the folder ``QMEDOID_DATA``, else in
+    the cache.
+    """
     known = entry(name)
     if known.file is not None:
-        return Path(str(files("qmedoid.evaluation") / "data" / known.file))
-    folders = [Path(folder) for folder in (os.environ.get("QMEDOID_DATA"),) if folder]
-    for path in (folder / f"{name}.parquet" for folder in [*folders, cache_folder()]):
-        if path.is_file():
-            return path
-    return None
+        return shipped_path(known.file)
+    folders = [Path(folder) for folder in (os.environ.get("QMEDOID_DATA"), cache_folder()) if folder]
+    paths = (folder / f"{name}{ending}" for folder in folders for ending in _ENDINGS)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def cache_folder() -> Path:
@@ -80,39 +107,63 @@ def cache_folder() -> Path:
     return Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "qmedoid"
 
 
+def status(name: str) -> Status:
+    """Look for a data set and check it; nothing is downloaded."""
+    if name not in _GENERATED and locate(name) is None:
+        return Status(here=False)
+    try:
+        table_of(name)
+    except DataError as error:
+        return Status(here=True, problem=str(error))
+    return Status(here=True)
+
+
 def table_of(name: str) -> pa.Table:
-    """A data set as a table, the target as its last column; what is not here is downloaded and kept."""
+    """A data set as a table, the target as its last column, checked; what is not here is downloaded and kept."""
+    known = entry(name)
+    if name == "creditcard":
+        return _whole_creditcard()
     if name == "creditcard-sample":
         return read_sample()
-    if name in _GENERATED:
-        data = _GENERATED[name]()
-        columns: dict[str, Any] = dict(zip(data.feature_names, data.X.T, strict=True))
-        return pa.table({**columns, "target": [data.class_names[code] for code in data.y]})
-    path = locate(name) or _downloaded(name)
-    if path.suffix == ".csv":
+    if known.file is not None:
         from pyarrow.csv import read_csv
 
-        return read_csv(path)
-    from pyarrow.parquet import read_table
-
-    return read_table(path)
-
-
-def check_creditcard(table: pa.Table) -> None:
-    """Refuse a credit-card table that is not the published one, by its counts."""
-    import pyarrow.compute as pc
-
-    frauds = pc.sum(pc.cast(table[TARGET], pa.int64())).as_py()
-    amounts = pc.sum(table["Amount"]).as_py()
-    if (len(table), frauds) != (N_ROWS, N_FRAUDS) or abs(amounts - AMOUNTS) > 0.01:
-        raise DataError(
-            f"The credit-card table has {N_ROWS:,} rows, {N_FRAUDS} frauds and amounts of {AMOUNTS:,.2f} in all. Got "
-            f"{len(table):,}, {frauds} and {amounts:,.2f}: take the published file (Kaggle, mlg-ulb/creditcardfraud)."
-        )
+        return read_csv(BytesIO(read_shipped(known.file)))
+    data = _GENERATED[name]()
+    columns: dict[str, Any] = dict(zip(data.feature_names, data.X.T, strict=True))
+    return pa.table({**columns, "target": [data.class_names[code] for code in data.y]})
 
 
-def _downloaded(name: str) -> Path:
-    """Fetch the credit-card table from OpenML into the cache, checked."""
+def load_creditcard() -> Dataset:
+    """Credit-card frauds, the whole table: 284,807 payments over two days, 492 of them frauds.
+
+    29 columns, V1 to V28 and Amount; Time, the seconds since the first payment, is in `times`. The table does not ship
+    with the package: see `locate`; where it is not here it is downloaded.
+    """
+    return of_payments("Credit-card fraud", _whole_creditcard())
+
+
+def digest(data: Dataset) -> str:
+    """SHA-256 of all that a result can depend on: numbers, labels, times, and the names of columns and classes."""
+    times = None if data.times is None else numbers_digest(data.times[:, None], np.empty(0, dtype=np.intp))
+    parts = [numbers_digest(data.X, data.y), times, data.feature_names, data.class_names]
+    return sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _whole_creditcard() -> pa.Table:
+    path = locate("creditcard")
+    if path is None:
+        return _downloaded()
+    try:
+        return read_whole(path)
+    except DataError as error:
+        if path.parent != cache_folder():
+            raise
+        raise DataError(f"{error} It is a copy in the cache: delete it and it is downloaded again.") from error
+
+
+def _downloaded() -> pa.Table:
+    """Fetch the credit-card table from OpenML, check it, and keep it in the cache."""
     from pyarrow.parquet import write_table
     from sklearn.datasets import fetch_openml
 
@@ -120,15 +171,13 @@ def _downloaded(name: str) -> Path:
         bunch = fetch_openml(data_id=_OPENML, as_frame=False, parser="liac-arff")
     except Exception as error:  # scikit-learn lets through whatever the network and the parser raise
         raise DataError(
-            f"The data set {name!r} is not here and could not be downloaded from OpenML ({error}). Get the file "
-            "creditcard.csv (Kaggle, mlg-ulb/creditcardfraud), save it as creditcard.parquet, and set QMEDOID_DATA to "
-            "its folder."
+            f"The data set 'creditcard' is not here and could not be downloaded from OpenML ({error}). {HOW_TO_GET}."
         ) from error
     columns = dict(zip(bunch.feature_names, bunch.data.T, strict=True))
     table = pa.table({**columns, TARGET: bunch.target.astype(float).astype(int)})
-    check_creditcard(table)
-    path = cache_folder() / f"{name}.parquet"
+    check_whole(table, "OpenML")
+    path = cache_folder() / "creditcard.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as file:
         write_table(table, file)
-    return path
+    return table

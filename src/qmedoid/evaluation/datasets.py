@@ -1,19 +1,27 @@
 """The small data sets of the paper and a sample of its large one, as arrays of numbers."""
 
 import csv
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.resources import files
+from hashlib import sha256
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.exceptions import ParameterError
+from qmedoid.evaluation.shipped import read_shipped
+from qmedoid.exceptions import DataError, ParameterError
 
 Array = npt.NDArray[np.float64]
 Encoding = Literal["onehot", "ordinal"]
 ENCODINGS: tuple[Encoding, ...] = ("onehot", "ordinal")
+
+NUMBERS: dict[str, str] = {
+    "Breast cancer": "6dc969dcb24899e654bee75e2dfdcdb0a40f851da772fb11c0ccfe335f590c69",
+    "Wine": "9a22e7b8003cbcf91057add6ca9bdb2db2db76442ffc8c7db7c298371aa643d7",
+}
+"""SHA-256 of the numbers of the data sets that other packages ship, see `numbers_digest`."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,8 @@ class Dataset:
     feature_names : tuple of str
     class_names : tuple of str
         Names of the classes in the order of the sorted labels.
+    times : ndarray of shape (n,), optional
+        Time of each row, in seconds from the first, where the table has times.
     """
 
     name: str
@@ -36,6 +46,25 @@ class Dataset:
     y: npt.NDArray[Any]
     feature_names: tuple[str, ...]
     class_names: tuple[str, ...]
+    times: Array | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the table: those that one category is split into (``"Sex=M"``) count as one."""
+        return len({name.partition("=")[0] for name in self.feature_names})
+
+
+def numbers_digest(X: Array, y: npt.NDArray[Any]) -> str:
+    """SHA-256 of numbers and labels, the same on every machine: 64 bits each, the lowest byte first, row by row."""
+    shape = json.dumps([*X.shape, *y.shape])
+    is_number = np.issubdtype(y.dtype, np.integer) or y.dtype == np.bool_
+    labels = (
+        np.ascontiguousarray(y, dtype="<i8").data if is_number else json.dumps([str(label) for label in y]).encode()
+    )
+    whole = sha256(shape.encode())
+    whole.update(np.ascontiguousarray(X, dtype="<f8").data)
+    whole.update(labels)
+    return whole.hexdigest()
 
 
 def load_heart(encoding: Encoding = "onehot") -> Dataset:
@@ -46,8 +75,7 @@ def load_heart(encoding: Encoding = "onehot") -> Dataset:
     """
     if encoding not in ENCODINGS:
         raise ParameterError(f"The 'encoding' must be one of {list(ENCODINGS)}. Got {encoding!r} instead.")
-    text = (files("qmedoid.evaluation") / "data" / "heart.csv").read_text(encoding="utf-8")
-    header, *rows = csv.reader(text.splitlines())
+    header, *rows = csv.reader(read_shipped("heart.csv").decode().splitlines())
     table = dict(zip(header, zip(*rows, strict=True), strict=True))
     labels = np.array([int(value) for value in table.pop("HeartDisease")])
     columns: dict[str, Array] = {}
@@ -62,7 +90,7 @@ def load_breast_cancer() -> Dataset:
 
     bunch = load()
     names = tuple(str(name) for name in bunch.feature_names)
-    return Dataset("Breast cancer", bunch.data, 1 - bunch.target, names, ("benign", "malignant"))
+    return _checked(Dataset("Breast cancer", bunch.data, 1 - bunch.target, names, ("benign", "malignant")))
 
 
 def load_wine() -> Dataset:
@@ -70,22 +98,26 @@ def load_wine() -> Dataset:
     from sklearn.datasets import load_wine as load
 
     bunch = load()
-    return Dataset("Wine", bunch.data, bunch.target, tuple(bunch.feature_names), ("1", "2", "3"))
+    return _checked(Dataset("Wine", bunch.data, bunch.target, tuple(bunch.feature_names), ("1", "2", "3")))
 
 
 def load_creditcard_sample() -> Dataset:
     """Credit-card frauds, a sample: all 492 frauds and 14,215 of 284,315 normal payments (shipped with the package).
 
-    29 columns, V1 to V28 and Amount; Time, the seconds since the first payment, is left out. One row in 30 is a fraud
-    here, and one in 579 in the whole table.
+    29 columns, V1 to V28 and Amount; Time, the seconds since the first payment, is not one of them but in `times`. One
+    row in 30 is a fraud here, and one in 579 in the whole table.
     """
-    from qmedoid.evaluation.creditcard import TARGET, read_sample
+    from qmedoid.evaluation.creditcard import read_sample
 
-    table = read_sample()
-    names = tuple(name for name in table.column_names if name not in ("Time", TARGET))
-    values = np.column_stack([table[name].to_numpy() for name in names]).astype(np.float64)
+    return of_payments("Credit-card fraud (sample)", read_sample())
+
+
+def of_payments(name: str, table: Any) -> Dataset:
+    """The credit-card table, or some of its rows (a pyarrow.Table), as a data set of that name."""
+    from qmedoid.evaluation.creditcard import FEATURES, TARGET, numbers_of, times_of
+
     labels = table[TARGET].to_numpy().astype(np.intp)
-    return Dataset("Credit-card fraud (sample)", values, labels, names, ("normal", "fraud"))
+    return Dataset(name, numbers_of(table), labels, FEATURES, ("normal", "fraud"), times_of(table))
 
 
 LOADERS: dict[str, Callable[[], Dataset]] = {
@@ -101,6 +133,17 @@ def load_dataset(name: str) -> Dataset:
     if name not in LOADERS:
         raise ParameterError(f"There is no data set {name!r}. The data sets are {', '.join(LOADERS)}.")
     return LOADERS[name]()
+
+
+def _checked(data: Dataset) -> Dataset:
+    found = numbers_digest(data.X, data.y)
+    if found != NUMBERS[data.name]:
+        raise DataError(
+            f"The data set {data.name!r} of the installed scikit-learn is not the one that the figures are about: the "
+            f"SHA-256 of its {data.X.shape[0]} × {data.X.shape[1]} numbers is {found[:16]}…, and "
+            f"{NUMBERS[data.name][:16]}… is known. Install a released scikit-learn."
+        )
+    return data
 
 
 def _encoded(name: str, values: tuple[str, ...], encoding: Encoding) -> dict[str, Array]:
