@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
+Flags = npt.NDArray[np.bool_]
 Counts = Mapping[str, Array]
 
 
@@ -29,12 +31,57 @@ THRESHOLD_METRICS: dict[str, Callable[[Counts], Array]] = {
 """Metrics of a two-class decision as functions of its counts; class 1 is the positive one."""
 
 
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """Every decision that a threshold on the scores of some records can make, the lowest threshold first.
+
+    Attributes
+    ----------
+    rising : ndarray of shape (n,)
+        The scores in rising order.
+    starts : ndarray of shape (m,)
+        The records from this position on are called positive: at first all of them, at last none.
+    counts : mapping of str to ndarray of shape (m,)
+        ``"tp"``, ``"fp"``, ``"fn"`` and ``"tn"`` of each cut.
+    """
+
+    rising: Array
+    starts: Codes
+    counts: Counts
+
+    def threshold(self, index: int) -> float:
+        """The threshold of one cut, halfway between scores that occur."""
+        return _between(self.rising, int(self.starts[index]))
+
+
+def all_cuts(positive: Flags, scores: Array) -> Cuts:
+    """The decisions between which a threshold can choose; records of equal score are called alike."""
+    order = np.argsort(scores, kind="stable")
+    rising = scores[order]
+    # Cut k calls the records from position k on positive; only cuts between different scores are decisions.
+    starts = np.concatenate([[0], np.flatnonzero(rising[1:] > rising[:-1]) + 1, [len(rising)]])
+    positives_before = np.concatenate([[0], np.cumsum(positive[order])]).astype(np.float64)[starts]
+    negatives_before = starts - positives_before
+    counts = {
+        "tp": positives_before[-1] - positives_before,
+        "fn": positives_before,
+        "fp": negatives_before[-1] - negatives_before,
+        "tn": negatives_before,
+    }
+    return Cuts(rising, starts, counts)
+
+
+def counts_at(positive: Flags, scores: Array, threshold: float) -> dict[str, int]:
+    """``"tp"``, ``"fp"``, ``"fn"`` and ``"tn"`` when records with a score above the threshold are called positive."""
+    called = scores > threshold
+    pairs = {"tp": called & positive, "fp": called & ~positive, "fn": ~called & positive, "tn": ~called & ~positive}
+    return {name: int(np.count_nonzero(hit)) for name, hit in pairs.items()}
+
+
 def metric_at(codes: Codes, scores: Array, threshold: float, metric: str) -> float:
     """Value of the metric when records with a score above the threshold are called positive."""
-    called = scores > threshold
-    positive = codes == 1
-    pairs = {"tp": called & positive, "fp": called & ~positive, "fn": ~called & positive, "tn": ~called & ~positive}
-    return float(THRESHOLD_METRICS[metric]({name: np.array([hit.sum()]) for name, hit in pairs.items()})[0])
+    counts = counts_at(codes == 1, scores, threshold)
+    return float(THRESHOLD_METRICS[metric]({name: np.array([count]) for name, count in counts.items()})[0])
 
 
 def best_threshold(codes: Codes, scores: Array, metric: str) -> float:
@@ -49,22 +96,10 @@ def best_threshold(codes: Codes, scores: Array, metric: str) -> float:
     metric : str
         A name from `THRESHOLD_METRICS`.
     """
-    order = np.argsort(scores, kind="stable")
-    rising, hits = scores[order], (codes[order] == 1)
-    # Cut k calls the records from position k on positive; only cuts between different scores are decisions.
-    cuts = np.concatenate([[0], np.flatnonzero(rising[1:] > rising[:-1]) + 1, [len(rising)]])
-    positives_before = np.concatenate([[0], np.cumsum(hits)]).astype(np.float64)[cuts]
-    negatives_before = cuts - positives_before
-    counts = {
-        "tp": positives_before[-1] - positives_before,
-        "fn": positives_before,
-        "fp": negatives_before[-1] - negatives_before,
-        "tn": negatives_before,
-    }
-    values = THRESHOLD_METRICS[metric](counts)
+    cuts = all_cuts(codes == 1, scores)
+    values = THRESHOLD_METRICS[metric](cuts.counts)
     # Equal values may differ in their last digits: the first that is the best up to rounding.
-    cut = int(cuts[np.argmax(values >= values.max() * (1.0 - 1e-14))])
-    return _between(rising, cut)
+    return cuts.threshold(int(np.argmax(values >= values.max() * (1.0 - 1e-14))))
 
 
 def threshold_at_rate(scores: Array, rate: float) -> float:
