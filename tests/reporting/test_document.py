@@ -1,0 +1,57 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qmedoid.exceptions import ParameterError
+from qmedoid.reporting.document import Column, Document, Picture, Section, Table
+
+
+def _table(name: str = "t", **changes: object) -> Table:
+    return Table(**{"name": name, "title": "T", "columns": [Column("a"), Column("b")], "rows": [], **changes})  # type: ignore[arg-type]
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, width=32), st.integers(0, 8))
+def test_a_float_is_written_within_half_a_unit_of_its_last_digit(value: float, digits: int) -> None:
+    text = _table(columns=[Column("a", digits=digits)], rows=[[value]]).cell_text(0, 0)
+    assert float(text) == pytest.approx(value, rel=1e-15, abs=0.5000001 * 10**-digits)
+    assert len(text.partition(".")[2]) == digits
+    assert not (text.startswith("-") and float(text) == 0)
+
+
+@pytest.mark.parametrize(("value", "text"), [(None, ""), (3, "3"), ("a", "a"), (True, "True"), (math.nan, "nan")])
+def test_other_cells_are_written_as_they_are(value: object, text: str) -> None:
+    assert _table(columns=[Column("a")], rows=[[value]]).cell_text(0, 0) == text
+
+
+@pytest.mark.parametrize("name", ["", "A", "a.b", "../a", "a b", "ä", "a\n", "a/b"])
+def test_names_that_are_none_of_a_file_are_refused(name: str) -> None:
+    with pytest.raises(ParameterError, match="a-z, 0-9"):
+        _table(name)
+    with pytest.raises(ParameterError, match="a-z, 0-9"):
+        Picture(name, "P", b"", b"")
+
+
+def test_names_are_those_of_one_part_of_a_kind() -> None:
+    tables, picture = [_table("x"), _table("y")], Picture("x", "P", b"", b"")
+    document = Document("D", [], [], [Section("S", [], [tables[0], picture]), Section("T", [], [tables[1]])])
+    assert document.tables == tables
+    assert document.pictures == [picture]
+    for part, kind in ((tables[0], "tables"), (picture, "pictures")):
+        with pytest.raises(ParameterError, match=f"{kind} of a document .* 'x'"):
+            Document("D", [], [], [Section("S", [], [part]), Section("T", [], [part])])
+
+
+def test_tables_that_do_not_hold_together_are_refused() -> None:
+    with pytest.raises(ParameterError, match=r"Row 2 of table 't' must have 2 values.* Got 1"):
+        _table(rows=[[1, 2], [3]])
+    with pytest.raises(ParameterError, match="called 'g: a'"):
+        _table(columns=[Column("a", "g"), Column("a"), Column("a", "g")])
+    with pytest.raises(ParameterError, match="first column"):
+        _table(columns=[Column("a", is_error=True), Column("b")])
+
+
+def test_errors_are_called_after_their_column() -> None:
+    columns = [Column("a"), Column("±", is_error=True), Column("a", "g"), Column("±", "g", is_error=True)]
+    assert _table(columns=columns).labels == ["a", "a ±", "g: a", "g: a ±"]

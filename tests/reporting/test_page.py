@@ -1,0 +1,151 @@
+import base64
+import dataclasses
+import re
+from html.parser import HTMLParser
+
+import pytest
+from small_reports import HOSTILE, SVG, comparison, hostile_report, report
+
+from qmedoid.reporting.document import Column, Document, Section, Table
+from qmedoid.reporting.page import html_page
+
+VOID = {"meta", "img"}
+
+
+class _Reader(HTMLParser):
+    """All of a page: that its tags close in order, its tags with their attributes, and its text by tag."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self.rows: list[list[str]] = []
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and data.strip():
+            self.texts.append((self.open[-1], data))
+            if "tr" in self.open:
+                self.rows[-1][-1] += data
+
+    def of(self, tag: str) -> list[str]:
+        return [text for inside, text in self.texts if inside == tag]
+
+    def values(self, attribute: str) -> list[str]:
+        return [attrs[attribute] or "" for _, attrs in self.tags if attribute in attrs]
+
+
+def test_every_part_appears() -> None:
+    page = _Reader(html_page(report()))
+    document = report()
+    assert page.of("title") == page.of("h1") == [document.title]
+    assert page.of("h2") == ["Findings", "Heart", "Fraud", "How this was made"]
+    assert page.of("figcaption") == ["Heart: test rows", "ROC curves", "Fraud"]
+    assert page.of("li")[: len(document.findings)] == list(document.findings)
+    for text in (*document.introduction, "Some words.", "Means of 20 splits.", "Bands."):
+        assert text in page.of("p")
+    assert page.rows[-2:] == [["command", "qmedoid reproduce heart"], ["seed", "0"]]
+
+
+def test_findings_come_before_all_sections() -> None:
+    page = html_page(report())
+    places = [page.index(f'id="{name}"') for name in ("findings", "section-1", "section-2", "provenance")]
+    assert places == sorted(places)
+
+
+def test_links_lead_to_places_of_the_page() -> None:
+    page = _Reader(html_page(report()))
+    ids = page.values("id")
+    assert len(set(ids)) == len(ids)
+    assert {f"#{name}" for name in ids} == set(page.values("href"))
+
+
+@pytest.mark.parametrize("document", [report(), hostile_report()])
+def test_nothing_is_loaded_from_elsewhere(document: Document) -> None:
+    text = html_page(document)
+    page = _Reader(text)
+    assert all(source.startswith("data:image/svg+xml;base64,") for source in page.values("src"))
+    assert all(target.startswith("#") for target in page.values("href"))
+    assert not {"script", "link", "iframe", "object", "base", "form"} & {tag for tag, _ in page.tags}
+    assert not re.search(r"https?://|@import|url\(", text)
+
+
+def test_pictures_are_within_the_page_and_named_for_those_who_do_not_see_them() -> None:
+    page = _Reader(html_page(report()))
+    (picture,) = (attrs for tag, attrs in page.tags if tag == "img")
+    assert base64.b64decode((picture["src"] or "").partition(",")[2]) == SVG
+    assert picture["alt"] == "ROC curves"
+
+
+def test_hostile_text_is_inert_and_unchanged() -> None:
+    page = _Reader(html_page(hostile_report()))
+    tags = {tag for tag, _ in page.tags}
+    assert "script" not in tags
+    for tag in ("title", "h1", "h2", "figcaption", "li", "p", "th", "td", "a"):
+        assert "".join(page.of(tag)).count(HOSTILE) == page.of(tag).count(HOSTILE) > 0, tag
+    assert HOSTILE in page.values("alt")
+    handlers = [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
+    assert handlers == []
+
+
+def test_groups_span_their_columns_and_errors_have_no_heading() -> None:
+    page = _Reader(html_page(report()))
+    assert page.rows[0] == ["method", "accuracy", "macro-F1", "rows"]
+    assert page.rows[1] == ["paper", "ours", "paper"]
+    heads = [(attrs.get("rowspan"), attrs.get("colspan")) for tag, attrs in page.tags if tag == "th"]
+    assert heads[:7] == [("2", None), (None, "2"), (None, "1"), ("2", None), *[(None, None)] * 3]
+
+
+def test_each_row_is_as_wide_as_the_headings() -> None:
+    page = _Reader(html_page(report()))
+    assert [len(row) for row in page.rows[2:4]] == [5, 5]
+
+
+def test_cells_are_written_for_the_eye() -> None:
+    page = _Reader(html_page(report()))
+    assert page.rows[2] == ["fusion", "0.8478", "0.8400 ± 0.0064", "0.85", "284,807"]
+    assert page.rows[3] == ["forest", "–", "0.0000", "−0.50", "7"]
+
+
+def test_numbers_are_aligned_to_the_right_and_words_to_the_left() -> None:
+    table = Table("t", "T", [Column("word"), Column("mixed"), Column("none"), Column("number")], [["a", "b", None, 1]])
+    document = Document(
+        "D", [], [], [Section("S", [], [dataclasses.replace(table, rows=[*table.rows, ["a", 1, None, 2]])])]
+    )
+    page = _Reader(html_page(document))
+    classes = [attrs.get("class") for tag, attrs in page.tags if tag in ("th", "td")]
+    assert classes == [None, "number", "number", "number"] * 3
+
+
+def test_a_group_that_is_interrupted_is_written_twice() -> None:
+    columns = [Column("a", "g"), Column("b"), Column("c", "g")]
+    page = _Reader(html_page(Document("D", [], [], [Section("S", [], [Table("t", "T", columns, [])])])))
+    assert page.rows == [["g", "b", "g"], ["a", "c"]]
+
+
+def test_an_empty_report_is_a_page() -> None:
+    page = _Reader(html_page(Document("D", [], [], [])))
+    assert page.of("h1") == ["D"]
+    assert page.of("h2") == []
+
+
+def test_the_page_of_a_table_without_groups_has_one_line_of_headings() -> None:
+    table = dataclasses.replace(comparison(), columns=[Column(f"c{n}") for n in range(6)])
+    page = _Reader(html_page(Document("D", [], [], [Section("S", [], [table])])))
+    assert page.rows[0] == [f"c{n}" for n in range(6)]
+    assert page.rows[1][0] == "fusion"

@@ -1,0 +1,115 @@
+import csv
+import dataclasses
+import errno
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_reports import PNG, SVG, comparison, report
+
+from qmedoid.exceptions import OutputError
+from qmedoid.reporting.document import Column, Document, Section, Table
+from qmedoid.reporting.files import check_folder, csv_text, write_report
+from qmedoid.reporting.page import html_page
+
+
+def _rows(text: str) -> tuple[str, list[list[str]]]:
+    comment, rest = text.split("\n", 1)
+    return comment, list(csv.reader(rest.splitlines(keepends=True)))
+
+
+def test_the_files_are_those_of_the_parts(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b"
+    written = write_report(report(), folder)
+    names = ["heart_test.csv", "fraud.csv", "heart_roc.png", "heart_roc.svg", "findings.txt", "index.html"]
+    assert written == [folder / name for name in names]
+    assert sorted(folder.iterdir()) == sorted(written)
+    assert (folder / "heart_roc.png").read_bytes() == PNG
+    assert (folder / "heart_roc.svg").read_bytes() == SVG
+    assert (folder / "findings.txt").read_text() == "A plain baseline wins.\nThe search helps.\n"
+    assert (folder / "index.html").read_bytes() == html_page(report()).encode()
+
+
+def test_a_table_comes_back_from_its_file(tmp_path: Path) -> None:
+    write_report(report(), tmp_path)
+    content = (tmp_path / "heart_test.csv").read_bytes().decode()
+    assert "\r" not in content
+    comment, (header, *rows) = _rows(content)
+    assert comment == "# command: qmedoid reproduce heart | seed: 0"
+    assert header == ["method", "accuracy: paper", "accuracy: ours", "accuracy: ours ±", "macro-F1: paper", "rows"]
+    assert rows == [
+        ["fusion", "0.8478", "0.8400", "0.0064", "0.85", "284807"],
+        ["forest", "", "0.0000", "", "-0.50", "7"],
+    ]
+
+
+@given(st.lists(st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"])), min_size=2, max_size=2)))
+def test_any_text_comes_back_from_a_file(rows: list[list[str]]) -> None:
+    table = Table("t", "T", [Column("a"), Column("b")], rows)
+    assert list(csv.reader(csv_text(table, {}).split("\n")[1:-1])) == [["a", "b"], *rows]
+
+
+def test_the_comment_is_one_line_whatever_it_says() -> None:
+    comment, (header, *_) = _rows(csv_text(comparison(), {"command": "a\nb\r\nc\u2028d"}))
+    assert comment == "# command: a b c d"
+    assert header[0] == "method"
+    assert csv_text(comparison(), {}).startswith("#\nmethod,")
+
+
+def test_the_same_document_gives_the_same_bytes(tmp_path: Path) -> None:
+    first = [path.read_bytes() for path in write_report(report(), tmp_path / "a")]
+    again = [path.read_bytes() for path in write_report(report(), tmp_path / "a")]
+    other = [path.read_bytes() for path in write_report(report(), tmp_path / "b")]
+    assert first == again == other
+
+
+def test_other_files_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("mine")
+    (tmp_path / "fraud.csv").write_text("old")
+    write_report(report(), tmp_path)
+    assert (tmp_path / "mine.csv").read_text() == "mine"
+    assert (tmp_path / "fraud.csv").read_text() != "old"
+
+
+def test_bytes_that_were_no_utf_8_do_not_cost_the_report(tmp_path: Path) -> None:
+    document = dataclasses.replace(report(), provenance={"command": "fit \udcff.csv"})
+    write_report(document, tmp_path)
+    assert (tmp_path / "fraud.csv").read_text().startswith("# command: fit ?.csv\n")
+
+
+def test_a_document_that_cannot_be_built_leaves_no_file(tmp_path: Path) -> None:
+    good = Table("good", "T", [Column("a")], [["b"]])
+    broken = Table("broken", "T", [Column("a", digits=-1)], [[0.5]])
+    with pytest.raises(ValueError, match=r"[Ff]ormat"):
+        write_report(Document("D", [], [], [Section("S", [], [good, broken])]), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_places_that_cannot_be_written_are_errors_of_output(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(OutputError, match="Give another path"):
+            write_report(report(), folder)
+    (tmp_path / "out" / "fraud.csv").mkdir(parents=True)
+    with pytest.raises(OutputError, match=r"fraud\.csv"):
+        write_report(report(), tmp_path / "out")
+    assert not (tmp_path / "out" / "index.html").exists()
+
+
+def test_a_folder_can_be_checked_before_long_work(tmp_path: Path) -> None:
+    check_folder(tmp_path / "a" / "b")
+    assert list((tmp_path / "a" / "b").iterdir()) == []
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="Give another path"):
+        check_folder(tmp_path / "file")
+
+
+def test_a_folder_that_takes_no_files_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    with pytest.raises(OutputError, match="permissions"):
+        check_folder(tmp_path)
