@@ -96,6 +96,13 @@ def test_areas_are_printed_for_the_plain_classifiers_of_two_classes_alone():
             assert printed == (set() if name == "wine" else set(BASELINES))
 
 
+def test_figures_are_shares_and_no_error_is_no_error_by_any_of_them():
+    for figures in PAPER.values():
+        for figure in figures.values():
+            assert all(0.5 < value <= 1 for value in figure if value is not None)
+            assert (figure.accuracy == 1) == (figure.macro_f1 == 1) == (figure.weighted_f1 == 1)
+
+
 def test_a_figure_is_found_by_name_and_a_model_of_ours_has_none():
     assert printed_figure("heart", "RBF-SVM", "weighted-F1") == PAPER["Heart disease"]["RBF-SVM"].weighted_f1
     assert printed_figure("wine", "LogReg", "accuracy") == 1
