@@ -56,7 +56,7 @@ def test_every_part_appears() -> None:
     assert page.of("title") == page.of("h1") == [document.title]
     assert page.of("h2") == ["Findings", "Heart", "Fraud", "How this was made"]
     assert page.of("figcaption") == ["Heart: test rows", "ROC curves", "Fraud"]
-    assert page.of("li")[: len(document.findings)] == list(document.findings)
+    assert page.of("li") == list(document.findings)
     for text in (*document.introduction, "Some words.", "Means of 20 splits.", "Bands."):
         assert text in page.of("p")
     assert page.rows[-2:] == [["command", "qmedoid reproduce heart"], ["seed", "0"]]
@@ -129,7 +129,14 @@ def test_numbers_are_aligned_to_the_right_and_words_to_the_left() -> None:
     )
     page = _Reader(html_page(document))
     classes = [attrs.get("class") for tag, attrs in page.tags if tag in ("th", "td")]
-    assert classes == [None, "number", "number", "number"] * 3
+    assert classes == [None, "number", "number", "number"] * 2 + ["again", "number", "number", "number"]
+
+
+def test_names_that_go_on_from_the_row_above_are_told_apart() -> None:
+    table = Table("t", "T", [Column("a"), Column("b")], [[name, 0] for name in "aabba"])
+    page = _Reader(html_page(Document("D", [], [], [Section("S", [], [table])])))
+    marked = [attrs.get("class") for tag, attrs in page.tags if tag == "th" and attrs["scope"] == "row"]
+    assert marked == [None, "again", None, "again", None]
 
 
 def test_a_group_that_is_interrupted_is_written_twice() -> None:

@@ -12,8 +12,8 @@ from qmedoid.reporting.page_table import html_table
 def html_page(document: Document) -> str:
     """The page of a report.
 
-    Findings come first, then a section each with its tables and pictures, then how the report was made. All text is
-    escaped: nothing in a title or a cell is markup.
+    Findings come first, then links, the sections with their tables and pictures, and how the report was made. All
+    text is escaped: nothing in a title or a cell is markup.
 
     Parameters
     ----------
@@ -29,11 +29,13 @@ def html_page(document: Document) -> str:
         '<html lang="en">',
         *_head(document.title),
         "<body>",
-        *_contents(document),
-        "<main>",
+        "<header>",
         f"<h1>{escape(document.title)}</h1>",
         *_paragraphs(document.introduction),
         *_findings(document.findings),
+        "</header>",
+        *_contents(document),
+        "<main>",
         *(line for number, section in enumerate(document.sections, start=1) for line in _section(number, section)),
         *_provenance(document.provenance),
         "</main>",

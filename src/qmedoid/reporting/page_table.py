@@ -101,7 +101,10 @@ def _cell(table: Table, row: int, place: _Place) -> str:
         error = f" ± {escape(text)}" if text else ""
         content += f'<span class="error" style="min-width:{place.error_width}ch">{error}</span>'
     if place.column == 0:
-        return f'<th scope="row"{place.alignment}>{content}</th>'
+        # A name that goes on from the row above is paler, so that the eye sees where another begins.
+        is_again = place.has_text and row > 0 and table.rows[row][0] == table.rows[row - 1][0]
+        looks = ' class="again"' if is_again else place.alignment
+        return f'<th scope="row"{looks}>{content}</th>'
     return f"<td{place.alignment}>{content}</td>"
 
 

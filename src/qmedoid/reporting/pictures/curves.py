@@ -1,0 +1,218 @@
+"""Curves with bands, in one panel or a grid: ROC, precision and recall, alert rates, sweeps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.exceptions import ParameterError
+from qmedoid.reporting.document import Picture
+from qmedoid.reporting.pictures.drawing import check_panels, draw, grid_of_axes, legend_below
+from qmedoid.reporting.pictures.palette import MUTED, PAPER, Look, Role, check_role, looks
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array = npt.NDArray[np.float64]
+
+# Places across a panel, by the number of panels in a row, that are told apart; more would only make the file larger.
+_PLACES = {1: 150, 2: 120, 3: 100}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A method's curve.
+
+    Attributes
+    ----------
+    label : str
+        Of the method; the same label looks the same in all panels.
+    mean : array-like of shape (n_points,)
+        NaN leaves a gap.
+    low, high : array-like of shape (n_points,), optional
+        Edges of the band around it; both or none.
+    role : {"ours", "printed", "baseline"}
+        Whose curve it is.
+    """
+
+    label: str
+    mean: npt.ArrayLike
+    low: npt.ArrayLike | None = None
+    high: npt.ArrayLike | None = None
+    role: Role = "baseline"
+
+    def __post_init__(self) -> None:
+        check_role(self.role)
+        if (self.low is None) != (self.high is None):
+            raise ParameterError(
+                f"The band of curve {self.label!r} must have both edges. Give 'low' and 'high' or none."
+            )
+
+
+class Marker(NamedTuple):
+    """A point that the paper states."""
+
+    x: float
+    y: float
+    label: str
+
+
+class CurvePanel(NamedTuple):
+    """Curves over one x, such as those of a data set; a plain tuple will do."""
+
+    subtitle: str
+    x: npt.ArrayLike
+    curves: Sequence[Curve]
+    marker: tuple[float, float, str] | None = None
+
+
+def curve_picture(
+    name: str,
+    title: str,
+    x: npt.ArrayLike,
+    curves: Sequence[Curve],
+    *,
+    x_label: str,
+    y_label: str,
+    log_x: bool = False,
+    diagonal: bool = False,
+    note: str = "",
+    marker: tuple[float, float, str] | None = None,
+) -> Picture:
+    """A picture of some curves over one x.
+
+    Parameters
+    ----------
+    name, title, note : str
+        Those of the picture.
+    x : array-like of shape (n_points,)
+        Common to all curves.
+    curves : sequence of Curve
+    x_label, y_label : str
+    log_x : bool
+        Whether x is on a logarithmic scale; points at or below zero are left out.
+    diagonal : bool
+        Whether to draw the line of chance of a ROC curve.
+    marker : (x, y, label), optional
+        What the paper states, as a black diamond.
+    """
+    panel = CurvePanel("", x, curves, marker)
+    return curve_grid(name, title, [panel], x_label=x_label, y_label=y_label, log_x=log_x, diagonal=diagonal, note=note)
+
+
+def curve_grid(
+    name: str,
+    title: str,
+    panels: Sequence[CurvePanel | tuple[str, npt.ArrayLike, Sequence[Curve], tuple[float, float, str] | None]],
+    *,
+    x_label: str,
+    y_label: str,
+    log_x: bool = False,
+    diagonal: bool = False,
+    note: str = "",
+) -> Picture:
+    """A picture of several panels of curves: the same label looks the same in all, and one legend is below them.
+
+    Parameters
+    ----------
+    name, title, note, x_label, y_label, log_x, diagonal
+        As in `curve_picture`.
+    panels : sequence of (subtitle, x, curves, marker)
+    """
+    check_panels(panels)
+    whole = [CurvePanel(*panel) for panel in panels]
+    look = looks((curve.label, curve.role) for panel in whole for curve in panel.curves)
+    columns = len(whole) if len(whole) <= 3 else 2
+    rows = -(-len(whole) // columns)
+
+    def paint(figure: "Figure") -> None:
+        handles: dict[str, Artist] = {}
+        for number, (axes, panel) in enumerate(zip(grid_of_axes(figure, len(whole), columns), whole, strict=True)):
+            handles |= _paint_panel(axes, panel, look, _PLACES[columns], log_x=log_x, diagonal=diagonal)
+            axes.set_xlabel(x_label)
+            if number % columns == 0:
+                axes.set_ylabel(y_label)
+        legend_below(figure, handles, columns=3 if columns == 1 else 4)
+
+    width, height = {1: (6.6, 3.9), 2: (4.2, 3.2), 3: (3.0, 2.9)}[columns]
+    return draw(name, title, note, (width * columns, height * rows + _legend_height(len(look) + 1, columns)), paint)
+
+
+def thinned(x: Array, places: int, *, log_x: bool) -> npt.NDArray[np.intp]:
+    """Which points are worth drawing: of neighbours that fall on one place of the axis, the first and the last.
+
+    Parameters
+    ----------
+    x : array of shape (n_points,)
+    places : int
+        Of the axis.
+    log_x : bool
+        Whether the axis is logarithmic; points at or below zero are left out.
+
+    Returns
+    -------
+    array of int of shape (n_kept,), in order
+    """
+    usable = np.flatnonzero(np.isfinite(x) & (x > 0) if log_x else np.isfinite(x))
+    if usable.size <= 2:
+        return usable
+    on_axis = np.log(x[usable]) if log_x else x[usable]
+    place = np.floor((on_axis - on_axis.min()) / (np.ptp(on_axis) or 1.0) * places)
+    changes = np.diff(place) != 0
+    is_kept = np.append(True, changes) | np.append(changes, True)
+    return usable[np.flatnonzero(is_kept)]
+
+
+def _paint_panel(
+    axes: "Axes", panel: CurvePanel, look: dict[str, Look], places: int, *, log_x: bool, diagonal: bool
+) -> "dict[str, Artist]":
+    """Draw a panel, and give what its legend needs."""
+    x = np.asarray(panel.x, dtype=np.float64)
+    kept = thinned(x, places, log_x=log_x)
+    handles: dict[str, Artist] = {}
+    if log_x:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+    if diagonal:
+        axes.plot([0, 1], [0, 1], color=MUTED, linewidth=0.8, linestyle=(0, (2, 2)), zorder=2)
+    for curve in panel.curves:
+        style = look[curve.label].line
+        (handles[curve.label],) = axes.plot(x[kept], _values(curve.mean, x, curve.label)[kept], **style)
+        if curve.low is not None and curve.high is not None:
+            low, high = _values(curve.low, x, curve.label), _values(curve.high, x, curve.label)
+            # Edges, because two bands over each other have a colour of neither.
+            inside, edge = (style["color"], 0.12), (style["color"], 0.5)
+            axes.fill_between(x[kept], low[kept], high[kept], facecolor=inside, edgecolor=edge, linewidth=0.5, zorder=2)
+    if panel.marker is not None:
+        marker = Marker(*panel.marker)
+        (handles[marker.label],) = axes.plot([marker.x], [marker.y], clip_on=False, **PAPER)
+    axes.set_title(panel.subtitle)
+    _end_at_zero_and_one(axes)
+    return handles
+
+
+def _values(values: npt.ArrayLike, x: Array, label: str) -> Array:
+    found = np.asarray(values, dtype=np.float64)
+    if found.shape != x.shape or x.ndim != 1:
+        raise ParameterError(
+            f"Curve {label!r} must have a value per point of x, which has shape {x.shape}. Got shape {found.shape}."
+        )
+    return found
+
+
+def _end_at_zero_and_one(axes: "Axes") -> None:
+    """Shares end at zero and one: an axis that shows nothing beyond them reaches just far enough to show the line."""
+    low, high = axes.get_ylim()
+    bounds = axes.dataLim
+    if bounds.y0 >= 0 and bounds.y1 <= 1:
+        axes.set_ylim(max(low, -0.02), min(high, 1.02))
+
+
+def _legend_height(entries: int, columns: int) -> float:
+    """Inches that a legend takes below the panels."""
+    per_line = 3 if columns == 1 else 4
+    return 0.2 * -(-entries // per_line) + 0.1

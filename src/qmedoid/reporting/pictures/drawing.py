@@ -1,0 +1,118 @@
+"""From a function that paints on a figure to the bytes of a picture: the same ones for the same figures."""
+
+import contextlib
+import io
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from qmedoid.exceptions import MissingExtraError, ParameterError
+from qmedoid.reporting.document import Picture
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_STYLE: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#666666",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E6E6E6",
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "figure.titlesize": 11,
+    "figure.titleweight": "bold",
+    # A dollar sign in a name of a class is one.
+    "text.parse_math": False,
+    # Text as outlines: a page looks the same whatever fonts its reader has.
+    "svg.fonttype": "path",
+    "svg.hashsalt": "qmedoid",
+}
+_DPI = 150
+_TITLE_HEIGHT = 0.35
+
+
+def require_plots() -> None:
+    """Raise where pictures cannot be drawn: to ask before long work.
+
+    Raises
+    ------
+    MissingExtraError
+        Matplotlib is not installed.
+    """
+    try:
+        import matplotlib  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("Matplotlib is not installed. Get it with: pip install 'qmedoid[plots]'") from error
+
+
+def draw(name: str, title: str, note: str, size: tuple[float, float], paint: "Callable[[Figure], None]") -> Picture:
+    """A picture.
+
+    The page writes the title above its SVG; the PNG travels alone, and bears it.
+
+    Parameters
+    ----------
+    name, title, note : str
+        Those of the picture.
+    size : pair of float
+        Width and height in inches.
+    paint : callable
+        Puts everything but the title on a figure.
+    """
+    require_plots()
+    from matplotlib.figure import Figure
+
+    with _own_style():
+        figure = Figure(figsize=size, layout="constrained")
+        paint(figure)
+        svg = _saved(figure, "svg", {"Date": None, "Creator": None, "Title": title})
+        figure.set_size_inches(size[0], size[1] + _TITLE_HEIGHT)
+        figure.suptitle(title, x=0.01, ha="left", wrap=True)
+        png = _saved(figure, "png", {"Software": None})
+    return Picture(name, title, svg, png, note)
+
+
+def grid_of_axes(figure: "Figure", count: int, columns: int) -> "list[Axes]":
+    """As many axes as there are panels, in rows; places that are left over stay empty."""
+    axes = figure.subplots(math.ceil(count / columns), columns, squeeze=False).ravel().tolist()
+    for unused in axes[count:]:
+        unused.remove()
+    return axes[:count]
+
+
+def legend_below(figure: "Figure", handles: "dict[str, Artist]", columns: int) -> None:
+    """One legend for all panels, below them, where it covers nothing."""
+    if handles:
+        figure.legend(list(handles.values()), list(handles), loc="outside lower left", ncols=min(columns, len(handles)))
+
+
+def check_panels(panels: Sequence[object]) -> None:
+    """Raise where there is nothing to draw."""
+    if not panels:
+        raise ParameterError("The 'panels' parameter must hold at least one panel. Got none. Leave the picture out.")
+
+
+@contextlib.contextmanager
+def _own_style() -> Iterator[None]:
+    """Our settings over Matplotlib's own, not over those of the user, whose pictures these are not."""
+    import matplotlib
+    import matplotlib.style
+
+    with matplotlib.style.context("default"), matplotlib.rc_context(_STYLE):
+        yield
+
+
+def _saved(figure: "Figure", format_: str, metadata: dict[str, Any]) -> bytes:
+    out = io.BytesIO()
+    figure.savefig(out, format=format_, dpi=_DPI, metadata=metadata)
+    return out.getvalue()
