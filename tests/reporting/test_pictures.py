@@ -106,7 +106,8 @@ def test_both_formats_are_what_they_say(make: Callable[[], Picture]) -> None:
 @ALL
 def test_a_picture_is_the_same_again_and_whatever_the_settings_of_the_user(make: Callable[[], Picture]) -> None:
     expected = make()
-    with matplotlib.rc_context({"font.size": 20, "lines.linewidth": 9, "svg.hashsalt": "other", "axes.grid": False}):
+    settings = {"font.size": 20, "svg.hashsalt": "other", "axes.facecolor": "red", "xtick.color": "red"}
+    with matplotlib.rc_context(settings):
         before = dict(matplotlib.rcParams)
         assert make() == expected
         assert dict(matplotlib.rcParams) == before
