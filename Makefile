@@ -31,8 +31,8 @@ $(VENV)/.runtime: $(SOURCES) | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/.dev: $(SOURCES) | $(VENV)/bin/python
-	@echo "Installing qmedoid, the quantum extra and the tools of the checks."
-	$(BIN)/python -m pip install --quiet --editable ".[dev,quantum]"
+	@echo "Installing qmedoid, the extras and the tools of the checks."
+	$(BIN)/python -m pip install --quiet --editable ".[dev,quantum,baselines]"
 	touch $@ $(VENV)/.runtime
 
 # The committed tables in benchmarks/results; they need the extra packages that they compare with.

@@ -1,5 +1,6 @@
 """The commands of ``qmedoid``; each imports what it needs when it runs, so that ``--help`` answers at once."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -210,6 +211,32 @@ def demo(
     from qmedoid.cli.demo import run
 
     run(splits=splits, fraud_splits=fraud_splits, seed=seed, as_json=json)
+
+
+@app.command()
+def reproduce(
+    what: Annotated[
+        Literal["all", "heart", "breast-cancer", "wine", "fraud"], typer.Argument(help="Data set, or all four.")
+    ] = "all",
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for tables, plots and the page.")] = Path(
+        "reproduction"
+    ),
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes side by side; by default one per core.")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the first split.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="A smoke run: few splits, a sample of the frauds.")] = False,
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder of results that are done; by default in the user's cache.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Run the paper's experiments again: its tables beside ours, on its terms and on held-out rows.
+
+    A run that was stopped goes on where it was. Needs the extras 'baselines' and 'plots'.
+    """
+    from qmedoid.cli.reproduce import Options, run
+
+    run(Options(what=what, output=output, jobs=jobs or os.cpu_count() or 1, seed=seed, quick=quick, cache=cache),
+        as_json=json)  # fmt: skip
 
 
 def main() -> None:

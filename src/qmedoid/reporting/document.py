@@ -51,6 +51,8 @@ class Table:
     columns : sequence of Column
     rows : sequence of sequences
         A value per column; None is an empty cell.
+    row_digits : sequence of int or None
+        Decimals of the floats of each row, where not those of their column; empty for none.
 
     Raises
     ------
@@ -64,9 +66,15 @@ class Table:
     columns: Sequence[Column]
     rows: Sequence[Sequence[Value]]
     note: str = ""
+    row_digits: Sequence[int | None] = ()
 
     def __post_init__(self) -> None:
         _check_name(self.name)
+        if self.row_digits and len(self.row_digits) != len(self.rows):
+            raise ParameterError(
+                f"Table {self.name!r} must have decimals for none of its rows or for each. It has {len(self.rows)} "
+                f"rows and decimals for {len(self.row_digits)}."
+            )
         if self.columns and self.columns[0].is_error:
             raise ParameterError(
                 f"The first column of table {self.name!r} must not hold errors: they belong to the column before them. "
@@ -92,11 +100,16 @@ class Table:
             labels.append(f"{labels[-1]} {column.name}" if column.is_error else column.label)
         return labels
 
+    def digits_of(self, row: int, column: int) -> int:
+        """Decimals of a cell: those of its row, where it has some, else those of its column."""
+        own = self.row_digits[row] if self.row_digits else None
+        return self.columns[column].digits if own is None else own
+
     def cell_text(self, row: int, column: int) -> str:
         """A cell as it is written to files: floats rounded, without the sign of a zero, and None empty."""
         value = self.rows[row][column]
         if isinstance(value, float):
-            return f"{value:z.{self.columns[column].digits}f}"
+            return f"{value:z.{self.digits_of(row, column)}f}"
         return "" if value is None else str(value)
 
 

@@ -118,5 +118,5 @@ def _shown(table: Table, row: int, column: int) -> str:
     if isinstance(value, bool) or abs(value) < _MANY:
         text = table.cell_text(row, column)
     else:
-        text = f"{value:,.{table.columns[column].digits}f}" if isinstance(value, float) else f"{value:,}"
+        text = f"{value:,.{table.digits_of(row, column)}f}" if isinstance(value, float) else f"{value:,}"
     return text.replace("-", "−")

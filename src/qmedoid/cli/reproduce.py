@@ -1,0 +1,113 @@
+"""``qmedoid reproduce``: the paper's experiments, its tables beside ours, and the truth about both."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from qmedoid.cli._document import print_table
+from qmedoid.cli._output import plain_console, print_json, tell
+from qmedoid.evaluation.catalog import cache_folder
+from qmedoid.evaluation.reproduction.cells import Cell
+from qmedoid.evaluation.reproduction.plan import PARTS, Part, Plan, expected_seconds
+from qmedoid.evaluation.reproduction.report import PAPER_TABLES, make_report, require_extras
+from qmedoid.evaluation.reproduction.results import Results
+from qmedoid.evaluation.reproduction.running import Report, find_done, run_cells
+from qmedoid.reporting.document import Document
+from qmedoid.reporting.files import check_folder, write_report
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command was called with."""
+
+    what: str
+    output: Path
+    jobs: int
+    seed: int
+    quick: bool
+    cache: Path | None
+
+    @property
+    def plan(self) -> Plan:
+        """Which cells are asked for."""
+        parts: Sequence[Part] = PARTS if self.what == "all" else [part for part in PARTS if part == self.what]
+        plan = Plan(parts, seed=self.seed)
+        return plan.quick() if self.quick else plan
+
+    @property
+    def command(self) -> str:
+        """The call that gives the same tables on any machine."""
+        words = ["qmedoid", "reproduce", self.what]
+        words += ["--quick"] if self.quick else []
+        words += ["--seed", str(self.seed)] if self.seed else []
+        return " ".join(words)
+
+
+def run(options: Options, *, as_json: bool) -> None:
+    """Run what is not done yet, write the folder, and print the paper's tables and the findings."""
+    plan = options.plan
+    require_extras(plan)
+    check_folder(options.output)
+    folder = options.cache or cache_folder() / "reproduce"
+    cells = plan.cells
+    done = find_done(cells, folder)
+    left = [cell for cell in cells if cell not in done]
+    if done and left:
+        tell(f"{len(done):,} of {len(cells):,} cells are there from before; {len(left):,} are to be run.")
+    with _cell_bar(left) as report:
+        done |= run_cells(left, folder, jobs=options.jobs, report=report)
+    document = make_report(plan, Results(done), options.command)
+    written = write_report(document, options.output)
+    if as_json:
+        print_json(_as_json(document, options.output, written))
+        return
+    console = plain_console()
+    for table in document.tables:
+        if table.name in PAPER_TABLES:
+            print_table(console, table)
+    for finding in document.findings:
+        console.print(f"• {finding}")
+    tell(f"{len(written)} files written to {options.output}; open {options.output / 'index.html'}.")
+
+
+@contextmanager
+def _cell_bar(cells: Sequence[Cell]) -> Iterator[Report]:
+    """A bar over the seconds that cells are expected to take, with the time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[count]}"))
+    total = sum(map(expected_seconds, cells))
+    with Progress(
+        *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal or not cells
+    ) as bar:
+        task = bar.add_task("starting", total=total, count=f"0/{len(cells)}")
+        n_done = 0
+
+        def report(cell: Cell, seconds: float) -> None:
+            nonlocal n_done
+            n_done += 1
+            bar.update(task, advance=seconds, description=str(cell), count=f"{n_done}/{len(cells)}")
+
+        yield report
+
+
+def _as_json(document: Document, folder: Path, written: Sequence[Path]) -> Mapping[str, Any]:
+    tables = {
+        table.name: {
+            "title": table.title,
+            "columns": [column.label for column in table.columns],
+            "rows": [list(row) for row in table.rows],
+        }
+        for table in document.tables
+    }
+    return {
+        "provenance": dict(document.provenance),
+        "findings": list(document.findings),
+        "tables": tables,
+        "folder": str(folder),
+        "files": [path.name for path in written],
+    }

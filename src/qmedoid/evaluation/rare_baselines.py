@@ -1,0 +1,81 @@
+"""Plain classifiers for rare events, as the paper's fraud tables have them: on the rows as they are, or after SMOTE."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from qmedoid.evaluation.baselines import lightgbm, missing_extra
+
+SMOTE_SHARE = 0.1
+"""Frauds per normal row after SMOTE."""
+
+
+@dataclass(frozen=True)
+class RareBaseline:
+    """A maker of unfitted classifiers, given a seed.
+
+    Attributes
+    ----------
+    make : callable (int) -> classifier
+    smote : bool
+        Whether its training rows are filled up with made ones.
+    seconds : float
+        What a fit on 160,000 rows takes, roughly.
+    """
+
+    make: Callable[[int], Any]
+    smote: bool
+    seconds: float
+
+
+def _logistic(seed: int, **settings: Any) -> Any:
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000, random_state=seed, **settings))
+
+
+def _linear_svm(seed: int, **settings: Any) -> Any:
+    return make_pipeline(StandardScaler(), LinearSVC(max_iter=20000, random_state=seed, **settings))
+
+
+def _forest(seed: int, **settings: Any) -> Any:
+    return RandomForestClassifier(n_estimators=100, random_state=seed, **settings)
+
+
+def _calibrated(classifier: Any) -> Any:
+    return CalibratedClassifierCV(classifier, method="sigmoid", cv=3)
+
+
+def _with_smote(make: Callable[[int], Any]) -> Callable[[int], Any]:
+    """The same classifier after SMOTE, which sees the training rows of each fit alone."""
+
+    def make_with_smote(seed: int) -> Any:
+        try:
+            from imblearn.over_sampling import SMOTE
+            from imblearn.pipeline import Pipeline
+        except ImportError as error:
+            raise missing_extra("imbalanced-learn", "baselines") from error
+        smote = SMOTE(sampling_strategy=SMOTE_SHARE, random_state=seed)
+        return Pipeline([("scale", StandardScaler()), ("smote", smote), ("classify", make(seed))])
+
+    return make_with_smote
+
+
+RARE_BASELINES: dict[str, RareBaseline] = {
+    "LogReg": RareBaseline(lambda seed: _logistic(seed, class_weight="balanced"), False, 5.0),
+    "LinearSVM": RareBaseline(_linear_svm, False, 10.0),
+    "LinearSVM, calibrated": RareBaseline(lambda seed: _calibrated(_linear_svm(seed)), False, 30.0),
+    "RandomForest": RareBaseline(_forest, False, 120.0),
+    "LightGBM": RareBaseline(lightgbm, False, 10.0),
+    "LogReg, SMOTE": RareBaseline(_with_smote(_logistic), True, 5.0),
+    "LinearSVM, SMOTE": RareBaseline(_with_smote(_linear_svm), True, 10.0),
+    "LinearSVM, SMOTE, calibrated": RareBaseline(lambda seed: _calibrated(_with_smote(_linear_svm)(seed)), True, 30.0),
+    "RandomForest, SMOTE": RareBaseline(_with_smote(_forest), True, 200.0),
+    "LightGBM, SMOTE": RareBaseline(_with_smote(lightgbm), True, 15.0),
+}
+"""By name; "SMOTE" where the training rows are filled up."""

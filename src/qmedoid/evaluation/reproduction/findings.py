@@ -1,0 +1,69 @@
+"""What a reader should know first, in sentences made from the results."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from qmedoid.evaluation.paper import FRAUD
+from qmedoid.evaluation.reproduction.against import Duel
+from qmedoid.evaluation.reproduction.fraud import FIXED
+from qmedoid.evaluation.reproduction.fraud_details import SPLITS
+from qmedoid.evaluation.reproduction.fraud_tables import measure_of
+from qmedoid.evaluation.reproduction.results import Results
+from qmedoid.reporting.document import Table
+
+
+def rival_findings(duels: Iterable[Duel], titles: Mapping[str, str], ranked_by: Sequence[str]) -> Iterator[str]:
+    """For every data set and kind of split, who is best by each figure, and by how much it beats our default or not."""
+    by_place: dict[tuple[str, str, str], list[Duel]] = {}
+    for duel in duels:
+        if duel.figure in ranked_by:
+            by_place.setdefault((duel.data, duel.split, duel.figure), []).append(duel)
+    for (data, split, figure), rivals in by_place.items():
+        best = max(rivals, key=lambda duel: duel.theirs.mean)
+        where = titles[data] + ("" if split == "random" else f", split {SPLITS[best.split]}")
+        yield f"{where}: {_verdict(best, figure)}"
+
+
+def _verdict(best: Duel, figure: str) -> str:
+    ahead, n = best.difference.mean, len(best.difference.values)
+    sure = best.error is not None and abs(ahead) > 2 * best.error
+    by = f"{abs(ahead):.3f}" + ("" if best.error is None else f" ± {best.error:.3f}")
+    figures = f"{best.theirs.mean:.3f} against {best.ours.mean:.3f} in {figure}"
+    if ahead > 0:
+        doubt = "" if sure or n == 1 else "; that is within two standard errors"
+        return (
+            f"the plain classifier {best.rival} beats our default by {by} ({figures}), "
+            f"on {best.wins} of {n} splits{doubt}."
+        )
+    return f"no plain classifier beats our default; the best, {best.rival}, is behind by {by} ({figures})."
+
+
+def leak_finding(results: Results, data: str, *, comparable: bool) -> Iterator[str]:
+    """How far a random forest is flattered by the rows that it was fitted on."""
+    measured = [results.spread(data, "RandomForest", measure_of("PR-AUC", part, FIXED)) for part in ("all", "test")]
+    share = results.spread(data, "RandomForest", lambda result: result["train"]["rows"] / result["all"]["rows"])
+    everything, held_out = measured
+    if everything is None or held_out is None or share is None:
+        return
+    printed = FRAUD["fraud_matched"]["RandomForest"]["PR-AUC"]
+    yield (
+        f"A random forest has a PR-AUC of {everything.mean:.3f} on all rows, {100 * share.mean:.0f} % of which it was "
+        f"fitted on, and {held_out.mean:.3f} on test rows."
+        + (f" The paper prints {printed:.3f}, for all rows." if comparable else "")
+    )
+
+
+def spread_findings(table: Table) -> Iterator[str]:
+    """How many of the printed figures are within the spread of ours, and which are not."""
+    for ours in (True, False):
+        rows = [row for row in table.rows if str(row[1]).startswith("printed") == ours]
+        if not rows:
+            continue
+        outside = [row for row in rows if row[-1] == "no"]
+        whose = "The paper's figures of its own method" if ours else "The paper's figures of plain classifiers"
+        yield f"{whose}: {len(rows) - len(outside)} of {len(rows)} are within the spread of repeated splits."
+        if ours:
+            for row in outside:
+                yield (
+                    f"{row[0]}, as printed: the paper has {row[2]} {row[3]:.4f}; ours is {row[4]:.4f}, "
+                    f"{row[6]:.4f} to {row[7]:.4f} over the splits."
+                )

@@ -1,0 +1,148 @@
+"""Cells run one after another or side by side, each kept as soon as it is done."""
+
+import multiprocessing
+import os
+import signal
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from qmedoid.evaluation.catalog import digest
+from qmedoid.evaluation.datasets import Dataset
+from qmedoid.evaluation.reproduction.cells import Cell, Result, cell_key
+from qmedoid.evaluation.reproduction.plan import expected_seconds, load_data, run_cell
+from qmedoid.evaluation.reproduction.store import CellStore
+from qmedoid.exceptions import QMedoidError
+
+Report = Callable[[Cell, float], None]
+"""Told of every cell that is done, with the seconds that it was expected to take."""
+
+# Libraries read these when they are loaded; cells side by side have one thread each.
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class CellError(QMedoidError, RuntimeError):
+    """A cell could not be run; what was done before it is kept."""
+
+
+def find_done(cells: Sequence[Cell], folder: Path) -> dict[Cell, Result]:
+    """Results of the cells that a store has already."""
+    store = CellStore(folder)
+    found = {cell: store.get(_key(cell)) for cell in cells}
+    return {cell: result for cell, result in found.items() if result is not None}
+
+
+def run_cells(cells: Sequence[Cell], folder: Path, *, jobs: int, report: Report) -> dict[Cell, Result]:
+    """Run cells and keep their results in a store.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        Those that are not done yet. Long ones are begun first, so that none is waited for at the end.
+    folder : Path
+        Of the store.
+    jobs : int
+        Processes. 1 runs everything in this one.
+    report : callable (Cell, float) -> None
+
+    Raises
+    ------
+    CellError
+        A cell failed. Results of those that were done by then are in the store.
+    """
+    ordered = sorted(cells, key=lambda cell: (-expected_seconds(cell), cell))
+    results: dict[Cell, Result] = {}
+    runs = _side_by_side(ordered, folder, jobs) if jobs > 1 and len(ordered) > 1 else _in_turn(ordered, folder)
+    for cell, result in runs:
+        results[cell] = result
+        report(cell, expected_seconds(cell))
+    return results
+
+
+def _in_turn(cells: Sequence[Cell], folder: Path) -> Iterator[tuple[Cell, Result]]:
+    for cell in cells:
+        try:
+            yield cell, _run_and_keep(cell, folder)
+        except QMedoidError:
+            raise
+        except Exception as error:
+            raise CellError(f"The cell '{cell}' failed: {error}") from error
+
+
+def _side_by_side(cells: Sequence[Cell], folder: Path, jobs: int) -> Iterator[tuple[Cell, Result]]:
+    # Spawned, not forked: a fork would copy the threads of OpenMP in whatever state they are.
+    context = multiprocessing.get_context("spawn")
+    with _one_thread_each(), ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare_worker) as pool:
+        futures = {pool.submit(_run_and_keep, cell, folder): cell for cell in cells}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], _outcome(future.result, futures[future])
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in multiprocessing.active_children():
+                worker.terminate()
+            raise
+
+
+def _outcome(result: Callable[[], Result], cell: Cell) -> Result:
+    try:
+        return result()
+    except QMedoidError:
+        raise
+    except BrokenProcessPool as error:
+        raise CellError(
+            "A process that ran cells was killed, perhaps for want of memory. What was done is kept: run the same "
+            "command again, with --jobs 1."
+        ) from error
+    except Exception as error:
+        raise CellError(f"The cell '{cell}' failed: {error}") from error
+
+
+def _prepare_worker() -> None:
+    # Ctrl-C reaches the whole group; the parent ends its workers itself.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _run_and_keep(cell: Cell, folder: Path) -> Result:
+    begun = time.perf_counter()
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = run_cell(cell, _data(cell.data))
+    result["seconds"] = round(time.perf_counter() - begun, 3)
+    CellStore(folder).put(_key(cell), result)
+    return result
+
+
+def _key(cell: Cell) -> str:
+    return cell_key(cell, _data_digest(cell.data))
+
+
+@lru_cache(maxsize=8)
+def _data(name: str) -> Dataset:
+    return load_data(name)
+
+
+@lru_cache(maxsize=8)
+def _data_digest(name: str) -> str:
+    return digest(_data(name))
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    before: Mapping[str, str | None] = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

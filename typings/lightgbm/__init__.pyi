@@ -1,0 +1,4 @@
+from typing import Any
+
+class LGBMClassifier:
+    def __init__(self, **params: Any) -> None: ...
