@@ -7,6 +7,7 @@ from qmedoid.evaluation.baselines import missing_extra
 from qmedoid.evaluation.datasets import Dataset
 from qmedoid.evaluation.reproduction import against, findings, fraud_details, fraud_tables, small_details, small_tables
 from qmedoid.evaluation.reproduction.cells import versions
+from qmedoid.evaluation.reproduction.cost import cost_table
 from qmedoid.evaluation.reproduction.pictures import fraud_pictures, small_detail_pictures, small_pictures
 from qmedoid.evaluation.reproduction.plan import FULL_FRAUD, Plan, load_data
 from qmedoid.evaluation.reproduction.results import Results
@@ -59,7 +60,7 @@ def make_report(plan: Plan, results: Results, command: str) -> Document:
     both = Section(
         "Side by side",
         ("Every method saw the same splits. A plain classifier that wins is named as such.",),
-        (against.paired_table(duels, titles), spreads),
+        (against.paired_table(duels, titles), spreads, cost_table(results, titles)),
     )
     return Document(
         "The paper's experiments, run again",

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -116,8 +117,19 @@ def _run_and_keep(cell: Cell, folder: Path) -> Result:
         warnings.simplefilter("ignore")
         result = run_cell(cell, _data(cell.data))
     result["seconds"] = round(time.perf_counter() - begun, 3)
+    result["peak_mb"] = _peak_megabytes()
     CellStore(folder).put(_key(cell), result)
     return result
+
+
+def _peak_megabytes() -> float | None:
+    """Most memory that this process has had so far; None where the system does not say."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
 
 
 def _key(cell: Cell) -> str:
