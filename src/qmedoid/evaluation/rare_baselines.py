@@ -43,8 +43,9 @@ def _linear_svm(seed: int, **settings: Any) -> Any:
     return make_pipeline(StandardScaler(), LinearSVC(max_iter=20000, random_state=seed, **settings))
 
 
-def _forest(seed: int, **settings: Any) -> Any:
-    return RandomForestClassifier(n_estimators=100, random_state=seed, **settings)
+def _forest(seed: int) -> Any:
+    settings = {"n_estimators": 100, "class_weight": "balanced_subsample", "min_samples_leaf": 2}
+    return RandomForestClassifier(**settings, random_state=seed)
 
 
 def _calibrated(classifier: Any) -> Any:
@@ -66,16 +67,34 @@ def _with_smote(make: Callable[[int], Any]) -> Callable[[int], Any]:
     return make_with_smote
 
 
+def _balanced_logistic(seed: int) -> Any:
+    return _logistic(seed, class_weight="balanced")
+
+
+def _balanced_svm(seed: int) -> Any:
+    return _linear_svm(seed, class_weight="balanced")
+
+
+def _boosted(seed: int) -> Any:
+    """LightGBM with settings that hold for rare classes; its own defaults fall apart on them.
+
+    Chosen by PR-AUC on validation rows of splits that no report uses.
+    """
+    settings = {"n_estimators": 300, "learning_rate": 0.03, "num_leaves": 15, "min_child_weight": 1.0}
+    return lightgbm(seed, **settings, reg_lambda=10.0, subsample=0.8, subsample_freq=1, colsample_bytree=0.5)
+
+
 RARE_BASELINES: dict[str, RareBaseline] = {
-    "LogReg": RareBaseline(lambda seed: _logistic(seed, class_weight="balanced"), False, 5.0),
-    "LinearSVM": RareBaseline(_linear_svm, False, 10.0),
-    "LinearSVM, calibrated": RareBaseline(lambda seed: _calibrated(_linear_svm(seed)), False, 30.0),
-    "RandomForest": RareBaseline(_forest, False, 120.0),
-    "LightGBM": RareBaseline(lightgbm, False, 10.0),
-    "LogReg, SMOTE": RareBaseline(_with_smote(_logistic), True, 5.0),
-    "LinearSVM, SMOTE": RareBaseline(_with_smote(_linear_svm), True, 10.0),
-    "LinearSVM, SMOTE, calibrated": RareBaseline(lambda seed: _calibrated(_with_smote(_linear_svm)(seed)), True, 30.0),
-    "RandomForest, SMOTE": RareBaseline(_with_smote(_forest), True, 200.0),
-    "LightGBM, SMOTE": RareBaseline(_with_smote(lightgbm), True, 15.0),
+    "LogReg": RareBaseline(_balanced_logistic, False, 2.0),
+    "LinearSVM": RareBaseline(_balanced_svm, False, 4.0),
+    "LinearSVM, calibrated": RareBaseline(lambda seed: _calibrated(_balanced_svm(seed)), False, 8.0),
+    "RandomForest": RareBaseline(_forest, False, 80.0),
+    "LightGBM": RareBaseline(_boosted, False, 8.0),
+    "LogReg, SMOTE": RareBaseline(_with_smote(_logistic), True, 2.0),
+    "LinearSVM, SMOTE": RareBaseline(_with_smote(_linear_svm), True, 3.0),
+    "LinearSVM, SMOTE, calibrated": RareBaseline(lambda seed: _calibrated(_with_smote(_linear_svm)(seed)), True, 6.0),
+    "RandomForest, SMOTE": RareBaseline(_with_smote(_forest), True, 130.0),
+    "LightGBM, SMOTE": RareBaseline(_with_smote(_boosted), True, 10.0),
 }
-"""By name; "SMOTE" where the training rows are filled up."""
+"""By name; "SMOTE" where the training rows are filled up. The paper prints no settings: those of its baselines are the
+ones that come near its figures on splits that no report uses."""

@@ -11,6 +11,9 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, Literal
 
+from qmedoid._version import __version__
+from qmedoid.kernels._backend import compiled
+
 Result = dict[str, Any]
 """Plain numbers, strings, lists and dictionaries: what JSON can hold."""
 SplitKind = Literal["random", "time", "apart"]
@@ -21,9 +24,12 @@ _SOURCES = (".py", ".pyx", ".c", ".h")
 _COMMON = ("evaluation/splits.py", "evaluation/datasets.py", "evaluation/reproduction/judging.py", "metrics")
 _OF_STUDY: dict[Study, tuple[str, ...]] = {
     "small": ("evaluation/reproduction/small.py", "evaluation/baselines.py"),
-    "fraud": ("evaluation/reproduction/fraud.py", "evaluation/rare_baselines.py"),
+    "fraud": ("evaluation/reproduction/fraud.py", "evaluation/rare_baselines.py", "evaluation/baselines.py"),
 }
-_OF_OURS = ("kernels", "geometry", "search", "variational", "models", "fitting", "estimators")
+_OF_OURS = (
+    *("kernels", "geometry", "search", "variational", "models", "fitting", "estimators"),
+    "evaluation/reproduction/fraud_printed.py",
+)
 
 
 @dataclass(frozen=True, order=True)
@@ -65,8 +71,10 @@ def cell_key(cell: Cell, data_digest: str) -> str:
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of the interpreter and of the packages that fit and judge."""
-    found = {"python": platform.python_version(), "machine": platform.machine()}
+    """Versions of the interpreter and of the packages that fit and judge, and which kernels are used."""
+    kernels = "numpy" if compiled("search") is None else "compiled"
+    found = {"qmedoid": __version__, "kernels": kernels, "python": platform.python_version()}
+    found["machine"] = platform.machine()
     for package in ("numpy", "scipy", "scikit-learn", "lightgbm", "imbalanced-learn"):
         try:
             found[package] = version(package)

@@ -4,10 +4,9 @@ The paper scores all rows, those that the models were fitted on among them. Here
 of the test rows, which nothing has seen.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.evaluation.datasets import Dataset
 from qmedoid.evaluation.rare_baselines import RARE_BASELINES
 from qmedoid.evaluation.reproduction.cells import Cell, Result, SplitKind
+from qmedoid.evaluation.reproduction.fraud_printed import READINGS, Reading, run_reading
 from qmedoid.evaluation.reproduction.judging import areas, curves
 from qmedoid.evaluation.splits import Split, apart_split, paper_split, time_split
 from qmedoid.exceptions import DataError
@@ -31,11 +31,10 @@ from qmedoid.metrics.operating_points import (
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+FittedOn = Literal["train", "fit"]
 
 PAPER_ALERT_RATE = 0.0131
 """Share of the rows that the paper's own model calls frauds; the baselines are cut to match it."""
-PAPER_THRESHOLD = 0.3
-"""Probability from which on the paper's own model calls a row a fraud."""
 
 CHOICES: dict[str, Callable[[Mask, Array], OperatingPoint]] = {
     "alert rate 1.31 %": lambda positive, scores: at_alert_rate(positive, scores, PAPER_ALERT_RATE),
@@ -72,41 +71,36 @@ class FraudMethod:
         Whether it is run on the splits in the order of time and with equal rows on one side, too.
     seconds : float
         What one cell takes on the whole table, roughly.
+    fitted_on : {"train", "fit"}
+        The training rows, or the validation rows with them.
     """
 
     run: Callable[[Dataset, Split, int], Scored]
     is_ours: bool
     on_honest_splits: bool
     seconds: float
+    fitted_on: FittedOn = "train"
 
 
-def _printed(data: Dataset, split: Split, seed: int) -> Scored:
-    """The paper preset: k and α are chosen on the validation rows, all else is fitted on the training rows."""
-    n_train = len(split.train)
-    folds = [(np.arange(n_train), np.arange(n_train, n_train + len(split.val)))]
-    model = GeometricClassifier.paper(refine="always", random_state=seed).set_params(fusion__cv=folds)
-    model.fit(data.X[split.fit], data.y[split.fit])
-    log_odds = math.log(PAPER_THRESHOLD) - math.log1p(-PAPER_THRESHOLD)
-    return Scored(model.decision_function(data.X), log_odds, _chosen(model))
+def _printed(reading: Reading) -> Callable[[Dataset, Split, int], Scored]:
+    """The paper's method, read in one way."""
+    return lambda data, split, seed: Scored(*run_reading(reading, data, split, seed))
 
 
 def _default(data: Dataset, split: Split, seed: int) -> Scored:
     """The front door, fitted on the training rows."""
     model = GeometricClassifier(random_state=seed).fit(data.X[split.train], data.y[split.train])
-    return Scored(model.decision_function(data.X), 0.0, _chosen(model))
+    k = max(len(subset) for subset in model.fusion_.configuration_)
+    chosen = {"stage": model.stage_, "k": k, "alpha": float(model.fusion_.alpha_)}
+    return Scored(model.decision_function(data.X), 0.0, chosen)
 
 
-def _chosen(model: GeometricClassifier) -> Result:
-    fusion = model.fusion_
-    k = max(len(subset) for subset in fusion.configuration_)
-    return {"stage": model.stage_, "k": k, "alpha": float(fusion.alpha_)}
-
-
-def _baseline(make: Callable[[int], Any]) -> Callable[[Dataset, Split, int], Scored]:
-    """A plain classifier, fitted on the training rows."""
+def _baseline(make: Callable[[int], Any], fitted_on: FittedOn = "train") -> Callable[[Dataset, Split, int], Scored]:
+    """A plain classifier."""
 
     def run(data: Dataset, split: Split, seed: int) -> Scored:
-        model = make(seed).fit(data.X[split.train], data.y[split.train])
+        rows = split.fit if fitted_on == "fit" else split.train
+        model = make(seed).fit(data.X[rows], data.y[rows])
         if hasattr(model, "decision_function"):
             return Scored(np.asarray(model.decision_function(data.X), dtype=np.float64), 0.0, {})
         return Scored(np.asarray(model.predict_proba(data.X)[:, 1], dtype=np.float64), 0.5, {})
@@ -114,13 +108,22 @@ def _baseline(make: Callable[[int], Any]) -> Callable[[Dataset, Split, int], Sco
     return run
 
 
+VARIANTS: dict[str, FraudMethod] = {
+    **{name: FraudMethod(_printed(one), True, False, 25.0) for name, one in READINGS.items() if name != "printed"},
+    "RandomForest, fitted on 75 %": FraudMethod(
+        _baseline(RARE_BASELINES["RandomForest"].make, "fit"), False, False, 110.0, "fit"
+    ),
+}
+"""Open points of the paper read otherwise."""
+
 METHODS: dict[str, FraudMethod] = {
-    "printed": FraudMethod(_printed, True, True, 40.0),
-    "default": FraudMethod(_default, True, True, 90.0),
+    "printed": FraudMethod(_printed(READINGS["printed"]), True, True, 25.0),
+    "default": FraudMethod(_default, True, True, 45.0),
     **{
         name: FraudMethod(_baseline(one.make), False, not one.smote, one.seconds)
         for name, one in RARE_BASELINES.items()
     },
+    **VARIANTS,
 }
 
 
@@ -131,7 +134,8 @@ def run_fraud(cell: Cell, data: Dataset) -> Result:
     positive = data.y == 1
     points = _thresholds(positive[split.val], scores[split.val], fixed)
     everything = np.arange(len(data.y))
-    parts = {"all": everything, "train": split.train, "val": split.val, "test": split.test}
+    fitted_on = split.fit if method.fitted_on == "fit" else split.train
+    parts = {"all": everything, "train": fitted_on, "val": split.val, "test": split.test}
     judged = {name: _judged(positive[rows], scores[rows], points) for name, rows in parts.items()}
     for name in ("all", "test"):
         judged[name]["curves"] = curves(positive[parts[name]], scores[parts[name]])

@@ -65,6 +65,8 @@ class Plan:
         seeds = range(self.seed, self.seed + self.fraud_splits)
         cells = []
         for name, method in fraud.METHODS.items():
+            if name in fraud.VARIANTS and not self.variants:
+                continue
             cells += [Cell("fraud", self.fraud_data, "random", seed, name, method.is_ours) for seed in seeds]
             if method.on_honest_splits:
                 cells += [Cell("fraud", self.fraud_data, "apart", seed, name, method.is_ours) for seed in seeds]
