@@ -73,6 +73,10 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "qmedoid score heart-model remarks.csv --columns remark -o - | cut -d, -f1,2",
     ),
     "data": ("qmedoid data list",),
+    "reproduce": (
+        "qmedoid reproduce wine --quick -o wine-again --cache cells | tail -2",
+        "grep -v '^#' wine-again/test_fusion.csv | cut -d, -f1-5",
+    ),
 }
 """The commands of each section of the first page, in the order in which they run."""
 SAVED_SECTIONS: Mapping[str, tuple[str, ...]] = {
@@ -84,7 +88,7 @@ SAVED_SECTIONS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """Those of the second page, which run after the others in the same folder."""
-SLOW = ("raw", "fraud", "by_circuit", "circuit", "by_time")
+SLOW = ("raw", "fraud", "by_circuit", "circuit", "by_time", "reproduce")
 """Sections whose fits take most of the time; the others do not need them."""
 _WIDTH = 100
 

@@ -93,8 +93,8 @@ def docs_scripts(monkeypatch):
     """The scripts of the docs folder as modules."""
     monkeypatch.syspath_prepend(str(DOCS))
     yield importlib.import_module
-    for name in ("make_walkthrough", "make_findings", "make_variational", "make_command_line", "marked_sections"):
-        sys.modules.pop(name, None)
+    for script in DOCS.glob("*.py"):
+        sys.modules.pop(script.stem, None)
 
 
 def test_the_walkthrough_says_what_its_script_computes(docs_scripts):
@@ -117,6 +117,66 @@ def test_the_findings_say_what_their_script_measures(docs_scripts):
     page = script.PAGE.read_text(encoding="utf-8")
     for name in ("printed", "weights"):
         assert f"<!-- begin: {name} -->\n{script.SECTIONS[name]()}\n<!-- end -->" in page
+
+
+def test_the_page_on_the_paper_says_what_its_run_left(docs_scripts):
+    script, marked = docs_scripts("make_reproduction"), docs_scripts("marked_sections")
+    if not script.RESULTS.exists():
+        pytest.skip(f"no committed run: '{script.COMMAND}' makes one")
+    page = script.PAGE.read_text(encoding="utf-8")
+    assert page == marked.fill(page, script.sections())
+    for file in script.RESULTS.iterdir():
+        assert f"`{file.name}`" in page, f"The page does not say what {file.name} is."
+
+
+def test_another_figure_in_a_run_is_another_page(docs_scripts, monkeypatch, tmp_path):
+    script = docs_scripts("make_reproduction")
+    monkeypatch.setattr(script, "RESULTS", tmp_path)
+    shown = []
+    for recall in ("0.7", "0.8"):
+        write_fraud_tables(tmp_path, recall)
+        shown.append(script.fraud("fraud_matched", ("PR-AUC", "recall")))
+    assert shown[1] == shown[0].replace("0.7", "0.8") != shown[0]
+    assert shown[1].splitlines()[2:] == [
+        "| ours, τ = 1 | 0.03 | 0.5 | 0.6 ± 0.01 | 0.4 ± 0.02 | 0.9 | 0.85 ± 0.03 | 0.8 ± 0.04 |",
+        "| Forest | 0.13 |  | 0.61 | 0.41 |  | 0.86 | 0.81 |",
+        "| Forest, SMOTE | 0.23 |  | 0.62 | 0.42 |  | 0.87 | 0.82 |",
+    ]
+
+
+def write_fraud_tables(folder: Path, recall: str) -> None:
+    """A fraud table and the one after SMOTE; ours stands in both, with errors and the paper's figures."""
+    labels = [f'"ours, τ = 1: {name}"' for name in ("paper", "all rows", "all rows ±", "test rows", "test rows ±")]
+    own = {
+        "alert rate": "0.01,0.02,,0.03,",
+        "PR-AUC": "0.5,0.6,0.01,0.4,0.02",
+        "recall": f"0.9,0.85,0.03,{recall},0.04",
+    }
+    others = {
+        ("fraud_matched", "Forest"): ("0.12,0.13", "0.61,0.41", "0.86,0.81"),
+        ("fraud_matched_smote", "Forest, SMOTE"): ("0.22,0.23", "0.62,0.42", "0.87,0.82"),
+    }
+    for (name, model), figures in others.items():
+        header = ["figure", *labels, f'"{model}: all rows"', f'"{model}: test rows"']
+        rows = [f"{figure},{own[figure]},{theirs}" for figure, theirs in zip(own, figures, strict=True)]
+        (folder / f"{name}.csv").write_text("\n".join(["# made", ",".join(header), *rows]), encoding="utf-8")
+
+
+def test_the_page_on_the_paper_has_the_plan_and_the_tables_of_the_paper(docs_scripts):
+    from qmedoid.evaluation.reproduction.report import PAPER_TABLES
+
+    script = docs_scripts("make_reproduction")
+    page = script.PAGE.read_text(encoding="utf-8")
+    assert f"<!-- begin: settings -->\n{script.settings()}\n<!-- end -->" in page
+    told = re.findall(r"^\| (\d), .*? \| `(\w+)\.csv`", page, flags=re.MULTILINE)
+    assert told == [(str(number), name) for number, name in enumerate(PAPER_TABLES, start=1)]
+
+
+def test_without_a_run_the_page_on_the_paper_says_how_to_make_one(docs_scripts, monkeypatch, tmp_path):
+    script = docs_scripts("make_reproduction")
+    monkeypatch.setattr(script, "RESULTS", tmp_path / "nothing")
+    with pytest.raises(SystemExit, match=re.escape(script.COMMAND)):
+        script.sections()
 
 
 @pytest.mark.skipif(shutil.which("sh") is None, reason="the commands of the pages are those of a POSIX shell")

@@ -5,11 +5,14 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from sklearn.metrics import roc_auc_score
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.pipeline import make_pipeline
 
-from qmedoid import FusionClassifier, compact_swap_test
-from qmedoid.evaluation.datasets import Dataset, load_breast_cancer, load_heart, load_wine
+from qmedoid import DeltaFeatures, FusionClassifier, compact_swap_test
+from qmedoid.evaluation.datasets import Dataset, load_breast_cancer, load_creditcard_sample, load_heart, load_wine
 from qmedoid.evaluation.splits import paper_split
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.fitting.problem import FusionSettings, prepare_rows
@@ -218,6 +221,42 @@ def test_a_search_with_the_printed_angle_at_one_half_finds_nothing():
     data = load_heart()
     cancelled, by_distance = (validation_and_test_f1(data, search_alpha=alpha)[1] for alpha in (0.5, 1.0))
     assert by_distance > cancelled + 0.08
+
+
+# 18: scoring training rows
+
+
+def areas_on_all_and_test_rows(X, y, seeds: range) -> dict[str, tuple[float, float]]:
+    """Mean PR-AUC on all rows and on test rows of models that were fitted on the training rows."""
+    found: dict[str, list[list[float]]] = {"forest": [], "deltas": []}
+    for seed in seeds:
+        split = paper_split(y, seed)
+        models = {
+            "forest": RandomForestClassifier(20, random_state=seed),
+            "deltas": make_pipeline(DeltaFeatures(random_state=seed), LogisticRegression()),
+        }
+        for name, model in models.items():
+            p = model.fit(X[split.train], y[split.train]).predict_proba(X)[:, 1]
+            found[name].append([average_precision_score(y[rows], p[rows]) for rows in (np.arange(len(y)), split.test)])
+    return {name: tuple(np.mean(areas, axis=0)) for name, areas in found.items()}
+
+
+def test_on_all_rows_a_forest_finds_classes_that_were_drawn_by_lot():
+    """Nothing can be known of such classes, so that PR-AUC is the prevalence; on rows it was fitted on it is not."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3000, 6)), (rng.random(3000) < 0.1).astype(int)
+    areas = areas_on_all_and_test_rows(X, y, range(3))
+    assert areas["forest"][0] > 4 * y.mean()
+    for on_rows in (areas["forest"][1], *areas["deltas"]):
+        assert on_rows == pytest.approx(y.mean(), abs=0.03)
+
+
+def test_scoring_training_rows_flatters_a_forest_and_hardly_two_deltas():
+    data = load_creditcard_sample()
+    areas = areas_on_all_and_test_rows(data.X, data.y, range(3))
+    flattery = {name: on_all - held_out for name, (on_all, held_out) in areas.items()}
+    assert flattery["forest"] > 0.03
+    assert flattery["forest"] > 3 * flattery["deltas"]
 
 
 # 19: curves need only a ranking
