@@ -150,8 +150,8 @@ def fraud(name: str, figures: Sequence[str]) -> str:
             cells = [by_figure["alert rate"][f"{title}: test rows"]]
             for row in (by_figure[figure] for figure in figures):
                 cells += [row.get(f"{title}: paper", ""), *(mean(row, f"{title}: {part}") for part in PARTS_OF_FRAUD)]
-            if (model := [title, *cells]) not in rows:  # ours stands in both tables
-                rows.append(model)
+            if [title, *cells] not in rows:  # ours stands in both tables
+                rows.append([title, *cells])
     header = ["", "alert rate, test rows"]
     for figure in figures:
         header += [f"{figure}: paper", *PARTS_OF_FRAUD]
