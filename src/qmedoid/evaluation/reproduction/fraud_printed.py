@@ -76,7 +76,7 @@ def run_reading(reading: Reading, data: Dataset, split: Split, seed: int) -> tup
     fusion = FusionClassifier.paper(random_state=seed, **reading.fusion)
     fusion.fit(data.X[split.train], data.y[split.train], X_val=data.X[split.val], y_val=data.y[split.val])
     if not reading.has_circuit:
-        return fusion.decision_function(data.X), 0.0, _chosen(fusion.models_[0])
+        return fusion.decision_function(data.X), 0.0, _chosen(fusion, fusion.models_[0])
     best: tuple[float, Array, FusionModel] | None = None
     for model in fusion.models_:
         channels = model.channels(data.X)
@@ -88,12 +88,18 @@ def run_reading(reading: Reading, data: Dataset, split: Split, seed: int) -> tup
         if best is None or quality > best[0]:
             best = quality, log_odds, model
     assert best is not None
-    return best[1], math.log(PAPER_THRESHOLD) - math.log1p(-PAPER_THRESHOLD), _chosen(best[2])
+    return best[1], math.log(PAPER_THRESHOLD) - math.log1p(-PAPER_THRESHOLD), _chosen(fusion, best[2])
 
 
 def _macro_f1(codes: npt.NDArray[Any], scores: Array) -> float:
     return metric_at(codes, scores, best_threshold(codes, scores, "macro_f1"), "macro_f1")
 
 
-def _chosen(model: FusionModel) -> Result:
-    return {"k": max(len(subset) for subset in model.configuration), "alpha": float(model.alpha)}
+def _chosen(fusion: FusionClassifier, model: FusionModel) -> Result:
+    """What was chosen, and whether the search had anything to choose from: how many of its scores differ."""
+    scores = [step.score for step in fusion.search_trace_]
+    return {
+        "k": max(len(subset) for subset in model.configuration),
+        "alpha": float(model.alpha),
+        "search": {"evaluations": len(scores), "different": len(set(scores)), "best": max(scores)},
+    }
