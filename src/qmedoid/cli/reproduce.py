@@ -54,6 +54,8 @@ def run(options: Options, *, as_json: bool) -> None:
     cells = plan.cells
     done = find_done(cells, folder)
     left = [cell for cell in cells if cell not in done]
+    if left:
+        check_folder(folder)
     if done and left:
         tell(f"{len(done):,} of {len(cells):,} cells are there from before; {len(left):,} are to be run.")
     with _cell_bar(left) as report:
@@ -99,7 +101,7 @@ def _as_json(document: Document, folder: Path, written: Sequence[Path]) -> Mappi
     tables = {
         table.name: {
             "title": table.title,
-            "columns": [column.label for column in table.columns],
+            "columns": table.labels,
             "rows": [list(row) for row in table.rows],
         }
         for table in document.tables

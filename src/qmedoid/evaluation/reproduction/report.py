@@ -8,6 +8,7 @@ from qmedoid.evaluation.datasets import Dataset
 from qmedoid.evaluation.reproduction import against, findings, fraud_details, fraud_tables, small_details, small_tables
 from qmedoid.evaluation.reproduction.cells import versions
 from qmedoid.evaluation.reproduction.cost import cost_table
+from qmedoid.evaluation.reproduction.fraud_readings import readings_findings, readings_table
 from qmedoid.evaluation.reproduction.pictures import fraud_pictures, small_detail_pictures, small_pictures
 from qmedoid.evaluation.reproduction.plan import FULL_FRAUD, Plan, load_data
 from qmedoid.evaluation.reproduction.results import Results
@@ -39,6 +40,8 @@ def make_report(plan: Plan, results: Results, command: str) -> Document:
     command : str
         That makes it again.
     """
+    # In the order of the plan, not in that in which the cells were done: the same results give the same tables.
+    results = Results({cell: results.by_cell[cell] for cell in plan.cells})
     sets: dict[str, Dataset] = {part: load_data(part) for part in plan.parts if part != "fraud"}
     fraud = plan.fraud_data if "fraud" in plan.parts else None
     titles = {name: data.name for name, data in sets.items()}
@@ -52,6 +55,8 @@ def make_report(plan: Plan, results: Results, command: str) -> Document:
         titles[fraud] = load_data(fraud).name
         fights = list(against.fraud_duels(results, fraud))
         found += findings.rival_findings(fights, titles, ("PR-AUC", "recall at 1.31 % alerts"))
+        if plan.variants:
+            found += readings_findings(results, fraud)
         found += findings.leak_finding(results, fraud, comparable=fraud == FULL_FRAUD)
         duels += fights
         sections += _fraud_sections(results, fraud, plan)
@@ -125,6 +130,7 @@ def _fraud_sections(results: Results, fraud: str, plan: Plan) -> list[Section]:
     details = [
         fraud_details.counts_table(load_data(fraud), comparable=comparable),
         fraud_tables.leak_table(results, fraud, comparable=comparable),
+        *([readings_table(results, fraud)] if comparable and plan.variants else []),
         fraud_details.honest_table(results, fraud),
         fraud_details.points_table(results, fraud),
     ]

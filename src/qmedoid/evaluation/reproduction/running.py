@@ -4,12 +4,13 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
 
@@ -61,34 +62,40 @@ def run_cells(cells: Sequence[Cell], folder: Path, *, jobs: int, report: Report)
     ordered = sorted(cells, key=lambda cell: (-expected_seconds(cell), cell))
     results: dict[Cell, Result] = {}
     runs = _side_by_side(ordered, folder, jobs) if jobs > 1 and len(ordered) > 1 else _in_turn(ordered, folder)
-    for cell, result in runs:
-        results[cell] = result
-        report(cell, expected_seconds(cell))
+    # Closed here and not when somebody lets go of it: an interrupt within `report` must end the workers, too.
+    with closing(runs):
+        for cell, result in runs:
+            results[cell] = result
+            report(cell, expected_seconds(cell))
     return results
 
 
-def _in_turn(cells: Sequence[Cell], folder: Path) -> Iterator[tuple[Cell, Result]]:
+def _in_turn(cells: Sequence[Cell], folder: Path) -> Generator[tuple[Cell, Result]]:
     for cell in cells:
         try:
-            yield cell, _run_and_keep(cell, folder)
+            yield cell, _run_and_keep(cell, _key(cell), folder)
         except QMedoidError:
             raise
         except Exception as error:
             raise CellError(f"The cell '{cell}' failed: {error}") from error
 
 
-def _side_by_side(cells: Sequence[Cell], folder: Path, jobs: int) -> Iterator[tuple[Cell, Result]]:
+def _side_by_side(cells: Sequence[Cell], folder: Path, jobs: int) -> Generator[tuple[Cell, Result]]:
     # Spawned, not forked: a fork would copy the threads of OpenMP in whatever state they are.
     context = multiprocessing.get_context("spawn")
+    others = multiprocessing.active_children()
     with _one_thread_each(), ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare_worker) as pool:
-        futures = {pool.submit(_run_and_keep, cell, folder): cell for cell in cells}
         try:
+            with _ctrl_c_waits():
+                futures = {pool.submit(_run_and_keep, cell, _key(cell), folder): cell for cell in cells}
             for future in as_completed(futures):
                 yield futures[future], _outcome(future.result, futures[future])
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
             for worker in multiprocessing.active_children():
-                worker.terminate()
+                if worker not in others:
+                    worker.terminate()
+            # Waits until they are gone. Without waiting, the end of the block would not wait either.
+            pool.shutdown(wait=True, cancel_futures=True)
             raise
 
 
@@ -106,19 +113,48 @@ def _outcome(result: Callable[[], Result], cell: Cell) -> Result:
         raise CellError(f"The cell '{cell}' failed: {error}") from error
 
 
+@contextmanager
+def _ctrl_c_waits() -> Iterator[None]:
+    """Hold Ctrl-C back until the block ends, where the system can; processes that start meanwhile never hear of it.
+
+    It reaches the whole group, and a worker that is still importing would print where it was.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _prepare_worker() -> None:
-    # Ctrl-C reaches the whole group; the parent ends its workers itself.
+    # The parent ends its workers itself after Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
-def _run_and_keep(cell: Cell, folder: Path) -> Result:
+def _end_with_parent() -> None:
+    """End this worker when its parent is gone without a word: killed, it cannot tell."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _run_and_keep(cell: Cell, key: str, folder: Path) -> Result:
+    """Run a cell and keep its result under a key.
+
+    The key is made before the run, by the process that asked for it: sources that change meanwhile are not what ran.
+    """
     begun = time.perf_counter()
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = run_cell(cell, _data(cell.data))
     result["seconds"] = round(time.perf_counter() - begun, 3)
     result["peak_mb"] = _peak_megabytes()
-    CellStore(folder).put(_key(cell), result)
+    CellStore(folder).put(key, result)
     return result
 
 

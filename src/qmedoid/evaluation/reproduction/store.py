@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import zlib
 from pathlib import Path
 
 from qmedoid.artifacts.whole import cannot_write, write_whole
@@ -25,7 +26,7 @@ class CellStore:
         try:
             content = gzip.decompress(self._file(key).read_bytes())
             result: Result = json.loads(content)
-        except (OSError, EOFError, ValueError):
+        except (OSError, EOFError, ValueError, RecursionError, zlib.error):
             return None
         return result if isinstance(result, dict) else None
 
