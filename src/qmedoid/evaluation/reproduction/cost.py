@@ -13,7 +13,7 @@ def cost_table(results: Results, titles: Mapping[str, str]) -> Table:
         for method in results.methods(data):
             own = [result for cell, result in results.by_cell.items() if (cell.data, cell.method) == (data, method)]
             seconds = [float(result["seconds"]) for result in own]
-            peaks = [float(result["peak_mb"]) for result in own if result["peak_mb"] is not None]
+            peaks = [float(result["peak_mb"]) for result in own if result.get("peak_mb") is not None]
             mean = sum(seconds) / len(seconds)
             rows.append([title, method, len(own), mean, max(seconds), sum(seconds), max(peaks, default=None)])
     columns = [Column("data"), Column("method"), Column("cells")]

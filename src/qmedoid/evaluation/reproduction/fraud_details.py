@@ -5,7 +5,7 @@ import numpy as np
 from qmedoid.evaluation.datasets import Dataset
 from qmedoid.evaluation.paper import FRAUD
 from qmedoid.evaluation.reproduction.cells import SplitKind
-from qmedoid.evaluation.reproduction.fraud import CHOICES, FIXED, MATCHED, split_of
+from qmedoid.evaluation.reproduction.fraud import CHOICES, FIXED, MATCHED, VARIANTS, split_of
 from qmedoid.evaluation.reproduction.fraud_tables import measure_of
 from qmedoid.evaluation.reproduction.results import Results, mean_columns, with_error
 from qmedoid.evaluation.splits import Split, duplicate_groups
@@ -59,7 +59,7 @@ def honest_table(results: Results, data: str) -> Table:
     columns += [column for figure in figures for column in mean_columns(figure)]
     rows: list[list[Value]] = []
     for split, title in SPLITS.items():
-        for method in results.methods(data, split):
+        for method in _compared(results, data, split):
             row: list[Value] = [title, method, len(results.of(data, method, split))]
             for figure, cut in figures.items():
                 row += with_error(results.spread(data, method, measure_of(figure, "test", cut), split))
@@ -75,6 +75,11 @@ def honest_table(results: Results, data: str) -> Table:
     )
 
 
+def _compared(results: Results, data: str, split: SplitKind = "random") -> list[str]:
+    """Methods that are compared: those that were run, but for open points read otherwise."""
+    return [method for method in results.methods(data, split) if method not in VARIANTS]
+
+
 def points_table(results: Results, data: str) -> Table:
     """Operating points chosen on validation rows, and what they are worth on test rows."""
     figures = ("alert rate", "precision", "recall", "F1")
@@ -83,7 +88,7 @@ def points_table(results: Results, data: str) -> Table:
     columns += [column for figure in figures for column in mean_columns(figure, "test rows")]
     rows: list[list[Value]] = []
     for choice in CHOICES:
-        for method in results.methods(data):
+        for method in _compared(results, data):
             row: list[Value] = [choice, method]
             for part in ("val", "test"):
                 for figure in figures:

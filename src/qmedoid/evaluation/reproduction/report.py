@@ -10,7 +10,7 @@ from qmedoid.evaluation.reproduction.cells import versions
 from qmedoid.evaluation.reproduction.cost import cost_table
 from qmedoid.evaluation.reproduction.fraud_readings import readings_findings, readings_table
 from qmedoid.evaluation.reproduction.pictures import fraud_pictures, small_detail_pictures, small_pictures
-from qmedoid.evaluation.reproduction.plan import FULL_FRAUD, Plan, load_data
+from qmedoid.evaluation.reproduction.plan import FULL_FRAUD, HEART_ORDINAL, Plan, load_data
 from qmedoid.evaluation.reproduction.results import Results
 from qmedoid.reporting.document import Document, Section
 from qmedoid.reporting.pictures import require_plots
@@ -65,7 +65,7 @@ def make_report(plan: Plan, results: Results, command: str) -> Document:
     both = Section(
         "Side by side",
         ("Every method saw the same splits. A plain classifier that wins is named as such.",),
-        (against.paired_table(duels, titles), spreads, cost_table(results, titles)),
+        (against.paired_table(duels, titles), spreads, cost_table(results, _all_titles(titles))),
     )
     return Document(
         "The paper's experiments, run again",
@@ -74,6 +74,11 @@ def make_report(plan: Plan, results: Results, command: str) -> Document:
         [*sections, both],
         {"command": command, "seed": str(plan.seed), **versions()},
     )
+
+
+def _all_titles(titles: Mapping[str, str]) -> dict[str, str]:
+    """Names of data sets, with that of the heart data encoded otherwise where they are among them."""
+    return {**titles, **({HEART_ORDINAL: f"{titles['heart']}, categories numbered"} if "heart" in titles else {})}
 
 
 def require_extras(plan: Plan) -> None:
