@@ -34,7 +34,8 @@ def _verdict(best: Duel, figure: str) -> str:
             f"the plain classifier {best.rival} beats our default by {by} ({figures}), "
             f"on {best.wins} of {n} splits{doubt}."
         )
-    return f"no plain classifier beats our default; the best, {best.rival}, is behind by {by} ({figures})."
+    place = f"behind by {by}" if ahead < 0 else "level with it"
+    return f"no plain classifier beats our default; the best, {best.rival}, is {place} ({figures})."
 
 
 def leak_finding(results: Results, data: str, *, comparable: bool) -> Iterator[str]:
