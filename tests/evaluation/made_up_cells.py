@@ -75,7 +75,7 @@ def _fraud(cell: Cell, rng):
     # Validation rows cannot always reach a precision.
     if rng.random() < 0.1:
         names.remove("precision at least 0.5")
-    sizes = {"all": (10_000, 200), "train": (5_625, 110), "val": (1_875, 40), "test": (2_500, 50)}
+    sizes = {"all": (1_600, 64), "train": (900, 36), "val": (300, 12), "test": (400, 16)}
     found = {"thresholds": {name: rng.normal() for name in names}} | _cost(rng)
     for part, (n, positive) in sizes.items():
         counts = {}
