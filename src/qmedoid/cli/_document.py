@@ -38,7 +38,8 @@ def print_table(console: Any, table: Table) -> None:
         for strip in (*labels, *part):
             heading = "" if strip.group == above else strip.group
             above = strip.group
-            grid.add_column(f"{heading}\n{strip.name}", justify="left" if strip.is_label else "right", no_wrap=True)
+            # Folded where even one column is too wide: a figure that is cut off is a wrong one.
+            grid.add_column(f"{heading}\n{strip.name}", justify="left" if strip.is_label else "right", overflow="fold")
         for cells in zip(*(strip.texts for strip in (*labels, *part)), strict=True):
             grid.add_row(*cells)
         console.print(grid)
@@ -65,9 +66,11 @@ def _pages(strips: Sequence[_Strip], width: int) -> Iterator[list[_Strip]]:
     page: list[_Strip] = []
     for _, members in groupby(strips, key=lambda strip: strip.group or strip.name):
         group = list(members)
-        if page and sum(strip.width for strip in (*page, *group)) > width:
-            yield page
-            page = []
-        page += group
+        fits = sum(strip.width for strip in group) <= width
+        for part in [group] if fits else [[strip] for strip in group]:
+            if page and sum(strip.width for strip in (*page, *part)) > width:
+                yield page
+                page = []
+            page += part
     if page:
         yield page

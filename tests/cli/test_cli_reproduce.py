@@ -1,0 +1,337 @@
+"""``qmedoid reproduce``: a folder that stands alone, runs that go on where they were, and errors before work."""
+
+import csv
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from qmedoid.cli._document import print_table
+from qmedoid.cli.app import app
+from qmedoid.evaluation.reproduction import report, running
+from qmedoid.evaluation.reproduction.plan import Plan
+from qmedoid.reporting.document import Column, Table
+
+TABLES = {
+    "test_comparison", "summary", "test_fusion", "confusion_matrices", "class_wise", "alpha_sweep", "f_beta_sweep",
+    "paired_differences", "within_the_spread", "cost",
+}  # fmt: skip
+PICTURES = {"accuracy_against_paper", "confusion_matrices", "alpha_sweep", "f_beta_sweep", "search_trace"}
+posix_alone = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+
+
+def bytes_of(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def records(folder, name):
+    """The rows of a table by the header of its file."""
+    with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        assert file.readline().startswith("# command: qmedoid reproduce")
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def wine(cli, tmp_path_factory):
+    """A quick run on the wines, in a folder whose name is no plain word."""
+    folder = tmp_path_factory.mktemp("wine")
+    output, cache = folder / "all of it" / "Übersicht 'α'", folder / "cache"
+    outcome = cli.ok("reproduce", "wine", "--quick", "-o", output, "--cache", cache, "--jobs", 1)
+    return SimpleNamespace(outcome=outcome, output=output, cache=cache, written=bytes_of(output))
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    """Nothing may be run."""
+
+    def refuse(cell, _data):
+        raise AssertionError(f"{cell} was run")
+
+    monkeypatch.setattr(running, "run_cell", refuse)
+
+
+class TestFolder:
+    def test_files(self, wine):
+        names = {f"{name}.csv" for name in TABLES} | {f"{name}.{end}" for name in PICTURES for end in ("png", "svg")}
+        assert set(wine.written) == names | {"findings.txt", "index.html"}
+        assert all(wine.written.values())
+
+    def test_tables_have_a_header_and_rows_of_its_length(self, wine):
+        for name in TABLES:
+            rows = records(wine.output, name)
+            assert rows
+            assert all(None not in row and None not in row.values() for row in rows), name
+        comparison = {row["figure"]: row for row in records(wine.output, "test_comparison")}
+        assert comparison["accuracy"]["ours: paper"] == "0.9556"
+        assert 0.8 < float(comparison["accuracy"]["ours: as printed"]) <= 1
+        assert float(comparison["accuracy"]["LogReg: here"]) > 0.9
+        assert "LogReg: here ±" in comparison["accuracy"]
+
+    def test_the_page_is_well_formed_and_needs_nothing_else(self, wine):
+        page = wine.written["index.html"].decode()
+        still_open, seen = [], []
+
+        class Reader(HTMLParser):
+            def handle_starttag(self, tag, attrs):
+                seen.append((tag, dict(attrs)))
+                if tag not in ("meta", "img", "br", "hr", "link"):
+                    still_open.append(tag)
+
+            def handle_endtag(self, tag):
+                assert still_open.pop() == tag
+
+        reader = Reader()
+        reader.feed(page)
+        reader.close()
+        assert still_open == []
+        assert sum(tag == "table" for tag, _ in seen) == len(TABLES) + 1  # and how it was made
+        assert not [tag for tag, _ in seen if tag in ("script", "link", "iframe", "object")]
+        for tag, attributes in seen:
+            for name in ("src", "href"):
+                # Links to the files of the folder are links; what the page shows is in it.
+                assert attributes.get(name, "data:").startswith("data:") or (tag == "a" and name == "href")
+        assert not re.search(r"url\((?!['\"]?data:)|@import", page)
+
+    def test_findings_stand_in_the_file_the_page_and_the_terminal(self, wine):
+        findings = wine.written["findings.txt"].decode().splitlines()
+        assert findings
+        assert findings[0].startswith("Wine: ")
+        for finding in findings:
+            assert finding in " ".join(wine.outcome.out.split())
+            assert finding.split(" (")[0] in wine.written["index.html"].decode()
+
+    def test_the_terminal_shows_the_tables_of_the_paper(self, wine):
+        for title in ("Test rows: ours against plain classifiers", "Data sets, splits", "Confusion matrices"):
+            assert title in wine.outcome.out
+        assert wine.outcome.err.endswith(f"{len(wine.written)} files written to {wine.output}; open "
+                                         f"{wine.output / 'index.html'}.\n")  # fmt: skip
+
+
+class TestAgain:
+    @pytest.mark.usefixtures("no_work")
+    def test_a_second_run_runs_nothing_and_writes_the_same_bytes(self, cli, wine, tmp_path):
+        outcome = cli.ok("reproduce", "wine", "--quick", "-o", tmp_path / "again", "--cache", wine.cache, "--jobs", 1)
+        assert bytes_of(tmp_path / "again") == wine.written
+        assert outcome.out == wine.outcome.out
+
+    @pytest.mark.usefixtures("no_work")
+    def test_json_holds_every_table(self, cli, wine):
+        document = cli.ok("reproduce", "wine", "--quick", "-o", wine.output, "--cache", wine.cache, "--json").json
+        assert bytes_of(wine.output) == wine.written
+        assert set(document) == {"provenance", "findings", "tables", "folder", "files"}
+        assert document["folder"] == str(wine.output)
+        assert set(document["files"]) == set(wine.written)
+        assert document["provenance"]["command"] == "qmedoid reproduce wine --quick"
+        assert "\n".join(document["findings"]) + "\n" == wine.written["findings.txt"].decode()
+        assert set(document["tables"]) == TABLES
+        for name, table in document["tables"].items():
+            rows = records(wine.output, name)
+            assert table["columns"] == list(rows[0]), name
+            assert len(set(table["columns"])) == len(table["columns"])
+            for own, row in zip(table["rows"], rows, strict=True):
+                for value, text in zip(own, row.values(), strict=True):
+                    if isinstance(value, float):
+                        assert float(text) == pytest.approx(value, abs=0.51)
+                    else:
+                        assert text == ("" if value is None else str(value))
+
+    @pytest.mark.usefixtures("no_work")
+    def test_what_is_done_can_be_shown_from_a_cache_that_takes_no_files(self, cli, wine, tmp_path, monkeypatch):
+        def read_only(*_):
+            raise AssertionError("written")
+
+        monkeypatch.setattr("qmedoid.evaluation.reproduction.store.write_whole", read_only)
+        seen = []
+        monkeypatch.setattr("qmedoid.cli.reproduce.check_folder", seen.append)
+        cli.ok("reproduce", "wine", "--quick", "-o", tmp_path, "--cache", wine.cache)
+        assert seen == [tmp_path]
+
+    def test_other_seeds_give_other_figures(self, cli, wine, tmp_path):
+        outcome = cli.ok("reproduce", "wine", "--quick", "-o", tmp_path, "--cache", wine.cache, "--seed", 1,
+                         "--jobs", 1)  # fmt: skip
+        # Two of the three splits are those of the run before.
+        assert "14 of 21 cells are there from before; 7 are to be run." in outcome.err
+        assert bytes_of(tmp_path)["test_comparison.csv"] != wine.written["test_comparison.csv"]
+        assert "--seed 1" in (tmp_path / "test_comparison.csv").read_text(encoding="utf-8").splitlines()[0]
+
+    def test_other_files_of_the_folder_are_left_alone(self, cli, wine, tmp_path):
+        (tmp_path / "mine.txt").write_text("mine")
+        cli.ok("reproduce", "wine", "--quick", "-o", tmp_path, "--cache", wine.cache)
+        assert (tmp_path / "mine.txt").read_text() == "mine"
+
+    def test_relative_paths(self, cli, wine, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        outcome = cli.ok("reproduce", "wine", "--quick", "--cache", wine.cache)
+        assert bytes_of(tmp_path / "reproduction") == wine.written
+        assert "reproduction" in outcome.err
+
+
+@pytest.mark.usefixtures("no_work")
+class TestErrors:
+    @pytest.mark.parametrize(
+        "arguments",
+        [("nosuch",), ("wine", "--jobs", 0), ("wine", "--jobs", "many"), ("wine", "--seed", -1), ("wine", "heart")],
+        ids=str,
+    )
+    def test_a_wrong_call(self, cli, tmp_path, arguments):
+        outcome = cli("reproduce", *arguments, "-o", tmp_path / "out", "--cache", tmp_path / "cache")
+        assert outcome.code == 2
+        assert outcome.out == ""
+        assert outcome.err
+        assert list(tmp_path.iterdir()) == []
+
+    def test_an_output_that_is_a_file(self, cli, tmp_path):
+        (tmp_path / "file").write_text("mine")
+        outcome = cli("reproduce", "wine", "--quick", "-o", tmp_path / "file", "--cache", tmp_path / "cache")
+        assert outcome.code == 1
+        assert outcome.err.startswith(f"error: '{tmp_path / 'file'}' cannot be written")
+        assert outcome.err.count("\n") == 1
+        assert not (tmp_path / "cache").exists()
+        assert (tmp_path / "file").read_text() == "mine"
+
+    @pytest.mark.parametrize("as_json", [False, True])
+    def test_a_cache_that_is_a_file(self, cli, tmp_path, as_json):
+        (tmp_path / "file").write_text("mine")
+        outcome = cli("reproduce", "wine", "--quick", "-o", tmp_path / "out", "--cache", tmp_path / "file",
+                      "--jobs", 1, *["--json"][:as_json])  # fmt: skip
+        assert outcome.code == 1
+        message = outcome.json["error"] if as_json else outcome.err
+        assert f"'{tmp_path / 'file'}' cannot be written" in message
+        assert list((tmp_path / "out").iterdir()) == []
+
+    @pytest.mark.parametrize(
+        ("module", "part", "named"),
+        [("lightgbm", "wine", "LightGBM"), ("imblearn", "fraud", "imbalanced-learn")],
+    )
+    def test_a_missing_extra(self, cli, tmp_path, monkeypatch, module, part, named):
+        monkeypatch.setattr(report, "find_spec", lambda name: None if name == module else object())
+        outcome = cli("reproduce", part, "--quick", "-o", tmp_path / "out", "--cache", tmp_path / "cache")
+        assert outcome.code == 1
+        assert outcome.err == f"error: {named} is not installed. Get it with: pip install 'qmedoid[baselines]'\n"
+        assert list(tmp_path.iterdir()) == []
+
+    def test_the_small_data_sets_need_no_smote(self, monkeypatch):
+        monkeypatch.setattr(report, "find_spec", lambda name: None if name == "imblearn" else object())
+        report.require_extras(Plan(["wine", "heart", "breast-cancer"]))
+
+    def test_missing_plots(self, cli, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        outcome = cli("reproduce", "wine", "--quick", "-o", tmp_path / "out", "--cache", tmp_path / "cache")
+        assert outcome.code == 1
+        assert "pip install 'qmedoid[plots]'" in outcome.err
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cell_that_fails_is_named(cli, tmp_path, monkeypatch):
+    def fail(_cell, _data):
+        raise FloatingPointError("no luck")
+
+    monkeypatch.setattr(running, "run_cell", fail)
+    outcome = cli("reproduce", "wine", "--quick", "-o", tmp_path / "out", "--cache", tmp_path / "c", "--jobs", 1)
+    assert outcome.code == 1
+    assert re.fullmatch(r"error: The cell 'wine, [\w-]+, random split 0' failed: no luck\n", outcome.err)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_help(cli):
+    text = " ".join(cli.ok("reproduce", "--help").out.split())
+    for word in ("heart|breast-cancer|wine|fraud", "--output", "--jobs", "--seed", "--quick", "--cache", "--json"):
+        assert word in text
+    assert "goes on where it was" in text
+    assert "reproduce" in [command.name or command.callback.__name__ for command in app.registered_commands]
+
+
+@posix_alone
+class TestStopped:
+    """Processes that are stopped midway; a pipe that ends says that no worker holds it any more."""
+
+    def start(self, folder):
+        command = [sys.executable, "-m", "qmedoid", "reproduce", "wine", "--quick", "--jobs", "2"]
+        command += ["-o", str(folder / "out"), "--cache", str(folder / "cache")]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+
+    def stop(self, process, number, folder, *, group):
+        limit = time.monotonic() + 60
+        while not list(folder.rglob("*.json.gz")) and process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.01)
+        (os.killpg if group else os.kill)(process.pid, number)
+        out, err = process.communicate(timeout=60)
+        assert out == b""
+        assert b"Traceback" not in err
+        assert list((folder / "out").iterdir()) == []
+        return process.returncode
+
+    def test_ctrl_c_reaches_all_and_leaves_nothing(self, tmp_path):
+        assert self.stop(self.start(tmp_path), signal.SIGINT, tmp_path, group=True) == 130
+
+    def test_terminated_it_goes_on_where_it_was(self, tmp_path, wine):
+        assert self.stop(self.start(tmp_path), signal.SIGTERM, tmp_path, group=False) == 143
+        done = len(list(tmp_path.rglob("*.json.gz")))
+        assert 1 <= done < 21
+        again = self.start(tmp_path)
+        _, err = again.communicate(timeout=120)
+        assert again.returncode == 0
+        assert f"{done} of 21 cells are there from before; {21 - done} are to be run." in err.decode()
+        written = bytes_of(tmp_path / "out")
+        assert set(written) == set(wine.written)
+        # What it took differs from run to run, and the page shows it; all else is the same, side by side or in turn.
+        differ = {name for name in written if written[name] != wine.written[name]}
+        assert differ <= {"cost.csv", "index.html"}
+
+
+class TestPrintedTables:
+    table = Table(
+        "t", "A title", [
+            Column("data"), Column("paper", "ours"), Column("here", "ours"), Column("±", "ours", is_error=True),
+            Column("here", "a long name of a method"), Column("±", "a long name of a method", is_error=True),
+        ],
+        [["Wine", 0.5, 0.12345, 0.01, 0.98765, None], ["Heart", None, 0.5, 0.02, None, None]],
+        "A note.",
+    )  # fmt: skip
+
+    def printed(self, width):
+        out = io.StringIO()
+        print_table(Console(width=width, file=out, markup=False, highlight=False), self.table)
+        return out.getvalue()
+
+    @pytest.mark.parametrize("width", [24, 40, 60, 80, 200])
+    def test_nothing_is_cut_off_and_nothing_sticks_out(self, width):
+        text = self.printed(width)
+        assert "…" not in text
+        assert max(map(len, text.splitlines())) <= width
+        if width > 24:  # narrower, figures are folded
+            assert sorted(re.findall(r"\d\.\d{4}", text)) == [
+                "0.0100",
+                "0.0200",
+                "0.1235",
+                "0.5000",
+                "0.5000",
+                "0.9877",
+            ]
+
+    def test_what_fits_is_one_grid_and_what_does_not_repeats_the_labels(self):
+        assert self.printed(200).count("Wine") == 1
+        assert self.printed(60).count("Wine") == 2
+        assert self.printed(34).count("Wine") == 3
+
+    def test_a_group_stands_over_its_first_column(self):
+        top = next(line for line in self.printed(200).splitlines() if "ours" in line)
+        assert top.count("ours") == 1
+        assert top.count("a long name of a method") == 1
+
+    def test_figures_stand_under_their_headings(self):
+        lines = self.printed(200).splitlines()
+        heading = next(line for line in lines if "data" in line)
+        wine = next(line for line in lines if "Wine" in line)
+        cells = [one.strip() for one in re.split("[│┃]", wine)[1:-1]]
+        names = [one.strip() for one in re.split("[│┃]", heading)[1:-1]]
+        assert names == ["data", "paper", "here", "here"]
+        assert cells == ["Wine", "0.5000", "0.1235 ± 0.0100", "0.9877"]
