@@ -322,6 +322,15 @@ class TestPrintedTables:
         assert self.printed(60).count("Wine") == 2
         assert self.printed(34).count("Wine") == 3
 
+    def test_a_long_heading_counts_once(self):
+        group = "a heading of some length"
+        table = Table("t", "", [Column("data"), *(Column(str(i), group) for i in range(3))], [["Wine", 0.5, 0.5, 0.5]])
+        out = io.StringIO()
+        # 7 for the label, 27 for the column under the heading, 9 for each of the others, 1 for the last line.
+        print_table(Console(width=53, file=out), table)
+        assert out.getvalue().count("Wine") == 1
+        assert out.getvalue().count("0.5000") == 3
+
     def test_a_group_stands_over_its_first_column(self):
         top = next(line for line in self.printed(200).splitlines() if "ours" in line)
         assert top.count("ours") == 1

@@ -20,10 +20,6 @@ class _Strip:
     texts: tuple[str, ...]
     is_label: bool
 
-    @property
-    def width(self) -> int:
-        return _FRAME + max(map(len, (self.group, self.name, *self.texts)))
-
 
 def print_table(console: Any, table: Table) -> None:
     """Print a table; means and their errors share a column."""
@@ -32,7 +28,7 @@ def print_table(console: Any, table: Table) -> None:
     strips = list(_strips(table))
     labels, figures = [one for one in strips if one.is_label], [one for one in strips if not one.is_label]
     console.print(table.title)
-    for part in _pages(figures, console.width - 1 - sum(label.width for label in labels)):
+    for part in _pages(figures, console.width - 1 - _width(labels)):
         grid = Grid()
         above = ""
         for strip in (*labels, *part):
@@ -66,11 +62,19 @@ def _pages(strips: Sequence[_Strip], width: int) -> Iterator[list[_Strip]]:
     page: list[_Strip] = []
     for _, members in groupby(strips, key=lambda strip: strip.group or strip.name):
         group = list(members)
-        fits = sum(strip.width for strip in group) <= width
+        fits = _width(group) <= width
         for part in [group] if fits else [[strip] for strip in group]:
-            if page and sum(strip.width for strip in (*page, *part)) > width:
+            if page and _width([*page, *part]) > width:
                 yield page
                 page = []
             page += part
     if page:
         yield page
+
+
+def _width(strips: Sequence[_Strip]) -> int:
+    """Columns of text that strips take side by side; the heading of a group stands over its first one alone."""
+    above = ["", *(strip.group for strip in strips)]
+    headings = [strip.group if strip.group != before else "" for strip, before in zip(strips, above, strict=False)]
+    texts = [(heading, strip.name, *strip.texts) for heading, strip in zip(headings, strips, strict=True)]
+    return sum(_FRAME + max(map(len, own)) for own in texts)
