@@ -46,6 +46,7 @@ def sections() -> dict[str, str]:
         "within": within(),
         "outside": outside(),
         "variants": variants(),
+        "readings": readings(),
         "cost": cost(),
     }
 
@@ -211,6 +212,20 @@ def variants() -> str:
     for figure in ("accuracy", "macro-F1"):
         header += [f"{figure}: paper", "here", "within"]
     return table(header, rows, 2)
+
+
+def readings() -> str:
+    """The paper's own method on the frauds, read in several ways: mean, range, and whether the paper's fits."""
+    found = read("fraud_readings")
+    figures = list(dict.fromkeys(label.rsplit(": ", 1)[0] for label in found[0] if label.endswith(": fits")))
+    rows: list[Row] = []
+    for row in found:
+        cells = []
+        for figure in figures:
+            low, high, fits = (row[f"{figure}: {part}"] for part in ("low", "high", "fits"))
+            cells.append(row[f"{figure}: mean"] + (f" ({low} to {high}) {fits}" if low else ""))
+        rows.append([row["reading"].removeprefix("printed, "), *cells])
+    return table(["reading", *figures], rows)
 
 
 def cost() -> str:

@@ -16,6 +16,7 @@ from qmedoid.evaluation.reproduction.findings import leak_finding, rival_finding
 from qmedoid.evaluation.reproduction.plan import FRAUD_SAMPLE, Plan, load_data
 from qmedoid.evaluation.reproduction.results import Results, Spread, point
 from qmedoid.evaluation.reproduction.small_tables import MEASURES
+from qmedoid.evaluation.splits import paper_split
 from qmedoid.reporting.document import Column, Table
 
 values = st.lists(st.floats(0, 1).map(lambda x: round(x, 4)), min_size=1, max_size=8)
@@ -121,7 +122,7 @@ def test_measures_are_those_of_scikit_learn():
 
 def duel(theirs, ours, rival="LogReg", figure="macro-F1", split="random"):
     theirs, ours = np.array(theirs), np.array(ours)
-    return Duel("wine", split, figure, rival, Spread(ours), Spread(theirs), Spread(theirs - ours))
+    return Duel("wine", split, figure, rival, Spread(ours), Spread(theirs), Spread(theirs - ours), 1 / 3)
 
 
 class TestDuel:
@@ -143,7 +144,10 @@ class TestDuel:
         splits = ("random",) if parts == ["wine"] else ("random", "time", "apart")
         figures = 5 if parts == ["wine"] else 3
         assert len(duels) == len(splits) * figures * 5
+        split = paper_split(np.arange(4000) % 2, 0)
+        fitted_on = split.fit if parts == ["wine"] else split.train
         for one in duels:
+            assert one.test_share == pytest.approx(len(split.test) / len(fitted_on), rel=1e-3)
             measure = MEASURES.get(one.figure) if parts == ["wine"] else FRAUD[one.figure]
             ours = [measure(result) for result in results.of(data, "default", one.split)]
             theirs = [measure(result) for result in results.of(data, one.rival, one.split)]

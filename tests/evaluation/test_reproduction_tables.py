@@ -9,8 +9,16 @@ from made_up_cells import ALPHAS, expanded, made_up, only
 from sklearn.metrics import accuracy_score, f1_score, fbeta_score, precision_recall_fscore_support
 
 from qmedoid.evaluation.paper import FRAUD, PAPER, SUMMARIES, TEST_CONFUSIONS, VALIDATION_CONFUSIONS
-from qmedoid.evaluation.reproduction import fraud_details, fraud_tables, report, small_details, small_tables
+from qmedoid.evaluation.reproduction import (
+    fraud_details,
+    fraud_readings,
+    fraud_tables,
+    report,
+    small_details,
+    small_tables,
+)
 from qmedoid.evaluation.reproduction.cost import cost_table
+from qmedoid.evaluation.reproduction.fraud_printed import READINGS
 from qmedoid.evaluation.reproduction.plan import FRAUD_SAMPLE, FULL_FRAUD, HEART_ORDINAL, PARTS, Plan, load_data
 from qmedoid.evaluation.reproduction.report import PAPER_TABLES, make_report
 from qmedoid.evaluation.reproduction.results import Results, Spread
@@ -330,6 +338,53 @@ class TestFraudTables:
                 values = [at_point(result, "test", "alert rate 1.31 %", figure) for result in own]
                 assert row[figure] == pytest.approx(np.mean(values))
                 assert (row[f"{figure} ±"] is None) == (len(own) == 1)
+
+    def test_readings_of_the_paper(self, fraud):
+        rows = rows_of(fraud_readings.readings_table(fraud, FULL_FRAUD), 1)
+        assert list(rows) == [("the paper",), *((reading,) for reading in READINGS)]
+        figures = {
+            "PR-AUC": (0.3251, "fixed", "PR-AUC"),
+            "ROC-AUC": (0.9249, "fixed", "ROC-AUC"),
+            "alert rate at τ = 0.3": (0.0131, "fixed", "alert rate"),
+            "recall at τ = 0.3": (0.8496, "fixed", "recall"),
+            "recall at 1.31 % alerts": (0.8496, "alert rate 1.31 %", "recall"),
+        }
+        for title, (printed, cut, figure) in figures.items():
+            assert rows["the paper",][f"{title}: mean"] == printed
+            for reading in READINGS:
+                row = rows[reading,]
+                values = np.array([at_point(result, "all", cut, figure) for result in fraud.of(FULL_FRAUD, reading)])
+                check_mean(row, f"{title}: mean", values)
+                assert (row[f"{title}: low"], row[f"{title}: high"]) == (values.min(), values.max())
+                away = abs(printed - values.mean()) / values.std(ddof=1)
+                assert row[f"{title}: fits"] == (
+                    "yes" if away <= 2 or values.min() <= printed <= values.max() else "no"
+                )
+        held_out = [result["test"]["pr_auc"] for result in fraud.of(FULL_FRAUD, "printed")]
+        check_mean(rows["printed",], "PR-AUC, test rows: mean", held_out)
+
+    def test_a_search_without_a_choice_is_told(self, fraud):
+        def told(different):
+            search = {"evaluations": 2_730, "different": different, "best": 0.4996}
+            cells = {cell: result | {"search": search} for cell, result in fraud.by_cell.items()}
+            return [line for line in fraud_readings.readings_findings(Results(cells), FULL_FRAUD) if "2,730" in line]
+
+        assert len(told(1)) == 1
+        assert "on 3 of 3 splits" in told(1)[0]
+        assert told(2) == []
+
+    def test_a_circuit_that_loses_is_told(self, fraud):
+        def told(with_circuit, without):
+            areas = {"printed, no class weights": with_circuit, "printed, no class weights, no circuit": without}
+            cells = {
+                cell: result | {"test": result["test"] | {"pr_auc": areas.get(cell.method, 0.5)}}
+                for cell, result in fraud.by_cell.items()
+            }
+            lines = fraud_readings.readings_findings(Results(cells), FULL_FRAUD)
+            return [line for line in lines if "after the printed circuit" in line]
+
+        assert "0.600 on test rows, and 0.200 after" in told(0.2, 0.6)[0]
+        assert told(0.6, 0.2) == []
 
     def test_what_training_rows_do(self, fraud):
         rows = rows_of(fraud_tables.leak_table(fraud, FULL_FRAUD, comparable=True), 1)

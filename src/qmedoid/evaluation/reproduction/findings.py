@@ -32,7 +32,7 @@ def _verdict(best: Duel, figure: str) -> str:
         doubt = "" if sure or n == 1 else "; that is within two standard errors"
         return (
             f"the plain classifier {best.rival} beats our default by {by} ({figures}), "
-            f"on {best.wins} of {n} splits{doubt}."
+            f"on {f'{best.wins} of {n} splits' if n > 1 else 'the only split'}{doubt}."
         )
     place = f"behind by {by}" if ahead < 0 else "level with it"
     return f"no plain classifier beats our default; the best, {best.rival}, is {place} ({figures})."
