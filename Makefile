@@ -3,13 +3,20 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint smoke bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/qmedoid demo
 
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+	$(MAKE) --no-print-directory smoke
+
+# Every experiment of the paper on few splits, from fits to the page, with nothing from an earlier run.
+smoke: $(VENV)/.dev
+	rm -rf build/smoke && mkdir -p build/smoke
+	$(BIN)/qmedoid reproduce --quick --output build/smoke/report --cache build/smoke/cells > build/smoke/printed.txt
+	cat build/smoke/report/findings.txt
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
