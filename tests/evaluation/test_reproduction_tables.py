@@ -347,6 +347,7 @@ class TestFraudTables:
             "ROC-AUC": (0.9249, "fixed", "ROC-AUC"),
             "alert rate at τ = 0.3": (0.0131, "fixed", "alert rate"),
             "recall at τ = 0.3": (0.8496, "fixed", "recall"),
+            "precision at τ = 0.3": (0.1124, "fixed", "precision"),
             "recall at 1.31 % alerts": (0.8496, "alert rate 1.31 %", "recall"),
         }
         for title, (printed, cut, figure) in figures.items():
