@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from qmedoid.evaluation.reproduction.against import Duel, fraud_duels, paired_table, small_duels, spread_table
 from qmedoid.evaluation.reproduction.cells import Cell
-from qmedoid.evaluation.reproduction.findings import leak_finding, rival_findings, spread_findings
+from qmedoid.evaluation.reproduction.findings import encoding_finding, leak_finding, rival_findings, spread_findings
 from qmedoid.evaluation.reproduction.plan import FRAUD_SAMPLE, Plan, load_data
 from qmedoid.evaluation.reproduction.results import Results, Spread, point
 from qmedoid.evaluation.reproduction.small_tables import MEASURES
@@ -286,3 +286,21 @@ class TestSpreadOfPrintedFigures:
             "Wine, as printed: the paper has accuracy 0.9000; ours is 0.5000, 0.4000 to 0.6000 over the splits."
         )
         assert "plain classifiers: 0 of 1 are" in sentences[2]
+
+    def test_figures_of_another_encoding_count_apart(self):
+        def row(data, method, within):
+            return [data, method, "accuracy", 0.9, 0.5, 0.1, 0.4, 0.6, within]
+
+        def told(one_hot, numbered):
+            rows = [row("Heart", "printed", "yes"), row("Heart", "LogReg", one_hot)]
+            rows += [row("Heart, categories numbered", "printed", "no")]
+            rows += [row("Heart, categories numbered", "LogReg", numbered), row("Wine", "LogReg", "no")]
+            table = Table("t", "", [Column(str(i)) for i in range(9)], rows)
+            assert [line for line in spread_findings(table) if "1 of 1" in line] != []
+            (line,) = encoding_finding(table)
+            return line
+
+        assert "1 figures of plain classifiers 0 are within" in told("no", "yes")
+        assert "and 1 where they are numbered. The paper may have" in told("no", "yes")
+        assert "does not tell" in told("yes", "yes")
+        assert list(encoding_finding(Table("t", "", [Column(str(i)) for i in range(9)], []))) == []

@@ -10,7 +10,7 @@ from qmedoid.evaluation.reproduction.cells import SplitKind
 from qmedoid.evaluation.reproduction.fraud import FIXED, MATCHED
 from qmedoid.evaluation.reproduction.fraud_details import SPLITS
 from qmedoid.evaluation.reproduction.fraud_tables import ORDER, PRINTED_TABLES, measure_of
-from qmedoid.evaluation.reproduction.plan import HEART_ORDINAL
+from qmedoid.evaluation.reproduction.plan import HEART_ORDINAL, NUMBERED
 from qmedoid.evaluation.reproduction.results import Measure, Results, Spread
 from qmedoid.evaluation.reproduction.small_tables import BASELINES, MEASURES
 from qmedoid.reporting.document import Column, Table, Value
@@ -122,7 +122,7 @@ def spread_table(results: Results, sets: Mapping[str, Dataset], fraud: str | Non
     for name, data in sets.items():
         rows += _small_spreads(results, name, name, data.name)
         if name == "heart":
-            rows += _small_spreads(results, HEART_ORDINAL, name, f"{data.name}, categories numbered")
+            rows += _small_spreads(results, HEART_ORDINAL, name, f"{data.name}, {NUMBERED}")
     if fraud is not None:
         rows += _fraud_spreads(results, fraud)
     names = ("data", "method", "figure", "paper", "mean", "sd", "low", "high", "within the spread")

@@ -13,6 +13,8 @@ Part = Literal["heart", "breast-cancer", "wine", "fraud"]
 PARTS: tuple[Part, ...] = ("heart", "breast-cancer", "wine", "fraud")
 HEART_ORDINAL = "heart-ordinal"
 """The heart data with categories numbered in alphabetical order: one reading of what the paper leaves open."""
+NUMBERED = "categories numbered"
+"""What tables call that reading."""
 FULL_FRAUD, FRAUD_SAMPLE = "creditcard", "creditcard-sample"
 
 

@@ -10,7 +10,7 @@ from qmedoid.evaluation.reproduction.cells import versions
 from qmedoid.evaluation.reproduction.cost import cost_table
 from qmedoid.evaluation.reproduction.fraud_readings import readings_findings, readings_table
 from qmedoid.evaluation.reproduction.pictures import fraud_pictures, small_detail_pictures, small_pictures
-from qmedoid.evaluation.reproduction.plan import FULL_FRAUD, HEART_ORDINAL, Plan, load_data
+from qmedoid.evaluation.reproduction.plan import FULL_FRAUD, HEART_ORDINAL, NUMBERED, Plan, load_data
 from qmedoid.evaluation.reproduction.results import Results
 from qmedoid.reporting.document import Document, Section
 from qmedoid.reporting.pictures import require_plots
@@ -62,6 +62,7 @@ def make_report(plan: Plan, results: Results, command: str) -> Document:
         sections += _fraud_sections(results, fraud, plan)
     if plan.splits >= ENOUGH_SPLITS <= plan.fraud_splits:
         found += findings.spread_findings(spreads)
+        found += findings.encoding_finding(spreads)
     both = Section(
         "Side by side",
         ("Every method saw the same splits. A plain classifier that wins is named as such.",),
@@ -78,7 +79,7 @@ def make_report(plan: Plan, results: Results, command: str) -> Document:
 
 def _all_titles(titles: Mapping[str, str]) -> dict[str, str]:
     """Names of data sets, with that of the heart data encoded otherwise where they are among them."""
-    return {**titles, **({HEART_ORDINAL: f"{titles['heart']}, categories numbered"} if "heart" in titles else {})}
+    return {**titles, **({HEART_ORDINAL: f"{titles['heart']}, {NUMBERED}"} if "heart" in titles else {})}
 
 
 def require_extras(plan: Plan) -> None:

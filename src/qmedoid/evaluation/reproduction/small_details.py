@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from qmedoid.evaluation.datasets import Dataset
 from qmedoid.evaluation.paper import TEST_CONFUSIONS, VALIDATION_CONFUSIONS, printed_figure
-from qmedoid.evaluation.reproduction.plan import HEART_ORDINAL
+from qmedoid.evaluation.reproduction.plan import HEART_ORDINAL, NUMBERED
 from qmedoid.evaluation.reproduction.results import Results, Spread, confusion, mean_columns, with_error
 from qmedoid.evaluation.reproduction.small import VARIANTS
 from qmedoid.evaluation.reproduction.small_tables import MEASURES, OURS
@@ -102,7 +102,7 @@ def variants_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
     for name, data in sets.items():
         readings = [(name, "printed", "as printed"), *((name, variant, variant) for variant in VARIANTS)]
         if name == "heart":
-            readings.append((HEART_ORDINAL, "printed", "printed, categories numbered"))
+            readings.append((HEART_ORDINAL, "printed", f"printed, {NUMBERED}"))
         for source, method, title in readings:
             row: list[Value] = [data.name, title]
             for what in ("accuracy", "macro-F1"):
