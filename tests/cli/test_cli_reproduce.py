@@ -24,7 +24,14 @@ TABLES = {
     "test_comparison", "summary", "test_fusion", "confusion_matrices", "class_wise", "alpha_sweep", "f_beta_sweep",
     "paired_differences", "within_the_spread", "cost",
 }  # fmt: skip
-PICTURES = {"accuracy_against_paper", "confusion_matrices", "alpha_sweep", "f_beta_sweep", "search_trace"}
+PICTURES = {
+    "accuracy_against_paper",
+    "confusion_matrices",
+    "confusion_matrices_validation",
+    "alpha_sweep",
+    "f_beta_sweep",
+    "search_trace",
+}
 posix_alone = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
 

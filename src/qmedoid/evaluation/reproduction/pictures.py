@@ -6,13 +6,19 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.evaluation.datasets import Dataset
-from qmedoid.evaluation.paper import FRAUD, TEST_CONFUSIONS, printed_figure
+from qmedoid.evaluation.paper import FRAUD, printed_figure
 from qmedoid.evaluation.reproduction.cells import Result
 from qmedoid.evaluation.reproduction.fraud import FIXED, PAPER_ALERT_RATE
 from qmedoid.evaluation.reproduction.fraud_tables import PARTS, PRINTED_TABLES, measure_of
 from qmedoid.evaluation.reproduction.judging import BUDGETS, RATES
 from qmedoid.evaluation.reproduction.results import Results, Spread
-from qmedoid.evaluation.reproduction.small_details import f_beta_spreads, mean_confusion, sweep_spreads
+from qmedoid.evaluation.reproduction.small_details import (
+    PART_NAMES,
+    PRINTED_CONFUSIONS,
+    f_beta_spreads,
+    mean_confusion,
+    sweep_spreads,
+)
 from qmedoid.evaluation.reproduction.small_tables import BASELINES, MEASURES, OURS
 from qmedoid.reporting.document import Picture
 from qmedoid.reporting.pictures import (
@@ -45,20 +51,10 @@ def small_pictures(results: Results, sets: Mapping[str, Dataset]) -> list[Pictur
         DotPanel(data.name, [_accuracy_dot(results, name, method) for method in (*_ROLES, *BASELINES)])
         for name, data in sets.items()
     ]
-    matrices = []
-    for name, data in sets.items():
-        matrices.append(Panel(f"{data.name}: paper", TEST_CONFUSIONS[name], data.class_names))
-        for title, method in OURS.items():
-            mean = mean_confusion(results, name, method, "test")
-            matrices.append(Panel(f"{data.name}: {title}", mean, data.class_names))
     pictures = [
         dots_against_paper("accuracy_against_paper", "Accuracy on test rows", dots, x_label="accuracy"),
-        confusion_grid(
-            "confusion_matrices",
-            "Confusion matrices of the test rows",
-            matrices,
-            "The paper's are of one split, ours means over the splits.",
-        ),
+        _confusions(results, sets, "test", "confusion_matrices"),
+        _confusions(results, sets, "val", "confusion_matrices_validation"),
     ]
     binary = {name: data for name, data in sets.items() if len(data.class_names) == 2}
     if binary:
@@ -150,6 +146,17 @@ def fraud_pictures(results: Results, data: str, *, comparable: bool) -> list[Pic
             note=_BANDS,
         ),
     ]
+
+
+def _confusions(results: Results, sets: Mapping[str, Dataset], part: str, name: str) -> Picture:
+    panels = []
+    for source, data in sets.items():
+        panels.append(Panel(f"{data.name}: paper", PRINTED_CONFUSIONS[part][source], data.class_names))
+        for title, method in OURS.items():
+            mean = mean_confusion(results, source, method, part)
+            panels.append(Panel(f"{data.name}: {title}", mean, data.class_names))
+    note = "The paper's are of one split, ours means over the splits."
+    return confusion_grid(name, f"Confusion matrices of the {PART_NAMES[part]} rows", panels, note)
 
 
 def _small_curves(results: Results, sets: Mapping[str, Dataset], kind: str) -> Picture:

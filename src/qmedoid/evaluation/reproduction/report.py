@@ -60,7 +60,7 @@ def make_report(plan: Plan, results: Results, command: str) -> Document:
         found += findings.leak_finding(results, fraud, comparable=fraud == FULL_FRAUD)
         duels += fights
         sections += _fraud_sections(results, fraud, plan)
-    if plan.splits >= ENOUGH_SPLITS <= plan.fraud_splits:
+    if min(plan.splits, plan.fraud_splits) >= ENOUGH_SPLITS:
         found += findings.spread_findings(spreads)
         found += findings.encoding_finding(spreads)
     both = Section(
