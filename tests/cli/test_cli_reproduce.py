@@ -225,6 +225,15 @@ class TestErrors:
         assert outcome.err == f"error: {named} is not installed. Get it with: pip install 'qmedoid[baselines]'\n"
         assert list(tmp_path.iterdir()) == []
 
+    def test_all_that_is_missing_is_named_at_once(self, cli, tmp_path, monkeypatch):
+        monkeypatch.setattr(report, "find_spec", lambda name: None)
+        outcome = cli("reproduce", "-o", tmp_path / "out", "--cache", tmp_path / "cache")
+        assert outcome.code == 1
+        assert outcome.err == (
+            "error: LightGBM, Matplotlib, imbalanced-learn are not installed. "
+            "Get them with: pip install 'qmedoid[baselines,plots]'\n"
+        )
+
     def test_the_small_data_sets_need_no_smote(self, monkeypatch):
         monkeypatch.setattr(report, "find_spec", lambda name: None if name == "imblearn" else object())
         report.require_extras(Plan(["wine", "heart", "breast-cancer"]))

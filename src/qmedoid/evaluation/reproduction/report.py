@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from importlib.util import find_spec
 
-from qmedoid.evaluation.baselines import missing_extra
 from qmedoid.evaluation.datasets import Dataset
 from qmedoid.evaluation.reproduction import against, findings, fraud_details, fraud_tables, small_details, small_tables
 from qmedoid.evaluation.reproduction.cells import versions
@@ -12,8 +11,8 @@ from qmedoid.evaluation.reproduction.fraud_readings import readings_findings, re
 from qmedoid.evaluation.reproduction.pictures import fraud_pictures, small_detail_pictures, small_pictures
 from qmedoid.evaluation.reproduction.plan import FULL_FRAUD, HEART_ORDINAL, NUMBERED, Plan, load_data
 from qmedoid.evaluation.reproduction.results import Results
+from qmedoid.exceptions import MissingExtraError
 from qmedoid.reporting.document import Document, Section
-from qmedoid.reporting.pictures import require_plots
 
 PAPER_TABLES = (
     "test_comparison",
@@ -83,12 +82,17 @@ def _all_titles(titles: Mapping[str, str]) -> dict[str, str]:
 
 
 def require_extras(plan: Plan) -> None:
-    """Raise where an optional package is missing that the plan needs, before any work."""
-    require_plots()
-    needed = {"LightGBM": "lightgbm"} | ({"imbalanced-learn": "imblearn"} if "fraud" in plan.parts else {})
-    for package, module in needed.items():
-        if find_spec(module) is None:
-            raise missing_extra(package, "baselines")
+    """Raise where optional packages are missing that the plan needs, before any work; the error names them all."""
+    needed = {"matplotlib": ("Matplotlib", "plots"), "lightgbm": ("LightGBM", "baselines")}
+    if "fraud" in plan.parts:
+        needed["imblearn"] = ("imbalanced-learn", "baselines")
+    missing = [named for module, named in needed.items() if find_spec(module) is None]
+    if missing:
+        packages, extras = (sorted(set(names)) for names in zip(*missing, strict=True))
+        are, them = ("is", "it") if len(packages) == 1 else ("are", "them")
+        raise MissingExtraError(
+            f"{', '.join(packages)} {are} not installed. Get {them} with: pip install 'qmedoid[{','.join(extras)}]'"
+        )
 
 
 def _introduction(plan: Plan) -> list[str]:
