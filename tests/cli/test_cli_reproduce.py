@@ -226,7 +226,7 @@ class TestErrors:
         assert list(tmp_path.iterdir()) == []
 
     def test_all_that_is_missing_is_named_at_once(self, cli, tmp_path, monkeypatch):
-        monkeypatch.setattr(report, "find_spec", lambda name: None)
+        monkeypatch.setattr(report, "find_spec", lambda _: None)
         outcome = cli("reproduce", "-o", tmp_path / "out", "--cache", tmp_path / "cache")
         assert outcome.code == 1
         assert outcome.err == (
