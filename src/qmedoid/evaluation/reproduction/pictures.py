@@ -119,7 +119,7 @@ def fraud_pictures(results: Results, data: str, *, comparable: bool) -> list[Pic
         curve_grid(
             "fraud_pr",
             "Frauds: precision by recall",
-            [CurvePanel(title, RATES, _fraud_curves(results, data, part, "pr")) for part, title in PARTS.items()],
+            _fraud_panels(results, data, "pr", RATES),
             x_label="recall",
             y_label="precision",
             note=_BANDS,
@@ -127,7 +127,7 @@ def fraud_pictures(results: Results, data: str, *, comparable: bool) -> list[Pic
         curve_grid(
             "fraud_roc",
             "Frauds: ROC curves",
-            [CurvePanel(title, RATES, _fraud_curves(results, data, part, "roc")) for part, title in PARTS.items()],
+            _fraud_panels(results, data, "roc", RATES),
             x_label="false positive rate",
             y_label="recall",
             diagonal=True,
@@ -136,10 +136,7 @@ def fraud_pictures(results: Results, data: str, *, comparable: bool) -> list[Pic
         curve_grid(
             "fraud_recall_by_alert_rate",
             "Frauds: recall by alert rate",
-            [
-                CurvePanel(title, BUDGETS, _fraud_curves(results, data, part, "recall_by_rate"), at_budget)
-                for part, title in PARTS.items()
-            ],
+            _fraud_panels(results, data, "recall_by_rate", BUDGETS, at_budget),
             x_label="alert rate",
             y_label="recall",
             log_x=True,
@@ -182,13 +179,18 @@ def _small_curves(results: Results, sets: Mapping[str, Dataset], kind: str) -> P
     )
 
 
-def _fraud_curves(results: Results, data: str, part: str, kind: str) -> list[Curve]:
-    found = {method: results.of(data, method) for method in _FRAUD_METHODS}
-    return [
-        _band(method, np.array([result[part]["curves"][kind] for result in own]))
-        for method, own in found.items()
-        if own
-    ]
+def _fraud_panels(
+    results: Results, data: str, kind: str, grid: Sequence[float], marker: Marker | None = None
+) -> list[CurvePanel]:
+    """Curves of all methods that were run, on all rows and on test rows."""
+    found = {method: own for method in _FRAUD_METHODS if (own := results.of(data, method))}
+    panels = []
+    for part, title in PARTS.items():
+        curves = [
+            _band(method, np.array([result[part]["curves"][kind] for result in own])) for method, own in found.items()
+        ]
+        panels.append(CurvePanel(title, grid, curves, marker))
+    return panels
 
 
 def _band(method: str, values: Array) -> Curve:

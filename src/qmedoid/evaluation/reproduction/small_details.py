@@ -1,6 +1,6 @@
 """Behind the small data sets' figures: confusion matrices, sweeps, and the open points that figures hang on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -50,18 +50,11 @@ def confusion_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
 
 def alpha_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
     """Macro-F1 on the rows that choose α, along α."""
-    rows: list[list[Value]] = []
-    for name, data in sets.items():
-        spreads = [sweep_spreads(results, name, method) for method in OURS.values()]
-        for alpha in spreads[0]:
-            own = [cell for spread in spreads for cell in with_error(spread.get(alpha))]
-            rows.append([data.name, alpha, *own])
-    columns = [Column("data"), Column("α", digits=2)]
-    return Table(
+    return _along(
         "alpha_sweep",
         "Macro-F1 of the rows that choose α, the share of the distance",
-        columns + [column for title in OURS for column in mean_columns(title)],
-        rows,
+        "α",
+        {data.name: [sweep_spreads(results, name, method) for method in OURS.values()] for name, data in sets.items()},
         "As printed on the validation rows, by default on the folds of the cross-validation.",
     )
 
@@ -75,17 +68,11 @@ def sweep_spreads(results: Results, name: str, method: str) -> dict[float, Sprea
 
 def f_beta_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
     """Macro F-beta of fixed decisions on the test rows: whether they lean to recall or to precision."""
-    rows: list[list[Value]] = []
-    for name, data in sets.items():
-        spreads = [f_beta_spreads(results, name, method) for method in OURS.values()]
-        for beta in BETAS:
-            rows.append([data.name, beta, *(cell for spread in spreads for cell in with_error(spread[beta]))])
-    columns = [Column("data"), Column("β", digits=2)]
-    return Table(
+    return _along(
         "f_beta_sweep",
         "Macro F-beta of the decisions on the test rows",
-        columns + [column for title in OURS for column in mean_columns(title)],
-        rows,
+        "β",
+        {data.name: [f_beta_spreads(results, name, method) for method in OURS.values()] for name, data in sets.items()},
         "Above 1, β counts recall for more than precision.",
     )
 
@@ -94,6 +81,19 @@ def f_beta_spreads(results: Results, name: str, method: str) -> dict[float, Spre
     """Macro F-beta by β over the splits."""
     sweeps = [f_beta_sweep(confusion("test")(result), BETAS) for result in results.of(name, method)]
     return {beta: Spread(np.array([sweep[beta] for sweep in sweeps])) for beta in BETAS}
+
+
+def _along(
+    name: str, title: str, symbol: str, sweeps: Mapping[str, Sequence[Mapping[float, Spread]]], note: str
+) -> Table:
+    """A figure of our methods along a grid, from the sweeps of each on every data set."""
+    rows: list[list[Value]] = [
+        [data, point, *(cell for sweep in of_methods for cell in with_error(sweep.get(point)))]
+        for data, of_methods in sweeps.items()
+        for point in of_methods[0]
+    ]
+    columns = [Column("data"), Column(symbol, digits=2), *(column for own in OURS for column in mean_columns(own))]
+    return Table(name, title, columns, rows, note)
 
 
 def variants_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
