@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Literal
 
 from qmedoid.evaluation.catalog import load_creditcard
@@ -76,8 +77,9 @@ class Plan:
         return cells
 
 
+@cache
 def load_data(name: str) -> Dataset:
-    """The data set of a cell."""
+    """The data set of a cell, read and checked once for all cells of a process."""
     others = {
         HEART_ORDINAL: lambda: load_heart("ordinal"),
         FULL_FRAUD: load_creditcard,

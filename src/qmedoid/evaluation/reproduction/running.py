@@ -11,13 +11,12 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
 from qmedoid.evaluation.catalog import digest
-from qmedoid.evaluation.datasets import Dataset
 from qmedoid.evaluation.reproduction.cells import Cell, Result, cell_key
 from qmedoid.evaluation.reproduction.plan import expected_seconds, load_data, run_cell
 from qmedoid.evaluation.reproduction.store import CellStore
@@ -151,7 +150,7 @@ def _run_and_keep(cell: Cell, key: str, folder: Path) -> Result:
     begun = time.perf_counter()
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = run_cell(cell, _data(cell.data))
+        result = run_cell(cell, load_data(cell.data))
     result["seconds"] = round(time.perf_counter() - begun, 3)
     result["peak_mb"] = _peak_megabytes()
     CellStore(folder).put(key, result)
@@ -172,14 +171,9 @@ def _key(cell: Cell) -> str:
     return cell_key(cell, _data_digest(cell.data))
 
 
-@lru_cache(maxsize=8)
-def _data(name: str) -> Dataset:
-    return load_data(name)
-
-
-@lru_cache(maxsize=8)
+@cache
 def _data_digest(name: str) -> str:
-    return digest(_data(name))
+    return digest(load_data(name))
 
 
 @contextmanager
