@@ -16,8 +16,9 @@ from rich.console import Console
 
 from qmedoid.cli._document import print_table
 from qmedoid.cli.app import app
+from qmedoid.cli.reproduce import _outlook
 from qmedoid.evaluation.reproduction import report, running
-from qmedoid.evaluation.reproduction.plan import Plan
+from qmedoid.evaluation.reproduction.plan import Plan, expected_seconds
 from qmedoid.reporting.document import Column, Table
 
 TABLES = {
@@ -161,6 +162,16 @@ class TestAgain:
         cli.ok("reproduce", "wine", "--quick", "-o", tmp_path, "--cache", wine.cache)
         assert seen == [tmp_path]
 
+    def test_what_is_to_come_is_told_first(self, wine):
+        assert wine.outcome.err.startswith("21 cells are to be run. On a common machine that takes about 1 min.\n")
+
+    def test_the_outlook_is_what_cells_take_side_by_side(self):
+        cells = Plan(["wine", "fraud"]).cells
+        minutes = sum(map(expected_seconds, cells)) / 60
+        for jobs in (1, 2):
+            assert f"{len(cells):,} cells are to be run" in _outlook(0, cells, jobs)
+            assert f" about {round(minutes / jobs)} min." in _outlook(0, cells, jobs)
+
     def test_other_seeds_give_other_figures(self, cli, wine, tmp_path):
         outcome = cli.ok("reproduce", "wine", "--quick", "-o", tmp_path, "--cache", wine.cache, "--seed", 1,
                          "--jobs", 1)  # fmt: skip
@@ -253,7 +264,8 @@ def test_a_cell_that_fails_is_named(cli, tmp_path, monkeypatch):
     monkeypatch.setattr(running, "run_cell", fail)
     outcome = cli("reproduce", "wine", "--quick", "-o", tmp_path / "out", "--cache", tmp_path / "c", "--jobs", 1)
     assert outcome.code == 1
-    assert re.fullmatch(r"error: The cell 'wine, [\w-]+, random split 0' failed: no luck\n", outcome.err)
+    _outlook_line, error = outcome.err.splitlines()
+    assert re.fullmatch(r"error: The cell 'wine, [\w-]+, random split 0' failed: no luck", error)
     assert list((tmp_path / "out").iterdir()) == []
 
 

@@ -56,8 +56,7 @@ def run(options: Options, *, as_json: bool) -> None:
     left = [cell for cell in cells if cell not in done]
     if left:
         check_folder(folder)
-    if done and left:
-        tell(f"{len(done):,} of {len(cells):,} cells are there from before; {len(left):,} are to be run.")
+        tell(_outlook(len(done), left, options.jobs))
     with _cell_bar(left) as report:
         done |= run_cells(left, folder, jobs=options.jobs, report=report)
     document = make_report(plan, Results(done), options.command)
@@ -72,6 +71,14 @@ def run(options: Options, *, as_json: bool) -> None:
     for finding in document.findings:
         console.print(f"• {finding}")
     tell(f"{len(written)} files written to {options.output}; open {options.output / 'index.html'}.")
+
+
+def _outlook(n_done: int, left: Sequence[Cell], jobs: int) -> str:
+    """What is to come, for those who see no bar: cells, and roughly how long they take."""
+    before = f"{n_done:,} of {n_done + len(left):,} cells are there from before; " if n_done else ""
+    cells = "" if n_done else " cells"
+    minutes = max(1, round(sum(map(expected_seconds, left)) / 60 / jobs))
+    return f"{before}{len(left):,}{cells} are to be run. On a common machine that takes about {minutes} min."
 
 
 @contextmanager
