@@ -1,0 +1,256 @@
+r"""The evidence model: signed weights on distances to real records, group of columns by group of columns.
+
+.. math::
+
+   t_k(x) = b_k + \sum_j w_{jk}\,\bigl(\varphi_j(D_j(x)) - c_j\bigr), \qquad
+   D_j^2(x) = \sum_{f\in g_j} u_f\,(v_f(x) - v_f(m_j))^2
+
+Every term j looks at one group of columns g, one medoid m and one channel φ: the squared distance, the distance, or
+the nearness :math:`\exp(-D/\ell)`. So a decision is an exact sum over real training rows and groups of columns, and
+each number in it is a distance that the compact SWAP test measures on the columns of the group.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.exceptions import DataError
+from qmedoid.geometry.fusion import Channels, class_channels
+from qmedoid.geometry.overlap import compact_swap_test, from_overlap, row_norms
+from qmedoid.geometry.protocols import SwapTestFunction
+from qmedoid.geometry.rank_scaling import RankScaling
+from qmedoid.geometry.scaling import Scaling
+from qmedoid.models.fusion import LARGEST
+from qmedoid.models.stage import Measured, Table, row_block
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+Distances = Callable[[Array, Array], Array]
+"""Distance of every row to every medoid, (n, g) and (q, g) to (n, q)."""
+
+SQUARE, DISTANCE, NEAR = 0, 1, 2
+CHANNELS = ("square", "distance", "near")
+"""Names of the channels by their codes."""
+CLIP = 8.0
+"""Standardised values are held within this many deviations."""
+
+# Numbers of a block of rows, so that a table of any length is judged in bounded memory.
+_BLOCK_NUMBERS = 2**21
+
+
+class Group(NamedTuple):
+    """Columns that one distance looks at.
+
+    Attributes
+    ----------
+    columns : tuple of int
+    weights : ndarray of shape (g,)
+        u, above 0: what a squared difference in each column counts.
+    by_rank : bool
+        Whether columns are scaled by rank; else they are standardised.
+    """
+
+    columns: tuple[int, ...]
+    weights: Array
+    by_rank: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """T terms of evidence for K outputs.
+
+    Attributes
+    ----------
+    group, medoid, channel : ndarray of shape (T,)
+        Places in the groups, in the medoids and in `CHANNELS`.
+    length : ndarray of shape (T,)
+        ℓ of the nearness, above 0; of no meaning to the other channels.
+    center : ndarray of shape (T,)
+        c: mean of the channel over the training rows, so that a weighted term says what a record has more than others.
+    weights : ndarray of shape (T, K)
+        w; positive speaks for the second of two classes (K = 1), else for class k.
+    """
+
+    group: Codes
+    medoid: Codes
+    channel: Codes
+    length: Array
+    center: Array
+    weights: Array
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceModel:
+    """A fitted evidence model over M encoded columns, with P medoids, G groups, T terms and C classes.
+
+    Attributes
+    ----------
+    rank_scaling, linear_scaling : RankScaling, Scaling of shape (M,)
+        The two scalings of the raw columns; what is standardised is held within ±`CLIP`.
+    medoids : ndarray of shape (P, M)
+        Raw columns of the medoids.
+    medoid_classes, medoid_rows : ndarray of shape (P,)
+        Class code and training row of each.
+    column_weights : ndarray of shape (M,)
+        Weights of the distance over all columns, scaled by rank, by which the nearest medoids are told; 0 leaves a
+        column out.
+    groups : tuple of Group
+    terms : Terms
+    intercepts : ndarray of shape (K,)
+        b; K is 1 for two classes and C for more.
+    n_classes : int
+    """
+
+    rank_scaling: RankScaling
+    linear_scaling: Scaling
+    medoids: Array
+    medoid_classes: Codes
+    medoid_rows: Codes
+    column_weights: Array
+    groups: tuple[Group, ...]
+    terms: Terms
+    intercepts: Array
+    n_classes: int
+
+    use_angular = True
+
+    @cached_property
+    def used(self) -> Codes:
+        """Columns that the model reads."""
+        read = self.column_weights > 0
+        for group in self.groups:
+            read[list(group.columns)] = True
+        return np.flatnonzero(read)
+
+    @property
+    def notices_bad_values(self) -> npt.NDArray[np.bool_]:
+        """For every column of the table, whether scoring a row with a bad value there is sure to raise."""
+        return np.isin(np.arange(self.medoids.shape[1]), self.used)
+
+    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
+        """Scores, nearest medoids, and distance and angle to them."""
+        del threads
+        return self._measured(X, _closed_form)
+
+    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
+        """Dissimilarities, and the place in `medoids` of the nearest medoid of each class, each of shape (n, C)."""
+        measured = self.measure(X, threads=threads)
+        return measured.scores, measured.nearest
+
+    def scores(self, X: Table, *, threads: int | None = None) -> Array:
+        """Dissimilarity to every class, shape (n, C); the smallest decides."""
+        return self.scores_and_medoids(X, threads=threads)[0]
+
+    def evidence(self, X: Array, distances: Distances | None = None) -> Array:
+        """Channel of every term for raw rows, shape (n, T): the definition."""
+        by_rank, linear = self.scaled(X)
+        own_rank, own_linear = self.scaled(self.medoids)
+        values = np.empty((len(X), len(self.terms)))
+        for number, group in enumerate(self.groups):
+            places = np.flatnonzero(self.terms.group == number)
+            medoids, of_term = np.unique(self.terms.medoid[places], return_inverse=True)
+            columns, roots = list(group.columns), np.sqrt(group.weights)
+            rows, own = (by_rank, own_rank) if group.by_rank else (linear, own_linear)
+            measure = _closed_form if distances is None else distances
+            found = measure(rows[:, columns] * roots, own[medoids][:, columns] * roots)
+            for place, column in zip(places, of_term, strict=True):
+                values[:, place] = self._channel(int(place), found[:, column])
+        return values
+
+    def outputs(self, evidence: Array) -> Array:
+        """The outputs t from the channels of the terms, shape (n, K)."""
+        outputs: Array = self.intercepts + (evidence - self.terms.center) @ self.terms.weights
+        return outputs
+
+    def contributions(self, row: Array) -> Array:
+        """What every term adds to the outputs for one raw row, shape (T, K); with the intercepts they add up to t."""
+        added: Array = (self.evidence(row[None])[0] - self.terms.center)[:, None] * self.terms.weights
+        return added
+
+    def scaled(self, X: Array) -> tuple[Array, Array]:
+        """Raw rows by rank and standardised, each of shape (n, M)."""
+        return self.rank_scaling.apply(X), np.clip(self.linear_scaling.apply(X), -CLIP, CLIP)
+
+    def class_scores(self, outputs: Array) -> Array:
+        """Dissimilarities from t, shape (n, C)."""
+        return np.hstack([outputs / 2.0, outputs / -2.0]) if self.n_classes == 2 else -outputs
+
+    def _channel(self, term: int, distance: Array) -> Array:
+        match self.terms.channel[term]:
+            case 0:
+                return distance * distance
+            case 1:
+                return distance
+        near: Array = np.exp(-distance / self.terms.length[term])
+        return near
+
+    def _measured(self, X: Table, distances: Distances) -> Measured:
+        parts = [self._measured_block(rows, first, distances) for first, rows in self._blocks(X)]
+        if len(parts) == 1:
+            return parts[0]
+        return Measured(
+            Channels(*(np.concatenate(one) for one in zip(*(part.channels for part in parts), strict=True))),
+            np.concatenate([part.scores for part in parts]),
+            np.concatenate([part.nearest for part in parts]),
+        )
+
+    def _measured_block(self, rows: Array, first: int, distances: Distances) -> Measured:
+        self._check_finite(rows, first)
+        scores = self.class_scores(self.outputs(self.evidence(rows, distances)))
+        roots = np.sqrt(self.column_weights)
+        tested = compact_swap_test(self.rank_scaling.apply(rows) * roots, self.rank_scaling.apply(self.medoids) * roots)
+        channels, nearest = class_channels(tested.distance, tested.angle, self.medoid_classes, self.n_classes)
+        return Measured(channels, scores, nearest)
+
+    def _blocks(self, X: Table) -> Iterator[tuple[int, Array]]:
+        n = len(X) if isinstance(X, np.ndarray) else len(X[0])
+        step = max(1, _BLOCK_NUMBERS // max(len(self.terms), self.medoids.shape[1]))
+        for first in range(0, max(n, 1), step):
+            yield first, row_block(X, slice(first, first + step))
+
+    def _check_finite(self, rows: Array, first: int) -> None:
+        bad = np.argwhere(~(np.abs(rows[:, self.used]) <= LARGEST))
+        if len(bad):
+            row, column = bad[0][0], self.used[bad[0][1]]
+            raise DataError(
+                f"Row {first + row} holds {rows[row, column]} in column {column} (both counted from 0). The model "
+                f"needs finite numbers within ±{LARGEST:g}: fill in or drop such rows first."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredEvidence:
+    """An evidence model whose distances are measured by another SWAP test than the closed form, such as by circuits."""
+
+    model: EvidenceModel
+    swap_test: SwapTestFunction
+
+    use_angular = True
+
+    def measure(self, X: Table) -> Measured:
+        """Scores from measured distances; the nearest medoids are told by the closed form."""
+        return self.model._measured(X, self._distances)
+
+    def scores_and_medoids(self, X: Table) -> tuple[Array, Codes]:
+        """Dissimilarities, and the place of the nearest medoid of each class, each of shape (n, C)."""
+        measured = self.measure(X)
+        return measured.scores, measured.nearest
+
+    def _distances(self, rows: Array, medoids: Array) -> Array:
+        overlap = self.swap_test(rows, medoids).overlap
+        return from_overlap(overlap, row_norms(rows), row_norms(medoids)).distance
+
+
+def _closed_form(rows: Array, medoids: Array) -> Array:
+    """Distances column by column: differences first, so that equal rows are at distance 0 exactly."""
+    squares = np.zeros((len(rows), len(medoids)))
+    for column in range(rows.shape[1]):
+        squares += (rows[:, column, None] - medoids[None, :, column]) ** 2
+    return np.sqrt(squares)
