@@ -1,4 +1,4 @@
-"""Gaussian mid-rank scaling: every column bent to a normal shape, by knots that are fitted on training rows.
+"""Gaussian mid-rank scaling: every column bent to a normal shape, by knots.
 
 The order of the values is kept, and that is all that counts: a monotone change of a column changes nothing.
 """
@@ -7,14 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
-
-MAX_KNOTS = 256
-"""Knots of a column at most; beyond, those at evenly spaced ranks are kept."""
-
 
 @dataclass(frozen=True, eq=False)
 class RankScaling:
@@ -39,31 +34,3 @@ class RankScaling:
             knots = slice(self.offsets[column], self.offsets[column + 1])
             scaled[:, column] = np.interp(X[:, column], self.values[knots], self.scores[knots])
         return scaled
-
-
-def fit_rank_scaling(X: Array) -> RankScaling:
-    """Knots at the distinct values of every column: the normal quantile of the mean rank of the rows that hold it.
-
-    Scores are then brought to mean 0 and deviation 1 over the rows; a constant column is mapped to 0.
-    """
-    parts = [_knots(X[:, column]) for column in range(X.shape[1])]
-    offsets = np.concatenate([[0], np.cumsum([len(values) for values, _ in parts])]).astype(np.intp)
-    return RankScaling(
-        offsets, np.concatenate([values for values, _ in parts]), np.concatenate([scores for _, scores in parts])
-    )
-
-
-def _knots(column: Array) -> tuple[Array, Array]:
-    values, counts = np.unique(column, return_counts=True)
-    if len(values) == 1:
-        return values, np.zeros(1)
-    # Half of a value's own rows count as below it, so that no rank is 0 or 1.
-    ranks = (np.cumsum(counts) - counts / 2) / len(column)
-    scores: Array = ndtri(ranks)
-    mean = counts @ scores / len(column)
-    scores = (scores - mean) / np.sqrt(counts @ (scores - mean) ** 2 / len(column))
-    if len(values) > MAX_KNOTS:
-        wanted = np.linspace(ranks[0], ranks[-1], MAX_KNOTS)
-        kept = np.unique(np.concatenate([[0], np.searchsorted(ranks, wanted[1:-1]), [len(values) - 1]]))
-        values, scores = values[kept], scores[kept]
-    return values, scores
