@@ -33,7 +33,15 @@ from qmedoid.estimators._targets import check_target, class_codes, known_codes
 from qmedoid.estimators._threads import one_blas_thread
 from qmedoid.exceptions import ParameterError, warn
 from qmedoid.fitting.problem import Fold, FusionSettings, TrainingRows, prepare_folds, prepare_rows
-from qmedoid.fitting.select import SearchSettings, Selected, search_configurations, select_models
+from qmedoid.fitting.select import (
+    SELECTIONS,
+    Best,
+    SearchSettings,
+    Selected,
+    Selection,
+    search_configurations,
+    select_models,
+)
 from qmedoid.geometry.features import FeatureKind
 from qmedoid.geometry.fusion import Channels
 from qmedoid.geometry.groups import Groups
@@ -91,6 +99,11 @@ class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseE
         At most so many rows of a class, drawn at random, are searched for its medoid.
     n_models : int, default=2
         How many models, the best over k, are kept.
+    selection : {"best", "one_se"}, default="best"
+        ``"best"`` keeps the configurations, and the α, of the best held-out macro-F1. ``"one_se"`` takes the one with
+        the fewest columns in its subsets, and of its α the one nearest to `search_alpha`, whose held-out macro-F1 is
+        at most one standard error below the best. The error is that over the folds, or over the held-out rows where
+        there is one fold.
     cv : int, splitter or iterable, default=5
         Folds on which configurations and α are chosen. Ignored when `fit` is given validation rows.
     refit : bool, default=True
@@ -119,6 +132,9 @@ class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseE
         The best configuration of each k with its validation macro-F1.
     alpha_sweep_ : Sweep
         Validation macro-F1 of `model_` along α.
+    one_se_ : Best or None
+        The best held-out macro-F1, its standard error, and whether that is over folds or rows; None unless
+        ``selection="one_se"`` chose.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
     """
@@ -142,6 +158,7 @@ class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseE
         n_medoids: int = 1,
         max_medoid_rows: int = 1000,
         n_models: int = 2,
+        selection: Selection = "best",
         cv: Any = 5,
         refit: bool = True,
         random_state: Any = None,
@@ -162,6 +179,7 @@ class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseE
         self.n_medoids = n_medoids
         self.max_medoid_rows = max_medoid_rows
         self.n_models = n_models
+        self.selection = selection
         self.cv = cv
         self.refit = refit
         self.random_state = random_state
@@ -179,6 +197,7 @@ class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseE
         "n_medoids": Whole(1),
         "max_medoid_rows": Whole(1),
         "n_models": Whole(1),
+        "selection": Choice(SELECTIONS),
         "cv": Folds(),
         "refit": Flag(),
         "random_state": Seed(),
@@ -325,6 +344,7 @@ class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseE
             search_alpha=float(self.search_alpha),
             alphas=alphas if self.use_angular else (1.0,),
             n_models=self.n_models,
+            selection=self.selection,
         )
 
     def _training_data(
@@ -359,6 +379,7 @@ class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseE
         self.model_: FusionModel | MeasuredFusion = best.model
         self.alpha_ = best.model.alpha
         self.alpha_sweep_ = best.sweep
+        self.one_se_: Best | None = best.best
         self.class_multipliers_ = best.model.multipliers
         self.configuration_ = best.model.configuration
         self.medoid_indices_ = best.model.medoid_rows

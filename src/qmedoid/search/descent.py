@@ -51,6 +51,11 @@ class Record:
     configuration: Configuration
     score: float
 
+    @property
+    def n_columns(self) -> int:
+        """Columns of all subsets together, each as often as it is used."""
+        return sum(map(len, self.configuration))
+
 
 @dataclass(frozen=True)
 class Progress:
