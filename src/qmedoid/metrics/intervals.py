@@ -1,0 +1,138 @@
+"""Confidence intervals of shares, and whether a share has changed: closed forms and the standard library alone.
+
+The interval of a share is Clopper and Pearson's. It holds the true share with at least the stated confidence whatever
+that is, also with 0 hits or none missed, where ±2 standard errors are no interval at all; Wilson's is shorter, but
+falls short of its confidence just where rare events are, at a hit or two.
+"""
+
+import math
+from typing import NamedTuple
+
+CONFIDENCE = 0.95
+"""Confidence of the intervals that are shown."""
+# Steps of a root search; bisection alone needs about 50.
+_STEPS = 200
+# Terms of the continued fraction: some √n are needed.
+_TERMS = 1_000_000
+
+
+class Interval(NamedTuple):
+    """An estimate and the bounds of its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def share_interval(hits: int, n: int, *, confidence: float = CONFIDENCE) -> Interval:
+    """The share of hits among n draws; of no draws nothing is known, and the share counts as 0.
+
+    Parameters
+    ----------
+    hits, n : int
+        0 <= hits <= n.
+    """
+    if n == 0:
+        return Interval(0.0, 0.0, 1.0)
+    tail = (1.0 - confidence) / 2.0
+    low = 0.0 if hits == 0 else beta_quantile(tail, hits, n - hits + 1)
+    high = 1.0 if hits == n else beta_quantile(1.0 - tail, hits + 1, n - hits)
+    return Interval(hits / n, low, high)
+
+
+def beta_quantile(level: float, a: float, b: float) -> float:
+    """The x with I_x(a, b) = level, where I is the regularised incomplete beta function; a and b are at least 1."""
+    low, high, x = 0.0, 1.0, a / (a + b)
+    for _ in range(_STEPS):
+        excess = incomplete_beta(x, a, b) - level
+        low, high = (low, x) if excess > 0 else (x, high)
+        # Newton's step, or the middle where it leaves the bracket.
+        slope = math.exp(_log_density(x, a, b))
+        step = x - excess / slope if slope > 0 else math.nan
+        following = step if low < step < high else low + (high - low) / 2
+        if abs(following - x) <= 1e-15 * x or following in (low, high):
+            return following
+        x = following
+    return x
+
+
+def incomplete_beta(x: float, a: float, b: float) -> float:
+    """I_x(a, b): the chance of at least a hits in a + b − 1 draws with chance x of each, for whole a and b."""
+    if x <= 0.0 or x >= 1.0:
+        return float(x >= 1.0)
+    if x > (a + 1.0) / (a + b + 2.0):
+        return 1.0 - incomplete_beta(1.0 - x, b, a)
+    front = math.exp(_log_density(x, a, b) + math.log(x) + math.log1p(-x)) / a
+    return front * _continued_fraction(x, a, b)
+
+
+def _log_density(x: float, a: float, b: float) -> float:
+    """Logarithm of x^(a−1)·(1−x)^(b−1) / B(a, b)."""
+    log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+    return (a - 1.0) * math.log(x) + (b - 1.0) * math.log1p(-x) - log_beta
+
+
+def _continued_fraction(x: float, a: float, b: float) -> float:
+    """The continued fraction of the incomplete beta function, from its front by Lentz's method."""
+    tiny = 1e-300
+    c, d = 1.0, 1.0 / _away(1.0 - (a + b) * x / (a + 1.0), tiny)
+    value = d
+    for m in range(1, _TERMS):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for numerator in (even, odd):
+            d = 1.0 / _away(1.0 + numerator * d, tiny)
+            c = _away(1.0 + numerator / c, tiny)
+            value *= c * d
+        if abs(c * d - 1.0) < 1e-16:
+            break
+    return value
+
+
+def _away(value: float, tiny: float) -> float:
+    return tiny if abs(value) < tiny else value
+
+
+class Change(NamedTuple):
+    """A share beside the one that was expected.
+
+    Attributes
+    ----------
+    standard_errors : float
+        By how many standard errors it is above (or, below 0, under) what was expected.
+    low, high : float
+        Shares that a sample of this size shows unless something has changed.
+    """
+
+    standard_errors: float
+    low: float
+    high: float
+
+
+def share_change(hits: float, n: float, expected_hits: float, expected_n: float, *, width: float) -> Change:
+    r"""Compare the share of hits among n draws with another sample's, the errors of both counted.
+
+    Shares are compared as :math:`\varphi = 2\arcsin\sqrt{(h + 3/8)/(n + 3/4)}` (Anscombe), whose variance is about
+    1/n whatever the share, so that a handful of draws does not seem to be many standard errors off.
+
+    Parameters
+    ----------
+    hits, n, expected_hits, expected_n : float
+        Not necessarily whole: a share that is known as from so many draws may be given as such.
+    width : float
+        Standard errors up to which a share counts as expected.
+    """
+    expected = _angle(expected_hits, expected_n)
+    error = math.sqrt(1.0 / (n + 0.5) + 1.0 / (expected_n + 0.5))
+    low, high = (_share(min(max(expected + side * width * error, 0.0), math.pi), n) for side in (-1.0, 1.0))
+    return Change((_angle(hits, n) - expected) / error, low, high)
+
+
+def _angle(hits: float, n: float) -> float:
+    return 2.0 * math.asin(math.sqrt(min(1.0, (hits + 0.375) / (n + 0.75))))
+
+
+def _share(angle: float, n: float) -> float:
+    """The share of hits among n draws that has this angle."""
+    share = (math.sin(angle / 2.0) ** 2 * (n + 0.75) - 0.375) / n if n else 0.0
+    return min(max(share, 0.0), 1.0)
