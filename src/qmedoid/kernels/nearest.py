@@ -1,0 +1,137 @@
+r"""The k nearest prototypes of every row, as if every distance had been measured in double precision.
+
+.. math:: D_{ip}^2 = \sum_j (x_{ij} - p_{pj})^2
+
+Most prototypes are ruled out by an approximate distance whose error is bounded, and the others are measured. So a
+result depends on its row and the prototypes alone, bit for bit: not on the rows beside it or the number of threads.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.kernels import _nearest_numpy
+from qmedoid.kernels._backend import compiled
+from qmedoid.kernels._threads import thread_count
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Fill = Callable[[Array, Codes | None, Array, Codes], None]
+
+#: The largest number of neighbours that can be asked for.
+MOST_NEAREST = 16
+
+# Rows per call of the compiled kernel, and multiply-adds that are worth a thread of their own.
+_CHUNK_ROWS = 1200
+_WORTH_A_THREAD = 2**23
+# With fewer prototypes or rows, to measure all distances is quicker than to prepare a screen.
+_PROTOTYPES_WORTH_A_SCREEN = 96
+_ROWS_WORTH_A_SCREEN = 4
+# A screen that rounds by more than this share rules out nothing.
+_COARSEST_SCREEN = 0.01
+
+
+def nearest_squared(
+    rows: Array, prototypes: Array, *, k: int, own: Codes | None = None, threads: int | None = None
+) -> tuple[Array, Codes]:
+    """Squared distances to the k nearest prototypes and their indices, each of shape (n, k), in ascending order.
+
+    Parameters
+    ----------
+    rows : C-contiguous array of shape (n, d)
+    prototypes : array of shape (P, d)
+    k : int
+        Between 1 and ``MOST_NEAREST``.
+    own : array of shape (n,), or None
+        The prototype that is the row itself and is left out, −1 for none.
+    threads : int or None
+        None uses ``QMEDOID_THREADS`` if set, else the cores this process may run on; small tables take one.
+
+    Returns
+    -------
+    squared, indices : arrays of shape (n, k)
+        Of equal distances the smaller index comes first. Where fewer than k prototypes are left, rows are filled up
+        with inf and −1; prototypes at a distance that is not finite are never found.
+    """
+    rows, prototypes, own = _checked(rows, prototypes, k, own)
+    squared, indices = np.full((len(rows), k), np.inf), np.full((len(rows), k), -1, dtype=np.intp)
+    if not len(rows) or not len(prototypes):
+        return squared, indices
+    if not prototypes.shape[1]:  # no columns: all distances are zero
+        rows, prototypes = np.zeros((len(rows), 1)), np.zeros((len(prototypes), 1))
+    fill, chunk = _filler(rows, prototypes)
+
+    def fill_chunk(start: int) -> None:
+        part = slice(start, start + chunk)
+        fill(rows[part], None if own is None else own[part], squared[part], indices[part])
+
+    starts = range(0, len(rows), chunk)
+    workers = min(thread_count(threads), len(starts), max(1, rows.size * len(prototypes) // _WORTH_A_THREAD))
+    if workers == 1:
+        for start in starts:
+            fill_chunk(start)
+        return squared, indices
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(workers) as pool:
+        for _ in pool.map(fill_chunk, starts):
+            pass
+    return squared, indices
+
+
+def _checked(rows: Array, prototypes: Array, k: int, own: Codes | None) -> tuple[Array, Array, Codes | None]:
+    """The arguments as contiguous arrays, once their shapes fit together."""
+    if not 1 <= k <= MOST_NEAREST:
+        raise ParameterError(f"The 'k' parameter must be an int between 1 and {MOST_NEAREST}. Got {k!r} instead.")
+    if rows.ndim != 2 or prototypes.ndim != 2 or rows.shape[1] != prototypes.shape[1]:
+        raise DataError(
+            f"Rows have shape {rows.shape} and prototypes {prototypes.shape}: "
+            "pass two 2-D arrays with the same number of columns."
+        )
+    if own is not None:
+        if own.shape != (len(rows),):
+            raise DataError(f"'own' has shape {own.shape}: pass one prototype index for each of {len(rows)} rows.")
+        if own.max(initial=-1) >= len(prototypes):
+            raise DataError(f"'own' holds {own.max()}, but there are {len(prototypes)} prototypes; −1 stands for none.")
+        own = np.ascontiguousarray(own, dtype=np.intp)
+    as_numbers = [np.require(array, np.float64, ["C", "ALIGNED"]) for array in (rows, prototypes)]
+    return as_numbers[0], as_numbers[1], own
+
+
+def _filler(rows: Array, prototypes: Array) -> tuple[Fill, int]:
+    """What fills the results of some rows, and how many rows to hand it at a time."""
+    center = prototypes.mean(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):  # a screen that is not finite is not used
+        centred = prototypes - center
+        scale = 2.0 ** float(-np.frexp(np.abs(centred).max())[1])
+        centred *= scale
+    kernel = compiled("nearest")
+    if kernel is None:
+        return _nearest_numpy.filler(prototypes, center, centred, scale)
+    unit = (prototypes.shape[1] + 8) * 2.0**-24
+    worth_it = len(prototypes) >= _PROTOTYPES_WORTH_A_SCREEN and len(rows) >= _ROWS_WORTH_A_SCREEN
+    can_screen = unit <= _COARSEST_SCREEN and np.isfinite(scale) and np.isfinite(centred).all()
+    panels = _panels(centred, kernel.PANEL) if worth_it and can_screen else None
+
+    def fill(part: Array, own: Codes | None, squared: Array, indices: Codes) -> None:
+        kernel.nearest(part, prototypes, panels, center, scale, unit, own, squared, indices)
+
+    return fill, _CHUNK_ROWS
+
+
+def _panels(centred: Array, width: int) -> NDArray[np.float32]:
+    """Prototypes side by side, |p|²/2 above their columns, shape (ceil(P / width), d + 1, width)."""
+    n, d = centred.shape
+    count = -(-n // width)
+    lined_up = np.zeros((count * width, d + 1))
+    lined_up[:, 0] = np.inf
+    lined_up[:n, 0] = 0.5 * np.einsum("ij,ij->i", centred, centred)
+    lined_up[:n, 1:] = centred
+    # Vectors of a panel are loaded fastest when they do not straddle cache lines.
+    room = np.empty(lined_up.size + 16, dtype=np.float32)
+    start = -room.ctypes.data // 4 % 16
+    panels = room[start : start + lined_up.size].reshape(count, d + 1, width)
+    panels[...] = lined_up.reshape(count, width, d + 1).transpose(0, 2, 1)
+    return panels

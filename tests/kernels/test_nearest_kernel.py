@@ -1,0 +1,171 @@
+"""Nearest prototypes: brute force, the compiled kernel and its NumPy twin give the same answer on every input."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.kernels import nearest
+from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
+
+_compiled = pytest.importorskip("qmedoid.kernels._nearest", reason="the compiled kernel was not built")
+
+BOTH = pytest.mark.usefixtures("backend")
+
+
+@pytest.fixture(params=["compiled", "numpy"])
+def backend(request, monkeypatch):
+    if request.param == "numpy":
+        monkeypatch.setattr(nearest, "compiled", lambda _: None)
+
+
+def brute(rows, prototypes, k, own=None):
+    """Measure every distance in extended precision and sort them."""
+    squared = ((rows[:, None].astype(np.longdouble) - prototypes) ** 2).sum(axis=2)
+    if own is not None:
+        squared[own >= 0, own[own >= 0]] = np.inf
+    order = np.argsort(squared, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(squared, order, axis=1), order
+
+
+def points(kind, n, d, rng):
+    x = rng.normal(size=(n, d))
+    match kind:
+        case "lattice":
+            return np.round(x)
+        case "repeated":
+            return np.round(8.0 * x[rng.integers(max(1, n // 5), size=n)]) / 8.0
+        case "far away":
+            return x + 1e8
+        case "of all lengths":
+            return x * 10.0 ** rng.integers(-8, 12, size=(n, 1))
+        case "tiny":
+            return x * 1e-140
+        case "huge":
+            return x * 1e140
+        case "line":
+            return np.outer(x[:, 0], np.ones(d))
+    return x
+
+
+KINDS = ["gaussian", "lattice", "repeated", "far away", "of all lengths", "tiny", "huge", "line"]
+
+
+@BOTH
+@pytest.mark.parametrize("kind", KINDS)
+def test_brute_force_agrees(kind):
+    for seed, (n, p, d, k) in enumerate([(30, 400, 30, 8), (9, 130, 3, 16), (50, 97, 1, 5), (7, 700, 101, 1)]):
+        rng = np.random.default_rng(seed)
+        rows, prototypes = points(kind, n, d, rng), points(kind, p, d, rng)
+        for own in (None, rng.integers(-1, p, size=n)):
+            squared, indices = nearest_squared(rows, prototypes, k=k, own=own)
+            expected, order = brute(rows, prototypes, k, own)
+            np.testing.assert_allclose(squared, expected.astype(float), rtol=1e-14 * d)
+            if kind in ("lattice", "repeated"):  # distances are exact, so ties are ties
+                np.testing.assert_array_equal(indices, order)
+            else:
+                measured = ((rows[:, None] - prototypes[indices]) ** 2).sum(axis=2)
+                np.testing.assert_allclose(measured, squared, rtol=1e-14 * d)
+                assert all(len(set(row)) == k for row in indices.tolist())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_ties_go_to_the_smaller_index(data):
+    small = st.integers(-2, 2).map(float)
+    d = data.draw(st.integers(1, 3))
+    prototypes = data.draw(arrays(np.float64, (data.draw(st.integers(96, 200)), d), elements=small, fill=st.just(1.0)))
+    rows = data.draw(arrays(np.float64, (5, d), elements=small))
+    squared, indices = nearest_squared(rows, prototypes, k=9)
+    expected, order = brute(rows, prototypes, 9)
+    np.testing.assert_array_equal(squared, expected.astype(float))
+    np.testing.assert_array_equal(indices, order)
+
+
+@BOTH
+@pytest.mark.parametrize("p", [0, 1, 3, 5])
+def test_too_few_prototypes_are_filled_up(p):
+    rng = np.random.default_rng(p)
+    rows, prototypes = rng.normal(size=(6, 4)), rng.normal(size=(p, 4))
+    own = np.array([-1, 0, -1, -1, -1, -1]) if p else None
+    squared, indices = nearest_squared(rows, prototypes, k=5, own=own)
+    for row in range(6):
+        left = p - (p > 0 and row == 1)
+        assert np.isfinite(squared[row]).tolist() == [True] * left + [False] * (5 - left)
+        assert sorted(indices[row, :left].tolist()) == list(range(p - left, p))
+        assert (indices[row, left:] == -1).all()
+        assert (squared[row, left:] == np.inf).all()
+
+
+@BOTH
+def test_a_row_finds_itself_unless_it_is_left_out():
+    x = np.random.default_rng(0).normal(size=(150, 7))
+    squared, indices = nearest_squared(x, x, k=2)
+    np.testing.assert_array_equal(indices[:, 0], np.arange(150))
+    assert not squared[:, 0].any()
+    without, others = nearest_squared(x, x, k=1, own=np.arange(150))
+    np.testing.assert_array_equal(without[:, 0], squared[:, 1])
+    np.testing.assert_array_equal(others[:, 0], indices[:, 1])
+
+
+@BOTH
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
+def test_what_is_not_finite_is_not_found(bad):
+    rng = np.random.default_rng(1)
+    rows, prototypes = rng.normal(size=(20, 5)), rng.normal(size=(300, 5))
+    expected = nearest_squared(rows, prototypes, k=3)
+    rows[4, 2] = bad
+    squared, indices = nearest_squared(rows, prototypes, k=3)
+    assert (squared[4] == np.inf).all()
+    assert (indices[4] == -1).all()
+    kept = np.arange(20) != 4
+    np.testing.assert_array_equal(squared[kept], expected[0][kept])
+    prototypes[7, 0] = bad
+    squared, indices = nearest_squared(rows, prototypes, k=3)
+    untouched = kept & ~(expected[1] == 7).any(axis=1)
+    np.testing.assert_allclose(squared[untouched], expected[0][untouched], rtol=1e-13)
+    assert not (indices == 7).any()
+
+
+def test_results_do_not_depend_on_threads_batches_or_the_screen(monkeypatch):
+    rng = np.random.default_rng(2)
+    rows, prototypes = rng.normal(size=(3000, 12)), rng.normal(size=(500, 12))
+    own = rng.integers(-1, 500, size=3000)
+    whole = nearest_squared(rows, prototypes, k=4, own=own, threads=1)
+    monkeypatch.setattr(nearest, "_WORTH_A_THREAD", 1)
+    others = [nearest_squared(rows, prototypes, k=4, own=own, threads=3)]
+    for size in (1, 7, 500):
+        parts = [
+            nearest_squared(rows[i : i + size], prototypes, k=4, own=own[i : i + size]) for i in range(0, 1000, size)
+        ]
+        others.append(tuple(np.concatenate(part) for part in zip(*parts, strict=True)))
+    monkeypatch.setattr(nearest, "_PROTOTYPES_WORTH_A_SCREEN", 10**9)
+    others.append(nearest_squared(rows, prototypes, k=4, own=own))
+    for other in others:
+        for ours, theirs in zip(whole, other, strict=True):
+            np.testing.assert_array_equal(ours[: len(theirs)], theirs)
+
+
+def test_fewer_neighbours_are_the_first_of_more():
+    rng = np.random.default_rng(3)
+    rows, prototypes = rng.normal(size=(50, 30)), rng.normal(size=(2000, 30))
+    squared, _ = nearest_squared(rows, prototypes, k=MOST_NEAREST)
+    for k, n in itertools.product((1, 5), (4, 50)):
+        fewer, _ = nearest_squared(rows[:n], prototypes, k=k)
+        np.testing.assert_array_equal(fewer, squared[:n, :k])
+
+
+def test_bad_arguments_are_named():
+    x = np.zeros((3, 2))
+    with pytest.raises(ParameterError, match=r"'k' parameter must be an int between 1 and 16\. Got 17"):
+        nearest_squared(x, x, k=17)
+    with pytest.raises(DataError, match=r"\(3, 2\) and prototypes \(4, 5\)"):
+        nearest_squared(x, np.zeros((4, 5)), k=1)
+    with pytest.raises(DataError, match=r"'own' has shape \(2,\)"):
+        nearest_squared(x, x, k=1, own=np.zeros(2, dtype=np.intp))
+    with pytest.raises(DataError, match=r"'own' holds 3, but there are 3 prototypes"):
+        nearest_squared(x, x, k=1, own=np.array([0, 3, -1]))
