@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid import FusionClassifier, GeometricClassifier, VariationalClassifier
+from qmedoid.estimators.evidence import EvidenceFusion
 from qmedoid.exceptions import ModelError
 from qmedoid.models.calibration import Calibration
 from qmedoid.models.contract import Column, Contract
@@ -34,16 +35,24 @@ def geometric(n_classes, cut=None, **parameters):
 
 
 MODELS = {
-    "two classes": lambda: geometric(2, refine="never"),
-    "two classes, cut": lambda: geometric(2, cut=0.7, refine="never"),
-    "three classes": lambda: geometric(3, refine="never"),
+    "two classes": lambda: geometric(2, refine="never", fusion="convex"),
+    "two classes, cut": lambda: geometric(2, cut=0.7, refine="never", fusion="convex"),
+    "three classes": lambda: geometric(3, refine="never", fusion="convex"),
+    "evidence": lambda: geometric(2, fusion="evidence"),
+    "evidence, cut": lambda: geometric(2, cut=-0.3, fusion=EvidenceFusion(medoids="tiny")),
+    "evidence, three classes": lambda: geometric(3, fusion="evidence"),
+    "evidence, some by the circuit": lambda: geometric(
+        2, fusion="evidence", refine=0.3, variational=VariationalClassifier(n_steps=20, n_seeds=1)
+    ),
     "medoids and weights": lambda: geometric(
         3, refine="never", fusion=FusionClassifier(n_medoids=3, class_weight={0: 1.0, 1: 2.0, 2: 0.5})
     ),
     "no angle": lambda: geometric(2, refine="never", fusion=FusionClassifier(use_angular=False)),
-    "some by the circuit": lambda: geometric(2, refine=0.3, variational=VariationalClassifier(n_steps=20, n_seeds=1)),
+    "some by the circuit": lambda: geometric(
+        2, fusion="convex", refine=0.3, variational=VariationalClassifier(n_steps=20, n_seeds=1)
+    ),
     "all by the circuit, cut": lambda: geometric(
-        2, cut=-0.4, refine="always", variational=VariationalClassifier(n_steps=20, n_seeds=1)
+        2, cut=-0.4, fusion="convex", refine="always", variational=VariationalClassifier(n_steps=20, n_seeds=1)
     ),
 }
 
@@ -58,13 +67,23 @@ def test_the_terms_add_up_to_the_margin(model_and_rows):
     decided = model.decide(list(X.T))
     for row in range(40):
         why = explain(model, [column[row : row + 1] for column in X.T])
-        assert why.groups.sum() + sum(why.terms.values()) == pytest.approx(why.margin, abs=1e-12, rel=1e-12)
+        assert sum(one.contribution for one in why.groups) + sum(why.terms.values()) == pytest.approx(
+            why.margin, abs=1e-12, rel=1e-12
+        )
         assert why.winner == decided.codes[row]
         assert why.by_circuit == decided.by_circuit[row]
         np.testing.assert_array_equal(why.nearest, decided.nearest[row])
         expected = decided.margins[row] * (-1 if len(model.classes) == 2 and why.winner == 0 else 1)
         assert why.margin == pytest.approx(expected, abs=1e-12)
         assert why.margin >= 0
+
+
+def test_shares_of_medoids_add_up_to_the_share_of_their_group():
+    model, X = MODELS["evidence, three classes"]()
+    why = explain(model, [column[:1] for column in X.T])
+    assert len(why.groups) > 1
+    for group in why.groups:
+        assert sum(one.contribution for one in group.medoids) == pytest.approx(group.contribution, abs=1e-12)
 
 
 def test_a_group_whose_feature_is_equally_far_from_both_medoids_says_nothing():
@@ -77,8 +96,9 @@ def test_a_group_whose_feature_is_equally_far_from_both_medoids_says_nothing():
     object.__setattr__(fusion, "medoids", between)
     fusion.__dict__.pop("scoring_plan", None)
     why = explain(model, [column[:1] for column in X.T])
-    assert why.groups[2] == pytest.approx(0.0, abs=1e-15)
-    assert np.abs(np.delete(why.groups, 2)).max() > 1e-3
+    shares = [one.contribution for one in why.groups]
+    assert shares[2] == pytest.approx(0.0, abs=1e-15)
+    assert np.abs(np.delete(shares, 2)).max() > 1e-3
 
 
 @settings(max_examples=30, deadline=None)
@@ -90,8 +110,9 @@ def test_a_calibration_scales_the_groups_and_adds_its_bias(slope, biases):
     record = [column[7:8] for column in X.T]
     before, after = explain(plain, record), explain(calibrated, record)
     sign = 1.0 if before.winner == after.winner else -1.0
-    np.testing.assert_allclose(after.groups, sign * slope * before.groups, rtol=1e-12, atol=1e-300)
-    assert after.calibration == biases[after.winner] - biases[after.other]
+    shares = [np.array([one.contribution for one in why.groups]) for why in (before, after)]
+    np.testing.assert_allclose(shares[1], sign * slope * shares[0], rtol=1e-12, atol=1e-300)
+    assert after.terms["calibration"] == biases[after.winner] - biases[after.other]
 
 
 FUSION = FusionClassifier(random_state=0).fit(*rows_of(2)).model_

@@ -1,5 +1,7 @@
 """The hybrid model and its making: who decides, what a circuit may move, and how held-out rows judge it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -68,7 +70,7 @@ def test_a_margin_lies_between_the_two_nearest(tables):
 
 def stage_of(held_out, fused, deltas):
     """A stage whose final scores are those of its held-out rows."""
-    model = GeometricModel(None, Calibration(1.0, np.zeros(fused.shape[1])), deltas)  # type: ignore[arg-type]
+    model = GeometricModel(SimpleNamespace(rare_class=None), Calibration(1.0, np.zeros(fused.shape[1])), deltas)  # type: ignore[arg-type]
     folds = np.zeros(len(fused), dtype=np.intp)
     return Stage(model, -fused, -fused, np.zeros((len(fused), 2)), OutOfFold(held_out, folds))
 
@@ -131,5 +133,5 @@ def test_a_circuit_pays_when_changed_rows_are_likelier_by_more_than_a_standard_e
 
 
 def test_without_a_circuit_nobody_is_picked():
-    model = GeometricModel(None, Calibration(1.0, np.zeros(2)), refine_below=np.inf)  # type: ignore[arg-type]
+    model = GeometricModel(SimpleNamespace(rare_class=None), Calibration(1.0, np.zeros(2)), refine_below=np.inf)  # type: ignore[arg-type]
     assert not model.picks(np.zeros((3, 2))).any()

@@ -117,7 +117,7 @@ def _exported(model: TableModel) -> dict[str, bytes]:
         contents["circuit.qpy"] = export.qpy_bytes(trained)
         contents["circuit.qasm"] = export.qasm_text(trained).encode()
     if fusion is not None:
-        swap_test = export.swap_test_circuit(fusion.medoids.shape[1])
+        swap_test = export.swap_test_circuit(fusion.n_measured)
         contents["swap_test.qpy"] = export.qpy_bytes(swap_test)
         contents["swap_test.qasm"] = export.qasm_text(swap_test).encode()
     return contents

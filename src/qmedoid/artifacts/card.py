@@ -7,7 +7,7 @@ from typing import Any
 
 from qmedoid.models.contract import Column
 from qmedoid.models.encoding import Dates, Encoding, Levels
-from qmedoid.models.fusion import FusionModel
+from qmedoid.models.stage import PlainStage
 from qmedoid.models.table import TableModel
 from qmedoid.models.variational import VariationalModel
 
@@ -84,7 +84,7 @@ def _circuit(model: TableModel) -> VariationalModel | None:
     return circuit if isinstance(circuit, VariationalModel) else None
 
 
-def _medoid_counts(model: TableModel, fusion: FusionModel) -> str:
+def _medoid_counts(model: TableModel, fusion: PlainStage) -> str:
     counts = [int((fusion.medoid_classes == code).sum()) for code in range(len(model.classes))]
     parts = [f"{count} of {cell(label)}" for count, label in zip(counts[:20], model.classes, strict=False)]
     return f"{sum(counts)} ({', '.join(parts)}{', …' if len(counts) > 20 else ''})"

@@ -41,7 +41,7 @@ def circuit_bytes(model: TableModel, form: Format, which: Which) -> bytes:
     if which != "swap-test" and trained is not None:
         circuit = export.trained_circuit(trained)
     elif model.fusion is not None:
-        circuit = export.swap_test_circuit(len(model.fusion.configuration))
+        circuit = export.swap_test_circuit(model.fusion.n_measured)
     else:
         raise ParameterError("This model is a circuit alone, without a SWAP test: use --which variational.")
     if form == "qpy":

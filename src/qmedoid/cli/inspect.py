@@ -6,6 +6,7 @@ from typing import Any
 from qmedoid.artifacts.card import model_card
 from qmedoid.artifacts.loading import load_model
 from qmedoid.cli._output import print_json
+from qmedoid.models.fusion import FusionModel
 from qmedoid.models.table import TableModel
 
 
@@ -36,8 +37,8 @@ def summary(model: TableModel) -> dict[str, Any]:
         "left_out": dict(model.contract.left_out),
         "encoded_columns": list(model.output_names),
         "models": len(model.models),
-        "groups": [] if fusion is None else [[model.output_names[c] for c in group] for group in fusion.configuration],
-        "alpha": None if fusion is None else fusion.alpha,
+        "groups": [] if fusion is None else [[model.output_names[c] for c in group] for group in fusion.column_groups],
+        "alpha": fusion.alpha if isinstance(fusion, FusionModel) else None,
         "medoids": []
         if fusion is None
         else [

@@ -19,10 +19,11 @@ from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError, warn
 from qmedoid.fitting.geometric import Stage, circuit_pays
 from qmedoid.fitting.variational_selection import OutOfFold, out_of_fold_score
-from qmedoid.models.geometric import DeltaSettings, GeometricModel, score_margins
+from qmedoid.models.geometric import DeltaSettings, GeometricModel
 
 Codes = npt.NDArray[np.intp]
 StageName = Literal["fusion", "selective", "variational"]
+FirstStageName = Literal["evidence", "rare", "convex"]
 Policy = str | float
 
 LARGE = 10_000
@@ -51,14 +52,28 @@ class Refinement:
         return "one of " + ", ".join(map(repr, self.words)) + ", or a number above 0 and below 1"
 
 
-def policy_for(refine: Policy, codes: Codes) -> Policy:
-    """What ``"auto"`` means for this table (itself where held-out rows are to decide), else what was asked for."""
+def first_stage_for(codes: Codes) -> FirstStageName:
+    """What ``fusion="auto"`` means for this table: rare events where it is large and one of two classes is rare."""
+    counts = np.bincount(codes)
+    return "rare" if len(counts) == 2 and _is_large_and_rare(counts) else "evidence"
+
+
+def policy_for(refine: Policy, codes: Codes, first: FirstStageName = "convex") -> Policy:
+    """What ``"auto"`` means for this table (itself where held-out rows are to decide), else what was asked for.
+
+    Evidence is not refined: circuits on its few deltas brought nothing that was worth the time of their training.
+    """
     if refine != "auto":
         return refine
-    counts = np.bincount(codes)
-    if len(codes) >= LARGE and counts.min() <= RARE * len(codes):
+    if first != "convex":
+        return "auto" if first == "rare" else "never"
+    if _is_large_and_rare(np.bincount(codes)):
         return "always"
     return "auto" if len(codes) >= ENOUGH else "never"
+
+
+def _is_large_and_rare(counts: Codes) -> bool:
+    return bool(counts.sum() >= LARGE and counts.min() <= RARE * counts.sum())
 
 
 def circuit_settings(given: VariationalClassifier | None, operating_point: str | float | None) -> VariationalClassifier:
@@ -166,7 +181,7 @@ class Refiner:
         if self.policy == "always":
             return float(np.inf)
         quantile = AUTO_QUANTILE if self.policy == "auto" else float(self.policy)
-        return float(np.quantile(score_margins(stage.scores), quantile))
+        return float(np.quantile(stage.model.refinement_margins(stage.scores), quantile))
 
     def _score(self, held_out: OutOfFold) -> float:
         metric = self.settings.operating_point

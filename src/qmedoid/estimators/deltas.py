@@ -100,8 +100,7 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
 
     def _deltas(self, table: Array) -> Array:
         model = self.fusion_.models_[0]
-        channels = model.channels(table)
-        return self._settings.features(model, channels, model.fuse(channels))
+        return self._settings.features(model, model.measure(table))
 
 
 def seeded_fusion(fusion: FusionClassifier | None, random_state: Any) -> FusionClassifier:

@@ -7,34 +7,39 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from qmedoid.estimators._first_stage import REPORTS, measured_stage, reported
 from qmedoid.estimators._operating_point import AlertRate, OperatingPoint
 from qmedoid.estimators._parameters import Choice, Constraint, Either, Estimator, Flag, Optional, Seed
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._refinement import (
+    FirstStageName,
     Refinement,
     Refiner,
     StageName,
     check_circuits,
     circuit_settings,
+    first_stage_for,
     policy_for,
 )
 from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._threads import one_blas_thread
 from qmedoid.estimators.deltas import seeded_fusion
+from qmedoid.estimators.evidence import EvidenceFusion
 from qmedoid.estimators.fusion import FusionClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.fitting.calibration import CALIBRATION_KINDS, CalibrationKind
-from qmedoid.fitting.geometric import Stage, calibrated_stage
+from qmedoid.fitting.geometric import Stage, calibrated_stage, fusion_apart
 from qmedoid.fitting.select import Selected
 from qmedoid.geometry.deltas import DELTA_KINDS, DeltaKind
 from qmedoid.geometry.protocols import SwapTestFunction
-from qmedoid.models.fusion import MeasuredFusion
 from qmedoid.models.geometric import DeltaSettings
+from qmedoid.models.stage import FirstStage, Measured
 from qmedoid.models.variational import MeasuredVariational
 from qmedoid.variational.protocols import ExpectationFunction
 
@@ -48,22 +53,28 @@ PAIRS_UP_TO = 5
 class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):
     """Classify by distance to real records, and by a small quantum circuit where that is not enough.
 
-    The fusion score of distance and angle decides first. A variational circuit on contrastive deltas takes over where
-    the table is large and a class rare, or for the single records whose fusion margin is small.
+    A first stage fuses distances to medoids, which are training rows, into a score for each class. A variational
+    circuit on contrastive deltas refines it where that pays.
 
     Parameters
     ----------
-    fusion : "convex" or FusionClassifier, default="convex"
-        The first stage. ``"convex"`` is `FusionClassifier()`.
+    fusion : {"auto", "evidence", "rare", "convex"}, EvidenceFusion, RareEventFusion or FusionClassifier, default="auto"
+        The first stage. ``"evidence"`` learns signed weights on distances, group of columns by group of columns;
+        ``"rare"`` compares with many prototypes of a rare class and of its hardest counterparts (two classes);
+        ``"convex"`` is the nearest medoid by a mean of distance and angle over searched groups, as in the paper.
+        ``"auto"`` is ``"rare"`` for tables of at least 10,000 rows where one of two classes has at most 5 %, else
+        ``"evidence"``. Pass one of the objects to set its parameters.
     variational : VariationalClassifier or None, default=None
         How circuits are built and trained. None is `VariationalClassifier()`; pass one to search over its parameters.
     refine : {"auto", "always", "never"} or float, default="auto"
         When the circuit decides. A number is the share of the records, those of the smallest margin over the training
-        rows, and is turned into a margin at fit. ``"auto"`` is ``"always"`` for tables of at least 10,000 rows whose
-        rarest class has at most 5 %; on other tables of at least 1,000 rows it is 0.1 if that makes held-out rows
-        likelier by more than a standard error; else ``"never"``.
-    residual : bool, default=False
-        Whether the circuit corrects the log-odds of the fusion score instead of replacing them.
+        rows, and is turned into a margin at fit. ``"auto"`` is ``"never"`` for evidence. For rare events it is the
+        share likeliest to be one, if that makes held-out rows likelier by more than a standard error. For the convex
+        fusion it is ``"always"`` for tables of at least 10,000 rows whose rarest class has at most 5 %; on other tables
+        of at least 1,000 rows 0.1 under the same condition; else ``"never"``.
+    residual : bool or "auto", default="auto"
+        Whether the circuit corrects the log-odds of the first stage instead of replacing them. ``"auto"`` corrects
+        evidence and rare events, and replaces the convex fusion.
     deltas : {"pairs", "nearest"}, default="pairs"
         For more than two classes: deltas of all pairs, or of the two nearest classes by calibrated score, between which
         the circuit then decides.
@@ -78,6 +89,11 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
     alert_rate : float or None, default=None
         For two classes, instead of an operating point: the share of the records that may be called the second. The
         threshold is where this share of the held-out rows lies above it.
+    min_precision, min_recall : float or None, default=None
+        For two classes, instead: the least precision or recall of the second class on held-out rows; the threshold
+        then has the best recall or precision.
+    cost : float or None, default=None
+        For two classes, instead: what a missed record of the second class costs, in false alerts.
     random_state : int, RandomState or None, default=None
         Seed of both stages, where they have none of their own.
 
@@ -86,14 +102,16 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
     classes_ : ndarray of shape (C,)
     stage_ : {"fusion", "selective", "variational"}
         Who decides: the fusion score, the circuit for some records, or the circuit for all.
-    fusion_ : FusionClassifier
-        The first stage; its medoids are those that decide.
+    first_stage_ : {"evidence", "rare", "convex"}
+        Which fusion it is.
+    fusion_ : EvidenceFusion, RareEventFusion or FusionClassifier
+        The first stage; the medoids of its `model_` are those that decide.
     variational_ : VariationalClassifier or None
         The circuit of the best model as an estimator of its own, fitted on deltas, with its loss curve, the scores of
         the grid and `circuit()`; None where fusion decides everything.
     model_ : GeometricModel
-        The best model; `models_` holds one for each fusion model that was kept: by `held_out_scores_` where a circuit
-        takes part, else in the order of `fusion_`.
+        The best model; `models_` holds one for each fusion model that was kept (several are convex only): by
+        `held_out_scores_` where a circuit takes part, else in the order of `fusion_`.
     margin_ : float
         Records whose fusion margin, in log-odds, is at most this are decided by the circuit; −∞ and ∞ mean none, all.
     threshold_ : float
@@ -108,15 +126,18 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
     def __init__(
         self,
         *,
-        fusion: str | FusionClassifier = "convex",
+        fusion: str | FusionClassifier | EvidenceFusion = "auto",
         variational: VariationalClassifier | None = None,
         refine: str | float = "auto",
-        residual: bool = False,
+        residual: bool | str = "auto",
         deltas: DeltaKind | Literal["auto"] = "auto",
         fused_delta: bool = False,
         calibration: CalibrationKind = "logistic",
         operating_point: str | float | None = None,
         alert_rate: float | None = None,
+        min_precision: float | None = None,
+        min_recall: float | None = None,
+        cost: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.fusion = fusion
@@ -128,13 +149,19 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         self.calibration = calibration
         self.operating_point = operating_point
         self.alert_rate = alert_rate
+        self.min_precision = min_precision
+        self.min_recall = min_recall
+        self.cost = cost
         self.random_state = random_state
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "fusion": Either(Choice(("convex",)), Estimator(FusionClassifier)),
+        "fusion": Either(
+            Choice(("auto", "evidence", "rare", "convex")),
+            Either(Estimator(EvidenceFusion), Estimator(FusionClassifier)),
+        ),
         "variational": Optional(Estimator(VariationalClassifier)),
         "refine": Refinement(),
-        "residual": Flag(),
+        "residual": Either(Flag(), Choice(("auto",))),
         "deltas": Choice(("auto", *DELTA_KINDS)),
         "fused_delta": Flag(),
         "calibration": Choice(CALIBRATION_KINDS),
@@ -153,6 +180,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         printed: dict[str, Any] = {
             "fusion": FusionClassifier.paper(),
             "variational": VariationalClassifier.paper(operating_point=None),
+            "residual": False,
             "deltas": "nearest",
             "calibration": "temperature",
         }
@@ -161,7 +189,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
     @with_callbacks
     @one_blas_thread
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the fusion models, calibrate them, and train circuits on their deltas where the policy asks for them.
+        """Fit the first stage, calibrate it, and train circuits on its deltas where the policy asks for them.
 
         Parameters
         ----------
@@ -170,17 +198,29 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
             Class labels, numbers or strings.
         """
         table, codes = self._checked(X, y)
-        variational, policy = circuit_settings(self.variational, self.operating_point), policy_for(self.refine, codes)
-        self.fusion_ = seeded_fusion(None if isinstance(self.fusion, str) else self.fusion, self.random_state)
+        self.first_stage_ = self._first_stage(codes)
+        policy = policy_for(self.refine, codes, self.first_stage_)
+        variational = circuit_settings(self.variational, self.operating_point)
+        if self.first_stage_ == "convex":
+            given = self.fusion if isinstance(self.fusion, FusionClassifier) else None
+            self.fusion_: Any = seeded_fusion(given, self.random_state)
+        else:
+            self.fusion_ = EvidenceFusion() if isinstance(self.fusion, str) else clone(self.fusion)
+            self.fusion_.check()
         if policy != "never":
-            check_circuits(variational, self._delta_settings(), len(self.classes_), self.fusion_.use_angular)
+            angular = self.first_stage_ != "convex" or self.fusion_.use_angular
+            check_circuits(variational, self._delta_settings(), len(self.classes_), angular)
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        selected, stages = self._fusion_stages(X, y, table, codes, context)
+        selected: list[Selected] = []
+        if self.first_stage_ == "convex":
+            selected, stages = self._fusion_stages(X, y, table, codes, context)
+        else:
+            stages = [self._only_stage(table, codes, context)]
         entropy = self._entropy(variational)
         refiner = Refiner(self, context, variational, policy, self.classes_, codes, entropy)
         fitted = [refiner.fit(stage) for stage in stages]
-        if any(one.stage != "fusion" for one in fitted):
+        if len(fitted) > 1 and any(one.stage != "fusion" for one in fitted):
             # A circuit may do more for the second fusion model than for the first.
             order = sorted(range(len(fitted)), key=lambda number: -fitted[number].score)
             fitted = [fitted[number] for number in order]
@@ -220,8 +260,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         check_is_fitted(self)
         model = self.model_
         if swap_test is not None:
-            plain = model.fusion.model if isinstance(model.fusion, MeasuredFusion) else model.fusion
-            model = replace(model, fusion=MeasuredFusion(plain, swap_test))
+            model = replace(model, fusion=measured_stage(model.fusion.plain, swap_test))
         if expectations is not None and model.variational is not None:
             circuit = model.variational
             circuit = circuit.model if isinstance(circuit, MeasuredVariational) else circuit
@@ -250,11 +289,37 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
             task.call_on_fit_task_begin(estimator=self)
             selected, folds = self.fusion_._fit_selected(X, y)
             task.call_on_fit_task_end(estimator=self)
-        settings, residual = self._delta_settings(), bool(self.residual)
-        return selected, [
-            calibrated_stage(choice, folds, table, codes, kind=self.calibration, deltas=settings, residual=residual)
-            for choice in selected
-        ]
+        stages = []
+        for choice in selected:
+            measured = choice.model.measure(table)
+            stages.append(self._calibrated(choice.model, measured, fusion_apart(choice, folds, measured), folds, codes))
+        return selected, stages
+
+    def _only_stage(self, table: Array, codes: Codes, context: CallbackContext) -> Stage:
+        """The first stage that is fitted in one go, calibrated."""
+        task = context.subcontext(self.first_stage_, max_subtasks=REPORTS)
+        task.call_on_fit_task_begin(estimator=self)
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        found = self.fusion_.fit_stage(table, codes, self.classes_, seed, reported(self, task))
+        task.call_on_fit_task_end(estimator=self)
+        return self._calibrated(found.model, found.measured, found.apart, found.folds, codes)
+
+    def _calibrated(
+        self, model: FirstStage, measured: Measured, apart: Measured, folds: list[Codes], codes: Codes
+    ) -> Stage:
+        residual = self.first_stage_ != "convex" if self.residual == "auto" else bool(self.residual)
+        return calibrated_stage(
+            model, measured, apart, folds, codes,
+            kind=self.calibration, deltas=self._delta_settings(), residual=residual,
+        )  # fmt: skip
+
+    def _first_stage(self, codes: Codes) -> FirstStageName:
+        match self.fusion:
+            case "convex" | FusionClassifier():
+                return "convex"
+            case "evidence" | EvidenceFusion():
+                return "evidence"
+        return first_stage_for(codes)
 
     def _entropy(self, variational: VariationalClassifier) -> list[int]:
         seed = self.random_state if variational.random_state is None else variational.random_state

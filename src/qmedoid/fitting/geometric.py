@@ -14,11 +14,11 @@ from qmedoid.geometry.fusion import Channels
 from qmedoid.models.geometric import (
     DeltaSettings,
     GeometricModel,
-    score_margins,
     shared_out,
     two_nearest,
     two_nearest_scores,
 )
+from qmedoid.models.stage import FirstStage, Measured
 from qmedoid.models.variational import VariationalModel
 from qmedoid.variational.loss import log_softmax
 
@@ -85,7 +85,9 @@ class Stage:
         by_circuit = np.full((len(held_out), circuit.scores.shape[1]), np.nan)
         by_circuit[rows] = circuit.scores
         # Other rows belong to neither of their two nearest classes: sharing those out anew leaves their own class be.
-        concerned = np.isin(np.arange(len(held_out)), rows) & (score_margins(self.apart) <= refine_below)
+        concerned = np.isin(np.arange(len(held_out)), rows) & (
+            self.model.refinement_margins(self.apart) <= refine_below
+        )
         judged = (self.held_out.fold >= 0) & (~concerned | np.isfinite(by_circuit[:, 0]))
         fold = np.where(judged, self.held_out.fold, -1)
         picked = np.flatnonzero(judged & concerned)
@@ -96,41 +98,46 @@ class Stage:
         return OutOfFold(held_out, fold)
 
 
+def fusion_apart(selected: Selected, folds: Sequence[Codes], measured: Measured) -> Measured:
+    """Measurements of the training rows, those of held-out rows by the fusion models of their own folds."""
+    if selected.held_out is None:
+        return measured
+    rows = np.concatenate(folds)
+    channels = Channels(measured.channels.distance.copy(), measured.channels.angle.copy())
+    channels.distance[rows], channels.angle[rows] = selected.held_out
+    return measured._replace(channels=channels, scores=selected.model.fuse(channels))
+
+
 def calibrated_stage(
-    selected: Selected,
+    first: FirstStage,
+    measured: Measured,
+    apart: Measured,
     folds: Sequence[Codes],
-    table: Array,
     codes: Codes,
     *,
     kind: CalibrationKind,
     deltas: DeltaSettings,
     residual: bool,
 ) -> Stage:
-    """Calibrate a fusion model on its held-out rows and describe the training rows by it.
+    """Calibrate a first stage on its held-out rows and describe the training rows by it.
 
     Parameters
     ----------
-    selected : Selected
+    first : FirstStage
+    measured, apart : Measured
+        What it says of the training rows, and the same by models that have not seen the row where a fold holds it out.
     folds : sequence of ndarray
-        The rows of the table that each fold held out, in the order of `selected.held_out`.
+        The rows of the table that each fold held out.
     """
     rows = np.concatenate(folds)
-    fusion = selected.model
-    channels = fusion.channels(table)
-    fused = fusion.fuse(channels)
-    held_fused = fused[rows] if selected.held_out is None else fusion.fuse(selected.held_out)
-    calibration = fit_calibration(held_fused, codes[rows], kind)
-    held_out = OutOfFold(np.full(fused.shape, np.nan), np.full(len(codes), -1, dtype=np.intp))
-    held_out.scores[rows] = calibration.apply(held_fused)
+    calibration = fit_calibration(apart.scores[rows], codes[rows], kind)
+    scores_apart = calibration.apply(apart.scores)
+    held_out = OutOfFold(np.full(apart.scores.shape, np.nan), np.full(len(codes), -1, dtype=np.intp))
+    held_out.scores[rows] = scores_apart[rows]
     held_out.fold[rows] = np.repeat(np.arange(len(folds)), [len(fold) for fold in folds])
-    model = GeometricModel(fusion, calibration, deltas, residual=residual)
-    if selected.held_out is not None:
-        channels = Channels(channels.distance.copy(), channels.angle.copy())
-        channels.distance[rows], channels.angle[rows] = selected.held_out
-    fused_apart = fusion.fuse(channels)
-    apart = calibration.apply(fused_apart)
-    features = deltas.features(fusion, channels, fused_apart, apart)
-    return Stage(model, calibration.apply(fused), apart, features, held_out)
+    model = GeometricModel(first, calibration, deltas, residual=residual)
+    features = deltas.features(first, apart, scores_apart)
+    return Stage(model, calibration.apply(measured.scores), scores_apart, features, held_out)
 
 
 def circuit_pays(before: OutOfFold, after: OutOfFold, codes: Codes) -> bool:

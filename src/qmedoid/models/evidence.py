@@ -13,7 +13,7 @@ each number in it is a distance that the compact SWAP test measures on the colum
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -119,7 +119,13 @@ class EvidenceModel:
     intercepts: Array
     n_classes: int
 
-    use_angular = True
+    use_angular: ClassVar[bool] = True
+    rare_class: ClassVar[None] = None
+
+    @property
+    def plain(self) -> "EvidenceModel":
+        """Itself: the closed form."""
+        return self
 
     @cached_property
     def used(self) -> Codes:
@@ -130,6 +136,16 @@ class EvidenceModel:
         return np.flatnonzero(read)
 
     @property
+    def n_measured(self) -> int:
+        """Length of the vectors that the SWAP test compares: columns of the largest group."""
+        return max((len(group.columns) for group in self.groups), default=self.medoids.shape[1])
+
+    @cached_property
+    def column_groups(self) -> tuple[tuple[int, ...], ...]:
+        """The groups of columns that distances are made of, each once."""
+        return tuple(dict.fromkeys(group.columns for group in self.groups))
+
+    @property
     def notices_bad_values(self) -> npt.NDArray[np.bool_]:
         """For every column of the table, whether scoring a row with a bad value there is sure to raise."""
         return np.isin(np.arange(self.medoids.shape[1]), self.used)
@@ -137,7 +153,7 @@ class EvidenceModel:
     def measure(self, X: Table, *, threads: int | None = None) -> Measured:
         """Scores, nearest medoids, and distance and angle to them."""
         del threads
-        return self._measured(X, _closed_form)
+        return self._measured(X, root_distances)
 
     def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
         """Dissimilarities, and the place in `medoids` of the nearest medoid of each class, each of shape (n, C)."""
@@ -158,7 +174,7 @@ class EvidenceModel:
             medoids, of_term = np.unique(self.terms.medoid[places], return_inverse=True)
             columns, roots = list(group.columns), np.sqrt(group.weights)
             rows, own = (by_rank, own_rank) if group.by_rank else (linear, own_linear)
-            measure = _closed_form if distances is None else distances
+            measure = root_distances if distances is None else distances
             found = measure(rows[:, columns] * roots, own[medoids][:, columns] * roots)
             for place, column in zip(places, of_term, strict=True):
                 values[:, place] = self._channel(int(place), found[:, column])
@@ -232,15 +248,22 @@ class MeasuredEvidence:
     model: EvidenceModel
     swap_test: SwapTestFunction
 
-    use_angular = True
+    use_angular: ClassVar[bool] = True
+    rare_class: ClassVar[None] = None
 
-    def measure(self, X: Table) -> Measured:
+    @property
+    def plain(self) -> "EvidenceModel":
+        """The model without the backend."""
+        return self.model
+
+    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
         """Scores from measured distances; the nearest medoids are told by the closed form."""
+        del threads  # the backend has its own
         return self.model._measured(X, self._distances)
 
-    def scores_and_medoids(self, X: Table) -> tuple[Array, Codes]:
+    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
         """Dissimilarities, and the place of the nearest medoid of each class, each of shape (n, C)."""
-        measured = self.measure(X)
+        measured = self.measure(X, threads=threads)
         return measured.scores, measured.nearest
 
     def _distances(self, rows: Array, medoids: Array) -> Array:
@@ -248,7 +271,7 @@ class MeasuredEvidence:
         return from_overlap(overlap, row_norms(rows), row_norms(medoids)).distance
 
 
-def _closed_form(rows: Array, medoids: Array) -> Array:
+def root_distances(rows: Array, medoids: Array) -> Array:
     """Distances column by column: differences first, so that equal rows are at distance 0 exactly."""
     squares = np.zeros((len(rows), len(medoids)))
     for column in range(rows.shape[1]):

@@ -1,19 +1,12 @@
-r"""Why a record was decided as it was: terms that add up to the margin (fact 20).
+"""Why a record was decided as it was: terms that add up to the margin (fact 20).
 
 With w the class that won and o the one it is compared with, the margin is a difference of calibrated scores,
-
-.. math::
-
-   b_w - b_o + \beta\,(s_o - s_w), \qquad
-   s_c = m_c\Bigl(\alpha\,\frac{D_c}{\sum D + \varepsilon}
-         + (1-\alpha)\,\frac{\Theta_c}{\sum\Theta + \varepsilon}\Bigr),
-
-and its distance part is a sum over the anchors a, because
-:math:`D_o - D_w = \sum_a [(v_a-\mu_{oa})^2 - (v_a-\mu_{wa})^2] / (D_o + D_w)`. Angle, class weights (where the m_c
-differ), calibration, circuit and operating point are terms of their own.
+b_w − b_o + β·(s_o − s_w), where s are the dissimilarities of the first stage. How s_o − s_w is made up of groups of
+columns and of real records, each first stage says by itself; calibration, circuit and operating point are terms of
+their own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,10 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.exceptions import ModelError
-from qmedoid.geometry.fusion import EPSILON
-from qmedoid.models.calibration import Calibration
+from qmedoid.models.convex_shares import convex_shares
+from qmedoid.models.evidence import EvidenceModel
+from qmedoid.models.evidence_shares import evidence_shares
 from qmedoid.models.fusion import FusionModel
 from qmedoid.models.geometric import GeometricModel
+from qmedoid.models.shares import GroupShare, Shares
+from qmedoid.models.stage import Measured, PlainStage
 from qmedoid.models.table import TableModel
 
 Array = npt.NDArray[np.float64]
@@ -41,45 +37,27 @@ class Explanation:
         Codes of the class that won and of the one it is compared with: the other of two, else the next best.
     margin : float
         By how much the winner is ahead, in the units of the class scores.
-    groups : ndarray of shape (A,)
-        Share of each anchor's group in the margin, by distance; above 0 speaks for the winner.
-    angle, class_weights, calibration, circuit, operating_point : float
-        The other terms; all add up to the margin.
+    groups : tuple of GroupShare
+        What each group of columns adds to the margin; above 0 speaks for the winner.
+    terms : mapping of str to float
+        The other terms; with the groups they add up to the margin.
     by_circuit : bool
         Whether the circuit decided.
     nearest : ndarray of shape (C,)
         Place of the nearest medoid of each class.
     distances, angles : ndarray of shape (C,)
         To that medoid.
-    features : ndarray of shape (A,)
-        The record's standardised anchor features.
     """
 
     winner: int
     other: int
     margin: float
-    groups: Array
-    angle: float
-    class_weights: float
-    calibration: float
-    circuit: float
-    operating_point: float
+    groups: tuple[GroupShare, ...]
+    terms: Mapping[str, float]
     by_circuit: bool
     nearest: Codes
     distances: Array
     angles: Array
-    features: Array
-
-    @property
-    def terms(self) -> dict[str, float]:
-        """All terms but the groups, by name."""
-        return {
-            "angle": self.angle,
-            "class weights": self.class_weights,
-            "calibration": self.calibration,
-            "circuit": self.circuit,
-            "operating point": self.operating_point,
-        }
 
 
 def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanation:
@@ -91,77 +69,37 @@ def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanati
             "GeometricClassifier or FusionClassifier instead."
         )
     decided = model.decide(columns)
-    channels, fused, nearest = fusion.measure(columns)
+    measured = fusion.measure(columns)
     scores, winner = decided.scores[0], int(decided.codes[0])
     other = int(np.argmax(np.where(np.arange(len(scores)) == winner, -np.inf, scores)))
-    calibrated = best.calibration.apply(fused)[0]
-    features = fusion.features(np.column_stack(list(columns)).astype(np.float64))[0]
-    pair = _Pair(fusion, best.calibration, features, channels.distance[0], channels.angle[0], nearest[0], winner, other)
+    calibration = best.calibration
+    calibrated = calibration.apply(measured.scores)[0]
+    row = np.column_stack(list(columns)).astype(np.float64)
+    shares = _shares(fusion, row, measured, winner, other).times(calibration.slope)
     # For two classes the cut is taken off the score of the second.
     cut = 0.0 if model.cut is None else model.cut * (1.0 if winner == 0 else -1.0)
+    terms = shares.terms | {
+        "calibration": float(calibration.biases[winner] - calibration.biases[other]),
+        "circuit": float((scores[winner] - scores[other]) - (calibrated[winner] - calibrated[other])),
+        "operating point": cut,
+    }
     return Explanation(
         winner=winner,
         other=other,
         margin=float(scores[winner] - scores[other] + cut),
-        groups=pair.groups(),
-        angle=pair.angle(),
-        class_weights=pair.class_weights(),
-        calibration=float(best.calibration.biases[winner] - best.calibration.biases[other]),
-        circuit=float((scores[winner] - scores[other]) - (calibrated[winner] - calibrated[other])),
-        operating_point=cut,
+        groups=shares.groups,
+        terms=terms,
         by_circuit=bool(decided.by_circuit[0]),
-        nearest=nearest[0],
-        distances=channels.distance[0],
-        angles=channels.angle[0],
-        features=features,
+        nearest=measured.nearest[0],
+        distances=measured.channels.distance[0],
+        angles=measured.channels.angle[0],
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Pair:
-    """A record between the nearest medoids of two classes."""
-
-    fusion: FusionModel
-    calibration: Calibration
-    features: Array
-    distance: Array
-    theta: Array
-    nearest: Codes
-    winner: int
-    other: int
-
-    @property
-    def _alpha(self) -> float:
-        return self.fusion.alpha if self.fusion.use_angular else 1.0
-
-    @property
-    def _mean_multiplier(self) -> float:
-        return float(self.fusion.multipliers[self.winner] + self.fusion.multipliers[self.other]) / 2.0
-
-    def groups(self) -> Array:
-        """Share of every anchor by distance, shape (A,)."""
-        to_winner = self.features - self.fusion.medoids[self.nearest[self.winner]]
-        to_other = self.features - self.fusion.medoids[self.nearest[self.other]]
-        both = self.distance[self.winner] + self.distance[self.other]
-        if both == 0:
-            return np.zeros(len(self.features))
-        # (a² − b²) as a product keeps the digits where the medoids are nearly equally far.
-        difference = (to_other - to_winner) * (to_other + to_winner)
-        factor = self.calibration.slope * self._alpha * self._mean_multiplier / (self.distance.sum() + EPSILON)
-        shares: Array = factor * difference / both
-        return shares
-
-    def angle(self) -> float:
-        """Share of the angles."""
-        difference = self.theta[self.other] - self.theta[self.winner]
-        factor = self.calibration.slope * (1.0 - self._alpha) * self._mean_multiplier
-        return float(factor * difference / (self.theta.sum() + EPSILON))
-
-    def class_weights(self) -> float:
-        """What different class multipliers add."""
-        apart = float(self.fusion.multipliers[self.other] - self.fusion.multipliers[self.winner]) / 2.0
-        of_distance, of_angle = (
-            float((channel[self.winner] + channel[self.other]) / (channel.sum() + EPSILON))
-            for channel in (self.distance, self.theta)
-        )
-        return self.calibration.slope * apart * (self._alpha * of_distance + (1.0 - self._alpha) * of_angle)
+def _shares(stage: PlainStage, row: Array, measured: Measured, winner: int, other: int) -> Shares:
+    match stage:
+        case FusionModel():
+            return convex_shares(stage, row, measured, winner, other)
+        case EvidenceModel():
+            return evidence_shares(stage, row, winner, other)
+    raise ModelError(f"Decisions of a {type(stage).__name__} cannot be explained.")

@@ -1,9 +1,9 @@
 """The fusion model: scaled columns, anchor features, medoids, and one score per class (algorithm 8)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,10 @@ from qmedoid.geometry.overlap import AngleKind, SwapTest, compact_swap_test, fro
 from qmedoid.geometry.protocols import SwapTestFunction
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring
+from qmedoid.models.stage import Measured, Table, row_block
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
-Table = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]
 
 LARGEST = 1e150
 """Values beyond this have squares that leave the range of double precision, and are refused."""
@@ -76,6 +76,13 @@ class FusionModel:
     use_angular: bool
     angle: AngleKind
 
+    rare_class: ClassVar[None] = None
+
+    @property
+    def plain(self) -> "FusionModel":
+        """Itself: the closed form."""
+        return self
+
     @property
     def n_classes(self) -> int:
         """Number of classes C."""
@@ -105,6 +112,21 @@ class FusionModel:
         """Channels of each class from the measurements against every medoid."""
         return class_channels(measured.distance, measured.angle, self.medoid_classes, self.n_classes)[0]
 
+    @property
+    def used(self) -> Codes:
+        """Columns that the model reads."""
+        return self.scoring_plan.used
+
+    @property
+    def n_measured(self) -> int:
+        """Length of the feature vectors that the SWAP test compares."""
+        return len(self.configuration)
+
+    @property
+    def column_groups(self) -> tuple[tuple[int, ...], ...]:
+        """The groups of columns that distances are made of."""
+        return self.configuration
+
     @cached_property
     def scoring_plan(self) -> scoring.ScoringPlan:
         """The model as the scoring kernel takes it."""
@@ -132,14 +154,14 @@ class FusionModel:
             channels.distance[rows], channels.angle[rows] = block
         return channels
 
-    def measure(self, X: Table, *, threads: int | None = None) -> tuple[Channels, Array, Codes]:
+    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
         """Channels, fusion scores, and the place in `medoids` of each class's nearest medoid, all of shape (n, C)."""
         measured, scores = scoring.channels_and_scores(X, self.scoring_plan, threads=threads)
         channels = Channels(measured.distance, measured.angle)
         for rows, block, nearest in self._undecided(X, measured.medoid[:, 0] < 0):
             channels.distance[rows], channels.angle[rows] = block
             scores[rows], measured.medoid[rows] = self.fuse(block), nearest
-        return channels, scores, measured.medoid
+        return Measured(channels, scores, measured.medoid)
 
     def scores(self, X: Table, *, threads: int | None = None) -> Array:
         """Fusion score of every class, shape (n, C); the smallest decides."""
@@ -222,6 +244,13 @@ class MeasuredFusion:
     model: FusionModel
     swap_test: SwapTestFunction
 
+    rare_class: ClassVar[None] = None
+
+    @property
+    def plain(self) -> "FusionModel":
+        """The model without the backend."""
+        return self.model
+
     @property
     def use_angular(self) -> bool:
         """Whether the angle has a share in the score."""
@@ -233,10 +262,22 @@ class MeasuredFusion:
 
     def channels(self, X: Array) -> Channels:
         """Distance and angle to the nearest medoid of each class, each of shape (n, C)."""
-        features, medoids = self.model.features(X), self.model.medoids
-        overlap = self.swap_test(features, medoids).overlap
-        measured = from_overlap(overlap, row_norms(features), row_norms(medoids), angle=self.model.angle)
-        return self.model.nearest_channels(measured)
+        return self.measure(X).channels
+
+    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
+        """Channels, fusion scores and nearest medoids by the measured overlaps, all of shape (n, C)."""
+        del threads  # the backend has its own
+        model = self.model
+        features = model.features(row_block(X, slice(None)))
+        overlap = self.swap_test(features, model.medoids).overlap
+        found = from_overlap(overlap, row_norms(features), row_norms(model.medoids), angle=model.angle)
+        channels, nearest = class_channels(found.distance, found.angle, model.medoid_classes, model.n_classes)
+        return Measured(channels, self.fuse(channels), nearest)
+
+    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
+        """Fusion scores, and the place of the nearest medoid of each class, each of shape (n, C)."""
+        measured = self.measure(X, threads=threads)
+        return measured.scores, measured.nearest
 
     def scores(self, X: Array) -> Array:
         """Fusion score of every class, shape (n, C); the smallest decides."""

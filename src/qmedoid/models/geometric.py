@@ -9,7 +9,7 @@ import numpy.typing as npt
 from qmedoid.geometry.deltas import DeltaKind, delta_features, delta_names, nearest_two
 from qmedoid.geometry.fusion import Channels
 from qmedoid.models.calibration import Calibration
-from qmedoid.models.fusion import FusionModel, MeasuredFusion, Table
+from qmedoid.models.stage import FirstStage, Measured, Table
 from qmedoid.models.variational import MeasuredVariational, VariationalModel
 from qmedoid.variational.loss import log_softmax
 
@@ -33,23 +33,29 @@ class DeltaSettings:
         """Number of deltas."""
         return len(delta_names([""] * n_classes, kind=self.kind, angular=angular, fused=self.fused))
 
-    def features(
-        self, model: FusionModel | MeasuredFusion, channels: Channels, fused: Array, scores: Array | None = None
-    ) -> Array:
-        """Deltas under a fusion model, shape (n, m); class scores, if given, say which two classes are nearest."""
+    def features(self, model: FirstStage, measured: Measured, scores: Array | None = None) -> Array:
+        """Deltas under a first stage, shape (n, m); class scores, if given, say which two classes are nearest."""
+        if measured.deltas is not None:
+            return measured.deltas
         ranking = None if scores is None else -scores
         return delta_features(
-            channels, fused, kind=self.kind, angular=model.use_angular, fused=self.fused, ranking=ranking
+            measured.channels,
+            measured.scores,
+            kind=self.kind,
+            angular=model.use_angular,
+            fused=self.fused,
+            ranking=ranking,
         )
 
 
 @dataclass(frozen=True)
 class GeometricModel:
-    """A fusion model with calibrated scores, and a circuit that refines some of its decisions.
+    """A first stage with calibrated scores, and a circuit that refines some of its decisions.
 
     Attributes
     ----------
-    fusion : FusionModel
+    fusion : FusionModel, EvidenceModel or RareEventModel
+        The first stage, or the same measured by a backend.
     calibration : Calibration
         Of its scores.
     deltas : DeltaSettings
@@ -58,12 +64,12 @@ class GeometricModel:
         The circuit, if there is one.
     refine_below : float
         Records whose margin, the best calibrated score minus the second, is at most this are decided by the circuit:
-        −∞ is none, ∞ is all.
+        −∞ is none, ∞ is all. For rare events the margin is the score of the common class minus that of the rare one.
     residual : bool
         Whether the circuit corrects the calibrated scores instead of replacing them.
     """
 
-    fusion: FusionModel | MeasuredFusion
+    fusion: FirstStage
     calibration: Calibration
     deltas: DeltaSettings = DeltaSettings()
     variational: VariationalModel | MeasuredVariational | None = None
@@ -78,34 +84,30 @@ class GeometricModel:
         """Class scores, and which records the circuit decided."""
         return self.decide_with_medoids(X)[:2]
 
-    def decide_with_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Mask, Codes | None]:
-        """Class scores, which records the circuit decided, and the place of each class's nearest medoid, (n, C).
-
-        Medoids are None where overlaps are measured by a backend.
-        """
-        nearest = None
-        if isinstance(self.fusion, MeasuredFusion):
-            channels = self.fusion.channels(_rows(X))
-            fused = self.fusion.fuse(channels)
-        elif self.variational is None:
+    def decide_with_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Mask, Codes]:
+        """Class scores, which records the circuit decided, and the place of each class's nearest medoid, (n, C)."""
+        if self.variational is None:
             fused, nearest = self.fusion.scores_and_medoids(X, threads=threads)
             return self.calibration.apply(fused), np.zeros(len(fused), dtype=np.bool_), nearest
-        else:
-            channels, fused, nearest = self.fusion.measure(X, threads=threads)
-        scores = self.calibration.apply(fused)
+        measured = self.fusion.measure(X, threads=threads)
+        scores = self.calibration.apply(measured.scores)
         picked = self.picks(scores)
         rows = np.flatnonzero(picked)
-        if self.variational is not None and len(rows):
-            part = Channels(channels.distance[rows], channels.angle[rows])
-            features = self.deltas.features(self.fusion, part, fused[rows], scores[rows])
+        if len(rows):
+            features = self.deltas.features(self.fusion, _part(measured, rows), scores[rows])
             scores[rows] = self.refined(scores[rows], features)
-        return scores, picked, nearest
+        return scores, picked, measured.nearest
 
     def picks(self, scores: Array) -> Mask:
         """Which records the policy gives to the circuit, from calibrated scores."""
         if self.variational is None:
             return np.zeros(len(scores), dtype=np.bool_)
-        return score_margins(scores) <= self.refine_below
+        return self.refinement_margins(scores) <= self.refine_below
+
+    def refinement_margins(self, scores: Array) -> Array:
+        """What says of calibrated scores whether a record goes to the circuit, shape (n,): the smallest do."""
+        rare = self.fusion.rare_class
+        return score_margins(scores) if rare is None else scores[:, 1 - rare] - scores[:, rare]
 
     def refined(self, scores: Array, features: Array) -> Array:
         """Scores by the circuit, from calibrated scores and deltas."""
@@ -117,8 +119,11 @@ class GeometricModel:
         return shared_out(scores, scores, self.variational.scores(features, offset))
 
 
-def _rows(X: Table) -> Array:
-    return X if isinstance(X, np.ndarray) else np.column_stack(list(X))
+def _part(measured: Measured, rows: Codes) -> Measured:
+    """Measurements of some of the records."""
+    channels = Channels(measured.channels.distance[rows], measured.channels.angle[rows])
+    deltas = None if measured.deltas is None else measured.deltas[rows]
+    return Measured(channels, measured.scores[rows], measured.nearest[rows], deltas)
 
 
 def score_margins(scores: Array) -> Array:

@@ -1,7 +1,7 @@
 """What the first stage of a hybrid model, whatever it is made of, says of records."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,72 @@ class Measured(NamedTuple):
     scores: Array
     nearest: Codes
     deltas: Array | None = None
+
+
+class FirstStage(Protocol):
+    """A model of distances to real records that decides before any circuit, whatever it is made of."""
+
+    @property
+    def use_angular(self) -> bool:
+        """Whether the angle is one of the channels that a circuit is fed."""
+        ...
+
+    @property
+    def rare_class(self) -> int | None:
+        """The class that is looked for, where the model is one of rare events."""
+        ...
+
+    @property
+    def plain(self) -> "PlainStage":
+        """The model itself, without the backend that measures for it."""
+        ...
+
+    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
+        """Everything about every record."""
+        ...
+
+    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
+        """Dissimilarities, and the place of the nearest medoid of each class, each of shape (n, C)."""
+        ...
+
+
+class PlainStage(FirstStage, Protocol):
+    """A first stage in closed form, with its real records: what can be saved, shown and explained."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes C."""
+        ...
+
+    @property
+    def medoid_rows(self) -> Codes:
+        """Training row of each of the P medoids."""
+        ...
+
+    @property
+    def medoid_classes(self) -> Codes:
+        """Class code of each medoid."""
+        ...
+
+    @property
+    def column_groups(self) -> tuple[tuple[int, ...], ...]:
+        """The groups of columns that distances are made of."""
+        ...
+
+    @property
+    def n_measured(self) -> int:
+        """Length of the vectors that its SWAP test compares, at most."""
+        ...
+
+    @property
+    def used(self) -> Codes:
+        """Columns that the model reads."""
+        ...
+
+    @property
+    def notices_bad_values(self) -> npt.NDArray[np.bool_]:
+        """For every column of the table, whether scoring a row with a bad value there is sure to raise."""
+        ...
 
 
 def row_block(X: Table, rows: slice) -> Array:

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from qmedoid.models.contract import Contract, Label
 from qmedoid.models.encoding import Encoding
-from qmedoid.models.fusion import FusionModel
 from qmedoid.models.geometric import GeometricModel
+from qmedoid.models.stage import PlainStage
 from qmedoid.models.variational import VariationalModel
 from qmedoid.variational.loss import log_softmax
 
@@ -88,12 +88,12 @@ class TableModel:
         return self.models[0]
 
     @property
-    def fusion(self) -> FusionModel | None:
-        """The fusion model of the best model, if it has one."""
+    def fusion(self) -> PlainStage | None:
+        """The first stage of the best model, if it has one."""
         model = self.best
         if isinstance(model, VariationalModel):
             return None
-        return model.fusion if isinstance(model.fusion, FusionModel) else model.fusion.model
+        return model.fusion.plain
 
     @property
     def stage(self) -> str:
@@ -119,7 +119,7 @@ class TableModel:
         """Columns of the contract that the best model reads."""
         source = np.repeat(np.arange(len(self.encodings)), [encoding.width for encoding in self.encodings])
         fusion = self.fusion
-        read = source if fusion is None else source[fusion.scoring_plan.used]
+        read = source if fusion is None else source[fusion.used]
         return tuple(int(column) for column in np.unique(read))
 
     @cached_property

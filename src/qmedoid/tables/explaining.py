@@ -6,7 +6,8 @@ import pyarrow as pa
 
 from qmedoid.exceptions import DataError
 from qmedoid.models.explanation import Explanation, explain
-from qmedoid.models.fusion import FusionModel
+from qmedoid.models.shares import GroupShare
+from qmedoid.models.stage import PlainStage
 from qmedoid.models.table import TableModel
 from qmedoid.tables.encode import Found, encode_batch
 from qmedoid.tables.records import plain_records
@@ -29,7 +30,7 @@ def explain_record(model: TableModel, record: pa.Table, found: Found) -> dict[st
         "record": plain_records(record.select(known))[0] if known else {},
         "medoids": _medoids(model, why),
         "groups": _groups(model, why),
-        "terms": why.terms,
+        "terms": dict(why.terms),
     }
     if model.probabilistic:
         probabilities = model.probabilities(decided.scores)[0]
@@ -58,23 +59,35 @@ def _medoids(model: TableModel, why: Explanation) -> list[dict[str, Any]]:
 
 def _groups(model: TableModel, why: Explanation) -> list[dict[str, Any]]:
     """What every group contributed, the largest first, with the columns it is made of."""
-    fusion, names = _fusion_of(model), model.output_names
-    groups = [
-        {
-            "columns": [names[column] for column in subset],
-            "contribution": float(why.groups[anchor]),
-            "value": float(why.features[anchor]),
-            "medoid_values": {
-                str(model.classes[code]): float(fusion.medoids[why.nearest[code], anchor])
-                for code in (why.winner, why.other)
-            },
-        }
-        for anchor, subset in enumerate(fusion.configuration)
-    ]
+    groups = [_group(model, share) for share in why.groups]
     return sorted(groups, key=lambda group: -abs(group["contribution"]))
 
 
-def _fusion_of(model: TableModel) -> FusionModel:
+def _group(model: TableModel, share: GroupShare) -> dict[str, Any]:
+    names, fusion = model.output_names, _fusion_of(model)
+    group: dict[str, Any] = {
+        "columns": [names[column] for column in share.columns],
+        "contribution": share.contribution,
+    }
+    if share.name is not None:
+        group["name"] = share.name
+    if share.value is not None:
+        group["value"] = share.value
+        group["medoid_values"] = {str(model.classes[code]): value for code, value in share.medoid_values.items()}
+    if share.medoids:
+        group["medoids"] = [
+            {
+                "training_row": int(fusion.medoid_rows[one.medoid]),
+                "class": model.classes[fusion.medoid_classes[one.medoid]],
+                "distance": one.distance,
+                "contribution": one.contribution,
+            }
+            for one in share.medoids
+        ]
+    return group
+
+
+def _fusion_of(model: TableModel) -> PlainStage:
     fusion = model.fusion
     assert fusion is not None, "explain() refuses models without medoids"
     return fusion

@@ -70,8 +70,7 @@ def run_reading(reading: Reading, data: Dataset, split: Split, seed: int) -> tup
         return fusion.decision_function(data.X), 0.0, _chosen(fusion, fusion.models_[0])
     best: tuple[float, Array, FusionModel] | None = None
     for model in fusion.models_:
-        channels = model.channels(data.X)
-        deltas = DeltaSettings().features(model, channels, model.fuse(channels))
+        deltas = DeltaSettings().features(model, model.measure(data.X))
         circuit = VariationalClassifier.paper(operating_point=None, random_state=seed, **reading.circuit)
         circuit.fit(deltas[split.train], data.y[split.train])
         log_odds = circuit.decision_function(deltas)

@@ -1,0 +1,197 @@
+"""Where two classes are told apart, by which rule, and what that did to rows that were held out."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+from qmedoid.metrics.intervals import Interval, share_change, share_interval
+from qmedoid.metrics.thresholds import THRESHOLD_METRICS
+
+DRIFT_WIDTH = 3.0
+"""Standard errors up to which an alert rate counts as expected: one table in 370 is beyond them by chance."""
+ASKED = ("probability", "alert_rate", "min_precision", "min_recall", "cost")
+"""Rules with a number that was asked for."""
+RULES = ("likeliest", *ASKED, *THRESHOLD_METRICS)
+"""Ways to cut: at even odds, at a number that was asked for, or where a metric was best."""
+KEPT_PROBABILITIES = ("likeliest", "probability", "cost")
+"""Rules that are about a probability: with another prevalence they cut at the same one, and pick other records."""
+
+
+class Counts(NamedTuple):
+    """Positive records among the alerts, the other alerts, positive records without an alert, and the rest."""
+
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+
+
+class Drift(NamedTuple):
+    """The alert rate of a table beside the one that was expected.
+
+    Attributes
+    ----------
+    alerts, rows : int
+    alert_rate, expected : float
+    low, high : float
+        Rates that a table of so many rows shows unless something has changed: `DRIFT_WIDTH` standard errors, in which
+        both these rows and the held-out ones are counted as draws.
+    standard_errors : float
+        By how many of them the rate is above what was expected.
+    direction : {"none", "up", "down"}
+        Whether it is beyond them.
+    """
+
+    alerts: int
+    rows: int
+    alert_rate: float
+    expected: float
+    low: float
+    high: float
+    standard_errors: float
+    direction: Literal["none", "up", "down"]
+
+
+@dataclass(frozen=True)
+class OperatingSummary:
+    """The operating point of a fitted two-class model.
+
+    Attributes
+    ----------
+    rule : str
+        One of `RULES`.
+    asked : float or None
+        The number that was asked for, where the rule has one.
+    log_odds : float
+        The cut: records above it are called the second class, and are alerts.
+    counts : Counts or None
+        What such cuts did to held-out rows: those of each fold were cut where the rule cuts all others, so that no row
+        had a part in its own cut. None where no row was held out, or where another prevalence leaves them without
+        meaning.
+    prevalence : float or None
+        The prevalence that is expected, where it is not that of the held-out rows.
+    """
+
+    rule: str
+    asked: float | None
+    log_odds: float
+    counts: Counts | None = None
+    prevalence: float | None = None
+
+    @property
+    def threshold(self) -> float:
+        """The cut as a probability of the second class."""
+        return probability(self.log_odds)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of held-out rows."""
+        return 0 if self.counts is None else sum(self.counts)
+
+    @property
+    def recall(self) -> Interval | None:
+        """Share of the positive records that are alerts, with its 95 % interval; the same at any prevalence."""
+        return None if self.counts is None else share_interval(self.counts.tp, self.counts.tp + self.counts.fn)
+
+    @property
+    def alert_rate(self) -> Interval | None:
+        """Share of the records that are alerts, with its 95 % interval."""
+        if self.counts is None:
+            return None
+        tp, fp, _, _ = self.counts
+        if self.prevalence is None:
+            return share_interval(tp + fp, self.n_rows)
+        recall, false = self._rates(self.counts)
+        share = self.prevalence
+        return Interval(*(share * hit + (1.0 - share) * miss for hit, miss in zip(recall, false, strict=True)))
+
+    @property
+    def precision(self) -> Interval | None:
+        """Share of the alerts that are positive, with its 95 % interval; 0 where there is no alert."""
+        if self.counts is None:
+            return None
+        tp, fp, _, _ = self.counts
+        if self.prevalence is None:
+            return share_interval(tp, tp + fp)
+        recall, false = self._rates(self.counts)
+        return Interval(
+            self._precision(recall.value, false.value),
+            self._precision(recall.low, false.high),
+            self._precision(recall.high, false.low) if recall.high else 1.0,
+        )
+
+    def at_prevalence(self, prevalence: float, shift: float) -> "OperatingSummary":
+        """The summary where the second class has another prevalence, and all log-odds are larger by `shift`.
+
+        A rule about a probability keeps its cut; what that will do to the records is then not known from counts. All
+        others keep the records that they pick: their cut moves along.
+        """
+        if self.rule in KEPT_PROBABILITIES:
+            return replace(self, counts=None, prevalence=prevalence)
+        return replace(self, log_odds=self.log_odds + shift, prevalence=prevalence)
+
+    def drift(self, alerts: int, rows: int) -> Drift | None:
+        """Compare the alerts among some rows with what is expected; None where nothing is."""
+        expected = self.alert_rate
+        if expected is None or self.counts is None or rows == 0:
+            return None
+        share, draws = expected.value, float(self.n_rows)
+        if self.prevalence is not None:
+            draws = self._draws(self.counts)
+        change = share_change(alerts, rows, share * draws, draws, width=DRIFT_WIDTH)
+        beyond = abs(change.standard_errors) > DRIFT_WIDTH
+        direction: Literal["none", "up", "down"] = "none"
+        if beyond:
+            direction = "up" if change.standard_errors > 0 else "down"
+        return Drift(alerts, rows, alerts / rows, share, change.low, change.high, change.standard_errors, direction)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything by name, fit for JSON; intervals as value, low and high."""
+        figures = {"alert_rate": self.alert_rate, "precision": self.precision, "recall": self.recall}
+        return {
+            "rule": self.rule,
+            "asked": self.asked,
+            "threshold": self.threshold,
+            "log_odds": self.log_odds,
+            "held_out_rows": self.n_rows,
+            "counts": None if self.counts is None else self.counts._asdict(),
+            "prevalence": self.prevalence,
+            **{name: None if figure is None else figure._asdict() for name, figure in figures.items()},
+        }
+
+    def _rates(self, counts: Counts) -> tuple[Interval, Interval]:
+        """Shares of the positive and of the other records that are alerts."""
+        return share_interval(counts.tp, counts.tp + counts.fn), share_interval(counts.fp, counts.fp + counts.tn)
+
+    def _precision(self, recall: float, false: float) -> float:
+        share = self.prevalence or 0.0
+        found, mistaken = share * recall, (1.0 - share) * false
+        return found / (found + mistaken) if found > 0 else 0.0
+
+    def _draws(self, counts: Counts) -> float:
+        """Draws after which a plain share would be known as well as this mixture of two."""
+        share = self.prevalence or 0.0
+        kinds = ((share, counts.tp, counts.fn), (1.0 - share, counts.fp, counts.tn))
+        # A hit and a miss more than there were: none seen is not none to come.
+        rates = [(weight, (hits + 1.0) / (hits + misses + 2.0), hits + misses + 2.0) for weight, hits, misses in kinds]
+        rate = sum(weight * one for weight, one, _ in rates)
+        return rate * (1.0 - rate) / sum(weight**2 * one * (1.0 - one) / n for weight, one, n in rates)
+
+
+def probability(log_odds: float) -> float:
+    """The probability of these log-odds."""
+    return 1.0 / (1.0 + math.exp(-log_odds)) if log_odds > 0 else math.exp(log_odds) / (1.0 + math.exp(log_odds))
+
+
+def rule_in_words(summary: OperatingSummary) -> str:
+    """How the cut was chosen, as the end of a sentence."""
+    asked = summary.asked if summary.asked is not None else 0.0
+    words = {
+        "likeliest": "the likelier class",
+        "probability": "the probability that was asked for",
+        "alert_rate": f"at most {100 * asked:.4g} % of the held-out rows are alerts",
+        "min_precision": f"a precision of at least {asked:.4g} on held-out rows, and the most recall",
+        "min_recall": f"a recall of at least {asked:.4g} on held-out rows, and the fewest alerts",
+        "cost": f"a missed positive costs as much as {asked:.4g} false alerts",
+    }
+    return words.get(summary.rule, f"the best {summary.rule.replace('_', '-')} on held-out rows")
