@@ -15,6 +15,7 @@ from qmedoid.tables.explaining import explain_record
 from qmedoid.tables.files import Reading
 
 _GROUPS = 8
+_COLUMNS = 4
 
 
 def run(model: Path, table: str, row: int, *, on_mismatch: OnMismatch, as_json: bool, **dialect: Any) -> None:
@@ -56,7 +57,7 @@ def _sentence(report: dict[str, Any]) -> str:
     nearest = {medoid["class"]: medoid for medoid in report["medoids"]}
     winner, other = nearest[report["prediction"]], nearest[report["against"]]
     speaking = [group for group in report["groups"] if group["contribution"] > 0][:3]
-    because = ", ".join(shown(group["columns"][0]) for group in speaking)
+    because = ", ".join(dict.fromkeys(shown(group["columns"][0]) for group in speaking))
     lines = [
         f"Row {report['row']} is called {shown(report['prediction'])}, by {report['margin']:.4g} over "
         f"{shown(report['against'])}"
@@ -98,8 +99,12 @@ def _terms(report: dict[str, Any], make: Any) -> Any:
     table.add_column("term")
     table.add_column("contribution", justify="right")
     groups = report["groups"]
+    by_medoid = any("medoids" in group for group in groups)
+    if by_medoid:
+        table.add_column("most of it by distance to")
     for group in groups[:_GROUPS]:
-        table.add_row("group of " + ", ".join(map(shown, group["columns"])), f"{group['contribution']:+.6f}")
+        strongest = [_strongest(group)] if by_medoid else []
+        table.add_row(_title(group), f"{group['contribution']:+.6f}", *strongest)
     if len(groups) > _GROUPS:
         rest = sum(group["contribution"] for group in groups[_GROUPS:])
         table.add_row(f"{len(groups) - _GROUPS} more groups", f"{rest:+.6f}")
@@ -109,6 +114,23 @@ def _terms(report: dict[str, Any], make: Any) -> Any:
     table.add_section()
     table.add_row("margin", f"{report['margin']:+.6f}")
     return table
+
+
+def _title(group: dict[str, Any]) -> str:
+    """What a group is called: its name, or its columns, of which the first few will do."""
+    if "name" in group:
+        return shown(group["name"])
+    columns = [shown(name) for name in group["columns"][:_COLUMNS]]
+    more = len(group["columns"]) - len(columns)
+    return "group of " + ", ".join(columns) + (f" and {more} more" if more > 0 else "")
+
+
+def _strongest(group: dict[str, Any]) -> str:
+    """The medoids that speak loudest within a group."""
+    strongest = group.get("medoids", [])[:2]
+    return ", ".join(
+        f"row {one['training_row']} ({shown(one['class'])}): {one['contribution']:+.4f}" for one in strongest
+    )
 
 
 def _cell(value: Any) -> str:
