@@ -1,0 +1,68 @@
+"""The quality study: ``python -m benchmarks.quality run`` and then ``python -m benchmarks.quality tables``.
+
+``run`` fits what is not in the store of cells yet and prints no figure. ``status`` counts what is there. ``tables``
+gathers the cells and writes ``benchmarks/results/quality``; with ``--from-csv`` it makes the tables again from the
+committed cells alone.
+"""
+
+import argparse
+from pathlib import Path
+
+from benchmarks.quality.cells import PARTS, Cell, planned
+from benchmarks.quality.running import Result, done, run_cells
+from benchmarks.quality.tables import available
+
+from qmedoid.evaluation.catalog import cache_folder
+
+
+def main() -> None:
+    options = _parser().parse_args()
+    if options.command == "tables" and options.from_csv:
+        from benchmarks.quality.writing import write_from_csv
+
+        write_from_csv(options.seeds)
+        return
+    if options.part == "tables":
+        for name, why in available()[1].items():
+            print(f"left out: {name}. {why}", flush=True)
+    cells = planned(options.part, options.seeds, sets=options.sets, methods=options.methods, splits=options.splits)
+    known = done(cells, options.cache)
+    print(f"{len(known)} of {len(cells)} cells are done", flush=True)
+    if options.command == "run":
+        _run([cell for cell in cells if cell not in known], options.cache, options.jobs)
+    elif options.command == "tables":
+        from benchmarks.quality.writing import write_results
+
+        write_results(options.part, options.seeds, known)
+
+
+def _run(cells: list[Cell], folder: Path, jobs: int) -> None:
+    seconds = 0.0
+    count = 0
+
+    def report(cell: Cell, result: Result) -> None:
+        nonlocal seconds, count
+        count, seconds = count + 1, seconds + result["seconds"]
+        print(f"[{count}/{len(cells)}, {seconds / 60:.1f} min] {cell}: {result['seconds']:.1f} s", flush=True)
+
+    run_cells(cells, folder, jobs, report)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality", description=__doc__)
+    parser.add_argument("command", choices=("run", "status", "tables"))
+    parser.add_argument("--part", choices=PARTS, default="tables", help="many tables, or the credit-card frauds")
+    parser.add_argument("--seeds", choices=("report", "tuning"), default="report")
+    parser.add_argument("--sets", nargs="*", default=(), help="only these sets")
+    parser.add_argument(
+        "--methods", nargs="*", default=(), help='only these; "baselines" and "changes" stand for all of their kind'
+    )
+    parser.add_argument("--splits", type=int, help="at most so many splits of each set")
+    parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
+    parser.add_argument("--cache", type=Path, default=cache_folder() / "quality", help="the store of cells")
+    parser.add_argument("--from-csv", action="store_true", help="make the tables from the committed cells")
+    return parser
+
+
+if __name__ == "__main__":
+    main()
