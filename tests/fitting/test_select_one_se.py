@@ -27,7 +27,7 @@ def made_up(monkeypatch, mistakes, *, n_folds=2, selection="one_se", n=200):
     folds = prepare_folds(X, codes, splits, 2, settings, rng)
     held_out_codes = np.concatenate([fold.codes_val for fold in folds])
 
-    def held_out_channels(folds, configuration, settings, multipliers):
+    def held_out_channels(_folds, configuration, *_):
         said = held_out_codes.copy()
         wrong = np.linspace(0, len(said) - 1, mistakes[configuration]).astype(int)
         said[wrong] = 1 - said[wrong]

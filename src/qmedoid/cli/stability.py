@@ -1,0 +1,154 @@
+"""``qmedoid stability``: how much of a model would be another on other rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from qmedoid.cli._display import progress_bar, with_error
+from qmedoid.cli._output import plain_console, print_json, shown
+from qmedoid.cli.fit import read_labelled
+from qmedoid.estimators._stability_report import DecisionStability, GroupStability, MedoidStability, StabilityReport
+from qmedoid.tables.arrow_alone import keep_pandas_away
+
+# Groups, and medoids, that are printed one by one.
+_LISTED = 12
+_FIFTHS = ("smallest", "small", "middle", "large", "largest")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for, as the options of the command are called."""
+
+    table: str
+    target: str
+    positive: str | None
+    ignore: tuple[str, ...]
+    bootstraps: int
+    seed: int
+    max_rows: int
+    delimiter: str | None
+    decimal: str | None
+
+
+def run(options: Options, *, as_json: bool) -> None:
+    """Fit the table and samples of it, and print what changes."""
+    keep_pandas_away()
+    # What is read is asked for by the same names as for a fit.
+    data = read_labelled(options.table, cast("Any", options), options.ignore)
+    report = _stability(options, data.table.drop_columns([options.target]), np.array(data.target.to_pylist()))
+    report = _numbered_as_in(data.rows, report)
+    if as_json:
+        print_json(report.as_dict())
+        return
+    console = plain_console()
+    console.print(f"{report.n_rows:,} rows, fitted again on {report.n_bootstraps} bootstrap samples of them")
+    _print_decisions(console, report.decisions)
+    if report.groups is not None:
+        _print_groups(console, report.groups)
+    if report.medoids is not None:
+        _print_medoids(console, report.medoids)
+    for note in report.notes:
+        console.print(note)
+
+
+def _stability(options: Options, table: Any, labels: Any) -> StabilityReport:
+    from qmedoid.estimators.geometric import GeometricClassifier
+    from qmedoid.estimators.stability import stability
+    from qmedoid.estimators.table import TableClassifier
+
+    classifier = TableClassifier(
+        GeometricClassifier(random_state=options.seed), positive=options.positive, ignore=list(options.ignore),
+        random_state=options.seed,
+    )  # fmt: skip
+    with progress_bar() as bar:
+        task = bar.add_task("fitting", total=options.bootstraps + 1)
+        return stability(
+            classifier, table, labels, n_bootstraps=options.bootstraps, random_state=options.seed,
+            progress=lambda done, _: bar.update(task, completed=done, description="fitting again"),
+        )  # fmt: skip
+
+
+def _numbered_as_in(rows: np.ndarray[Any, np.dtype[np.int64]], report: StabilityReport) -> StabilityReport:
+    """The report with rows by their numbers in the file."""
+    unstable = tuple(replace(one, row=int(rows[one.row])) for one in report.decisions.least_stable)
+    medoids = None
+    if report.medoids is not None:
+        medoids = replace(report.medoids, rows=rows[report.medoids.rows].astype(np.intp))
+    return replace(report, decisions=replace(report.decisions, least_stable=unstable), medoids=medoids)
+
+
+def _print_decisions(console: Any, found: DecisionStability) -> None:
+    spread = found.mean_spread
+    console.print()
+    console.print("decisions about rows that a refit did not have, against the fit of all rows")
+    figures = [("decided otherwise", with_error(found.flip_rate, found.flip_error)),
+               ("rows that no refit decides otherwise", f"{found.never_flipped:.3f}")]  # fmt: skip
+    if spread is not None:
+        figures.append(("spread of the probability (mean standard deviation)", f"{spread:.3f}"))
+    _grid(console, (), figures)
+    if found.by_margin:
+        names = _FIFTHS if len(found.by_margin) == len(_FIFTHS) else [""] * len(found.by_margin)
+        _grid(console, ("margin", "from", "to", "rows", "decided otherwise"), [
+            (name, f"{part.low:.3g}", f"{part.high:.3g}", f"{part.n_rows:,}", f"{part.flip_rate:.3f}")
+            for name, part in zip(names, found.by_margin, strict=True)
+        ])  # fmt: skip
+    if found.least_stable:
+        console.print("the least stable rows")
+        _grid(console, ("row", "class", "decided", "else", "decided otherwise", "refits", "margin"), [
+            (f"{one.row}", shown(one.label), shown(one.decided), shown(one.otherwise), f"{one.flip_rate:.2f}",
+             f"{one.n_votes}", "" if one.margin is None else f"{one.margin:.3g}")
+            for one in found.least_stable
+        ])  # fmt: skip
+
+
+def _print_groups(console: Any, found: GroupStability) -> None:
+    console.print()
+    console.print("groups of columns (1 is the same groups, 0 no column in common)")
+    _grid(console, (), [("agreement of a refit with the fit of all rows", f"{found.with_full_fit:.3f}"),
+                        ("agreement of two refits", f"{found.between_refits:.3f}"),
+                        ("pairs in one group, again in one group", f"{found.pairs_kept:.3f}"),
+                        ("the same for any two columns", f"{found.pairs_by_chance:.3f}")])  # fmt: skip
+    order = np.argsort(-found.best_match, kind="stable")[:_LISTED]
+    _grid(console, ("group", "found again", "best match"), [
+        (shown(", ".join(found.names(found.groups[place]))), f"{found.kept[place]:.2f}",
+         f"{found.best_match[place]:.2f}")
+        for place in order
+    ])  # fmt: skip
+    _tell_rest(console, len(found.groups) - len(order), "groups are less alike")
+
+
+def _print_medoids(console: Any, found: MedoidStability) -> None:
+    console.print()
+    console.print(f"medoids: {found.n_medoids:,} (distances: 1 is that between two rows of the class)")
+    _grid(console, (), [("chosen again where the sample has them", f"{found.mean_kept:.3f}"),
+                        ("else the nearest new one is at", f"{found.mean_moved:.3f}"),
+                        ("drawn blindly it would be at", f"{found.by_chance.mean():.3f}")])  # fmt: skip
+    order = np.argsort(-np.nan_to_num(found.kept, nan=-1.0), kind="stable")[:_LISTED]
+    _grid(console, ("row", "class", "in samples", "chosen again", "else nearest at", "blindly at"), [
+        (f"{found.rows[place]}", shown(found.classes[place]), f"{found.present[place]}", _known(found.kept[place], 2),
+         _known(found.moved[place]), f"{found.by_chance[place]:.3f}")
+        for place in order
+    ])  # fmt: skip
+    _tell_rest(console, len(found.rows) - len(order), "medoids are chosen again less often")
+
+
+def _grid(console: Any, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.table import Table
+
+    table = Table(show_header=bool(names))
+    for place in range(len(rows[0])):
+        table.add_column(names[place] if names else "", justify="right" if place else "left")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def _tell_rest(console: Any, count: int, what: str) -> None:
+    if count > 0:
+        console.print(f"{count:,} more {what}.")
+
+
+def _known(value: float, digits: int = 3) -> str:
+    return f"{value:.{digits}f}" if np.isfinite(value) else ""

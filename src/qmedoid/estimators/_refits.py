@@ -1,0 +1,157 @@
+"""A classifier and a table of which samples of rows are drawn, to fit the classifier on them again."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sklearn.base import BaseEstimator, clone
+
+from qmedoid.estimators._raw_tables import read_table
+from qmedoid.estimators._tables import check_table
+from qmedoid.estimators._targets import check_target, class_codes
+from qmedoid.estimators.table import TableClassifier
+from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
+from qmedoid.models.stage import PlainStage
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+Group = frozenset[int]
+
+
+class Subject:
+    """What is fitted again and again, and what each fit is asked.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Left as it is: every fit is one of a clone.
+    X, y : the table, and a label for every row of it
+
+    Attributes
+    ----------
+    n_rows : int
+    labels : ndarray of shape (n,)
+    strata : ndarray of shape (n,)
+        Codes of the labels, within which samples are drawn.
+    columns : list of str
+        Names of the columns that groups are made of, of all fits so far: each fit of a `TableClassifier` has its own
+        encoding.
+    """
+
+    def __init__(self, estimator: Any, X: Any, y: Any) -> None:
+        if not isinstance(estimator, BaseEstimator) or estimator.__sklearn_tags__().estimator_type != "classifier":
+            raise ParameterError(
+                f"Stability is that of a classifier, such as GeometricClassifier(). Got {estimator!r} instead."
+            )
+        self._estimator = clone(estimator)
+        self._is_raw = isinstance(estimator, TableClassifier)
+        self._table: Any
+        shell = BaseEstimator()  # takes the names of the columns; a pipeline would not
+        self._table = read_table(shell, X, None)[1] if self._is_raw else check_table(shell, X, reset=True)
+        self.n_rows = len(self._table)
+        self.labels = check_target(y, self.n_rows)
+        _, self.strata = class_codes(self.labels)
+        given = [] if self._is_raw else getattr(shell, "feature_names_in_", range(self._table.shape[1]))
+        self.columns = [str(name) for name in given]
+
+    def fit(self, rows: Codes, seed: int) -> Any:
+        """A clone fitted on some rows; the seed is used where the classifier has none of its own."""
+        fresh = clone(self._estimator)
+        settings = fresh.get_params(deep=False)
+        if settings.get("random_state", 0) is None:
+            fresh.set_params(random_state=seed)
+        return fresh.fit(self.part(rows), self.labels[rows])
+
+    def fix_columns(self, full: Any) -> None:
+        """Leave out in all fits to come what the fit of all rows has left out of a raw table.
+
+        A column of row numbers is told by its having no value twice, and has some twice in a sample.
+        """
+        if self._is_raw:
+            self._estimator.set_params(ignore=list(full.contract_.left_out))
+
+    def refit(self, rows: Codes, seed: int, name: str) -> Any:
+        """A clone fitted on a sample; an error says which, and an interrupt is not taken for the end of a search."""
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", QMedoidWarning)
+            try:
+                fitted = self.fit(rows, seed)
+            except ValueError as error:
+                raise DataError(f"{name} failed: {error}") from error
+            except Exception as error:
+                error.add_note(f"{name} failed.")
+                raise
+        if any("was interrupted" in str(one.message) or "was stopped" in str(one.message) for one in told):
+            raise KeyboardInterrupt
+        return fitted
+
+    def part(self, rows: Codes) -> Any:
+        """Some rows of the table."""
+        return self._table.take(pa.array(rows)) if self._is_raw else self._table[rows]
+
+    def classes_of_rows(self, full: Any) -> Codes:
+        """Code, in `classes_` of the fit of all rows, of the class that every label stands for."""
+        meant = full._order.meant(self.labels) if self._is_raw else self.labels
+        return codes_of(full, meant)
+
+    def numbers(self, full: Any) -> Array:
+        """The rows as numbers, standardised; columns that are the same everywhere are left out."""
+        matrix = full._matrix(self._table) if self._is_raw else self._table
+        deviation = matrix.std(axis=0)
+        varied = deviation > 0
+        numbers: Array = (matrix[:, varied] - matrix[:, varied].mean(axis=0)) / deviation[varied]
+        return numbers
+
+    def groups(self, fitted: Any) -> frozenset[Group] | None:
+        """The groups of more than one and not all columns that a fit has found; None where it knows no groups."""
+        stage = plain_stage(fitted)
+        found = getattr(stage, "column_groups", None)
+        if found is None:
+            return None
+        if not self._is_raw:
+            return frozenset(frozenset(group) for group in found if 1 < len(set(group)) < len(self.columns))
+        names = fitted.encoded_names_
+        known = {name: number for number, name in enumerate(self.columns)}
+        for name in names:
+            known.setdefault(name, len(known))
+        self.columns = list(known)
+        return frozenset(
+            frozenset(known[names[column]] for column in group) for group in found if 1 < len(set(group)) < len(names)
+        )
+
+
+def plain_stage(fitted: Any) -> PlainStage | None:
+    """The model of distances to real records inside a fitted classifier; None where it has none."""
+    model = getattr(getattr(fitted, "classifier_", fitted), "model_", None)
+    stage: PlainStage | None = getattr(getattr(model, "fusion", model), "plain", None)
+    return stage
+
+
+def sampled_rows(strata: Codes, rng: np.random.Generator, *, with_replacement: bool) -> Codes:
+    """Rows of a sample, rising: as many of each class as there are, with replacement, or half of them, rounded up."""
+    drawn = []
+    for stratum in np.unique(strata):
+        rows = np.flatnonzero(strata == stratum)
+        size = len(rows) if with_replacement else (len(rows) + 1) // 2
+        drawn.append(rng.choice(rows, size=size, replace=with_replacement))
+    return np.sort(np.concatenate(drawn))
+
+
+def codes_of(fitted: Any, labels: npt.NDArray[Any]) -> Codes:
+    """Place of labels among the classes of a fit."""
+    return np.searchsorted(fitted.classes_, labels).astype(np.intp)
+
+
+def margins_of(fitted: Any, X: Any) -> Array | None:
+    """How far the decision about each row is from another one, shape (n,); None where a classifier does not say."""
+    for name in ("decision_function", "predict_proba"):
+        if hasattr(fitted, name):
+            values = np.asarray(getattr(fitted, name)(X), dtype=np.float64)
+            if values.ndim == 1:
+                return np.abs(values)
+            ranked = np.sort(values, axis=1)
+            margins: Array = ranked[:, -1] - ranked[:, -2]
+            return margins
+    return None

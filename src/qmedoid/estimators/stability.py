@@ -1,0 +1,285 @@
+"""How much of a fit would be another on other rows: refits on bootstrap samples, compared with the fit of all rows."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_random_state
+
+from qmedoid.estimators._parameters import Choice, Constraint, Seed, Whole, check_parameters
+from qmedoid.estimators._refits import Subject, codes_of, margins_of, plain_stage, sampled_rows
+from qmedoid.estimators._stability_report import (
+    DecisionStability,
+    GroupStability,
+    MedoidStability,
+    StabilityReport,
+    UnstableRow,
+)
+from qmedoid.exceptions import QMedoidWarning
+from qmedoid.metrics.agreement import (
+    best_matches,
+    flip_rates,
+    group_agreement,
+    mean_agreement,
+    mean_and_error,
+    nearest_distance,
+    pair_frequencies,
+    rates_by_margin,
+    typical_distance,
+)
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+Groups = frozenset[frozenset[int]]
+
+LISTED_MEDOIDS = 256
+"""Of more medoids than this a random sample of so many is looked at."""
+LISTED_ROWS = 10
+"""So many of the least stable rows are named."""
+
+_CONSTRAINTS: Mapping[str, Constraint] = {
+    "n_bootstraps": Whole(2),
+    "sampling": Choice(("bootstrap", "half")),
+    "random_state": Seed(),
+}
+
+# Rows of a class to which distances are taken where only their distribution counts.
+_SAMPLED_ROWS = 2000
+
+
+def stability(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    n_bootstraps: int = 20,
+    sampling: str = "bootstrap",
+    random_state: Any = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> StabilityReport:
+    """Fit a classifier on all rows and again on samples of them, and tell what changes.
+
+    Samples are drawn within each class, so that every class stays. Decisions are compared on rows that a refit did not
+    have. Warnings of refits are not repeated.
+
+    Parameters
+    ----------
+    estimator : classifier
+        `GeometricClassifier`, `FusionClassifier`, `TableClassifier`, or any other classifier of scikit-learn, of which
+        decisions alone are reported. It is left as it is. Its own `random_state`, where it has one, is that of all
+        fits, so that only the rows differ; where it is None, every fit has another seed.
+    X : array-like or data frame of shape (n, M)
+    y : array-like of shape (n,)
+    n_bootstraps : int, default=20
+        Number of refits, at least 2. The first refits are the same for any number.
+    sampling : {"bootstrap", "half"}, default="bootstrap"
+        As many rows as there are, drawn with replacement, or half of them without. Halves vary as much from one to the
+        next, and no row is in them twice: a classifier that judges its settings by rows held out of its sample finds
+        no copies of these among the others.
+    random_state : int, RandomState or None, default=None
+        Seed of the samples.
+    progress : callable or None, default=None
+        Called as ``progress(done, total)`` after every fit.
+
+    Returns
+    -------
+    StabilityReport
+        `print` it, or look at its `groups`, `medoids` and `decisions`.
+    """
+    given = {"n_bootstraps": n_bootstraps, "sampling": sampling, "random_state": random_state}
+    check_parameters("stability", given, _CONSTRAINTS)
+    subject = Subject(estimator, X, y)
+    entropy = [int(value) for value in check_random_state(random_state).randint(2**31, size=4)]
+    rng = np.random.default_rng(entropy)
+    everything = np.arange(subject.n_rows)
+    full = subject.fit(everything, int(rng.integers(2**31)))
+    subject.fix_columns(full)
+    groups, medoids, decisions = [subject.groups(full)], _Medoids(subject, full, rng), _Decisions(subject, full)
+    for number in range(1, n_bootstraps + 1):
+        if progress is not None:
+            progress(number, n_bootstraps + 1)
+        own = np.random.default_rng([*entropy, number])
+        sample = sampled_rows(subject.strata, own, with_replacement=sampling == "bootstrap")
+        fitted = subject.refit(sample, int(own.integers(2**31)), f"Refit {number} of {n_bootstraps}")
+        groups.append(subject.groups(fitted))
+        medoids.add(fitted, sample)
+        decisions.add(fitted, np.setdiff1d(everything, sample))
+    if progress is not None:
+        progress(n_bootstraps + 1, n_bootstraps + 1)
+    return StabilityReport(
+        n_rows=subject.n_rows,
+        n_bootstraps=int(n_bootstraps),
+        classes=tuple(full.classes_.tolist()),
+        groups=_group_stability(groups, subject.columns),
+        medoids=medoids.result(),
+        decisions=decisions.result(),
+    )
+
+
+def _group_stability(found: Sequence[Groups | None], columns: Sequence[str]) -> GroupStability | None:
+    """The groups of the fit of all rows, which come first, beside those of the refits."""
+    sets = [groups for groups in found if groups is not None]
+    if len(sets) < len(found) or not any(sets):
+        return None
+    full, refits = sets[0], sets[1:]
+    ordered = sorted(full, key=sorted)
+    matches = np.array([best_matches(ordered, groups) for groups in refits])
+    return GroupStability(
+        columns=tuple(columns),
+        groups=tuple(tuple(sorted(group)) for group in ordered),
+        kept=np.array([np.mean([group in groups for groups in refits]) for group in ordered]),
+        best_match=matches.mean(axis=0),
+        pairs=pair_frequencies(refits),
+        with_full_fit=float(np.mean([group_agreement(full, groups) for groups in refits])),
+        between_refits=mean_agreement(refits),
+    )
+
+
+class _Medoids:
+    """Whether the medoids of the fit of all rows are chosen again, and how near to them others are where not."""
+
+    def __init__(self, subject: Subject, full: Any, rng: np.random.Generator) -> None:
+        stage = plain_stage(full)
+        self._known = stage is not None
+        if stage is None:
+            return
+        self._labels, self._classes = full.classes_, subject.classes_of_rows(full)
+        self._numbers = subject.numbers(full)
+        every = np.unique(stage.medoid_rows)
+        self._n_medoids = len(every)
+        if len(every) > LISTED_MEDOIDS:
+            every = np.sort(rng.choice(every, size=LISTED_MEDOIDS, replace=False))
+        self._rows = every
+        self._present, self._kept = np.zeros((2, len(every)), dtype=np.int64)
+        self._moved = np.zeros(len(every))
+        per_class = np.bincount(self._classes[np.unique(stage.medoid_rows)], minlength=len(full.classes_))
+        self._typical, self._by_chance = np.zeros(len(full.classes_)), np.zeros(len(every))
+        for code in np.unique(self._classes[every]):
+            rows = np.flatnonzero(self._classes == code)
+            if len(rows) > _SAMPLED_ROWS:
+                rows = rng.choice(rows, size=_SAMPLED_ROWS, replace=False)
+            self._typical[code] = typical_distance(self._numbers[rows], rng)
+            for place in np.flatnonzero(self._classes[every] == code):
+                others = self._numbers[rows[rows != every[place]]]
+                self._by_chance[place] = self._relative(
+                    _nearest_by_chance(self._numbers[every[place]], others, per_class[code]), code
+                )
+
+    def _relative(self, distance: float, code: int) -> float:
+        """A distance by the typical one of a class; classes whose rows are all alike have 0."""
+        return distance / self._typical[code] if self._typical[code] > 0 else 0.0
+
+    def add(self, fitted: Any, sample: Codes) -> None:
+        """Compare with the medoids of a refit."""
+        stage = plain_stage(fitted)
+        if not self._known or stage is None:
+            return
+        chosen = np.unique(sample[stage.medoid_rows])
+        present, kept = np.isin(self._rows, sample), np.isin(self._rows, chosen)
+        self._present += present
+        self._kept += kept
+        for place in np.flatnonzero(present & ~kept):
+            row = self._rows[place]
+            code = int(self._classes[row])
+            alike = self._numbers[chosen[self._classes[chosen] == code]]
+            self._moved[place] += self._relative(nearest_distance(self._numbers[row], alike), code)
+
+    def result(self) -> MedoidStability | None:
+        """What came of it."""
+        if not self._known:
+            return None
+        absent = np.full((2, len(self._rows)), np.nan)
+        gone = self._present - self._kept
+        return MedoidStability(
+            n_medoids=self._n_medoids,
+            rows=self._rows,
+            classes=self._labels[self._classes[self._rows]],
+            present=self._present,
+            kept=np.divide(self._kept, self._present, out=absent[0], where=self._present > 0),
+            moved=np.divide(self._moved, gone, out=absent[1], where=gone > 0),
+            by_chance=self._by_chance,
+        )
+
+
+def _nearest_by_chance(point: Array, others: Array, count: int) -> float:
+    """Distance to the nearest of so many rows drawn at random, in the middle of its distribution: a quantile."""
+    if len(others) == 0:
+        return 0.0
+    distances = np.sqrt(((others - point) ** 2).sum(axis=1))
+    return float(np.quantile(distances, 1.0 / (count + 1)))
+
+
+class _Decisions:
+    """Votes of refits about rows that they did not have, beside the decisions of the fit of all rows."""
+
+    def __init__(self, subject: Subject, full: Any) -> None:
+        self._subject, self._full = subject, full
+        everything = subject.part(np.arange(subject.n_rows))
+        self._decided = codes_of(full, full.predict(everything))
+        self._margins = margins_of(full, everything)
+        self._votes = np.zeros((subject.n_rows, len(full.classes_)), dtype=np.int64)
+        self._rates: list[float] = []
+        # Mean and sum of squared deviations of the probability of the class decided for, brought up to date by refits.
+        self._probable = hasattr(full, "predict_proba")
+        self._mean, self._squares = np.zeros((2, subject.n_rows))
+
+    def add(self, fitted: Any, rows: Codes) -> None:
+        """Count the votes of a refit about rows that were not in its sample."""
+        if len(rows) == 0:
+            return
+        part, decided = self._subject.part(rows), self._decided[rows]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", QMedoidWarning)  # such as of levels that the sample did not have
+            codes = codes_of(self._full, fitted.predict(part))
+            probability = fitted.predict_proba(part)[np.arange(len(rows)), decided] if self._probable else None
+        self._votes[rows, codes] += 1
+        self._rates.append(float(np.mean(codes != decided)))
+        if probability is not None:
+            away = probability - self._mean[rows]
+            self._mean[rows] += away / self._votes[rows].sum(axis=1)
+            self._squares[rows] += away * (probability - self._mean[rows])
+
+    def result(self) -> DecisionStability:
+        """What came of it."""
+        rates, n_votes = flip_rates(self._votes, self._decided), self._votes.sum(axis=1)
+        spread = None
+        if self._probable:
+            spread = np.full(len(n_votes), np.nan)
+            variance = np.divide(self._squares, n_votes - 1, out=spread.copy(), where=n_votes > 1)
+            spread = np.sqrt(variance)
+        mean, error = mean_and_error(self._rates) if self._rates else (float("nan"), None)
+        return DecisionStability(
+            flip_rate=mean,
+            flip_error=error,
+            rates=rates,
+            n_votes=n_votes,
+            margins=self._margins,
+            by_margin=None if self._margins is None else tuple(rates_by_margin(self._margins, rates)),
+            spread=spread,
+            least_stable=tuple(self._least_stable(rates, n_votes, spread)),
+        )
+
+    def _least_stable(self, rates: Array, n_votes: npt.NDArray[np.int64], spread: Array | None) -> list[UnstableRow]:
+        """The rows of the highest flip rates; of equal ones those of more votes, then of smaller margins."""
+        margins = np.zeros(len(rates)) if self._margins is None else self._margins
+        order = np.lexsort((margins, -n_votes, -np.nan_to_num(rates)))[:LISTED_ROWS]
+        labels = self._full.classes_.tolist()
+        listed = []
+        for row in order[np.nan_to_num(rates[order]) > 0]:
+            others = self._votes[row].copy()
+            others[self._decided[row]] = -1
+            listed.append(
+                UnstableRow(
+                    row=int(row),
+                    label=self._subject.labels[row : row + 1].tolist()[0],
+                    decided=labels[self._decided[row]],
+                    otherwise=labels[int(others.argmax())],
+                    flip_rate=float(rates[row]),
+                    n_votes=int(n_votes[row]),
+                    margin=None if self._margins is None else float(margins[row]),
+                    spread=float(spread[row]) if spread is not None and n_votes[row] > 1 else None,
+                )
+            )
+        return listed

@@ -1,0 +1,123 @@
+"""How far fits agree with one another: groups of columns, medoids, decisions. Sets and arrays in, numbers out."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+Group = frozenset[int]
+Groups = Collection[Group]
+
+
+class MarginBin(NamedTuple):
+    """Records whose margin lies within bounds, both included: how many, and the mean of their flip rates."""
+
+    low: float
+    high: float
+    n_rows: int
+    flip_rate: float
+
+
+def best_matches(groups: Groups, others: Groups) -> Array:
+    """For each group the largest Jaccard index |g ∩ h| / |g ∪ h| with any of the others, shape (G,); 0 without any."""
+    if not groups or not others:
+        return np.zeros(len(groups))
+    place = {column: number for number, column in enumerate(sorted(frozenset().union(*groups, *others)))}
+    own, theirs = _memberships(groups, place), _memberships(others, place)
+    shared = own @ theirs.T
+    union = own.sum(axis=1)[:, None] + theirs.sum(axis=1)[None, :] - shared
+    best: Array = (shared / union).max(axis=1)
+    return best
+
+
+def group_agreement(groups: Groups, others: Groups) -> float:
+    """Mean Jaccard index of every group of two sets with its best match in the other set.
+
+    1 if and only if the sets are equal (two empty ones, too), 0 if they have no column in common.
+    """
+    if not groups and not others:
+        return 1.0
+    return float(np.concatenate([best_matches(groups, others), best_matches(others, groups)]).mean())
+
+
+def mean_agreement(group_sets: Sequence[Groups]) -> float:
+    """Mean `group_agreement` of all pairs of sets; 1 where there are fewer than two."""
+    pairs = [group_agreement(*pair) for pair in combinations(group_sets, 2)]
+    return float(np.mean(pairs)) if pairs else 1.0
+
+
+def pair_frequencies(group_sets: Sequence[Groups]) -> dict[tuple[int, int], float]:
+    """In which share of the sets two columns stand in one group, the most frequent pairs first; others have 0."""
+    counts: Counter[tuple[int, int]] = Counter()
+    for groups in group_sets:
+        counts.update({pair for group in groups for pair in combinations(sorted(group), 2)})
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return {pair: count / len(group_sets) for pair, count in ranked}
+
+
+def flip_rates(votes: npt.NDArray[np.int64], decided: Codes) -> Array:
+    """Share of the votes about each record that differ from a decision, shape (n,); NaN where nobody voted.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (n, C)
+        How many fits decided for each class.
+    decided : ndarray of shape (n,)
+        The class code that they are held against.
+    """
+    total = votes.sum(axis=1)
+    same = votes[np.arange(len(votes)), decided]
+    rates = np.full(len(votes), np.nan)
+    np.divide(total - same, total, out=rates, where=total > 0)
+    return rates
+
+
+def rates_by_margin(margins: Array, rates: Array, n_bins: int = 5) -> list[MarginBin]:
+    """Mean flip rate in parts of equal size, from the smallest margins to the largest.
+
+    Records of equal margin stay together, so parts may be fewer and of unequal size. Records without a rate, which is
+    NaN, are left out.
+    """
+    known = np.flatnonzero(np.isfinite(rates))
+    if len(known) == 0:
+        return []
+    margins, rates = margins[known], rates[known]
+    edges = np.quantile(margins, np.arange(1, n_bins) / n_bins)
+    part = np.searchsorted(edges, margins, side="left")
+    return [
+        MarginBin(float(margins[own].min()), float(margins[own].max()), int(own.sum()), float(rates[own].mean()))
+        for own in (part == number for number in np.unique(part))
+    ]
+
+
+def mean_and_error(values: Iterable[float]) -> tuple[float, float | None]:
+    """Mean of independent draws with its standard error s/√n; None for the error of a single draw."""
+    drawn = np.array(list(values), dtype=np.float64)
+    error = None if len(drawn) < 2 else float(drawn.std(ddof=1) / np.sqrt(len(drawn)))
+    return float(drawn.mean()), error
+
+
+def nearest_distance(point: Array, rows: Array) -> float:
+    """Euclidean distance from a point of shape (M,) to the nearest of rows of shape (n, M); ∞ where there is none."""
+    return float(np.sqrt(((rows - point) ** 2).sum(axis=1)).min()) if len(rows) else float("inf")
+
+
+def typical_distance(rows: Array, rng: np.random.Generator, n_pairs: int = 2000) -> float:
+    """Median distance between two different rows, over so many random pairs; 0 where there is one row."""
+    if len(rows) < 2:
+        return 0.0
+    first = rng.integers(len(rows), size=n_pairs)
+    second = (first + rng.integers(1, len(rows), size=n_pairs)) % len(rows)
+    return float(np.median(np.sqrt(((rows[first] - rows[second]) ** 2).sum(axis=1))))
+
+
+def _memberships(groups: Groups, place: dict[int, int]) -> Array:
+    members = np.zeros((len(groups), len(place)))
+    for number, group in enumerate(groups):
+        members[number, [place[column] for column in group]] = 1.0
+    return members

@@ -1,0 +1,81 @@
+"""`qmedoid stability`: what it prints is what the function finds, with rows as they stand in the file."""
+
+import json
+
+import numpy as np
+import pytest
+from small_tables import replaced, small_table, write
+
+from qmedoid import GeometricClassifier, TableClassifier
+from qmedoid.cli.stability import Options, run
+from qmedoid.estimators.stability import stability
+from qmedoid.exceptions import DataError, ParameterError
+
+
+def options(file, **changes):
+    plain = {"positive": None, "ignore": (), "bootstraps": 3, "seed": 0, "max_rows": 1000, "delimiter": None}
+    return Options(table=str(file), target="y", **(plain | {"decimal": None} | changes))
+
+
+def document(capsys, file, **changes):
+    run(options(file, **changes), as_json=True)
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    return write(small_table(), tmp_path_factory.mktemp("stability") / "t.csv")
+
+
+def test_json_is_what_the_function_finds(capsys, file):
+    found = document(capsys, file)
+    table = small_table()
+    classifier = TableClassifier(GeometricClassifier(random_state=0), ignore=[], random_state=0)
+    labels = np.array(table["y"].to_pylist())
+    report = stability(classifier, table.drop_columns(["y"]), labels, n_bootstraps=3, random_state=0)
+    assert found == json.loads(json.dumps(report.as_dict()))
+    assert found["rows"] == 90
+
+
+def test_text_tells_the_same_on_standard_output_alone(capsys, file):
+    found = document(capsys, file)
+    run(options(file), as_json=False)
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    decisions = found["decisions"]
+    assert "90 rows, fitted again on 3 bootstrap samples" in printed.out
+    assert f"{decisions['flip_rate']:.3f} ± {decisions['flip_error']:.3f}" in printed.out
+    assert all(f"{part['flip_rate']:.3f}" in printed.out for part in decisions["by_margin"])
+    assert f"{found['medoids']['kept']:.3f}" in printed.out
+    assert all(note in printed.out for note in found["notes"])
+
+
+def test_rows_are_numbered_as_in_the_file(capsys, tmp_path):
+    """Twenty rows without a class come first, and are left out."""
+    table = small_table()
+    labels = [None] * 20 + table["y"].to_pylist()[20:]
+    parted = write(replaced(table, "y", [labels]), tmp_path / "parted.csv")
+    found = document(capsys, parted)
+    assert found["rows"] == 70
+    named = [row["row"] for row in found["decisions"]["least_stable"]]
+    named += [medoid["row"] for medoid in found["medoids"]["each"]]
+    assert min(named) >= 20
+    assert max(named) >= 70
+    assert all(row["label"] == labels[row["row"]] for row in found["decisions"]["least_stable"])
+
+
+def test_options_are_heard(capsys, file):
+    plain = document(capsys, file)
+    assert document(capsys, file, seed=1) != plain
+    assert document(capsys, file, bootstraps=2)["bootstraps"] == 2
+    assert document(capsys, file, max_rows=60)["rows"] == 60
+    assert document(capsys, file, ignore=("x1",))["decisions"]["flip_rate"] != plain["decisions"]["flip_rate"]
+
+
+def test_one_of_three_classes_stands_against_the_others(capsys, tmp_path):
+    three = write(small_table(("a", "b", "c")), tmp_path / "three.csv")
+    assert document(capsys, three, positive="c")["classes"] == ["c", "not c"]
+    with pytest.raises(ParameterError, match="must be one of the classes"):
+        run(options(three, positive="d"), as_json=True)
+    with pytest.raises(DataError, match="There is no column 'z'"):
+        run(options(three, ignore=("z",)), as_json=True)

@@ -1,0 +1,339 @@
+"""Stability: every figure recounted the plain way, laws of samples and seeds, and every kind of classifier."""
+
+import itertools
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from planted import Fixed, Planted, planted_rows
+from sklearn.datasets import load_wine
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVR
+
+from qmedoid import FusionClassifier, GeometricClassifier, TableClassifier, VariationalClassifier
+from qmedoid.estimators import _refits
+from qmedoid.estimators import stability as module
+from qmedoid.estimators._stability_report import NO_GROUPS, NO_MARGINS, NO_MEDOIDS, NO_SPREAD, NO_VOTES
+from qmedoid.estimators.stability import stability
+from qmedoid.exceptions import DataError, ParameterError, warn
+
+X, Y = planted_rows()
+WINE = load_wine()
+QUICK = {"max_passes": 0, "subset_sizes": (2, 2), "cv": 2}
+
+
+@pytest.fixture(autouse=True)
+def _no_fits_before():
+    Planted.fits.clear()
+    Fixed.fits.clear()
+
+
+def check(report):
+    """A report that can be written as JSON, with its sizes."""
+    assert json.loads(json.dumps(report.as_dict(), allow_nan=False))["bootstraps"] == report.n_bootstraps
+    return report
+
+
+# --- the figures --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sampling", ["bootstrap", "half"])
+def test_figures_are_those_of_a_plain_recount(sampling):
+    report = check(stability(Planted(), X, Y, n_bootstraps=7, sampling=sampling, random_state=3))
+    full, *refits = Planted.fits
+    assert len(refits) == 7
+    decided = full.predict(X)
+    votes = [[fit.predict(X[row : row + 1])[0] for fit in refits if row not in fit.rows] for row in range(len(X))]
+    rates = [np.mean(np.array(own) != decided[row]) if own else np.nan for row, own in enumerate(votes)]
+    np.testing.assert_allclose(report.decisions.rates, rates)
+    np.testing.assert_array_equal(report.decisions.n_votes, [len(own) for own in votes])
+
+    unseen = [np.setdiff1d(np.arange(len(X)), fit.rows) for fit in refits]
+    by_refit = [np.mean(fit.predict(X[rows]) != decided[rows]) for fit, rows in zip(refits, unseen, strict=True)]
+    assert report.decisions.flip_rate == pytest.approx(np.mean(by_refit))
+    assert report.decisions.flip_error == pytest.approx(np.std(by_refit, ddof=1) / np.sqrt(7))
+    assert 0 < report.decisions.flip_rate < 0.5
+
+    codes = (decided == "b").astype(int)
+    spread = []
+    for row in range(len(X)):
+        own = [fit.predict_proba(X[row : row + 1])[0, codes[row]] for fit in refits if row not in fit.rows]
+        spread.append(np.std(own, ddof=1) if len(own) > 1 else np.nan)
+    np.testing.assert_allclose(report.decisions.spread, spread, atol=1e-12)
+    np.testing.assert_allclose(report.decisions.margins, np.abs(full.decision_function(X)))
+
+    least = report.decisions.least_stable
+    assert [one.flip_rate for one in least] == sorted(np.array(rates)[np.nan_to_num(rates) > 0], reverse=True)[:10]
+    assert all(one.decided == decided[one.row] != one.otherwise and one.label == Y[one.row] for one in least)
+
+
+def test_medoids_are_compared_where_the_sample_has_them():
+    report = stability(Planted(n_medoids=2), X, Y, n_bootstraps=9, random_state=1).medoids
+    full, *refits = Planted.fits
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    assert list(report.rows) == sorted(full.model_.medoid_rows)
+    for place, row in enumerate(report.rows):
+        present = [fit for fit in refits if row in fit.rows]
+        kept = [row in fit.rows[fit.model_.medoid_rows] for fit in present]
+        assert report.present[place] == len(present)
+        assert report.kept[place] == pytest.approx(np.mean(kept))
+        alike = scaled[Y[row] == Y]
+        typical = np.median(np.sqrt(((alike[:, None] - alike[None]) ** 2).sum(-1))[np.triu_indices(len(alike), 1)])
+        moves = []
+        for fit, again in zip(present, kept, strict=True):
+            chosen = fit.rows[fit.model_.medoid_rows]
+            chosen = chosen[Y[chosen] == Y[row]]
+            if not again:
+                moves.append(np.sqrt(((scaled[chosen] - scaled[row]) ** 2).sum(axis=1)).min() / typical)
+        assert report.moved[place] == pytest.approx(np.mean(moves), rel=0.1)  # typical is that of random pairs
+        assert report.classes[place] == Y[row]
+    assert report.mean_kept == pytest.approx(np.average(report.kept, weights=report.present))
+
+
+def test_groups_are_counted_exactly_and_by_their_best_match():
+    groups = stability(Planted(), X, Y, n_bootstraps=8, random_state=2).groups
+    full, *refits = Planted.fits
+    partners = [fit.model_.column_groups[0][1] for fit in refits]
+    own = full.model_.column_groups[0][1]
+    same = np.mean([partner == own for partner in partners])
+    assert 0 < same < 1
+    assert groups.groups == ((1, own),)  # a single column, and all of them, are no groups
+    assert groups.kept == pytest.approx([same])
+    assert groups.best_match == pytest.approx([same + (1 - same) / 3])
+    assert groups.with_full_fit == pytest.approx(same + (1 - same) / 3)
+    pairs = [1 if a == b else 1 / 3 for a, b in itertools.combinations(partners, 2)]
+    assert groups.between_refits == pytest.approx(np.mean(pairs))
+    assert groups.pairs == {(1, partner): np.mean(np.array(partners) == partner) for partner in set(partners)}
+    assert groups.pairs_kept == pytest.approx(same)
+    assert groups.pairs_by_chance == pytest.approx(1 / 6)
+
+
+def test_what_does_not_depend_on_the_rows_is_stable():
+    report = stability(Fixed(), X, Y, n_bootstraps=5, random_state=0)
+    assert report.decisions.flip_rate == 0
+    assert report.decisions.flip_error == 0
+    assert report.decisions.never_flipped == 1
+    assert report.decisions.least_stable == ()
+    assert report.decisions.mean_spread == pytest.approx(0, abs=1e-12)
+    assert report.groups.with_full_fit == report.groups.between_refits == 1
+    assert report.groups.kept == [1]
+
+
+def test_flips_come_from_small_margins():
+    report = stability(Planted(), *planted_rows(400), n_bootstraps=10, random_state=0)
+    by_margin = [part.flip_rate for part in report.decisions.by_margin]
+    assert by_margin[0] > 0 == by_margin[-1]
+
+
+def test_a_medoid_that_moves_to_its_twin_has_not_moved():
+    """Every row is there twelve times, so that a twin takes the place of a medoid that is chosen no more."""
+    rows, labels = planted_rows(8)
+    rows, labels = np.repeat(rows, 12, axis=0), np.repeat(labels, 12)
+
+    class Central(Planted):
+        """Takes one of the twins of one row of each class, another in every fit."""
+
+        def fit(self, X, y):
+            super().fit(X, y)
+            twins = [np.flatnonzero(X[:, 0] == number) for number in (0, 1)]
+            self.model_.medoid_rows = np.array([own[len(self.fits) % len(own)] for own in twins])
+            return self
+
+    report = stability(Central(), rows, labels, n_bootstraps=8, random_state=0).medoids
+    assert report.mean_kept < 1
+    assert report.mean_moved == 0
+    assert (report.by_chance > 0).any()
+
+
+def test_of_many_medoids_there_is_a_summary(monkeypatch):
+    monkeypatch.setattr(module, "LISTED_MEDOIDS", 5)
+    report = stability(Planted(n_medoids=10), X, Y, n_bootstraps=3, random_state=0)
+    assert report.medoids.n_medoids == 20
+    assert len(report.medoids.rows) == 5
+    assert set(report.as_dict()["medoids"]) == {"medoids", "kept", "moved", "by_chance"}
+
+
+# --- samples, seeds and errors --------------------------------------------------------------------------------------
+
+
+def test_every_class_keeps_its_rows_and_samples_are_as_they_are_called():
+    labels = np.array(["rare", "rare", "one"] + ["many"] * 57)
+    for sampling in ("bootstrap", "half"):
+        Fixed.fits.clear()
+        stability(Fixed(), X, labels, n_bootstraps=4, sampling=sampling, random_state=0)
+        assert len(Fixed.fits) == 5
+        for fit in Fixed.fits[1:]:
+            counts = {label: int((labels[fit.rows] == label).sum()) for label in fit.classes_}
+            if sampling == "bootstrap":
+                assert counts == {"many": 57, "one": 1, "rare": 2}
+                assert len(set(fit.rows)) < len(fit.rows)
+            else:
+                assert counts == {"many": 29, "one": 1, "rare": 1}
+                assert len(set(fit.rows)) == len(fit.rows)
+
+
+def test_the_same_seed_gives_the_same_report_and_more_refits_begin_with_the_same():
+    reports = [stability(Planted(), X, Y, n_bootstraps=n, random_state=5).as_dict() for n in (4, 4, 6)]
+    assert reports[0] == reports[1] != reports[2]
+    fits = Planted.fits
+    for before, after in zip(fits[:5], fits[10:15], strict=True):
+        np.testing.assert_array_equal(before.rows, after.rows)
+    assert stability(Planted(), X, Y, n_bootstraps=4, random_state=6).as_dict() != reports[0]
+
+
+def test_a_seed_of_the_classifier_is_kept_and_others_are_drawn():
+    stability(Planted(random_state=7), X, Y, n_bootstraps=2, random_state=0)
+    stability(Planted(), X, Y, n_bootstraps=2, random_state=0)
+    seeds = [fit.random_state for fit in Planted.fits]
+    assert seeds[:3] == [7, 7, 7]
+    assert len({*seeds[3:], None}) == 4
+
+
+def test_progress_is_told_and_the_classifier_is_left_alone():
+    told, given = [], Planted()
+    stability(given, X, Y, n_bootstraps=3, random_state=0, progress=lambda *step: told.append(step))
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert not hasattr(given, "classes_")
+
+
+def test_a_refit_that_fails_says_which():
+    with pytest.raises(DataError, match=r"^Refit 2 of 3 failed: the rows are not to my taste$"):
+        stability(Planted(fails_at=2), X, Y, n_bootstraps=3, random_state=0)
+    Planted.fits.clear()
+    with pytest.raises(ValueError, match=r"^the rows are not to my taste$"):
+        stability(Planted(fails_at=0), X, Y, n_bootstraps=3, random_state=0)
+
+
+def test_an_interrupt_ends_all_refits_and_not_the_search_of_one():
+    class Interrupted(Planted):
+        def fit(self, X, y):
+            if len(self.fits) == 2:
+                warn("The search was interrupted after 3 evaluations; the best so far is used.")
+            return super().fit(X, y)
+
+    with pytest.raises(KeyboardInterrupt):
+        stability(Interrupted(), X, Y, n_bootstraps=5, random_state=0)
+    assert len(Interrupted.fits) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_bootstraps": 1}, "'n_bootstraps' parameter of stability must be an int >= 2. Got 1"),
+        ({"sampling": "jackknife"}, "'sampling' parameter of stability must be one of 'bootstrap', 'half'"),
+        ({"estimator": LinearSVR()}, r"that of a classifier, such as GeometricClassifier\(\). Got LinearSVR"),
+        ({"estimator": Planted}, "that of a classifier"),
+        ({"y": Y[:-1]}, "X has 60 rows and y has 59"),
+        ({"y": np.zeros(60)}, "one class only"),
+    ],
+)
+def test_wrong_calls_are_refused(arguments, message):
+    with pytest.raises((ParameterError, DataError), match=message):
+        stability(**({"estimator": Planted(), "X": X, "y": Y} | arguments))
+
+
+# --- every kind of classifier ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("one_se", [False, True])
+def test_a_fusion_classifier_has_groups_and_medoids_and_no_probabilities(one_se):
+    frame = pd.DataFrame(WINE.data[:, :5], columns=WINE.feature_names[:5])
+    classifier = FusionClassifier(selection="one_se" if one_se else "best", **QUICK)
+    report = check(stability(classifier, frame, WINE.target, n_bootstraps=3, random_state=0))
+    assert report.groups.columns == tuple(frame.columns)
+    assert all(len(group) == 2 for group in report.groups.groups)
+    assert 0 < report.groups.between_refits <= 1
+    assert report.medoids.n_medoids == 3
+    assert report.notes == (NO_SPREAD,)
+
+
+def test_the_front_door_has_everything():
+    """With fusion as printed, there are groups; with evidence there are medoids by the dozen."""
+    for fusion, n_medoids in (("convex", 3), ("evidence", None)):
+        classifier = GeometricClassifier(fusion=fusion, refine="never", random_state=0)
+        report = check(stability(classifier, WINE.data[:, :6], WINE.target, n_bootstraps=3, random_state=0))
+        assert n_medoids is None or report.medoids.n_medoids == n_medoids
+        assert report.medoids.present.max() <= 3
+        assert 0 < report.decisions.mean_spread < 0.3
+        assert report.decisions.flip_rate < 0.2
+        assert set(report.notes) <= {NO_GROUPS}
+
+
+def test_of_a_circuit_alone_decisions_are_told():
+    circuit = VariationalClassifier(n_qubits=2, n_reps=1, n_steps=5, n_seeds=1, random_state=0)
+    report = check(stability(circuit, X[:, 1:3], Y, n_bootstraps=2, random_state=0))
+    assert report.groups is report.medoids is None
+    assert report.notes == (NO_GROUPS, NO_MEDOIDS)
+    assert report.decisions.margins is not None
+
+
+def test_of_other_classifiers_decisions_are_told():
+    report = check(stability(make_pipeline(StandardScaler(), LogisticRegression()), X, Y, n_bootstraps=3))
+    assert report.notes == (NO_GROUPS, NO_MEDOIDS)
+    report = check(stability(KNeighborsClassifier(1), X, Y, n_bootstraps=3))
+    assert (report.decisions.margins == 1).all()
+
+
+def test_what_cannot_be_said_is_said():
+    class Mute(Planted):
+        decision_function = predict_proba = property()
+
+        def predict(self, X):
+            return np.full(len(X), self.classes_[0])
+
+    report = check(stability(Mute(), X[:4], Y[:4], n_bootstraps=2, random_state=0))
+    assert {NO_MARGINS, NO_SPREAD} <= set(report.notes)
+    lonely = check(stability(Mute(), X[:2], Y[:2], n_bootstraps=2, random_state=0))
+    assert NO_VOTES in lonely.notes
+    assert np.isnan(lonely.decisions.flip_rate)
+
+
+def raw_table(n=120):
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 3
+    return (
+        pa.table(
+            {
+                "number": [f"{k:04d}" for k in range(n)],
+                "x": rng.normal(size=n) + y,
+                "colour": np.array(["red", "green", "blue"])[np.where(rng.random(n) < 0.6, y, rng.integers(0, 3, n))],
+                "seldom": ["once" if k == 7 else "often" if k % 2 else "else" for k in range(n)],
+            }
+        ),
+        np.array(["a", "b", "c"])[y],
+    )
+
+
+@pytest.mark.parametrize("positive", [None, "c"])
+def test_raw_tables_are_fitted_with_their_encodings(positive):
+    table, labels = raw_table()
+    classifier = TableClassifier(FusionClassifier(**QUICK), positive=positive, random_state=0)
+    report = check(stability(classifier, table, labels, n_bootstraps=4, random_state=0))
+    assert report.classes == (("a", "b", "c") if positive is None else ("c", "not c"))
+    # The row number is unique in the table and not in a sample: it is left out all the same.
+    assert not any(name.startswith("number") for name in report.groups.columns)
+    assert {"x", "colour=red", "seldom=once"} <= set(report.groups.columns)
+    assert set(report.medoids.classes) == set(report.classes)
+    assert report.medoids.moved[np.isfinite(report.medoids.moved)].max() < 3
+
+
+def test_a_pair_of_columns_is_the_same_pair_however_a_sample_is_encoded():
+    """A level that a sample lacks has no column there, and all columns behind it have other numbers."""
+    table, labels = raw_table()
+    subject = _refits.Subject(TableClassifier(FusionClassifier(**QUICK), random_state=0), table, labels)
+    full = subject.fit(np.arange(120), 0)
+    subject.fix_columns(full)
+    without = subject.fit(np.delete(np.arange(120), 7), 0)
+    assert len(without.encoded_names_) == len(full.encoded_names_) - 2  # of two levels one column is enough
+    for fitted in (full, without):
+        names = {
+            frozenset(fitted.encoded_names_[column] for column in group)
+            for group in fitted.classifier_.configuration_
+            if 1 < len(group) < len(fitted.encoded_names_)
+        }
+        assert {frozenset(subject.columns[c] for c in group) for group in subject.groups(fitted)} == names
