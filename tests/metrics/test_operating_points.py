@@ -20,6 +20,7 @@ from qmedoid.metrics.operating_points import (
     at_precision,
     at_recall,
     at_threshold,
+    most_precise,
 )
 from qmedoid.metrics.thresholds import best_threshold, threshold_at_rate
 
@@ -74,6 +75,12 @@ class TestBruteForce:
             return
         best = max(allowed, key=lambda c: (c[0], Fraction(c[0], c[0] + c[1])))
         assert counts(at_precision(positive, scores, floor)) == best
+
+    @given(tied)
+    @settings(max_examples=80, deadline=None)
+    def test_most_precise(self, drawn):
+        best = max((c for c in decisions(*drawn) if c[0] + c[1]), key=lambda c: (Fraction(c[0], c[0] + c[1]), c[0]))
+        assert counts(most_precise(*drawn)) == best
 
     @given(tied, shares)
     @settings(max_examples=80, deadline=None)

@@ -1,6 +1,7 @@
-"""Operating points: where a score is cut into a decision."""
+"""Operating points: which rule cuts a score into a decision, where it cuts, and what that did to held-out rows."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -8,11 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.exceptions import ParameterError, warn
+from qmedoid.estimators._parameters import Constraint, Optional, Positive
+from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.fitting.variational_selection import OutOfFold, two_class_margin
-from qmedoid.metrics.thresholds import THRESHOLD_METRICS, best_threshold, threshold_at_rate
+from qmedoid.metrics.operating_points import at_cost, at_precision, at_recall, most_precise
+from qmedoid.metrics.thresholds import THRESHOLD_METRICS, best_threshold, counts_at, threshold_at_rate
+from qmedoid.models.operating import Counts, OperatingSummary
 
+Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -41,48 +47,121 @@ class AlertRate:
         return "None or a number above 0 and below 1"
 
 
-def check_two_classes(
-    operating_point: str | float | None, classes: npt.NDArray[Any], alert_rate: float | None = None
-) -> None:
-    """Raise where a cut is asked for in two ways, or where there are more than two classes."""
-    if operating_point is not None and alert_rate is not None:
-        raise ParameterError(
-            f"'operating_point' and 'alert_rate' both say where to cut. Got {operating_point!r} and {alert_rate!r}: "
-            "pass one of them."
-        )
-    if alert_rate is not None and len(classes) > 2:
-        raise ParameterError(
-            f"An alert rate is the share of one of two classes, and there are {len(classes)}. Use alert_rate=None."
-        )
-    if operating_point is not None and len(classes) > 2:
-        raise ParameterError(
-            f"An operating point cuts the probability of one of two classes, and there are {len(classes)}. "
-            "Use operating_point=None."
-        )
+@dataclass(frozen=True)
+class Floor:
+    """None, or the least share that is to be reached."""
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value is one of these."""
+        return value is None or (isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) <= 1)
+
+    def __str__(self) -> str:
+        return "None or a number above 0 and at most 1"
 
 
-def cut_at(operating_point: str | float, codes: Codes, out_of_fold: OutOfFold | None) -> float:
-    """The log-odds above which a record is called the second class.
+OPERATING_CONSTRAINTS: Mapping[str, Constraint] = {
+    "operating_point": OperatingPoint(),
+    "alert_rate": AlertRate(),
+    "min_precision": Floor(),
+    "min_recall": Floor(),
+    "cost": Optional(Positive()),
+}
+"""Parameters that say where two classes are told apart; at most one of them is given."""
 
-    A metric is made best on rows that were held out; where there are none, the cut is at even odds.
+# Rules that cut where labels of both classes say.
+_NEED_BOTH = ("min_precision", "min_recall", "cost")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of `qmedoid.models.operating.RULES`, and the number that was asked for."""
+
+    name: str
+    asked: float | None = None
+
+    def cut(self, positive: Flags, margins: Array) -> float:
+        """The log-odds above which a record is called the second class, by rows whose class is known."""
+        asked = 0.5 if self.asked is None else self.asked
+        match self.name:
+            case "likeliest":
+                return 0.0
+            case "probability":
+                return math.log(asked) - math.log1p(-asked)
+            case "alert_rate":
+                return threshold_at_rate(margins, asked)
+            case "min_recall":
+                return at_recall(positive, margins, asked).threshold
+            case "cost":
+                return at_cost(positive, margins, asked).threshold
+            case "min_precision":
+                try:
+                    return at_precision(positive, margins, asked).threshold
+                except DataError:
+                    return most_precise(positive, margins).threshold
+        return best_threshold(positive.astype(np.intp), margins, self.name)
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether held-out rows say where to cut."""
+        return self.name not in ("likeliest", "probability")
+
+    def can_cut(self, positive: Flags) -> bool:
+        """Whether these rows say where."""
+        return not self.needs_rows or (len(positive) > 0 and (self.name not in _NEED_BOTH or len(set(positive)) == 2))
+
+
+def asked_rule(parameters: Mapping[str, Any], classes: npt.NDArray[Any]) -> Rule:
+    """The rule that parameters ask for; raise where there are two, or more than two classes."""
+    given = {name: parameters[name] for name in OPERATING_CONSTRAINTS if parameters.get(name) is not None}
+    if len(given) > 1:
+        (first, one), (second, other), *_ = given.items()
+        raise ParameterError(
+            f"{first!r} and {second!r} both say where to cut. Got {one!r} and {other!r}: pass one of them."
+        )
+    if given and len(classes) > 2:
+        name = next(iter(given))
+        raise ParameterError(
+            f"{name!r} says where to cut the probability of one of two classes, and there are {len(classes)}. "
+            f"Use {name}=None."
+        )
+    for name, value in given.items():
+        if name != "operating_point":
+            return Rule(name, float(value))
+        return Rule(value) if isinstance(value, str) else Rule("probability", float(value))
+    return Rule("likeliest")
+
+
+def operating_summary(rule: Rule, codes: Codes, held_out: OutOfFold | None) -> OperatingSummary:
+    """Where a rule cuts, and what it did to held-out rows.
+
+    Where no rows were held out that could say, the cut is at even odds; a floor that is out of reach is replaced by the
+    nearest that is not.
     """
-    if not isinstance(operating_point, str):
-        return math.log(operating_point) - math.log1p(-operating_point)
-    if out_of_fold is None or len(out_of_fold.judged) == 0:
-        warn("No row was held out to choose the threshold by: it stays at even odds.")
-        return 0.0
-    rows = out_of_fold.judged
-    return best_threshold(codes[rows], two_class_margin(out_of_fold.scores[rows]), operating_point)
+    rows = np.zeros(0, dtype=np.intp) if held_out is None else held_out.judged
+    if held_out is None or len(rows) == 0:
+        if rule.needs_rows:
+            warn("No row was held out to choose the threshold by: it stays at even odds.")
+            return OperatingSummary(rule.name, rule.asked, 0.0)
+        return OperatingSummary(rule.name, rule.asked, rule.cut(np.zeros(0, dtype=np.bool_), np.zeros(0)))
+    positive, margins = codes[rows] == 1, two_class_margin(held_out.scores[rows])
+    if rule.can_cut(positive):
+        cut = rule.cut(positive, margins)
+        _warn_out_of_reach(rule, positive, margins, cut)
+    else:
+        warn(f"All {len(rows):,} held-out rows are of one class: the threshold stays at even odds.")
+        cut = 0.0
+    return OperatingSummary(rule.name, rule.asked, cut, Counts(**counts_at(positive, margins, cut)))
 
 
-def cut_at_rate(alert_rate: float, out_of_fold: OutOfFold | None) -> float:
-    """The log-odds above which this share of the rows that were held out lies; even odds where there are none."""
-    if out_of_fold is None or len(out_of_fold.judged) == 0:
-        warn("No row was held out to choose the threshold by: it stays at even odds.")
-        return 0.0
-    return threshold_at_rate(two_class_margin(out_of_fold.scores[out_of_fold.judged]), float(alert_rate))
-
-
-def probability(log_odds: float) -> float:
-    """The probability of these log-odds."""
-    return 1.0 / (1.0 + math.exp(-log_odds)) if log_odds > 0 else math.exp(log_odds) / (1.0 + math.exp(log_odds))
+def _warn_out_of_reach(rule: Rule, positive: Flags, margins: Array, cut: float) -> None:
+    """Say what can be reached where the rule asks for more than held-out rows have."""
+    if rule.name == "min_precision" and rule.asked is not None:
+        try:
+            at_precision(positive, margins, rule.asked)
+        except DataError as error:
+            warn(f"{error} The threshold of this best precision is used.")
+    if rule.name == "alert_rate" and not (margins > cut).any():
+        warn(
+            f"An alert rate of {rule.asked:g} is less than one of the {len(margins):,} held-out rows, or their highest "
+            "scores are equal: the threshold is their highest score, and alerts will be rarer than asked for."
+        )

@@ -1,18 +1,24 @@
 """What classifiers with class scores share: the checks of a fit, probabilities, and where they are cut."""
 
+import copy
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
-from qmedoid.estimators._operating_point import check_two_classes, cut_at, cut_at_rate, probability
+from qmedoid.estimators._class_weights import loss_weights
+from qmedoid.estimators._operating_point import OPERATING_CONSTRAINTS, asked_rule, operating_summary
 from qmedoid.estimators._parameters import Constraint, check_parameters
 from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._targets import check_target, class_codes
 from qmedoid.fitting.variational_selection import OutOfFold, two_class_margin
+from qmedoid.metrics.prevalence import PrevalenceEstimate
+from qmedoid.models.operating import OperatingSummary, probability
+from qmedoid.models.priors import PriorShift, asked_priors
 from qmedoid.variational.loss import log_softmax
 
 Array = npt.NDArray[np.float64]
@@ -20,28 +26,41 @@ Codes = npt.NDArray[np.intp]
 
 
 class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier whose class scores have a softmax that is a probability, with an operating point if asked for."""
+    """A classifier whose class scores have a softmax that is a probability, with an operating point if asked for.
+
+    Attributes
+    ----------
+    threshold_ : float
+        Probability of the second of two classes above which a record is called so.
+    expected_ : OperatingSummary or None
+        The operating point with precision, recall and alert rate on held-out rows; None for more than two classes.
+    class_priors_ : ndarray of shape (C,)
+        The class frequencies for which the probabilities were made.
+    """
 
     _constraints: ClassVar[Mapping[str, Constraint]]
-    operating_point: str | float | None
-    alert_rate: float | None = None
     classes_: npt.NDArray[Any]
+    class_priors_: Array
+    threshold_: float
+    expected_: OperatingSummary | None
+    _cut: float | None
+    _prior_shift: PriorShift | None = None
 
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities, shape (n, C)."""
-        probabilities: Array = np.exp(log_softmax(self._scores(X)))
+        probabilities: Array = np.exp(log_softmax(self._shifted_scores(X)))
         return probabilities
 
     def decision_function(self, X: Any) -> Array:
         """Log-odds of the second of two classes against the threshold, above 0 means the second; else scores (n, C)."""
-        scores = self._scores(X)
+        scores = self._shifted_scores(X)
         if len(self.classes_) > 2:
             return scores
         return two_class_margin(scores) - (self._cut or 0.0)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of every row, shape (n,): the likeliest, or by the operating point where one was asked for."""
-        scores = self._scores(X)
+        scores = self._shifted_scores(X)
         if self._cut is None:
             codes = np.argmax(np.exp(log_softmax(scores)), axis=1)
         else:
@@ -49,9 +68,57 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         predicted: npt.NDArray[Any] = self.classes_[codes]
         return predicted
 
+    def prior_shift(self, new_prevalence: Any) -> Self:
+        """The same classifier where the classes are as frequent as said, and look the same otherwise.
+
+        Parameters
+        ----------
+        new_prevalence : float, mapping or array-like of shape (C,)
+            How frequent the second of two classes is, or every class, by label or in the order of `classes_`.
+
+        Returns
+        -------
+        A copy; this one is left as it is. Shifting it again starts from the training priors.
+
+        Notes
+        -----
+        Scores get log(new/old) added, class by class. Where the likelier class, a given probability or a cost decides,
+        the threshold stays the same probability, and other records may be called positive. A threshold that was chosen
+        on held-out rows by alert rate, precision, recall or a metric moves along: the same records are called
+        positive, and with another prevalence they are so with another precision and at another rate.
+        """
+        check_is_fitted(self)
+        shift = PriorShift.to(self.class_priors_, asked_priors(new_prevalence, self.classes_.tolist()))
+        shifted = copy.copy(self)
+        shifted._prior_shift = shift
+        if self.expected_ is not None:
+            before = 0.0 if self._prior_shift is None else self._prior_shift.of_log_odds
+            shifted.expected_ = self.expected_.at_prevalence(shift.prevalence, shift.of_log_odds - before)
+            shifted._cut = None if self._cut is None else shifted.expected_.log_odds
+            shifted.threshold_ = shifted.expected_.threshold
+        return shifted
+
+    def estimate_prevalence(self, X: Any) -> PrevalenceEstimate:
+        """How frequent the classes are among unlabelled rows, by EM (Saerens et al., 2002), with 95 % intervals.
+
+        Right where the classes look as they did in training and are only more or less frequent. Pass its `priors` to
+        `prior_shift`.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, M)
+            The more rows, the narrower the interval.
+        """
+        check_is_fitted(self)
+        return PriorShift.estimated(self.class_priors_, self._scores(X))
+
     @abstractmethod
     def _scores(self, X: Any) -> Array:
-        """Class scores of every row, shape (n, C)."""
+        """Class scores of every row at the training priors, shape (n, C)."""
+
+    def _shifted_scores(self, X: Any) -> Array:
+        scores = self._scores(X)
+        return scores if self._prior_shift is None else self._prior_shift.apply(scores)
 
     def _checked(self, X: Any, y: Any) -> tuple[Array, Codes]:
         """The table and the class codes of a fit, once parameters and data are found to be in order."""
@@ -61,13 +128,35 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         self.classes_, codes = class_codes(check_target(y, len(table)))
-        check_two_classes(self.operating_point, self.classes_, self.alert_rate)
+        asked_rule(self._operating_parameters(), self.classes_)
         return table, codes
 
     def _set_cut(self, codes: Codes, held_out: OutOfFold | None) -> None:
-        """Turn the operating point into log-odds, by held-out rows where it names a metric or a share of them."""
-        if self.alert_rate is not None:
-            self._cut: float | None = cut_at_rate(self.alert_rate, held_out)
-        else:
-            self._cut = None if self.operating_point is None else cut_at(self.operating_point, codes, held_out)
+        """Turn the operating point into log-odds by held-out rows, and keep what it did to them."""
+        self._prior_shift = None
+        self.class_priors_ = self._probability_priors(codes, held_out)
+        self.expected_, self._cut = None, None
+        if len(self.classes_) == 2:
+            rule = asked_rule(self._operating_parameters(), self.classes_)
+            self.expected_ = operating_summary(rule, codes, held_out)
+            self._cut = None if rule.name == "likeliest" else self.expected_.log_odds
         self.threshold_ = probability(self._cut or 0.0)
+
+    def _operating_parameters(self) -> dict[str, Any]:
+        """What says where to cut; not every classifier has all of these parameters."""
+        return {name: getattr(self, name, None) for name in OPERATING_CONSTRAINTS}
+
+    def _probability_priors(self, codes: Codes, held_out: OutOfFold | None) -> Array:
+        """Class frequencies of the rows that made the probabilities what they are: held-out ones where there are any.
+
+        A loss in which classes have weights makes probabilities for classes that are more frequent by these weights.
+        """
+        n_classes = len(self.classes_)
+        counts = np.bincount(codes, minlength=n_classes)
+        if held_out is not None:
+            judged = np.bincount(codes[held_out.judged], minlength=n_classes)
+            counts = judged if judged.all() else counts
+        class_weight = getattr(self, "class_weight", None)
+        weighted = counts * loss_weights(class_weight, codes, self.classes_)
+        priors: Array = weighted / weighted.sum()
+        return priors

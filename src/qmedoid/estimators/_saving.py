@@ -156,6 +156,9 @@ def _assembled(
         records=records,
         parameters={"estimator": type(estimator).__name__, **_parameters(estimator)},
         metrics=metrics or {},
+        priors=getattr(estimator, "class_priors_", None) if probabilistic else None,
+        prior_shift=getattr(estimator, "_prior_shift", None),
+        operating=getattr(estimator, "expected_", None),
     )
 
 

@@ -1,5 +1,6 @@
 """A classifier for tables as they are: text, categories, truth values, dates and missing cells."""
 
+import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +25,10 @@ from qmedoid.estimators.fusion import FusionClassifier
 from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.models.contract import Contract
+from qmedoid.models.operating import OperatingSummary
+from qmedoid.models.priors import asked_priors
 from qmedoid.models.table import Record, TableModel
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found, encode_batch
@@ -174,6 +178,45 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         matrix = self._matrix(X)
         decided: npt.NDArray[np.str_] = self.classifier_.decided_by(matrix)  # type: ignore[union-attr]
         return decided
+
+    @property
+    def expected_(self) -> OperatingSummary | None:
+        """Where two classes are told apart, with precision, recall and alert rate on held-out rows."""
+        check_is_fitted(self)
+        return getattr(self.classifier_, "expected_", None)
+
+    @available_if(_inner_has("prior_shift"))
+    def prior_shift(self, new_prevalence: Any) -> Self:
+        """The same classifier where the classes are as frequent as said, and look the same otherwise.
+
+        Parameters
+        ----------
+        new_prevalence : float, mapping or array-like of shape (C,)
+            How frequent the class of interest of two is (`positive`, or the second), or every class, by label or in
+            the order of `classes_`.
+
+        Returns
+        -------
+        A copy; this one is left as it is. See `GeometricClassifier.prior_shift` for what becomes of the threshold.
+        """
+        check_is_fitted(self)
+        classes = self._order.classes.tolist()
+        if not isinstance(new_prevalence, Mapping | float | int):
+            by_label = asked_priors(new_prevalence, self.classes_.tolist())
+            new_prevalence = dict(zip(self.classes_.tolist(), by_label.tolist(), strict=True))
+        shifted = copy.copy(self)
+        shifted.classifier_ = self.classifier_.prior_shift(  # type: ignore[union-attr]
+            asked_priors(new_prevalence, classes)
+        )
+        return shifted
+
+    @available_if(_inner_has("estimate_prevalence"))
+    def estimate_prevalence(self, X: Any) -> PrevalenceEstimate:
+        """How frequent the classes are among unlabelled rows by EM, with 95 % intervals, in the order of `classes_`."""
+        matrix = self._matrix(X)
+        found: PrevalenceEstimate = self.classifier_.estimate_prevalence(matrix)  # type: ignore[union-attr]
+        order = self._order.codes_of_sorted
+        return replace(found, priors=found.priors[order], low=found.low[order], high=found.high[order])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows that are classified rightly."""

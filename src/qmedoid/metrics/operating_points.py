@@ -142,9 +142,22 @@ def at_precision(positive: Flags, scores: Array, floor: float) -> OperatingPoint
     precision = hits[:-1] / alerts[:-1]
     allowed = np.flatnonzero(precision >= floor)
     if len(allowed) == 0:
-        raise DataError(_out_of_reach(floor, _point(cuts, int(np.argmax(precision)))))
+        raise DataError(_out_of_reach(floor, most_precise(positive, scores)))
     # Hits and alerts fall from cut to cut: the first has the best recall, the last as good has the fewest alerts.
     return _point(cuts, int(allowed[hits[allowed] == hits[allowed[0]]][-1]))
+
+
+def most_precise(positive: Flags, scores: Array) -> OperatingPoint:
+    """The highest precision that a threshold has; of equal ones the most alerts.
+
+    Parameters
+    ----------
+    positive, scores : ndarray of shape (n,)
+        As for `at_threshold`.
+    """
+    cuts = all_cuts(*_checked(positive, scores))
+    alerts = cuts.counts["tp"] + cuts.counts["fp"]
+    return _point(cuts, int(np.argmax(cuts.counts["tp"][:-1] / alerts[:-1])))
 
 
 def at_recall(positive: Flags, scores: Array, floor: float) -> OperatingPoint:

@@ -65,9 +65,9 @@ class OperatingSummary:
     log_odds : float
         The cut: records above it are called the second class, and are alerts.
     counts : Counts or None
-        What such cuts did to held-out rows: those of each fold were cut where the rule cuts all others, so that no row
-        had a part in its own cut. None where no row was held out, or where another prevalence leaves them without
-        meaning.
+        What the cut does to the rows that were held out. Where it was chosen on them, precision and recall are a little
+        better than new rows will show, by a few hundredths on a few hundred rows, which is less than their intervals
+        are wide. None where no row was held out, or where another prevalence leaves counts without meaning.
     prevalence : float or None
         The prevalence that is expected, where it is not that of the held-out rows.
     """

@@ -1,16 +1,20 @@
 """A model with all it takes to decide about records of a raw table: contract, encodings, classes, operating point."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.exceptions import ModelError
+from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.models.contract import Contract, Label
 from qmedoid.models.encoding import Encoding
 from qmedoid.models.geometric import GeometricModel
+from qmedoid.models.operating import OperatingSummary
+from qmedoid.models.priors import PriorShift, asked_priors
 from qmedoid.models.stage import PlainStage
 from qmedoid.models.variational import VariationalModel
 from qmedoid.variational.loss import log_softmax
@@ -32,7 +36,7 @@ class Decisions(NamedTuple):
     codes : ndarray of shape (n,)
         The class of each.
     scores : ndarray of shape (n, C)
-        Class scores; the largest decides where there is no operating point.
+        Class scores, at the prevalence that is expected; the largest decides where there is no operating point.
     margins : ndarray of shape (n,)
         For two classes the score of the second minus that of the first and minus the cut, above 0 for the second; for
         more the best score minus the next.
@@ -70,6 +74,12 @@ class TableModel:
         For each model its medoids as rows of the training table; None where they were not kept.
     parameters, metrics : mapping
         How the model was made, and what it showed, for the reader; fit for JSON.
+    priors : ndarray of shape (C,) or None
+        The class frequencies for which the probabilities were made; None where they are not known.
+    prior_shift : PriorShift or None
+        What is added to the scores of the models where other priors are expected.
+    operating : OperatingSummary or None
+        Where two classes are told apart and what is to be expected of it.
     """
 
     contract: Contract
@@ -81,6 +91,9 @@ class TableModel:
     records: tuple[tuple[Record, ...], ...] | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, Any] = field(default_factory=dict)
+    priors: Array | None = None
+    prior_shift: PriorShift | None = None
+    operating: OperatingSummary | None = None
 
     @property
     def best(self) -> GeometricModel | VariationalModel:
@@ -140,6 +153,8 @@ class TableModel:
             by_circuit, nearest = np.ones(len(scores), dtype=np.bool_), None
         else:
             scores, by_circuit, nearest = model.decide_with_medoids(columns, threads=threads)
+        if self.prior_shift is not None:
+            scores = self.prior_shift.apply(scores)
         if len(self.classes) > 2:
             ranked = np.sort(scores, axis=1)
             return Decisions(self._argmax(scores), scores, ranked[:, -1] - ranked[:, -2], by_circuit, nearest)
@@ -151,6 +166,50 @@ class TableModel:
             close = np.flatnonzero(np.abs(margins) < _CLOSE)
             codes[close] = self._argmax(scores[close])
         return Decisions(codes, scores, margins, by_circuit, nearest)
+
+    @property
+    def expected_priors(self) -> Array | None:
+        """The class frequencies for which the scores of `decide` are made."""
+        return self.priors if self.prior_shift is None else self.prior_shift.priors
+
+    def shifted(self, new_prevalence: Any) -> "TableModel":
+        """The same model where the classes are as frequent as said, and look the same otherwise.
+
+        A cut that was chosen on held-out rows by alert rate, precision, recall or a metric moves along, so that the
+        same records are picked; the likelier class, a given probability and a cost stay at their probability.
+
+        Parameters
+        ----------
+        new_prevalence : float, mapping or array-like of shape (C,)
+            How frequent the second of two classes is, or every class, by label or in the order of their codes.
+        """
+        shift = PriorShift.to(self._known_priors(), asked_priors(new_prevalence, self.classes))
+        if len(self.classes) > 2 or self.operating is None:
+            return replace(self, prior_shift=shift)
+        before = 0.0 if self.prior_shift is None else self.prior_shift.of_log_odds
+        operating = self.operating.at_prevalence(shift.prevalence, shift.of_log_odds - before)
+        return replace(
+            self, prior_shift=shift, operating=operating, cut=None if self.cut is None else operating.log_odds
+        )
+
+    def estimated_prevalence(self, scores: Array) -> PrevalenceEstimate:
+        """How frequent the classes are among unlabelled records, by the scores of `decide`."""
+        self._known_priors()
+        expected = self.expected_priors
+        assert expected is not None, "priors are known"
+        return PriorShift.estimated(expected, scores)
+
+    def _known_priors(self) -> Array:
+        if not self.probabilistic:
+            raise ModelError(
+                "This model has no probabilities that another prevalence could change: fit a GeometricClassifier."
+            )
+        if self.priors is None:
+            raise ModelError(
+                "This model was saved without the class frequencies it was made for, so that nothing is known of "
+                "another prevalence: fit and save it again."
+            )
+        return self.priors
 
     def probabilities(self, scores: Array) -> Array:
         """Class probabilities of class scores, shape (n, C)."""

@@ -10,7 +10,9 @@ import pyarrow as pa
 from qmedoid.artifacts.bundle import save_model
 from qmedoid.artifacts.loading import load_model
 from qmedoid.exceptions import DataError, ModelError
+from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.models.contract import Contract
+from qmedoid.models.operating import Drift, OperatingSummary
 from qmedoid.models.table import Decisions, TableModel
 from qmedoid.tables.difference import OnMismatch, compare_columns
 from qmedoid.tables.encode import Found
@@ -51,6 +53,11 @@ class SavedModel:
         """The classes in the order of their codes; of two, the second is the positive one."""
         return self.model.label_array
 
+    @property
+    def expected_(self) -> OperatingSummary | None:
+        """Where two classes are told apart, with precision, recall and alert rate on held-out rows, if known."""
+        return self.model.operating
+
     def predict(self, data: Any, *, on_mismatch: OnMismatch = "error") -> npt.NDArray[Any]:
         """Class of every record, shape (n,)."""
         predicted: npt.NDArray[Any] = self.classes_[self.decide(data, on_mismatch=on_mismatch).codes]
@@ -81,6 +88,36 @@ class SavedModel:
         decided = decide_batch(self.model, table, found)
         difference.with_cells(found).raise_or_warn(on_mismatch)
         return decided
+
+    def alert_rate_drift(self, decided: Decisions) -> Drift | None:
+        """The share of alerts among decisions beside what is expected; None where nothing is known to expect.
+
+        Parameters
+        ----------
+        decided : Decisions
+            From `decide`.
+        """
+        operating = self.model.operating
+        return None if operating is None else operating.drift(int((decided.codes == 1).sum()), len(decided.codes))
+
+    def prior_shift(self, new_prevalence: Any) -> "SavedModel":
+        """The same model where the classes are as frequent as said, and look the same otherwise; this one is left.
+
+        Parameters
+        ----------
+        new_prevalence : float, mapping or array-like of shape (C,)
+            How frequent the second of two classes is, or every class, by label or in the order of `classes_`.
+
+        Notes
+        -----
+        Where the likelier class, a given probability or a cost decides, the threshold stays the same probability. One
+        that was chosen on held-out rows moves along: the same records are called positive.
+        """
+        return SavedModel(self.model.shifted(new_prevalence))
+
+    def estimate_prevalence(self, data: Any, *, on_mismatch: OnMismatch = "error") -> PrevalenceEstimate:
+        """How frequent the classes are among unlabelled records, by EM, with 95 % intervals; for `prior_shift`."""
+        return self.model.estimated_prevalence(self.decide(data, on_mismatch=on_mismatch).scores)
 
     def explain(self, data: Any, row: int = 0, *, on_mismatch: OnMismatch = "error") -> dict[str, Any]:
         """Why one record was decided as it was, as a plain dictionary whose contributions add up to the margin."""

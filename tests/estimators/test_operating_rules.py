@@ -1,0 +1,141 @@
+"""Where two classes are told apart: every rule does on new rows what it promised, within its interval."""
+
+import numpy as np
+import pytest
+from gaussian_classes import GaussianClasses, drawn
+
+from qmedoid.estimators._operating_point import OPERATING_CONSTRAINTS, Rule
+from qmedoid.exceptions import ParameterError, QMedoidWarning
+from qmedoid.metrics.operating_points import at_cost, at_precision, at_recall, at_threshold
+from qmedoid.models.operating import RULES, Counts
+
+PRIORS = [0.9, 0.1]
+ASKED = {
+    "likeliest": {},
+    "probability": {"operating_point": 0.3},
+    "alert_rate": {"alert_rate": 0.08},
+    "min_precision": {"min_precision": 0.7},
+    "min_recall": {"min_recall": 0.75},
+    "cost": {"cost": 8.0},
+    "macro_f1": {"operating_point": "macro_f1"},
+    "f1": {"operating_point": "f1"},
+    "f2": {"operating_point": "f2"},
+    "accuracy": {"operating_point": "accuracy"},
+    "balanced_accuracy": {"operating_point": "balanced_accuracy"},
+}
+EVERY = pytest.mark.parametrize("rule", ASKED)
+
+
+def judged(classifier, X, y):
+    """What a classifier does to rows, as an operating point."""
+    return at_threshold(y == 1, classifier.decision_function(X), 0.0)
+
+
+def test_every_rule_is_asked_for_somehow():
+    assert set(ASKED) == set(RULES)
+    assert {name for asked in ASKED.values() for name in asked} == set(OPERATING_CONSTRAINTS)
+
+
+@EVERY
+def test_predictions_are_cut_at_the_threshold(rule):
+    X, y = drawn(2000, PRIORS)
+    fitted = GaussianClasses(**ASKED[rule]).fit(X, y)
+    assert fitted.expected_.rule == rule
+    assert fitted.expected_.asked == (None if rule in ("likeliest", *RULES[6:]) else next(iter(ASKED[rule].values())))
+    assert fitted.expected_.threshold == fitted.threshold_
+    new, _ = drawn(1000, PRIORS, 1)
+    np.testing.assert_array_equal(fitted.predict(new), fitted.decision_function(new) > 0)
+    np.testing.assert_array_equal(fitted.predict(new), fitted.predict_proba(new)[:, 1] > fitted.threshold_)
+
+
+@EVERY
+def test_new_rows_are_within_the_intervals_as_often_as_stated(rule):
+    """Intervals are for the true share, so that of 8,000 new rows lies in nearly as many of them."""
+    within = {"precision": [], "recall": [], "alert_rate": []}
+    for seed in range(100, 140):
+        fitted = GaussianClasses(**ASKED[rule]).fit(*drawn(600, PRIORS, seed))
+        shown = judged(fitted, *drawn(8_000, PRIORS, seed + 1000))
+        for name, found in within.items():
+            _, low, high = getattr(fitted.expected_, name)
+            found.append(low <= getattr(shown, name) <= high)
+    # 95 % less three standard errors of 40 draws, and the rows that chose a cut think a little too well of it.
+    assert min(np.mean(found) for found in within.values()) > 0.83, {k: np.mean(v) for k, v in within.items()}
+
+
+def test_floors_and_costs_are_those_of_the_metrics():
+    X, y = drawn(3000, PRIORS)
+    margin = GaussianClasses().fit(X, y).decision_function(X)
+    for rule, at, asked in (
+        ("min_precision", at_precision, 0.7),
+        ("min_recall", at_recall, 0.75),
+        ("cost", at_cost, 8),
+    ):
+        fitted = GaussianClasses(**{rule: asked}).fit(X, y)
+        assert fitted.expected_.log_odds == at(y == 1, margin, asked).threshold
+    # With true probabilities the cheapest cut is where a false alert and a miss cost the same.
+    costs = [GaussianClasses(cost=8.0).fit(*drawn(20_000, PRIORS, seed)).threshold_ for seed in range(5)]
+    assert np.mean(costs) == pytest.approx(1 / 9, rel=0.25)
+
+
+def test_counts_are_those_of_the_held_out_rows():
+    X, y = drawn(500, PRIORS)
+    fitted = GaussianClasses(min_recall=0.8).fit(X, y)
+    shown = judged(fitted, X, y)
+    assert fitted.expected_.counts == Counts(shown.tp, shown.fp, shown.fn, shown.tn)
+
+
+def test_a_precision_out_of_reach_is_said_and_the_nearest_is_used():
+    X, y = drawn(800, PRIORS, 3, apart=0.5)
+    with pytest.warns(QMedoidWarning, match=r"No threshold has a precision of 0\.99.*The best is .* is used"):
+        fitted = GaussianClasses(apart=0.5, min_precision=0.99).fit(X, y)
+    margin = fitted.decision_function(X)
+    reached = judged(fitted, X, y).precision
+    best = max(at_threshold(y == 1, margin, cut).precision for cut in margin)
+    assert reached == pytest.approx(best)
+
+
+def test_a_budget_below_one_row_is_said():
+    X, y = drawn(200, PRIORS)
+    with pytest.warns(QMedoidWarning, match="An alert rate of 0.001 is less than one of the 200 held-out rows"):
+        fitted = GaussianClasses(alert_rate=0.001).fit(X, y)
+    assert fitted.predict(X).sum() == 0
+
+
+@pytest.mark.parametrize("asked", [{"min_recall": 0.9}, {"cost": 2.0}, {"alert_rate": 0.1}, {"operating_point": "f1"}])
+def test_without_held_out_rows_the_cut_stays_at_even_odds(asked):
+    with pytest.warns(QMedoidWarning, match="No row was held out"):
+        fitted = GaussianClasses(n_folds=0, **asked).fit(*drawn(100, PRIORS))
+    assert fitted.threshold_ == 0.5
+    assert fitted.expected_.counts is None
+    assert fitted.expected_.precision is None
+
+
+def test_a_probability_needs_no_held_out_rows():
+    fitted = GaussianClasses(n_folds=0, operating_point=0.25).fit(*drawn(100, PRIORS))
+    assert fitted.threshold_ == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("min_precision", 0), ("min_precision", 1.1), ("min_recall", "0.9"), ("min_recall", True), ("cost", 0),
+     ("cost", -1.0), ("cost", np.inf), ("alert_rate", 1)],
+)  # fmt: skip
+def test_other_values_are_refused(name, value):
+    with pytest.raises(ParameterError, match=rf"The '{name}' parameter of GaussianClasses must be None or a number"):
+        GaussianClasses(**{name: value}).fit(*drawn(50, PRIORS))
+
+
+def test_at_most_one_rule_and_two_classes():
+    two, three = drawn(60, PRIORS), drawn(60, [0.3, 0.3, 0.4])
+    for first, second in (("alert_rate", "min_recall"), ("operating_point", "cost"), ("min_precision", "min_recall")):
+        with pytest.raises(ParameterError, match=rf"'{first}' and '{second}' both say where to cut. Got 0.5 and 0.5"):
+            GaussianClasses(**{first: 0.5, second: 0.5}).fit(*two)
+    for name in OPERATING_CONSTRAINTS:
+        with pytest.raises(ParameterError, match=rf"'{name}' .* one of two classes, and there are 3. Use {name}=None"):
+            GaussianClasses(**{name: 0.5}).fit(*three)
+    assert GaussianClasses().fit(*three).expected_ is None
+
+
+def test_held_out_rows_of_one_class_cannot_choose_a_floor():
+    assert not Rule("min_recall", 0.5).can_cut(np.zeros(5, dtype=bool))
+    assert Rule("alert_rate", 0.5).can_cut(np.zeros(5, dtype=bool))
