@@ -4,12 +4,15 @@ import dataclasses
 
 import numpy as np
 
+from qmedoid.geometry.rank_scaling import RankScaling
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.models.calibration import Calibration
 from qmedoid.models.contract import Column, Contract
 from qmedoid.models.encoding import Dates, Levels, Numbers
+from qmedoid.models.evidence import EvidenceModel, Group, Terms
 from qmedoid.models.fusion import FusionModel
 from qmedoid.models.geometric import DeltaSettings, GeometricModel
+from qmedoid.models.operating import Counts, OperatingSummary
 from qmedoid.models.table import TableModel
 from qmedoid.models.variational import VariationalModel
 from qmedoid.variational.angles import AngleMap
@@ -77,8 +80,42 @@ def circuit(rng, *, n_inputs, n_classes=2, readout="strings", n_qubits=2, n_reps
     return VariationalModel(angle_map, network, rng.normal(size=network.n_parameters))
 
 
-def geometric(rng, *, n_classes=2, refine_below=None, deltas=PAIRS, residual=False, circuit_settings=(), **of):
-    fusion = fusion_model(rng, n_classes=n_classes, **of)
+def evidence_model(rng, *, n_columns=12, n_classes=2, per_class=2):
+    n_medoids, n_terms, n_outputs = n_classes * per_class, 9, 1 if n_classes == 2 else n_classes
+    knots = rng.integers(1, 5, n_columns)
+    groups = tuple(
+        Group(tuple(int(c) for c in rng.permutation(n_columns)[:size]), rng.uniform(0.1, 2, size), bool(number % 2))
+        for number, size in enumerate(rng.integers(1, 4, 4))
+    )
+    return EvidenceModel(
+        rank_scaling=RankScaling(
+            np.concatenate([[0], np.cumsum(knots)]),
+            np.concatenate([np.sort(rng.normal(size=count)) for count in knots]),
+            np.concatenate([np.sort(rng.normal(size=count)) for count in knots]),
+        ),
+        linear_scaling=Scaling(rng.normal(size=n_columns), rng.uniform(0.5, 2, n_columns)),
+        medoids=rng.normal(size=(n_medoids, n_columns)),
+        medoid_classes=np.repeat(np.arange(n_classes), per_class),
+        medoid_rows=rng.permutation(1000)[:n_medoids],
+        column_weights=np.maximum(rng.normal(size=n_columns), 0.0),
+        groups=groups,
+        terms=Terms(
+            group=rng.integers(0, len(groups), n_terms),
+            medoid=rng.integers(0, n_medoids, n_terms),
+            channel=np.arange(n_terms) % 3,
+            length=rng.uniform(0.5, 2, n_terms),
+            center=rng.normal(size=n_terms),
+            weights=rng.normal(size=(n_terms, n_outputs)),
+        ),
+        intercepts=rng.normal(size=n_outputs),
+        n_classes=n_classes,
+    )
+
+
+def geometric(
+    rng, *, n_classes=2, refine_below=None, deltas=PAIRS, residual=False, circuit_settings=(), first=fusion_model, **of
+):
+    fusion = first(rng, n_classes=n_classes, **of)
     calibration = Calibration(float(rng.uniform(1, 30)), rng.normal(size=n_classes))
     if refine_below is None:
         return GeometricModel(fusion, calibration)
@@ -121,7 +158,12 @@ def all_models():
         "fusion": table_model((geometric(rng), geometric(rng)), cut=-0.25),
         "printed": table_model((geometric(rng, angle="printed", signed=False, alpha=1.0),), probabilistic=False),
         "no angle": table_model((geometric(rng, use_angular=False, refine_below=0.5),)),
-        "selective": table_model((geometric(rng, refine_below=1.0, deltas=fused, residual=True), geometric(rng))),
+        "selective": table_model(
+            (geometric(rng, refine_below=1.0, deltas=fused, residual=True), geometric(rng)),
+            cut=0.1,
+            priors=np.array([0.8, 0.2]),
+            operating=OperatingSummary("macro_f1", None, 0.1, Counts(20, 10, 2, 68)),
+        ).shifted(0.1),
         "variational": table_model(
             (geometric(rng, refine_below=np.inf, circuit_settings={"readout": "parity", "final_rz": True}),), cut=0.5
         ),
@@ -136,6 +178,32 @@ def all_models():
         "no rows": table_model((geometric(rng),), records=None),
         "one deviates": table_model((geometric(rng, refine_below=-np.inf),), classes=(False, True)),
         "numbers": table_model((geometric(rng),), classes=(0.1, 1e300)),
+        "evidence": table_model(
+            (geometric(rng, first=evidence_model),),
+            cut=-1.5,
+            priors=np.array([0.75, 0.25]),
+            operating=OperatingSummary("min_recall", 0.9, -1.5, Counts(20, 10, 2, 68)),
+        ),
+        "evidence and circuit": table_model(
+            (geometric(rng, first=evidence_model, refine_below=1.0, residual=True),),
+            priors=np.array([0.9, 0.1]),
+            operating=OperatingSummary("likeliest", None, 0.0, Counts(0, 0, 0, 7)),
+        ),
+        "evidence of classes": table_model(
+            (geometric(rng, first=evidence_model, n_classes=4),), n_classes=4, priors=np.array([0.1, 0.2, 0.3, 0.4])
+        ).shifted([0.4, 0.3, 0.2, 0.1]),
+        "shifted": table_model(
+            (geometric(rng),),
+            cut=0.75,
+            priors=np.array([0.5, 0.5]),
+            operating=OperatingSummary("macro_f1", None, 0.75, Counts(20, 10, 2, 68)),
+        ).shifted(0.01),
+        "shifted by cost": table_model(
+            (geometric(rng),),
+            cut=0.75,
+            priors=np.array([0.5, 0.5]),
+            operating=OperatingSummary("cost", 3.5, 0.75),
+        ).shifted(0.3),
     }
 
 

@@ -19,12 +19,16 @@ from qmedoid.artifacts._tensors import tensors_parsed
 from qmedoid.artifacts.bundle import FORMAT, save_model
 from qmedoid.artifacts.loading import READERS, load_model
 from qmedoid.exceptions import MissingExtraError, ModelError
+from qmedoid.geometry.rank_scaling import RankScaling
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.models.calibration import Calibration
 from qmedoid.models.contract import Column, Contract
 from qmedoid.models.encoding import Dates, Levels, Numbers
+from qmedoid.models.evidence import CHANNELS, EvidenceModel, Group, Terms
 from qmedoid.models.fusion import FusionModel, MeasuredFusion
 from qmedoid.models.geometric import DeltaSettings, GeometricModel
+from qmedoid.models.operating import Counts, OperatingSummary
+from qmedoid.models.priors import PriorShift
 from qmedoid.models.table import TableModel
 from qmedoid.models.variational import MeasuredVariational, VariationalModel
 from qmedoid.variational.angles import AngleMap
@@ -217,9 +221,12 @@ def test_a_model_of_a_file_is_not_a_folder(tmp_path):
 
 
 def test_a_new_field_takes_a_new_format():
-    """Fields that format 1 stores; another one is lost by it, so it takes format 2 and a reader for both."""
+    """Fields that format 2 stores; another one is lost by it, so it takes format 3 and a reader for all."""
     stored = {
-        TableModel: "contract encodings classes models cut probabilistic records parameters metrics",
+        TableModel: "contract encodings classes models cut probabilistic records parameters metrics priors prior_shift "
+        "operating",
+        PriorShift: "priors log_ratios",
+        OperatingSummary: "rule asked log_odds counts prevalence",
         Contract: "columns target left_out",
         Column: "name kind missing levels is_open",
         Numbers: "fill indicator",
@@ -228,6 +235,10 @@ def test_a_new_field_takes_a_new_format():
         GeometricModel: "fusion calibration deltas variational refine_below residual",
         FusionModel: "input_scaling configuration weights signed feature_scaling medoids medoid_classes medoid_rows "
         "multipliers alpha use_angular angle",
+        EvidenceModel: "rank_scaling linear_scaling medoids medoid_classes medoid_rows column_weights groups terms "
+        "intercepts n_classes",
+        Terms: "group medoid channel length center weights",
+        RankScaling: "offsets values scores",
         Scaling: "center scale",
         Calibration: "slope biases",
         DeltaSettings: "kind fused",
@@ -238,5 +249,8 @@ def test_a_new_field_takes_a_new_format():
     }
     for kind, names in stored.items():
         assert " ".join(field.name for field in dataclasses.fields(kind)) == names, kind
+    assert Group._fields == ("columns", "weights", "by_rank")
+    assert Counts._fields == ("tp", "fp", "fn", "tn")
+    assert CHANNELS == ("square", "distance", "near")
     assert READOUT_KINDS == ("strings", "parity", "direct")
-    assert FORMAT == 1
+    assert FORMAT == 2

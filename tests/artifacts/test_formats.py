@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from qmedoid.artifacts.loading import READERS, load_model
+from qmedoid.exceptions import ModelError
 from qmedoid.models.encoding import Levels, Numbers
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -47,3 +48,18 @@ def test_its_encodings_are_what_they_were(path):
         else:
             assert list(encoding.parts) == entry["parts"]
             np.testing.assert_array_equal(encoding.fills, entry["fills"])
+
+
+@pytest.mark.parametrize("path", SAVED, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_what_is_expected_of_it_is_what_it_was(path):
+    model = load_model(path)
+    expected = json.loads(path.with_suffix(".json").read_text())
+    if path.parent.name == "format-1":
+        # Nothing was kept: another prevalence is refused, and no alert rate is expected.
+        assert (model.priors, model.prior_shift, model.operating) == (None, None, None)
+        with pytest.raises(ModelError, match="saved without the class frequencies"):
+            model.shifted(0.1)
+        return
+    assert model.priors.tolist() == expected["priors"]
+    assert model.expected_priors.tolist() == expected["expected_priors"]
+    assert (None if model.operating is None else model.operating.as_dict()) == expected["operating"]

@@ -140,17 +140,83 @@ def test_what_is_wrong_with_an_array_is_named(bundle, tmp_path, name, position, 
         load_written(tmp_path, bundle.with_arrays(arrays))
 
 
+@pytest.fixture(scope="module")
+def evidence(tmp_path_factory):
+    return spoilt.Bundle(save_model(MODELS["evidence and circuit"], tmp_path_factory.mktemp("evidence")))
+
+
+def test_forged_arrays_of_evidence_are_refused_or_make_a_model_that_decides(evidence, checker):
+    refused = 0
+    for what, files in spoilt.forged_arrays(evidence):
+        model = checker.load(what, files)
+        if model is None:
+            refused += 1
+            continue
+        with np.errstate(all="ignore"):
+            assert set(model.decide(COLUMNS).codes.tolist()) <= {0, 1}, what
+    assert refused > 250
+
+
+@pytest.mark.parametrize(
+    ("name", "position", "value", "reason"),
+    [
+        ("0.rank_offsets", 1, 0, "'0.rank_offsets' must ascend from 0"),
+        ("0.rank_values", -1, -1e9, "'0.rank_values' must ascend within each column"),
+        ("0.rank_scores", -1, -1e9, "'0.rank_scores' must ascend within each column"),
+        ("0.scale", 3, 0.0, "'0.scale' holds a 0"),
+        ("0.members", 0, 12, "'0.members' must hold numbers from 0 to 11"),
+        ("0.offsets", 1, 0, "'0.offsets' must ascend from 0"),
+        ("0.weights", 0, 0.0, "'0.weights' must hold numbers above 0"),
+        ("0.by_rank", 0, 2, "'0.by_rank' must hold numbers from 0 to 1"),
+        ("0.column_weights", 0, -1.0, "'0.column_weights' holds numbers below 0"),
+        ("0.medoid_classes", slice(2, 4), 0, "'0.medoid_classes' lacks a class"),
+        ("0.term_group", 0, 4, "'0.term_group' must hold numbers from 0 to 3"),
+        ("0.term_medoid", 0, 4, "'0.term_medoid' must hold numbers from 0 to 3"),
+        ("0.term_channel", 0, 3, "'0.term_channel' must hold numbers from 0 to 2"),
+        ("0.term_length", 0, 0.0, "'0.term_length' must hold numbers above 0"),
+        ("0.term_weights", 0, np.nan, "'0.term_weights' holds numbers that are not finite"),
+    ],
+)
+def test_what_is_wrong_with_an_array_of_evidence_is_named(evidence, tmp_path, name, position, value, reason):
+    arrays = evidence.arrays()
+    arrays[name] = arrays[name].copy()
+    arrays[name].reshape(-1)[position] = value
+    with pytest.raises(ModelError, match=rf"arrays-[0-9a-f]{{16}}\.safetensors: .*{reason}"):
+        load_written(tmp_path, evidence.with_arrays(arrays))
+
+
 @pytest.mark.parametrize(
     ("path", "value", "reason"),
     [
-        (("format",), 2, r"has format 2, and this version of qmedoid reads \[1\]. Update with: pip install"),
-        (("models", 0, "alpha"), 1.5, "manifest.json|alpha must be from 0 to 1, and is 1.5"),
+        (("format",), 3, r"has format 3, and this version of qmedoid reads \[1, 2\]. Update with: pip install"),
+        (("models", 0, "first", "alpha"), 1.5, "manifest.json|alpha must be from 0 to 1, and is 1.5"),
         (("models", 0, "slope"), 0, "slope must be above 0"),
         (("models", 0, "slope"), -1.0, "slope must be above 0"),
         (("models", 0, "deltas", "kind"), "nearest ", "kind must be one of"),
         (("models", 1, "refine_below"), {"$float": "inf"}, "leaves all records to a circuit, and there is none"),
         (("models", 0, "refine_below"), {"$float": "nan"}, "refine_below must be a number, and is nan"),
+        (("models", 0, "first", "type"), "nearest", r"first.type must be one of \['convex', 'evidence'\]"),
+        (("models", 0, "first"), None, "first.type must be one of"),
+        (("models", 0, "first", "type"), "evidence", "has the unknown field 'signed'"),
         (("models",), [], "models is empty"),
+        (("priors",), [0.5], "priors must hold a number above 0 and below 1 for each of the 2 classes"),
+        (("priors",), [0.5, {"$float": "nan"}], "priors must hold a number above 0"),
+        (("priors",), [0.5, 0.6], "priors must add up to 1, and adds up to 1.1"),
+        (("priors",), None, "expected_priors must stand beside priors"),
+        (("expected_priors",), [1.0, 0.0], "expected_priors must hold a number above 0 and below 1"),
+        (("expected_priors",), [0.5, 0.5], "operating.prevalence and the last of expected_priors are not the same"),
+        (("expected_priors",), None, "operating.prevalence and the last of expected_priors are not the same"),
+        (("operating", "rule"), "f3", "operating.rule must be one of"),
+        (("operating", "rule"), "likeliest", "rule is 'likeliest', and cut is"),
+        (("operating", "rule"), "cost", "operating.asked must be a finite number"),
+        (("operating", "asked"), 0.5, "operating.asked is 0.5, and 'macro_f1' asks for no number"),
+        (("operating", "log_odds"), 0.5, "operating.log_odds is 0.5, and cut is"),
+        (("operating", "counts"), [1, 2, 3], "operating.counts must be four whole numbers"),
+        (("operating", "counts"), [1, 2, 3, -1], "operating.counts must be four whole numbers"),
+        (("operating", "counts"), [0, 0, 0, 0], "operating.counts must be four whole numbers"),
+        (("operating", "counts"), [2**53, 0, 0, 0], "operating.counts must be four whole numbers"),
+        (("operating", "prevalence"), 0.2, "operating.prevalence and the last"),
+        (("probabilistic",), False, "priors belong to probabilities"),
         (("cut",), {"$float": "inf"}, "cut must be a finite number"),
         (("classes",), ["a"], "at least 2 labels"),
         (("classes",), ["a", "a"], "has a label twice"),

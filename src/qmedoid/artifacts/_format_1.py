@@ -4,8 +4,8 @@ A hash says that the bytes are those that were written, not that they make sense
 checked against the others before a model is built.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from qmedoid.kernels.statevector import MAX_QUBITS
 from qmedoid.models.calibration import Calibration
 from qmedoid.models.fusion import FusionModel
 from qmedoid.models.geometric import DeltaSettings, GeometricModel
+from qmedoid.models.stage import PlainStage
 from qmedoid.models.table import TableModel
 from qmedoid.models.variational import VariationalModel
 from qmedoid.variational.angles import AngleMap
@@ -48,10 +49,27 @@ _CIRCUIT = (
 _LARGEST_FACTOR = 1e100
 
 
+class ModelReader(Protocol):
+    """Reads one model of a manifest."""
+
+    def __call__(
+        self, entry: Any, circuit: Any, number: int, width: int, n_classes: int, shelf: Shelf
+    ) -> GeometricModel | VariationalModel:
+        """The model number `number` over `width` encoded columns, from its entry, its circuit and its arrays."""
+        ...
+
+
 def read(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> TableModel:
     """The model of a manifest and of the files it names, by their roles."""
+    return read_described(manifest, contents, DESCRIPTION, _model)[0]
+
+
+def read_described(
+    manifest: Mapping[str, Any], contents: Mapping[str, bytes], description: Sequence[str], read_model: ModelReader
+) -> tuple[TableModel, Fields]:
+    """What this format and later ones have in common, and the fields of the manifest for what they have not."""
     with inside(MANIFEST):
-        fields = Fields(manifest, "it", ("format", "sha256", "versions", "files", *DESCRIPTION))
+        fields = Fields(manifest, "it", ("format", "sha256", "versions", "files", *description))
         _check_roles(contents)
         versions = Fields(fields.raw("versions"), "versions", VERSIONS)
         for name in VERSIONS:
@@ -76,7 +94,7 @@ def read(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> TableMod
     width = sum(encoding.width for encoding in encodings)
     with inside("arrays"):
         models = tuple(
-            _model(entry, circuit, number, width, len(classes), shelf)
+            read_model(entry, circuit, number, width, len(classes), shelf)
             for number, (entry, circuit) in enumerate(zip(entries, circuits, strict=True))
         )
         shelf.done()
@@ -84,7 +102,8 @@ def read(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> TableMod
     if "rows" in contents:
         with inside("rows"):
             records = read_rows(parsed(contents["rows"]), [_n_medoids(model) for model in models])
-    return TableModel(contract, encodings, classes, models, cut, probabilistic, records, parameters, metrics)
+    model = TableModel(contract, encodings, classes, models, cut, probabilistic, records, parameters, metrics)
+    return model, fields
 
 
 def _check_roles(contents: Mapping[str, bytes]) -> None:
@@ -105,12 +124,13 @@ def _model(
     if fields.choice("type", ("geometric", "variational")) == "variational":
         if circuit is None:
             raise RefusedError(f"{where} is a circuit, and there is none")
-        return _circuit(circuit, number, width, n_classes, shelf)
-    return _geometric(fields, circuit, number, width, n_classes, shelf)
+        return read_circuit(circuit, number, width, n_classes, shelf)
+    return read_geometric(fields, read_convex(fields, number, width, n_classes, shelf), circuit, number, shelf)
 
 
-def _geometric(fields: Fields, circuit: Any, number: int, width: int, n_classes: int, shelf: Shelf) -> GeometricModel:
-    fusion = _fusion(fields, number, width, n_classes, shelf)
+def read_geometric(fields: Fields, first: PlainStage, circuit: Any, number: int, shelf: Shelf) -> GeometricModel:
+    """A hybrid model from its first stage and the fields of its calibration and policy."""
+    n_classes = first.n_classes
     slope = fields.real("slope")
     if slope <= 0:
         raise RefusedError(f"{fields.where}.slope must be above 0, and is {slope}")
@@ -124,10 +144,10 @@ def _geometric(fields: Fields, circuit: Any, number: int, width: int, n_classes:
         between_two = deltas.decides_between_two(n_classes)
         # Counted, not listed: a manifest may name very many classes.
         n_pairs = 1 if between_two else n_classes * (n_classes - 1) // 2
-        n_inputs = n_pairs * (1 + fusion.use_angular + deltas.fused)
-        variational = _circuit(circuit, number, n_inputs, 2 if between_two else n_classes, shelf)
+        n_inputs = n_pairs * (1 + first.use_angular + deltas.fused)
+        variational = read_circuit(circuit, number, n_inputs, 2 if between_two else n_classes, shelf)
     return GeometricModel(
-        fusion,
+        first,
         Calibration(slope, shelf.floats(f"{number}.biases", n_classes)),
         deltas,
         variational,
@@ -136,7 +156,8 @@ def _geometric(fields: Fields, circuit: Any, number: int, width: int, n_classes:
     )
 
 
-def _fusion(fields: Fields, number: int, width: int, n_classes: int, shelf: Shelf) -> FusionModel:
+def read_convex(fields: Fields, number: int, width: int, n_classes: int, shelf: Shelf) -> FusionModel:
+    """A fusion model of the nearest medoids over `width` encoded columns."""
     alpha = fields.real("alpha")
     if not 0 <= alpha <= 1:
         raise RefusedError(f"{fields.where}.alpha must be from 0 to 1, and is {alpha}")
@@ -172,7 +193,8 @@ def _fusion(fields: Fields, number: int, width: int, n_classes: int, shelf: Shel
     )
 
 
-def _circuit(entry: Any, number: int, n_inputs: int, n_classes: int, shelf: Shelf) -> VariationalModel:
+def read_circuit(entry: Any, number: int, n_inputs: int, n_classes: int, shelf: Shelf) -> VariationalModel:
+    """A trained circuit of so many inputs and classes."""
     with inside("circuits"):
         fields = Fields(entry, f"[{number}]", _CIRCUIT)
         n_qubits, n_reps = fields.whole("n_qubits", 1, MAX_QUBITS), fields.whole("n_reps", 1, _MOST)
@@ -201,6 +223,4 @@ def _circuit(entry: Any, number: int, n_inputs: int, n_classes: int, shelf: Shel
 
 
 def _n_medoids(model: GeometricModel | VariationalModel) -> int:
-    if isinstance(model, GeometricModel) and isinstance(model.fusion, FusionModel):
-        return len(model.fusion.medoids)
-    return 0
+    return len(model.fusion.plain.medoid_rows) if isinstance(model, GeometricModel) else 0

@@ -1,4 +1,4 @@
-"""A table model taken apart: what the manifest says, the arrays, the circuits and the rows of format 1.
+"""A table model taken apart: what the manifest says, the arrays, the circuits and the rows of format 2.
 
 Arrays of a model have its number before their names, as in ``0.medoids``. Of all encodings together there are
 ``encoding.fills`` (of numbers and parts of dates, in the order of the columns), ``encoding.values`` (of the levels,
@@ -10,19 +10,19 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.artifacts._format_2_stages import Arrays, packed_stage
 from qmedoid.artifacts._json import plain
+from qmedoid.artifacts._tensors import floats, whole
 from qmedoid.exceptions import ModelError
 from qmedoid.models.contract import Contract
 from qmedoid.models.encoding import Dates, Encoding, Levels, Numbers
-from qmedoid.models.fusion import FusionModel
 from qmedoid.models.geometric import GeometricModel
+from qmedoid.models.operating import OperatingSummary
 from qmedoid.models.table import Record, TableModel
 from qmedoid.models.variational import VariationalModel
 from qmedoid.variational.readout import DirectReadout, ParityReadout, Readout, StringReadout
 
-Arrays = dict[str, npt.NDArray[Any]]
 _READOUTS: Mapping[type[Readout], str] = {StringReadout: "strings", ParityReadout: "parity", DirectReadout: "direct"}
 
 
@@ -59,6 +59,9 @@ def packed(model: TableModel, *, raw_rows: bool) -> Packed:
         "best": 0,
         "parameters": plain(model.parameters, "parameters"),
         "metrics": plain(model.metrics, "metrics"),
+        "priors": None if model.priors is None else plain(model.priors, "priors"),
+        "expected_priors": None if model.prior_shift is None else plain(model.prior_shift.priors, "expected_priors"),
+        "operating": plain(_operating(model.operating), "operating"),
     }
     rows = None
     if raw_rows and model.records is not None:
@@ -108,39 +111,35 @@ def _encodings(encodings: Sequence[Encoding], arrays: Arrays) -> list[dict[str, 
                 fills.append(np.array([encoding.fill], dtype=np.float64))
                 entries.append({"type": "numbers", "indicator": bool(encoding.indicator)})
             case Dates():
-                fills.append(_float(encoding.fills))
+                fills.append(floats(encoding.fills))
                 entries.append({"type": "dates", "parts": list(encoding.parts), "indicator": bool(encoding.indicator)})
             case Levels():
                 levels += [plain(level, "a level").encode() for level in encoding.levels]
-                values.append(_float(encoding.values).ravel())
+                values.append(floats(encoding.values).ravel())
                 outputs = plain(encoding.outputs, "outputs of a category")
                 entries.append({"type": "levels", "count": len(encoding.levels), "outputs": outputs})
     arrays["encoding.fills"] = np.concatenate([np.zeros(0), *fills])
     arrays["encoding.values"] = np.concatenate([np.zeros(0), *values])
     arrays["encoding.texts"] = np.frombuffer(b"".join(levels), dtype=np.uint8)
-    arrays["encoding.offsets"] = _whole([0, *accumulate(map(len, levels))])
+    arrays["encoding.offsets"] = whole([0, *accumulate(map(len, levels))])
     return entries
 
 
 def _model(model: GeometricModel | VariationalModel, number: str, arrays: Arrays) -> dict[str, Any]:
     circuit = plain_circuit(model)
     if circuit is not None:
-        arrays[f"{number}.angle_center"] = _float(circuit.angle_map.center)
-        arrays[f"{number}.angle_scale"] = _float(circuit.angle_map.scale)
-        arrays[f"{number}.input_scales"] = _float(circuit.network.scales)
-        arrays[f"{number}.theta"] = _float(circuit.theta)
+        arrays[f"{number}.angle_center"] = floats(circuit.angle_map.center)
+        arrays[f"{number}.angle_scale"] = floats(circuit.angle_map.scale)
+        arrays[f"{number}.input_scales"] = floats(circuit.network.scales)
+        arrays[f"{number}.theta"] = floats(circuit.theta)
     if isinstance(model, VariationalModel):
         return {"type": "variational"}
-    if not isinstance(model.fusion, FusionModel):
+    if model.fusion is not model.fusion.plain:
         raise _measured("SWAP test")
-    _fusion_arrays(model.fusion, number, arrays)
-    arrays[f"{number}.biases"] = _float(model.calibration.biases)
+    arrays[f"{number}.biases"] = floats(model.calibration.biases)
     return {
         "type": "geometric",
-        "signed": bool(model.fusion.signed),
-        "alpha": float(model.fusion.alpha),
-        "use_angular": bool(model.fusion.use_angular),
-        "angle": model.fusion.angle,
+        "first": packed_stage(model.fusion.plain, number, arrays),
         "slope": plain(float(model.calibration.slope), "slope"),
         "deltas": {"kind": model.deltas.kind, "fused": bool(model.deltas.fused)},
         "refine_below": plain(float(model.refine_below), "refine_below"),
@@ -148,18 +147,16 @@ def _model(model: GeometricModel | VariationalModel, number: str, arrays: Arrays
     }
 
 
-def _fusion_arrays(fusion: FusionModel, number: str, arrays: Arrays) -> None:
-    arrays[f"{number}.center"] = _float(fusion.input_scaling.center)
-    arrays[f"{number}.scale"] = _float(fusion.input_scaling.scale)
-    arrays[f"{number}.members"] = _whole([column for subset in fusion.configuration for column in subset])
-    arrays[f"{number}.offsets"] = _whole([0, *accumulate(map(len, fusion.configuration))])
-    arrays[f"{number}.weights"] = np.concatenate([_float(weights) for weights in fusion.weights])
-    arrays[f"{number}.feature_center"] = _float(fusion.feature_scaling.center)
-    arrays[f"{number}.feature_scale"] = _float(fusion.feature_scaling.scale)
-    arrays[f"{number}.medoids"] = _float(fusion.medoids)
-    arrays[f"{number}.medoid_classes"] = _whole(fusion.medoid_classes)
-    arrays[f"{number}.medoid_rows"] = _whole(fusion.medoid_rows)
-    arrays[f"{number}.multipliers"] = _float(fusion.multipliers)
+def _operating(summary: OperatingSummary | None) -> dict[str, Any] | None:
+    if summary is None:
+        return None
+    return {
+        "rule": summary.rule,
+        "asked": None if summary.asked is None else float(summary.asked),
+        "log_odds": float(summary.log_odds),
+        "counts": None if summary.counts is None else [int(count) for count in summary.counts],
+        "prevalence": None if summary.prevalence is None else float(summary.prevalence),
+    }
 
 
 def _circuit_of(model: GeometricModel | VariationalModel) -> dict[str, Any] | None:
@@ -195,11 +192,3 @@ def _rows(records: Sequence[Record]) -> dict[str, Any]:
             raise ModelError("The medoids kept as rows must all have the same columns in the same order.")
     cells = [plain(list(record.values()), "a medoid's row") for record in records]
     return {"columns": plain(columns, "columns of the medoids"), "rows": cells}
-
-
-def _float(values: Any) -> npt.NDArray[np.float64]:
-    return np.ascontiguousarray(values, dtype=np.float64)
-
-
-def _whole(values: Any) -> npt.NDArray[np.int64]:
-    return np.ascontiguousarray(values, dtype=np.int64)

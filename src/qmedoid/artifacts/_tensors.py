@@ -131,3 +131,13 @@ class Shelf:
                 f"array {name!r} must be {dtype} of shape ({wanted}), and is {array.dtype} of {array.shape}"
             )
         return array
+
+
+def floats(values: Any) -> npt.NDArray[np.float64]:
+    """Numbers as they are stored."""
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def whole(values: Any) -> npt.NDArray[np.int64]:
+    """Whole numbers as they are stored."""
+    return np.ascontiguousarray(values, dtype=np.int64)

@@ -95,7 +95,7 @@ def table_model(estimator: Any) -> TableModel:
 
 
 def _of_fusion(estimator: Any) -> TableModel:
-    _check_not_measured(estimator.model_, FusionModel)
+    _check_not_measured(isinstance(estimator.model_, FusionModel))
     plain = Calibration(1.0, np.zeros(len(estimator.classes_)))
     return _assembled(
         estimator,
@@ -109,9 +109,8 @@ def _of_fusion(estimator: Any) -> TableModel:
 
 def _of_geometric(estimator: Any) -> TableModel:
     model = estimator.model_
-    _check_not_measured(model.fusion, FusionModel)
-    if model.variational is not None:
-        _check_not_measured(model.variational, VariationalModel)
+    _check_not_measured(model.fusion is model.fusion.plain)
+    _check_not_measured(model.variational is None or isinstance(model.variational, VariationalModel))
     metrics = {"held_out_scores": estimator.held_out_scores_.tolist(), "threshold": float(estimator.threshold_)}
     return _assembled(
         estimator,
@@ -124,7 +123,7 @@ def _of_geometric(estimator: Any) -> TableModel:
 
 
 def _of_variational(estimator: Any) -> TableModel:
-    _check_not_measured(estimator.model_, VariationalModel)
+    _check_not_measured(isinstance(estimator.model_, VariationalModel))
     if estimator.shots is not None:
         raise ModelError(
             f"This classifier predicts by shots={estimator.shots} random measurements, and a saved model decides "
@@ -225,8 +224,8 @@ def _foreign(name: str) -> ModelError:
     )
 
 
-def _check_not_measured(model: Any, plain: type) -> None:
-    if not isinstance(model, plain):
+def _check_not_measured(is_plain: bool) -> None:
+    if not is_plain:
         raise ModelError(
             "This classifier is a copy made by measured_by, and backends are not saved: save the classifier it was "
             "made from, and call measured_by again where it is needed."
