@@ -163,7 +163,7 @@ class TestAgain:
         assert seen == [tmp_path]
 
     def test_what_is_to_come_is_told_first(self, wine):
-        assert wine.outcome.err.startswith("21 cells are to be run. On a common machine that takes about 1 min.\n")
+        assert wine.outcome.err.startswith("24 cells are to be run. On a common machine that takes about 1 min.\n")
 
     def test_the_outlook_is_what_cells_take_side_by_side(self):
         cells = Plan(["wine", "fraud"]).cells
@@ -176,7 +176,7 @@ class TestAgain:
         outcome = cli.ok("reproduce", "wine", "--quick", "-o", tmp_path, "--cache", wine.cache, "--seed", 1,
                          "--jobs", 1)  # fmt: skip
         # Two of the three splits are those of the run before.
-        assert "14 of 21 cells are there from before; 7 are to be run." in outcome.err
+        assert "16 of 24 cells are there from before; 8 are to be run." in outcome.err
         assert bytes_of(tmp_path)["test_comparison.csv"] != wine.written["test_comparison.csv"]
         assert "--seed 1" in (tmp_path / "test_comparison.csv").read_text(encoding="utf-8").splitlines()[0]
 
@@ -303,11 +303,11 @@ class TestStopped:
     def test_terminated_it_goes_on_where_it_was(self, tmp_path, wine):
         assert self.stop(self.start(tmp_path), signal.SIGTERM, tmp_path, group=False) == 143
         done = len(list(tmp_path.rglob("*.json.gz")))
-        assert 1 <= done < 21
+        assert 1 <= done < 24
         again = self.start(tmp_path)
         _, err = again.communicate(timeout=120)
         assert again.returncode == 0
-        assert f"{done} of 21 cells are there from before; {21 - done} are to be run." in err.decode()
+        assert f"{done} of 24 cells are there from before; {24 - done} are to be run." in err.decode()
         written = bytes_of(tmp_path / "out")
         assert set(written) == set(wine.written)
         # What it took differs from run to run, and the page shows it; all else is the same, side by side or in turn.

@@ -12,7 +12,6 @@ from qmedoid.evaluation.reproduction.results import Results
 from qmedoid.evaluation.splits import paper_split
 
 ALPHAS = [0.0, 0.25, 0.5, 1.0]
-OURS = ("printed", "default")
 
 
 def made_up(plan: Plan, seed: int = 0) -> Results:
@@ -60,8 +59,10 @@ def _small(cell: Cell, rng):
     found = {"test": _judged(codes[split.test], rng)} | _cost(rng)
     if not cell.is_ours:
         return found
+    found["val"] = _judged(codes[split.val], rng)
+    if cell.method == "default":  # evidence has nothing to search
+        return found
     return found | {
-        "val": _judged(codes[split.val], rng),
         "k": int(rng.integers(1, 6)),
         "alpha": rng.random(),
         "sweep": {"alphas": ALPHAS, "macro_f1": rng.random(len(ALPHAS)).tolist()},
@@ -85,4 +86,6 @@ def _fraud(cell: Cell, rng):
         found[part] = {"rows": n, "counts": counts, "roc_auc": rng.random(), "pr_auc": rng.random()}
         found[part] |= {"curves": _curves(rng)} if part in ("all", "test") else {}
     search = {"evaluations": 50, "different": int(rng.integers(1, 9)), "best": rng.random()}
-    return found | ({"k": 3, "alpha": rng.random(), "search": search, "stage": "circuit"} if cell.is_ours else {})
+    if cell.method in ("convex", "default"):
+        return found | {"stage": "selective", "first_stage": "rare"}
+    return found | ({"k": 3, "alpha": rng.random(), "search": search} if cell.is_ours else {})

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib.resources
 import itertools
+import re
 import shutil
 import subprocess
 import sys
@@ -119,7 +120,6 @@ class TestSources:
             "evaluation/reproduction/judging.py",
             "metrics/ranking.py",
             "metrics/classification.py",
-            "metrics/operating_points.py",
         ],
     )
     def test_splits_and_judging_make_all_old(self, sources, path):
@@ -133,11 +133,16 @@ class TestSources:
             "estimators/fusion.py",
             "models/fusion.py",
             "fitting/select.py",
+            "fitting/evidence/fit.py",
+            "models/evidence.py",
+            "estimators/evidence.py",
+            "metrics/calibration.py",
             "geometry/medoids.py",
             "search/descent.py",
             "variational/ansatz.py",
             "kernels/_backend.py",
             "evaluation/reproduction/fraud_printed.py",
+            "evaluation/reproduction/own.py",
         ],
     )
     def test_what_is_ours_leaves_the_plain_classifiers_alone(self, sources, path):
@@ -152,6 +157,8 @@ class TestSources:
             ("evaluation/reproduction/small.py", {OURS, RIVAL}),
             ("evaluation/reproduction/fraud.py", {FRAUD_OURS, FRAUD_RIVAL}),
             ("evaluation/rare_baselines.py", {FRAUD_OURS, FRAUD_RIVAL}),
+            ("metrics/operating_points.py", {OURS, FRAUD_OURS, FRAUD_RIVAL}),
+            ("metrics/thresholds.py", {OURS, FRAUD_OURS, FRAUD_RIVAL}),
         ],
     )
     def test_a_study_makes_its_own_cells_old(self, sources, path, old):
@@ -164,6 +171,13 @@ class TestSources:
         before = keys()
         sources(path)
         assert changed(before) == set()
+
+    @pytest.mark.parametrize("study", ["small", "fraud"])
+    def test_all_metrics_that_a_study_imports_make_its_cells_old(self, study):
+        root = Path(qmedoid.__file__).parent
+        listed = cells_module._COMMON + cells_module._OF_STUDY[study]
+        text = "\n".join((root / path).read_text(encoding="utf-8") for path in listed)
+        assert {f"metrics/{name}.py" for name in re.findall(r"from qmedoid\.metrics\.(\w+) import", text)} <= {*listed}
 
     def test_compiled_kernels_count_by_their_sources(self, sources):
         root = importlib.resources.files("qmedoid") / "kernels"
@@ -184,19 +198,19 @@ class TestPlan:
 
     def test_counts(self):
         n_small, n_variants = len(small.METHODS), len(small.VARIANTS)
-        assert (n_small - n_variants, n_variants) == (7, 7)
-        assert len(Plan(["wine"]).cells) == 20 * 14
-        assert len(Plan(["heart"]).cells) == 20 * (14 + 7)
-        # 12 methods on 5 splits by chance; 7 without SMOTE on 5 splits with equal rows apart and on that by time.
-        assert len(Plan(["fraud"], variants=False).cells) == 12 * 5 + 7 * (5 + 1)
-        assert len(Plan(["fraud"]).cells) == 12 * 5 + 7 * (5 + 1) + 5 * len(fraud.VARIANTS)
-        assert len(Plan(PARTS).cells) == 20 * (14 + 7 + 14 + 14) + len(Plan(["fraud"]).cells)
+        assert (n_small - n_variants, n_variants) == (8, 7)
+        assert len(Plan(["wine"]).cells) == 20 * 15
+        assert len(Plan(["heart"]).cells) == 20 * (15 + 8)
+        # 13 methods on 5 splits by chance; 8 without SMOTE on 5 splits with equal rows apart and on that by time.
+        assert len(Plan(["fraud"], variants=False).cells) == 13 * 5 + 8 * (5 + 1)
+        assert len(Plan(["fraud"]).cells) == 13 * 5 + 8 * (5 + 1) + 5 * len(fraud.VARIANTS)
+        assert len(Plan(PARTS).cells) == 20 * (15 + 8 + 15 + 15) + len(Plan(["fraud"]).cells)
 
     def test_quick_is_smaller_and_a_sample(self):
         quick = Plan(PARTS).quick()
-        assert len(Plan(["wine"]).quick().cells) == 3 * 7
-        assert len(Plan(["heart"]).quick().cells) == 3 * 7
-        assert len(Plan(["fraud"]).quick().cells) == 12 * 2 + 7 * (2 + 1)
+        assert len(Plan(["wine"]).quick().cells) == 3 * 8
+        assert len(Plan(["heart"]).quick().cells) == 3 * 8
+        assert len(Plan(["fraud"]).quick().cells) == 13 * 2 + 8 * (2 + 1)
         assert {cell.data for cell in quick.cells} == {"heart", "breast-cancer", "wine", FRAUD_SAMPLE}
         assert {cell.method for cell in quick.cells}.isdisjoint({*small.VARIANTS, *fraud.VARIANTS})
 

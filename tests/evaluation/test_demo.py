@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from qmedoid import __version__
+from qmedoid import FusionClassifier, GeometricClassifier, __version__
 from qmedoid.cli import demo as demo_module
 from qmedoid.cli.app import app
 from qmedoid.evaluation.comparison import METHODS, Outcome, baseline, compare, fusion, fusion_with_validation
@@ -100,8 +100,17 @@ def test_findings_do_not_hide_a_baseline_that_is_ahead():
     assert list(sentences) == ["Wine: the best plain baseline, B, is ahead by 0.050 in macro-F1."]
 
 
-def test_the_demo_compares_both_presets_with_the_paper_s_baselines():
-    assert set(METHODS) == {"qmedoid", "qmedoid, as printed", *(set(PAPER["Wine"]) - {"Fusion"})}
+def test_the_demo_compares_the_front_door_the_convex_fusion_and_the_print_with_the_paper_s_baselines():
+    ours = ["qmedoid", "qmedoid, convex", "qmedoid, as printed"]
+    assert list(METHODS)[:3] == ours
+    assert set(METHODS) == {*ours, *(set(PAPER["Wine"]) - {"Fusion"})}
+
+
+@pytest.mark.parametrize(("method", "make"), [("qmedoid", GeometricClassifier), ("qmedoid, convex", FusionClassifier)])
+def test_ours_are_fitted_on_all_but_the_test_rows(method, make):
+    data, split = load_dataset("wine"), paper_split(load_dataset("wine").y, 4)
+    expected = make(random_state=4).fit(data.X[split.fit], data.y[split.fit]).predict(data.X[split.test])
+    np.testing.assert_array_equal(METHODS[method](data, split, 4), expected)
 
 
 def test_zero_splits_are_refused():

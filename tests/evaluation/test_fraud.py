@@ -18,7 +18,7 @@ from qmedoid import FusionClassifier, GeometricClassifier
 from qmedoid.cli import demo as demo_module
 from qmedoid.cli import fraud as fraud_cli
 from qmedoid.cli.app import app
-from qmedoid.estimators._refinement import policy_for
+from qmedoid.estimators._refinement import first_stage_for, policy_for
 from qmedoid.evaluation.datasets import Dataset, load_creditcard_sample
 from qmedoid.evaluation.fraud import ALERT_BUDGET, METHODS, RareOutcome, compare_rare, recall_at
 from qmedoid.evaluation.splits import paper_split
@@ -112,21 +112,23 @@ def test_findings_do_not_hide_a_baseline_that_is_ahead():
 
 def test_the_demo_compares_both_stages_the_print_and_plain_baselines():
     made = {name: make(3) for name, make in METHODS.items()}
-    ours = {name: model.refine for name, model in made.items() if isinstance(model, GeometricClassifier)}
-    assert ours == {
-        "qmedoid": "auto",
-        "qmedoid, fusion alone": "never",
-        "qmedoid, circuit for 10 %": 0.1,
-        "qmedoid, as printed": "auto",
+    ours = {name: model for name, model in made.items() if isinstance(model, GeometricClassifier)}
+    assert {name: (model.fusion, model.refine) for name, model in ours.items() if "printed" not in name} == {
+        "qmedoid": ("auto", "auto"),
+        "qmedoid, without circuit": ("auto", "never"),
+        "qmedoid, convex": ("convex", "auto"),
     }
+    assert repr(ours["qmedoid, as printed"]) == repr(GeometricClassifier.paper(random_state=3))
     assert all(made[name].random_state == 3 for name in ours)
     assert set(made) - set(ours) == {"LogReg", "RandomForest"}
 
 
-def test_the_default_gives_the_fraud_sample_to_the_circuit():
+def test_the_fraud_sample_is_one_of_rare_events_and_large_enough_for_a_circuit():
     codes = load_creditcard_sample().y
-    fitted = paper_split(codes, 0).fit
-    assert policy_for(GeometricClassifier().refine, codes[fitted]) == "always"
+    fitted = codes[paper_split(codes, 0).fit]
+    assert first_stage_for(fitted) == "rare"
+    assert policy_for(GeometricClassifier().refine, fitted, "rare") == "auto"
+    assert policy_for(GeometricClassifier().refine, fitted, "convex") == "always"
 
 
 # --- the comparison -------------------------------------------------------------------------------------------------

@@ -61,9 +61,9 @@ class TestFraudTables:
         ]
         if kind == "matched":
             groups.append(("ours as printed, cut to match", "printed", cut, None))
-            groups.append(("ours by default, cut to match", "default", cut, None))
-        else:
-            groups.append(("ours by default, at 0.5", "default", cut, None))
+        where = "cut to match" if kind == "matched" else "at 0.5"
+        groups.append((f"ours, convex, {where}", "convex", cut, None))
+        groups.append((f"ours by default, {where}", "default", cut, None))
         table = fraud_tables.fraud_table(fraud, FULL_FRAUD, name, comparable=True)
         rows = rows_of(table, 1)
         assert len(table.columns) == 1 + 4 * len(groups) + 4
@@ -122,7 +122,7 @@ class TestFraudTables:
 
     def test_operating_points(self, fraud):
         rows = rows_of(fraud_details.points_table(fraud, FULL_FRAUD), 2)
-        assert len(rows) == 6 * 12
+        assert len(rows) == 6 * 13
         for (choice, method), row in rows.items():
             if choice == "precision at least 0.5":
                 continue
@@ -133,7 +133,7 @@ class TestFraudTables:
     def test_kinds_of_splits(self, fraud):
         rows = rows_of(fraud_details.honest_table(fraud, FULL_FRAUD), 2)
         kinds = {"by chance": "random", "with equal rows on one side": "apart", "in the order of time": "time"}
-        assert len(rows) == 12 + 7 + 7
+        assert len(rows) == 13 + 8 + 8
         for (kind, method), row in rows.items():
             own = fraud.of(FULL_FRAUD, method, kinds[kind])
             assert row["splits"] == len(own) == (1 if kinds[kind] == "time" else 3)

@@ -169,7 +169,7 @@ def test_dots_bars_and_diamonds_are_where_they_belong(drawn: list[Figure]) -> No
     low, high = axes.get_ylim()
     assert low > 2 > 0 > high
     assert [text.get_text() for text in axes.get_yticklabels()] == ["ours", "forest", "LightGBM"]
-    assert _legend(drawn[0]) == ["ours by default", "others", "the paper", "least to most over splits"]
+    assert _legend(drawn[0]) == ["ours", "others", "the paper", "least to most over splits"]
 
 
 def test_counts_stand_in_the_cells_of_their_row_and_column(drawn: list[Figure]) -> None:

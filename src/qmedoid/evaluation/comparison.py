@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.estimators.fusion import FusionClassifier
+from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.evaluation.baselines import BASELINES
 from qmedoid.evaluation.datasets import Dataset
 from qmedoid.evaluation.splits import Split, paper_split
@@ -40,8 +41,8 @@ class Outcome:
         return asdict(self)
 
 
-def fusion(make: Callable[[], FusionClassifier]) -> Method:
-    """A fusion classifier that chooses by cross-validation within the training and validation rows."""
+def fusion(make: Callable[[], FusionClassifier | GeometricClassifier]) -> Method:
+    """A classifier of ours that chooses within the training and validation rows."""
 
     def method(data: Dataset, split: Split, seed: int) -> npt.NDArray[Any]:
         rows = split.fit
@@ -73,7 +74,8 @@ def baseline(make: Callable[[int], Any]) -> Method:
 
 
 METHODS: dict[str, Method] = {
-    "qmedoid": fusion(FusionClassifier),
+    "qmedoid": fusion(GeometricClassifier),
+    "qmedoid, convex": fusion(FusionClassifier),
     "qmedoid, as printed": fusion_with_validation(FusionClassifier.paper),
     **{name: baseline(make) for name, make in BASELINES.items()},
 }

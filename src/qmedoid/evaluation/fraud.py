@@ -22,8 +22,8 @@ ranking finds all of them and a random one 4 %."""
 
 METHODS: dict[str, Maker] = {
     "qmedoid": lambda seed: GeometricClassifier(random_state=seed),
-    "qmedoid, fusion alone": lambda seed: GeometricClassifier(refine="never", random_state=seed),
-    "qmedoid, circuit for 10 %": lambda seed: GeometricClassifier(refine=0.1, random_state=seed),
+    "qmedoid, without circuit": lambda seed: GeometricClassifier(refine="never", random_state=seed),
+    "qmedoid, convex": lambda seed: GeometricClassifier(fusion="convex", random_state=seed),
     "qmedoid, as printed": lambda seed: GeometricClassifier.paper(random_state=seed),
     "LogReg": BASELINES["LogReg"],
     "RandomForest": lambda seed: BASELINES["RandomForest"](seed).set_params(n_jobs=-1),

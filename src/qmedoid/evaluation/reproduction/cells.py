@@ -21,14 +21,20 @@ Study = Literal["small", "fraud"]
 
 _SOURCES = (".py", ".pyx", ".c", ".h")
 # Every cell is made by these: the splits, the judging and its metrics.
-_COMMON = ("evaluation/splits.py", "evaluation/datasets.py", "evaluation/reproduction/judging.py", "metrics")
+_COMMON = (
+    *("evaluation/splits.py", "evaluation/datasets.py", "evaluation/reproduction/judging.py"),
+    *("metrics/classification.py", "metrics/ranking.py"),
+)
 _OF_STUDY: dict[Study, tuple[str, ...]] = {
     "small": ("evaluation/reproduction/small.py", "evaluation/baselines.py"),
-    "fraud": ("evaluation/reproduction/fraud.py", "evaluation/rare_baselines.py", "evaluation/baselines.py"),
+    "fraud": (
+        *("evaluation/reproduction/fraud.py", "evaluation/rare_baselines.py", "evaluation/baselines.py"),
+        *("metrics/operating_points.py", "metrics/thresholds.py"),
+    ),
 }
 _OF_OURS = (
-    *("kernels", "geometry", "search", "variational", "models", "fitting", "estimators"),
-    "evaluation/reproduction/fraud_printed.py",
+    *("kernels", "geometry", "search", "variational", "models", "fitting", "estimators", "metrics"),
+    *("evaluation/reproduction/own.py", "evaluation/reproduction/fraud_printed.py"),
 )
 
 

@@ -11,12 +11,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.evaluation.datasets import Dataset
 from qmedoid.evaluation.rare_baselines import RARE_BASELINES
 from qmedoid.evaluation.reproduction.cells import Cell, Result, SplitKind
 from qmedoid.evaluation.reproduction.fraud_printed import READINGS, Reading, run_reading
 from qmedoid.evaluation.reproduction.judging import areas, curves
+from qmedoid.evaluation.reproduction.own import front_fraud
 from qmedoid.evaluation.splits import Split, apart_split, paper_split, time_split
 from qmedoid.exceptions import DataError
 from qmedoid.metrics.operating_points import (
@@ -87,12 +87,9 @@ def _printed(reading: Reading) -> Callable[[Dataset, Split, int], Scored]:
     return lambda data, split, seed: Scored(*run_reading(reading, data, split, seed))
 
 
-def _default(data: Dataset, split: Split, seed: int) -> Scored:
-    """The front door, fitted on the training rows."""
-    model = GeometricClassifier(random_state=seed).fit(data.X[split.train], data.y[split.train])
-    k = max(len(subset) for subset in model.fusion_.configuration_)
-    chosen = {"stage": model.stage_, "k": k, "alpha": float(model.fusion_.alpha_)}
-    return Scored(model.decision_function(data.X), 0.0, chosen)
+def _front(**changes: Any) -> Callable[[Dataset, Split, int], Scored]:
+    """The front door, perhaps with changes."""
+    return lambda data, split, seed: Scored(*front_fraud(data, split, seed, **changes))
 
 
 def _baseline(make: Callable[[int], Any], fitted_on: FittedOn = "train") -> Callable[[Dataset, Split, int], Scored]:
@@ -118,7 +115,8 @@ VARIANTS: dict[str, FraudMethod] = {
 
 METHODS: dict[str, FraudMethod] = {
     "printed": FraudMethod(_printed(READINGS["printed"]), True, True, 25.0),
-    "default": FraudMethod(_default, True, True, 45.0),
+    "convex": FraudMethod(_front(fusion="convex"), True, True, 40.0),
+    "default": FraudMethod(_front(), True, True, 120.0),
     **{
         name: FraudMethod(_baseline(one.make), False, not one.smote, one.seconds)
         for name, one in RARE_BASELINES.items()

@@ -44,13 +44,15 @@ class Model:
 
 
 def _ours(cut: str) -> tuple[Model, ...]:
-    default = Model(
-        "ours by default, cut to match" if cut == MATCHED else "ours by default, at 0.5", None, "default", cut
+    where = "cut to match" if cut == MATCHED else "at 0.5"
+    fronts = (
+        Model(f"ours, convex, {where}", None, "convex", cut),
+        Model(f"ours by default, {where}", None, "default", cut),
     )
     printed = Model("ours as printed, τ = 0.3", "ours", "printed", FIXED)
     if cut == FIXED:
-        return printed, default
-    return printed, Model("ours as printed, cut to match", None, "printed", MATCHED), default
+        return printed, *fronts
+    return printed, Model("ours as printed, cut to match", None, "printed", MATCHED), *fronts
 
 
 def _baselines(cut: str, smote: bool) -> tuple[Model, ...]:

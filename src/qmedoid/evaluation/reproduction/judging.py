@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.evaluation.datasets import Dataset
 from qmedoid.metrics.classification import confusion_matrix
 from qmedoid.metrics.ranking import pr_auc, roc_auc
 
@@ -15,6 +16,17 @@ RATES = tuple(i / 100 for i in range(101))
 """False positive rates of a ROC curve, and recalls of a PR curve."""
 BUDGETS = tuple(float(f"{10 ** (-4 + i / 20):.6g}") for i in range(81))
 """Alert rates, 0.01 % to 100 %, at which recall is kept."""
+
+
+def judged_on(model: Any, data: Dataset, rows: Codes) -> dict[str, Any]:
+    """What a fitted classifier does with some rows; see `judged`."""
+    classes, codes = np.unique(data.y, return_inverse=True)
+    decisions = np.searchsorted(classes, model.predict(data.X[rows]))
+    scores = model.decision_function if hasattr(model, "decision_function") else model.predict_proba
+    values = np.asarray(scores(data.X[rows]), dtype=np.float64)
+    if len(classes) == 2 and values.ndim == 2:
+        values = values[:, 1]
+    return judged(codes[rows], decisions, values)
 
 
 def judged(codes: Codes, decisions: Codes, scores: Array) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from qmedoid.evaluation.reproduction.small_details import (
     mean_confusion,
     sweep_spreads,
 )
-from qmedoid.evaluation.reproduction.small_tables import BASELINES, MEASURES, OURS
+from qmedoid.evaluation.reproduction.small_tables import BASELINES, MEASURES, OURS, SEARCHED
 from qmedoid.reporting.document import Picture
 from qmedoid.reporting.pictures import (
     Curve,
@@ -39,10 +39,10 @@ from qmedoid.reporting.pictures import (
 
 Array = npt.NDArray[np.float64]
 
-_ROLES: dict[str, Role] = {"printed": "printed", "default": "ours"}
-_TITLES = {"printed": "ours as printed", "default": "ours by default"}
+_ROLES: dict[str, Role] = {"printed": "printed", "default": "ours", "convex": "ours"}
+_TITLES = {"printed": "ours as printed", "default": "ours by default", "convex": "ours, convex"}
 _BANDS = "Means over the splits; bands reach from the least to the most."
-_FRAUD_METHODS = ("default", "printed", "LogReg", "LinearSVM", "RandomForest", "LightGBM")
+_FRAUD_METHODS = ("default", "convex", "printed", "LogReg", "LinearSVM", "RandomForest", "LightGBM")
 
 
 def small_pictures(results: Results, sets: Mapping[str, Dataset]) -> list[Picture]:
@@ -66,7 +66,7 @@ def small_detail_pictures(results: Results, sets: Mapping[str, Dataset]) -> list
     """The α and F-beta sweeps and the searches."""
     alphas, betas, traces = [], [], []
     for name, data in sets.items():
-        sweeps = {method: sweep_spreads(results, name, method) for method in _ROLES}
+        sweeps = {method: sweep_spreads(results, name, method) for method in SEARCHED.values()}
         grid = list(sweeps["printed"])
         curves = [_curve(method, [sweep[x] for x in grid]) for method, sweep in sweeps.items()]
         alphas.append(CurvePanel(data.name, grid, curves))
@@ -211,7 +211,7 @@ def _trace(result: Result) -> Trace:
 
 def _accuracy_dot(results: Results, name: str, method: str) -> Dot:
     printed = printed_figure(name, "Fusion" if method == "printed" else method, "accuracy")
-    return _dot(method, results.spread(name, method, MEASURES["accuracy"]), printed if method != "default" else None)
+    return _dot(method, results.spread(name, method, MEASURES["accuracy"]), printed)
 
 
 def _area_dot(results: Results, data: str, method: str, part: str, comparable: bool) -> Dot:

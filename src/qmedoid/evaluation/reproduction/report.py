@@ -98,8 +98,8 @@ def require_extras(plan: Plan) -> None:
 def _introduction(plan: Plan) -> list[str]:
     words = [
         "Every table of the paper on quantum-inspired geometric classification, computed again. “Paper” is what is "
-        "printed there, of one split. “As printed” is the method as the paper prints it, “default” the settings that "
-        "the package has by default; both are means over repeated splits.",
+        "printed there, of one split. “As printed” is the method as the paper prints it, “convex” the same fusion with "
+        "settings of our own, “default” what the package does by default; all are means over repeated splits.",
     ]
     if "fraud" in plan.parts and plan.fraud_data != FULL_FRAUD:
         words.append(

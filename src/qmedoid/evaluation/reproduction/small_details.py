@@ -1,6 +1,6 @@
 """Behind the small data sets' figures: confusion matrices, sweeps, and the open points that figures hang on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ from qmedoid.evaluation.paper import TEST_CONFUSIONS, VALIDATION_CONFUSIONS, pri
 from qmedoid.evaluation.reproduction.plan import HEART_ORDINAL, NUMBERED
 from qmedoid.evaluation.reproduction.results import Results, Spread, confusion, mean_columns, with_error
 from qmedoid.evaluation.reproduction.small import VARIANTS
-from qmedoid.evaluation.reproduction.small_tables import MEASURES, OURS
+from qmedoid.evaluation.reproduction.small_tables import MEASURES, OURS, SEARCHED
 from qmedoid.metrics.classification import f_beta_sweep
 from qmedoid.reporting.document import Column, Table, Value
 
@@ -54,8 +54,9 @@ def alpha_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
         "alpha_sweep",
         "Macro-F1 of the rows that choose α, the share of the distance",
         "α",
-        {data.name: [sweep_spreads(results, name, method) for method in OURS.values()] for name, data in sets.items()},
-        "As printed on the validation rows, by default on the folds of the cross-validation.",
+        {data.name: _of_methods(sweep_spreads, results, name, SEARCHED) for name, data in sets.items()},
+        SEARCHED,
+        "As printed on the validation rows, convex on the folds of the cross-validation.",
     )
 
 
@@ -72,7 +73,8 @@ def f_beta_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
         "f_beta_sweep",
         "Macro F-beta of the decisions on the test rows",
         "β",
-        {data.name: [f_beta_spreads(results, name, method) for method in OURS.values()] for name, data in sets.items()},
+        {data.name: _of_methods(f_beta_spreads, results, name, OURS) for name, data in sets.items()},
+        OURS,
         "Above 1, β counts recall for more than precision.",
     )
 
@@ -83,16 +85,27 @@ def f_beta_spreads(results: Results, name: str, method: str) -> dict[float, Spre
     return {beta: Spread(np.array([sweep[beta] for sweep in sweeps])) for beta in BETAS}
 
 
+def _of_methods(
+    spreads: Callable[[Results, str, str], dict[float, Spread]], results: Results, name: str, methods: Mapping[str, str]
+) -> list[dict[float, Spread]]:
+    return [spreads(results, name, method) for method in methods.values()]
+
+
 def _along(
-    name: str, title: str, symbol: str, sweeps: Mapping[str, Sequence[Mapping[float, Spread]]], note: str
+    name: str,
+    title: str,
+    symbol: str,
+    sweeps: Mapping[str, Sequence[Mapping[float, Spread]]],
+    methods: Mapping[str, str],
+    note: str,
 ) -> Table:
-    """A figure of our methods along a grid, from the sweeps of each on every data set."""
+    """A figure of some of our methods along a grid, from the sweeps of each on every data set."""
     rows: list[list[Value]] = [
         [data, point, *(cell for sweep in of_methods for cell in with_error(sweep.get(point)))]
         for data, of_methods in sweeps.items()
         for point in of_methods[0]
     ]
-    columns = [Column("data"), Column(symbol, digits=2), *(column for own in OURS for column in mean_columns(own))]
+    columns = [Column("data"), Column(symbol, digits=2), *(column for own in methods for column in mean_columns(own))]
     return Table(name, title, columns, rows, note)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_ROLES: dict[Role, str] = {"ours": "ours by default", "printed": "ours as printed", "baseline": "others"}
+_ROLES: dict[Role, str] = {"ours": "ours", "printed": "ours as printed", "baseline": "others"}
 # Of a picture in inches, by the number of panels in a row.
 _WIDTHS = {1: 6.6, 2: 8.6, 3: 9.2}
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 from qmedoid.exceptions import ParameterError
 
 Role = Literal["ours", "printed", "baseline"]
-"""Whose figures: ours by default, ours as the paper prints the method, or those of another method."""
+"""Whose figures: ours, ours as the paper prints the method, or those of another method."""
 
 PAPER: dict[str, Any] = {"marker": "D", "color": "black", "markersize": 5, "linestyle": "none", "zorder": 6}
 """What the paper states is a black diamond everywhere."""
