@@ -1,0 +1,64 @@
+"""The files of ``benchmarks/results/quality``."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks._timing import RESULTS, versions, write_table
+from benchmarks.quality import comparison
+from benchmarks.quality.card_tables import write_card
+from benchmarks.quality.cells import Cell, Part
+from benchmarks.quality.figures import Figures, read_cells, write_cells
+from benchmarks.quality.protocol import Seeds
+from benchmarks.quality.tables import load_table
+
+COMMAND = "python -m benchmarks.quality"
+PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm")
+TABLES = {
+    "macro_f1": comparison.macro_f1_table,
+    "ranks": comparison.rank_table,
+    "paired": comparison.paired_table,
+    "goals": comparison.goal_table,
+    "ablations": comparison.ablation_table,
+    "calibration": comparison.calibration_table,
+    "cost": comparison.cost_table,
+}
+"""What is made of the cells, by the name of the file."""
+
+
+def folder(seeds: Seeds) -> Path:
+    """Where the tables go: figures of tuning splits are not kept with those that are reported."""
+    return RESULTS / "quality" if seeds == "report" else Path("build") / "quality-tuning"
+
+
+def write_results(part: Part, seeds: Seeds, found: Mapping[Cell, dict[str, Any]]) -> None:
+    """Write the cells that are done, and all tables that they fill."""
+    target = folder(seeds)
+    target.mkdir(parents=True, exist_ok=True)
+    if part == "card":
+        write_card(target, seeds, found)
+        return
+    rows = [_row(cell, result) for cell, result in found.items()]
+    command = f"{COMMAND} run --seeds {seeds}"
+    write_cells(target / "cells.csv", f"{command} | {versions(*PACKAGES)}", rows)
+    write_tables(target, Figures(rows))
+
+
+def write_from_csv(seeds: Seeds) -> None:
+    """Make the tables again from the cells of an earlier run."""
+    write_tables(folder(seeds), Figures(read_cells(folder(seeds) / "cells.csv")))
+
+
+def write_tables(target: Path, figures: Figures) -> None:
+    """Print and write every table that the cells fill."""
+    for name, make in TABLES.items():
+        lines = make(figures)
+        if lines:
+            print(f"\n{name}")
+            write_table(target / f"{name}.csv", f"{COMMAND} tables", lines, PACKAGES)
+
+
+def _row(cell: Cell, result: Mapping[str, Any]) -> dict[str, Any]:
+    table = load_table(cell.data)
+    about = {"data": cell.data, "source": table.source, "rows": len(table), "columns": len(table.columns)}
+    return {**about, "classes": len(table.class_names), "seed": cell.seed, "method": cell.method, **result}

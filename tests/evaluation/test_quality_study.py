@@ -1,0 +1,284 @@
+"""The study of quality: its protocol, its judging, its keys and its tables."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import StratifiedKFold
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks.quality import comparison
+from benchmarks.quality.baselines import FAMILIES, FOLDS, boosted_scores, run_baseline, tune
+from benchmarks.quality.card import Payments, Shifted, tune_by_pr_auc
+from benchmarks.quality.card_tables import Ranking, resampled
+from benchmarks.quality.cells import Cell, cell_key, without_words
+from benchmarks.quality.figures import BEST, Figures, groups, read_cells, write_cells
+from benchmarks.quality.judging import best_cut, calibration_error, macro_f1, positive_scores, recall_at
+from benchmarks.quality.ours import OURS, build, recipes, run_ours
+from benchmarks.quality.protocol import MAX_FIT, MAX_TEST, Encoded, encode_split, make_split
+from benchmarks.quality.tables import Table, load_table
+
+from qmedoid.metrics import calibration, thresholds
+
+
+@pytest.fixture
+def two_classes():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=400)
+    X = rng.normal(size=(400, 3)) + 1.2 * y[:, None]
+    return Encoded(X[:250], y[:250], X[250:], y[250:], 2)
+
+
+scores_with_ties = st.lists(st.tuples(st.booleans(), st.integers(-3, 3)), min_size=2, max_size=30).filter(
+    lambda rows: len({is_one for is_one, _ in rows}) == 2
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(scores_with_ties)
+def test_the_best_cut_is_the_best_of_all_cuts_and_that_of_the_package(rows):
+    y, scores = np.array([row[0] for row in rows], dtype=int), np.array([row[1] for row in rows], dtype=float)
+    cut, found = best_cut(y, scores)
+    tried = [thresholds.metric_at(y, scores, t, "macro_f1") for t in np.arange(-4.5, 4)]
+    assert found == pytest.approx(max(tried))
+    assert macro_f1(y, (scores > cut).astype(int)) == pytest.approx(found)
+    theirs = thresholds.best_threshold(y, scores, "macro_f1")
+    np.testing.assert_array_equal(scores > cut, scores > theirs)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_the_calibration_error_is_that_of_the_package(n_classes):
+    rng = np.random.default_rng(1)
+    probabilities = np.round(rng.dirichlet(np.ones(n_classes), size=700), 2)
+    y = rng.integers(n_classes, size=700)
+    own = calibration_error(y, probabilities)
+    outcomes, claimed = calibration.confidence_outcomes(y, probabilities)
+    theirs = calibration.calibration_error(outcomes, claimed, rng=rng)
+    assert own.ece == pytest.approx(theirs.error)
+    assert own.chance_ece == pytest.approx(theirs.by_chance, rel=0.05)
+
+
+def test_splits_are_disjoint_stratified_capped_and_repeatable():
+    y = np.repeat([0, 1], [36_000, 4_000])
+    fit, test = make_split(y, 3)
+    assert len(fit) == MAX_FIT
+    assert len(test) == MAX_TEST
+    assert not set(fit) & set(test)
+    assert y[fit].mean() == pytest.approx(0.1)
+    assert y[test].mean() == pytest.approx(0.1)
+    np.testing.assert_array_equal(fit, make_split(y, 3).fit)
+    assert set(test) != set(make_split(y, 4).test)
+    small = make_split(y[::400], 3)
+    assert sorted(np.concatenate(small)) == list(range(100))
+    assert len(small.test) == 25
+
+
+def make_table(rng, n=200):
+    numbers = rng.normal(size=n)
+    numbers[rng.random(n) < 0.2] = np.nan
+    columns = {
+        "number": numbers,
+        "two": rng.choice(["a", "b"], size=n).astype(object),
+        "three": rng.choice(["x", "y", "z"], size=n).astype(object),
+    }
+    return Table("made up", columns, rng.integers(2, size=n), ("0", "1"), "nowhere")
+
+
+def test_the_encoding_knows_the_fit_rows_alone():
+    table = make_table(np.random.default_rng(2))
+    before = encode_split(table, 0)
+    fit, test = make_split(table.y, 0)
+    assert before.X.shape[1] == 2 + 1 + 3  # number and where it is missing, one of two levels, three levels
+    known = table.columns["number"][fit]
+    np.testing.assert_array_equal(before.X[:, 0], np.where(np.isnan(known), np.nanmedian(known), known))
+    np.testing.assert_array_equal(before.X[:, 1], np.isnan(known))
+    np.testing.assert_array_equal(before.X[:, 3:].sum(axis=1), 1)
+    table.columns["number"][test] = 1e6
+    table.columns["three"][test] = "never seen"
+    after = encode_split(table, 0)
+    np.testing.assert_array_equal(after.X, before.X)
+    np.testing.assert_array_equal(after.X_test[:, 3:], 0)
+
+
+def test_first_trees_of_a_boosted_fit_are_the_smaller_fit(two_classes):
+    family = FAMILIES["LightGBM"]
+    few = min(family.trees)
+    scored = family.scored(family.settings[0], two_classes.X, two_classes.y, two_classes.X_test, 5)
+    by_prefix = {setting["n_estimators"]: scores for setting, scores in scored}
+    small = family.make(5, **family.settings[0], n_estimators=few).fit(two_classes.X, two_classes.y)
+    np.testing.assert_allclose(by_prefix[few], boosted_scores(small, two_classes.X_test))
+
+
+def test_a_setting_is_chosen_by_rows_held_out_of_the_fit_rows(two_classes):
+    family, X, y = FAMILIES["LogReg"], two_classes.X, two_classes.y
+    tuned = tune(family, X, y, 7)
+    by_hand = []
+    for setting in family.settings:
+        scores = np.empty(len(y))
+        for inner, outer in StratifiedKFold(FOLDS, shuffle=True, random_state=7).split(X, y):
+            scores[outer] = positive_scores(family.make(7, **setting).fit(X[inner], y[inner]), X[outer])
+        by_hand.append(best_cut(y, scores)[1])
+    assert tuned.score == pytest.approx(max(by_hand))
+    assert tuned.setting == family.settings[int(np.argmax(by_hand))]
+
+
+def test_test_labels_have_no_part_in_what_a_baseline_decides(two_classes):
+    first = run_baseline("LinearSVM", two_classes, 0)
+    turned = Encoded(two_classes.X, two_classes.y, two_classes.X_test, 1 - two_classes.y_test, 2)
+    second = run_baseline("LinearSVM", turned, 0)
+    assert first["setting"] == second["setting"]
+    assert first["roc_auc"] == pytest.approx(1 - second["roc_auc"])
+    assert first["macro_f1"] > 0.8 > 0.3 > second["macro_f1"]
+
+
+def test_ours_is_judged_as_the_others_are(two_classes):
+    found = run_ours(OURS, two_classes, 0)
+    assert found["macro_f1"] > 0.8
+    assert {"roc_auc", "pr_auc", "ece", "chance_ece", "fit_s", "predict_s"} <= set(found)
+    assert 2 <= found["medoids"] <= 64
+
+
+@pytest.mark.parametrize("part", ["tables", "card"])
+def test_every_recipe_names_parameters_that_there_are(part):
+    for own in recipes(part).values():
+        assert build(own, 0).get_params()["random_state"] == 0
+
+
+def test_keys_do_not_depend_on_words_and_baselines_not_on_ours(monkeypatch):
+    plain = "def f(x):\n    return x + 1\n"
+    wordy = '"""Module."""\n\n\ndef f(x):\n    """Doc."""\n    # why\n    return (x\n            + 1)\n\n'
+    assert without_words(plain) == without_words(wordy)
+    assert without_words(plain) != without_words(plain.replace("+", "-"))
+    rival, ours = Cell("tables", "wine", "random", 0, "LogReg"), Cell("tables", "wine", "random", 0, OURS)
+    before = cell_key(rival), cell_key(ours)
+    assert cell_key(Cell("tables", "wine", "random", 1, "LogReg")) != before[0]
+    monkeypatch.setattr("benchmarks.quality.cells.recipes", lambda part: {OURS: {"refine": "never", "part": part}})
+    assert cell_key(rival) == before[0]
+    assert cell_key(ours) != before[1]
+
+
+def test_a_table_changes_its_digest_with_any_cell():
+    table, other = (make_table(np.random.default_rng(3)) for _ in range(2))
+    assert table.digest == other.digest
+    other.columns["two"][17] = "c"
+    assert table.digest != other.digest
+
+
+def made_up_figures():
+    """Two sets of three splits: on `iris` the baseline that seems best before the test is not the best after it."""
+    rng = np.random.default_rng(4)
+    rows = []
+    for data in ("wine", "iris"):
+        for place, method in enumerate((*FAMILIES, OURS, f"{OURS}, halved")):
+            for seed in range(3):
+                value = 0.9 - 0.01 * place + 0.005 * rng.normal()
+                row = {"data": data, "source": "here", "rows": 100, "columns": 3, "classes": 2, "seed": seed}
+                row |= {"method": method, "macro_f1": value, "fit_s": 0.5 + place, "ece": 0.02, "chance_ece": 0.025}
+                row["cv_macro_f1"] = None if method.startswith(OURS) else 0.5 + 0.1 * ((place + seed) % 3)
+                rows.append(row)
+    return Figures(rows)
+
+
+def test_the_best_by_cv_is_chosen_split_by_split_without_the_test():
+    figures = made_up_figures()
+    for seed, value in enumerate(figures.values("iris", BEST)):
+        own = [row for row in figures.rows if (row["data"], row["seed"]) == ("iris", seed) and row["cv_macro_f1"]]
+        assert value == max(own, key=lambda row: row["cv_macro_f1"])["macro_f1"]
+
+
+def test_ranks_share_what_there_is_and_their_average_is_over_sets():
+    methods, complete, ranks = comparison.ranked(made_up_figures())
+    np.testing.assert_allclose(ranks.sum(axis=1), len(methods) * (len(methods) + 1) / 2)
+    last = comparison.rank_table(made_up_figures())[-1]
+    assert last["set"] == f"average, all ({len(complete)})"
+    assert last[OURS] == pytest.approx(ranks[:, methods.index(OURS)].mean())
+
+
+def test_paired_differences_have_corrected_errors():
+    figures = made_up_figures()
+    line = next(line for line in comparison.paired_table(figures) if (line["set"], line["rival"]) == ("wine", "LogReg"))
+    differences = figures.values("wine", OURS) - figures.values("wine", "LogReg")
+    assert line["ours − theirs"] == pytest.approx(differences.mean())
+    assert line["±"] == pytest.approx(differences.std(ddof=1) * np.sqrt(1 / 3 + 1 / 3))
+    assert line["worse by more than 0.02"] == ("yes" if differences.mean() < -0.02 else "no")
+
+
+def test_an_ablation_is_the_change_against_ours():
+    figures = made_up_figures()
+    (line,) = comparison.ablation_table(figures)
+    changes = [np.mean(figures.values(name, f"{OURS}, halved") - figures.values(name, OURS)) for name in figures.sets]
+    assert line["change"] == "halved"
+    assert line["mean change of macro-F1"] == pytest.approx(np.mean(changes))
+    assert line["wine"] == pytest.approx(changes[0])
+
+
+def test_a_set_counts_to_its_groups():
+    found = groups(["wine", "iris", "magic", "vehicle"])
+    assert found["tuned"] == ["wine"]
+    assert found["never seen"] == ["iris", "magic", "vehicle"]
+    assert found["main"] == ["wine", "magic"]
+
+
+def test_tables_are_the_same_from_the_file_of_cells(tmp_path):
+    figures = made_up_figures()
+    write_cells(tmp_path / "cells.csv", "made up", figures.rows)
+    again = Figures(read_cells(tmp_path / "cells.csv"))
+    assert (tmp_path / "cells.csv").read_text().startswith("# made up\n")
+    assert comparison.rank_table(again) == comparison.rank_table(figures)
+    first, second = (comparison.paired_table(one) for one in (again, figures))
+    assert [line["ours"] for line in first] == pytest.approx([line["ours"] for line in second], abs=1e-5)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000))
+def test_figures_of_resamples_are_those_of_the_rows_they_repeat(seed):
+    rng = np.random.default_rng(seed)
+    y, scores = (rng.random(300) < 0.1).astype(int), np.round(rng.normal(size=300), 1)
+    y[0] = 1
+    times = rng.integers(0, 3, size=300)
+    times[0] = 1
+    pr_auc, recall = Ranking(y, scores).figures(times.astype(float))
+    y_all, scores_all = np.repeat(y, times), np.repeat(scores, times)
+    assert pr_auc == pytest.approx(average_precision_score(y_all, scores_all))
+    assert recall == pytest.approx(recall_at(y_all, scores_all))
+
+
+def test_a_method_against_itself_has_no_difference_in_any_resample():
+    rng = np.random.default_rng(5)
+    y, scores = (rng.random(500) < 0.1).astype(int), rng.normal(size=500)
+    found = resampled(y, [scores, 2 * scores, -scores], 0, resamples=20)
+    np.testing.assert_array_equal(found[:, 0], found[:, 1])
+    assert found[:, 0, 0].std() > 0
+
+
+def test_right_log_odds_follow_a_shift_of_prevalence():
+    rng = np.random.default_rng(6)
+    log_odds = rng.normal(-7, 2, size=400_000)
+    y = (rng.random(len(log_odds)) < 1 / (1 + np.exp(-log_odds))).astype(int)
+    # The fit rows only say how frequent the second class was: as among the test rows.
+    found = Shifted.of(Payments(log_odds[:, None], y, log_odds[:, None], y), log_odds)
+    assert found.told == pytest.approx(1.0, abs=0.03)
+    assert found.estimated == pytest.approx(1.0, abs=0.05)
+    assert found.unaware < 0.5
+
+
+def test_settings_for_rare_classes_are_chosen_by_pr_auc(two_classes):
+    family, X, y = FAMILIES["LogReg"], two_classes.X, two_classes.y
+    folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(X, y))
+
+    def held_out(setting, inner, outer):
+        fitted = family.make(0, **setting).fit(X[inner], y[inner])
+        return average_precision_score(y[outer], fitted.decision_function(X[outer]))
+
+    by_hand = [np.mean([held_out(setting, *fold) for fold in folds]) for setting in family.settings]
+    assert tune_by_pr_auc(family, X, y, 0) == family.settings[int(np.argmax(by_hand))]
+
+
+def test_sets_of_scikit_learn_are_here():
+    wine = load_table("wine")
+    assert (len(wine), len(wine.columns), len(wine.class_names)) == (178, 13, 3)
