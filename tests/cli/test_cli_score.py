@@ -87,7 +87,9 @@ def test_one_answer_for_every_way_out(cli, two, tmp_path, ending):
     out = tmp_path / f"o.{ending}"
     outcome = cli.ok("score", two.model, two.file, "-o", out)
     counts = {label: expected["prediction"].count(label) for label in ("no", "yes")}
-    assert outcome.err == f"90 rows scored: {counts['no']} no, {counts['yes']} yes.\n"
+    said, expected_rate = outcome.err.splitlines()
+    assert said == f"90 rows scored: {counts['no']} no, {counts['yes']} yes."
+    assert expected_rate.startswith(f"alert rate {counts['yes'] / 90:.4g}, as expected: ")
     if ending in ("feather", "arrow"):
         assert feather.read_table(out).to_pydict() == expected
     elif ending == "pq":

@@ -8,6 +8,7 @@ from fitted_tables import fitted
 from sklearn import metrics
 
 from qmedoid.exceptions import ContractError
+from qmedoid.metrics.calibration import calibration_error, confidence_outcomes
 from qmedoid.tables.encode import Found
 from qmedoid.tables.evaluating import decision_report, joined, labelled_report
 from qmedoid.tables.labels import MISSING, UNKNOWN, label_codes
@@ -28,6 +29,10 @@ def test_figures_are_those_of_scikit_learn(case):
     assert report["macro_f1"] == pytest.approx(metrics.f1_score(codes, decided.codes, average="macro"))
     assert report["log_loss"] == pytest.approx(metrics.log_loss(codes, model.probabilities(decided.scores)))
     assert report["confusion"] == metrics.confusion_matrix(codes, decided.codes).tolist()
+    probabilities = model.probabilities(decided.scores)
+    judged = confidence_outcomes(codes, probabilities)
+    assert report["calibration"]["error"] == calibration_error(*judged, rng=np.random.default_rng(5)).error
+    assert 0 < report["calibration"]["by_chance"] < report["calibration"]["by_chance_high"] < 1
     if len(model.classes) == 2:
         assert report["roc_auc"] == pytest.approx(metrics.roc_auc_score(codes, decided.margins))
         assert report["pr_auc"] == pytest.approx(metrics.average_precision_score(codes, decided.margins))

@@ -7,16 +7,20 @@ from typing import Any
 
 from qmedoid.models.contract import Column
 from qmedoid.models.encoding import Dates, Encoding, Levels
+from qmedoid.models.evidence import EvidenceModel
+from qmedoid.models.operating import rule_in_words
 from qmedoid.models.stage import PlainStage
 from qmedoid.models.table import TableModel
 from qmedoid.models.variational import VariationalModel
 
 _STAGES = {
-    "fusion": "Every record is decided by its distance and angle to the medoids, which are real training rows.",
-    "selective": "Records are decided by their distance and angle to the medoids, which are real training rows; those "
-    "with a narrow margin by a small trained quantum circuit, simulated exactly.",
+    "fusion": "Every record is decided by {}, which are real training rows.",
+    "selective": "Records are decided by {}, which are real training rows; those with a narrow margin by a small "
+    "trained quantum circuit, simulated exactly.",
     "variational": "Every record is decided by a small trained quantum circuit, simulated exactly.",
 }
+_CONVEX = "distance and angle to the medoids"
+_EVIDENCE = "weighted distances, group of columns by group of columns, to the medoids"
 # Rows of a table that a reader still takes in; the manifest has all of them.
 _MOST_ROWS = 200
 _LONGEST_TEXT = 200
@@ -34,7 +38,8 @@ def model_card(model: TableModel, *, raw_rows: bool) -> str:
         Whether its medoids are saved as rows of the training table.
     """
     sections = [
-        ("Saved model", [_STAGES[model.stage], "", *_facts(model)]),
+        ("Saved model", [_decided(model), "", *_facts(model)]),
+        ("What to expect", _expected(model)),
         ("Columns", _columns(model)),
         ("Left out", _left_out(model.contract.left_out)),
         ("Training rows in this folder", _privacy(model, raw_rows)),
@@ -59,11 +64,21 @@ def cell(value: Any) -> str:
     return _MARKUP.sub(r"\\\g<0>", text)
 
 
+def _decided(model: TableModel) -> str:
+    how = _EVIDENCE if isinstance(model.fusion, EvidenceModel) else _CONVEX
+    return _STAGES[model.stage].format(how)
+
+
 def _facts(model: TableModel) -> Iterator[str]:
     yield f"- Target: {cell(model.contract.target) if model.contract.target is not None else 'not named'}"
     classes = ", ".join(cell(label) for label in model.classes[:20])
     yield f"- Classes ({len(model.classes)}): {classes}{', …' if len(model.classes) > 20 else ''}"
-    if model.cut is not None:
+    if model.operating is not None:
+        yield (
+            f"- A record is called {cell(model.classes[1])} above a probability of "
+            f"{_number(model.operating.threshold)}: {rule_in_words(model.operating)}."
+        )
+    elif model.cut is not None:
         yield f"- A record is called {cell(model.classes[1])} when its margin is above {_number(model.cut)}."
     if model.probabilistic:
         yield "- The softmax of the scores is a probability."
@@ -76,6 +91,34 @@ def _facts(model: TableModel) -> Iterator[str]:
         ansatz = circuit.network.ansatz
         yield f"- Circuit: {ansatz.n_qubits} qubits, {ansatz.n_inputs} inputs, {ansatz.n_reps} repetitions"
     yield f"- Models kept: {len(model.models)}; the first decides."
+
+
+def _expected(model: TableModel) -> list[str]:
+    """Precision, recall and alert rate on held-out rows, and the priors that probabilities are made for."""
+    lines: list[str] = []
+    operating = model.operating
+    if operating is not None and operating.counts is not None:
+        figures = {
+            f"share called {cell(model.classes[1])} (alert rate)": operating.alert_rate,
+            "precision": operating.precision,
+            "recall": operating.recall,
+        }
+        rows = [[name, *(_number(bound) for bound in figure)] for name, figure in figures.items() if figure is not None]
+        at = "" if operating.prevalence is None else f", at a prevalence of {_number(operating.prevalence)}"
+        lines += [
+            f"From {operating.n_rows:,} rows that were held out from fitting{at}, with 95 % intervals:",
+            "",
+            *_table(["figure", "value", "from", "to"], rows),
+        ]
+    if model.priors is not None and len(model.classes) <= _MOST_ROWS:
+        shares = zip(model.classes, model.priors, strict=True)
+        text = ", ".join(f"{cell(label)} {_number(float(share))}" for label, share in shares)
+        lines += [*([""] if lines else []), f"Class frequencies that the model was made for: {text}."]
+        if model.prior_shift is not None:
+            shares = zip(model.classes, model.prior_shift.priors, strict=True)
+            text = ", ".join(f"{cell(label)} {_number(float(share))}" for label, share in shares)
+            lines += ["", f"Probabilities are those for other frequencies: {text}."]
+    return lines
 
 
 def _circuit(model: TableModel) -> VariationalModel | None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from qmedoid.cli._output import plain_console, shown
+from qmedoid.models.operating import OperatingSummary, rule_in_words
 
 _NAMES = {
     "accuracy": "accuracy",
@@ -19,6 +20,7 @@ _NAMES = {
     "pr_auc": "PR-AUC",
     "by_circuit": "decided by the circuit",
 }
+_FIGURES = {"alert_rate": "alert rate", "precision": "precision", "recall": "recall"}
 
 
 def print_metrics(report: Mapping[str, Any], title: str) -> None:
@@ -34,6 +36,11 @@ def print_metrics(report: Mapping[str, Any], title: str) -> None:
         if key in report:
             of = f" ({shown(report['positive'])})" if key in ("precision", "recall", "f1", "prevalence") else ""
             table.add_row(name + of, f"{report[key]:.4f}")
+    if "calibration" in report:
+        own = report["calibration"]
+        table.add_row("calibration error", f"{own['error']:.4f}")
+        table.add_row("by chance, on average", f"{own['by_chance']:.4f}")
+        table.add_row("by chance, once in 20", f"{own['by_chance_high']:.4f}")
     console.print(table)
     by_class = Table()
     labels = list(report["classes"])
@@ -46,3 +53,19 @@ def print_metrics(report: Mapping[str, Any], title: str) -> None:
     if len(labels) <= 20:
         console.print("by class: true in rows, predicted in columns")
         console.print(by_class)
+
+
+def print_operating(summary: OperatingSummary, positive: Any) -> None:
+    """Print where two classes are told apart, and what held-out rows say is to be expected of it."""
+    from rich.table import Table
+
+    console = plain_console()
+    console.print(f"called {shown(positive)} above a probability of {summary.threshold:.4g}: {rule_in_words(summary)}")
+    if summary.counts is None:
+        return
+    table = Table(title=None)
+    for column in (f"expected, from {summary.n_rows:,} held-out rows", "value", "95 % from", "to"):
+        table.add_column(column, justify="right" if table.columns else "left")
+    for key, name in _FIGURES.items():
+        table.add_row(name, *(f"{bound:.4f}" for bound in getattr(summary, key)))
+    console.print(table)

@@ -62,6 +62,13 @@ def fit(
     operating_point: Annotated[
         str | None, typer.Option(help="Probability from which on a record is positive, or a metric to make best.")
     ] = None,
+    min_precision: Annotated[
+        float | None, typer.Option(help="Least share of the alerts that must be positive; then the most are found.")
+    ] = None,
+    min_recall: Annotated[
+        float | None, typer.Option(help="Least share of the positive records to be found; then with the fewest alerts.")
+    ] = None,
+    cost: Annotated[float | None, typer.Option(help="What a missed positive costs, in false alerts.")] = None,
     time_column: Annotated[
         str | None, typer.Option(help="Order the rows by this column: the last ones are held out.")
     ] = None,
@@ -84,9 +91,9 @@ def fit(
     run(
         Options(
             table=table, target=target, output=output, test=test, valid=valid, positive=positive,
-            alert_rate=alert_rate, operating_point=operating_point, time_column=time_column, ignore=tuple(ignore or ()),
-            paper=paper, refine=refine, seed=seed, max_rows=max_rows, raw_rows=raw_rows, circuits=circuits,
-            delimiter=delimiter, decimal=decimal,
+            alert_rate=alert_rate, operating_point=operating_point, min_precision=min_precision, min_recall=min_recall,
+            cost=cost, time_column=time_column, ignore=tuple(ignore or ()), paper=paper, refine=refine, seed=seed,
+            max_rows=max_rows, raw_rows=raw_rows, circuits=circuits, delimiter=delimiter, decimal=decimal,
         ),
         as_json=json,
     )  # fmt: skip
@@ -102,6 +109,10 @@ def score(
     columns: Annotated[
         list[str] | None, typer.Option(help="Columns to carry through, such as ids; repeated, or with commas between.")
     ] = None,
+    prevalence: Annotated[
+        str | None,
+        typer.Option(help="Share of the positive class in this table, or 'estimate': probabilities are then for it."),
+    ] = None,
     safe_csv: Annotated[bool, typer.Option(help="Make texts safe that a spreadsheet would run as formulas.")] = True,
     on_mismatch: OnMismatch = "error",
     delimiter: Delimiter = None,
@@ -111,8 +122,8 @@ def score(
     """Score a table of any size: prediction, score, margin, nearest medoid of each class, stage."""
     from qmedoid.cli.score import run
 
-    run(model, table, output, columns=columns or [], safe_csv=safe_csv, on_mismatch=on_mismatch, as_json=json,
-        delimiter=delimiter, decimal=decimal)  # fmt: skip
+    run(model, table, output, columns=columns or [], prevalence=prevalence, safe_csv=safe_csv, on_mismatch=on_mismatch,
+        as_json=json, delimiter=delimiter, decimal=decimal)  # fmt: skip
 
 
 @app.command()

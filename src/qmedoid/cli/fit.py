@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from qmedoid.artifacts.bundle import save_model
 from qmedoid.artifacts.folders import check_target_folder
-from qmedoid.cli._metrics import print_metrics
+from qmedoid.cli._metrics import print_metrics, print_operating
 from qmedoid.cli._output import print_json, tell
 from qmedoid.cli._splitting import Parts, share_or_file, split_rows, time_order
 from qmedoid.exceptions import DataError, ParameterError, some_of
@@ -41,6 +41,9 @@ class Options:
     positive: str | None
     alert_rate: float | None
     operating_point: str | None
+    min_precision: float | None
+    min_recall: float | None
+    cost: float | None
     time_column: str | None
     ignore: tuple[str, ...]
     paper: bool
@@ -92,6 +95,7 @@ def run(options: Options, *, as_json: bool) -> None:
         print_json(
             {"model": str(options.output), "stage": model.stage, "classes": list(model.classes),
              "columns": len(model.contract.columns), "left_out": dict(model.contract.left_out), "notes": notes,
+             "operating": None if model.operating is None else model.operating.as_dict(),
              "parameters": dict(model.parameters), "seconds": seconds, **metrics}
         )  # fmt: skip
         return
@@ -99,6 +103,8 @@ def run(options: Options, *, as_json: bool) -> None:
         tell(f"note: {note}")
     if "held_out" in metrics:
         print_metrics(metrics["held_out"], f"held out: {metrics['held_out']['rows']:,} rows, never seen in fitting")
+    if model.operating is not None:
+        print_operating(model.operating, model.classes[1])
     print(
         f"{model.stage} model of {len(train.table):,} rows and {len(model.contract.columns)} columns saved in "
         f"{options.output} ({seconds:g} s)."
@@ -107,6 +113,7 @@ def run(options: Options, *, as_json: bool) -> None:
 
 def make_classifier(options: Options) -> Any:
     """The classifier that the options describe; wrong values are refused before anything is read."""
+    from qmedoid.estimators._operating_point import OPERATING_CONSTRAINTS
     from qmedoid.estimators._parameters import check_parameters
     from qmedoid.estimators.geometric import GeometricClassifier
     from qmedoid.estimators.progress import TrainingProgress
@@ -115,10 +122,18 @@ def make_classifier(options: Options) -> Any:
         "refine": _word_or_number(options.refine),
         "operating_point": None if options.operating_point is None else _word_or_number(options.operating_point),
         "alert_rate": options.alert_rate,
+        "min_precision": options.min_precision,
+        "min_recall": options.min_recall,
+        "cost": options.cost,
         "random_state": options.seed,
     }
     made = GeometricClassifier.paper(**settings) if options.paper else GeometricClassifier(**settings)
     check_parameters("fit", made.get_params(deep=False), made._constraints)
+    check_parameters("fit", settings, OPERATING_CONSTRAINTS)
+    asked = [name for name in OPERATING_CONSTRAINTS if settings[name] is not None]
+    if len(asked) > 1:
+        first, second = (f"--{name.replace('_', '-')}" for name in asked[:2])
+        raise ParameterError(f"{first} and {second} both say where to cut: give one of them.")
     return made.set_callbacks(TrainingProgress())
 
 

@@ -29,6 +29,9 @@ def summary(model: TableModel) -> dict[str, Any]:
         "stage": model.stage,
         "classes": list(model.classes),
         "cut": model.cut,
+        "operating": None if model.operating is None else model.operating.as_dict(),
+        "priors": None if model.priors is None else model.priors.tolist(),
+        "expected_priors": None if model.expected_priors is None else model.expected_priors.tolist(),
         "target": model.contract.target,
         "columns": [
             {"name": c.name, "kind": c.kind, "missing": c.missing, "levels": list(c.levels), "open": c.is_open}

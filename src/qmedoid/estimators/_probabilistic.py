@@ -123,6 +123,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
     def _checked(self, X: Any, y: Any) -> tuple[Array, Codes]:
         """The table and the class codes of a fit, once parameters and data are found to be in order."""
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
+        check_parameters(type(self).__name__, self._operating_parameters(), OPERATING_CONSTRAINTS)
         # Data frames arrive column by column; one layout in memory means one order of sums, and the same bits.
         table = np.ascontiguousarray(check_table(self, X, reset=True, ensure_min_samples=2))
         if y is None:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.exceptions import ContractError
+from qmedoid.metrics.calibration import calibration_error, confidence_outcomes
 from qmedoid.metrics.classification import evaluate
 from qmedoid.metrics.ranking import log_loss, pr_auc, roc_auc
 from qmedoid.models.table import Decisions, TableModel
@@ -37,6 +38,18 @@ def labelled_report(model: TableModel, codes: Codes, decided: Decisions) -> dict
     return {**decision_report(model, codes[known], part), "left_out": left_out}
 
 
+def _calibration(codes: Codes, probabilities: npt.NDArray[np.float64]) -> dict[str, float]:
+    """How far probabilities are off, beside chance: of the second of two classes, else of the likeliest one."""
+    # The same seed for every report: the same decisions give the same figures.
+    found = calibration_error(*confidence_outcomes(codes, probabilities), rng=np.random.default_rng(0))
+    return {
+        "error": found.error,
+        "by_chance": found.by_chance,
+        "by_chance_high": found.by_chance_high,
+        "ratio": found.ratio,
+    }
+
+
 def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> dict[str, Any]:
     """Counts and metrics of decisions against the true class codes, by name and fit for JSON.
 
@@ -51,7 +64,9 @@ def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> dict
         "weighted_f1": metrics.average(metrics.f1, "weighted"),
     }
     if model.probabilistic:
-        report["log_loss"] = log_loss(codes, model.probabilities(decided.scores))
+        probabilities = model.probabilities(decided.scores)
+        report["log_loss"] = log_loss(codes, probabilities)
+        report["calibration"] = _calibration(codes, probabilities)
     if len(labels) == 2:
         positive = codes == 1
         report |= {

@@ -1,0 +1,147 @@
+"""Operating points, drift and prevalence on the command line."""
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from small_tables import csv_bytes, small_table, write
+
+import qmedoid
+
+
+@pytest.fixture(scope="module")
+def case(cli, tmp_path_factory):
+    """A model with a floor, its table, and one where its positive class is twenty times rarer."""
+    folder = tmp_path_factory.mktemp("operating")
+    table, new = small_table(n=300), small_table(n=1200, seed=7)
+    file = write(table, folder / "t.csv")
+    codes = np.array(new["y"].to_pylist()) == "yes"
+    rare = new.take(np.flatnonzero(~codes | (np.cumsum(codes) % 20 == 0)))
+    options = ("--target", "y", "--refine", "never", "--min-recall", "0.9", "--json")
+    printed = cli.ok("fit", file, *options, "-o", folder / "m").json
+    return folder / "m", file, write(rare, folder / "rare.csv"), write(new, folder / "new.csv"), printed, rare
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "rule"),
+    [("--min-precision", 0.8, "min_precision"), ("--min-recall", 0.9, "min_recall"), ("--cost", 3.0, "cost"),
+     ("--alert-rate", 0.2, "alert_rate"), ("--operating-point", 0.4, "probability"),
+     ("--operating-point", "f1", "f1")],
+)  # fmt: skip
+def test_every_rule_is_asked_for_stored_and_shown(cli, two, tmp_path, option, value, rule):
+    printed = cli.ok(
+        "fit", two.file, "--target", "y", "-o", tmp_path / "m", "--refine", "never", option, value, "--json"
+    ).json
+    operating = printed["operating"]
+    assert operating["rule"] == rule
+    assert operating["asked"] == (value if isinstance(value, float) else None)
+    assert operating["held_out_rows"] == sum(operating["counts"].values()) == 68
+    assert cli.ok("inspect", tmp_path / "m", "--json").json["operating"] == operating
+    loaded = qmedoid.load(tmp_path / "m")
+    assert loaded.expected_.as_dict() == operating
+    frame = two.table.to_pandas()
+    np.testing.assert_array_equal(
+        loaded.predict(frame) == "yes", loaded.predict_proba(frame)[:, 1] > operating["threshold"]
+    )
+
+
+def test_text_says_what_to_expect(cli, case, tmp_path):
+    _, file, _, _, printed, _ = case
+    outcome = cli.ok("fit", file, "--target", "y", "--refine", "never", "--min-recall", "0.9", "-o", tmp_path / "m")
+    assert "a recall of at least 0.9 on held-out rows" in outcome.out
+    for name in ("precision", "recall", "alert_rate"):
+        figure = printed["operating"][name]
+        assert f"{figure['low']:.4f}" in outcome.out
+        assert f"{figure['high']:.4f}" in outcome.out
+    assert "calibration error" in outcome.out
+    shown = cli.ok("inspect", tmp_path / "m").out
+    assert "a recall of at least 0.9" in " ".join(shown.split())
+
+
+def test_only_one_rule(cli, two, tmp_path):
+    outcome = cli("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--min-recall", 0.9, "--cost", 2)
+    assert outcome.code == 2
+    assert "--min-recall and --cost both say where to cut" in outcome.err
+    outcome = cli("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--min-precision", 1.5)
+    assert outcome.code == 2
+    assert "'min_precision' parameter" in outcome.err
+
+
+def test_an_alert_rate_like_the_held_out_one_is_no_drift(cli, case, tmp_path):
+    model, _, _, new, printed, _ = case
+    outcome = cli.ok("score", model, new, "-o", tmp_path / "o.csv")
+    assert "as expected" in outcome.err
+    assert "note:" not in outcome.err
+    report = cli.ok("score", model, new, "-o", tmp_path / "o.csv", "--json").json
+    assert report["drift"] == "none"
+    assert report["alerts"] == report["predicted"]["yes"]
+    assert report["alert_rate"] == report["alerts"] / report["rows"]
+    assert report["expected_alert_rate"] == printed["operating"]["alert_rate"]["value"]
+    assert report["expected_low"] < report["alert_rate"] < report["expected_high"]
+    assert report["prevalence"]["low"] < 0.5 < report["prevalence"]["high"]
+
+
+def test_drift_is_a_warning_with_its_direction_and_size(cli, case, tmp_path):
+    model, _, rare, *_ = case
+    outcome = cli.ok("score", model, rare, "-o", tmp_path / "o.csv", "--json")
+    assert "note: The alert rate is" in outcome.err
+    assert "score with --prevalence estimate" in outcome.err
+    assert outcome.json["drift"] == "down"
+    assert outcome.json["standard_errors"] < -3
+    # Also where results are on standard output, and nothing else is said.
+    assert cli.ok("score", model, rare, "-o", "-").err.count("standard errors") == 1
+
+
+def test_an_estimated_prevalence_is_used(cli, case, tmp_path):
+    model, _, rare, *_, table = case
+    truth = np.mean(np.array(table["y"].to_pylist()) == "yes")
+    outcome = cli.ok("score", model, rare, "-o", tmp_path / "o.parquet", "--prevalence", "estimate", "--json")
+    prevalence = outcome.json["prevalence"]
+    assert prevalence["low"] < truth < prevalence["high"]
+    assert prevalence["used"] == pytest.approx(prevalence["estimate"])
+    assert prevalence["trained"] == pytest.approx(0.5, abs=0.01)
+    scores = np.array(pq.read_table(tmp_path / "o.parquet")["score"].to_pylist())
+    assert scores.mean() == pytest.approx(prevalence["estimate"], rel=1e-2)
+    # The threshold moved along: the same records, and now as many as are expected.
+    plain = cli("score", model, rare, "-o", tmp_path / "p.parquet", "--json")
+    assert outcome.json["predicted"] == plain.json["predicted"]
+    assert plain.json["prevalence"]["estimate"] == pytest.approx(prevalence["estimate"], rel=1e-6)
+    assert outcome.json["drift"] == "none"
+    text = cli.ok("score", model, rare, "-o", tmp_path / "o.csv", "--prevalence", "estimate").err
+    assert f"prevalence of yes estimated as {prevalence['estimate']:.4g}" in text
+
+
+def test_a_given_prevalence_is_that_of_python(cli, case, tmp_path):
+    model, _, rare, *_, table = case
+    cli.ok("score", model, rare, "-o", tmp_path / "o.parquet", "--prevalence", "0.02")
+    scores = pq.read_table(tmp_path / "o.parquet")["score"].to_numpy()
+    shifted = qmedoid.load(model).prior_shift(0.02)
+    np.testing.assert_allclose(scores, shifted.predict_proba(table.to_pandas())[:, 1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("value", ["0", "1", "-0.1", "nan", "much", "2"])
+def test_a_prevalence_that_makes_no_sense_is_refused(cli, case, tmp_path, value):
+    outcome = cli("score", case[0], case[1], "-o", tmp_path / "o.csv", f"--prevalence={value}")
+    assert outcome.code == 2
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_pipes_and_several_classes_have_no_estimate(cli, case, three, tmp_path):
+    outcome = cli("score", case[0], "-", "-o", tmp_path / "o.csv", "--prevalence", "estimate",
+                  stdin=csv_bytes(case[5]))  # fmt: skip
+    assert outcome.code == 2
+    assert "a pipe can be read once" in outcome.err
+    outcome = cli("score", three.model, three.file, "-o", tmp_path / "o.csv", "--prevalence", "estimate")
+    assert outcome.code == 2
+    assert "there are 3" in outcome.err
+    report = cli.ok("score", three.model, three.file, "-o", tmp_path / "o.csv", "--json").json
+    assert "alerts" not in report
+    assert report["prevalence"] is None
+
+
+def test_evaluation_tells_calibration_beside_chance(cli, case):
+    model, file, *_ = case
+    own = cli.ok("evaluate", model, file, "--json").json["calibration"]
+    assert own["ratio"] == pytest.approx(own["error"] / own["by_chance"])
+    text = cli.ok("evaluate", model, file).out
+    for name in ("error", "by_chance", "by_chance_high"):
+        assert f"{own[name]:.4f}" in text
