@@ -82,7 +82,8 @@ def write_card(target: Path, seeds: Seeds, found: Results) -> None:
     pairs = [line for kind in kinds for line in paired_lines(kind, found)]
     if pairs:
         write_table(target / "card_paired.csv", command, pairs, _PACKAGES)
-        goals = [line for kind in kinds for line in goal_lines(kind, found, pairs)]
+        compared = dict.fromkeys(str(line["split"]) for line in pairs)
+        goals = [line for kind in compared for line in goal_lines(kind, found, pairs)]
         write_table(target / "card_goals.csv", command, goals, _PACKAGES)
 
 

@@ -1,25 +1,31 @@
 """Our classifier in the study: the recipe that ``recipe.json`` fixes, and the same with one thing changed.
 
 The file holds parameters of `GeometricClassifier` that differ from the defaults, so that nothing stands there but what
-a user would have to write, too. A parameter that is a classifier itself is written as ``{"ClassName": {parameters}}``
-with a name that ``qmedoid`` exports.
+a user would have to write, too. A parameter that is an estimator itself is written as ``{"ClassName": {parameters}}``.
+Ablations may change what no user can, under ``"inner"``: ``{"qmedoid.estimators.evidence.EvidenceSettings": {...}}``
+has fields of that class set wherever that module makes one and does not set them itself.
 """
 
 import json
 import time
 import warnings
-from functools import cache
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from benchmarks.quality.judging import judge, positive_scores
 from benchmarks.quality.protocol import Encoded
 
-import qmedoid
-from qmedoid import GeometricClassifier
+from qmedoid import FusionClassifier, GeometricClassifier, VariationalClassifier
+from qmedoid.estimators.evidence import EvidenceFusion
 
-OURS = "ours"
+OURS, INNER = "ours", "inner"
+_ESTIMATORS = {kind.__name__: kind for kind in (EvidenceFusion, FusionClassifier, VariationalClassifier)}
 _RECIPE = Path(__file__).with_name("recipe.json")
 
 
@@ -32,21 +38,38 @@ def recipes(part: str = "tables") -> dict[str, dict[str, Any]]:
 
 def build(settings: dict[str, Any], seed: int, kind: type = GeometricClassifier, **fixed: Any) -> Any:
     """An unfitted classifier of these settings."""
-    return kind(**fixed, random_state=seed, **{name: _value(value) for name, value in settings.items()})
+    given = {name: _value(value) for name, value in settings.items() if name != INNER}
+    return kind(**fixed, random_state=seed, **given)
 
 
 def _value(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     ((name, settings),) = value.items()
-    return getattr(qmedoid, name)(**{own: _value(inner) for own, inner in settings.items()})
+    return _ESTIMATORS[name](**{own: _value(inner) for own, inner in settings.items()})
+
+
+@contextmanager
+def inner_changes(settings: dict[str, Any]) -> Iterator[None]:
+    """Have the inner settings of a recipe changed within the block."""
+    with ExitStack() as stack:
+        for target, fields in settings.get(INNER, {}).items():
+            module, name = target.rsplit(".", 1)
+            made = getattr(import_module(module), name)
+            stack.enter_context(patch(target, partial(made, **{own: _tupled(value) for own, value in fields.items()})))
+        yield
+
+
+def _tupled(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def run_ours(method: str, data: Encoded, seed: int) -> dict[str, Any]:
     """Fit and judge our classifier on one split. Times are core-seconds."""
     point = {"operating_point": "macro_f1"} if data.n_classes == 2 else {}
-    classifier = build(recipes()[method], seed, **point)
-    with warnings.catch_warnings():
+    settings = recipes()[method]
+    classifier = build(settings, seed, **point)
+    with inner_changes(settings), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         begun = time.process_time()
         classifier.fit(data.X, data.y)
