@@ -30,9 +30,11 @@ def quick(fusion=None, **changes):
 def test_deltas_are_those_of_the_fitted_fusion_model():
     fitted = quick(fused=True, standardize=False).fit(X2, Y2)
     fusion = fitted.fusion_
+    measured = fusion.model_.measure(X2)
+    np.testing.assert_array_equal(fitted.transform(X2), delta_features(measured.channels, measured.scores, fused=True))
     channels = fusion.channels(X2)
-    np.testing.assert_array_equal(
-        fitted.transform(X2), delta_features(channels, fusion.model_.fuse(channels), fused=True)
+    np.testing.assert_allclose(
+        fitted.transform(X2), delta_features(channels, fusion.model_.fuse(channels), fused=True), atol=1e-12
     )
     np.testing.assert_allclose(fitted.transform(X2)[:, 2], -fusion.decision_function(X2), atol=1e-12)
 

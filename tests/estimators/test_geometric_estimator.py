@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 
 from qmedoid import FusionClassifier, GeometricClassifier, TrainingProgress, VariationalClassifier
 from qmedoid.estimators import _refinement
+from qmedoid.estimators.evidence import EvidenceFusion
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.fitting.geometric import Stage
 from qmedoid.geometry.deltas import nearest_two
@@ -573,20 +574,23 @@ def test_a_fit_that_was_cut_off_goes_on_where_it_was(tmp_path):
         ({"checkpoint": __file__}, "cannot be used"),
     ],
 )
-def test_a_circuit_that_cannot_work_is_refused_before_the_fusion_search(monkeypatch, settings, message):
-    def searched(*_arguments, **_named):
-        raise AssertionError("The search has begun.")
+@pytest.mark.parametrize("fusion", ["convex", "evidence"])
+def test_a_circuit_that_cannot_work_is_refused_before_the_first_stage(monkeypatch, fusion, settings, message):
+    def begun(*_arguments, **_named):
+        raise AssertionError("The first stage has begun.")
 
-    monkeypatch.setattr(FusionClassifier, "_fit_selected", searched)
+    monkeypatch.setattr(FusionClassifier, "_fit_selected", begun)
+    monkeypatch.setattr(EvidenceFusion, "fit_stage", begun)
     X, y = load_wine(return_X_y=True)
+    circuit = VariationalClassifier(**settings)
     with pytest.raises(ValueError, match=message):
-        GeometricClassifier(refine="always", variational=VariationalClassifier(**settings), random_state=0).fit(X, y)
+        GeometricClassifier(fusion=fusion, refine="always", variational=circuit, random_state=0).fit(X, y)
 
 
 def test_the_circuit_is_there_as_an_estimator_of_its_own():
     grid = {"n_reps": [1, 2]}
     circuit = VariationalClassifier(n_steps=40, n_seeds=2, cv=2, grid=grid)
-    fitted = GeometricClassifier(refine="always", variational=circuit, random_state=0).fit(X2, Y2)
+    fitted = GeometricClassifier(fusion="convex", refine="always", variational=circuit, random_state=0).fit(X2, Y2)
     own = fitted.variational_
     assert own.best_params_["n_reps"] in (1, 2)
     assert own.cv_scores_.shape == (2,)
@@ -594,8 +598,7 @@ def test_the_circuit_is_there_as_an_estimator_of_its_own():
     assert own.loss_curve_.shape == (40,)
     np.testing.assert_array_equal(own.classes_, fitted.classes_)
     model = fitted.model_
-    channels = model.fusion.channels(X2)
-    deltas = model.deltas.features(model.fusion, channels, model.fusion.fuse(channels))
+    deltas = model.deltas.features(model.fusion, model.fusion.measure(X2))
     np.testing.assert_allclose(own.predict_proba(deltas), fitted.predict_proba(X2), rtol=0, atol=1e-12)
     assert quick(refine="never").fit(X2, Y2).variational_ is None
 

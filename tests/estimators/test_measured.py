@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from qmedoid import FusionClassifier, compact_swap_test
+from qmedoid import FusionClassifier, GeometricClassifier, compact_swap_test
+from qmedoid.estimators.evidence import EvidenceFusion
 
 pytest.importorskip("qiskit", reason='needs Qiskit: pip install "qmedoid[quantum]"')
 from qmedoid.circuits import SamplerSwapTest, StatevectorSwapTest
@@ -41,6 +42,16 @@ def test_shots_come_nearer_as_they_grow():
         for shots in (100, 10_000)
     ]
     assert errors[1] < errors[0] / 3
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine], ids=["two classes", "three"])
+def test_exact_circuits_weigh_the_same_evidence(load):
+    X, y = load(return_X_y=True)
+    model = GeometricClassifier(fusion=EvidenceFusion(medoids="tiny"), random_state=0).fit(X[:, :5], y)
+    rows = X[::40, :5]
+    measured = model.measured_by(StatevectorSwapTest())
+    np.testing.assert_allclose(measured.predict_proba(rows), model.predict_proba(rows), atol=1e-6)
+    np.testing.assert_array_equal(model.predict_proba(rows), model.measured_by().predict_proba(rows))
 
 
 def test_the_fitted_classifier_is_left_as_it_was(fitted):

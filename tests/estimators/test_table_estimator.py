@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import get_scorer
 
 from qmedoid import FusionClassifier, GeometricClassifier, VariationalClassifier
+from qmedoid.estimators.evidence import EvidenceFusion
 from qmedoid.estimators.table import TableClassifier
 from qmedoid.exceptions import ContractError, DataError, ParameterError, QMedoidWarning
 from qmedoid.models.encoding import Levels
@@ -272,6 +273,23 @@ def test_the_operating_point_is_that_of_the_validation_rows(data):
     truth = np.where(np.arange(100) % 2, "yes", "no")
     fitted = TableClassifier(INNER["budget"], random_state=0).fit(frame, labels, X_val=new, y_val=truth)
     assert (fitted.predict(new) == "yes").sum() == 10
+
+
+@pytest.mark.parametrize("fusion", ["auto", EvidenceFusion(medoids="tiny")], ids=["default", "tiny"])
+def test_validation_rows_calibrate_evidence_and_are_not_fitted_on(fusion, data):
+    frame, labels = data
+    new, truth = make_frame(seed=2, n=100)
+    truth = np.where(truth == "high", "yes", "no")
+    table = TableClassifier(GeometricClassifier(fusion=fusion), random_state=0)
+    found = [clone(table).fit(frame, labels, X_val=new, y_val=y) for y in (truth, truth[::-1])]
+    alone = clone(table).fit(frame, labels)
+    first, second = (one.classifier_.model_ for one in found)
+    for model in (first, second):
+        np.testing.assert_array_equal(model.fusion.terms.weights, alone.classifier_.model_.fusion.terms.weights)
+        np.testing.assert_array_equal(model.fusion.medoid_rows, alone.classifier_.model_.fusion.medoid_rows)
+    # Labels in another order tell of nothing: the same scores are calibrated to hardly any difference.
+    assert abs(second.calibration.slope) < first.calibration.slope / 4
+    assert first.calibration.slope != alone.classifier_.model_.calibration.slope
 
 
 def test_a_broken_contract_is_refused_with_a_diff(fitted, data):

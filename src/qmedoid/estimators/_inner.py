@@ -31,13 +31,22 @@ def weigh_codes(inner: Inner, classes: list[Any]) -> None:
             stage.set_params(class_weight=named)
 
 
-def choose_on(inner: Inner, splits: list[tuple[Codes, Codes]]) -> None:
-    """Let a classifier choose on given rows instead of in folds."""
+def choose_on(inner: Inner, splits: list[tuple[Codes, Codes]], codes: Codes) -> None:
+    """Let a classifier choose on given rows instead of in folds, and calibrate on them what is not searched.
+
+    Parameters
+    ----------
+    inner : GeometricClassifier, FusionClassifier or VariationalClassifier
+        Changed in place.
+    splits : list of one (training rows, rows to choose on)
+    codes : ndarray of shape (n,)
+        Class codes of all rows, which say what the default first stage is.
+    """
     if isinstance(inner, FusionClassifier):
         inner.set_params(cv=splits, refit=False)
     elif isinstance(inner, VariationalClassifier):
         inner.set_params(cv=splits)
     else:
-        fusion = FusionClassifier() if isinstance(inner.fusion, str) else clone(inner.fusion)
+        fusion = inner._stage_settings(inner._first_stage(codes))
         circuit = VariationalClassifier() if inner.variational is None else clone(inner.variational)
         inner.set_params(fusion=fusion.set_params(cv=splits, refit=False), variational=circuit.set_params(cv=splits))

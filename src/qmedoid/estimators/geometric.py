@@ -205,7 +205,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
             given = self.fusion if isinstance(self.fusion, FusionClassifier) else None
             self.fusion_: Any = seeded_fusion(given, self.random_state)
         else:
-            self.fusion_ = EvidenceFusion() if isinstance(self.fusion, str) else clone(self.fusion)
+            self.fusion_ = self._stage_settings(self.first_stage_)
             self.fusion_.check()
         if policy != "never":
             angular = self.first_stage_ != "convex" or self.fusion_.use_angular
@@ -320,6 +320,13 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
             case "evidence" | EvidenceFusion():
                 return "evidence"
         return first_stage_for(codes)
+
+    def _stage_settings(self, first: FirstStageName) -> FusionClassifier | EvidenceFusion:
+        """A fresh copy of the first stage that was given, or the default of that name."""
+        if not isinstance(self.fusion, str):
+            given: FusionClassifier | EvidenceFusion = clone(self.fusion)
+            return given
+        return FusionClassifier() if first == "convex" else EvidenceFusion()
 
     def _entropy(self, variational: VariationalClassifier) -> list[int]:
         seed = self.random_state if variational.random_state is None else variational.random_state

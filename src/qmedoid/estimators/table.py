@@ -284,7 +284,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         if inner.random_state is None:
             inner.set_params(random_state=int(rng.randint(2**31)))
         if n_train is not None:
-            choose_on(inner, [(np.arange(n_train), np.arange(n_train, len(codes)))])
+            choose_on(inner, [(np.arange(n_train), np.arange(n_train, len(codes)))], codes)
         # Labels in their own order are passed on as they are, so that warnings and class weights can name them.
         in_order = self._order.classes is self._order.labels
         if not in_order:

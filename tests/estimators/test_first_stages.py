@@ -1,0 +1,217 @@
+"""First stages behind the front door: which one is taken, what calibrates it, and that all obey the same laws."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+
+from qmedoid import FusionClassifier, GeometricClassifier, VariationalClassifier
+from qmedoid.estimators._refinement import first_stage_for, policy_for
+from qmedoid.estimators.evidence import EvidenceFusion
+from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.fitting.calibration import fit_calibration
+
+X2, Y2 = load_breast_cancer(return_X_y=True)
+X2 = X2[:, :6]
+X3, Y3 = load_wine(return_X_y=True)
+TABLES = pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)], ids=["two", "three"])
+CIRCUIT = VariationalClassifier(n_steps=30, n_reps=1, n_seeds=1, cv=2)
+
+
+def evidence(*, medoids=16, cv=None, refit=True, **changes):
+    settings = EvidenceFusion(medoids=medoids, cv=cv, refit=refit)
+    return GeometricClassifier(fusion=settings, **({"random_state": 0} | changes))
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return evidence().fit(X2, Y2)
+
+
+# --- which one ------------------------------------------------------------------------------------------------------
+
+
+def test_large_tables_with_a_rare_one_of_two_classes_are_those_of_rare_events():
+    def codes(*counts):
+        return np.repeat(np.arange(len(counts)), counts)
+
+    assert first_stage_for(codes(9_500, 500)) == first_stage_for(codes(500, 9_500)) == "rare"
+    assert first_stage_for(codes(9_499, 500)) == "evidence"
+    assert first_stage_for(codes(9_499, 501)) == "evidence"
+    assert first_stage_for(codes(9_000, 800, 200)) == "evidence"
+
+
+@pytest.mark.parametrize(
+    ("fusion", "first"),
+    [
+        ("auto", "evidence"),
+        ("evidence", "evidence"),
+        ("convex", "convex"),
+        (EvidenceFusion(), "evidence"),
+        (FusionClassifier(max_passes=0), "convex"),
+    ],
+    ids=str,
+)
+def test_what_was_asked_for_is_fitted(fusion, first):
+    found = GeometricClassifier(fusion=fusion, random_state=0).fit(X2, Y2)
+    assert found.first_stage_ == first
+    assert isinstance(found.fusion_, FusionClassifier) == (first == "convex")
+    assert found.fusion_.model_ is found.model_.fusion
+    assert found.fusion_ is not fusion
+
+
+def test_a_word_is_the_settings_by_default():
+    by_word, by_settings, by_default = (
+        GeometricClassifier(random_state=0, **changes).fit(X2, Y2).predict_proba(X2)
+        for changes in ({"fusion": "evidence"}, {"fusion": EvidenceFusion()}, {})
+    )
+    np.testing.assert_array_equal(by_word, by_settings)
+    np.testing.assert_array_equal(by_word, by_default)
+
+
+def test_evidence_is_refined_only_if_one_asks_for_it():
+    codes = np.repeat([0, 1], [30_000, 30_000])
+    assert policy_for("auto", codes, "evidence") == "never"
+    assert policy_for("always", codes, "evidence") == "always"
+    assert policy_for(0.2, codes, "evidence") == 0.2
+
+
+# --- evidence -------------------------------------------------------------------------------------------------------
+
+
+@TABLES
+def test_medoids_are_training_rows_and_at_most_as_many_as_asked_for(X, y):
+    for medoids, most in ((5, 5), ("tiny", 6), (64, 64)):
+        found = evidence(medoids=medoids).fit(X, y)
+        model = found.fusion_.model_
+        assert len(np.unique(model.medoid_rows)) <= most
+        np.testing.assert_array_equal(model.medoids, X[model.medoid_rows])
+        np.testing.assert_array_equal(found.classes_[model.medoid_classes], y[model.medoid_rows])
+        assert set(model.medoid_classes) == set(range(len(found.classes_)))
+
+
+@TABLES
+def test_decisions_are_better_than_chance_by_far(X, y):
+    order = np.random.default_rng(0).permutation(len(y))
+    train, test = order[: len(y) * 2 // 3], order[len(y) * 2 // 3 :]
+    assert evidence().fit(X[train], y[train]).score(X[test], y[test]) > 0.88
+
+
+@pytest.mark.parametrize("cv", [None, 3], ids=["left out one by one", "folds"])
+def test_labels_that_mean_nothing_are_not_learnt(cv):
+    """Held-out rows calibrate: what the model remembers of its own rows is not taken for knowledge."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 8)), np.arange(300) % 2
+    found = evidence(cv=cv).fit(X, y)
+    assert found.held_out_scores_[0] == pytest.approx(-np.log(2), abs=0.03)
+    new = rng.normal(size=(1000, 8))
+    assert log_loss(np.arange(1000) % 2, found.predict_proba(new)) < np.log(2) + 0.05
+
+
+@TABLES
+def test_folds_calibrate_and_all_rows_fit(X, y):
+    """With folds the final model is that of all rows, and the calibration that of the rows that folds held out."""
+    folds = list(StratifiedKFold(3, shuffle=True, random_state=1).split(X, y))
+    by_folds, left_out = evidence(cv=folds).fit(X, y), evidence().fit(X, y)
+    np.testing.assert_array_equal(by_folds.fusion_.model_.scores(X), left_out.fusion_.model_.scores(X))
+    apart = np.empty((len(y), len(np.unique(y))))
+    for train, held_out in folds:
+        apart[held_out] = evidence().fit(X[train], y[train]).fusion_.model_.scores(X[held_out])
+    rows = np.concatenate([held_out for _, held_out in folds])
+    expected = fit_calibration(apart[rows], y[rows], "logistic")
+    assert by_folds.model_.calibration.slope == pytest.approx(expected.slope)
+    np.testing.assert_allclose(by_folds.model_.calibration.biases, expected.biases)
+
+
+@TABLES
+def test_without_refit_the_model_is_that_of_the_training_rows(X, y):
+    train, held_out = next(StratifiedKFold(3, shuffle=True, random_state=2).split(X, y))
+    found = evidence(cv=[(train, held_out)], refit=False).fit(X, y)
+    alone = evidence().fit(X[train], y[train]).fusion_.model_
+    model = found.fusion_.model_
+    np.testing.assert_array_equal(model.scores(X), alone.scores(X))
+    np.testing.assert_array_equal(model.medoid_rows, train[alone.medoid_rows])
+    expected = fit_calibration(alone.scores(X[held_out]), y[held_out], "logistic")
+    assert found.model_.calibration.slope == pytest.approx(expected.slope)
+
+
+def test_the_circuit_corrects_evidence_and_replaces_the_convex_fusion(fitted):
+    corrected = evidence(refine="always", variational=CIRCUIT).fit(X2, Y2)
+    assert corrected.stage_ == "variational"
+    assert corrected.model_.residual
+    convex = GeometricClassifier(
+        fusion=FusionClassifier(max_passes=0), refine="always", variational=CIRCUIT, random_state=0
+    )
+    assert not convex.fit(X2, Y2).model_.residual
+    some = evidence(refine=0.2, variational=CIRCUIT).fit(X2, Y2)
+    by_fusion = some.decided_by(X2) == "fusion"
+    assert by_fusion.mean() == pytest.approx(0.8, abs=2 / len(X2))
+    np.testing.assert_array_equal(some.predict_proba(X2)[by_fusion], fitted.predict_proba(X2)[by_fusion])
+
+
+# --- laws of the front door -----------------------------------------------------------------------------------------
+
+
+def test_the_same_seed_gives_the_same_bits(fitted):
+    for same in (clone(fitted).fit(X2, Y2), pickle.loads(pickle.dumps(fitted))):
+        np.testing.assert_array_equal(same.predict_proba(X2), fitted.predict_proba(X2))
+
+
+@TABLES
+def test_rows_are_decided_one_by_one(X, y):
+    found = evidence().fit(X, y)
+    together = found.predict_proba(X[::7])
+    one_by_one = np.vstack([found.predict_proba(row[None]) for row in X[::7]])
+    np.testing.assert_allclose(one_by_one, together, rtol=0, atol=1e-12)
+
+
+def test_a_constant_column_changes_no_decision(fitted):
+    padded = np.column_stack([X2, np.full(len(X2), 3.0)])
+    found = clone(fitted).fit(padded, Y2)
+    assert (found.predict(padded) == fitted.predict(X2)).mean() > 0.98
+
+
+def test_tables_that_cannot_be_used_are_refused(fitted):
+    for value, told in ((np.nan, "NaN"), (np.inf, "inf"), (1e200, "1e")):
+        broken = X2.copy()
+        broken[3, 1] = value
+        with pytest.raises(DataError, match=told):
+            evidence().fit(broken, Y2)
+        with pytest.raises(DataError, match=told):
+            fitted.predict(broken)
+    with pytest.raises(ValueError, match="one class only"):
+        evidence().fit(X2, np.zeros(len(X2)))
+
+
+def test_a_class_of_one_row_has_its_medoid():
+    y = np.where(np.arange(len(X3)) == 5, 9, Y3)
+    found = evidence().fit(X3, y)
+    assert 5 in found.fusion_.model_.medoid_rows
+    assert np.isfinite(found.predict_proba(X3)).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"medoids": 0}, r"'medoids' parameter of EvidenceFusion"),
+        ({"medoids": "large"}, r"'medoids' parameter of EvidenceFusion"),
+        ({"cv": 1}, r"'cv' parameter of EvidenceFusion"),
+        ({"refit": 1}, r"'refit' parameter of EvidenceFusion"),
+        ({"cv": 3, "refit": False}, r"a single split, but cv made 3\. Pass refit=True, or a cv with one split"),
+        ({"residual": "often"}, r"'residual' parameter of GeometricClassifier"),
+    ],
+    ids=str,
+)
+def test_parameters_that_cannot_be_used_are_refused(changes, told):
+    with pytest.raises(ParameterError, match=told):
+        evidence(**changes).fit(X2, Y2)
+
+
+def test_a_grid_search_reaches_into_evidence():
+    found = GridSearchCV(evidence(), {"fusion__medoids": [4, 32]}, cv=2, scoring="neg_log_loss").fit(X2, Y2)
+    assert found.best_estimator_.fusion_.medoids == found.best_params_["fusion__medoids"]
+    assert len(set(found.cv_results_["mean_test_score"])) == 2
