@@ -1,0 +1,114 @@
+"""Makes what ``docs/stability.md`` shows: the command on the heart data, and tables of models and rules of choice.
+
+``python docs/make_stability.py`` writes the sections between the markers of the page; it takes some minutes.
+``python docs/make_stability.py --check`` writes nothing and fails when the page differs from what would be written.
+"""
+
+import argparse
+import io
+import os
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import numpy as np
+from marked_sections import Row, number, table, write_or_check
+from sklearn.metrics import f1_score
+from sklearn.model_selection import train_test_split
+
+from qmedoid import FusionClassifier, GeometricClassifier
+from qmedoid.cli.stability import Options, run
+from qmedoid.estimators.stability import StabilityReport, stability
+from qmedoid.evaluation.catalog import locate
+from qmedoid.evaluation.datasets import LOADERS, load_dataset
+from qmedoid.metrics.agreement import mean_and_error
+
+PAGE = Path(__file__).parent / "stability.md"
+REFITS = 20
+SPLITS = range(100, 110)
+"""Seeds of the splits on whose test rows the two rules are compared."""
+
+
+def command() -> str:
+    """What the command prints on the heart data."""
+    os.environ |= {"COLUMNS": "100", "NO_COLOR": "1"}
+    asked = Options(
+        table=str(locate("heart")), target="HeartDisease", positive=None, ignore=(), bootstraps=REFITS, seed=0,
+        max_rows=20_000, delimiter=None, decimal=None,
+    )  # fmt: skip
+    with redirect_stdout(io.StringIO()) as printed:
+        run(asked, as_json=False)
+    lines = [line.rstrip() for line in printed.getvalue().rstrip().splitlines()]
+    return "\n".join(["```console", "$ qmedoid stability heart.csv --target HeartDisease", *lines, "```"])
+
+
+def models() -> str:
+    """Decisions and medoids of both kinds of fusion, on bootstrap samples and on halves."""
+    rows: list[Row] = []
+    for name in LOADERS:
+        data = load_dataset(name)
+        for fusion in ("evidence", "convex"):
+            classifier = GeometricClassifier(fusion=fusion, refine="never", random_state=0)
+            whole, half = (
+                stability(classifier, data.X, data.y, n_bootstraps=REFITS, sampling=sampling, random_state=0)
+                for sampling in ("bootstrap", "half")
+            )
+            rows.append([name, f'`"{fusion}"`', _flips(whole), _flips(half), *_spread_and_medoids(whole)])
+    header = ["data", "fusion", "flips", "flips, halves", "spread", "medoids", "kept", "moved", "blindly"]
+    return table(header, rows, 2)
+
+
+def rules() -> str:
+    """The search under both rules of choice: how stable its groups are, and what the choice costs."""
+    rows: list[Row] = []
+    for name in LOADERS:
+        data = load_dataset(name)
+        for rule in ("best", "one_se"):
+            classifier = FusionClassifier(selection=rule, random_state=0)
+            report = stability(classifier, data.X, data.y, n_bootstraps=REFITS, random_state=0)
+            groups = report.groups
+            assert groups is not None
+            sizes = np.mean([len(group) for group in groups.groups])
+            agreement = (
+                number(groups.with_full_fit, 3),
+                number(groups.between_refits, 3),
+                number(groups.kept.mean(), 3),
+            )
+            rows.append([name, f'`"{rule}"`', number(sizes, 1), *agreement, _flips(report), _macro_f1(name, rule)])
+    header = ["data", "selection", "columns", "with full fit", "two refits", "found again", "flips", "macro-F1"]
+    return table(header, rows, 2)
+
+
+def _flips(report: StabilityReport) -> str:
+    return f"{number(report.decisions.flip_rate, 3)} ± {number(report.decisions.flip_error or 0.0, 3)}"
+
+
+def _spread_and_medoids(report: StabilityReport) -> tuple[str, ...]:
+    medoids, spread = report.medoids, report.decisions.mean_spread
+    assert medoids is not None
+    assert spread is not None
+    figures = (medoids.mean_kept, medoids.mean_moved, float(medoids.by_chance.mean()))
+    return (number(spread, 3), str(medoids.n_medoids), *(number(figure, 2) for figure in figures))
+
+
+def _macro_f1(name: str, rule: str) -> str:
+    """Mean over test rows of repeated splits, with its standard error."""
+    data, scores = load_dataset(name), []
+    for seed in SPLITS:
+        X_train, X_test, y_train, y_test = train_test_split(
+            data.X, data.y, test_size=0.25, stratify=data.y, random_state=seed
+        )
+        fitted = FusionClassifier(selection=rule, random_state=seed).fit(X_train, y_train)
+        scores.append(f1_score(y_test, fitted.predict(X_test), average="macro"))
+    mean, error = mean_and_error(scores)
+    return f"{number(mean, 3)} ± {number(error or 0.0, 3)}"
+
+
+SECTIONS: Mapping[str, Callable[[], str]] = {"command": command, "models": models, "rules": rules}
+"""The sections of the page."""
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    write_or_check(PAGE, {name: make() for name, make in SECTIONS.items()}, check=arguments.check)
