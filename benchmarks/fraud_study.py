@@ -282,16 +282,15 @@ def circuits(deltas: Deltas, split: Split) -> Iterator[Entry]:
 
 def refined(model: GeometricModel, X: Array, share: float) -> GeometricModel:
     """The model with its circuit deciding only so many of the training rows, those of the smallest margins."""
-    margins = score_margins(model.calibration.apply(model.fusion.fuse(model.fusion.channels(X))))
+    margins = score_margins(model.calibration.apply(model.fusion.measure(X).scores))
     return replace(model, refine_below=float(np.quantile(margins, share)))
 
 
 def with_residual(model: GeometricModel, split: Split) -> GeometricModel:
     """The same calibrated fusion model with a circuit that corrects it, as ``residual=True`` trains it."""
-    channels = model.fusion.channels(split.X)
-    fused = model.fusion.fuse(channels)
-    features = model.deltas.features(model.fusion, channels, fused)
-    data = TrainingData(features, split.y, np.ones(2), model.calibration.apply(fused))
+    measured = model.fusion.measure(split.X)
+    features = model.deltas.features(model.fusion, measured)
+    data = TrainingData(features, split.y, np.ones(2), model.calibration.apply(measured.scores))
     plan = TrainingPlan.of(Classifier(), data, np.array([0, 1]), [split.seed], out_of_fold=False)
     return replace(model, variational=plan.run(Watch()).trained.model, residual=True)
 
@@ -305,7 +304,8 @@ def hybrids(hybrid: GeometricClassifier, core: float, split: Split) -> tuple[lis
         scores, picked = model.decide(split.X_out)
         margin = scores[:, 1] - scores[:, 0]
         found = measures(split.y_out, margin, expit(margin)) | {"core-s": seconds}
-        name, depth = f"GeometricClassifier({', '.join(arguments)})", "" if model.variational is None else 3
+        words = ", ".join(['fusion="convex"', *arguments])
+        name, depth = f"GeometricClassifier({words})", "" if model.variational is None else 3
         entries.append(Entry("default", name, depth, found))
         return float(picked.mean()), found["PR-AUC"]
 
@@ -346,7 +346,7 @@ def study(seed: int, X: Array, y: Codes) -> tuple[list[Entry], list[Refined]]:
     paper = FusionClassifier.paper(random_state=seed).fit(split.X, split.y)
     deltas = make_deltas("paper", paper, split)
     entries = [*simple(deltas, paper, split), *circuits(deltas, split)]
-    hybrid, core = timed(lambda: GeometricClassifier(random_state=seed).fit(split.X, split.y))
+    hybrid, core = timed(lambda: GeometricClassifier(fusion="convex", random_state=seed).fit(split.X, split.y))
     deltas = make_deltas("default", hybrid.fusion_, split)
     entries += [*simple(deltas, hybrid.fusion_, split), *circuits(deltas, split)]
     few, some = hybrids(hybrid, core, split)

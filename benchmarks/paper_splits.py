@@ -1,4 +1,4 @@
-"""The paper's three small data sets over 20 repeated splits of its proportions, as printed and by default.
+"""The paper's three small data sets over 20 repeated splits of its proportions: its fusion as printed and by default.
 
 Writes ``benchmarks/results/paper_splits.csv``: mean test accuracy and macro-F1 with standard errors, next to the
 figures the paper prints for its single split.
