@@ -12,6 +12,8 @@ import qmedoid
 PUBLIC = [
     "CorrelationGroups",
     "DeltaFeatures",
+    "EvidenceFusion",
+    "EvidenceModel",
     "FusionClassifier",
     "FusionModel",
     "GeometricClassifier",
@@ -26,6 +28,7 @@ PUBLIC = [
     "load",
     "medoid_index",
     "save",
+    "stability",
 ]
 
 

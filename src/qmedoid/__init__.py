@@ -10,14 +10,17 @@ from qmedoid._version import __version__
 if TYPE_CHECKING:
     from qmedoid.estimators._saving import save
     from qmedoid.estimators.deltas import DeltaFeatures
+    from qmedoid.estimators.evidence import EvidenceFusion
     from qmedoid.estimators.fusion import FusionClassifier
     from qmedoid.estimators.geometric import GeometricClassifier
     from qmedoid.estimators.groups import CorrelationGroups
     from qmedoid.estimators.progress import TrainingProgress
+    from qmedoid.estimators.stability import stability
     from qmedoid.estimators.table import TableClassifier
     from qmedoid.estimators.variational import VariationalClassifier
     from qmedoid.geometry.medoids import medoid_index
     from qmedoid.geometry.overlap import SwapTest, compact_swap_test
+    from qmedoid.models.evidence import EvidenceModel
     from qmedoid.models.fusion import FusionModel
     from qmedoid.models.geometric import GeometricModel
     from qmedoid.tables.saved import SavedModel, load
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "CorrelationGroups": "qmedoid.estimators.groups",
     "DeltaFeatures": "qmedoid.estimators.deltas",
+    "EvidenceFusion": "qmedoid.estimators.evidence",
+    "EvidenceModel": "qmedoid.models.evidence",
     "FusionClassifier": "qmedoid.estimators.fusion",
     "FusionModel": "qmedoid.models.fusion",
     "GeometricClassifier": "qmedoid.estimators.geometric",
@@ -38,11 +43,14 @@ _HOMES = {
     "load": "qmedoid.tables.saved",
     "medoid_index": "qmedoid.geometry.medoids",
     "save": "qmedoid.estimators._saving",
+    "stability": "qmedoid.estimators.stability",
 }
 
 __all__ = [
     "CorrelationGroups",
     "DeltaFeatures",
+    "EvidenceFusion",
+    "EvidenceModel",
     "FusionClassifier",
     "FusionModel",
     "GeometricClassifier",
@@ -57,6 +65,7 @@ __all__ = [
     "load",
     "medoid_index",
     "save",
+    "stability",
 ]
 
 

@@ -74,6 +74,13 @@ def fit(
     ] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     paper: Annotated[bool, typer.Option("--paper", help="Everything as printed in the paper.")] = False,
+    fusion: Annotated[
+        Literal["auto", "evidence", "rare", "convex"],
+        typer.Option(help="How distances are fused: evidence by group, for rare events, or as in the paper (convex)."),
+    ] = "auto",
+    medoids: Annotated[
+        str | None, typer.Option(help="Training rows that evidence may compare with at most: a number, or tiny for 6.")
+    ] = None,
     refine: Annotated[
         str, typer.Option(help="When the circuit decides: auto, always, never, or a share of the records.")
     ] = "auto",
@@ -92,8 +99,9 @@ def fit(
         Options(
             table=table, target=target, output=output, test=test, valid=valid, positive=positive,
             alert_rate=alert_rate, operating_point=operating_point, min_precision=min_precision, min_recall=min_recall,
-            cost=cost, time_column=time_column, ignore=tuple(ignore or ()), paper=paper, refine=refine, seed=seed,
-            max_rows=max_rows, raw_rows=raw_rows, circuits=circuits, delimiter=delimiter, decimal=decimal,
+            cost=cost, time_column=time_column, ignore=tuple(ignore or ()), paper=paper, fusion=fusion, medoids=medoids,
+            refine=refine, seed=seed, max_rows=max_rows, raw_rows=raw_rows, circuits=circuits, delimiter=delimiter,
+            decimal=decimal,
         ),
         as_json=json,
     )  # fmt: skip
@@ -181,6 +189,29 @@ def circuit(
     from qmedoid.cli.circuit import run
 
     run(model, format, which, output, as_json=json)
+
+
+@app.command()
+def stability(
+    table: Table,
+    target: Annotated[str, typer.Option(help="Column that holds the classes.")],
+    positive: Annotated[str | None, typer.Option(help="Class to look for; of more than two, against all.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    bootstraps: Annotated[int, typer.Option(min=2, help="How many samples of the rows are fitted again.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of samples, search and training.")] = 0,
+    max_rows: Annotated[int, typer.Option(min=2, help="Use a random sample of at most so many rows.")] = 20_000,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    json: AsJson = False,
+) -> None:
+    """Fit samples of a table again and again, and tell how much groups, medoids and decisions change."""
+    from qmedoid.cli.stability import Options, run
+
+    run(
+        Options(table=table, target=target, positive=positive, ignore=tuple(ignore or ()), bootstraps=bootstraps,
+                seed=seed, max_rows=max_rows, delimiter=delimiter, decimal=decimal),
+        as_json=json,
+    )  # fmt: skip
 
 
 @data_app.command("list")

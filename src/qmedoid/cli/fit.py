@@ -47,6 +47,8 @@ class Options:
     time_column: str | None
     ignore: tuple[str, ...]
     paper: bool
+    fusion: str
+    medoids: str | None
     refine: str
     seed: int
     max_rows: int
@@ -127,7 +129,10 @@ def make_classifier(options: Options) -> Any:
         "cost": options.cost,
         "random_state": options.seed,
     }
-    made = GeometricClassifier.paper(**settings) if options.paper else GeometricClassifier(**settings)
+    fusion = _fusion(options)
+    if options.paper and fusion != "auto":
+        raise ParameterError("--paper says how distances are fused: leave --fusion and --medoids out.")
+    made = GeometricClassifier.paper(**settings) if options.paper else GeometricClassifier(fusion=fusion, **settings)
     check_parameters("fit", made.get_params(deep=False), made._constraints)
     check_parameters("fit", settings, OPERATING_CONSTRAINTS)
     asked = [name for name in OPERATING_CONSTRAINTS if settings[name] is not None]
@@ -135,6 +140,19 @@ def make_classifier(options: Options) -> Any:
         first, second = (f"--{name.replace('_', '-')}" for name in asked[:2])
         raise ParameterError(f"{first} and {second} both say where to cut: give one of them.")
     return made.set_callbacks(TrainingProgress())
+
+
+def _fusion(options: Options) -> Any:
+    """The first stage that was asked for."""
+    if options.medoids is None:
+        return options.fusion
+    from qmedoid.estimators.evidence import EvidenceFusion
+
+    if options.fusion not in ("auto", "evidence"):
+        raise ParameterError(f"--medoids is of --fusion evidence, and {options.fusion} was asked for.")
+    made = EvidenceFusion(medoids=int(options.medoids) if options.medoids.isdecimal() else options.medoids)
+    made.check()
+    return made
 
 
 def read_labelled(where: str, options: Options, needed: Sequence[str] = ()) -> Labelled:
