@@ -113,10 +113,20 @@ def evidence_model(rng, *, n_columns=12, n_classes=2, per_class=2):
 
 
 def geometric(
-    rng, *, n_classes=2, refine_below=None, deltas=PAIRS, residual=False, circuit_settings=(), first=fusion_model, **of
+    rng,
+    *,
+    n_classes=2,
+    refine_below=None,
+    deltas=PAIRS,
+    residual=False,
+    circuit_settings=(),
+    first=fusion_model,
+    curved=False,
+    **of,
 ):
     fusion = first(rng, n_classes=n_classes, **of)
-    calibration = Calibration(float(rng.uniform(1, 30)), rng.normal(size=n_classes))
+    curve = (np.sort(rng.normal(scale=3, size=4)), np.sort(rng.normal(size=4))) if n_classes == 2 and curved else ()
+    calibration = Calibration(float(rng.uniform(1, 30)), rng.normal(size=n_classes), *curve)
     if refine_below is None:
         return GeometricModel(fusion, calibration)
     between = 2 if deltas.decides_between_two(n_classes) else n_classes
@@ -179,13 +189,13 @@ def all_models():
         "one deviates": table_model((geometric(rng, refine_below=-np.inf),), classes=(False, True)),
         "numbers": table_model((geometric(rng),), classes=(0.1, 1e300)),
         "evidence": table_model(
-            (geometric(rng, first=evidence_model),),
+            (geometric(rng, first=evidence_model, curved=True),),
             cut=-1.5,
             priors=np.array([0.75, 0.25]),
             operating=OperatingSummary("min_recall", 0.9, -1.5, Counts(20, 10, 2, 68)),
         ),
         "evidence and circuit": table_model(
-            (geometric(rng, first=evidence_model, refine_below=1.0, residual=True),),
+            (geometric(rng, first=evidence_model, curved=True, refine_below=1.0, residual=True),),
             priors=np.array([0.9, 0.1]),
             operating=OperatingSummary("likeliest", None, 0.0, Counts(0, 0, 0, 7)),
         ),

@@ -240,7 +240,7 @@ def test_a_new_field_takes_a_new_format():
         Terms: "group medoid channel length center weights",
         RankScaling: "offsets values scores",
         Scaling: "center scale",
-        Calibration: "slope biases",
+        Calibration: "slope biases knots bends",
         DeltaSettings: "kind fused",
         VariationalModel: "angle_map network theta",
         AngleMap: "center scale clip span",

@@ -167,6 +167,8 @@ def test_forged_arrays_of_evidence_are_refused_or_make_a_model_that_decides(evid
         ("0.members", 0, 12, "'0.members' must hold numbers from 0 to 11"),
         ("0.offsets", 1, 0, "'0.offsets' must ascend from 0"),
         ("0.weights", 0, 0.0, "'0.weights' must hold numbers above 0"),
+        ("0.knots", 0, 1e9, "'0.knots' must ascend"),
+        ("0.bends", -1, -1e9, "'0.bends' turns the order of the odds"),
         ("0.by_rank", 0, 2, "'0.by_rank' must hold numbers from 0 to 1"),
         ("0.column_weights", 0, -1.0, "'0.column_weights' holds numbers below 0"),
         ("0.medoid_classes", slice(2, 4), 0, "'0.medoid_classes' lacks a class"),

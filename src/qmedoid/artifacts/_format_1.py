@@ -125,15 +125,16 @@ def _model(
         if circuit is None:
             raise RefusedError(f"{where} is a circuit, and there is none")
         return read_circuit(circuit, number, width, n_classes, shelf)
-    return read_geometric(fields, read_convex(fields, number, width, n_classes, shelf), circuit, number, shelf)
+    first = read_convex(fields, number, width, n_classes, shelf)
+    calibration = Calibration(read_slope(fields), shelf.floats(f"{number}.biases", n_classes))
+    return read_geometric(fields, first, calibration, circuit, number, shelf)
 
 
-def read_geometric(fields: Fields, first: PlainStage, circuit: Any, number: int, shelf: Shelf) -> GeometricModel:
-    """A hybrid model from its first stage and the fields of its calibration and policy."""
+def read_geometric(
+    fields: Fields, first: PlainStage, calibration: Calibration, circuit: Any, number: int, shelf: Shelf
+) -> GeometricModel:
+    """A hybrid model from its first stage, its calibration, and the fields of its policy."""
     n_classes = first.n_classes
-    slope = fields.real("slope")
-    if slope <= 0:
-        raise RefusedError(f"{fields.where}.slope must be above 0, and is {slope}")
     chosen = Fields(fields.raw("deltas"), f"{fields.where}.deltas", ("kind", "fused"))
     deltas = DeltaSettings(chosen.choice("kind", DELTA_KINDS), chosen.flag("fused"))
     refine_below = fields.real("refine_below", infinite=True)
@@ -148,12 +149,20 @@ def read_geometric(fields: Fields, first: PlainStage, circuit: Any, number: int,
         variational = read_circuit(circuit, number, n_inputs, 2 if between_two else n_classes, shelf)
     return GeometricModel(
         first,
-        Calibration(slope, shelf.floats(f"{number}.biases", n_classes)),
+        calibration,
         deltas,
         variational,
         refine_below,
         fields.flag("residual"),
     )
+
+
+def read_slope(fields: Fields) -> float:
+    """The slope of a calibration."""
+    slope = fields.real("slope")
+    if slope <= 0:
+        raise RefusedError(f"{fields.where}.slope must be above 0, and is {slope}")
+    return slope
 
 
 def read_convex(fields: Fields, number: int, width: int, n_classes: int, shelf: Shelf) -> FusionModel:

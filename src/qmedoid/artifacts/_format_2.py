@@ -9,10 +9,11 @@ import numpy.typing as npt
 
 from qmedoid.artifacts import _format_1
 from qmedoid.artifacts._files import MANIFEST
-from qmedoid.artifacts._format_1 import read_circuit, read_described, read_geometric
+from qmedoid.artifacts._format_1 import read_circuit, read_described, read_geometric, read_slope
 from qmedoid.artifacts._format_2_stages import read_stage
 from qmedoid.artifacts._json import Fields, RefusedError, inside, restored, shown
 from qmedoid.artifacts._tensors import Shelf
+from qmedoid.models.calibration import Calibration
 from qmedoid.models.geometric import GeometricModel
 from qmedoid.models.operating import ASKED, RULES, Counts, OperatingSummary
 from qmedoid.models.priors import PriorShift
@@ -52,7 +53,19 @@ def _model(
             raise RefusedError(f"{where} is a circuit, and there is none")
         return read_circuit(circuit, number, width, n_classes, shelf)
     first = read_stage(fields.raw("first"), f"{where}.first", number, width, n_classes, shelf)
-    return read_geometric(fields, first, circuit, number, shelf)
+    return read_geometric(fields, first, _calibration(fields, number, n_classes, shelf), circuit, number, shelf)
+
+
+def _calibration(fields: Fields, number: int, n_classes: int, shelf: Shelf) -> Calibration:
+    knots = shelf.floats(f"{number}.knots", None)
+    bends = shelf.floats(f"{number}.bends", len(knots))
+    if len(knots) and n_classes != 2:
+        raise RefusedError(f"array '{number}.knots' bends the odds of two classes, and there are {n_classes}")
+    if not (np.diff(knots) > 0).all():
+        raise RefusedError(f"array '{number}.knots' must ascend, and does not")
+    if not (np.diff(bends) > -np.diff(knots)).all():
+        raise RefusedError(f"array '{number}.bends' turns the order of the odds")
+    return Calibration(read_slope(fields), shelf.floats(f"{number}.biases", n_classes), knots, bends)
 
 
 def _priors(fields: Fields, name: str, n_classes: int) -> npt.NDArray[np.float64] | None:

@@ -137,6 +137,8 @@ def _model(model: GeometricModel | VariationalModel, number: str, arrays: Arrays
     if model.fusion is not model.fusion.plain:
         raise _measured("SWAP test")
     arrays[f"{number}.biases"] = floats(model.calibration.biases)
+    arrays[f"{number}.knots"] = floats(model.calibration.knots)
+    arrays[f"{number}.bends"] = floats(model.calibration.bends)
     return {
         "type": "geometric",
         "first": packed_stage(model.fusion.plain, number, arrays),

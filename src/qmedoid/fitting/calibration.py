@@ -6,13 +6,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 
+from qmedoid.fitting.bend import fit_bend
 from qmedoid.models.calibration import Calibration
-from qmedoid.variational.loss import cross_entropy
+from qmedoid.variational.loss import cross_entropy, log_softmax
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
-CalibrationKind = Literal["logistic", "temperature"]
-CALIBRATION_KINDS: tuple[CalibrationKind, ...] = ("logistic", "temperature")
+CalibrationKind = Literal["curve", "logistic", "temperature"]
+CALIBRATION_KINDS: tuple[CalibrationKind, ...] = ("curve", "logistic", "temperature")
 
 # Weight of one imagined row that pulls β to 0 and the biases to the logarithms of the priors: without it, classes that
 # are told apart perfectly would make β infinite.
@@ -22,7 +23,7 @@ _FLATTEST = 1e-3
 
 
 def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind) -> Calibration:
-    """Slope and biases (none with "temperature") of the highest likelihood.
+    """Slope and biases (none with "temperature") of the highest likelihood, and with "curve" a bend of two classes.
 
     Parameters
     ----------
@@ -30,7 +31,10 @@ def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind) -> Calibr
         Fusion scores of rows that the model has not seen.
     codes : ndarray of shape (n,)
         Their classes.
+    kind : {"curve", "logistic", "temperature"}
     """
+    if kind == "curve":
+        return _curved(fused, codes)
     n, n_classes = fused.shape
     priors = (np.bincount(codes, minlength=n_classes) + 0.5) / (n + 0.5 * n_classes)
     prior_biases = np.log(priors / priors.max()) if kind == "logistic" else np.zeros(n_classes)
@@ -51,6 +55,39 @@ def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind) -> Calibr
         bounds=[(_FLATTEST, None)] + [(None, None)] * n_shifts,
     )  # fmt: skip
     return Calibration(float(found.x[0]) / unit, prior_biases + _padded(found.x[1:], n_classes))
+
+
+def _curved(fused: Array, codes: Codes) -> Calibration:
+    """Slope and biases for targets that leave room for doubt, and a bend of two classes where rows ask for one.
+
+    A row of class c, of which there are N_c, counts as (N_c + 1)/(N_c + C) of c, and the rest of the others (Platt):
+    so classes that are told apart perfectly have a finite slope, and no slope is pulled to 0.
+    """
+    n, n_classes = fused.shape
+    counts = np.bincount(codes, minlength=n_classes)
+    doubt = 1.0 / (counts[codes] + n_classes)
+    targets = np.tile(doubt[:, None], (1, n_classes))
+    targets[np.arange(n), codes] = 1.0 - (n_classes - 1) * doubt
+    unit = _typical_spread(fused)
+    scaled = fused / unit
+
+    def loss(parameters: Array) -> tuple[float, Array]:
+        log_p = log_softmax(_padded(parameters[1:], n_classes) - parameters[0] * scaled)
+        by_scores = (np.exp(log_p) - targets) / n
+        gradient = np.concatenate([[-(by_scores * scaled).sum()], by_scores.sum(axis=0)[: n_classes - 1]])
+        return float(-(targets * log_p).sum() / n), gradient
+
+    start = np.log(np.maximum(counts, 0.5) / max(counts[-1], 0.5))[: n_classes - 1]
+    found = minimize(
+        loss, np.concatenate([[1.0], start]), jac=True, method="L-BFGS-B",
+        bounds=[(_FLATTEST, None)] + [(None, None)] * (n_classes - 1), options={"maxiter": 1000, "ftol": 1e-13},
+    )  # fmt: skip
+    straight = Calibration(float(found.x[0]) / unit, _padded(found.x[1:], n_classes))
+    if n_classes > 2:
+        return straight
+    scores = straight.apply(fused)
+    knots, bends = fit_bend(scores[:, 1] - scores[:, 0], codes == 1)
+    return Calibration(straight.slope, straight.biases, knots, bends)
 
 
 def _typical_spread(fused: Array) -> float:

@@ -1,6 +1,6 @@
 """Fusion scores, which are dissimilarities, as class scores whose softmax is a probability."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,22 @@ class Calibration:
         β, above 0.
     biases : ndarray of shape (C,)
         b; all zero keeps the decision of the fusion score.
+    knots, bends : ndarray of shape (K,)
+        For two classes, what is added to the log-odds z of the second: `bends` where z is at one of `knots`, which
+        ascend, in between by straight lines, and beyond them as at the last. The log-odds keep their order. Empty
+        where nothing is added.
     """
 
     slope: float
     biases: Array
+    knots: Array = field(default_factory=lambda: np.zeros(0))
+    bends: Array = field(default_factory=lambda: np.zeros(0))
 
     def apply(self, fused: Array) -> Array:
         """Class scores, shape (n, C)."""
-        return self.biases - self.slope * fused
+        scores: Array = self.biases - self.slope * fused
+        if len(self.knots):
+            bend = np.interp(scores[:, 1] - scores[:, 0], self.knots, self.bends) / 2.0
+            scores[:, 0] -= bend
+            scores[:, 1] += bend
+        return scores
