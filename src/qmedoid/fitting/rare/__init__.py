@@ -1,0 +1,1 @@
+"""A rare-event model from training rows: prototypes, their hardest counterparts, a logistic sum of evidence."""

@@ -1,0 +1,73 @@
+"""Real records that stand for the two classes, and metrics to compare with them."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.fitting.rare.settings import MetricName, RareSettings
+from qmedoid.geometry.contrast import column_contrast
+from qmedoid.models.rare_geometry import Own
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+
+# Common rows that the columns' contrast is told from: its error falls with the rare rows long before.
+_CONTRAST_ROWS = 20_000
+# Added to the variance of the rare rows in a column, so that no column rules a metric alone.
+_LEAST_VARIANCE = 0.3
+
+
+class Prototypes(NamedTuple):
+    """Training rows of the prototypes: rare ones, and common ones with those that were chosen as hard."""
+
+    rare: Codes
+    common: Codes
+    hard: Mask
+
+    def own(self, n_rows: int) -> Own:
+        """For all training rows their places among the prototypes."""
+        rare, common = np.full(n_rows, -1, dtype=np.intp), np.full(n_rows, -1, dtype=np.intp)
+        rare[self.rare] = np.arange(len(self.rare))
+        common[self.common] = np.arange(len(self.common))
+        return Own(rare, common)
+
+    def with_hard(self, rows: Codes) -> "Prototypes":
+        """The same with more common rows, which are hard."""
+        return Prototypes(
+            self.rare, np.concatenate([self.common, rows]), np.repeat([False, True], [len(self.common), len(rows)])
+        )
+
+
+def draw_prototypes(is_rare: Mask, settings: RareSettings, rng: np.random.Generator) -> Prototypes:
+    """Rare and common rows at random, in the order of the table."""
+    rare = _draw(np.flatnonzero(is_rare), settings.n_rare, rng)
+    common = _draw(np.flatnonzero(~is_rare), settings.n_common, rng)
+    return Prototypes(rare, common, np.zeros(len(common), dtype=np.bool_))
+
+
+def hardest(logits: Array, is_rare: Mask, prototypes: Prototypes, count: int) -> Codes:
+    """Common rows with the highest logits that are no prototypes yet, in the order of the table."""
+    candidates = ~is_rare
+    candidates[prototypes.common] = False
+    rows = np.flatnonzero(candidates)
+    highest = rows[np.argsort(-logits[rows], kind="stable")[:count]]
+    return np.sort(highest)
+
+
+def make_metric(name: MetricName, scaled: Array, is_rare: Mask, rng: np.random.Generator) -> Array:
+    """Weights of the columns, shape (M,), at least one above 0."""
+    if name == "plain":
+        return np.ones(scaled.shape[1])
+    rare = np.flatnonzero(is_rare)
+    if name == "tight":
+        weights: Array = 1.0 / (scaled[rare].var(axis=0) + _LEAST_VARIANCE)
+        return weights
+    rows = np.concatenate([rare, _draw(np.flatnonzero(~is_rare), _CONTRAST_ROWS, rng)])
+    contrast = column_contrast(scaled[rows], is_rare[rows])
+    return contrast if contrast.any() else np.ones(scaled.shape[1])
+
+
+def _draw(rows: Codes, most: int, rng: np.random.Generator) -> Codes:
+    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))

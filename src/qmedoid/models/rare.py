@@ -1,0 +1,207 @@
+"""The rare-event model: a logistic sum of evidence from many real records of the rare class and of its counterparts."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.exceptions import DataError
+from qmedoid.geometry.fusion import Channels
+from qmedoid.kernels._threads import thread_count
+from qmedoid.models.fusion import LARGEST
+from qmedoid.models.rare_geometry import RareGeometry
+from qmedoid.models.stage import Measured, Table, row_block
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+
+CLIP = 12.0
+"""Standardised features are held within this many deviations."""
+
+# Rows that are judged at a time: their features stay in the cache.
+_BLOCK_ROWS = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class RareEventModel:
+    """A fitted rare-event model with F features.
+
+    Attributes
+    ----------
+    geometry : RareGeometry
+    rows : ndarray of shape (R + Q,)
+        Training row of each prototype, the rare ones first.
+    center, scale : ndarray of shape (F,)
+        Mean and deviation of the features over the training rows.
+    weights : ndarray of shape (F,)
+        Of the standardised features; positive speaks for the rare class.
+    intercept : float
+    circuit_features : ndarray of shape (m,)
+        Features that a circuit is fed.
+    rare_class : int
+        Code of the rare class, 0 or 1.
+    """
+
+    geometry: RareGeometry
+    rows: Codes
+    center: Array
+    scale: Array
+    weights: Array
+    intercept: float
+    circuit_features: Codes
+    rare_class: int
+
+    n_classes: ClassVar[int] = 2
+    use_angular: ClassVar[bool] = False
+
+    @property
+    def plain(self) -> "RareEventModel":
+        """Itself: the closed form."""
+        return self
+
+    @property
+    def medoid_rows(self) -> Codes:
+        """Training row of each prototype."""
+        return self.rows
+
+    @cached_property
+    def medoid_classes(self) -> Codes:
+        """Class code of each prototype."""
+        counts = [len(self.geometry.rare), len(self.geometry.common)]
+        return np.repeat(np.array([self.rare_class, 1 - self.rare_class], dtype=np.intp), counts)
+
+    @cached_property
+    def used(self) -> Codes:
+        """Columns that the model reads: all of them."""
+        return np.arange(self.geometry.rare.shape[1])
+
+    @property
+    def n_measured(self) -> int:
+        """Length of the vectors that its SWAP test compares: all columns."""
+        return len(self.used)
+
+    @cached_property
+    def column_groups(self) -> tuple[tuple[int, ...], ...]:
+        """The groups of columns that distances are made of: those of each metric, and every column alone."""
+        metrics = [tuple(np.flatnonzero(weights).tolist()) for weights in self.geometry.metrics]
+        return tuple(dict.fromkeys(metrics + [(column,) for column in self.used.tolist()]))
+
+    @property
+    def notices_bad_values(self) -> npt.NDArray[np.bool_]:
+        """For every column of the table, whether scoring a row with a bad value there is sure to raise."""
+        return np.ones(len(self.used), dtype=np.bool_)
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """What each feature says, in words; columns are counted from 0."""
+        deltas = [
+            f"{k} nearest rare rows against {k} nearest common rows ({metric} metric)"
+            for metric in self.geometry.metric_names
+            for k in self.geometry.counts
+        ]
+        nearness = [f"column {column}: nearness to rare rows against common rows" for column in self.used]
+        positions = [f"column {column}: nearness to its highest row against its lowest" for column in self.used]
+        return tuple(deltas + nearness + positions)
+
+    def features(self, X: Table) -> Array:
+        """All features of raw rows, shape (n, F): the definition."""
+        return np.concatenate([self.geometry.evidence(self._scaled(X, rows)).features for rows in _blocks(X)])
+
+    def logits(self, X: Table, *, threads: int | None = None) -> Array:
+        """Logarithm of the odds of the rare class, shape (n,)."""
+        scores: Array = self.measure(X, threads=threads).scores
+        return scores[:, 1 - self.rare_class] - scores[:, self.rare_class]
+
+    def logit(self, features: Array) -> Array:
+        """The same from features, shape (n,)."""
+        # A sum along each row, not a product of matrices: it is the same whatever rows stand beside it.
+        logit: Array = self.intercept + (self.standardised(features) * self.weights).sum(axis=1)
+        return logit
+
+    def standardised(self, features: Array) -> Array:
+        """Features in deviations from their means, held within ±`CLIP`."""
+        standardised: Array = np.clip((features - self.center) / self.scale, -CLIP, CLIP)
+        return standardised
+
+    def contributions(self, row: Array) -> Array:
+        """What every feature adds to the logit of one raw row, shape (F,); with the intercept they add up to it."""
+        added: Array = self.standardised(self.features(np.asarray(row)[None]))[0] * self.weights
+        return added
+
+    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
+        """Dissimilarities, and the place of the nearest prototype of each class, each of shape (n, 2)."""
+        measured = self.measure(X, threads=threads)
+        return measured.scores, measured.nearest
+
+    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
+        """Scores, what the circuit is fed, and the nearest prototypes of each class by the first metric."""
+        blocks = list(_blocks(X))
+        workers = min(thread_count(threads), len(blocks))
+        if workers == 1:
+            parts = [self._measured(X, rows) for rows in blocks]
+        else:
+            _ = self.geometry.kernel, self.geometry.middle  # once, before the threads ask for it
+            with ThreadPoolExecutor(workers) as pool:
+                parts = list(pool.map(lambda rows: self._measured(X, rows), blocks))
+        return Measured(
+            Channels(*(np.concatenate(one) for one in zip(*(part.channels for part in parts), strict=True))),
+            np.concatenate([part.scores for part in parts]),
+            np.concatenate([part.nearest for part in parts]),
+            np.concatenate([part.deltas for part in parts if part.deltas is not None]),
+        )
+
+    def class_scores(self, logit: Array) -> Array:
+        """Dissimilarities from the logit of the rare class, shape (n, 2)."""
+        scores = np.column_stack([0.5 * logit, -0.5 * logit])
+        return scores if self.rare_class == 1 else scores[:, ::-1]
+
+    def _measured(self, X: Table, rows: slice) -> Measured:
+        scaled = self._scaled(X, rows)
+        found = self.geometry.evidence(scaled)
+        distance = np.sqrt(found.squared)
+        nearest = found.nearest + np.array([len(self.geometry.rare), 0])
+        angle = self._angles(scaled, nearest)
+        by_class = slice(None, None, 1 if self.rare_class == 1 else -1)
+        return Measured(
+            Channels(distance[:, by_class], angle[:, by_class]),
+            self.class_scores(self.logit(found.features)),
+            nearest[:, by_class],
+            found.features[:, self.circuit_features],
+        )
+
+    @cached_property
+    def _weighted(self) -> Array:
+        """All prototypes in the first metric, shape (R + Q, M)."""
+        weighted: Array = np.concatenate([self.geometry.rare, self.geometry.common]) * np.sqrt(self.geometry.metrics[0])
+        return weighted
+
+    def _angles(self, scaled: Array, nearest: Codes) -> Array:
+        """Angle between every row and its nearest prototypes in the first metric, shape (n, 2); π/2 beside a zero."""
+        rows = scaled * np.sqrt(self.geometry.metrics[0])
+        angles = np.empty(nearest.shape)
+        for c in range(2):
+            others = self._weighted[nearest[:, c]]
+            norms = np.sqrt((rows * rows).sum(axis=1) * (others * others).sum(axis=1))
+            cosine = (rows * others).sum(axis=1) / np.where(norms > 0, norms, 1.0)
+            angles[:, c] = np.arccos(np.clip(cosine, -1.0, 1.0))
+        return angles
+
+    def _scaled(self, X: Table, rows: slice) -> Array:
+        block = row_block(X, rows)
+        bad = np.argwhere(~(np.abs(block) <= LARGEST))
+        if len(bad):
+            row, column = bad[0]
+            raise DataError(
+                f"Row {rows.start + row} holds {block[row, column]} in column {column} (both counted from 0). The "
+                f"model needs finite numbers within ±{LARGEST:g}: fill in or drop such rows first."
+            )
+        return self.geometry.scaling.apply(block)
+
+
+def _blocks(X: Table) -> Iterator[slice]:
+    n = len(X) if isinstance(X, np.ndarray) else len(X[0])
+    return (slice(start, min(start + _BLOCK_ROWS, n)) for start in range(0, max(n, 1), _BLOCK_ROWS))

@@ -1,0 +1,141 @@
+r"""What a rare-event model measures: deltas to the nearest real records of both classes, and columns one by one.
+
+.. math::
+
+   \Delta_{g,k} = \frac{D_0 - D_1}{D_0 + D_1}, \qquad
+   N_f = \log\frac{\bar N_1(x_f) + \varepsilon}{\bar N_0(x_f) + \varepsilon}, \qquad
+   L_f = \frac{(x_f - l_f)^2 - (x_f - h_f)^2}{2 (h_f - l_f)}
+
+:math:`D_c` is the mean distance to the k nearest prototypes of class c in a metric g, :math:`\bar N_c` the mean
+nearness :math:`e^{-|x_f - m_f|/\ell}` to the prototypes of the class on one column, and L says which of two real
+records, the lowest l and the highest h on the column, is the nearer. So every feature is made of distances to real
+training rows on a group of columns.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.geometry.line_kernel import LineKernel, line_kernel
+from qmedoid.geometry.signed_log import SignedLog
+from qmedoid.kernels.nearest import nearest_squared
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+
+
+class Own(NamedTuple):
+    """For n rows their places among the rare and among the common prototypes, −1 for none: they are left out."""
+
+    rare: Codes
+    common: Codes
+
+    def part(self, rows: slice) -> "Own":
+        """The same for some of the rows."""
+        return Own(self.rare[rows], self.common[rows])
+
+
+class Evidence(NamedTuple):
+    """Features (n, F), and squared distance and place of the nearest rare and common prototype, each (n, 2)."""
+
+    features: Array
+    squared: Array
+    nearest: Codes
+
+
+@dataclass(frozen=True, eq=False)
+class RareGeometry:
+    """The real records of a rare-event model and how rows are compared with them: R rare ones, Q common ones.
+
+    Attributes
+    ----------
+    scaling : SignedLog
+        Of the M raw columns.
+    rare, common : ndarray of shape (R, M) and (Q, M)
+        Scaled prototypes; at least two of each.
+    hard : ndarray of shape (Q,)
+        Which common prototypes were chosen for their likeness to rare ones. Nearness on a column is to the others,
+        which stand for their class.
+    metrics : ndarray of shape (G, M)
+        What a squared difference in each column counts, for each metric; nearest prototypes are told by the first.
+    metric_names : tuple of str
+    counts : tuple of int
+        The k of the nearest prototypes.
+    length, floor : float
+        ℓ and ε of the nearness on a column.
+    """
+
+    scaling: SignedLog
+    rare: Array
+    common: Array
+    hard: npt.NDArray[np.bool_]
+    metrics: Array
+    metric_names: tuple[str, ...]
+    counts: tuple[int, ...]
+    length: float
+    floor: float
+
+    @cached_property
+    def kernel(self) -> LineKernel:
+        """Nearness on every column to common (0) and to rare (1) prototypes."""
+        typical = self.common[~self.hard]
+        groups = np.repeat(np.arange(2, dtype=np.intp), [len(typical), len(self.rare)])
+        return line_kernel(np.concatenate([typical, self.rare]), groups, self.length)
+
+    @cached_property
+    def middle(self) -> Array:
+        """Half-way between the lowest and the highest prototype on every column, shape (M,); hard ones do not count."""
+        typical = self.common[~self.hard]
+        low = np.minimum(self.rare.min(axis=0), typical.min(axis=0))
+        high = np.maximum(self.rare.max(axis=0), typical.max(axis=0))
+        middle: Array = 0.5 * (low + high)
+        return middle
+
+    @cached_property
+    def n_features(self) -> tuple[int, int, int]:
+        """Numbers of deltas, of nearnesses and of positions."""
+        columns = self.rare.shape[1]
+        return len(self.metrics) * len(self.counts), columns, columns
+
+    def by_column(self, scaled: Array, own: Own | None) -> Array:
+        """Nearness and position on every column, shape (n, 2M)."""
+        group = None
+        if own is not None:
+            typical = np.append(~self.hard, False)[own.common]
+            group = np.where(own.rare >= 0, 1, np.where(typical, 0, -1))
+        common, rare = self.kernel.nearness(scaled, group)
+        return np.hstack([np.log((rare + self.floor) / (common + self.floor)), scaled - self.middle])
+
+    def deltas(self, scaled: Array, own: Own | None, *, threads: int | None = 1) -> Evidence:
+        """Deltas of every metric and count, and the nearest prototypes of each class."""
+        deltas, squared, nearest = [], np.empty((len(scaled), 2)), np.empty((len(scaled), 2), dtype=np.intp)
+        for number, weights in enumerate(self.metrics):
+            columns, roots = np.flatnonzero(weights), np.sqrt(weights[weights > 0])
+            rows = np.ascontiguousarray(scaled[:, columns] * roots)
+            means = []
+            for c, (prototypes, left_out) in enumerate(self._classes(own)):
+                # A row that is itself a prototype has one less to be compared with.
+                most = min(max(self.counts), len(prototypes) - 1)
+                found, places = nearest_squared(
+                    rows, prototypes[:, columns] * roots, k=most, own=left_out, threads=threads
+                )
+                distances = np.sqrt(found)
+                means.append([distances[:, :k].mean(axis=1) for k in self.counts])
+                if number == 0:
+                    squared[:, c], nearest[:, c] = found[:, 0], places[:, 0]
+            deltas += [(far - near) / (far + near + 1e-300) for far, near in zip(*means, strict=True)]
+        return Evidence(np.column_stack(deltas), squared, nearest)
+
+    def evidence(self, scaled: Array, own: Own | None = None) -> Evidence:
+        """All features of scaled rows: deltas, nearness, positions."""
+        found = self.deltas(scaled, own)
+        return found._replace(features=np.hstack([found.features, self.by_column(scaled, own)]))
+
+    def _classes(self, own: Own | None) -> tuple[tuple[Array, Codes | None], tuple[Array, Codes | None]]:
+        """Prototypes of the common and of the rare class, and the places that are left out."""
+        if own is None:
+            return (self.common, None), (self.rare, None)
+        return (self.common, own.common), (self.rare, own.rare)

@@ -1,0 +1,137 @@
+"""What a rare-event model says of records: the definition, in blocks of any size, as an exact sum."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from qmedoid.exceptions import DataError
+from qmedoid.fitting.rare.fit import fit_rare
+from qmedoid.fitting.rare.settings import RareSettings
+from qmedoid.geometry.overlap import compact_swap_test
+
+
+@pytest.fixture(scope="module")
+def records():
+    rng = np.random.default_rng(3)
+    codes = (rng.random(700) < 0.05).astype(np.intp)
+    X = rng.standard_t(3, size=(700, 4)) * [1.0, 10.0, 0.1, 5.0]
+    X[codes == 1, 1] += 25.0
+    return X, codes
+
+
+@pytest.fixture(scope="module")
+def model(records):
+    X, codes = records
+    return fit_rare(X, codes, RareSettings(n_common=80, n_hard=30), 0).model
+
+
+def test_deltas_are_means_of_the_nearest_distances(model):
+    new = np.random.default_rng(0).normal(size=(40, 4)) * 10
+    geometry = model.geometry
+    scaled = geometry.scaling.apply(new)
+    found = model.features(new)
+    place = 0
+    for weights in geometry.metrics:
+        roots = np.sqrt(weights)
+        rare, common = (
+            np.sort(cdist(scaled * roots, rows * roots), axis=1) for rows in (geometry.rare, geometry.common)
+        )
+        for k in geometry.counts:
+            near, far = rare[:, :k].mean(axis=1), common[:, :k].mean(axis=1)
+            np.testing.assert_allclose(found[:, place], (far - near) / (far + near), rtol=1e-10, atol=1e-12)
+            place += 1
+    assert place == geometry.n_features[0]
+
+
+def test_columns_are_judged_by_distances_to_real_rows(model):
+    new = np.random.default_rng(1).normal(size=(40, 4)) * 10
+    geometry = model.geometry
+    scaled = geometry.scaling.apply(new)
+    typical = geometry.common[~geometry.hard]
+    n_deltas, m, _ = geometry.n_features
+    rare, common = (
+        np.exp(-np.abs(scaled[:, None] - rows[None]) / geometry.length).mean(axis=1) + geometry.floor
+        for rows in (geometry.rare, typical)
+    )
+    found = model.features(new)
+    np.testing.assert_allclose(found[:, n_deltas : n_deltas + m], np.log(rare / common), rtol=1e-9, atol=1e-12)
+    rows = np.concatenate([geometry.rare, typical])
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    positions = ((scaled - low) ** 2 - (scaled - high) ** 2) / (2 * (high - low))
+    np.testing.assert_allclose(found[:, n_deltas + m :], positions, rtol=1e-9, atol=1e-9)
+
+
+def test_distances_are_those_of_the_compact_swap_test(model, records):
+    X = records[0][:50]
+    measured = model.measure(X)
+    geometry = model.geometry
+    roots = np.sqrt(geometry.metrics[0])
+    rows = geometry.scaling.apply(X) * roots
+    prototypes = np.concatenate([geometry.rare, geometry.common]) * roots
+    tested = compact_swap_test(rows, prototypes)
+    for c in (0, 1):
+        of_class = np.flatnonzero(model.medoid_classes == c)
+        np.testing.assert_allclose(
+            measured.channels.distance[:, c], tested.distance[:, of_class].min(axis=1), atol=1e-6
+        )
+        assert (model.medoid_classes[measured.nearest[:, c]] == c).all()
+        there = (np.arange(50), measured.nearest[:, c])
+        np.testing.assert_allclose(measured.channels.distance[:, c], tested.distance[there], atol=1e-6)
+        np.testing.assert_allclose(measured.channels.angle[:, c], tested.angle[there], atol=1e-6)
+
+
+def test_a_row_says_the_same_alone_in_a_long_table_and_on_two_threads(model):
+    X = np.random.default_rng(2).normal(size=(5000, 4)) * 10
+    whole = model.measure(X, threads=2)
+    one_thread = model.measure(X, threads=1)
+    columns = model.measure([np.ascontiguousarray(column) for column in X.T], threads=1)
+    for other in (one_thread, columns):
+        np.testing.assert_array_equal(whole.scores, other.scores)
+        np.testing.assert_array_equal(whole.deltas, other.deltas)
+        np.testing.assert_array_equal(whole.nearest, other.nearest)
+    for row in (0, 2047, 2048, 4999):
+        alone = model.measure(X[row : row + 1])
+        np.testing.assert_allclose(alone.scores[0], whole.scores[row], rtol=1e-12)
+        np.testing.assert_array_equal(alone.nearest[0], whole.nearest[row])
+    assert len(model.measure(X[:0]).scores) == 0
+
+
+def test_contributions_add_up_to_the_logit(model, records):
+    X = records[0][:5]
+    logits = model.logits(X)
+    for row, logit in zip(X, logits, strict=True):
+        contributions = model.contributions(row)
+        assert contributions.sum() + model.intercept == pytest.approx(logit, rel=1e-12)
+        assert len(contributions) == len(model.feature_names) == len(set(model.feature_names))
+    np.testing.assert_allclose(model.logit(model.features(X)), logits, rtol=1e-12)
+    scores = model.measure(X).scores
+    np.testing.assert_allclose(scores, np.column_stack([logits / 2, -logits / 2]), rtol=1e-12)
+
+
+def test_the_circuit_is_fed_features_of_the_model(model, records):
+    X = records[0][:20]
+    assert len(model.circuit_features) == 8
+    np.testing.assert_array_equal(model.measure(X).deltas, model.features(X)[:, model.circuit_features])
+
+
+def test_prototypes_are_training_rows(model, records):
+    X, codes = records
+    np.testing.assert_array_equal(codes[model.medoid_rows], model.medoid_classes)
+    scaled = model.geometry.scaling.apply(X)[model.medoid_rows]
+    np.testing.assert_array_equal(scaled, np.concatenate([model.geometry.rare, model.geometry.common]))
+    assert len(set(model.medoid_rows.tolist())) == len(model.medoid_rows)
+
+
+def test_rare_rows_it_has_not_seen_are_ranked_high(model):
+    rng = np.random.default_rng(9)
+    X = rng.standard_t(3, size=(300, 4)) * [1.0, 10.0, 0.1, 5.0]
+    X[:30, 1] += 25.0
+    logits = model.logits(X)
+    assert (logits[:30, None] > logits[None, 30:]).mean() > 0.85
+
+
+def test_a_bad_value_is_named(model):
+    X = np.zeros((3000, 4))
+    X[2500, 2] = np.nan
+    with pytest.raises(DataError, match="Row 2500 holds nan in column 2"):
+        model.measure(X)
