@@ -8,6 +8,7 @@ from typing import Any
 from qmedoid.models.contract import Column
 from qmedoid.models.encoding import Dates, Encoding, Levels
 from qmedoid.models.evidence import EvidenceModel
+from qmedoid.models.fusion import FusionModel
 from qmedoid.models.operating import rule_in_words
 from qmedoid.models.stage import PlainStage
 from qmedoid.models.table import TableModel
@@ -170,6 +171,12 @@ def _privacy(model: TableModel, raw_rows: bool) -> list[str]:
         ]
     if model.fusion is None:
         return ["None: a circuit keeps its trained numbers only."]
+    if not isinstance(model.fusion, FusionModel):
+        return [
+            f"Medoids are real rows of the training table. The model compares with {len(model.fusion.medoid_rows)} of "
+            "them column by column, so their columns, as numbers, are part of it and can be read back. Only the rows "
+            "as they stood in the table, with the columns that no model reads, are left out of this folder.",
+        ]
     return [
         "Medoids are real rows of the training table. This folder carries none of them as they stood there, only their "
         "coordinates in the model's features and their row numbers. Where a feature is made of a single column, the "
