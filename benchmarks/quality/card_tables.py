@@ -57,7 +57,7 @@ class Ranking:
         return np.array([pr_auc, recall])
 
 
-def resampled(y: Codes, scores: Sequence[Array], seed: int, resamples: int = RESAMPLES) -> Array:
+def resampled(y: Codes, scores: Sequence[Array], seed: int, resamples: int) -> Array:
     """Figures of resamples of the test rows, shape (resamples, methods, 2): the same rows for all methods.
 
     Frauds and other payments are drawn with replacement each among themselves, so that a resample has as many of both.
@@ -113,7 +113,7 @@ def paired_lines(kind: str, found: Results) -> list[Line]:
     drawn = {}
     for seed in seeds:
         scores = [stored_scores(dict(by_method[name][seed])) for name in methods]
-        drawn[seed] = resampled(make_payments(kind, seed).y_test, scores, seed)
+        drawn[seed] = resampled(make_payments(kind, seed).y_test, scores, seed, RESAMPLES)
     lines: list[Line] = []
     for rival in methods:
         if rival == OURS:

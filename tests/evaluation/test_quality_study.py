@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from pkgutil import resolve_name
 
 import numpy as np
 import pytest
@@ -12,9 +13,9 @@ from sklearn.model_selection import StratifiedKFold
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.quality import comparison
+from benchmarks.quality import card_tables, comparison
 from benchmarks.quality.baselines import FAMILIES, FOLDS, boosted_scores, run_baseline, tune
-from benchmarks.quality.card import Payments, Shifted, tune_by_pr_auc
+from benchmarks.quality.card import Payments, Shifted, judge_payments, tune_by_pr_auc
 from benchmarks.quality.card_tables import Ranking, resampled
 from benchmarks.quality.cells import Cell, cell_key, without_words
 from benchmarks.quality.figures import BEST, Figures, groups, read_cells, write_cells
@@ -148,6 +149,12 @@ def test_ours_is_judged_as_the_others_are(two_classes):
 def test_every_recipe_names_parameters_that_there_are(part):
     for own in recipes(part).values():
         assert build(own, 0).get_params()["random_state"] == 0
+        with inner_changes(own):
+            for target, fields in own.get("inner", {}).items():
+                changed = resolve_name(target)()
+                assert {name: getattr(changed, name) for name in fields} == {
+                    name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+                }
 
 
 def test_inner_settings_are_changed_for_a_while():
@@ -263,6 +270,44 @@ def test_a_method_against_itself_has_no_difference_in_any_resample():
     found = resampled(y, [scores, 2 * scores, -scores], 0, resamples=20)
     np.testing.assert_array_equal(found[:, 0], found[:, 1])
     assert found[:, 0, 0].std() > 0
+
+
+def made_up_payments(_, seed):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(3000) < 0.01).astype(int)
+    return Payments(np.zeros((3000, 1)), y, np.zeros((3000, 1)), y)
+
+
+def made_up_results(gains):
+    """Results of ours and of two others on two splits, where scores know the class by so much."""
+    found = {}
+    for seed in (0, 1):
+        data, rng = made_up_payments("random", seed), np.random.default_rng(seed + 10)
+        for method, gain in gains.items():
+            log_odds = gain * data.y_test + rng.normal(size=3000) - 4
+            result = judge_payments(data, log_odds) | {"fit_s": 1.0, "rows_per_s": 1e6}
+            found[Cell("card", "creditcard", "random", seed, method)] = result
+    return found
+
+
+def test_payments_are_compared_split_by_split_and_over_the_splits(monkeypatch):
+    monkeypatch.setattr(card_tables, "make_payments", made_up_payments)
+    monkeypatch.setattr(card_tables, "RESAMPLES", 50)
+    found = made_up_results({"LightGBM, raw columns": 1.0, OURS: 3.0, "ours, worse": 2.9})
+    lines = card_tables.paired_lines("random", found)
+    values = {(cell.method, cell.seed): result["pr_auc"] for cell, result in found.items()}
+    gaps = [values[OURS, seed] - values["LightGBM, raw columns", seed] for seed in (0, 1)]
+    own = [line for line in lines if (line["rival"], line["figure"]) == ("LightGBM, raw columns", "PR-AUC")]
+    assert [line["seed"] for line in own] == ["0", "1", "mean"]
+    assert [line["ours − theirs"] for line in own] == pytest.approx([*gaps, np.mean(gaps)])
+    assert own[-1]["± over splits (Nadeau–Bengio)"] == pytest.approx(np.std(gaps, ddof=1) * np.sqrt(1 / 2 + 1 / 3))
+    assert {line["verdict"] for line in own} == {"ours better"}
+    assert all(line["low"] < line["ours − theirs"] < line["high"] for line in own)
+    goals = {line["goal"]: line["met"] for line in card_tables.goal_lines("random", found, lines)}
+    assert goals["PR-AUC against LightGBM"] == "yes"
+    worse = made_up_results({"LightGBM, raw columns": 3.0, OURS: 1.0})
+    goals = card_tables.goal_lines("random", worse, card_tables.paired_lines("random", worse))
+    assert {line["goal"]: line["met"] for line in goals}["PR-AUC against LightGBM"] == "no"
 
 
 def test_right_log_odds_follow_a_shift_of_prevalence():
