@@ -1,18 +1,28 @@
-"""The fit of an evidence model."""
+"""The fit of an evidence model: medoids, groups, weights, and the mean of the bags as one model."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.fitting.evidence.settings import EvidenceSettings, FittedEvidence
+from qmedoid.fitting.evidence.bag import Bag, class_targets, fit_bag
+from qmedoid.fitting.evidence.blocks import Blocks
+from qmedoid.fitting.evidence.design import Scaled, evidence_design
+from qmedoid.fitting.evidence.ridge import fit_ridge
+from qmedoid.fitting.evidence.rows import medoids_of_classes, stratified_sample
+from qmedoid.fitting.evidence.settings import EvidenceSettings, FittedEvidence, RidgePath
 from qmedoid.fitting.rank_scaling import fit_rank_scaling
-from qmedoid.geometry.scaling import fit_standard
-from qmedoid.models.evidence import DISTANCE, NEAR, SQUARE, EvidenceModel, Group, Terms
+from qmedoid.geometry.rank_scaling import RankScaling
+from qmedoid.geometry.scaling import Scaling, fit_standard
+from qmedoid.models.evidence import CLIP, EvidenceModel, Group, Terms
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
+
+# Medoids of a class in a bag at least; with fewer, there are fewer bags.
+_FEWEST_PER_CLASS = 4
+# Rows that are judged at a time.
+_BLOCK_ROWS = 2000
 
 
 def fit_evidence(
@@ -23,52 +33,110 @@ def fit_evidence(
     seed: int,
     progress: Callable[[float], None] | None = None,
 ) -> FittedEvidence:
-    """Fit an evidence model."""
+    """Fit an evidence model.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, M)
+        Encoded columns, finite.
+    codes : ndarray of shape (n,)
+        Class codes, 0 up to and without `n_classes`.
+    settings : EvidenceSettings
+    seed : int
+        The same seed gives the same model.
+    progress : callable, optional
+        Told the share of the work that is done.
+    """
+    told = progress or (lambda _: None)
     rng = np.random.default_rng(seed)
-    per_class = max(1, settings.n_medoids // n_classes)
-    rows = np.concatenate(
-        [rng.permutation(np.flatnonzero(codes == code))[:per_class] for code in range(n_classes)]
-    ).astype(np.intp)
-    n_columns = X.shape[1]
-    medoids = X[rows]
-    groups, parts = [], []
-    for column in range(n_columns):
-        low, high = int(np.argmin(medoids[:, column])), int(np.argmax(medoids[:, column]))
-        if medoids[low, column] == medoids[high, column]:
-            continue
-        groups.append(Group((column,), np.ones(1), False))
-        parts += [(len(groups) - 1, low, SQUARE, 1.0), (len(groups) - 1, high, SQUARE, 1.0)]
-        groups.append(Group((column,), np.ones(1), True))
-        parts += [(len(groups) - 1, place, DISTANCE, 1.0) for place in range(min(8, len(rows)))]
-    groups.append(Group(tuple(range(n_columns)), np.ones(n_columns), True))
-    parts += [(len(groups) - 1, place, NEAR, float(np.sqrt(n_columns))) for place in range(len(rows))]
-    group, medoid, channel, length = (np.array(column) for column in zip(*parts, strict=True))
-    n_outputs = 1 if n_classes == 2 else n_classes
-    model = EvidenceModel(
-        fit_rank_scaling(X), fit_standard(X), medoids, codes[rows], rows, np.ones(n_columns), tuple(groups),
-        Terms(group, medoid, channel, length, np.zeros(len(parts)), np.zeros((len(parts), n_outputs))),
-        np.zeros(n_outputs), n_classes,
+    kept = stratified_sample(codes, n_classes, settings.max_rows, rng)
+    table, own = X[kept], codes[kept]
+    rank_scaling, linear_scaling = fit_rank_scaling(table), fit_standard(table)
+    rows = Scaled(rank_scaling.apply(table), np.clip(linear_scaling.apply(table), -CLIP, CLIP))
+    n_bags = int(np.clip(settings.n_medoids // (_FEWEST_PER_CLASS * n_classes), 1, settings.n_bags))
+    space = rows.ranks if settings.scaling == "rank" else rows.plain
+    chosen = [medoids_of_classes(space, own, n_classes, settings.n_medoids // n_bags, rng) for _ in range(n_bags)]
+    every, of_bag = np.unique(np.concatenate(chosen), return_inverse=True)
+    places = np.split(of_bag.astype(np.intp), np.cumsum([len(rows) for rows in chosen])[:-1])
+    n_values = np.diff(rank_scaling.offsets)
+    varying = tuple(np.flatnonzero(n_values > 1).tolist())
+    many_valued = tuple(np.flatnonzero(n_values > 2).tolist())
+    blocks = Blocks(settings, rows, rows.take(every), varying, many_valued, n_bags)
+    told(0.1)
+    bags = _fit_bags(blocks, class_targets(own, n_classes), places, rng, told)
+    model = _joined(bags, rank_scaling, linear_scaling, table[every], own[every], kept[every], varying, n_classes)
+    outputs = np.mean([bag.left_out for bag in bags], axis=0)
+    if len(kept) < len(X):
+        # Rows outside of the sample were not seen by any weight.
+        outputs, left_out = _outputs(model, X), outputs
+        outputs[kept] = left_out
+    told(1.0)
+    first = bags[0].path.penalties
+    path = RidgePath(first, *(np.mean([bag.path[part] for bag in bags], axis=0) for part in (1, 2)))
+    return FittedEvidence(
+        model, model.class_scores(outputs), float(np.exp(np.mean([np.log(bag.penalty) for bag in bags]))),
+        float(np.mean([bag.error for bag in bags])), path,
     )  # fmt: skip
-    design = model.evidence(X)
-    center, spread = design.mean(axis=0), design.std(axis=0)
-    scaled = np.where(spread > 1e-9, (design - center) / np.maximum(spread, 1e-9), 0.0) / np.sqrt(len(parts))
-    targets = np.where(codes == 1, 1.0, -1.0)[:, None] if n_classes == 2 else np.eye(n_classes)[codes] * 2.0 - 1.0
-    mean = targets.mean(axis=0)
-    u, s, vt = np.linalg.svd(scaled, full_matrices=False)
-    best = None
-    for ridge in np.logspace(-3, 3, 13):
-        shrink = s**2 / (s**2 + ridge)
-        fitted = mean + u @ (shrink[:, None] * (u.T @ (targets - mean)))
-        leverage = (u**2 @ shrink + 1.0 / len(X))[:, None]
-        left_out = targets - (targets - fitted) / np.maximum(1.0 - leverage, 1e-6)
-        error = float(((left_out - targets) ** 2).mean())
-        if best is None or error < best[0]:
-            best = error, float(ridge), left_out
-    assert best is not None
-    error, ridge, left_out = best
-    weights = vt.T @ ((s / (s**2 + ridge))[:, None] * (u.T @ (targets - mean)))
-    weights = np.where(spread > 1e-9, 1.0 / np.maximum(spread, 1e-9), 0.0)[:, None] * weights / np.sqrt(len(parts))
-    model = replace(model, terms=replace(model.terms, center=center, weights=weights), intercepts=mean)
-    if progress is not None:
-        progress(1.0)
-    return FittedEvidence(model, model.class_scores(left_out), ridge, error)
+
+
+def _fit_bags(
+    blocks: Blocks, targets: Array, places: Sequence[Codes], rng: np.random.Generator, told: Callable[[float], None]
+) -> list[Bag]:
+    settings = blocks.settings
+    residuals = targets - targets.mean(axis=0)
+    # What single columns leave unsaid: groups are chosen to say that.
+    plain = blocks.columns_alone(places[0]) if settings.targeted and "group" in settings.blocks else []
+    if plain:
+        alone = evidence_design(plain, blocks.rows, blocks.medoids)
+        residuals = targets - fit_ridge(alone.features, targets, settings.selection).left_out
+    told(0.25)
+    bags = []
+    for number, own in enumerate(places):
+        parts = blocks.columns_alone(own)
+        parts += blocks.columns_together(own, parts, blocks.groups(residuals, rng))
+        design = evidence_design(parts, blocks.rows, blocks.medoids)
+        bags.append(fit_bag(design, targets, settings.logistic, settings.selection))
+        told(0.25 + 0.7 * (number + 1) / len(places))
+    return bags
+
+
+def _joined(
+    bags: list[Bag],
+    rank_scaling: RankScaling,
+    linear_scaling: Scaling,
+    medoids: Array,
+    medoid_classes: Codes,
+    medoid_rows: Codes,
+    varying: tuple[int, ...],
+    n_classes: int,
+) -> EvidenceModel:
+    """The mean of the bags; terms that several bags have in common are one, with the sum of their weights."""
+    groups: dict[tuple[tuple[int, ...], bool], int] = {}
+    terms: dict[tuple[int, int, int, float], tuple[float, Array]] = {}
+    of_groups: list[Group] = []
+    for bag in bags:
+        for part, centers, weights in zip(bag.design.parts, bag.design.centers, bag.weights, strict=True):
+            key = part.group.columns, part.group.by_rank
+            if key not in groups:
+                groups[key] = len(of_groups)
+                of_groups.append(part.group)
+            for place, center, weight in zip(part.medoids, centers, weights / len(bags), strict=True):
+                term = groups[key], int(place), part.channel, part.length
+                before = terms[term][1] if term in terms else 0.0
+                terms[term] = float(center), before + weight
+    keys = np.array(list(terms))
+    group, medoid, channel = keys[:, :3].astype(np.intp).T
+    center, weight = (np.array(values) for values in zip(*terms.values(), strict=True))
+    column_weights = np.ones(medoids.shape[1])
+    if varying:
+        column_weights[np.setdiff1d(np.arange(medoids.shape[1]), varying)] = 0.0
+    return EvidenceModel(
+        rank_scaling, linear_scaling, medoids, medoid_classes, medoid_rows, column_weights, tuple(of_groups),
+        Terms(group, medoid, channel, keys[:, 3], center, weight),
+        np.mean([bag.intercepts for bag in bags], axis=0), n_classes,
+    )  # fmt: skip
+
+
+def _outputs(model: EvidenceModel, X: Array) -> Array:
+    blocks = (X[first : first + _BLOCK_ROWS] for first in range(0, len(X), _BLOCK_ROWS))
+    return np.concatenate([model.outputs(model.evidence(rows)) for rows in blocks])

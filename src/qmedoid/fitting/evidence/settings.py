@@ -1,13 +1,19 @@
 """How an evidence model is fitted, and what comes of it."""
 
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.exceptions import ParameterError
 from qmedoid.models.evidence import EvidenceModel
 
 Array = npt.NDArray[np.float64]
+Block = Literal["linear", "single", "group", "full"]
+Selection = Literal["best", "one_se"]
+BLOCKS: tuple[Block, ...] = ("linear", "single", "group", "full")
+"""Kinds of evidence: columns as they are, single columns, chosen pairs and triples, all columns at once."""
 
 
 @dataclass(frozen=True)
@@ -18,9 +24,62 @@ class EvidenceSettings:
     ----------
     n_medoids : int
         Medoids at most, but at least one per class.
+    n_pairs, n_triples : int
+        Groups of two and of three columns in each bag.
+    n_bags : int
+        Models that are averaged; each has its own share of the medoids, and its own groups. Fewer where a class would
+        have less than four medoids in a bag.
+    n_terms : int
+        Terms aimed at, all bags together: the more columns, the fewer medoids each group is given.
+    blocks : tuple of str
+        Which of `BLOCKS` there are.
+    scaling : {"rank", "standard"}
+        What distances are measured on; the linear block is always on standardised columns.
+    targeted : bool
+        Whether groups are chosen by what they tell of the classes; else they are drawn.
+    whitened : bool
+        Whether the nearnesses of a group are made independent before their weights are shrunk, as in a Gaussian process
+        seen through the medoids; else each is shrunk by itself.
+    logistic : bool
+        Whether weights of two classes are refitted by logistic regression; else they remain those of the ridge.
+    selection : {"best", "one_se"}
+        λ of the smallest leave-one-out error, or the largest λ within a standard error of it.
+    max_rows : int
+        Rows that weights are fitted on at most, a stratified sample of a longer table.
     """
 
     n_medoids: int = 64
+    n_pairs: int = 16
+    n_triples: int = 10
+    n_bags: int = 2
+    n_terms: int = 1500
+    blocks: tuple[Block, ...] = BLOCKS
+    scaling: Literal["rank", "standard"] = "rank"
+    targeted: bool = True
+    whitened: bool = True
+    logistic: bool = True
+    selection: Selection = "best"
+    max_rows: int = 20_000
+
+    def __post_init__(self) -> None:
+        """Refuse blocks that do not exist."""
+        if not self.blocks or not set(self.blocks) <= set(BLOCKS):
+            raise ParameterError(f"The blocks must be some of {list(BLOCKS)}, at least one. Got {self.blocks} instead.")
+
+
+class RidgePath(NamedTuple):
+    """Leave-one-out errors along a path of λ, rising; each array of the shape (L,).
+
+    Attributes
+    ----------
+    penalties : the λ, in units of the number of rows
+    errors : mean squared error of the outputs of left-out rows, mean of the bags
+    standard_errors : standard error of each over the rows
+    """
+
+    penalties: Array
+    errors: Array
+    standard_errors: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,14 +90,16 @@ class FittedEvidence:
     ----------
     model : EvidenceModel
     held_out : ndarray of shape (n, C)
-        Dissimilarities of every training row by weights that have not seen it.
+        Dissimilarities of every training row by weights that have not seen it: leave-one-out in closed form.
     regularisation : float
-        The λ that was chosen.
+        The λ that was chosen, geometric mean of the bags.
     loo_error : float
-        Mean squared leave-one-out error of the outputs at that λ.
+        Mean squared leave-one-out error of the ridge at the chosen λ, mean of the bags.
+    path : RidgePath
     """
 
     model: EvidenceModel
     held_out: Array
     regularisation: float
     loo_error: float
+    path: RidgePath

@@ -1,0 +1,93 @@
+"""Which terms a bag of an evidence model has: its blocks, within a budget of terms."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.fitting.evidence.design import Columns, Part, Scaled, linear_part, near_part, single_part
+from qmedoid.fitting.evidence.groups import chosen_groups, drawn_groups
+from qmedoid.fitting.evidence.settings import Block, EvidenceSettings
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+
+# Medoids of a single column at least and at most, and their share of the terms.
+_FEWEST_SINGLE, _MOST_SINGLE = 3, 8
+_SINGLE_SHARE = 0.4
+# Medoids of a pair or triple at least.
+_FEWEST_GROUP = 8
+# Share of the rows that a bag chooses its groups on: so bags differ.
+_GROUP_ROWS = 0.6
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """What the terms of all bags are made from.
+
+    Attributes
+    ----------
+    settings : EvidenceSettings
+    rows, medoids : Scaled
+        Training rows, and the medoids of all bags.
+    varying, many_valued : tuple of int
+        Columns of more than one and of more than two values.
+    n_bags : int
+    """
+
+    settings: EvidenceSettings
+    rows: Scaled
+    medoids: Scaled
+    varying: Columns
+    many_valued: Columns
+    n_bags: int
+
+    @property
+    def by_rank(self) -> bool:
+        """Whether distances are measured on ranks."""
+        return self.settings.scaling == "rank"
+
+    def columns_alone(self, places: Codes) -> list[Part]:
+        """The blocks that look at one column at a time, with some of the medoids."""
+        parts: list[Part] = []
+        if "linear" in self.settings.blocks:
+            # All bags share it, with the medoids that lie farthest apart among those of all.
+            parts += [linear_part(column, self.rows, self.medoids) for column in self.varying]
+        if "single" in self.settings.blocks and self.many_valued:
+            share = _SINGLE_SHARE * self.settings.n_terms / (self.n_bags * len(self.many_valued))
+            wanted = int(np.clip(share, _FEWEST_SINGLE, _MOST_SINGLE))
+            found = (
+                single_part(column, self.by_rank, places, wanted, self.medoids, self.settings.whitened)
+                for column in self.many_valued
+            )
+            parts += [part for part in found if part is not None]
+        return parts
+
+    def columns_together(self, places: Codes, alone: list[Part], groups: list[Columns]) -> list[Part]:
+        """The blocks that look at several columns at a time: the groups, and all columns."""
+        parts: list[Part] = []
+        if groups:
+            spent = sum(len(part.medoids) for part in alone) + len(places)
+            left = self.settings.n_terms / self.n_bags - spent
+            few = places[: int(np.clip(left / len(groups), _FEWEST_GROUP, len(places)))]
+            parts += [self._near("group", group, few) for group in groups]
+        if "full" in self.settings.blocks or not (alone or parts):
+            parts.append(self._near("full", self.varying or (0,), places))
+        return parts
+
+    def groups(self, residuals: Array, rng: np.random.Generator) -> list[Columns]:
+        """Pairs and triples of a bag, from what the columns alone leave unsaid, shape (n, K)."""
+        columns, settings = self.varying, self.settings
+        if "group" not in settings.blocks or len(columns) < 2:
+            return []
+        if settings.targeted:
+            n = len(residuals)
+            some = np.sort(rng.permutation(n)[: max(int(_GROUP_ROWS * n), 1)]) if self.n_bags > 1 else np.arange(n)
+            values = self.rows.ranks[some][:, list(columns)]
+            found = chosen_groups(values, residuals[some], settings.n_pairs, settings.n_triples)
+        else:
+            found = drawn_groups(len(columns), settings.n_pairs, settings.n_triples, rng)
+        return [tuple(columns[place] for place in group) for group in found]
+
+    def _near(self, block: Block, columns: Columns, places: Codes) -> Part:
+        return near_part(block, columns, self.by_rank, places, self.rows, self.medoids, self.settings.whitened)

@@ -1,0 +1,187 @@
+"""The evidence of training rows as a matrix: parts of terms, brought to a common scale before they are weighted."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import eigh
+from scipy.spatial.distance import cdist
+
+from qmedoid.fitting.evidence.settings import Block
+from qmedoid.models.evidence import NEAR, SQUARE, Group
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+Columns = tuple[int, ...]
+
+# Nearness reaches this far: in deviations for one column, else in medians of the distances between rows and medoids.
+_SINGLE_LENGTH = 1.0
+_RELATIVE_LENGTH = 0.7
+# Rows whose distances to the medoids give the median.
+_LENGTH_ROWS = 300
+# Directions of nearness that matter less than this share of the first are left out: medoids that almost coincide.
+_FLATTEST = 1e-4
+# Two medoids must lie this far apart in a column, in deviations, for the difference of their squares to stand for it.
+_MIN_SPAN = 0.05
+
+
+class Scaled(NamedTuple):
+    """Rows scaled both ways, each of shape (n, M)."""
+
+    ranks: Array
+    plain: Array
+
+    def of(self, group: Group) -> Array:
+        """Columns of a group, weighted, shape (n, g)."""
+        values = self.ranks if group.by_rank else self.plain
+        return np.asarray(values[:, list(group.columns)] * np.sqrt(group.weights))
+
+    def take(self, rows: Codes) -> "Scaled":
+        """Some of the rows."""
+        return Scaled(self.ranks[rows], self.plain[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Terms of one group and channel, and the features that are made of them.
+
+    Attributes
+    ----------
+    block : str
+    group : Group
+    medoids : ndarray of shape (q,)
+        Places of the medoids.
+    channel, length : int, float
+    mixing : ndarray of shape (q, r)
+        r features as sums of the q terms.
+    """
+
+    block: Block
+    group: Group
+    medoids: Codes
+    channel: int
+    length: float
+    mixing: Array
+
+    def values(self, rows: Scaled, medoids: Scaled) -> Array:
+        """Channels of the terms, shape (n, q)."""
+        return _channel(self.group, self.channel, self.length, rows, medoids.take(self.medoids))
+
+
+def linear_part(column: int, rows: Scaled, medoids: Scaled) -> Part:
+    """One column as it is: the difference of the squared distances to the two medoids that lie farthest apart in it.
+
+    In a column of two values a single square does: it is 0 at the medoid's value and constant at the other. A column in
+    which all medoids agree has but one square too, which grows away from them.
+    """
+    group = Group((column,), np.ones(1), False)
+    own = medoids.plain[:, column]
+    low, high = int(own.argmin()), int(own.argmax())
+    values = rows.plain[:, column]
+    two_valued = bool(np.all((values == values.min()) | (values == values.max())))
+    if two_valued or own[high] - own[low] < _MIN_SPAN:
+        places, mixing = np.array([low]), np.ones((1, 1))
+    else:
+        places, mixing = np.array([low, high]), np.array([[1.0], [-1.0]])
+    part = Part("linear", group, places, SQUARE, 1.0, mixing)
+    spread = float((part.values(rows, medoids) @ mixing).std())
+    return Part("linear", group, places, SQUARE, 1.0, mixing / spread if spread > 0 else mixing)
+
+
+def single_part(
+    column: int, by_rank: bool, places: Codes, n_medoids: int, medoids: Scaled, whitened: bool
+) -> Part | None:
+    """Nearness in one column to medoids at about evenly spaced places among theirs; None if they all agree."""
+    own = (medoids.ranks if by_rank else medoids.plain)[places, column]
+    values, first = np.unique(own, return_index=True)
+    if len(values) < 2:
+        return None
+    wanted = np.unique(np.round(np.linspace(0, len(values) - 1, min(n_medoids, len(values)))).astype(np.intp))
+    group = Group((column,), np.ones(1), by_rank)
+    return _near("single", group, places[first[wanted]], _SINGLE_LENGTH, medoids, whitened)
+
+
+def near_part(
+    block: Block, columns: Columns, by_rank: bool, places: Codes, rows: Scaled, medoids: Scaled, whitened: bool
+) -> Part:
+    """Nearness to medoids over a group of columns."""
+    group = Group(columns, np.ones(len(columns)), by_rank)
+    sample = rows.take(np.linspace(0, len(rows.ranks) - 1, min(len(rows.ranks), _LENGTH_ROWS)).astype(np.intp))
+    distances = cdist(sample.of(group), medoids.take(places).of(group))
+    apart = distances[distances > 0]
+    length = _RELATIVE_LENGTH * float(np.median(apart)) if len(apart) else 1.0
+    return _near(block, group, places, length, medoids, whitened)
+
+
+def _near(block: Block, group: Group, places: Codes, length: float, medoids: Scaled, whitened: bool) -> Part:
+    own = medoids.take(places)
+    mixing = _whitening(_channel(group, NEAR, length, own, own)) if whitened else np.eye(len(places))
+    return Part(block, group, places, NEAR, length, mixing)
+
+
+def _whitening(kernel: Array) -> Array:
+    r"""Columns of :math:`V S^{-1/2}` for the kernel :math:`V S V^\top`, but for its flattest directions.
+
+    A ridge on features :math:`k(x, m)\,V S^{-1/2}` shrinks functions by their norm in the space of the kernel: smooth
+    ones are cheap. (The exponential of a negative distance is a kernel in any number of columns.)
+    """
+    sizes, directions = eigh((kernel + kernel.T) / 2.0)
+    kept = sizes > _FLATTEST * sizes[-1]
+    return np.asarray(directions[:, kept] / np.sqrt(sizes[kept]))
+
+
+def _channel(group: Group, channel: int, length: float, rows: Scaled, medoids: Scaled) -> Array:
+    distances: Array = cdist(rows.of(group), medoids.of(group))
+    return np.exp(distances / -length) if channel == NEAR else distances * distances
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Features of n training rows, each block of total variance 1.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+    centers : tuple of ndarray of shape (q,)
+        Means of the channels of each part.
+    scales : tuple of float
+        What the features of each part are multiplied by.
+    features : ndarray of shape (n, p)
+        Of mean 0.
+    """
+
+    parts: tuple[Part, ...]
+    centers: tuple[Array, ...]
+    scales: tuple[float, ...]
+    features: Array
+
+    def term_weights(self, weights: Array) -> list[Array]:
+        """Weights of the terms of every part, each of shape (q, K), from those of the features, of shape (p, K)."""
+        found, first = [], 0
+        for part, scale in zip(self.parts, self.scales, strict=True):
+            last = first + part.mixing.shape[1]
+            found.append(scale * part.mixing @ weights[first:last])
+            first = last
+        return found
+
+
+def evidence_design(parts: list[Part], rows: Scaled, medoids: Scaled) -> Design:
+    """The features of all parts."""
+    features = np.empty((len(rows.ranks), sum(part.mixing.shape[1] for part in parts)))
+    centers, places, first = [], [], 0
+    for part in parts:
+        values = part.values(rows, medoids)
+        centers.append(values.mean(axis=0))
+        place = slice(first, first + part.mixing.shape[1])
+        features[:, place] = (values - centers[-1]) @ part.mixing
+        places.append(place)
+        first = place.stop
+    variances = np.einsum("ij,ij->j", features, features) / len(features)
+    totals = dict.fromkeys((part.block for part in parts), 0.0)
+    for part, place in zip(parts, places, strict=True):
+        totals[part.block] += float(variances[place].sum())
+    scales = [totals[part.block] ** -0.5 if totals[part.block] > 0 else 1.0 for part in parts]
+    for scale, place in zip(scales, places, strict=True):
+        features[:, place] *= scale
+    return Design(tuple(parts), tuple(centers), tuple(scales), features)

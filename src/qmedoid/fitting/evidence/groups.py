@@ -1,0 +1,103 @@
+r"""Pairs and triples of columns that tell something of the classes which single columns do not.
+
+Columns are cut at quantiles. Crossing the cells of two columns explains
+
+.. math:: \sum_{\text{cells}} \Bigl(\frac{(\sum_{i\in\text{cell}} r_i)^2}{n_\text{cell}} - \bar{r^2}\Bigr)
+
+of the residuals r that single columns leave; what chance alone would explain is taken off cell by cell, and so is what
+either column explains by itself. All crossings together are a few matrix products.
+"""
+
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Single = npt.NDArray[np.float32]
+Codes = npt.NDArray[np.intp]
+Columns = tuple[int, ...]
+
+_PAIR_CELLS = 6
+_TRIPLE_CELLS = 4
+# Pairs that are tried with every third column, at least.
+_MIN_STEMS = 8
+# Directions of the residuals of many classes that are looked at.
+_MAX_RESIDUALS = 8
+
+
+def chosen_groups(Z: Array, residuals: Array, n_pairs: int, n_triples: int) -> list[Columns]:
+    """The pairs and triples of the columns of Z that explain most of the residuals, of shape (n, K)."""
+    residuals = _main_directions(residuals - residuals.mean(axis=0))
+    cells = [_cells(column, _PAIR_CELLS) for column in Z.T]
+    gains = _crossing_gains(cells, cells, residuals)
+    alone = np.maximum(np.diag(gains), 0.0)
+    gains = gains - alone[:, None] - alone[None, :]
+    first, second = np.triu_indices(len(cells), 1)
+    order = np.argsort(-gains[first, second], kind="stable")
+    pairs: list[Columns] = [(int(first[place]), int(second[place])) for place in order]
+    triples = _chosen_triples(Z, residuals, pairs[: max(_MIN_STEMS, n_triples)]) if n_triples else []
+    return pairs[:n_pairs] + triples[:n_triples]
+
+
+def drawn_groups(n_columns: int, n_pairs: int, n_triples: int, rng: np.random.Generator) -> list[Columns]:
+    """Pairs and triples without regard to the classes."""
+    groups: list[Columns] = []
+    for size, wanted in ((2, n_pairs), (3, n_triples)):
+        if n_columns <= 16:
+            every = list(combinations(range(n_columns), size))
+            groups += [every[place] for place in rng.permutation(len(every))[:wanted]]
+        else:
+            drawn = (tuple(sorted(rng.choice(n_columns, size, replace=False).tolist())) for _ in range(wanted))
+            groups += list(dict.fromkeys(drawn))
+    return groups
+
+
+def _chosen_triples(Z: Array, residuals: Array, stems: list[Columns]) -> list[Columns]:
+    if Z.shape[1] < 3:
+        return []
+    cells = [_cells(column, _TRIPLE_CELLS) for column in Z.T]
+    gains = _crossing_gains([_crossed(cells[f], cells[g]) for f, g in stems], cells, residuals)
+    best: dict[Columns, float] = {}
+    for stem, (f, g) in enumerate(stems):
+        for h in range(len(cells)):
+            if h not in (f, g):
+                triple = tuple(sorted((f, g, h)))
+                best[triple] = max(best.get(triple, -np.inf), float(gains[stem, h]))
+    return sorted(best, key=lambda triple: (-best[triple], triple))
+
+
+def _cells(column: Array, n_cells: int) -> Single:
+    """Membership of every row in the cells between quantiles, shape (n, cells); cells without rows are left out."""
+    edges = np.unique(np.quantile(column, np.arange(1, n_cells) / n_cells))
+    _, cell = np.unique(np.searchsorted(edges, column, side="right"), return_inverse=True)
+    return np.asarray(cell[:, None] == np.arange(cell.max() + 1), dtype=np.float32)
+
+
+def _crossed(left: Single, right: Single) -> Single:
+    both = (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
+    return both[:, both.any(axis=0)]
+
+
+def _crossing_gains(left: list[Single], right: list[Single], residuals: Array) -> Array:
+    """What crossing each of `left` with each of `right` explains, shape (len(left), len(right))."""
+    rows, columns = np.hstack(left), np.hstack(right)
+    counts = (rows.T @ columns).astype(np.float64)
+    squares = np.zeros_like(counts)
+    for residual in residuals.T.astype(np.float32):
+        squares += ((rows * residual[:, None]).T @ columns).astype(np.float64) ** 2
+    by_chance = float((residuals**2).sum(axis=1).mean())
+    gains = np.where(counts > 0, squares / np.maximum(counts, 1.0) - by_chance, 0.0)
+    of_rows = np.add.reduceat(gains, _starts(left), axis=0)
+    return np.asarray(np.add.reduceat(of_rows, _starts(right), axis=1))
+
+
+def _starts(cells: list[Single]) -> Codes:
+    return np.concatenate([[0], np.cumsum([part.shape[1] for part in cells])[:-1]]).astype(np.intp)
+
+
+def _main_directions(residuals: Array) -> Array:
+    if residuals.shape[1] <= _MAX_RESIDUALS:
+        return residuals
+    _, vectors = np.linalg.eigh(residuals.T @ residuals)
+    return np.asarray(residuals @ vectors[:, -_MAX_RESIDUALS:])

@@ -1,0 +1,64 @@
+"""Which training rows an evidence model looks at: medoids of every class, and a sample of a long table."""
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.distance import cdist
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+
+# Rows of a class among which its medoids are sought, and steps of the search.
+_MAX_CLASS_ROWS = 3000
+_N_STEPS = 12
+
+
+def class_rows(codes: Codes, n_classes: int) -> list[Codes]:
+    """Rows of every class that has any."""
+    return [rows for rows in (np.flatnonzero(codes == code) for code in range(n_classes)) if len(rows)]
+
+
+def stratified_sample(codes: Codes, n_classes: int, max_rows: int, rng: np.random.Generator) -> Codes:
+    """At most about `max_rows` rows, rising, each class by its share but with no class left out."""
+    if len(codes) <= max_rows:
+        return np.arange(len(codes))
+    share = max_rows / len(codes)
+    drawn = [rng.choice(rows, max(1, round(share * len(rows))), replace=False) for rows in class_rows(codes, n_classes)]
+    return np.sort(np.concatenate(drawn))
+
+
+def medoids_of_classes(Z: Array, codes: Codes, n_classes: int, n_medoids: int, rng: np.random.Generator) -> Codes:
+    """Rows near the centres of k clusters of each class, classes in turn, large clusters first.
+
+    Any number of leading rows is thus spread over the classes. k is the same for all classes, but at most half of the
+    rows of a class and at least 1.
+    """
+    per_class = max(1, n_medoids // n_classes)
+    found = []
+    for rows in class_rows(codes, n_classes):
+        k = min(per_class, max(1, len(rows) // 2))
+        if len(rows) > _MAX_CLASS_ROWS:
+            rows = np.sort(rng.choice(rows, _MAX_CLASS_ROWS, replace=False))
+        found.append(rows[_cluster_rows(Z[rows], k, rng)])
+    turns = range(max(len(rows) for rows in found))
+    return np.array([rows[turn] for turn in turns for rows in found if turn < len(rows)], dtype=np.intp)
+
+
+def _cluster_rows(Z: Array, k: int, rng: np.random.Generator) -> Codes:
+    """Lloyd's k-means from k random rows; each centre is then replaced by the nearest row that is still free."""
+    centers = Z[rng.choice(len(Z), k, replace=False)] if k > 1 else Z.mean(axis=0, keepdims=True)
+    for _ in range(_N_STEPS):
+        nearest = cdist(Z, centers, "sqeuclidean").argmin(axis=1)
+        sizes = np.bincount(nearest, minlength=k)
+        members = np.zeros((k, len(Z)))
+        members[nearest, np.arange(len(Z))] = 1.0
+        # A centre that no row is nearest to stays where it is.
+        moved = np.where(sizes[:, None] > 0, members @ Z / np.maximum(sizes, 1)[:, None], centers)
+        if np.array_equal(moved, centers):
+            break
+        centers = moved
+    distances = cdist(centers, Z)
+    taken: list[int] = []
+    for cluster in np.argsort(-sizes, kind="stable"):
+        order = np.argsort(distances[cluster], kind="stable")[: k + 1]
+        taken.append(next(int(row) for row in order if int(row) not in taken))
+    return np.array(taken, dtype=np.intp)
