@@ -44,7 +44,8 @@ static int lowest_bit(uint32_t mask)
 typedef struct {
     float *values;         /* (BLOCKS * ROWS, width): the screen */
     float *x;              /* (BLOCKS, d, ROWS): centred and scaled rows */
-    ptrdiff_t *candidates; /* (P,) */
+    ptrdiff_t *candidates; /* (P,): prototypes to be measured */
+    double *measured;      /* (P,): their distances, squared */
     ptrdiff_t width;       /* values of a row, filled up to a multiple of STREAMS */
 } tile;
 
@@ -56,7 +57,8 @@ static tile divide_scratch(const qm_prototypes *to, void *scratch)
     t.width = (n_panels(to) * HALF + STREAMS - 1) / STREAMS * STREAMS;
     t.values = (float *)scratch;
     t.candidates = (ptrdiff_t *)(t.values + BLOCKS * ROWS * t.width);
-    t.x = (float *)(t.candidates + to->n_prototypes);
+    t.measured = (double *)(t.candidates + to->n_prototypes);
+    t.x = (float *)(t.measured + to->n_prototypes);
     return t;
 }
 
@@ -64,7 +66,7 @@ ptrdiff_t qm_nearest_scratch_size(const qm_prototypes *to)
 {
     tile t = divide_scratch(to, 0);
     return (ptrdiff_t)(BLOCKS * ROWS * (t.width + to->n_columns) * sizeof(float) +
-                       to->n_prototypes * sizeof(ptrdiff_t));
+                       to->n_prototypes * (sizeof(ptrdiff_t) + sizeof(double)));
 }
 
 /* Rows of a block, column by column, and their |x|^2; rows that are missing are zero. */
@@ -192,7 +194,10 @@ QM_INLINE double squared_distance(const double *QM_RESTRICT x, const double *QM_
             sums[l] += difference * difference;
         }
     }
-    for (int l = 0; j < d; j++, l++) sums[l] += (x[j] - p[j]) * (x[j] - p[j]);
+    /* Places are constants, so that the sums stay in registers. */
+    if (j < d) sums[0] += (x[j] - p[j]) * (x[j] - p[j]);
+    if (j + 1 < d) sums[1] += (x[j + 1] - p[j + 1]) * (x[j + 1] - p[j + 1]);
+    if (j + 2 < d) sums[2] += (x[j + 2] - p[j + 2]) * (x[j + 2] - p[j + 2]);
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
@@ -221,11 +226,11 @@ QM_INLINE void nearest_of_row(const qm_prototypes *to, const tile *t, const doub
         count = screened(to, values, t->width, own < 0 ? k : k + 1, square, t->candidates);
     else
         for (ptrdiff_t p = 0; p < count; p++) t->candidates[p] = p;
-    for (ptrdiff_t i = 0; i < count; i++) {
-        ptrdiff_t p = t->candidates[i];
-        double squared = squared_distance(x, to->prototypes + p * to->n_columns, to->n_columns);
-        if (p != own) keep_nearest(squared, p, k, best, which);
-    }
+    /* All are measured before any is sorted in, so that no guess about the order holds the next one up. */
+    for (ptrdiff_t i = 0; i < count; i++)
+        t->measured[i] = squared_distance(x, to->prototypes + t->candidates[i] * to->n_columns, to->n_columns);
+    for (ptrdiff_t i = 0; i < count; i++)
+        if (t->candidates[i] != own) keep_nearest(t->measured[i], t->candidates[i], k, best, which);
 }
 
 QM_CLONES
