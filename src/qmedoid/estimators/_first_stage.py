@@ -28,10 +28,21 @@ Told = Callable[[float], None]
 
 
 class Apart(NamedTuple):
-    """What is said of rows by models that have not seen them: dissimilarities (n, C), and deltas of a circuit."""
+    """What is said of rows by models that have not seen them.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n, C)
+        Dissimilarities.
+    deltas : ndarray of shape (n, m) or None
+        What a circuit is fed, where the stage has deltas of its own.
+    fold : ndarray of shape (n,) or None
+        The fold that held each row out; None where rows were left out one by one.
+    """
 
     scores: Array
     deltas: Array | None = None
+    fold: Codes | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +77,8 @@ class FirstStageSettings(BaseEstimator):
         """Fit the model, on all rows or on the training part of the only split."""
         if self.cv is None:
             model, apart = self._fit_rows(table, codes, classes, seed, told)
-            folds = [np.arange(len(codes))]
+            fold = np.zeros(len(codes), dtype=np.intp) if apart.fold is None else apart.fold
+            folds = [np.flatnonzero(fold == number) for number in range(fold.max() + 1)]
             return self._described(model, table, apart, folds)
         splits = stratified_splits(self.cv, table, codes, classes, np.random.default_rng(seed))
         check_splits(type(self).__name__, splits, codes, classes)

@@ -1,5 +1,6 @@
 """The second stage of the front door: when a circuit is used, how it is trained, and whether it is kept."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
@@ -32,6 +33,10 @@ RARE = 0.05
 """Share up to which the rarest class counts as rare."""
 ENOUGH = 1_000
 """Rows from which on a circuit is tried on a table that is not both large and imbalanced."""
+RARE_CIRCUIT: Mapping[str, Any] = {"n_qubits": 4, "n_reps": 3, "learning_rate": 0.02, "batch_size": 304, "cv": 3}
+"""Settings of the circuit for rare events, where they are not the usual ones."""
+RARE_QUANTILE = 0.01
+"""Share of the records, those likeliest to be rare events, that the circuit corrects."""
 AUTO_QUANTILE = 0.1
 """Share of the records, those of the smallest margin, that the circuit then decides."""
 
@@ -76,9 +81,12 @@ def _is_large_and_rare(counts: Codes) -> bool:
     return bool(counts.sum() >= LARGE and counts.min() <= RARE * counts.sum())
 
 
-def circuit_settings(given: VariationalClassifier | None, operating_point: str | float | None) -> VariationalClassifier:
-    """A fresh copy of the circuit's settings; what belongs to the whole classifier is refused."""
-    fresh: VariationalClassifier = VariationalClassifier() if given is None else clone(given)
+def circuit_settings(
+    given: VariationalClassifier | None, operating_point: str | float | None, first: FirstStageName = "convex"
+) -> VariationalClassifier:
+    """A fresh copy of the circuit's settings, or the default; what belongs to the whole classifier is refused."""
+    default = VariationalClassifier(**(RARE_CIRCUIT if first == "rare" else {}))
+    fresh: VariationalClassifier = default if given is None else clone(given)
     check_parameters(type(fresh).__name__, fresh.get_params(deep=False), fresh._constraints)
     if fresh.operating_point is not None:
         raise ParameterError(
@@ -94,7 +102,7 @@ def circuit_settings(given: VariationalClassifier | None, operating_point: str |
     return fresh.set_params(operating_point=operating_point)
 
 
-def check_circuits(settings: VariationalClassifier, deltas: DeltaSettings, n_classes: int, angular: bool) -> None:
+def check_circuits(settings: VariationalClassifier, deltas: DeltaSettings, n_classes: int, n_deltas: int) -> None:
     """Raise for circuits that cannot take the deltas, or a folder that cannot be used, before any work is done."""
     between_two = deltas.decides_between_two(n_classes)
     if between_two and settings.class_weight is not None:
@@ -103,7 +111,7 @@ def check_circuits(settings: VariationalClassifier, deltas: DeltaSettings, n_cla
             "its VariationalClassifier, or deltas='pairs'."
         )
     for candidate in grid_candidates(settings)[1]:
-        candidate.circuit.network(deltas.n_features(n_classes, angular), 2 if between_two else n_classes)
+        candidate.circuit.network(n_deltas, 2 if between_two else n_classes)
     if settings.checkpoint is not None:
         CheckpointFolder(Path(settings.checkpoint))
 
@@ -180,7 +188,8 @@ class Refiner:
         """The margin up to which the circuit decides."""
         if self.policy == "always":
             return float(np.inf)
-        quantile = AUTO_QUANTILE if self.policy == "auto" else float(self.policy)
+        of_auto = AUTO_QUANTILE if stage.model.fusion.rare_class is None else RARE_QUANTILE
+        quantile = of_auto if self.policy == "auto" else float(self.policy)
         return float(np.quantile(stage.model.refinement_margins(stage.scores), quantile))
 
     def _score(self, held_out: OutOfFold) -> float:

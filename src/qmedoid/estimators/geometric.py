@@ -32,6 +32,7 @@ from qmedoid.estimators._threads import one_blas_thread
 from qmedoid.estimators.deltas import seeded_fusion
 from qmedoid.estimators.evidence import EvidenceFusion
 from qmedoid.estimators.fusion import FusionClassifier
+from qmedoid.estimators.rare import RareEventFusion
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.fitting.calibration import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.fitting.geometric import Stage, calibrated_stage, fusion_apart
@@ -126,7 +127,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
     def __init__(
         self,
         *,
-        fusion: str | FusionClassifier | EvidenceFusion = "auto",
+        fusion: str | FusionClassifier | EvidenceFusion | RareEventFusion = "auto",
         variational: VariationalClassifier | None = None,
         refine: str | float = "auto",
         residual: bool | str = "auto",
@@ -157,7 +158,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "fusion": Either(
             Choice(("auto", "evidence", "rare", "convex")),
-            Either(Estimator(EvidenceFusion), Estimator(FusionClassifier)),
+            Either(Estimator(EvidenceFusion), Either(Estimator(RareEventFusion), Estimator(FusionClassifier))),
         ),
         "variational": Optional(Estimator(VariationalClassifier)),
         "refine": Refinement(),
@@ -200,7 +201,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         table, codes = self._checked(X, y)
         self.first_stage_ = self._first_stage(codes)
         policy = policy_for(self.refine, codes, self.first_stage_)
-        variational = circuit_settings(self.variational, self.operating_point)
+        variational = circuit_settings(self.variational, self.operating_point, self.first_stage_)
         if self.first_stage_ == "convex":
             given = self.fusion if isinstance(self.fusion, FusionClassifier) else None
             self.fusion_: Any = seeded_fusion(given, self.random_state)
@@ -208,8 +209,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
             self.fusion_ = self._stage_settings(self.first_stage_)
             self.fusion_.check()
         if policy != "never":
-            angular = self.first_stage_ != "convex" or self.fusion_.use_angular
-            check_circuits(variational, self._delta_settings(), len(self.classes_), angular)
+            check_circuits(variational, self._delta_settings(), len(self.classes_), self._n_deltas())
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         selected: list[Selected] = []
@@ -280,6 +280,13 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         kind: DeltaKind = "pairs" if len(self.classes_) <= PAIRS_UP_TO else "nearest"
         return DeltaSettings(kind if self.deltas == "auto" else self.deltas, bool(self.fused_delta))
 
+    def _n_deltas(self) -> int:
+        """How many features a circuit is fed."""
+        if self.first_stage_ == "rare":
+            return int(self.fusion_.n_circuit_features)
+        angular = self.first_stage_ != "convex" or self.fusion_.use_angular
+        return self._delta_settings().n_features(len(self.classes_), angular)
+
     def _fusion_stages(
         self, X: Any, y: Any, table: Array, codes: Codes, context: CallbackContext
     ) -> tuple[list[Selected], list[Stage]]:
@@ -319,14 +326,21 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
                 return "convex"
             case "evidence" | EvidenceFusion():
                 return "evidence"
+            case "rare" | RareEventFusion():
+                return "rare"
         return first_stage_for(codes)
 
-    def _stage_settings(self, first: FirstStageName) -> FusionClassifier | EvidenceFusion:
+    def _stage_settings(self, first: FirstStageName) -> FusionClassifier | EvidenceFusion | RareEventFusion:
         """A fresh copy of the first stage that was given, or the default of that name."""
         if not isinstance(self.fusion, str):
-            given: FusionClassifier | EvidenceFusion = clone(self.fusion)
+            given: FusionClassifier | EvidenceFusion | RareEventFusion = clone(self.fusion)
             return given
-        return FusionClassifier() if first == "convex" else EvidenceFusion()
+        match first:
+            case "convex":
+                return FusionClassifier()
+            case "rare":
+                return RareEventFusion()
+        return EvidenceFusion()
 
     def _entropy(self, variational: VariationalClassifier) -> list[int]:
         seed = self.random_state if variational.random_state is None else variational.random_state

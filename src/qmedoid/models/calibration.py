@@ -33,7 +33,14 @@ class Calibration:
         """Class scores, shape (n, C)."""
         scores: Array = self.biases - self.slope * fused
         if len(self.knots):
-            bend = np.interp(scores[:, 1] - scores[:, 0], self.knots, self.bends) / 2.0
+            bend = self.bend(fused) / 2.0
             scores[:, 0] -= bend
             scores[:, 1] += bend
         return scores
+
+    def bend(self, fused: Array) -> Array:
+        """What the curve adds to the log-odds of the second of two classes, shape (n,); 0 without a curve."""
+        if not len(self.knots):
+            return np.zeros(len(fused))
+        straight = self.biases - self.slope * fused
+        return np.interp(straight[:, 1] - straight[:, 0], self.knots, self.bends)

@@ -24,6 +24,7 @@ from qmedoid.geometry.overlap import compact_swap_test, from_overlap, row_norms
 from qmedoid.geometry.protocols import SwapTestFunction
 from qmedoid.geometry.rank_scaling import RankScaling
 from qmedoid.geometry.scaling import Scaling
+from qmedoid.kernels import evidence
 from qmedoid.models.fusion import LARGEST
 from qmedoid.models.stage import Measured, Table, row_block
 
@@ -150,15 +151,42 @@ class EvidenceModel:
         """For every column of the table, whether scoring a row with a bad value there is sure to raise."""
         return np.isin(np.arange(self.medoids.shape[1]), self.used)
 
+    @cached_property
+    def plan(self) -> evidence.EvidencePlan:
+        """The model as the kernel takes it."""
+        return evidence.make_plan(
+            rank_offsets=self.rank_scaling.offsets,
+            rank_values=self.rank_scaling.values,
+            rank_scores=self.rank_scaling.scores,
+            center=self.linear_scaling.center,
+            scale=self.linear_scaling.scale,
+            clip=CLIP,
+            largest=LARGEST,
+            medoids=self.medoids,
+            medoid_classes=self.medoid_classes,
+            n_classes=self.n_classes,
+            column_weights=self.column_weights,
+            groups=self.groups,
+            term_group=self.terms.group,
+            term_medoid=self.terms.medoid,
+            term_channel=self.terms.channel,
+            term_length=self.terms.length,
+            term_center=self.terms.center,
+            weights=self.terms.weights,
+            intercepts=self.intercepts,
+        )
+
     def measure(self, X: Table, *, threads: int | None = None) -> Measured:
         """Scores, nearest medoids, and distance and angle to them."""
-        del threads
-        return self._measured(X, root_distances)
+        outputs, found = evidence.measure(X, self.plan, threads=threads)
+        self._check_decided(X, found.medoid)
+        return Measured(Channels(found.distance, found.angle), self.class_scores(outputs), found.medoid)
 
     def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
         """Dissimilarities, and the place in `medoids` of the nearest medoid of each class, each of shape (n, C)."""
-        measured = self.measure(X, threads=threads)
-        return measured.scores, measured.nearest
+        outputs, nearest = evidence.outputs_and_medoids(X, self.plan, threads=threads)
+        self._check_decided(X, nearest)
+        return self.class_scores(outputs), nearest
 
     def scores(self, X: Table, *, threads: int | None = None) -> Array:
         """Dissimilarity to every class, shape (n, C); the smallest decides."""
@@ -207,7 +235,8 @@ class EvidenceModel:
         near: Array = np.exp(-distance / self.terms.length[term])
         return near
 
-    def _measured(self, X: Table, distances: Distances) -> Measured:
+    def measured_by(self, X: Table, distances: Distances) -> Measured:
+        """The same as `measure` by its definition, with distances that are measured by others."""
         parts = [self._measured_block(rows, first, distances) for first, rows in self._blocks(X)]
         if len(parts) == 1:
             return parts[0]
@@ -230,6 +259,13 @@ class EvidenceModel:
         step = max(1, _BLOCK_NUMBERS // max(len(self.terms), self.medoids.shape[1]))
         for first in range(0, max(n, 1), step):
             yield first, row_block(X, slice(first, first + step))
+
+    def _check_decided(self, X: Table, nearest: Codes) -> None:
+        """Raise for the first row that the kernel left undecided: it holds a bad value."""
+        undecided = np.flatnonzero(nearest[:, 0] < 0)
+        if len(undecided):
+            first = int(undecided[0])
+            self._check_finite(row_block(X, slice(first, first + 1)), first)
 
     def _check_finite(self, rows: Array, first: int) -> None:
         bad = np.argwhere(~(np.abs(rows[:, self.used]) <= LARGEST))
@@ -259,7 +295,7 @@ class MeasuredEvidence:
     def measure(self, X: Table, *, threads: int | None = None) -> Measured:
         """Scores from measured distances; the nearest medoids are told by the closed form."""
         del threads  # the backend has its own
-        return self.model._measured(X, self._distances)
+        return self.model.measured_by(X, self._distances)
 
     def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
         """Dissimilarities, and the place of the nearest medoid of each class, each of shape (n, C)."""

@@ -19,6 +19,8 @@ from qmedoid.models.evidence import EvidenceModel
 from qmedoid.models.evidence_shares import evidence_shares
 from qmedoid.models.fusion import FusionModel
 from qmedoid.models.geometric import GeometricModel
+from qmedoid.models.rare import RareEventModel
+from qmedoid.models.rare_shares import rare_shares
 from qmedoid.models.shares import GroupShare, Shares
 from qmedoid.models.stage import Measured, PlainStage
 from qmedoid.models.table import TableModel
@@ -78,8 +80,9 @@ def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanati
     shares = _shares(fusion, row, measured, winner, other).times(calibration.slope)
     # For two classes the cut is taken off the score of the second.
     cut = 0.0 if model.cut is None else model.cut * (1.0 if winner == 0 else -1.0)
+    bent = calibration.bend(measured.scores)[0] * (1.0 if winner == 1 else -1.0)
     terms = shares.terms | {
-        "calibration": float(calibration.biases[winner] - calibration.biases[other]),
+        "calibration": float(calibration.biases[winner] - calibration.biases[other] + bent),
         "circuit": float((scores[winner] - scores[other]) - (calibrated[winner] - calibrated[other])),
         "operating point": cut,
     }
@@ -102,4 +105,6 @@ def _shares(stage: PlainStage, row: Array, measured: Measured, winner: int, othe
             return convex_shares(stage, row, measured, winner, other)
         case EvidenceModel():
             return evidence_shares(stage, row, winner, other)
+        case RareEventModel():
+            return rare_shares(stage, row, winner)
     raise ModelError(f"Decisions of a {type(stage).__name__} cannot be explained.")

@@ -96,6 +96,14 @@ class RareEventModel:
         return np.ones(len(self.used), dtype=np.bool_)
 
     @cached_property
+    def feature_columns(self) -> tuple[tuple[int, ...], ...]:
+        """Columns that each feature looks at."""
+        metrics = [tuple(np.flatnonzero(weights).tolist()) for weights in self.geometry.metrics]
+        deltas = [columns for columns in metrics for _ in self.geometry.counts]
+        single: list[tuple[int, ...]] = [(column,) for column in self.used.tolist()]
+        return tuple(deltas + single + single)
+
+    @cached_property
     def feature_names(self) -> tuple[str, ...]:
         """What each feature says, in words; columns are counted from 0."""
         deltas = [

@@ -1,0 +1,108 @@
+"""How a `GeometricClassifier` looks for rare events: the settings of its rare-event model."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.estimators._first_stage import Apart, FirstStageSettings, Told
+from qmedoid.estimators._parameters import Constraint, Flag, Whole
+from qmedoid.exceptions import ParameterError
+from qmedoid.fitting.rare.fit import fit_rare
+from qmedoid.fitting.rare.settings import RareSettings
+from qmedoid.models.stage import PlainStage
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+
+
+class RareEventFusion(FirstStageSettings):
+    """Settings of the rare-event model: ``GeometricClassifier(fusion=RareEventFusion(n_hard=0))``.
+
+    Parameters
+    ----------
+    n_rare : int, default=2000
+        How many rows of the rare class are prototypes at most; all of them where there are fewer.
+    n_common : int, default=3000
+        How many rows of the common class, drawn at random, are prototypes.
+    n_hard : int, default=1000
+        How many more are chosen for their likeness to the rare class; 0 for none.
+    contrast : bool, default=True
+        Whether there is a second metric that weighs each column by how well it tells the classes apart.
+    signed_log : bool, default=True
+        Whether long tails are compressed before rows are compared.
+    leave_one_out : bool, default=True
+        Whether a training row is not compared with itself. Without, the rare rows know their own class.
+    n_folds : int, default=3
+        Folds of the scores that calibrate and set thresholds.
+    cv : int, splitter, iterable or None, default=None
+        Folds for which everything is fitted anew instead, prototypes included.
+    refit : bool, default=True
+        Whether the final model is fitted on all rows; False keeps that of the only split of `cv`.
+
+    Attributes
+    ----------
+    model_ : RareEventModel
+    """
+
+    def __init__(
+        self,
+        *,
+        n_rare: int = 2000,
+        n_common: int = 3000,
+        n_hard: int = 1000,
+        contrast: bool = True,
+        signed_log: bool = True,
+        leave_one_out: bool = True,
+        n_folds: int = 3,
+        cv: Any = None,
+        refit: bool = True,
+    ) -> None:
+        self.n_rare = n_rare
+        self.n_common = n_common
+        self.n_hard = n_hard
+        self.contrast = contrast
+        self.signed_log = signed_log
+        self.leave_one_out = leave_one_out
+        self.n_folds = n_folds
+        self.cv = cv
+        self.refit = refit
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **FirstStageSettings._constraints,
+        "n_rare": Whole(2),
+        "n_common": Whole(2),
+        "n_hard": Whole(0),
+        "contrast": Flag(),
+        "signed_log": Flag(),
+        "leave_one_out": Flag(),
+        "n_folds": Whole(2),
+    }
+
+    @property
+    def n_circuit_features(self) -> int:
+        """How many features a circuit is fed."""
+        return self._settings().n_circuit_features
+
+    def _settings(self) -> RareSettings:
+        return RareSettings(
+            n_rare=int(self.n_rare),
+            n_common=int(self.n_common),
+            n_hard=int(self.n_hard),
+            metrics=("plain", "contrast") if self.contrast else ("plain",),
+            signed_log=bool(self.signed_log),
+            leave_one_out=bool(self.leave_one_out),
+            n_folds=int(self.n_folds),
+        )
+
+    def _fit_rows(
+        self, table: Array, codes: Codes, classes: npt.NDArray[Any], seed: int, told: Told
+    ) -> tuple[PlainStage, Apart]:
+        if len(classes) != 2:
+            raise ParameterError(
+                f"fusion='rare' tells one rare class from another, and there are {len(classes)} classes. "
+                "Use fusion='evidence'."
+            )
+        fitted = fit_rare(table, codes, self._settings(), seed, told)
+        return fitted.model, Apart(fitted.held_out, fitted.circuit_features, fitted.fold)
