@@ -261,6 +261,20 @@ def test_terms_of_the_same_distance_are_gathered():
 
 
 @BOTH
+def test_medoids_that_are_equal_on_a_group_are_one_there():
+    model = make_model(5)
+    model.medoids = np.sign(model.medoids)
+    model.medoids[4] = model.medoids[7]
+    plan, X = plan_of(model), rows_for(model)
+    expected, sizes = by_definition(model, X)
+    assert np.all(np.abs(evidence.outputs(X, plan) - expected) <= 1e-12 * sizes)
+    for group in range(1, len(plan.pair_offsets) - 1):
+        count = plan.pair_offsets[group + 1] - plan.pair_offsets[group]
+        values = plan.values[plan.value_offsets[group] : plan.value_offsets[group + 1]].reshape(count, -1)
+        assert len(np.unique(values, axis=0)) == count
+
+
+@BOTH
 def test_tables_of_another_shape_are_refused():
     plan = plan_of(make_model(0))
     with pytest.raises(DataError, match="has 8 columns; the model was fitted on 9"):

@@ -233,8 +233,12 @@ def _gather(
     length: Array,
     weights: Array,
 ) -> _Gathered:
-    """Every term where it belongs; terms without weight nowhere. `own` has the medoids' values on each line, (L, P)."""
+    """Every term where it belongs; terms without weight nowhere. `own` has the medoids' values on each line, (L, P).
+
+    Medoids that are equal on the lines of a group are one there: the first of them that has a term.
+    """
     n_outputs = weights.shape[1]
+    first_like: dict[tuple[tuple[int, ...], tuple[float, ...]], int] = {}
     shape = (len(own), n_outputs)
     found = _Gathered(np.zeros(shape), np.zeros(shape), np.zeros(n_outputs), [{} for _ in own], {})
     for term in np.flatnonzero(weights.any(axis=1)):
@@ -249,6 +253,7 @@ def _gather(
             folds, value = found.folds[lines[0]], float(own[lines[0], place])
             folds[value] = folds.get(value, 0.0) + weight
         else:
+            place = first_like.setdefault((lines, tuple(own[list(lines), place].tolist())), place)
             pair = found.pairs.setdefault(lines, {}).setdefault(place, _Pair())
             if channel[term] == _DISTANCE:
                 pair.distance = weight if pair.distance is None else pair.distance + weight
