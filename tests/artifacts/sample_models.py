@@ -6,6 +6,7 @@ import numpy as np
 
 from qmedoid.geometry.rank_scaling import RankScaling
 from qmedoid.geometry.scaling import Scaling
+from qmedoid.geometry.signed_log import SignedLog
 from qmedoid.models.calibration import Calibration
 from qmedoid.models.contract import Column, Contract
 from qmedoid.models.encoding import Dates, Levels, Numbers
@@ -13,6 +14,8 @@ from qmedoid.models.evidence import EvidenceModel, Group, Terms
 from qmedoid.models.fusion import FusionModel
 from qmedoid.models.geometric import DeltaSettings, GeometricModel
 from qmedoid.models.operating import Counts, OperatingSummary
+from qmedoid.models.rare import RareEventModel
+from qmedoid.models.rare_geometry import RareGeometry
 from qmedoid.models.table import TableModel
 from qmedoid.models.variational import VariationalModel
 from qmedoid.variational.angles import AngleMap
@@ -112,6 +115,30 @@ def evidence_model(rng, *, n_columns=12, n_classes=2, per_class=2):
     )
 
 
+def rare_model(rng, *, n_columns=12, n_classes=2, compress=True):
+    assert n_classes == 2
+    scaling = SignedLog(
+        Scaling(rng.normal(size=n_columns), rng.uniform(0.5, 2, n_columns)),
+        Scaling(rng.normal(size=n_columns), rng.uniform(0.5, 2, n_columns)) if compress else None,
+    )
+    metrics = np.vstack([np.ones(n_columns), np.maximum(rng.normal(size=n_columns), 0.0)])
+    geometry = RareGeometry(
+        scaling, rng.normal(size=(5, n_columns)), rng.normal(size=(9, n_columns)), np.arange(9) >= 6, metrics,
+        ("plain", "contrast"), (1, 3), 0.2, 0.005,
+    )  # fmt: skip
+    n_features = sum(geometry.n_features)
+    return RareEventModel(
+        geometry=geometry,
+        medoid_rows=rng.permutation(1000)[:14],
+        center=rng.normal(size=n_features),
+        scale=rng.uniform(0.5, 2, n_features),
+        weights=rng.normal(size=n_features),
+        intercept=-3.25,
+        circuit_features=np.array([0, 1, 5]),
+        rare_class=int(compress),
+    )
+
+
 def geometric(
     rng,
     *,
@@ -130,7 +157,7 @@ def geometric(
     if refine_below is None:
         return GeometricModel(fusion, calibration)
     between = 2 if deltas.decides_between_two(n_classes) else n_classes
-    n_inputs = deltas.n_features(n_classes, fusion.use_angular)
+    n_inputs = fusion.n_deltas or deltas.n_features(n_classes, fusion.use_angular)
     trained = circuit(rng, n_inputs=n_inputs, n_classes=between, **dict(circuit_settings))
     return GeometricModel(fusion, calibration, deltas, trained, refine_below, residual)
 
@@ -141,7 +168,7 @@ def records_of(model):
     if isinstance(model, VariationalModel):
         return ()
     fusion = getattr(model.fusion, "model", model.fusion)
-    return tuple({**cells, "shop": f"={i}", "count": i} for i in range(len(fusion.medoids)))
+    return tuple({**cells, "shop": f"={i}", "count": i} for i in range(len(fusion.medoid_rows)))
 
 
 def table_model(models, *, seed=0, n_classes=2, **changes):
@@ -214,6 +241,9 @@ def all_models():
             priors=np.array([0.5, 0.5]),
             operating=OperatingSummary("cost", 3.5, 0.75),
         ).shifted(0.3),
+        "rare": table_model((geometric(rng, first=rare_model, curved=True),), cut=0.5, priors=np.array([0.99, 0.01])),
+        "rare and circuit": table_model((geometric(rng, first=rare_model, refine_below=1.0, residual=True),)),
+        "rare, not compressed": table_model((geometric(rng, first=rare_model, compress=False),)),
     }
 
 

@@ -21,6 +21,7 @@ from qmedoid.artifacts.loading import READERS, load_model
 from qmedoid.exceptions import MissingExtraError, ModelError
 from qmedoid.geometry.rank_scaling import RankScaling
 from qmedoid.geometry.scaling import Scaling
+from qmedoid.geometry.signed_log import SignedLog
 from qmedoid.models.calibration import Calibration
 from qmedoid.models.contract import Column, Contract
 from qmedoid.models.encoding import Dates, Levels, Numbers
@@ -29,6 +30,8 @@ from qmedoid.models.fusion import FusionModel, MeasuredFusion
 from qmedoid.models.geometric import DeltaSettings, GeometricModel
 from qmedoid.models.operating import Counts, OperatingSummary
 from qmedoid.models.priors import PriorShift
+from qmedoid.models.rare import RareEventModel
+from qmedoid.models.rare_geometry import RareGeometry
 from qmedoid.models.table import TableModel
 from qmedoid.models.variational import MeasuredVariational, VariationalModel
 from qmedoid.variational.angles import AngleMap
@@ -239,6 +242,9 @@ def test_a_new_field_takes_a_new_format():
         "intercepts n_classes",
         Terms: "group medoid channel length center weights",
         RankScaling: "offsets values scores",
+        RareEventModel: "geometry medoid_rows center scale weights intercept circuit_features rare_class",
+        RareGeometry: "scaling rare common hard metrics metric_names counts length floor",
+        SignedLog: "outer inner",
         Scaling: "center scale",
         Calibration: "slope biases knots bends",
         DeltaSettings: "kind fused",

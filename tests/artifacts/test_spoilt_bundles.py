@@ -145,16 +145,56 @@ def evidence(tmp_path_factory):
     return spoilt.Bundle(save_model(MODELS["evidence and circuit"], tmp_path_factory.mktemp("evidence")))
 
 
-def test_forged_arrays_of_evidence_are_refused_or_make_a_model_that_decides(evidence, checker):
+@pytest.fixture(scope="module")
+def rare(tmp_path_factory):
+    return spoilt.Bundle(save_model(MODELS["rare and circuit"], tmp_path_factory.mktemp("rare")))
+
+
+@pytest.mark.parametrize("stage", ["evidence", "rare"])
+def test_forged_arrays_of_a_stage_are_refused_or_make_a_model_that_decides(stage, request, checker):
     refused = 0
-    for what, files in spoilt.forged_arrays(evidence):
+    for what, files in spoilt.forged_arrays(request.getfixturevalue(stage)):
         model = checker.load(what, files)
         if model is None:
             refused += 1
             continue
         with np.errstate(all="ignore"):
             assert set(model.decide(COLUMNS).codes.tolist()) <= {0, 1}, what
-    assert refused > 250
+    assert refused > 150
+
+
+@pytest.mark.parametrize(
+    ("name", "position", "value", "reason"),
+    [
+        ("0.hard", slice(None), 1, "must have two rows or more, not all hard"),
+        ("0.hard", 0, 2, "'0.hard' must hold numbers from 0 to 1"),
+        ("0.metrics", 0, -1.0, "'0.metrics' must hold numbers from 0 up"),
+        ("0.metrics", slice(0, 12), 0.0, "'0.metrics' must hold numbers from 0 up, not all of them 0"),
+        ("0.inner_scale", 0, 0.0, "'0.inner_scale' holds a 0"),
+        ("0.feature_scale", 0, 0.0, "'0.feature_scale' holds a 0"),
+        ("0.circuit_features", 0, 28, "'0.circuit_features' must hold numbers from 0 to 27"),
+        ("0.rare", 0, np.inf, "'0.rare' holds numbers that are not finite"),
+    ],
+)
+def test_what_is_wrong_with_an_array_of_a_rare_event_model_is_named(rare, tmp_path, name, position, value, reason):
+    arrays = rare.arrays()
+    arrays[name] = arrays[name].copy()
+    arrays[name].reshape(-1)[position] = value
+    with pytest.raises(ModelError, match=rf"arrays-[0-9a-f]{{16}}\.safetensors: .*{reason}"):
+        load_written(tmp_path, rare.with_arrays(arrays))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [("counts", [], "counts must hold"), ("counts", [3, 1], "that ascend"), ("counts", [1, 17], "from 1 to 16"),
+     ("counts", [True], "counts must hold"), ("length", 0, "length must be above 0"), ("floor", -1.0, "floor must be"),
+     ("rare_class", 2, "rare_class must be a whole number from 0 to 1"), ("metric_names", ["a"], "'0.metrics' must be"),
+     ("compressed", False, "unknown array"), ("intercept", None, "intercept must be a finite number")],
+)  # fmt: skip
+def test_what_is_wrong_with_the_fields_of_a_rare_event_model_is_named(rare, tmp_path, field, value, reason):
+    manifest = spoilt.replaced(rare.manifest, ("models", 0, "first", field), value)
+    with pytest.raises(ModelError, match=reason):
+        load_written(tmp_path, rare.with_manifest(manifest))
 
 
 @pytest.mark.parametrize(
@@ -197,7 +237,7 @@ def test_what_is_wrong_with_an_array_of_evidence_is_named(evidence, tmp_path, na
         (("models", 0, "deltas", "kind"), "nearest ", "kind must be one of"),
         (("models", 1, "refine_below"), {"$float": "inf"}, "leaves all records to a circuit, and there is none"),
         (("models", 0, "refine_below"), {"$float": "nan"}, "refine_below must be a number, and is nan"),
-        (("models", 0, "first", "type"), "nearest", r"first.type must be one of \['convex', 'evidence'\]"),
+        (("models", 0, "first", "type"), "nearest", r"first.type must be one of \['convex', 'evidence', 'rare'\]"),
         (("models", 0, "first"), None, "first.type must be one of"),
         (("models", 0, "first", "type"), "evidence", "has the unknown field 'signed'"),
         (("models",), [], "models is empty"),

@@ -73,8 +73,8 @@ def test_held_out_scores_come_from_weights_that_never_saw_the_row():
     model = fitted.model
     own = Own(*(np.full(len(X), -1, dtype=np.intp) for _ in range(2)))
     n_rare = len(model.geometry.rare)
-    own.rare[model.rows[:n_rare]] = np.arange(n_rare)
-    own.common[model.rows[n_rare:]] = np.arange(len(model.geometry.common))
+    own.rare[model.medoid_rows[:n_rare]] = np.arange(n_rare)
+    own.common[model.medoid_rows[n_rare:]] = np.arange(len(model.geometry.common))
     features = model.geometry.evidence(model.geometry.scaling.apply(X), own).features
     np.testing.assert_allclose(features[:, model.circuit_features], fitted.circuit_features, rtol=1e-9)
     standardised = model.standardised(features)
@@ -94,7 +94,7 @@ def test_the_order_of_the_rows_means_nothing_when_all_are_prototypes():
     first, second = fit_rare(X, codes, settings, 0).model, fit_rare(X[order], codes[order], settings, 0).model
     new, _ = table(seed=5)
     np.testing.assert_allclose(first.logits(new), second.logits(new), atol=1e-6)
-    np.testing.assert_array_equal(np.sort(first.rows), np.sort(order[second.rows]))
+    np.testing.assert_array_equal(np.sort(first.medoid_rows), np.sort(order[second.medoid_rows]))
 
 
 def test_the_same_seed_gives_the_same_model_and_another_seed_other_prototypes():
@@ -102,7 +102,7 @@ def test_the_same_seed_gives_the_same_model_and_another_seed_other_prototypes():
     once, again, other = (fit_rare(X, codes, SMALL, seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(once.held_out, again.held_out)
     np.testing.assert_array_equal(once.model.weights, again.model.weights)
-    assert not np.array_equal(once.model.rows, other.model.rows)
+    assert not np.array_equal(once.model.medoid_rows, other.model.medoid_rows)
 
 
 def test_either_code_may_be_the_rare_one():

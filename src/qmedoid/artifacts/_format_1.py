@@ -145,7 +145,8 @@ def read_geometric(
         between_two = deltas.decides_between_two(n_classes)
         # Counted, not listed: a manifest may name very many classes.
         n_pairs = 1 if between_two else n_classes * (n_classes - 1) // 2
-        n_inputs = n_pairs * (1 + first.use_angular + deltas.fused)
+        own = first.n_deltas
+        n_inputs = n_pairs * (1 + first.use_angular + deltas.fused) if own is None else own
         variational = read_circuit(circuit, number, n_inputs, 2 if between_two else n_classes, shelf)
     return GeometricModel(
         first,

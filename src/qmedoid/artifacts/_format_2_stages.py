@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
-from qmedoid.artifacts import _format_2_convex, _format_2_evidence
+from qmedoid.artifacts import _format_2_convex, _format_2_evidence, _format_2_rare
 from qmedoid.artifacts._json import RefusedError, shown
 from qmedoid.artifacts._tensors import Shelf
 from qmedoid.exceptions import ModelError
 from qmedoid.models.evidence import EvidenceModel
 from qmedoid.models.fusion import FusionModel
+from qmedoid.models.rare import RareEventModel
 from qmedoid.models.stage import PlainStage
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -41,6 +42,7 @@ class StageFormat(NamedTuple):
 STAGES: Mapping[str, StageFormat] = {
     "convex": StageFormat(FusionModel, _format_2_convex.packed, _format_2_convex.read),
     "evidence": StageFormat(EvidenceModel, _format_2_evidence.packed, _format_2_evidence.read),
+    "rare": StageFormat(RareEventModel, _format_2_rare.packed, _format_2_rare.read),
 }
 
 

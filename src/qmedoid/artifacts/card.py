@@ -10,6 +10,7 @@ from qmedoid.models.encoding import Dates, Encoding, Levels
 from qmedoid.models.evidence import EvidenceModel
 from qmedoid.models.fusion import FusionModel
 from qmedoid.models.operating import rule_in_words
+from qmedoid.models.rare import RareEventModel
 from qmedoid.models.stage import PlainStage
 from qmedoid.models.table import TableModel
 from qmedoid.models.variational import VariationalModel
@@ -21,6 +22,7 @@ _STAGES = {
     "variational": "Every record is decided by a small trained quantum circuit, simulated exactly.",
 }
 _CONVEX = "distance and angle to the medoids"
+_RARE = "how much nearer a record lies to known cases of the rare class than to others: to the medoids"
 _EVIDENCE = "weighted distances, group of columns by group of columns, to the medoids"
 # Rows of a table that a reader still takes in; the manifest has all of them.
 _MOST_ROWS = 200
@@ -66,7 +68,7 @@ def cell(value: Any) -> str:
 
 
 def _decided(model: TableModel) -> str:
-    how = _EVIDENCE if isinstance(model.fusion, EvidenceModel) else _CONVEX
+    how = {EvidenceModel: _EVIDENCE, RareEventModel: _RARE}.get(type(model.fusion), _CONVEX)
     return _STAGES[model.stage].format(how)
 
 

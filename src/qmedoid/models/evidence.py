@@ -122,6 +122,7 @@ class EvidenceModel:
 
     use_angular: ClassVar[bool] = True
     rare_class: ClassVar[None] = None
+    n_deltas: ClassVar[None] = None
 
     @property
     def plain(self) -> "EvidenceModel":

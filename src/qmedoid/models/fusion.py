@@ -77,6 +77,7 @@ class FusionModel:
     angle: AngleKind
 
     rare_class: ClassVar[None] = None
+    n_deltas: ClassVar[None] = None
 
     @property
     def plain(self) -> "FusionModel":

@@ -33,7 +33,7 @@ class RareEventModel:
     Attributes
     ----------
     geometry : RareGeometry
-    rows : ndarray of shape (R + Q,)
+    medoid_rows : ndarray of shape (R + Q,)
         Training row of each prototype, the rare ones first.
     center, scale : ndarray of shape (F,)
         Mean and deviation of the features over the training rows.
@@ -47,7 +47,7 @@ class RareEventModel:
     """
 
     geometry: RareGeometry
-    rows: Codes
+    medoid_rows: Codes
     center: Array
     scale: Array
     weights: Array
@@ -63,11 +63,6 @@ class RareEventModel:
         """Itself: the closed form."""
         return self
 
-    @property
-    def medoid_rows(self) -> Codes:
-        """Training row of each prototype."""
-        return self.rows
-
     @cached_property
     def medoid_classes(self) -> Codes:
         """Class code of each prototype."""
@@ -78,6 +73,11 @@ class RareEventModel:
     def used(self) -> Codes:
         """Columns that the model reads: all of them."""
         return np.arange(self.geometry.rare.shape[1])
+
+    @property
+    def n_deltas(self) -> int:
+        """How many features it feeds a circuit."""
+        return len(self.circuit_features)
 
     @property
     def n_measured(self) -> int:

@@ -86,6 +86,11 @@ class PlainStage(FirstStage, Protocol):
         ...
 
     @property
+    def n_deltas(self) -> int | None:
+        """How many deltas of its own it feeds a circuit; None where they are made from the channels."""
+        ...
+
+    @property
     def n_measured(self) -> int:
         """Length of the vectors that its SWAP test compares, at most."""
         ...

@@ -106,7 +106,7 @@ def fit_rare(
     chosen = _circuit_features(geometry, standardised, fusion, is_rare, settings)
     model = RareEventModel(
         geometry=geometry,
-        rows=np.concatenate([prototypes.rare, prototypes.common]),
+        medoid_rows=np.concatenate([prototypes.rare, prototypes.common]),
         center=standard.center,
         scale=standard.scale,
         weights=fusion.weights,
