@@ -1,12 +1,16 @@
 r"""Ridge regression with an intercept, its λ by leave-one-out errors in closed form.
 
-With features :math:`\Phi` of mean 0, :math:`\Phi^\top\Phi = V S V^\top` and :math:`T = \Phi V`, the output for row i of
-weights that have not seen it is
+With features :math:`\Phi = U S^{1/2} V^\top` and targets :math:`\tilde y`, both of mean 0, what weights that have not seen
+row i miss of its target is
 
 .. math::
 
-   t_{-i} = y_i - \frac{y_i - t_i}{1 - h_i}, \qquad
-   h_i = \frac1n + \sum_j \frac{T_{ij}^2}{S_j + n\lambda}.
+   y_i - t_{-i} = \frac{y_i - t_i}{1 - h_i}, \qquad
+   y - t = \tilde y - U\,\frac{S}{S + n\lambda}\,U^\top \tilde y, \qquad
+   h_i = \frac1n + \sum_j \frac{S_j\,U_{ij}^2}{S_j + n\lambda}.
+
+Both sides of the fraction vanish with λ where there are more features than rows, so each is summed from the parts that
+remain, :math:`n\lambda / (S + n\lambda)`, and not as a difference.
 """
 
 from typing import NamedTuple
@@ -26,8 +30,8 @@ PENALTIES: Array = 10.0 ** np.arange(-7.0, 2.25, 0.5)
 _ROUNDING = 1e-11
 # Errors that differ by less than this share are the same; the larger λ is then the simpler model.
 _TIE = 1e-9
-# A row that fits itself alone is left with this much of its residual.
-_LEAST_FREE = 1e-6
+# Rows that lie wholly in the directions have nothing else, but for rounding.
+_NOTHING = 1e-9
 
 
 class Ridge(NamedTuple):
@@ -70,10 +74,10 @@ def fit_ridge(features: Array, targets: Array, selection: Selection, penalties: 
     n = len(features)
     sizes, directions, rotated = _rotated(features)
     means = targets.mean(axis=0)
-    inner, squares = rotated.T @ (targets - means), rotated * rotated
+    missing = _Missing.of(rotated / np.sqrt(sizes), targets - means)
     errors, standard_errors = np.empty(len(penalties)), np.empty(len(penalties))
     for place, penalty in enumerate(penalties):
-        missed = targets - _left_out(sizes, rotated, squares, inner, means, targets, n * penalty)
+        missed = missing.left_out(n * penalty / (sizes + n * penalty))
         by_row = (missed * missed).mean(axis=1)
         errors[place] = by_row.mean()
         standard_errors[place] = by_row.std() / np.sqrt(n)
@@ -83,9 +87,33 @@ def fit_ridge(features: Array, targets: Array, selection: Selection, penalties: 
     penalty = float(penalties[place])
     return Ridge(
         penalty, RidgePath(penalties, errors, standard_errors), place, means,
-        _left_out(sizes, rotated, squares, inner, means, targets, n * penalty),
-        sizes, directions, rotated, inner / (sizes + n * penalty)[:, None],
+        targets - missing.left_out(n * penalty / (sizes + n * penalty)),
+        sizes, directions, rotated, rotated.T @ (targets - means) / (sizes + n * penalty)[:, None],
     )  # fmt: skip
+
+
+class _Missing(NamedTuple):
+    """What a ridge misses: U, U², their share of the targets, and what lies outside of U."""
+
+    units: Array
+    squares: Array
+    inner: Array
+    outside: Array
+    free: Array
+
+    @classmethod
+    def of(cls, units: Array, centered: Array) -> "_Missing":
+        """From U and the targets of mean 0."""
+        squares, inner = units * units, units.T @ centered
+        free = 1.0 - 1.0 / len(units) - squares.sum(axis=1)
+        return cls(units, squares, inner, centered - units @ inner, np.where(free > _NOTHING, free, 0.0))
+
+    def left_out(self, shrunk: Array) -> Array:
+        """What is missed of every row by weights that have not seen it, where directions are shrunk by these shares."""
+        missed = self.outside + self.units @ (self.inner * shrunk[:, None])
+        # A single row leaves nothing, and nothing is missed of it.
+        left = np.maximum(self.free + self.squares @ shrunk, np.finfo(np.float64).tiny)
+        return np.asarray(missed / left[:, None])
 
 
 def _rotated(features: Array) -> tuple[Array, Array, Array]:
@@ -100,13 +128,3 @@ def _rotated(features: Array) -> tuple[Array, Array, Array]:
     kept = sizes > _ROUNDING * max(sizes[-1], 0.0)
     roots = np.sqrt(sizes[kept])
     return sizes[kept], features.T @ rows[:, kept] / roots, rows[:, kept] * roots
-
-
-def _left_out(
-    sizes: Array, rotated: Array, squares: Array, inner: Array, means: Array, targets: Array, penalty: float
-) -> Array:
-    shrunk = 1.0 / (sizes + penalty)
-    leverage = 1.0 / len(rotated) + squares @ shrunk
-    fitted = means + rotated @ (inner * shrunk[:, None])
-    left_out: Array = targets - (targets - fitted) / np.maximum(1.0 - leverage, _LEAST_FREE)[:, None]
-    return left_out
