@@ -98,6 +98,9 @@ def test_findings_do_not_hide_a_baseline_that_is_ahead():
 
     sentences = demo_module.findings([outcome("qmedoid", 0.9), outcome("A", 0.8), outcome("B", 0.95)])
     assert list(sentences) == ["Wine: the best plain baseline, B, is ahead by 0.050 in macro-F1."]
+    for score in (0.9, 0.9004, 0.8996):
+        sentences = demo_module.findings([outcome("qmedoid", 0.9), outcome("A", score)])
+        assert list(sentences) == ["Wine: the best plain baseline, A, is level with ours in macro-F1."]
 
 
 def test_the_demo_compares_the_front_door_the_convex_fusion_and_the_print_with_the_paper_s_baselines():

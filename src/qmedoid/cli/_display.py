@@ -25,4 +25,7 @@ def over_splits(splits: int) -> str:
 
 def verdict(ahead: float) -> str:
     """Whether another method is ahead of ours, from the difference of their scores."""
-    return f"is ahead by {ahead:.3f}" if ahead > 0 else f"is behind by {-ahead:.3f}"
+    by = f"{abs(ahead):.3f}"
+    if float(by) == 0:
+        return "is level with ours"
+    return f"is ahead by {by}" if ahead > 0 else f"is behind by {by}"
