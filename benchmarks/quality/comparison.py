@@ -24,15 +24,17 @@ CALIBRATED = 1.2
 Line = dict[str, object]
 
 
-def duel(figures: Figures, data: str, rival: str, ours: str = OURS) -> Duel | None:
-    """Ours against another method on the splits of a set.
+def duel(figures: Figures, data: str, rival: str) -> Duel | None:
+    """Ours against another method on the splits of a set; ablations may have been run on some of them alone.
 
     The correction of Nadeau and Bengio takes the shares of the split before the caps of rows, so it is too careful for
     large tables, whose splits share fewer rows than that.
     """
-    mine, theirs = figures.values(data, ours), figures.values(data, rival)
-    if mine is None or theirs is None:
+    both = figures.shared(data, OURS, rival)
+    is_whole = rival.startswith(OURS) or figures.values(data, rival) is not None
+    if both is None or not is_whole or figures.values(data, OURS) is None:
         return None
+    mine, theirs = both
     share = TEST_SHARE / (1.0 - TEST_SHARE)
     return Duel(data, "random", "macro-F1", rival, Spread(mine), Spread(theirs), Spread(theirs - mine), share)
 
@@ -173,11 +175,12 @@ def ablation_table(figures: Figures) -> list[Line]:
             continue
         changes = {data: own.difference.mean for data, own in found.items()}
         errors = [own.error or math.nan for own in found.values()]
-        seconds = [_ratio(figures, data, method, "fit_s") for data in found]
+        seconds = [_times_the_fit(figures, data, method) for data in found]
         lines.append(
             {
                 "change": method.removeprefix(f"{OURS}, "),
                 "sets": len(found),
+                "splits": sum(len(own.difference.values) for own in found.values()),
                 "mean change of macro-F1": float(np.mean(list(changes.values()))),
                 "±": float(np.sqrt(np.square(errors).sum()) / len(errors)),
                 "sets it makes worse": sum(value < 0 for value in changes.values()),
@@ -188,9 +191,9 @@ def ablation_table(figures: Figures) -> list[Line]:
     return sorted(lines, key=lambda line: float(str(line["mean change of macro-F1"])))
 
 
-def _ratio(figures: Figures, data: str, method: str, figure: str) -> float:
-    own, base = figures.mean(data, method, figure), figures.mean(data, OURS, figure)
-    return (own or math.nan) / (base or math.nan)
+def _times_the_fit(figures: Figures, data: str, method: str) -> float:
+    both = figures.shared(data, OURS, method, "fit_s")
+    return math.nan if both is None else float(both[1].mean() / both[0].mean())
 
 
 def calibration_table(figures: Figures) -> list[Line]:

@@ -53,6 +53,15 @@ class Figures:
             return None
         return np.array([found[seed][figure] for seed in seeds], dtype=np.float64)
 
+    def shared(self, data: str, first: str, second: str, figure: str = "macro_f1") -> tuple[Array, Array] | None:
+        """A figure of two methods on the splits that both were run on, in the same order; None where there are none."""
+        found = [self._by_cell.get((data, method), {}) for method in (first, second)]
+        seeds = [seed for seed in self._seeds[data] if all(own.get(seed, {}).get(figure) is not None for own in found)]
+        if not seeds:
+            return None
+        one, other = (np.array([own[seed][figure] for seed in seeds], dtype=np.float64) for own in found)
+        return one, other
+
     def mean(self, data: str, method: str, figure: str = "macro_f1") -> float | None:
         """The mean over splits, or None."""
         values = self.values(data, method, figure)

@@ -1,9 +1,9 @@
 """Our classifier in the study: the recipe that ``recipe.json`` fixes, and the same with one thing changed.
 
 The file holds parameters of `GeometricClassifier` that differ from the defaults, so that nothing stands there but what
-a user would have to write, too. A parameter that is an estimator itself is written as ``{"ClassName": {parameters}}``.
-Ablations may change what no user can, under ``"inner"``: ``{"qmedoid.estimators.evidence.EvidenceSettings": {...}}``
-has fields of that class set wherever that module makes one and does not set them itself.
+a user would have to write, too. A parameter that is an estimator itself is written as ``{"module.Name": {parameters}}``.
+Ablations may change what no user can, under ``"inner"``: ``{"module.Name": {fields}}`` has fields of that class set
+wherever the module makes one and does not set them itself.
 """
 
 import json
@@ -12,8 +12,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 from unittest.mock import patch
 
@@ -21,11 +21,9 @@ import numpy as np
 from benchmarks.quality.judging import judge, positive_scores
 from benchmarks.quality.protocol import Encoded
 
-from qmedoid import FusionClassifier, GeometricClassifier, VariationalClassifier
-from qmedoid.estimators.evidence import EvidenceFusion
+from qmedoid import GeometricClassifier
 
 OURS, INNER = "ours", "inner"
-_ESTIMATORS = {kind.__name__: kind for kind in (EvidenceFusion, FusionClassifier, VariationalClassifier)}
 _RECIPE = Path(__file__).with_name("recipe.json")
 
 
@@ -46,7 +44,7 @@ def _value(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     ((name, settings),) = value.items()
-    return _ESTIMATORS[name](**{own: _value(inner) for own, inner in settings.items()})
+    return resolve_name(name)(**{own: _value(inner) for own, inner in settings.items()})
 
 
 @contextmanager
@@ -54,9 +52,8 @@ def inner_changes(settings: dict[str, Any]) -> Iterator[None]:
     """Have the inner settings of a recipe changed within the block."""
     with ExitStack() as stack:
         for target, fields in settings.get(INNER, {}).items():
-            module, name = target.rsplit(".", 1)
-            made = getattr(import_module(module), name)
-            stack.enter_context(patch(target, partial(made, **{own: _tupled(value) for own, value in fields.items()})))
+            given = {name: _tupled(value) for name, value in fields.items()}
+            stack.enter_context(patch(target, partial(resolve_name(target), **given)))
         yield
 
 

@@ -233,6 +233,17 @@ def test_an_ablation_is_the_change_against_ours():
     assert line["wine"] == pytest.approx(changes[0])
 
 
+def test_an_ablation_of_some_splits_is_compared_on_those():
+    figures = made_up_figures()
+    fewer = Figures([row for row in figures.rows if row["method"] != f"{OURS}, halved" or row["seed"] != 1])
+    (line,) = comparison.ablation_table(fewer)
+    changes = figures.values("wine", f"{OURS}, halved") - figures.values("wine", OURS)
+    assert line["wine"] == pytest.approx(changes[[0, 2]].mean())
+    assert line["splits"] == 4
+    unfinished = Figures([row for row in figures.rows if row["method"] != "LogReg" or row["seed"] != 1])
+    assert "LogReg" not in {line["rival"] for line in comparison.paired_table(unfinished)}
+
+
 def test_a_set_counts_to_its_groups():
     found = groups(["wine", "iris", "magic", "vehicle"])
     assert found["tuned"] == ["wine"]
