@@ -73,7 +73,8 @@ def test_held_out_scores_tell_less_than_fitted_ones_and_still_something():
     sign = 2.0 * codes - 1.0
     own, held = sign * outputs(fitted.model, X)[:, 0], sign * (fitted.held_out[:, 0] - fitted.held_out[:, 1])
     assert (held <= own + 1e-9).mean() > 0.95
-    assert (held > 0).mean() > 0.7
+    # Chance would tell half of the 160 rows, give or take 0.04.
+    assert (held > 0).mean() > 0.62
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -61,6 +61,17 @@ def test_one_standard_error_is_the_largest_penalty_within_it():
     assert place > path.errors.argmin()
 
 
+def test_rows_that_judge_choose_the_penalty_alone():
+    rng = np.random.default_rng(3)
+    features = rng.normal(size=(60, 6))
+    features -= features.mean(axis=0)
+    targets = np.sign(features[:, :1] + np.r_[np.zeros(30), 9 * rng.normal(size=30)][:, None])
+    clear, noisy = (fit_ridge(features, targets, "best", np.arange(30) + first) for first in (0, 30))
+    assert clear.penalty < noisy.penalty
+    missed = (targets - clear.left_out)[:30]
+    assert clear.path.errors[clear.place] == pytest.approx((missed**2).mean())
+
+
 @pytest.fixture
 def logistic_rows():
     rng = np.random.default_rng(4)

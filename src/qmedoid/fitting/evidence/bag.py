@@ -15,7 +15,7 @@ Codes = npt.NDArray[np.intp]
 
 # The logistic loss of one row is curved by a quarter at most, and by less where a row is told with confidence: its λ is
 # this share of the one that would be the same ridge at the quarter.
-_LOGISTIC_SHARE = 0.4
+_LOGISTIC_SHARE = 0.8
 # Directions that the logistic refit keeps: at most so many, and none that the ridge shrinks below this share.
 _MAX_DIRECTIONS = 400
 _LEAST_SHARE = 0.003
@@ -52,9 +52,12 @@ def class_targets(codes: Codes, n_classes: int) -> Array:
     return np.where(codes[:, None] == wanted, 1.0, -1.0)
 
 
-def fit_bag(design: Design, targets: Array, logistic: bool, selection: Selection) -> Bag:
-    """Weigh a design by ridge regression on ±1, then, if asked and with one output, by logistic regression."""
-    ridge = fit_ridge(design.features, targets, selection)
+def fit_bag(design: Design, targets: Array, logistic: bool, selection: Selection, judged: Codes | None) -> Bag:
+    """Weigh a design by ridge regression on ±1, then, if asked and with one output, by logistic regression.
+
+    λ is that of the `judged` rows, by which no group was chosen.
+    """
+    ridge = fit_ridge(design.features, targets, selection, judged)
     if logistic and targets.shape[1] == 1:
         weights, intercepts, left_out = _logistic(ridge, targets)
     else:

@@ -1,5 +1,6 @@
 """Which terms a bag of an evidence model has: its blocks, within a budget of terms."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ _FEWEST_SINGLE, _MOST_SINGLE = 3, 8
 _SINGLE_SHARE = 0.4
 # Medoids of a pair or triple at least.
 _FEWEST_GROUP = 8
-# Share of the rows that a bag chooses its groups on: so bags differ.
+# Share of the rows that a bag chooses its groups on: so bags differ, and the other rows can judge what was chosen.
 _GROUP_ROWS = 0.6
 
 
@@ -75,19 +76,24 @@ class Blocks:
             parts.append(self._near("full", self.varying or (0,), places))
         return parts
 
-    def groups(self, residuals: Array, rng: np.random.Generator) -> list[Columns]:
-        """Pairs and triples of a bag, from what the columns alone leave unsaid, shape (n, K)."""
+    def groups(self, residuals: Array, rng: np.random.Generator) -> tuple[list[Columns], Codes | None]:
+        """Pairs and triples of a bag, from what the columns alone leave unsaid, shape (n, K).
+
+        Also the rows by which they were not chosen; None if they were not chosen by any.
+        """
         columns, settings = self.varying, self.settings
         if "group" not in settings.blocks or len(columns) < 2:
-            return []
-        if settings.targeted:
-            n = len(residuals)
-            some = np.sort(rng.permutation(n)[: max(int(_GROUP_ROWS * n), 1)]) if self.n_bags > 1 else np.arange(n)
-            values = self.rows.ranks[some][:, list(columns)]
-            found = chosen_groups(values, residuals[some], settings.n_pairs, settings.n_triples)
-        else:
-            found = drawn_groups(len(columns), settings.n_pairs, settings.n_triples, rng)
-        return [tuple(columns[place] for place in group) for group in found]
+            return [], None
+        if not settings.targeted:
+            return self._named(drawn_groups(len(columns), settings.n_pairs, settings.n_triples, rng)), None
+        order = rng.permutation(len(residuals))
+        some, others = np.split(order, [math.ceil(_GROUP_ROWS * len(order))])
+        values = self.rows.ranks[some][:, list(columns)]
+        found = chosen_groups(values, residuals[some], settings.n_pairs, settings.n_triples)
+        return self._named(found), np.sort(others) if len(others) else None
+
+    def _named(self, places: list[Columns]) -> list[Columns]:
+        return [tuple(self.varying[place] for place in group) for group in places]
 
     def _near(self, block: Block, columns: Columns, places: Codes) -> Part:
         return near_part(block, columns, self.by_rank, places, self.rows, self.medoids, self.settings.whitened)

@@ -93,9 +93,10 @@ def _fit_bags(
     bags = []
     for number, own in enumerate(places):
         parts = blocks.columns_alone(own)
-        parts += blocks.columns_together(own, parts, blocks.groups(residuals, rng))
+        groups, judged = blocks.groups(residuals, rng)
+        parts += blocks.columns_together(own, parts, groups)
         design = evidence_design(parts, blocks.rows, blocks.medoids)
-        bags.append(fit_bag(design, targets, settings.logistic, settings.selection))
+        bags.append(fit_bag(design, targets, settings.logistic, settings.selection, judged))
         told(0.25 + 0.7 * (number + 1) / len(places))
     return bags
 

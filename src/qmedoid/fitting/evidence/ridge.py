@@ -1,7 +1,7 @@
 r"""Ridge regression with an intercept, its λ by leave-one-out errors in closed form.
 
-With features :math:`\Phi = U S^{1/2} V^\top` and targets :math:`\tilde y`, both of mean 0, what weights that have not seen
-row i miss of its target is
+With features :math:`\Phi = U S^{1/2} V^\top` and targets :math:`\tilde y`, both of mean 0, what weights that have not
+seen row i miss of its target is
 
 .. math::
 
@@ -22,6 +22,7 @@ from scipy.linalg import eigh
 from qmedoid.fitting.evidence.settings import RidgePath, Selection
 
 Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
 
 PENALTIES: Array = 10.0 ** np.arange(-7.0, 2.25, 0.5)
 """The path of λ, in units of the number of rows."""
@@ -69,8 +70,13 @@ class Ridge(NamedTuple):
     coefficients: Array
 
 
-def fit_ridge(features: Array, targets: Array, selection: Selection, penalties: Array = PENALTIES) -> Ridge:
-    """Ridge of targets (n, K) on features (n, p) of mean 0."""
+def fit_ridge(
+    features: Array, targets: Array, selection: Selection, judged: Codes | None = None, penalties: Array = PENALTIES
+) -> Ridge:
+    """Ridge of targets (n, K) on features (n, p) of mean 0.
+
+    Errors are those of the `judged` rows alone, if given: features may have been chosen by what the others say.
+    """
     n = len(features)
     sizes, directions, rotated = _rotated(features)
     means = targets.mean(axis=0)
@@ -78,9 +84,9 @@ def fit_ridge(features: Array, targets: Array, selection: Selection, penalties: 
     errors, standard_errors = np.empty(len(penalties)), np.empty(len(penalties))
     for place, penalty in enumerate(penalties):
         missed = missing.left_out(n * penalty / (sizes + n * penalty))
-        by_row = (missed * missed).mean(axis=1)
+        by_row = (missed * missed).mean(axis=1)[judged if judged is not None else slice(None)]
         errors[place] = by_row.mean()
-        standard_errors[place] = by_row.std() / np.sqrt(n)
+        standard_errors[place] = by_row.std() / np.sqrt(len(by_row))
     best = int(errors.argmin())
     slack = standard_errors[best] if selection == "one_se" else _TIE * errors[best]
     place = int(np.flatnonzero(errors <= errors[best] + slack)[-1])
