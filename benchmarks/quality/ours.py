@@ -1,9 +1,9 @@
 """Our classifier in the study: the recipe that ``recipe.json`` fixes, and the same with one thing changed.
 
 The file holds parameters of `GeometricClassifier` that differ from the defaults, so that nothing stands there but what
-a user would have to write, too. A parameter that is an estimator itself is written as ``{"module.Name": {parameters}}``.
-Ablations may change what no user can, under ``"inner"``: ``{"module.Name": {fields}}`` has fields of that class set
-wherever the module makes one and does not set them itself.
+a user would have to write, too. A parameter that is an estimator itself is ``{"module.Name": {parameters}}``. Ablations
+may change what no user can, under ``"inner"``: ``{"module.Name": {fields}}`` has fields of that class set wherever the
+module makes one and does not set them itself.
 """
 
 import json
