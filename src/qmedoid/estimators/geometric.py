@@ -81,9 +81,11 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         the circuit then decides.
     fused_delta : bool, default=False
         Whether the fusion score has a delta of its own.
-    calibration : {"logistic", "temperature"}, default="logistic"
-        How fusion scores become probabilities, on held-out rows: with a slope and a bias for each class, or with a
-        slope alone, which keeps the decision of the fusion score.
+    calibration : {"auto", "curve", "logistic", "temperature"}, default="auto"
+        How the scores of the first stage become probabilities, on held-out rows: with a slope and a bias for each
+        class, for two classes bent where held-out rows ask for it (``"curve"``); without the bend (``"logistic"``); or
+        with a slope alone, which keeps the decision of the scores. ``"auto"`` is ``"curve"``, and ``"logistic"`` for
+        the convex fusion.
     operating_point : str, float or None, default=None
         For two classes: a metric whose best threshold on held-out rows is used, or the threshold itself. None decides
         for the likelier class.
@@ -115,6 +117,10 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         `held_out_scores_` where a circuit takes part, else in the order of `fusion_`.
     margin_ : float
         Records whose fusion margin, in log-odds, is at most this are decided by the circuit; −∞ and ∞ mean none, all.
+    class_priors_ : ndarray of shape (C,)
+        Class frequencies that the probabilities are made for; see `prior_shift`.
+    expected_ : OperatingSummary or None
+        For two classes: what the threshold did to held-out rows, with 95 % intervals of precision, recall and alerts.
     threshold_ : float
         Probability of the second class above which a record is called so; 0.5 without operating point and alert rate.
     held_out_scores_ : ndarray
@@ -133,7 +139,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         residual: bool | str = "auto",
         deltas: DeltaKind | Literal["auto"] = "auto",
         fused_delta: bool = False,
-        calibration: CalibrationKind = "logistic",
+        calibration: CalibrationKind | Literal["auto"] = "auto",
         operating_point: str | float | None = None,
         alert_rate: float | None = None,
         min_precision: float | None = None,
@@ -165,7 +171,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         "residual": Either(Flag(), Choice(("auto",))),
         "deltas": Choice(("auto", *DELTA_KINDS)),
         "fused_delta": Flag(),
-        "calibration": Choice(CALIBRATION_KINDS),
+        "calibration": Choice(("auto", *CALIBRATION_KINDS)),
         "operating_point": OperatingPoint(),
         "alert_rate": AlertRate(),
         "random_state": Seed(),
@@ -317,8 +323,13 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         residual = self.first_stage_ != "convex" if self.residual == "auto" else bool(self.residual)
         return calibrated_stage(
             model, measured, apart, folds, codes,
-            kind=self.calibration, deltas=self._delta_settings(), residual=residual,
+            kind=self._calibration_kind(), deltas=self._delta_settings(), residual=residual,
         )  # fmt: skip
+
+    def _calibration_kind(self) -> CalibrationKind:
+        if self.calibration != "auto":
+            return self.calibration
+        return "logistic" if self.first_stage_ == "convex" else "curve"
 
     def _first_stage(self, codes: Codes) -> FirstStageName:
         match self.fusion:
