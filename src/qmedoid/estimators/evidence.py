@@ -1,15 +1,16 @@
 """How a `GeometricClassifier` gathers evidence: the settings of its evidence model."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from qmedoid.estimators._first_stage import Apart, FirstStageSettings, Told
-from qmedoid.estimators._parameters import Choice, Constraint, Either, Whole
+from qmedoid.estimators._parameters import Choice, Constraint, Either, Flag, Whole
 from qmedoid.fitting.evidence.fit import fit_evidence
-from qmedoid.fitting.evidence.settings import EvidenceSettings
+from qmedoid.fitting.evidence.settings import BLOCKS, EvidenceSettings, Selection
 from qmedoid.models.stage import PlainStage
 
 Array = npt.NDArray[np.float64]
@@ -19,6 +20,19 @@ TINY = 6
 """Medoids of the setting ``"tiny"``."""
 
 
+@dataclass(frozen=True)
+class Blocks:
+    """Some of the kinds of evidence, at least one."""
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value is such a list."""
+        is_list = isinstance(value, Sequence) and not isinstance(value, str)
+        return is_list and len(value) > 0 and all(one in BLOCKS for one in value)
+
+    def __str__(self) -> str:
+        return "a list of some of " + ", ".join(map(repr, BLOCKS))
+
+
 class EvidenceFusion(FirstStageSettings):
     """Settings of the evidence model: ``GeometricClassifier(fusion=EvidenceFusion(medoids="tiny"))``.
 
@@ -26,6 +40,23 @@ class EvidenceFusion(FirstStageSettings):
     ----------
     medoids : int or "tiny", default=64
         How many training rows the model may compare with at most, but at least one per class; ``"tiny"`` is 6.
+    n_pairs, n_triples : int, default=16 and 10
+        Groups of two and of three columns whose distances are looked at, in each bag.
+    n_bags : int, default=2
+        Models that are averaged, each with its share of the medoids and its own groups: still one sum over medoids and
+        groups. Fewer where a class would have less than four medoids in a bag.
+    blocks : list of str, default=("linear", "single", "group", "full")
+        Kinds of evidence: columns as they are, single columns, chosen pairs and triples, all columns at once.
+    scaling : {"rank", "standard"}, default="rank"
+        What distances are measured on: columns bent to a normal shape by their ranks, or standardised.
+    targeted : bool, default=True
+        Whether groups are chosen by what they tell of the classes; else they are drawn.
+    whitened : bool, default=True
+        Whether the nearnesses of a group are made independent before their weights are shrunk.
+    logistic : bool, default=True
+        Whether weights of two classes are refitted by logistic regression; else they remain those of the ridge.
+    selection : {"best", "one_se"}, default="best"
+        The shrinkage λ of the smallest leave-one-out error, or the largest within a standard error of it.
     cv : int, splitter, iterable or None, default=None
         Folds whose held-out rows calibrate the scores and set thresholds. None takes leave-one-out scores.
     refit : bool, default=True
@@ -35,23 +66,71 @@ class EvidenceFusion(FirstStageSettings):
     ----------
     model_ : EvidenceModel
     regularization_ : float
-        The λ of the smallest leave-one-out error.
+        The λ that was chosen.
+    path_ : RidgePath
+        Leave-one-out errors along the λ that were tried, with standard errors.
     """
 
-    def __init__(self, *, medoids: int | str = 64, cv: Any = None, refit: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        medoids: int | str = 64,
+        n_pairs: int = 16,
+        n_triples: int = 10,
+        n_bags: int = 2,
+        blocks: Sequence[str] = BLOCKS,
+        scaling: Literal["rank", "standard"] = "rank",
+        targeted: bool = True,
+        whitened: bool = True,
+        logistic: bool = True,
+        selection: Selection = "best",
+        cv: Any = None,
+        refit: bool = True,
+    ) -> None:
         self.medoids = medoids
+        self.n_pairs = n_pairs
+        self.n_triples = n_triples
+        self.n_bags = n_bags
+        self.blocks = blocks
+        self.scaling = scaling
+        self.targeted = targeted
+        self.whitened = whitened
+        self.logistic = logistic
+        self.selection = selection
         self.cv = cv
         self.refit = refit
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **FirstStageSettings._constraints,
         "medoids": Either(Whole(1), Choice(("tiny",))),
+        "n_pairs": Whole(0),
+        "n_triples": Whole(0),
+        "n_bags": Whole(1),
+        "blocks": Blocks(),
+        "scaling": Choice(("rank", "standard")),
+        "targeted": Flag(),
+        "whitened": Flag(),
+        "logistic": Flag(),
+        "selection": Choice(("best", "one_se")),
     }
+
+    def _settings(self) -> EvidenceSettings:
+        return EvidenceSettings(
+            n_medoids=TINY if isinstance(self.medoids, str) else int(self.medoids),
+            n_pairs=int(self.n_pairs),
+            n_triples=int(self.n_triples),
+            n_bags=int(self.n_bags),
+            blocks=tuple(block for block in BLOCKS if block in self.blocks),
+            scaling=self.scaling,
+            targeted=bool(self.targeted),
+            whitened=bool(self.whitened),
+            logistic=bool(self.logistic),
+            selection=self.selection,
+        )
 
     def _fit_rows(
         self, table: Array, codes: Codes, classes: npt.NDArray[Any], seed: int, told: Told
     ) -> tuple[PlainStage, Apart]:
-        settings = EvidenceSettings(n_medoids=TINY if isinstance(self.medoids, str) else int(self.medoids))
-        fitted = fit_evidence(table, codes, len(classes), settings, seed, told)
-        self.regularization_ = fitted.regularisation
+        fitted = fit_evidence(table, codes, len(classes), self._settings(), seed, told)
+        self.regularization_, self.path_ = fitted.regularisation, fitted.path
         return fitted.model, Apart(fitted.held_out)
