@@ -18,6 +18,8 @@ PUBLIC = [
     "FusionModel",
     "GeometricClassifier",
     "GeometricModel",
+    "RareEventFusion",
+    "RareEventModel",
     "SavedModel",
     "SwapTest",
     "TableClassifier",

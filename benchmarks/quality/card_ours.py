@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.quality.baselines import FOLDS
 from benchmarks.quality.card import Clock, Payments, judge_payments
 from benchmarks.quality.judging import ALERTS
-from benchmarks.quality.ours import OURS, build, inner_changes, recipes
+from benchmarks.quality.ours import OURS, build, recipes
 from benchmarks.quality.tables import Array, Codes
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
@@ -97,12 +97,10 @@ def run_payments(method: str, data: Payments, seed: int) -> dict[str, Any]:
 
 
 def _run_ours(method: str, data: Payments, seed: int) -> dict[str, Any]:
-    settings = recipes("card")[method]
-    classifier = build(settings, seed, alert_rate=ALERTS)
-    with inner_changes(settings):
-        clock = Clock()
-        classifier.fit(data.X, data.y)
-        times = clock.fitted()
+    classifier = build(recipes("card")[method], seed, alert_rate=ALERTS)
+    clock = Clock()
+    classifier.fit(data.X, data.y)
+    times = clock.fitted()
     called = np.asarray(classifier.predict(data.X_test))
     times |= clock.predicted(len(data.y_test))
     own = {"own_recall": float(called[data.y_test == 1].mean()), "own_alerts": float(called.mean())}

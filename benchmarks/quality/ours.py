@@ -1,21 +1,16 @@
 """Our classifier in the study: the recipe that ``recipe.json`` fixes, and the same with one thing changed.
 
 The file holds parameters of `GeometricClassifier` that differ from the defaults, so that nothing stands there but what
-a user would have to write, too. A parameter that is an estimator itself is ``{"module.Name": {parameters}}``. Ablations
-may change what no user can, under ``"inner"``: ``{"module.Name": {fields}}`` has fields of that class set wherever the
-module makes one and does not set them itself.
+a user would have to write, too. A parameter that is an estimator itself is ``{"module.Name": {parameters}}``.
 """
 
 import json
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from benchmarks.quality.judging import judge, positive_scores
@@ -23,7 +18,7 @@ from benchmarks.quality.protocol import Encoded
 
 from qmedoid import GeometricClassifier
 
-OURS, INNER = "ours", "inner"
+OURS = "ours"
 _RECIPE = Path(__file__).with_name("recipe.json")
 
 
@@ -36,7 +31,7 @@ def recipes(part: str = "tables") -> dict[str, dict[str, Any]]:
 
 def build(settings: dict[str, Any], seed: int, kind: type = GeometricClassifier, **fixed: Any) -> Any:
     """An unfitted classifier of these settings."""
-    given = {name: _value(value) for name, value in settings.items() if name != INNER}
+    given = {name: _value(value) for name, value in settings.items()}
     return kind(**fixed, random_state=seed, **given)
 
 
@@ -47,26 +42,12 @@ def _value(value: Any) -> Any:
     return resolve_name(name)(**{own: _value(inner) for own, inner in settings.items()})
 
 
-@contextmanager
-def inner_changes(settings: dict[str, Any]) -> Iterator[None]:
-    """Have the inner settings of a recipe changed within the block."""
-    with ExitStack() as stack:
-        for target, fields in settings.get(INNER, {}).items():
-            given = {name: _tupled(value) for name, value in fields.items()}
-            stack.enter_context(patch(target, partial(resolve_name(target), **given)))
-        yield
-
-
-def _tupled(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
 def run_ours(method: str, data: Encoded, seed: int) -> dict[str, Any]:
     """Fit and judge our classifier on one split. Times are core-seconds."""
     point = {"operating_point": "macro_f1"} if data.n_classes == 2 else {}
     settings = recipes()[method]
     classifier = build(settings, seed, **point)
-    with inner_changes(settings), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         begun = time.process_time()
         classifier.fit(data.X, data.y)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from qmedoid.estimators.geometric import GeometricClassifier
     from qmedoid.estimators.groups import CorrelationGroups
     from qmedoid.estimators.progress import TrainingProgress
+    from qmedoid.estimators.rare import RareEventFusion
     from qmedoid.estimators.stability import stability
     from qmedoid.estimators.table import TableClassifier
     from qmedoid.estimators.variational import VariationalClassifier
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from qmedoid.models.evidence import EvidenceModel
     from qmedoid.models.fusion import FusionModel
     from qmedoid.models.geometric import GeometricModel
+    from qmedoid.models.rare import RareEventModel
     from qmedoid.tables.saved import SavedModel, load
 
 _HOMES = {
@@ -34,6 +36,8 @@ _HOMES = {
     "FusionModel": "qmedoid.models.fusion",
     "GeometricClassifier": "qmedoid.estimators.geometric",
     "GeometricModel": "qmedoid.models.geometric",
+    "RareEventFusion": "qmedoid.estimators.rare",
+    "RareEventModel": "qmedoid.models.rare",
     "SavedModel": "qmedoid.tables.saved",
     "SwapTest": "qmedoid.geometry.overlap",
     "TableClassifier": "qmedoid.estimators.table",
@@ -55,6 +59,8 @@ __all__ = [
     "FusionModel",
     "GeometricClassifier",
     "GeometricModel",
+    "RareEventFusion",
+    "RareEventModel",
     "SavedModel",
     "SwapTest",
     "TableClassifier",

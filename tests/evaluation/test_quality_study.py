@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from pkgutil import resolve_name
 
 import numpy as np
 import pytest
@@ -20,11 +19,11 @@ from benchmarks.quality.card_tables import Ranking, resampled
 from benchmarks.quality.cells import Cell, cell_key, without_words
 from benchmarks.quality.figures import BEST, Figures, groups, read_cells, write_cells
 from benchmarks.quality.judging import best_cut, calibration_error, macro_f1, positive_scores, recall_at
-from benchmarks.quality.ours import OURS, build, inner_changes, recipes, run_ours
+from benchmarks.quality.ours import OURS, build, recipes, run_ours
 from benchmarks.quality.protocol import MAX_FIT, MAX_TEST, Encoded, encode_split, make_split
 from benchmarks.quality.tables import Table, load_table
 
-from qmedoid.estimators import evidence
+from qmedoid.estimators._parameters import check_parameters
 from qmedoid.metrics import calibration, thresholds
 
 
@@ -148,21 +147,11 @@ def test_ours_is_judged_as_the_others_are(two_classes):
 @pytest.mark.parametrize("part", ["tables", "card"])
 def test_every_recipe_names_parameters_that_there_are(part):
     for own in recipes(part).values():
-        assert build(own, 0).get_params()["random_state"] == 0
-        with inner_changes(own):
-            for target, fields in own.get("inner", {}).items():
-                changed = resolve_name(target)()
-                assert {name: getattr(changed, name) for name in fields} == {
-                    name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
-                }
-
-
-def test_inner_settings_are_changed_for_a_while():
-    target = "qmedoid.estimators.evidence.EvidenceSettings"
-    with inner_changes({"inner": {target: {"n_medoids": 7}}}):
-        assert evidence.EvidenceSettings().n_medoids == 7
-        assert evidence.EvidenceSettings(n_medoids=9).n_medoids == 9
-    assert evidence.EvidenceSettings().n_medoids != 7
+        made = build(own, 0)
+        assert made.get_params()["random_state"] == 0
+        check_parameters("ours", made.get_params(deep=False), made._constraints)
+        if hasattr(made.fusion, "check"):
+            made.fusion.check()
 
 
 def test_keys_do_not_depend_on_words_and_baselines_not_on_ours(monkeypatch):

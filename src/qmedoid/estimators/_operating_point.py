@@ -121,8 +121,7 @@ def asked_rule(parameters: Mapping[str, Any], classes: npt.NDArray[Any]) -> Rule
     if given and len(classes) > 2:
         name = next(iter(given))
         raise ParameterError(
-            f"{name!r} cuts the probability of one of two classes, and there are {len(classes)}. "
-            f"Use {name}=None."
+            f"{name!r} cuts the probability of one of two classes, and there are {len(classes)}. Use {name}=None."
         )
     for name, value in given.items():
         if name != "operating_point":

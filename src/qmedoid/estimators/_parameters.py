@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Protocol
@@ -121,6 +121,21 @@ class Choice:
 
     def __str__(self) -> str:
         return "one of " + ", ".join(map(repr, self.words))
+
+
+@dataclass(frozen=True)
+class Some:
+    """A list of some of these words, at least one."""
+
+    words: tuple[str, ...]
+
+    def allows(self, value: Any) -> bool:
+        """Whether the value is such a list."""
+        is_list = isinstance(value, Sequence) and not isinstance(value, str)
+        return is_list and len(value) > 0 and all(one in self.words for one in value)
+
+    def __str__(self) -> str:
+        return "a list of some of " + ", ".join(map(repr, self.words))
 
 
 @dataclass(frozen=True)

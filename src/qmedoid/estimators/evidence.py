@@ -1,14 +1,13 @@
 """How a `GeometricClassifier` gathers evidence: the settings of its evidence model."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from qmedoid.estimators._first_stage import Apart, FirstStageSettings, Told
-from qmedoid.estimators._parameters import Choice, Constraint, Either, Flag, Whole
+from qmedoid.estimators._parameters import Choice, Constraint, Either, Flag, Some, Whole
 from qmedoid.fitting.evidence.fit import fit_evidence
 from qmedoid.fitting.evidence.settings import BLOCKS, EvidenceSettings, Selection
 from qmedoid.models.stage import PlainStage
@@ -18,19 +17,6 @@ Codes = npt.NDArray[np.intp]
 
 TINY = 6
 """Medoids of the setting ``"tiny"``."""
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """Some of the kinds of evidence, at least one."""
-
-    def allows(self, value: Any) -> bool:
-        """Whether the value is such a list."""
-        is_list = isinstance(value, Sequence) and not isinstance(value, str)
-        return is_list and len(value) > 0 and all(one in BLOCKS for one in value)
-
-    def __str__(self) -> str:
-        return "a list of some of " + ", ".join(map(repr, BLOCKS))
 
 
 class EvidenceFusion(FirstStageSettings):
@@ -106,7 +92,7 @@ class EvidenceFusion(FirstStageSettings):
         "n_pairs": Whole(0),
         "n_triples": Whole(0),
         "n_bags": Whole(1),
-        "blocks": Blocks(),
+        "blocks": Some(BLOCKS),
         "scaling": Choice(("rank", "standard")),
         "targeted": Flag(),
         "whitened": Flag(),

@@ -1,13 +1,13 @@
 """How a `GeometricClassifier` looks for rare events: the settings of its rare-event model."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from qmedoid.estimators._first_stage import Apart, FirstStageSettings, Told
-from qmedoid.estimators._parameters import Constraint, Flag, Whole
+from qmedoid.estimators._parameters import Constraint, Flag, Some, Whole
 from qmedoid.exceptions import ParameterError
 from qmedoid.fitting.rare.fit import fit_rare
 from qmedoid.fitting.rare.settings import RareSettings
@@ -15,6 +15,10 @@ from qmedoid.models.stage import PlainStage
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
+
+
+KINDS = ("deltas", "nearness", "position")
+"""Kinds of evidence of a rare-event model."""
 
 
 class RareEventFusion(FirstStageSettings):
@@ -28,6 +32,9 @@ class RareEventFusion(FirstStageSettings):
         How many rows of the common class, drawn at random, are prototypes.
     n_hard : int, default=1000
         How many more are chosen for their likeness to the rare class; 0 for none.
+    blocks : list of str, default=("deltas", "nearness", "position")
+        Kinds of evidence: distances to the nearest prototypes of both classes, nearness to them on every column, and
+        where on every column a record lies.
     contrast : bool, default=True
         Whether there is a second metric that weighs each column by how well it tells the classes apart.
     signed_log : bool, default=True
@@ -52,6 +59,7 @@ class RareEventFusion(FirstStageSettings):
         n_rare: int = 2000,
         n_common: int = 3000,
         n_hard: int = 1000,
+        blocks: Sequence[str] = KINDS,
         contrast: bool = True,
         signed_log: bool = True,
         leave_one_out: bool = True,
@@ -62,6 +70,7 @@ class RareEventFusion(FirstStageSettings):
         self.n_rare = n_rare
         self.n_common = n_common
         self.n_hard = n_hard
+        self.blocks = blocks
         self.contrast = contrast
         self.signed_log = signed_log
         self.leave_one_out = leave_one_out
@@ -74,6 +83,7 @@ class RareEventFusion(FirstStageSettings):
         "n_rare": Whole(2),
         "n_common": Whole(2),
         "n_hard": Whole(0),
+        "blocks": Some(KINDS),
         "contrast": Flag(),
         "signed_log": Flag(),
         "leave_one_out": Flag(),
@@ -86,7 +96,11 @@ class RareEventFusion(FirstStageSettings):
         return self._settings().n_circuit_features
 
     def _settings(self) -> RareSettings:
+        usual = RareSettings()
         return RareSettings(
+            deltas_strength=usual.deltas_strength if "deltas" in self.blocks else 0.0,
+            nearness_strength=usual.nearness_strength if "nearness" in self.blocks else 0.0,
+            position_strength=usual.position_strength if "position" in self.blocks else 0.0,
             n_rare=int(self.n_rare),
             n_common=int(self.n_common),
             n_hard=int(self.n_hard),
