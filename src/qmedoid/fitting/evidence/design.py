@@ -1,6 +1,6 @@
 """The evidence of training rows as a matrix: parts of terms, brought to a common scale before they are weighted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +9,7 @@ from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 
 from qmedoid.fitting.evidence.settings import Block
-from qmedoid.models.evidence import NEAR, SQUARE, Group
+from qmedoid.models.evidence import DISTANCE, NEAR, SQUARE, Group
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -72,21 +72,19 @@ class Part:
 def linear_part(column: int, rows: Scaled, medoids: Scaled) -> Part:
     """One column as it is: the difference of the squared distances to the two medoids that lie farthest apart in it.
 
-    In a column of two values a single square does: it is 0 at the medoid's value and constant at the other. A column in
-    which all medoids agree has but one square too, which grows away from them.
+    In a column of two values a single distance does. So it does where all medoids agree, mostly at the end of a column
+    that is nearly always 0: from there on the distance is the column.
     """
     group = Group((column,), np.ones(1), False)
-    own = medoids.plain[:, column]
+    own, values = medoids.plain[:, column], rows.plain[:, column]
     low, high = int(own.argmin()), int(own.argmax())
-    values = rows.plain[:, column]
     two_valued = bool(np.all((values == values.min()) | (values == values.max())))
     if two_valued or own[high] - own[low] < _MIN_SPAN:
-        places, mixing = np.array([low]), np.ones((1, 1))
+        part = Part("linear", group, np.array([low]), DISTANCE, 1.0, np.ones((1, 1)))
     else:
-        places, mixing = np.array([low, high]), np.array([[1.0], [-1.0]])
-    part = Part("linear", group, places, SQUARE, 1.0, mixing)
-    spread = float((part.values(rows, medoids) @ mixing).std())
-    return Part("linear", group, places, SQUARE, 1.0, mixing / spread if spread > 0 else mixing)
+        part = Part("linear", group, np.array([low, high]), SQUARE, 1.0, np.array([[1.0], [-1.0]]))
+    spread = float((part.values(rows, medoids) @ part.mixing).std())
+    return replace(part, mixing=part.mixing / spread) if spread > 0 else part
 
 
 def single_part(
@@ -133,7 +131,9 @@ def _whitening(kernel: Array) -> Array:
 
 def _channel(group: Group, channel: int, length: float, rows: Scaled, medoids: Scaled) -> Array:
     distances: Array = cdist(rows.of(group), medoids.of(group))
-    return np.exp(distances / -length) if channel == NEAR else distances * distances
+    if channel == NEAR:
+        return np.exp(distances / -length)
+    return distances * distances if channel == SQUARE else distances
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,9 +55,12 @@ def fit_evidence(
     rows = Scaled(rank_scaling.apply(table), np.clip(linear_scaling.apply(table), -CLIP, CLIP))
     n_bags = int(np.clip(settings.n_medoids // (_FEWEST_PER_CLASS * n_classes), 1, settings.n_bags))
     space = rows.ranks if settings.scaling == "rank" else rows.plain
-    chosen = [medoids_of_classes(space, own, n_classes, settings.n_medoids // n_bags, rng) for _ in range(n_bags)]
+    chosen: list[Codes] = []
+    for _ in range(n_bags):
+        taken = np.concatenate([*chosen, np.empty(0, dtype=np.intp)])
+        chosen.append(medoids_of_classes(space, own, n_classes, settings.n_medoids // n_bags, rng, taken))
     every, of_bag = np.unique(np.concatenate(chosen), return_inverse=True)
-    places = np.split(of_bag.astype(np.intp), np.cumsum([len(rows) for rows in chosen])[:-1])
+    places = np.split(of_bag.astype(np.intp), np.cumsum([len(part) for part in chosen])[:-1])
     n_values = np.diff(rank_scaling.offsets)
     varying = tuple(np.flatnonzero(n_values > 1).tolist())
     many_valued = tuple(np.flatnonzero(n_values > 2).tolist())

@@ -26,16 +26,20 @@ def stratified_sample(codes: Codes, n_classes: int, max_rows: int, rng: np.rando
     return np.sort(np.concatenate(drawn))
 
 
-def medoids_of_classes(Z: Array, codes: Codes, n_classes: int, n_medoids: int, rng: np.random.Generator) -> Codes:
+def medoids_of_classes(
+    Z: Array, codes: Codes, n_classes: int, n_medoids: int, rng: np.random.Generator, taken: Codes | None = None
+) -> Codes:
     """Rows near the centres of k clusters of each class, classes in turn, large clusters first.
 
     Any number of leading rows is thus spread over the classes. k is the same for all classes, but at most half of the
-    rows of a class and at least 1.
+    rows of a class and at least 1. Rows that are `taken` are passed over in classes that have enough others.
     """
     per_class = max(1, n_medoids // n_classes)
     found = []
     for rows in class_rows(codes, n_classes):
         k = min(per_class, max(1, len(rows) // 2))
+        free = rows if taken is None else np.setdiff1d(rows, taken)
+        rows = free if len(free) >= k else rows
         if len(rows) > _MAX_CLASS_ROWS:
             rows = np.sort(rng.choice(rows, _MAX_CLASS_ROWS, replace=False))
         found.append(rows[_cluster_rows(Z[rows], k, rng)])
