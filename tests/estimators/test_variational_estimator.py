@@ -25,7 +25,7 @@ from qmedoid import VariationalClassifier
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.fitting import variational_selection
 from qmedoid.kernels._backend import compiled
-from qmedoid.metrics.thresholds import THRESHOLD_METRICS, best_threshold
+from qmedoid.metrics.thresholds import THRESHOLD_METRICS, steady_threshold
 from qmedoid.models import variational as variational_model
 
 rng = np.random.default_rng(0)
@@ -156,10 +156,10 @@ def test_the_threshold_is_the_best_on_rows_that_were_held_out(monkeypatch):
     fitted = quick(operating_point="f1").fit(X2, Y2)
     (found,) = kept
     margin = found.scores[:, 1] - found.scores[:, 0]
-    assert fitted._cut == best_threshold(Y2, margin, "f1")
+    assert fitted._cut == steady_threshold(Y2, margin, "f1")
     assert f1_score(Y2, margin > fitted._cut) >= f1_score(Y2, margin > 0)
     own = fitted.decision_function(X2) + fitted._cut
-    assert fitted._cut != best_threshold(Y2, own, "f1")
+    assert fitted._cut != steady_threshold(Y2, own, "f1")
 
 
 def test_rows_that_are_never_held_out_do_not_move_the_threshold():

@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, fbeta_score
 
-from qmedoid.metrics.thresholds import THRESHOLD_METRICS, best_threshold, metric_at, threshold_at_rate
+from qmedoid.metrics.thresholds import (
+    THRESHOLD_METRICS,
+    best_threshold,
+    metric_at,
+    steady_threshold,
+    threshold_at_rate,
+)
 
 REFERENCE = {
     "macro_f1": lambda y, p: f1_score(y, p, labels=[0, 1], average="macro", zero_division=0),
@@ -150,3 +156,26 @@ def test_a_larger_rate_has_no_higher_threshold(records, first, second):
 def test_a_rate_means_what_it_says_in_decimals():
     scores = np.arange(100.0)
     assert [(scores > threshold_at_rate(scores, k / 100)).sum() for k in range(101)] == list(range(101))
+
+
+@pytest.mark.parametrize("metric", ["macro_f1", "f1", "accuracy"])
+def test_a_steady_threshold_scatters_less_and_does_no_worse(metric):
+    """Records drawn anew from known probabilities: the best threshold of each draw against the steady one."""
+    rng = np.random.default_rng(0)
+    new = rng.normal(-2.0, 2.0, size=40_000)
+    new_codes = (rng.random(len(new)) < 1 / (1 + np.exp(-new))).astype(np.intp)
+    best, steady = [], []
+    for _ in range(40):
+        log_odds = rng.normal(-2.0, 2.0, size=300)
+        codes = (rng.random(300) < 1 / (1 + np.exp(-log_odds))).astype(np.intp)
+        best.append(best_threshold(codes, log_odds, metric))
+        steady.append(steady_threshold(codes, log_odds, metric))
+    assert np.std(steady) < 0.75 * np.std(best)
+    shown = [np.mean([metric_at(new_codes, new, cut, metric) for cut in cuts]) for cuts in (best, steady)]
+    assert shown[1] > shown[0]
+
+
+def test_certain_probabilities_expect_what_is_there():
+    codes = np.array([0, 0, 1, 0, 1, 1])
+    log_odds = np.array([-900.0, -800.0, 700.0, -750.0, 800.0, 900.0])
+    assert steady_threshold(codes, log_odds, "f1") == best_threshold(codes, log_odds, "f1")

@@ -13,7 +13,7 @@ from qmedoid.estimators._parameters import Constraint, Optional, Positive
 from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.fitting.variational_selection import OutOfFold, two_class_margin
 from qmedoid.metrics.operating_points import at_cost, at_precision, at_recall, most_precise
-from qmedoid.metrics.thresholds import THRESHOLD_METRICS, best_threshold, counts_at, threshold_at_rate
+from qmedoid.metrics.thresholds import THRESHOLD_METRICS, counts_at, steady_threshold, threshold_at_rate
 from qmedoid.models.operating import Counts, OperatingSummary
 
 Array = npt.NDArray[np.float64]
@@ -98,7 +98,7 @@ class Rule:
                     return at_precision(positive, margins, asked).threshold
                 except DataError:
                     return most_precise(positive, margins).threshold
-        return best_threshold(positive.astype(np.intp), margins, self.name)
+        return steady_threshold(positive.astype(np.intp), margins, self.name)
 
     @property
     def needs_rows(self) -> bool:

@@ -33,9 +33,9 @@ RARE = 0.05
 """Share up to which the rarest class counts as rare."""
 ENOUGH = 1_000
 """Rows from which on a circuit is tried on a table that is not both large and imbalanced."""
-RARE_CIRCUIT: Mapping[str, Any] = {"n_qubits": 4, "n_reps": 3, "learning_rate": 0.02, "batch_size": 304, "cv": 3}
+RARE_CIRCUIT: Mapping[str, Any] = {"n_qubits": 4, "clip": 3.0, "cv": 3}
 """Settings of the circuit for rare events, where they are not the usual ones."""
-RARE_QUANTILE = 0.01
+RARE_QUANTILE = 0.005
 """Share of the records, those likeliest to be rare events, that the circuit corrects."""
 AUTO_QUANTILE = 0.1
 """Share of the records, those of the smallest margin, that the circuit then decides."""

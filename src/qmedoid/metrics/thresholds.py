@@ -54,8 +54,11 @@ class Cuts:
         return _between(self.rising, int(self.starts[index]))
 
 
-def all_cuts(positive: Flags, scores: Array) -> Cuts:
-    """The decisions between which a threshold can choose; records of equal score are called alike."""
+def all_cuts(positive: Flags | Array, scores: Array) -> Cuts:
+    """The decisions between which a threshold can choose; records of equal score are called alike.
+
+    `positive` says which records are, or how likely each of them is; counts are then those that are expected.
+    """
     order = np.argsort(scores, kind="stable")
     rising = scores[order]
     # Cut k calls the records from position k on positive; only cuts between different scores are decisions.
@@ -96,10 +99,25 @@ def best_threshold(codes: Codes, scores: Array, metric: str) -> float:
     metric : str
         A name from `THRESHOLD_METRICS`.
     """
-    cuts = all_cuts(codes == 1, scores)
+    return _best(all_cuts(codes == 1, scores), metric)
+
+
+def _best(cuts: Cuts, metric: str) -> float:
     values = THRESHOLD_METRICS[metric](cuts.counts)
     # Equal values may differ in their last digits: the first that is the best up to rounding.
     return cuts.threshold(int(np.argmax(values >= values.max() * (1.0 - 1e-14))))
+
+
+def steady_threshold(codes: Codes, log_odds: Array, metric: str) -> float:
+    """A threshold of log-odds for the metric that hangs less on single records than the best one of these does.
+
+    Halfway between the best threshold by the classes that the records have, and the best by the classes that are
+    expected of their probabilities: the first is free of what is wrong with the probabilities, the second of chance.
+    """
+    observed = best_threshold(codes, log_odds, metric)
+    probabilities = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -700.0, 700.0)))
+    expected = _best(all_cuts(probabilities, log_odds), metric)
+    return observed / 2 + expected / 2
 
 
 def threshold_at_rate(scores: Array, rate: float) -> float:
