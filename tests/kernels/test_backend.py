@@ -9,7 +9,7 @@ import pytest
 CODE = "from qmedoid.kernels._backend import compiled; print(compiled({name!r}))"
 
 
-@pytest.mark.parametrize("name", ["cross_entropy", "medoid", "scoring", "search", "statevector"])
+@pytest.mark.parametrize("name", ["cross_entropy", "evidence", "medoid", "nearest", "scoring", "search", "statevector"])
 def test_the_twin_can_be_asked_for(name):
     pytest.importorskip(f"qmedoid.kernels._{name}", reason="the compiled kernel was not built")
     for value, expected in (("numpy", "None"), ("", f"<module 'qmedoid.kernels._{name}'")):

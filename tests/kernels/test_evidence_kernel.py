@@ -232,13 +232,19 @@ def test_every_layout_of_a_table_gives_the_same():
         np.testing.assert_array_equal(evidence.outputs(table, plan), expected)
 
 
-def test_a_row_is_judged_alone(monkeypatch):
-    model = make_model(3, n_classes=3)
+@BOTH
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_row_is_judged_alone(monkeypatch, n_classes):
+    model = make_model(4, n_classes=n_classes, n_medoids=23, n_terms=400)
     X, plan = rows_for(model, n=700), plan_of(model)
-    expected, medoids = evidence.outputs_and_medoids(X, plan, threads=1)
+    expected, nearest = evidence.measure(X, plan, threads=1)
+    medoids = nearest.medoid
     order = np.random.default_rng(0).permutation(700)
     np.testing.assert_array_equal(evidence.outputs(X[order], plan), expected[order])
-    np.testing.assert_array_equal(evidence.outputs(X[37:38], plan), expected[37:38])
+    for rows in (slice(37, 38), slice(120, 122), slice(600, 613)):
+        outputs, found = evidence.measure(X[rows], plan)
+        for result, whole in zip((outputs, *found), (expected, *nearest), strict=True):
+            np.testing.assert_array_equal(result, whole[rows])
     monkeypatch.setattr(evidence, "_ROWS_WORTH_A_THREAD", 1)
     monkeypatch.setattr(evidence, "_CHUNK_ROWS", 50)
     for result, whole in zip(evidence.outputs_and_medoids(X, plan, threads=3), (expected, medoids), strict=True):

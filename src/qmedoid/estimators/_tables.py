@@ -8,11 +8,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from qmedoid.exceptions import DataError
+from qmedoid.models.bad_values import LARGEST
 
 Array = npt.NDArray[np.float64]
 
-LARGEST = 1e150
-"""Values beyond this have squares that leave the range of double precision."""
 SMALLEST = 1e-150
 """Columns without a value of at least this size have squares that vanish, unless they are scaled."""
 

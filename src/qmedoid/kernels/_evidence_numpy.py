@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from qmedoid.kernels._evidence_plan import EvidencePlan
+    from qmedoid.kernels._tables import Table
     from qmedoid.kernels.evidence import Results
-    from qmedoid.kernels.scoring import Table
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -51,10 +51,11 @@ def _lines(columns: Table, plan: EvidencePlan) -> tuple[Array, NDArray[np.bool_]
 
 def _line_terms(lines: Array, plan: EvidencePlan) -> Array:
     """What terms of one line add to the outputs, shape (n, K)."""
-    total: Array = (lines * lines).T @ plan.quadratic + lines.T @ plan.linear
+    total = np.zeros((lines.shape[1], len(plan.intercepts)))
     for line, v in enumerate(lines):
         own = slice(plan.fold_offsets[line], plan.fold_offsets[line + 1])
-        total += np.abs(v[:, None] - plan.folds[own]) @ plan.fold_weights[own]
+        total += v[:, None] * (v[:, None] * plan.quadratic[line] + plan.linear[line])
+        total += _weighted(np.abs(v[:, None] - plan.folds[own]), plan.fold_weights[own])
     return total
 
 
@@ -70,9 +71,21 @@ def _pair_terms(distance: Array, pairs: Codes, plan: EvidencePlan) -> Array:
     """What the pairs of one group add to the outputs, shape (n, K)."""
     first, last = plan.near_offsets[pairs[0]], plan.near_offsets[pairs[-1] + 1]
     of_term = np.repeat(np.arange(len(pairs)), np.diff(plan.near_offsets[pairs[0] : pairs[-1] + 2]))
-    total: Array = distance @ plan.distance_weights[pairs]
-    total += np.exp2(plan.near_rates[first:last] * distance[:, of_term]) @ plan.near_weights[first:last]
+    total = np.zeros((len(distance), len(plan.intercepts)))
+    measured = np.flatnonzero(plan.has_distance[pairs])
+    total += _weighted(distance[:, measured], plan.distance_weights[pairs[measured]])
+    nearness = np.exp2(plan.near_rates[first:last] * distance[:, of_term])
+    total += _weighted(nearness, plan.near_weights[first:last])
     return total
+
+
+def _weighted(values: Array, weights: Array) -> Array:
+    """Weighted sums of every row, (n, q) and (q, K) to (n, K).
+
+    Along contiguous rows, and not as a product of matrices, whose last bits depend on the rows beside one.
+    """
+    own = np.ascontiguousarray(values)
+    return np.stack([(own * weight).sum(axis=1) for weight in weights.T], axis=1)
 
 
 def _write_nearest(
@@ -92,9 +105,17 @@ def _write_nearest(
 
 def _angles(x: Array, m: Array) -> Array:
     """Angle by Kahan's formula 2·atan2(‖u − v‖, ‖u + v‖) on unit vectors; a zero vector is at π/2 to all but zero."""
-    x_norm, m_norm = np.sqrt((x * x).sum(axis=0)), np.sqrt((m * m).sum(axis=0))
+    x_norm, m_norm = _norms(x), _norms(m)
     unit, own = x / np.where(x_norm > 0, x_norm, 1.0), m / np.where(m_norm > 0, m_norm, 1.0)
-    theta = 2.0 * np.arctan2(np.sqrt(((unit - own) ** 2).sum(axis=0)), np.sqrt(((unit + own) ** 2).sum(axis=0)))
+    theta = 2.0 * np.arctan2(_norms(unit - own), _norms(unit + own))
     zeros = (x_norm == 0).astype(np.intp) + (m_norm == 0)
     theta = np.where(zeros == 1, np.pi / 2.0, theta)
     return np.where((zeros == 2) | (x == m).all(axis=0), 0.0, theta)
+
+
+def _norms(vectors: Array) -> Array:
+    """Norms of columns, (s, n) to (n,), line by line: a sum along the axis has another order for a single column."""
+    squares = np.zeros(vectors.shape[1])
+    for line in vectors:
+        squares += line * line
+    return np.sqrt(squares)

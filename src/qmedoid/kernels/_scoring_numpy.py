@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from qmedoid.kernels.scoring import Results, ScoringPlan, Table
+    from qmedoid.kernels._tables import Table
+    from qmedoid.kernels.scoring import Results, ScoringPlan
 
 Array = NDArray[np.float64]
 

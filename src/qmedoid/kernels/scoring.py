@@ -14,26 +14,22 @@ A row is left *undecided* (label −1, numbers NaN) when its feature vector is z
 that its square leaves the range of a double. Such rows are rare, and the caller has a slower way for them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.exceptions import ParameterError
 from qmedoid.kernels._backend import compiled
-from qmedoid.kernels._threads import thread_count
+from qmedoid.kernels._tables import NearestMedoids, Table, in_chunks, result_part, row_count
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
-Number = TypeVar("Number", np.float64, np.intp)
-Table = NDArray[Any] | Sequence[NDArray[Any]]
 
 # Rows per call of a kernel: small enough to share between threads and to convert other types a piece at a time.
 _CHUNK_ROWS = 16384
-# Numbers per chunk of a table that has to be converted, or that the twin works on.
-_CHUNK_NUMBERS = 2**19
 # Below this many rows a second thread costs more than it brings.
 _ROWS_WORTH_A_THREAD = 20_000
 
@@ -89,14 +85,6 @@ class ScoringPlan:
     angle: Literal["true", "printed"]
 
 
-class NearestMedoids(NamedTuple):
-    """Distance and angle to the nearest medoid of each class, and its index, each of shape (n, C)."""
-
-    distance: Array
-    angle: Array
-    medoid: Codes
-
-
 class Results(NamedTuple):
     """Arrays to be filled, row by row; None where a result is not wanted."""
 
@@ -109,11 +97,11 @@ class Results(NamedTuple):
     def part(self, rows: slice) -> "Results":
         """The same results for some of the rows."""
         return Results(
-            _part(self.distance, rows),
-            _part(self.theta, rows),
-            _part(self.nearest, rows),
-            _part(self.scores, rows),
-            _part(self.labels, rows),
+            result_part(self.distance, rows),
+            result_part(self.theta, rows),
+            result_part(self.nearest, rows),
+            result_part(self.scores, rows),
+            result_part(self.labels, rows),
         )
 
     def leave_undecided(self) -> None:
@@ -121,10 +109,6 @@ class Results(NamedTuple):
         for whole in self:
             if whole is not None:
                 whole[...] = -1 if whole.dtype == np.intp else np.nan
-
-
-def _part(whole: NDArray[Number] | None, rows: slice) -> NDArray[Number] | None:
-    return None if whole is None else whole[rows]
 
 
 def make_plan(
@@ -193,21 +177,21 @@ def scores(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> Ar
     threads : int or None
         None uses ``QMEDOID_THREADS`` if set, else the cores this process may run on; short tables take one.
     """
-    out = np.empty((_n_rows(table, plan), len(plan.multipliers)))
+    out = np.empty((row_count(table, plan.n_columns), len(plan.multipliers)))
     _run(table, plan, _scoring_angle(plan), Results(scores=out), threads)
     return out
 
 
 def labels(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> Codes:
     """Class code of every row, shape (n,): the smallest score, of equal ones the first; −1 for undecided rows."""
-    out = np.empty(_n_rows(table, plan), dtype=np.intp)
+    out = np.empty(row_count(table, plan.n_columns), dtype=np.intp)
     _run(table, plan, _scoring_angle(plan), Results(labels=out), threads)
     return out
 
 
 def channels(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> NearestMedoids:
     """Distance and angle to the nearest medoid of each class; NaN and −1 for undecided rows."""
-    shape = (_n_rows(table, plan), len(plan.multipliers))
+    shape = (row_count(table, plan.n_columns), len(plan.multipliers))
     out = NearestMedoids(np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.intp))
     _run(table, plan, plan.angle, Results(distance=out.distance, theta=out.angle, nearest=out.medoid), threads)
     return out
@@ -215,7 +199,7 @@ def channels(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> 
 
 def scores_and_medoids(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> tuple[Array, Codes]:
     """Fusion scores, and the index of the nearest medoid of each class, each of shape (n, C); NaN and −1 undecided."""
-    shape = (_n_rows(table, plan), len(plan.multipliers))
+    shape = (row_count(table, plan.n_columns), len(plan.multipliers))
     fused, nearest = np.empty(shape), np.empty(shape, dtype=np.intp)
     _run(table, plan, _scoring_angle(plan), Results(scores=fused, nearest=nearest), threads)
     return fused, nearest
@@ -223,15 +207,10 @@ def scores_and_medoids(table: Table, plan: ScoringPlan, *, threads: int | None =
 
 def channels_and_scores(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> tuple[NearestMedoids, Array]:
     """Channels, nearest medoids and fusion scores in one pass; NaN and −1 for undecided rows."""
-    shape = (_n_rows(table, plan), len(plan.multipliers))
+    shape = (row_count(table, plan.n_columns), len(plan.multipliers))
     out, fused = NearestMedoids(np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.intp)), np.empty(shape)
     _run(table, plan, plan.angle, Results(out.distance, out.angle, out.medoid, fused), threads)
     return out, fused
-
-
-def row_part(table: Table, rows: slice | Codes) -> Table:
-    """Some rows of a table of either kind."""
-    return table[rows] if isinstance(table, np.ndarray) else [column[rows] for column in table]
 
 
 def _scoring_angle(plan: ScoringPlan) -> str:
@@ -239,71 +218,25 @@ def _scoring_angle(plan: ScoringPlan) -> str:
     return plan.angle if plan.use_angular and plan.alpha != 1.0 else "none"
 
 
-def _n_rows(table: Table, plan: ScoringPlan) -> int:
-    """Number of rows of a table, which is checked against the plan."""
-    if isinstance(table, np.ndarray):
-        if table.ndim != 2:
-            raise DataError(
-                f"The table has shape {table.shape}: pass rows as a 2-D array, shape (n, {plan.n_columns})."
-            )
-        found, lengths = table.shape[1], {len(table)}
-    else:
-        found, lengths = len(table), {len(column) for column in table}
-    if found != plan.n_columns:
-        raise DataError(
-            f"The table has {found} columns; the model was fitted on {plan.n_columns}. "
-            "Pass the same columns in the same order (an array of rows, or a sequence of columns)."
-        )
-    if len(lengths) > 1:
-        raise DataError(f"The columns have between {min(lengths)} and {max(lengths)} rows: all need the same number.")
-    return lengths.pop()
-
-
 def _run(table: Table, plan: ScoringPlan, angle: str, out: Results, threads: int | None) -> None:
     """Score a table chunk by chunk, on several threads where that pays."""
     if not plan.measurable:
         out.leave_undecided()
         return
-    n = len(table) if isinstance(table, np.ndarray) else len(table[0])
     kernel = compiled("scoring")
-    readable = kernel is not None and _is_readable(table)
 
-    def score_chunk(rows: slice) -> None:
-        part = row_part(table, rows)
+    def score_chunk(part: Table, rows: slice) -> None:
         if kernel is None:
             from qmedoid.kernels import _scoring_numpy
 
             _scoring_numpy.score(part, plan, angle, out.part(rows))
         else:
-            kernel.score(part if readable else _converted(part), plan, angle, *out.part(rows))
+            kernel.score(part, plan, angle, *out.part(rows))
 
-    chunk = _CHUNK_ROWS if readable else max(64, min(_CHUNK_ROWS, _CHUNK_NUMBERS // plan.n_columns))
-    workers = 1 if n < _ROWS_WORTH_A_THREAD else min(thread_count(threads), -(-n // chunk))
-    if workers == 1:
-        for rows in _chunks(n, chunk):
-            score_chunk(rows)
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(workers) as pool:
-        for _ in pool.map(score_chunk, _chunks(n, chunk)):
-            pass
-
-
-def _chunks(n: int, size: int) -> Iterator[slice]:
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))
-
-
-def _is_readable(table: Table) -> bool:
-    """Whether the compiled kernel can read the memory as it is."""
-    arrays = [table] if isinstance(table, np.ndarray) else table
-    return all(a.dtype in (np.float64, np.float32) and a.dtype.isnative and a.flags.aligned for a in arrays)
-
-
-def _converted(table: Table) -> Table:
-    if isinstance(table, np.ndarray):
-        return np.require(table, np.float64, ["C", "ALIGNED"])
-    return [np.require(column, np.float64, ["C", "ALIGNED"]) for column in table]
+    in_chunks(
+        score_chunk, table, compiled=kernel is not None, chunk_rows=_CHUNK_ROWS,
+        rows_worth_a_thread=_ROWS_WORTH_A_THREAD, threads=threads,
+    )  # fmt: skip
 
 
 def _numbers(values: Array) -> Array:

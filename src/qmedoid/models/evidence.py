@@ -10,7 +10,7 @@ the nearness :math:`\exp(-D/\ell)`. So a decision is an exact sum over real trai
 each number in it is a distance that the compact SWAP test measures on the columns of the group.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple
@@ -18,15 +18,14 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.exceptions import DataError
 from qmedoid.geometry.fusion import Channels, class_channels
 from qmedoid.geometry.overlap import compact_swap_test, from_overlap, row_norms
 from qmedoid.geometry.protocols import SwapTestFunction
 from qmedoid.geometry.rank_scaling import RankScaling
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import evidence
-from qmedoid.models.fusion import LARGEST
-from qmedoid.models.stage import Measured, Table, row_block
+from qmedoid.models.bad_values import LARGEST, refuse_bad_values
+from qmedoid.models.stage import Measured, Table, row_block, row_slices
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -238,7 +237,8 @@ class EvidenceModel:
 
     def measured_by(self, X: Table, distances: Distances) -> Measured:
         """The same as `measure` by its definition, with distances that are measured by others."""
-        parts = [self._measured_block(rows, first, distances) for first, rows in self._blocks(X)]
+        step = max(1, _BLOCK_NUMBERS // max(len(self.terms), self.medoids.shape[1]))
+        parts = [self._measured_block(X, rows, distances) for rows in row_slices(X, step)]
         if len(parts) == 1:
             return parts[0]
         return Measured(
@@ -247,35 +247,19 @@ class EvidenceModel:
             np.concatenate([part.nearest for part in parts]),
         )
 
-    def _measured_block(self, rows: Array, first: int, distances: Distances) -> Measured:
-        self._check_finite(rows, first)
+    def _measured_block(self, X: Table, place: slice, distances: Distances) -> Measured:
+        rows = row_block(X, place)
+        refuse_bad_values(rows, self.used, range(place.start, place.stop))
         scores = self.class_scores(self.outputs(self.evidence(rows, distances)))
         roots = np.sqrt(self.column_weights)
         tested = compact_swap_test(self.rank_scaling.apply(rows) * roots, self.rank_scaling.apply(self.medoids) * roots)
         channels, nearest = class_channels(tested.distance, tested.angle, self.medoid_classes, self.n_classes)
         return Measured(channels, scores, nearest)
 
-    def _blocks(self, X: Table) -> Iterator[tuple[int, Array]]:
-        n = len(X) if isinstance(X, np.ndarray) else len(X[0])
-        step = max(1, _BLOCK_NUMBERS // max(len(self.terms), self.medoids.shape[1]))
-        for first in range(0, max(n, 1), step):
-            yield first, row_block(X, slice(first, first + step))
-
     def _check_decided(self, X: Table, nearest: Codes) -> None:
         """Raise for the first row that the kernel left undecided: it holds a bad value."""
-        undecided = np.flatnonzero(nearest[:, 0] < 0)
-        if len(undecided):
-            first = int(undecided[0])
-            self._check_finite(row_block(X, slice(first, first + 1)), first)
-
-    def _check_finite(self, rows: Array, first: int) -> None:
-        bad = np.argwhere(~(np.abs(rows[:, self.used]) <= LARGEST))
-        if len(bad):
-            row, column = bad[0][0], self.used[bad[0][1]]
-            raise DataError(
-                f"Row {first + row} holds {rows[row, column]} in column {column} (both counted from 0). The model "
-                f"needs finite numbers within ±{LARGEST:g}: fill in or drop such rows first."
-            )
+        undecided = np.flatnonzero(nearest[:, 0] < 0)[:1]
+        refuse_bad_values(row_block(X, undecided), self.used, undecided)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,20 +8,17 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.exceptions import DataError
 from qmedoid.geometry.features import anchor_feature
 from qmedoid.geometry.fusion import Channels, class_channels, fusion_scores, margins, predict_codes
 from qmedoid.geometry.overlap import AngleKind, SwapTest, compact_swap_test, from_overlap, row_norms
 from qmedoid.geometry.protocols import SwapTestFunction
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring
+from qmedoid.models.bad_values import LARGEST, refuse_bad_values
 from qmedoid.models.stage import Measured, Table, row_block
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
-
-LARGEST = 1e150
-"""Values beyond this have squares that leave the range of double precision, and are refused."""
 
 # Rows per block where the definition is applied, so that its temporaries stay small.
 _BLOCK_ROWS = 8192
@@ -198,9 +195,8 @@ class FusionModel:
         rows = np.flatnonzero(undecided)
         for start in range(0, len(rows), _BLOCK_ROWS):
             block = rows[start : start + _BLOCK_ROWS]
-            part = scoring.row_part(X, block)
-            values = np.asarray(part if isinstance(part, np.ndarray) else np.column_stack(part), dtype=np.float64)
-            self._check_finite(values, block)
+            values = row_block(X, block)
+            refuse_bad_values(values, self.used, block)
             measured = self.swap_test(self.features(values))
             yield block, *class_channels(measured.distance, measured.angle, self.medoid_classes, self.n_classes)
 
@@ -221,17 +217,6 @@ class FusionModel:
         notices = np.zeros(plan.n_columns, dtype=np.bool_)
         notices[plan.used] = (of_used * LARGEST > 1e146) & (centers < 1e140)
         return notices
-
-    def _check_finite(self, values: Array, rows: Codes) -> None:
-        """Raise when a column that the model reads holds NaN, infinity or a number beyond `LARGEST`."""
-        used = self.scoring_plan.used
-        bad = np.argwhere(~(np.abs(values[:, used]) <= LARGEST))
-        if len(bad):
-            row, column = bad[0][0], used[bad[0][1]]
-            raise DataError(
-                f"Row {rows[row]} holds {values[row, column]} in column {column} (both counted from 0). The model "
-                f"needs finite numbers within ±{LARGEST:g}: fill in or drop such rows first."
-            )
 
 
 @dataclass(frozen=True)

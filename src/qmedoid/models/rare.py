@@ -1,6 +1,5 @@
 """The rare-event model: a logistic sum of evidence from many real records of the rare class and of its counterparts."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,12 +8,11 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.exceptions import DataError
 from qmedoid.geometry.fusion import Channels
 from qmedoid.kernels._threads import thread_count
-from qmedoid.models.fusion import LARGEST
+from qmedoid.models.bad_values import refuse_bad_values
 from qmedoid.models.rare_geometry import RareGeometry
-from qmedoid.models.stage import Measured, Table, row_block
+from qmedoid.models.stage import Measured, Table, row_block, row_slices
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -117,7 +115,8 @@ class RareEventModel:
 
     def features(self, X: Table) -> Array:
         """All features of raw rows, shape (n, F): the definition."""
-        return np.concatenate([self.geometry.evidence(self._scaled(X, rows)).features for rows in _blocks(X)])
+        blocks = (self._scaled(X, rows) for rows in row_slices(X, _BLOCK_ROWS))
+        return np.concatenate([self.geometry.evidence(scaled).features for scaled in blocks])
 
     def logits(self, X: Table, *, threads: int | None = None) -> Array:
         """Logarithm of the odds of the rare class, shape (n,)."""
@@ -147,7 +146,7 @@ class RareEventModel:
 
     def measure(self, X: Table, *, threads: int | None = None) -> Measured:
         """Scores, what the circuit is fed, and the nearest prototypes of each class by the first metric."""
-        blocks = list(_blocks(X))
+        blocks = list(row_slices(X, _BLOCK_ROWS))
         workers = min(thread_count(threads), len(blocks))
         if workers == 1:
             parts = [self._measured(X, rows) for rows in blocks]
@@ -200,16 +199,5 @@ class RareEventModel:
 
     def _scaled(self, X: Table, rows: slice) -> Array:
         block = row_block(X, rows)
-        bad = np.argwhere(~(np.abs(block) <= LARGEST))
-        if len(bad):
-            row, column = bad[0]
-            raise DataError(
-                f"Row {rows.start + row} holds {block[row, column]} in column {column} (both counted from 0). The "
-                f"model needs finite numbers within ±{LARGEST:g}: fill in or drop such rows first."
-            )
+        refuse_bad_values(block, self.used, range(rows.start, rows.stop))
         return self.geometry.scaling.apply(block)
-
-
-def _blocks(X: Table) -> Iterator[slice]:
-    n = len(X) if isinstance(X, np.ndarray) else len(X[0])
-    return (slice(start, min(start + _BLOCK_ROWS, n)) for start in range(0, max(n, 1), _BLOCK_ROWS))

@@ -1,6 +1,6 @@
 """What the first stage of a hybrid model, whatever it is made of, says of records."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -106,7 +106,13 @@ class PlainStage(FirstStage, Protocol):
         ...
 
 
-def row_block(X: Table, rows: slice) -> Array:
-    """Some rows of a table as numbers, shape (n, M)."""
+def row_block(X: Table, rows: slice | Codes) -> Array:
+    """Some rows of a table as numbers, shape (n, M), in one layout whatever the table's: so sums round alike."""
     part = X[rows] if isinstance(X, np.ndarray) else np.column_stack([column[rows] for column in X])
-    return np.asarray(part, dtype=np.float64)
+    return np.ascontiguousarray(part, dtype=np.float64)
+
+
+def row_slices(X: Table, step: int) -> Iterator[slice]:
+    """Blocks of at most `step` rows that a table is judged by, in bounded memory; at least one, if it is empty."""
+    n = len(X) if isinstance(X, np.ndarray) else len(X[0])
+    return (slice(start, min(start + step, n)) for start in range(0, max(n, 1), step))

@@ -1,0 +1,32 @@
+"""Values that no model of distances can take: missing, infinite, or too large for their squares."""
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.exceptions import DataError
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+
+LARGEST = 1e150
+"""Values beyond this have squares that leave the range of double precision, and are refused."""
+
+
+def refuse_bad_values(values: Array, used: Codes, rows: Codes | range) -> None:
+    """Raise for the first value in a column that is read which is NaN, infinite or beyond `LARGEST`.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, M)
+    used : ndarray
+        Columns that the model reads.
+    rows : sequence of n int
+        Which rows of the table these are.
+    """
+    bad = np.argwhere(~(np.abs(values[:, used]) <= LARGEST))
+    if len(bad):
+        row, column = int(bad[0][0]), int(used[bad[0][1]])
+        raise DataError(
+            f"Row {rows[row]} holds {values[row, column]} in column {column} (both counted from 0). The model needs "
+            f"finite numbers within ±{LARGEST:g}: fill in or drop such rows first."
+        )
