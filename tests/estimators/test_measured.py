@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from qmedoid import FusionClassifier, GeometricClassifier, compact_swap_test
+from qmedoid import FusionClassifier, GeometricClassifier, RareEventFusion, compact_swap_test
 from qmedoid.estimators.evidence import EvidenceFusion
 
 pytest.importorskip("qiskit", reason='needs Qiskit: pip install "qmedoid[quantum]"')
@@ -52,6 +52,16 @@ def test_exact_circuits_weigh_the_same_evidence(load):
     measured = model.measured_by(StatevectorSwapTest())
     np.testing.assert_allclose(measured.predict_proba(rows), model.predict_proba(rows), atol=1e-6)
     np.testing.assert_array_equal(model.predict_proba(rows), model.measured_by().predict_proba(rows))
+
+
+def test_exact_circuits_look_for_rare_events():
+    X, y = load_breast_cancer(return_X_y=True)
+    keep = np.concatenate([np.flatnonzero(y == 1)[:200], np.flatnonzero(y == 0)[:9]])
+    settings = RareEventFusion(n_common=20, n_hard=5)
+    model = GeometricClassifier(fusion=settings, refine="never", random_state=0).fit(X[keep, :4], y[keep])
+    rows = X[keep[::30], :4]
+    measured = model.measured_by(StatevectorSwapTest())
+    np.testing.assert_allclose(measured.predict_proba(rows), model.predict_proba(rows), atol=1e-6)
 
 
 def test_the_fitted_classifier_is_left_as_it_was(fitted):

@@ -61,7 +61,7 @@ def test_training_rows_are_described_without_themselves():
     with_itself = fit_rare(X, codes, replace(SMALL, leave_one_out=False), 0)
     of_new_rows = with_itself.model.measure(X).deltas
     np.testing.assert_allclose(with_itself.circuit_features, of_new_rows, rtol=1e-12)
-    nearest = alone.model.feature_names.index("1 nearest rare rows against 1 nearest common rows (plain metric)")
+    nearest = alone.model.feature_names.index("nearest rare row against nearest common row (plain metric)")
     column = alone.model.circuit_features.tolist().index(nearest)
     assert (with_itself.circuit_features[codes == 1, column] == 1.0).all()
     assert (alone.circuit_features[codes == 1, column] < 1.0).all()

@@ -8,6 +8,7 @@ from qmedoid.exceptions import DataError
 from qmedoid.fitting.rare.fit import fit_rare
 from qmedoid.fitting.rare.settings import RareSettings
 from qmedoid.geometry.overlap import compact_swap_test
+from qmedoid.models.rare_measured import MeasuredRare
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +103,8 @@ def test_contributions_add_up_to_the_logit(model, records):
     for row, logit in zip(X, logits, strict=True):
         contributions = model.contributions(row)
         assert contributions.sum() + model.intercept == pytest.approx(logit, rel=1e-12)
-        assert len(contributions) == len(model.feature_names) == len(set(model.feature_names))
+        said = list(zip(model.feature_columns, model.feature_names, strict=True))
+        assert len(contributions) == len(said) == len(set(said))
     np.testing.assert_allclose(model.logit(model.features(X)), logits, rtol=1e-12)
     scores = model.measure(X).scores
     np.testing.assert_allclose(scores, np.column_stack([logits / 2, -logits / 2]), rtol=1e-12)
@@ -128,6 +130,44 @@ def test_rare_rows_it_has_not_seen_are_ranked_high(model):
     X[:30, 1] += 25.0
     logits = model.logits(X)
     assert (logits[:30, None] > logits[None, 30:]).mean() > 0.85
+
+
+def test_every_distance_is_measured_by_the_compact_swap_test(model, records):
+    measured = []
+
+    def swap_test(rows, prototypes):
+        measured.append((rows.shape[1], len(prototypes)))
+        return compact_swap_test(rows, prototypes)
+
+    X = records[0][::25]
+    found, plain = MeasuredRare(model, swap_test).measure(X), model.measure(X)
+    np.testing.assert_allclose(found.scores, plain.scores, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found.deltas, plain.deltas, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(found.nearest, plain.nearest)
+    n_rare, n_common, n_typical = len(model.geometry.rare), len(model.geometry.common), 80
+    assert measured == 2 * [(4, n_common), (4, n_rare)] + 4 * [(1, n_typical), (1, n_rare)]
+
+
+def test_few_prototypes_and_constant_columns_are_measured_alike():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=40), np.full(40, 7.0)])
+    X[:2, 0] += 3.0
+    model = fit_rare(X, np.where(np.arange(40) < 2, 0, 1), RareSettings(n_common=3, n_hard=1), 0).model
+    new = np.column_stack([rng.normal(size=10), rng.normal(size=10)])
+    np.testing.assert_allclose(MeasuredRare(model, compact_swap_test).features(new), model.features(new), atol=1e-6)
+
+
+def test_a_table_is_read_alike_in_any_layout(model, records):
+    X = records[0]
+    whole = model.measure(X)
+    for table in (np.asfortranarray(X), [np.ascontiguousarray(column) for column in X.T]):
+        found = model.measure(table)
+        for one, other in zip((*found.channels, *found[1:]), (*whole.channels, *whole[1:]), strict=True):
+            np.testing.assert_array_equal(one, other)
+    for rows in (slice(7, 8), slice(100, 113)):
+        found = model.measure(np.asfortranarray(X)[rows])
+        for one, other in zip((*found.channels, *found[1:]), (*whole.channels, *whole[1:]), strict=True):
+            np.testing.assert_array_equal(one, other[rows])
 
 
 def test_a_bad_value_is_named(model):

@@ -17,6 +17,8 @@ from qmedoid.geometry.fusion import Channels
 from qmedoid.geometry.protocols import SwapTestFunction
 from qmedoid.models.evidence import EvidenceModel, MeasuredEvidence
 from qmedoid.models.fusion import FusionModel, MeasuredFusion
+from qmedoid.models.rare import RareEventModel
+from qmedoid.models.rare_measured import MeasuredRare
 from qmedoid.models.stage import FirstStage, Measured, PlainStage
 
 Array = npt.NDArray[np.float64]
@@ -127,6 +129,8 @@ def measured_stage(plain: PlainStage, swap_test: SwapTestFunction) -> FirstStage
             return MeasuredFusion(plain, swap_test)
         case EvidenceModel():
             return MeasuredEvidence(plain, swap_test)
+        case RareEventModel():
+            return MeasuredRare(plain, swap_test)
     raise ParameterError(f"A {type(plain).__name__} cannot be measured by another SWAP test.")
 
 

@@ -103,19 +103,19 @@ class RareEventModel:
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
-        """What each feature says, in words; columns are counted from 0."""
+        """What each feature says of its columns, in words."""
         deltas = [
-            f"{k} nearest rare rows against {k} nearest common rows ({metric} metric)"
+            f"{_nearest(k, 'rare')} against {_nearest(k, 'common')} ({metric} metric)"
             for metric in self.geometry.metric_names
             for k in self.geometry.counts
         ]
-        nearness = [f"column {column}: nearness to rare rows against common rows" for column in self.used]
-        positions = [f"column {column}: nearness to its highest row against its lowest" for column in self.used]
+        nearness = ["nearness to rare rows against common rows"] * len(self.used)
+        positions = ["nearness to its highest row against its lowest"] * len(self.used)
         return tuple(deltas + nearness + positions)
 
     def features(self, X: Table) -> Array:
         """All features of raw rows, shape (n, F): the definition."""
-        blocks = (self._scaled(X, rows) for rows in row_slices(X, _BLOCK_ROWS))
+        blocks = (self.scaled(X, rows) for rows in row_slices(X, _BLOCK_ROWS))
         return np.concatenate([self.geometry.evidence(scaled).features for scaled in blocks])
 
     def logits(self, X: Table, *, threads: int | None = None) -> Array:
@@ -167,7 +167,7 @@ class RareEventModel:
         return scores if self.rare_class == 1 else scores[:, ::-1]
 
     def _measured(self, X: Table, rows: slice) -> Measured:
-        scaled = self._scaled(X, rows)
+        scaled = self.scaled(X, rows)
         found = self.geometry.evidence(scaled)
         distance = np.sqrt(found.squared)
         nearest = found.nearest + np.array([len(self.geometry.rare), 0])
@@ -197,7 +197,12 @@ class RareEventModel:
             angles[:, c] = np.arccos(np.clip(cosine, -1.0, 1.0))
         return angles
 
-    def _scaled(self, X: Table, rows: slice) -> Array:
+    def scaled(self, X: Table, rows: slice) -> Array:
+        """Some raw rows on the scale of the prototypes, shape (n, M)."""
         block = row_block(X, rows)
         refuse_bad_values(block, self.used, range(rows.start, rows.stop))
         return self.geometry.scaling.apply(block)
+
+
+def _nearest(k: int, name: str) -> str:
+    return f"nearest {name} row" if k == 1 else f"{k} nearest {name} rows"

@@ -12,6 +12,7 @@ records, the lowest l and the highest h on the column, is the nearer. So every f
 training rows on a group of columns.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -25,6 +26,8 @@ from qmedoid.kernels.nearest import nearest_squared
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
+Distances = Callable[[Array, Array], Array]
+"""Distance of every row to every prototype, (n, g) and (q, g) to (n, q)."""
 
 
 class Own(NamedTuple):
@@ -133,6 +136,32 @@ class RareGeometry:
         """All features of scaled rows: deltas, nearness, positions."""
         found = self.deltas(scaled, own)
         return found._replace(features=np.hstack([found.features, self.by_column(scaled, own)]))
+
+    def measured_features(self, scaled: Array, distances: Distances) -> Array:
+        """The features of `evidence` by their definition, with distances that are measured by others."""
+        deltas = []
+        for weights in self.metrics:
+            columns, roots = np.flatnonzero(weights), np.sqrt(weights[weights > 0])
+            rows, prototypes = scaled[:, columns] * roots, [own[:, columns] * roots for own in (self.common, self.rare)]
+            found = [np.sort(distances(rows, own), axis=1) for own in prototypes]
+            for k in self.counts:
+                # The farthest of few is left out: a prototype itself would have one less to be compared with.
+                far, near = (one[:, : min(k, one.shape[1] - 1)].mean(axis=1) for one in found)
+                deltas.append((far - near) / (far + near + 1e-300))
+        nearness, positions = [], []
+        typical = self.common[~self.hard]
+        for column in range(scaled.shape[1]):
+            value, classes = scaled[:, [column]], (typical[:, [column]], self.rare[:, [column]])
+            found = [distances(value, own) for own in classes]
+            common, rare = (np.exp(one / -self.length).mean(axis=1) for one in found)
+            nearness.append(np.log((rare + self.floor) / (common + self.floor)))
+            places, every = np.concatenate(classes)[:, 0], np.hstack(found)
+            low, high = places.argmin(), places.argmax()
+            span = places[high] - places[low]
+            # Where all prototypes agree, no two distances say on which side of them a record lies.
+            by_span = (every[:, low] ** 2 - every[:, high] ** 2) / (2.0 * span) if span > 0 else value[:, 0] - places[0]
+            positions.append(by_span)
+        return np.column_stack([*deltas, *nearness, *positions])
 
     def _classes(self, own: Own | None) -> tuple[tuple[Array, Codes | None], tuple[Array, Codes | None]]:
         """Prototypes of the common and of the rare class, and the places that are left out."""
