@@ -122,7 +122,7 @@ def test_folds_calibrate_and_all_rows_fit(X, y):
     for train, held_out in folds:
         apart[held_out] = evidence().fit(X[train], y[train]).fusion_.model_.scores(X[held_out])
     rows = np.concatenate([held_out for _, held_out in folds])
-    expected = fit_calibration(apart[rows], y[rows], "logistic")
+    expected = fit_calibration(apart[rows], y[rows], "curve")
     assert by_folds.model_.calibration.slope == pytest.approx(expected.slope)
     np.testing.assert_allclose(by_folds.model_.calibration.biases, expected.biases)
 
@@ -135,7 +135,7 @@ def test_without_refit_the_model_is_that_of_the_training_rows(X, y):
     model = found.fusion_.model_
     np.testing.assert_array_equal(model.scores(X), alone.scores(X))
     np.testing.assert_array_equal(model.medoid_rows, train[alone.medoid_rows])
-    expected = fit_calibration(alone.scores(X[held_out]), y[held_out], "logistic")
+    expected = fit_calibration(alone.scores(X[held_out]), y[held_out], "curve")
     assert found.model_.calibration.slope == pytest.approx(expected.slope)
 
 
@@ -215,3 +215,18 @@ def test_a_grid_search_reaches_into_evidence():
     found = GridSearchCV(evidence(), {"fusion__medoids": [4, 32]}, cv=2, scoring="neg_log_loss").fit(X2, Y2)
     assert found.best_estimator_.fusion_.medoids == found.best_params_["fusion__medoids"]
     assert len(set(found.cv_results_["mean_test_score"])) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"fusion__medoids": 8}, "'fusion__medoids' is a parameter of the object that is passed as fusion="),
+        ({"fusion": "rare", "fusion__n_hard": 0}, "fusion is 'rare'. Pass fusion=EvidenceFusion"),
+        ({"variational__n_steps": 3}, "variational is None. Pass variational=VariationalClassifier"),
+    ],
+)
+def test_parameters_of_a_stage_that_is_a_name_are_not_set(changes, words):
+    with pytest.raises(ParameterError, match=words):
+        GeometricClassifier().set_params(**changes)
+    together = GeometricClassifier().set_params(fusion=EvidenceFusion(), fusion__medoids=8)
+    assert together.fusion.medoids == 8

@@ -155,6 +155,17 @@ def test_tables_speak_of_the_positive_class(case):
     assert (drift.rows, drift.alerts) == (6000, int((saved.predict(new) == "no").sum()))
 
 
+def test_an_estimate_can_be_used_even_where_a_class_hardly_occurs():
+    X, y = drawn(2_000, [0.5, 0.5], 0, 40.0)
+    fitted = GaussianClasses(apart=40.0).fit(X, y)
+    found = fitted.estimate_prevalence(X[y == 0])
+    assert found.priors[0] == 1.0  # the other is too small to show beside it
+    shifted = fitted.prior_shift(found.priors)
+    assert (shifted.predict(X[y == 0]) == 0).all()
+    assert 0 < shifted._prior_shift.priors.min() <= shifted._prior_shift.priors.max() < 1
+    assert fitted.prior_shift(np.array(0.2)).expected_ == fitted.prior_shift(0.2).expected_
+
+
 def test_class_weights_are_counted_in(case):
     X, y, *_ = case
     settings = {"n_qubits": 1, "n_reps": 1, "n_steps": 5, "n_seeds": 1, "random_state": 0}

@@ -34,6 +34,7 @@ from qmedoid.estimators.evidence import EvidenceFusion
 from qmedoid.estimators.fusion import FusionClassifier
 from qmedoid.estimators.rare import RareEventFusion
 from qmedoid.estimators.variational import VariationalClassifier
+from qmedoid.exceptions import ParameterError
 from qmedoid.fitting.calibration import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.fitting.geometric import Stage, calibrated_stage, fusion_apart
 from qmedoid.fitting.select import Selected
@@ -241,6 +242,24 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         self._set_cut(codes, best.held_out)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of the stages by two underscores, such as ``fusion__medoids``.
+
+        Raises
+        ------
+        ParameterError
+            The stage is given by name, or not at all: it has no parameters to set.
+        """
+        for stage, example in (("fusion", "EvidenceFusion"), ("variational", "VariationalClassifier")):
+            inner = next((name for name in params if name.startswith(f"{stage}__")), None)
+            owner = params.get(stage, getattr(self, stage))
+            if inner is not None and not hasattr(owner, "set_params"):
+                raise ParameterError(
+                    f"{inner!r} is a parameter of the object that is passed as {stage}=, and {stage} is {owner!r}. "
+                    f"Pass {stage}={example}() first."
+                )
+        return super().set_params(**params)
 
     def decided_by(self, X: Any) -> npt.NDArray[np.str_]:
         """Who decides each row, ``"fusion"`` or ``"variational"``, shape (n,)."""

@@ -65,6 +65,8 @@ def asked_priors(asked: Any, classes: Sequence[Any]) -> Array:
     ParameterError
         They are not above 0, do not add up to 1, or are not one for each class.
     """
+    if isinstance(asked, np.ndarray) and asked.ndim == 0:
+        asked = asked.item()
     if isinstance(asked, Real) and not isinstance(asked, bool):
         if len(classes) != 2:
             raise ParameterError(
@@ -87,12 +89,13 @@ def asked_priors(asked: Any, classes: Sequence[Any]) -> Array:
                 f"{len(classes)} classes. Got {asked!r} instead."
             )
     priors = np.array(given)
-    if not ((priors > 0) & (priors < 1)).all() or abs(priors.sum() - 1.0) > 1e-6:
+    if not ((priors > 0) & (priors <= 1)).all() or abs(priors.sum() - 1.0) > 1e-6:
         raise ParameterError(
             f"Priors of classes must be above 0 and below 1 and add up to 1. Got {asked!r} instead: a class that does "
             "not occur at all has no odds to shift to."
         )
-    return np.asarray(priors / priors.sum())
+    # Beside a class that hardly occurs, as an estimate may have it, another rounds to 1: it stays a little below.
+    return np.asarray(np.minimum(priors / priors.sum(), 1.0 - np.finfo(np.float64).epsneg))
 
 
 def _number(value: Any, asked: Any) -> float:
