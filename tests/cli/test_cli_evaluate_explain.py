@@ -178,3 +178,20 @@ class TestInspectAndCircuit:
         outcome = cli("circuit", two.model, "--which", "variational", "--json")
         assert (outcome.code, outcome.json["exit_code"]) == (2, 2)
         assert "--which swap-test" in outcome.json["error"]
+
+
+def test_a_rare_event_is_explained_by_the_names_of_columns(cli, two, tmp_path):
+    asked = ("--fusion", "rare", "--refine", "never", "--alert-rate", "0.02")
+    cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--ignore", "id", *asked)
+    rows = cli.ok("score", tmp_path / "m", two.file, "-o", "-").out.splitlines()[1:]
+    row = next(
+        number for number, line in enumerate(rows) if line.startswith('"no"') and float(line.split(",")[1]) > 0.6
+    )
+    why = cli.ok("explain", tmp_path / "m", two.file, "--row", row, "--json").json
+    total = sum(group["contribution"] for group in why["groups"]) + sum(why["terms"].values())
+    assert total == pytest.approx(why["margin"], abs=1e-9)
+    text = cli.ok("explain", tmp_path / "m", two.file, "--row", row).out
+    single = next(group for group in why["groups"][:8] if len(group["columns"]) == 1)
+    assert f"{single['columns'][0]}: {single['name']}" in text
+    assert "Without the term 'operating point' it would be called yes." in " ".join(text.split())
+    assert "column 0" not in text

@@ -132,10 +132,19 @@ def test_pipes_and_several_classes_have_no_estimate(cli, case, three, tmp_path):
     assert "a pipe can be read once" in outcome.err
     outcome = cli("score", three.model, three.file, "-o", tmp_path / "o.csv", "--prevalence", "estimate")
     assert outcome.code == 2
-    assert "there are 3" in outcome.err
+    assert "this model tells 3 apart: leave it out" in outcome.err
     report = cli.ok("score", three.model, three.file, "-o", tmp_path / "o.csv", "--json").json
     assert "alerts" not in report
     assert report["prevalence"] is None
+
+
+def test_the_prevalence_of_one_record_is_within_half_a_record(cli, case, tmp_path):
+    one = write(case[5].slice(0, 1), tmp_path / "one.csv")
+    outcome = cli.ok("score", case[0], one, "-o", tmp_path / "o.csv", "--prevalence", "estimate")
+    assert "probabilities are for 0.5, which is half a record" in outcome.err
+    report = cli.ok("score", case[0], one, "-o", tmp_path / "o.csv", "--prevalence", "estimate", "--json").json
+    assert report["prevalence"]["used"] == 0.5
+    assert report["drift"] == "none"
 
 
 def test_evaluation_tells_calibration_beside_chance(cli, case):

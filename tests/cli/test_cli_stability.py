@@ -13,8 +13,10 @@ from qmedoid.exceptions import DataError, ParameterError
 
 
 def options(file, **changes):
-    plain = {"positive": None, "ignore": (), "bootstraps": 3, "seed": 0, "max_rows": 1000, "delimiter": None}
-    return Options(table=str(file), target="y", **(plain | {"decimal": None} | changes))
+    plain = {"positive": None, "ignore": (), "fusion": "auto", "medoids": None, "bootstraps": 3, "seed": 0}
+    return Options(
+        table=str(file), target="y", **(plain | {"max_rows": 1000, "delimiter": None, "decimal": None} | changes)
+    )
 
 
 def document(capsys, file, **changes):
@@ -69,6 +71,10 @@ def test_options_are_heard(capsys, file):
     assert document(capsys, file, seed=1) != plain
     assert document(capsys, file, bootstraps=2)["bootstraps"] == 2
     assert document(capsys, file, max_rows=60)["rows"] == 60
+    assert document(capsys, file, medoids="tiny")["medoids"]["medoids"] == 6
+    assert document(capsys, file, fusion="convex", bootstraps=2)["medoids"]["medoids"] == 2
+    with pytest.raises(ParameterError, match="--medoids is of --fusion evidence"):
+        run(options(file, fusion="rare", medoids="8"), as_json=True)
     assert document(capsys, file, ignore=("x1",))["decisions"]["flip_rate"] != plain["decisions"]["flip_rate"]
 
 

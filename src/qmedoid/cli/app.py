@@ -23,6 +23,13 @@ OnMismatch = Annotated[
     Literal["error", "warn"],
     typer.Option(help="Refuse a table that breaks the model's contract, or score it as well as can be."),
 ]
+Fusion = Annotated[
+    Literal["auto", "evidence", "rare", "convex"],
+    typer.Option(help="How distances are fused: evidence by group, for rare events, or as in the paper (convex)."),
+]
+Medoids = Annotated[
+    str | None, typer.Option(help="Training rows that evidence may compare with at most: a number, or tiny for 6.")
+]
 
 
 def _version(asked: bool) -> None:
@@ -74,13 +81,8 @@ def fit(
     ] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     paper: Annotated[bool, typer.Option("--paper", help="Everything as printed in the paper.")] = False,
-    fusion: Annotated[
-        Literal["auto", "evidence", "rare", "convex"],
-        typer.Option(help="How distances are fused: evidence by group, for rare events, or as in the paper (convex)."),
-    ] = "auto",
-    medoids: Annotated[
-        str | None, typer.Option(help="Training rows that evidence may compare with at most: a number, or tiny for 6.")
-    ] = None,
+    fusion: Fusion = "auto",
+    medoids: Medoids = None,
     refine: Annotated[
         str, typer.Option(help="When the circuit decides: auto, always, never, or a share of the records.")
     ] = "auto",
@@ -197,6 +199,8 @@ def stability(
     target: Annotated[str, typer.Option(help="Column that holds the classes.")],
     positive: Annotated[str | None, typer.Option(help="Class to look for; of more than two, against all.")] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    fusion: Fusion = "auto",
+    medoids: Medoids = None,
     bootstraps: Annotated[int, typer.Option(min=2, help="How many samples of the rows are fitted again.")] = 20,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of samples, search and training.")] = 0,
     max_rows: Annotated[int, typer.Option(min=2, help="Use a random sample of at most so many rows.")] = 20_000,
@@ -208,8 +212,9 @@ def stability(
     from qmedoid.cli.stability import Options, run
 
     run(
-        Options(table=table, target=target, positive=positive, ignore=tuple(ignore or ()), bootstraps=bootstraps,
-                seed=seed, max_rows=max_rows, delimiter=delimiter, decimal=decimal),
+        Options(table=table, target=target, positive=positive, ignore=tuple(ignore or ()), fusion=fusion,
+                medoids=medoids, bootstraps=bootstraps, seed=seed, max_rows=max_rows, delimiter=delimiter,
+                decimal=decimal),
         as_json=json,
     )  # fmt: skip
 

@@ -67,12 +67,17 @@ def _sentence(report: dict[str, Any]) -> str:
             else "."
         )
     ]
-    nearer, to = ("nearer", "to") if winner["distance"] <= other["distance"] else ("farther", "from")
+    is_nearer = winner["distance"] <= other["distance"]
+    nearer, to = ("nearer", "to") if is_nearer else ("farther", "from")
+    reason = f", because of {because}" if is_nearer else f"; what speaks for {shown(winner['class'])} is {because}"
     lines.append(
         f"It lies {nearer} {to} training row {winner['training_row']} ({shown(winner['class'])}, distance "
         f"{winner['distance']:.4g}) than {to} row {other['training_row']} ({shown(other['class'])}, "
-        f"{other['distance']:.4g})" + (f", because of {because}." if because else ".")
+        f"{other['distance']:.4g}){reason if because else ''}."
     )
+    loudest = max(report["terms"].items(), key=lambda term: term[1], default=("", 0.0))
+    if loudest[0] in ("operating point", "prevalence") and loudest[1] > report["margin"]:
+        lines.append(f"Without the term {loudest[0]!r} it would be called {shown(report['against'])}.")
     if report["decided_by"] == "variational":
         lines.append("The circuit took the decision; its part is the term 'circuit'.")
     return "\n".join(lines)
@@ -119,7 +124,8 @@ def _terms(report: dict[str, Any], make: Any) -> Any:
 def _title(group: dict[str, Any]) -> str:
     """What a group is called: its name, or its columns, of which the first few will do."""
     if "name" in group:
-        return shown(group["name"])
+        of_column = f"{shown(group['columns'][0])}: " if len(group["columns"]) == 1 else ""
+        return of_column + shown(group["name"])
     columns = [shown(name) for name in group["columns"][:_COLUMNS]]
     more = len(group["columns"]) - len(columns)
     return "group of " + ", ".join(columns) + (f" and {more} more" if more > 0 else "")

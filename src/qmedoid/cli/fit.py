@@ -129,7 +129,7 @@ def make_classifier(options: Options) -> Any:
         "cost": options.cost,
         "random_state": options.seed,
     }
-    fusion = _fusion(options)
+    fusion = asked_fusion(options.fusion, options.medoids)
     if options.paper and fusion != "auto":
         raise ParameterError("--paper says how distances are fused: leave --fusion and --medoids out.")
     made = GeometricClassifier.paper(**settings) if options.paper else GeometricClassifier(fusion=fusion, **settings)
@@ -142,15 +142,15 @@ def make_classifier(options: Options) -> Any:
     return made.set_callbacks(TrainingProgress())
 
 
-def _fusion(options: Options) -> Any:
+def asked_fusion(fusion: str, medoids: str | None) -> Any:
     """The first stage that was asked for."""
-    if options.medoids is None:
-        return options.fusion
+    if medoids is None:
+        return fusion
     from qmedoid.estimators.evidence import EvidenceFusion
 
-    if options.fusion not in ("auto", "evidence"):
-        raise ParameterError(f"--medoids is of --fusion evidence, and {options.fusion} was asked for.")
-    made = EvidenceFusion(medoids=int(options.medoids) if options.medoids.isdecimal() else options.medoids)
+    if fusion not in ("auto", "evidence"):
+        raise ParameterError(f"--medoids is of --fusion evidence, and {fusion} was asked for.")
+    made = EvidenceFusion(medoids=int(medoids) if medoids.isdecimal() else medoids)
     made.check()
     return made
 

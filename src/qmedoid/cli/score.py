@@ -38,6 +38,11 @@ def run(
     keep_pandas_away()
     loaded = load_model(model)
     found: PrevalenceEstimate | None = None
+    if asked is not None and len(loaded.classes) != 2:
+        raise ParameterError(
+            f"--prevalence is the share of the second of two classes, and this model tells {len(loaded.classes)} "
+            "apart: leave it out."
+        )
     if asked is not None:
         if asked == "estimate":
             with reading_bar("estimating") as advance:
@@ -141,8 +146,15 @@ def _tell(model: TableModel, scored: Scored, drift: Drift | None, found: Prevale
     if found is not None:
         tell(
             f"prevalence of {shown(model.classes[1])} estimated as {found.prevalence:.4g} (95 %: {found.low[1]:.4g} to "
-            f"{found.high[1]:.4g}); probabilities are for that."
+            f"{found.high[1]:.4g}); probabilities are for {_used(model, found)}."
         )
+
+
+def _used(model: TableModel, found: PrevalenceEstimate) -> str:
+    """The prevalence that probabilities are for, which is within half a record of what was estimated."""
+    priors = model.expected_priors
+    used = found.prevalence if priors is None else float(priors[1])
+    return "that" if f"{used:.4g}" == f"{found.prevalence:.4g}" else f"{used:.4g}, which is half a record"
 
 
 def _changed(model: TableModel, drift: Drift) -> str:
@@ -152,8 +164,8 @@ def _changed(model: TableModel, drift: Drift) -> str:
         hint = f" If {shown(model.classes[1])} has only become more or less frequent, score with --prevalence estimate."
     return (
         f"The alert rate is {drift.alert_rate:.4g}, and {drift.low:.4g} to {drift.high:.4g} was expected for "
-        f"{drift.rows:,} rows ({drift.standard_errors:+.1f} standard errors): these are not records like those the "
-        f"model was fitted on.{hint}"
+        f"{drift.rows:,} rows ({drift.standard_errors:+.1f} standard errors): these are not new records like those "
+        f"the model was fitted on.{hint}"
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from qmedoid.cli._display import progress_bar, with_error
 from qmedoid.cli._output import plain_console, print_json, shown
-from qmedoid.cli.fit import read_labelled
+from qmedoid.cli.fit import asked_fusion, read_labelled
 from qmedoid.estimators._stability_report import DecisionStability, GroupStability, MedoidStability, StabilityReport
 from qmedoid.tables.arrow_alone import keep_pandas_away
 
@@ -25,6 +25,8 @@ class Options:
     target: str
     positive: str | None
     ignore: tuple[str, ...]
+    fusion: str
+    medoids: str | None
     bootstraps: int
     seed: int
     max_rows: int
@@ -35,9 +37,10 @@ class Options:
 def run(options: Options, *, as_json: bool) -> None:
     """Fit the table and samples of it, and print what changes."""
     keep_pandas_away()
+    fusion = asked_fusion(options.fusion, options.medoids)
     # What is read is asked for by the same names as for a fit.
     data = read_labelled(options.table, cast("Any", options), options.ignore)
-    report = _stability(options, data.table.drop_columns([options.target]), np.array(data.target.to_pylist()))
+    report = _stability(options, fusion, data.table.drop_columns([options.target]), np.array(data.target.to_pylist()))
     report = _numbered_as_in(data.rows, report)
     if as_json:
         print_json(report.as_dict())
@@ -53,14 +56,14 @@ def run(options: Options, *, as_json: bool) -> None:
         console.print(note)
 
 
-def _stability(options: Options, table: Any, labels: Any) -> StabilityReport:
+def _stability(options: Options, fusion: Any, table: Any, labels: Any) -> StabilityReport:
     from qmedoid.estimators.geometric import GeometricClassifier
     from qmedoid.estimators.stability import stability
     from qmedoid.estimators.table import TableClassifier
 
     classifier = TableClassifier(
-        GeometricClassifier(random_state=options.seed), positive=options.positive, ignore=list(options.ignore),
-        random_state=options.seed,
+        GeometricClassifier(fusion=fusion, random_state=options.seed), positive=options.positive,
+        ignore=list(options.ignore), random_state=options.seed,
     )  # fmt: skip
     with progress_bar() as bar:
         task = bar.add_task("fitting", total=options.bootstraps + 1)
