@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid import FusionClassifier, GeometricClassifier, VariationalClassifier
-from qmedoid.estimators.evidence import EvidenceFusion
+from qmedoid import EvidenceFusion, FusionClassifier, GeometricClassifier, RareEventFusion, VariationalClassifier
 from qmedoid.exceptions import ModelError
 from qmedoid.models.calibration import Calibration
 from qmedoid.models.contract import Column, Contract
@@ -14,6 +13,9 @@ from qmedoid.models.encoding import Numbers
 from qmedoid.models.explanation import explain
 from qmedoid.models.geometric import GeometricModel
 from qmedoid.models.table import TableModel
+
+SMALL = EvidenceFusion(medoids=12, n_bags=1, n_pairs=3, n_triples=2)
+QUICK = VariationalClassifier(n_steps=20, n_seeds=1, n_reps=1, cv=2)
 
 
 def rows_of(n_classes, seed=0, n=240, columns=6):
@@ -38,22 +40,20 @@ MODELS = {
     "two classes": lambda: geometric(2, refine="never", fusion="convex"),
     "two classes, cut": lambda: geometric(2, cut=0.7, refine="never", fusion="convex"),
     "three classes": lambda: geometric(3, refine="never", fusion="convex"),
-    "evidence": lambda: geometric(2, fusion="evidence"),
+    "evidence": lambda: geometric(2, fusion=SMALL),
     "evidence, cut": lambda: geometric(2, cut=-0.3, fusion=EvidenceFusion(medoids="tiny")),
-    "evidence, three classes": lambda: geometric(3, fusion="evidence"),
-    "evidence, some by the circuit": lambda: geometric(
-        2, fusion="evidence", refine=0.3, variational=VariationalClassifier(n_steps=20, n_seeds=1)
+    "evidence, three classes": lambda: geometric(3, fusion=SMALL),
+    "evidence, some by the circuit": lambda: geometric(2, fusion=SMALL, refine=0.3, variational=QUICK),
+    "rare": lambda: geometric(2, cut=-0.2, fusion=RareEventFusion(n_common=50, n_hard=20), refine="never"),
+    "rare, some by the circuit": lambda: geometric(
+        2, fusion=RareEventFusion(n_common=50, n_hard=20), refine=0.3, variational=QUICK
     ),
     "medoids and weights": lambda: geometric(
         3, refine="never", fusion=FusionClassifier(n_medoids=3, class_weight={0: 1.0, 1: 2.0, 2: 0.5})
     ),
     "no angle": lambda: geometric(2, refine="never", fusion=FusionClassifier(use_angular=False)),
-    "some by the circuit": lambda: geometric(
-        2, fusion="convex", refine=0.3, variational=VariationalClassifier(n_steps=20, n_seeds=1)
-    ),
-    "all by the circuit, cut": lambda: geometric(
-        2, cut=-0.4, fusion="convex", refine="always", variational=VariationalClassifier(n_steps=20, n_seeds=1)
-    ),
+    "some by the circuit": lambda: geometric(2, fusion="convex", refine=0.3, variational=QUICK),
+    "all by the circuit, cut": lambda: geometric(2, cut=-0.4, fusion="convex", refine="always", variational=QUICK),
 }
 
 
