@@ -1,6 +1,7 @@
-"""Makes what commands print on ``docs/command-line.md`` and ``docs/saved-models.md``, by running them one by one.
+"""Makes what commands print on the pages of the docs, by running them one by one.
 
-``python docs/make_command_line.py`` writes commands and their output between the markers of both pages.
+``python docs/make_command_line.py`` writes commands and their output between the markers of ``command-line.md``,
+``evidence.md``, ``rare-events.md`` and ``saved-models.md``.
 ``python docs/make_command_line.py --check`` writes nothing and fails when a page differs from what would be written.
 
 The commands run in an empty folder, in the order of the pages. Seconds and hashes, which are others every time, are
@@ -16,10 +17,11 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from marked_sections import write_or_check
+from marked_sections import marked, write_or_check
 
 FOLDER = Path(__file__).parent
 PAGE, SAVED_PAGE = FOLDER / "command-line.md", FOLDER / "saved-models.md"
+EVIDENCE_PAGE, RARE_PAGE = FOLDER / "evidence.md", FOLDER / "rare-events.md"
 STATUS = "echo $?"
 """Shows the exit code of the command before it, which may then be another than 0."""
 
@@ -55,12 +57,16 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "qmedoid data fetch creditcard-sample",
         "qmedoid fit creditcard-sample.parquet --target Class --alert-rate 0.04 -o fraud-model",
     ),
-    "by_circuit": ("qmedoid explain fraud-model creditcard-sample.parquet --row 35 | head -4",),
+    "by_circuit": (
+        "qmedoid fit creditcard-sample.parquet --target Class --alert-rate 0.04 --refine 0.01 -o circuit-model "
+        "| tail -1",
+        "qmedoid explain circuit-model creditcard-sample.parquet --row 379 | grep -E 'circuit|margin  '",
+    ),
     "by_time": (
         "qmedoid fit creditcard-sample.parquet --target Class --alert-rate 0.04 --time-column Time --refine never "
-        "-o later-model | grep -E 'held out|prevalence|alert rate|recall \\('",
+        "-o later-model | grep -E 'held out|prevalence|rate  |recall \\('",
     ),
-    "circuit": ("qmedoid circuit fraud-model --format qasm | head -8",),
+    "circuit": ("qmedoid circuit circuit-model --format qasm | grep -A 8 'qubit'",),
     "pipes": ("head -3 new.csv | qmedoid score heart-model - -o - | cut -d, -f1-3",),
     "json": (
         "qmedoid score heart-model new.csv -o decisions.parquet --json",
@@ -79,6 +85,27 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """The commands of each section of the first page, in the order in which they run."""
+EVIDENCE_SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "tiny": (
+        "qmedoid fit known.csv --target HeartDisease --medoids tiny -o tiny-model | tail -1",
+        "qmedoid explain tiny-model new.csv --row 2",
+    ),
+}
+RARE_SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "budget": (
+        "qmedoid data fetch creditcard-sample -o payments.csv",
+        "awk 'NR == 1 || NR % 4' payments.csv > past.csv",
+        "awk 'NR == 1 || NR % 4 == 0' payments.csv > later.csv",
+        "qmedoid fit past.csv --target Class --ignore Time --alert-rate 0.04 --test 0 -o card-model",
+        "qmedoid score card-model later.csv -o alerts.csv",
+    ),
+    "why": ("qmedoid explain card-model later.csv --row 206 | sed '/^the record/,/^└/d'",),
+    "shifted": (
+        "awk -F, 'NR == 1 || $31 == 1 || NR % 10 == 0' later.csv > fewer.csv",
+        "qmedoid score card-model fewer.csv -o alerts.csv",
+        "qmedoid score card-model fewer.csv --prevalence estimate -o alerts.csv",
+    ),
+}
 SAVED_SECTIONS: Mapping[str, tuple[str, ...]] = {
     "files": ("ls heart-model", "head -7 heart-model/manifest.json"),
     "damaged": (
@@ -87,15 +114,21 @@ SAVED_SECTIONS: Mapping[str, tuple[str, ...]] = {
         STATUS,
     ),
 }
-"""Those of the second page, which run after the others in the same folder."""
-SLOW = ("raw", "fraud", "by_circuit", "circuit", "by_time", "reproduce")
+PAGES: Mapping[Path, Mapping[str, tuple[str, ...]]] = {
+    PAGE: SECTIONS,
+    EVIDENCE_PAGE: EVIDENCE_SECTIONS,
+    RARE_PAGE: RARE_SECTIONS,
+    SAVED_PAGE: SAVED_SECTIONS,
+}
+"""The commands of each page; those of later ones run after the others in the same folder."""
+SLOW = ("raw", "fraud", "by_circuit", "circuit", "by_time", "reproduce", "budget", "why", "shifted")
 """Sections whose fits take most of the time; the others do not need them."""
 _WIDTH = 100
 
 
 def compute(names: Iterable[str] | None = None) -> dict[str, str]:
-    """The sections of both pages, or those named and none else, as blocks of Markdown."""
-    every = {**SECTIONS, **SAVED_SECTIONS}
+    """The sections of all pages, or those named and none else, as blocks of Markdown."""
+    every = {name: commands for sections in PAGES.values() for name, commands in sections.items()}
     chosen = every if names is None else {name: every[name] for name in names}
     with tempfile.TemporaryDirectory() as folder:
         return {name: section(commands, Path(folder)) for name, commands in chosen.items()}
@@ -154,5 +187,6 @@ if __name__ == "__main__":
     parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
     made = compute()
-    write_or_check(PAGE, {name: made[name] for name in SECTIONS}, check=arguments.check)
-    write_or_check(SAVED_PAGE, {name: made[name] for name in SAVED_SECTIONS}, check=arguments.check)
+    for page, sections in PAGES.items():
+        others = [name for name in marked(page.read_text(encoding="utf-8")) if name not in sections]
+        write_or_check(page, {name: made[name] for name in sections}, check=arguments.check, others=others)

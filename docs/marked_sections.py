@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 Row = list[object]
@@ -10,22 +10,35 @@ Row = list[object]
 _SECTION = re.compile(r"<!-- begin: (\w+) -->\n.*?<!-- end -->", flags=re.DOTALL)
 
 
-def fill(page: str, sections: Mapping[str, str]) -> str:
-    """The page with every marked section written anew; each name must be known, and each section used."""
-    marked = _SECTION.findall(page)
-    if sorted(marked) != sorted(sections):
-        raise ValueError(f"The page marks the sections {sorted(marked)}, and {sorted(sections)} were made.")
-    return _SECTION.sub(lambda match: f"<!-- begin: {match[1]} -->\n{sections[match[1]]}\n<!-- end -->", page)
+def marked(page: str) -> list[str]:
+    """Names of the marked sections of a page."""
+    return _SECTION.findall(page)
 
 
-def write_or_check(path: Path, sections: Mapping[str, str], *, check: bool) -> None:
+def fill(page: str, sections: Mapping[str, str], others: Collection[str] = ()) -> str:
+    """The page with every marked section written anew; each name must be known, and each section used.
+
+    Sections that are named as `others` are another script's, and stay as they are.
+    """
+    own = sorted(name for name in marked(page) if name not in others)
+    if own != sorted(sections):
+        raise ValueError(f"The page marks the sections {own}, and {sorted(sections)} were made.")
+    return _SECTION.sub(
+        lambda match: (
+            f"<!-- begin: {match[1]} -->\n{sections[match[1]]}\n<!-- end -->" if match[1] in sections else match[0]
+        ),
+        page,
+    )
+
+
+def write_or_check(path: Path, sections: Mapping[str, str], *, check: bool, others: Collection[str] = ()) -> None:
     """Write the sections into a page, or end the program with an error if they are not there already."""
     page = path.read_text(encoding="utf-8")
-    filled = fill(page, sections)
+    filled = fill(page, sections, others)
     if not check:
         path.write_text(filled, encoding="utf-8")
     elif filled != page:
-        sys.exit(f"docs/{path.name} is out of date: run the script that makes it, without --check.")
+        sys.exit(f"{path.name} is out of date: run the script that makes it, without --check.")
 
 
 def table(header: list[str], rows: list[Row], numbers_from: int = 1) -> str:

@@ -1,0 +1,127 @@
+"""The study on the credit-card payments, as ``docs/rare-events.md`` and the README show it."""
+
+from collections.abc import Callable, Sequence
+
+from marked_sections import Row, number, table
+from quality_results import OURS, Record, bullets, read, signed
+
+CIRCUIT = "its circuit"
+"""What the names of rivals of the circuit have in common."""
+FIGURES = ("PR-AUC", "recall at 1.31 % alerts")
+
+
+def card() -> str:
+    """Ours and the baselines on the payments."""
+    found = [row for row in read("card") if not row["method"].startswith(f"{OURS}, ")]
+    rows: list[Row] = []
+    for row in found:
+        speed = f"{float(row['rows_per_s']):,.0f}" if row["rows_per_s"] else ""
+        figures = [number(float(row[name]), 3) for name in ("pr_auc", "recall", "roc_auc")]
+        rows.append([row["split"], row["method"], row["splits"], *figures, number(float(row["fit_s"]), 0), speed])
+    header = ["split", "method", "splits", *FIGURES, "ROC-AUC", "fit, core-s", "rows per core-s"]
+    return table(header, rows, 2)
+
+
+def card_differences(wanted: Callable[[str], bool]) -> str:
+    """Ours minus some of the others, with intervals, for both figures and both kinds of split."""
+    whole = whole_pairs()
+    kinds = list(dict.fromkeys(row["split"] for row in whole))
+    cells = {(row["rival"], row["split"], row["figure"]): row for row in whole}
+    rivals = [name for name in dict.fromkeys(row["rival"] for row in whole) if wanted(name)]
+    rows: list[Row] = [
+        [
+            rival.removeprefix(f"{OURS}, "),
+            *(interval(cells.get((rival, kind, figure))) for kind in kinds for figure in FIGURES),
+        ]
+        for rival in rivals
+    ]
+    return table(["ours minus", *(f"{kind}: {figure}" for kind in kinds for figure in FIGURES)], rows)
+
+
+def whole_pairs() -> list[Record]:
+    """Paired lines of the payments: of several splits of a kind their mean, else the only one."""
+    found = read("card_paired")
+    averaged = {row["split"] for row in found if row["seed"] == "mean"}
+    return [row for row in found if row["seed"] == "mean" or row["split"] not in averaged]
+
+
+def interval(row: Record | None) -> str:
+    """A difference with its interval; in bold where that leaves out 0."""
+    if row is None:
+        return ""
+    text = f"{signed(row['ours − theirs'])} ({signed(row['low'])} to {signed(row['high'])})"
+    return text if row["verdict"] == "level" else f"**{text}**"
+
+
+def is_plain(rival: str) -> bool:
+    """Whether a rival is a baseline on raw columns."""
+    return not rival.startswith(f"{OURS}, ")
+
+
+def is_of_circuit(rival: str) -> bool:
+    """Whether a rival differs from ours in the circuit alone."""
+    return not is_plain(rival) and CIRCUIT in rival
+
+
+def is_change(rival: str) -> bool:
+    """Whether a rival is ours with something else changed."""
+    return not is_plain(rival) and not is_of_circuit(rival)
+
+
+def card_sentences(rivals: Sequence[str]) -> str:
+    """Paired comparisons with some rivals in sentences."""
+    said = []
+    for row in whole_pairs():
+        if row["rival"] in rivals:
+            name = row["rival"].removeprefix(f"{OURS}, ")
+            name = f"ours {name}" if row["rival"] != name else name
+            verdicts = {"level": "level", "ours better": "ours is better", "ours worse": "ours is worse"}
+            said.append(
+                f"{row['split'].capitalize()} split{'s' if row['seed'] == 'mean' else ''}, {row['figure']}: ours minus "
+                f"{name} is {signed(row['ours − theirs'])} (95 %: {signed(row['low'])} to {signed(row['high'])}), "
+                f"{verdicts[row['verdict']]}."
+            )
+    return bullets(*said)
+
+
+def card_probabilities() -> str:
+    """Calibration, and predicted over true frauds before and after there are 50 times as many."""
+    rows: list[Row] = []
+    for row in read("card"):
+        if row["method"].startswith(f"{OURS}, "):
+            continue
+        ratio = float(row["ece"]) / float(row["chance_ece"])
+        shifted = ("predicted_over_true", "shifted_unaware", "shifted_told", "shifted_estimated")
+        rows.append([row["split"], row["method"], f"{float(row['ece']):.2g}", number(ratio, 2),
+                     *(number(float(row[name]), 3) for name in shifted)])  # fmt: skip
+    header = ["split", "method", "ECE", "ECE / chance", "as it is", "50 ×, unaware", "50 ×, told", "50 ×, estimated"]
+    return table(header, rows, 2)
+
+
+def card_alerts() -> str:
+    """What the alert rate that was asked for came to on test rows."""
+    said = []
+    for row in read("card"):
+        if row["method"] == OURS:
+            kind = f"{row['split'].capitalize()} split{'s' if row['splits'] != '1' else ''}"
+            alerts, found = (100 * float(row[name]) for name in ("own_alerts", "own_recall"))
+            said.append(
+                f"{kind}: `alert_rate=0.0131` alerts on {alerts:.2f} % of the test rows and finds {found:.1f} % of the "
+                "frauds."
+            )
+    return bullets(*said)
+
+
+def readme_frauds() -> str:
+    """The payments in one table, and in another what is between ours and LightGBM, and what the circuit adds."""
+    own = (OURS, f"{OURS}, without {CIRCUIT}")
+    found = [row for row in read("card") if is_plain(row["method"]) or row["method"] in own]
+    kinds = list(dict.fromkeys(row["split"] for row in found))
+    cells = {(row["method"], row["split"]): row for row in found}
+    rows: list[Row] = []
+    for method in dict.fromkeys(row["method"] for row in found):
+        figures = [cells[method, kind][name] for kind in kinds for name in ("pr_auc", "recall")]
+        rows.append([method, *(number(float(figure), 3) for figure in figures)])
+    header = ["", *(f"{kind}: {figure}" for kind in kinds for figure in FIGURES)]
+    differences = card_differences(lambda rival: rival in ("LightGBM, raw columns", own[1]))
+    return f"{table(header, rows)}\n\n{differences}"

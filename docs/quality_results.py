@@ -1,0 +1,60 @@
+"""What the study of quality left in ``benchmarks/results/quality``, and how its figures are written."""
+
+import csv
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from marked_sections import number, table
+
+Record = dict[str, str]
+
+RESULTS = Path(__file__).parent.parent / "benchmarks" / "results" / "quality"
+COMMAND = "python -m benchmarks.quality"
+OURS = "ours"
+
+
+def lines(name: str) -> list[str]:
+    """The lines of a file of the study; ends the program where it is not there."""
+    path = RESULTS / f"{name}.csv"
+    if not path.exists():
+        part = " --part card" if name.startswith("card") else ""
+        sys.exit(
+            f"There is no benchmarks/results/quality/{name}.csv. Run '{COMMAND} run{part}', then '{COMMAND} "
+            f"tables{part}'."
+        )
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def read(name: str) -> list[Record]:
+    """The rows of a table; its first line says how it was made."""
+    return list(csv.DictReader(lines(name)[1:]))
+
+
+def provenance(name: str) -> str:
+    """Command and versions, which a file begins with."""
+    command, versions = lines(name)[0].removeprefix("# ").split(" | ")
+    return f"`{command}`, {versions}."
+
+
+def goals(name: str) -> str:
+    """Goals that were set beforehand, and what was found."""
+    found = read(name)
+    names = list(found[0])
+    return table(names, [[row[column] for column in names] for row in found], len(names))
+
+
+def signed(value: str, digits: int = 4) -> str:
+    """A rounded number with its sign, and none before zero."""
+    text = number(float(value), digits)
+    return f"+{text}" if float(text.replace("−", "-")) > 0 else text
+
+
+def bullets(*sentences: str) -> str:
+    """A list."""
+    return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """Names with their number, or that there is none."""
+    return f"{len(names)}: {', '.join(names)}" if names else "no set"
