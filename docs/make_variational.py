@@ -113,7 +113,7 @@ def study_table() -> str:
             ]
             cells.append(" / ".join(row["PR-AUC"] for row in depths))
         rows.append(cells)
-    return table(["PR-AUC (L = 1 / 3 / 6)", "paper's fusion", "default fusion"], rows)
+    return table(["PR-AUC (L = 1 / 3 / 6)", "paper's fusion", "`FusionClassifier()`"], rows)
 
 
 def draw_all(story: Story) -> None:
