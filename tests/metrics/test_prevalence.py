@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar
 
+from qmedoid.exceptions import DataError
 from qmedoid.metrics.prevalence import LogOddsHistogram, estimate_prevalence, estimate_priors
 
 
@@ -118,3 +119,10 @@ def test_a_histogram_is_filled_in_parts():
     assert exact.prevalence == pytest.approx(together.prevalence, rel=1e-4)
     histogram.clear()
     assert histogram.n_rows == 0
+
+
+def test_no_records_have_no_prevalence():
+    with pytest.raises(DataError, match="no rows"):
+        estimate_prevalence(np.zeros(0), 0.3)
+    with pytest.raises(DataError, match="no rows"):
+        estimate_priors(np.zeros((0, 3)), np.full(3, 1 / 3))

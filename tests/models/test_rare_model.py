@@ -170,6 +170,13 @@ def test_a_table_is_read_alike_in_any_layout(model, records):
             np.testing.assert_array_equal(one, other[rows])
 
 
+def test_a_table_of_another_shape_is_refused(model):
+    with pytest.raises(DataError, match="has 3 columns; the model was fitted on 4"):
+        model.measure(np.zeros((5, 3)))
+    with pytest.raises(DataError, match="between 2 and 5 rows"):
+        model.features([np.zeros(5), np.zeros(2), np.zeros(5), np.zeros(5)])
+
+
 def test_a_bad_value_is_named(model):
     X = np.zeros((3000, 4))
     X[2500, 2] = np.nan

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.exceptions import DataError
+
 Array = npt.NDArray[np.float64]
 
 # Log-likelihood that is still missing when the iteration stops: a thousandth of a standard error.
@@ -101,7 +103,14 @@ def estimate_priors(log_probabilities: Array, priors: Array, *, weights: Array |
         Above 0.
     weights : ndarray of shape (n,), optional
         How many records each stands for.
+
+    Raises
+    ------
+    DataError
+        There are no records.
     """
+    if len(log_probabilities) == 0:
+        raise DataError("There are no rows, and so there is no prevalence to estimate: pass at least one.")
     weights = np.ones(len(log_probabilities)) if weights is None else weights
     ratios = log_probabilities - np.log(priors)
     ratios = np.exp(ratios - ratios.max(axis=1, keepdims=True))

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.geometry.fusion import Channels
+from qmedoid.kernels._tables import row_count
 from qmedoid.kernels._threads import thread_count
 from qmedoid.models.bad_values import refuse_bad_values
 from qmedoid.models.rare_geometry import RareGeometry
@@ -115,6 +116,7 @@ class RareEventModel:
 
     def features(self, X: Table) -> Array:
         """All features of raw rows, shape (n, F): the definition."""
+        row_count(X, len(self.used))
         blocks = (self.scaled(X, rows) for rows in row_slices(X, _BLOCK_ROWS))
         return np.concatenate([self.geometry.evidence(scaled).features for scaled in blocks])
 
@@ -146,6 +148,7 @@ class RareEventModel:
 
     def measure(self, X: Table, *, threads: int | None = None) -> Measured:
         """Scores, what the circuit is fed, and the nearest prototypes of each class by the first metric."""
+        row_count(X, len(self.used))
         blocks = list(row_slices(X, _BLOCK_ROWS))
         workers = min(thread_count(threads), len(blocks))
         if workers == 1:

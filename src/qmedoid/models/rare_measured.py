@@ -38,8 +38,8 @@ class MeasuredRare:
 
     def measure(self, X: Table, *, threads: int | None = None) -> Measured:
         """Scores from measured distances; the nearest prototypes are told by the closed form."""
-        features = self.features(X)
         told = self.model.measure(X, threads=threads)
+        features = self.features(X)
         scores = self.model.class_scores(self.model.logit(features))
         return told._replace(scores=scores, deltas=features[:, self.model.circuit_features])
 
