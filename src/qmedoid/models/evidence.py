@@ -12,20 +12,20 @@ each number in it is a distance that the compact SWAP test measures on the colum
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from qmedoid.geometry.fusion import Channels, class_channels
-from qmedoid.geometry.overlap import compact_swap_test, from_overlap, row_norms
+from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.geometry.protocols import SwapTestFunction
 from qmedoid.geometry.rank_scaling import RankScaling
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import evidence
 from qmedoid.models.bad_values import LARGEST, refuse_bad_values
-from qmedoid.models.stage import Measured, Table, row_block, row_slices
+from qmedoid.models.stage import Measured, Table, measured_distances, row_block, row_slices
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -280,16 +280,12 @@ class MeasuredEvidence:
     def measure(self, X: Table, *, threads: int | None = None) -> Measured:
         """Scores from measured distances; the nearest medoids are told by the closed form."""
         del threads  # the backend has its own
-        return self.model.measured_by(X, self._distances)
+        return self.model.measured_by(X, partial(measured_distances, self.swap_test))
 
     def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
         """Dissimilarities, and the place of the nearest medoid of each class, each of shape (n, C)."""
         measured = self.measure(X, threads=threads)
         return measured.scores, measured.nearest
-
-    def _distances(self, rows: Array, medoids: Array) -> Array:
-        overlap = self.swap_test(rows, medoids).overlap
-        return from_overlap(overlap, row_norms(rows), row_norms(medoids)).distance
 
 
 def root_distances(rows: Array, medoids: Array) -> Array:

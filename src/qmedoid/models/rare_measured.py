@@ -1,14 +1,14 @@
 """A rare-event model whose distances are measured one by one, such as by circuits: slow, and what it claims to be."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.geometry.overlap import from_overlap, row_norms
 from qmedoid.geometry.protocols import SwapTestFunction
 from qmedoid.models.rare import RareEventModel
-from qmedoid.models.stage import Measured, Table, row_slices
+from qmedoid.models.stage import Measured, Table, measured_distances, row_slices
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -52,8 +52,5 @@ class MeasuredRare:
         """All features of raw rows, shape (n, F), each from the distances in its definition."""
         step = max(1, _BLOCK_NUMBERS // len(self.model.medoid_rows))
         blocks = (self.model.scaled(X, rows) for rows in row_slices(X, step))
-        return np.concatenate([self.model.geometry.measured_features(scaled, self._distances) for scaled in blocks])
-
-    def _distances(self, rows: Array, prototypes: Array) -> Array:
-        overlap = self.swap_test(rows, prototypes).overlap
-        return from_overlap(overlap, row_norms(rows), row_norms(prototypes)).distance
+        distances = partial(measured_distances, self.swap_test)
+        return np.concatenate([self.model.geometry.measured_features(scaled, distances) for scaled in blocks])

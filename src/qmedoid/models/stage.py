@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.geometry.fusion import Channels
+from qmedoid.geometry.overlap import from_overlap, row_norms
+from qmedoid.geometry.protocols import SwapTestFunction
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -104,6 +106,12 @@ class PlainStage(FirstStage, Protocol):
     def notices_bad_values(self) -> npt.NDArray[np.bool_]:
         """For every column of the table, whether scoring a row with a bad value there is sure to raise."""
         ...
+
+
+def measured_distances(swap_test: SwapTestFunction, rows: Array, medoids: Array) -> Array:
+    """Distance of every row to every medoid, (n, g) and (q, g) to (n, q), from measured overlaps and known norms."""
+    overlap = swap_test(rows, medoids).overlap
+    return from_overlap(overlap, row_norms(rows), row_norms(medoids)).distance
 
 
 def row_block(X: Table, rows: slice | Codes) -> Array:
