@@ -7,12 +7,18 @@ from quality_results import OURS, Record, bullets, read, signed
 
 CIRCUIT = "its circuit"
 """What the names of rivals of the circuit have in common."""
-FIGURES = ("PR-AUC", "recall at 1.31 % alerts")
+COLUMNS, FIGURES = ("pr_auc", "recall"), ("PR-AUC", "recall at 1.31 % alerts")
+"""What is compared: columns of the cells, and what they are called."""
+
+
+def means() -> list[Record]:
+    """Methods by kind of split, those that were run on any."""
+    return [row for row in read("card") if row["splits"] != "0"]
 
 
 def card() -> str:
     """Ours and the baselines on the payments."""
-    found = [row for row in read("card") if not row["method"].startswith(f"{OURS}, ")]
+    found = [row for row in means() if not row["method"].startswith(f"{OURS}, ")]
     rows: list[Row] = []
     for row in found:
         speed = f"{float(row['rows_per_s']):,.0f}" if row["rows_per_s"] else ""
@@ -38,6 +44,27 @@ def card_differences(wanted: Callable[[str], bool]) -> str:
     return table(["ours minus", *(f"{kind}: {figure}" for kind in kinds for figure in FIGURES)], rows)
 
 
+def card_changes() -> str:
+    """Ours minus ours with one thing changed, on the splits that both were run on, with their number."""
+    cells = {(row["method"], row["split"], row["seed"]): row for row in read("card_cells")}
+    kinds = list(dict.fromkeys(kind for _, kind, _ in cells))
+    rows: list[Row] = []
+    for change in dict.fromkeys(method for method, _, _ in cells if is_change(method)):
+        line: Row = [change.removeprefix(f"{OURS}, ")]
+        for kind in kinds:
+            pairs = [
+                (cells[OURS, kind, seed], row)
+                for (method, split, seed), row in cells.items()
+                if (method, split) == (change, kind) and (OURS, kind, seed) in cells
+            ]
+            line.append(len(pairs))
+            for name in COLUMNS:
+                gaps = [float(own[name]) - float(other[name]) for own, other in pairs]
+                line.append(signed(str(sum(gaps) / len(gaps))) if gaps else "")
+        rows.append(line)
+    return table(["change", *(title for kind in kinds for title in (f"{kind}: splits", *FIGURES))], rows)
+
+
 def whole_pairs() -> list[Record]:
     """Paired lines of the payments: of several splits of a kind their mean, else the only one."""
     found = read("card_paired")
@@ -54,18 +81,18 @@ def interval(row: Record | None) -> str:
 
 
 def is_plain(rival: str) -> bool:
-    """Whether a rival is a baseline on raw columns."""
-    return not rival.startswith(f"{OURS}, ")
+    """Whether a method is a baseline on raw columns."""
+    return rival != OURS and not rival.startswith(f"{OURS}, ")
 
 
 def is_of_circuit(rival: str) -> bool:
     """Whether a rival differs from ours in the circuit alone."""
-    return not is_plain(rival) and CIRCUIT in rival
+    return rival.startswith(f"{OURS}, ") and CIRCUIT in rival
 
 
 def is_change(rival: str) -> bool:
     """Whether a rival is ours with something else changed."""
-    return not is_plain(rival) and not is_of_circuit(rival)
+    return rival.startswith(f"{OURS}, ") and not is_of_circuit(rival)
 
 
 def card_sentences(rivals: Sequence[str]) -> str:
@@ -87,7 +114,7 @@ def card_sentences(rivals: Sequence[str]) -> str:
 def card_probabilities() -> str:
     """Calibration, and predicted over true frauds before and after there are 50 times as many."""
     rows: list[Row] = []
-    for row in read("card"):
+    for row in means():
         if row["method"].startswith(f"{OURS}, "):
             continue
         ratio = float(row["ece"]) / float(row["chance_ece"])
@@ -101,7 +128,7 @@ def card_probabilities() -> str:
 def card_alerts() -> str:
     """What the alert rate that was asked for came to on test rows."""
     said = []
-    for row in read("card"):
+    for row in means():
         if row["method"] == OURS:
             kind = f"{row['split'].capitalize()} split{'s' if row['splits'] != '1' else ''}"
             alerts, found = (100 * float(row[name]) for name in ("own_alerts", "own_recall"))
@@ -115,13 +142,14 @@ def card_alerts() -> str:
 def readme_frauds() -> str:
     """The payments in one table, and in another what is between ours and LightGBM, and what the circuit adds."""
     own = (OURS, f"{OURS}, without {CIRCUIT}")
-    found = [row for row in read("card") if is_plain(row["method"]) or row["method"] in own]
+    found = [row for row in means() if is_plain(row["method"]) or row["method"] in own]
     kinds = list(dict.fromkeys(row["split"] for row in found))
     cells = {(row["method"], row["split"]): row for row in found}
     rows: list[Row] = []
     for method in dict.fromkeys(row["method"] for row in found):
-        figures = [cells[method, kind][name] for kind in kinds for name in ("pr_auc", "recall")]
-        rows.append([method, *(number(float(figure), 3) for figure in figures)])
+        own_rows = [cells.get((method, kind)) for kind in kinds]
+        figures = [number(float(row[name]), 3) if row else "" for row in own_rows for name in COLUMNS]
+        rows.append([method, *figures])
     header = ["", *(f"{kind}: {figure}" for kind in kinds for figure in FIGURES)]
     differences = card_differences(lambda rival: rival in ("LightGBM, raw columns", own[1]))
     return f"{table(header, rows)}\n\n{differences}"
