@@ -177,17 +177,72 @@ def test_without_a_run_the_page_on_the_paper_says_how_to_make_one(docs_scripts, 
         script.sections()
 
 
+def test_the_pages_on_quality_say_what_the_study_left(docs_scripts):
+    script, marked, results = (docs_scripts(name) for name in ("make_quality", "marked_sections", "quality_results"))
+    shown = ""
+    for page, sections in script.sections().items():
+        text = page.read_text(encoding="utf-8")
+        assert text == marked.fill(text, sections, script.OTHERS[page])
+        shown += text
+    for file in results.RESULTS.iterdir():
+        assert f"`{file.name}`" in shown, f"No page says what {file.name} is."
+
+
+def test_another_figure_in_the_study_is_another_sentence(docs_scripts, monkeypatch, tmp_path):
+    results, tables, frauds = (docs_scripts(f"quality_{name}") for name in ("results", "tables", "frauds"))
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    assert [paired_sentences(tables, tmp_path, lead) for lead in ("0.03", "-0.03", "-0.015")] == [
+        ("better on 2 of 2 sets, and worse by more than 0.02 on none; the worst is b (+0.0100).", "no set", "1: a"),
+        (
+            "better on 1 of 2 sets, and worse by more than 0.02 on 1 of them; the worst is a (−0.0300).",
+            "1: a",
+            "no set",
+        ),
+        ("better on 1 of 2 sets, and worse by more than 0.02 on none; the worst is a (−0.0150).", "no set", "no set"),
+    ]
+    header = "split,seed,rival,figure,ours − theirs,low,high,verdict"
+    rows = [
+        "random,0,ours,PR-AUC,9,9,9,level",
+        "random,mean,{},PR-AUC,0.002,-0.001,0.005,level",
+        "time,0,{},PR-AUC,-0.01,-0.02,-0.001,ours worse",
+    ]
+    without = '"ours, without its circuit"'
+    (tmp_path / "card_paired.csv").write_text("\n".join(["# made", header, *(row.format(without) for row in rows)]))
+    assert frauds.card_sentences(["ours, without its circuit"]).splitlines() == [
+        "- Random splits, PR-AUC: ours minus ours without its circuit is +0.0020 (95 %: −0.0010 to +0.0050), level.",
+        "- Time split, PR-AUC: ours minus ours without its circuit is −0.0100 (95 %: −0.0200 to −0.0010), "
+        "ours is worse.",
+    ]
+
+
+def paired_sentences(tables, folder: Path, lead: str) -> tuple[str, str, str]:
+    """What is said of two sets, the first of which ours leads by so much, with an error of 0.01."""
+    header = "set,rival,ours − theirs,±,within 0.01 or better,worse by more than 0.02"
+    flags = ["yes" if flag else "no" for flag in (float(lead) >= -0.01, float(lead) < -0.02)]
+    rows = [f"a,best by CV,{lead},0.01,{','.join(flags)}", "b,best by CV,0.01,0.01,yes,no", "a,LogReg,-0.5,0.01,no,yes"]
+    (folder / "paired.csv").write_text("\n".join(["# made", header, *rows]), encoding="utf-8")
+    behind, ahead = (tables.lead_sentence(ahead=ahead) for ahead in (False, True))
+    names = [re.search(r"errors on (no set|1: a)", sentence)[1] for sentence in (behind, ahead)]
+    return tables.distance_sentence().split("macro-F1 or ")[1], *names
+
+
+def test_without_a_study_the_pages_say_how_to_run_it(docs_scripts, monkeypatch, tmp_path):
+    script, results = docs_scripts("make_quality"), docs_scripts("quality_results")
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "nothing")
+    with pytest.raises(SystemExit, match=re.escape(results.COMMAND)):
+        script.sections()
+
+
 @pytest.mark.skipif(shutil.which("sh") is None, reason="the commands of the pages are those of a POSIX shell")
 def test_the_commands_print_what_the_pages_show(docs_scripts):
     """All but those that take long; ``python docs/make_command_line.py --check`` runs these too."""
-    script = docs_scripts("make_command_line")
-    pages = {script.PAGE: script.SECTIONS, script.SAVED_PAGE: script.SAVED_SECTIONS}
-    shown = {page: page.read_text(encoding="utf-8") for page in pages}
-    for page, names in pages.items():
-        assert re.findall(r"<!-- begin: (\w+) -->", shown[page]) == list(names)  # they run in this order
-    made = script.compute(name for names in pages.values() for name in names if name not in script.SLOW)
-    for page, names in pages.items():
-        for name in names:
+    script, marked = docs_scripts("make_command_line"), docs_scripts("marked_sections")
+    shown = {page: page.read_text(encoding="utf-8") for page in script.PAGES}
+    for page, sections in script.PAGES.items():
+        assert [name for name in marked.marked(shown[page]) if name in sections] == list(sections)  # they run in order
+    made = script.compute(name for names in script.PAGES.values() for name in names if name not in script.SLOW)
+    for page, sections in script.PAGES.items():
+        for name in sections:
             if name in made:
                 assert f"<!-- begin: {name} -->\n{made[name]}\n<!-- end -->" in shown[page]
 
