@@ -174,6 +174,9 @@ def test_forged_arrays_of_a_stage_are_refused_or_make_a_model_that_decides(stage
         ("0.feature_scale", 0, 0.0, "'0.feature_scale' holds a 0"),
         ("0.circuit_features", 0, 28, "'0.circuit_features' must hold numbers from 0 to 27"),
         ("0.rare", 0, np.inf, "'0.rare' holds numbers that are not finite"),
+        ("0.common", 0, 1e300, r"'0.common' holds numbers beyond ±1e\+150"),
+        ("0.metrics", 0, 1e300, "'0.metrics' holds numbers beyond ±1000"),
+        ("0.feature_weights", 0, -1e300, r"'0.feature_weights' holds numbers beyond ±1e\+100"),
     ],
 )
 def test_what_is_wrong_with_an_array_of_a_rare_event_model_is_named(rare, tmp_path, name, position, value, reason):
@@ -216,6 +219,9 @@ def test_what_is_wrong_with_the_fields_of_a_rare_event_model_is_named(rare, tmp_
         ("0.term_medoid", 0, 4, "'0.term_medoid' must hold numbers from 0 to 3"),
         ("0.term_channel", 0, 3, "'0.term_channel' must hold numbers from 0 to 2"),
         ("0.term_length", 0, 0.0, "'0.term_length' must hold numbers above 0"),
+        ("0.term_length", 0, 1e-310, "'0.term_length' must hold numbers above 0"),
+        ("0.term_center", 0, 1e300, r"'0.term_center' holds numbers beyond ±1e\+100"),
+        ("0.column_weights", 0, 1e308, r"'0.column_weights' holds numbers beyond ±1e\+100"),
         ("0.term_weights", 0, np.nan, "'0.term_weights' holds numbers that are not finite"),
     ],
 )

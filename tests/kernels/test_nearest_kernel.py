@@ -150,6 +150,18 @@ def test_results_do_not_depend_on_threads_batches_or_the_screen(monkeypatch):
             np.testing.assert_array_equal(ours[: len(theirs)], theirs)
 
 
+@BOTH
+@pytest.mark.parametrize("size", [1e-300, 1e-310, 5e-324])
+def test_prototypes_that_hardly_differ_are_found(size):
+    prototypes = np.full((120, 3), size)
+    prototypes[7] = 2.0
+    squared, indices = nearest_squared(np.full((9, 3), 2.0), prototypes, k=2)
+    np.testing.assert_array_equal(indices, [[7, 0]] * 9)
+    np.testing.assert_array_equal(squared, [[0.0, 12.0]] * 9)
+    squared, indices = nearest_squared(np.ones((9, 3)), prototypes[:7] * np.arange(7)[:, None], k=2)
+    np.testing.assert_array_equal(indices, [[0, 1]] * 9)
+
+
 def test_fewer_neighbours_are_the_first_of_more():
     rng = np.random.default_rng(3)
     rows, prototypes = rng.normal(size=(50, 30)), rng.normal(size=(2000, 30))

@@ -170,6 +170,15 @@ def test_a_table_is_read_alike_in_any_layout(model, records):
             np.testing.assert_array_equal(one, other[rows])
 
 
+@pytest.mark.parametrize("signed_log", [True, False])
+def test_a_large_value_in_a_column_of_tiny_ones_is_far_from_all(records, signed_log):
+    X, codes = records
+    model = fit_rare(X * 1e-300, codes, RareSettings(n_common=80, n_hard=30, signed_log=signed_log), 0).model
+    found = model.measure(np.array([[1e150, 0.0, -1e150, 1e100]]))
+    assert np.isfinite(found.scores).all()
+    np.testing.assert_array_equal(model.medoid_classes[found.nearest], [[0, 1]])
+
+
 def test_a_table_of_another_shape_is_refused(model):
     with pytest.raises(DataError, match="has 3 columns; the model was fitted on 4"):
         model.measure(np.zeros((5, 3)))

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.artifacts._json import Fields, RefusedError
-from qmedoid.artifacts._tensors import Shelf, floats, whole
+from qmedoid.artifacts._tensors import MODERATE, Shelf, floats, whole
 from qmedoid.geometry.rank_scaling import RankScaling
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.models.evidence import CHANNELS, EvidenceModel, Group, Terms
@@ -49,7 +49,7 @@ def read(value: Any, where: str, number: int, width: int, n_classes: int, shelf:
     medoid_classes = shelf.whole(f"{number}.medoid_classes", len(medoids), below=n_classes)
     if len(np.unique(medoid_classes)) != n_classes:
         raise RefusedError(f"array '{number}.medoid_classes' lacks a class")
-    column_weights = shelf.floats(f"{number}.column_weights", width)
+    column_weights = shelf.moderate(f"{number}.column_weights", width)
     if (column_weights < 0).any():
         raise RefusedError(f"array '{number}.column_weights' holds numbers below 0")
     groups = _groups(number, width, shelf)
@@ -62,14 +62,14 @@ def read(value: Any, where: str, number: int, width: int, n_classes: int, shelf:
         column_weights=column_weights,
         groups=groups,
         terms=_terms(number, len(groups), len(medoids), n_outputs, shelf),
-        intercepts=shelf.floats(f"{number}.intercepts", n_outputs),
+        intercepts=shelf.moderate(f"{number}.intercepts", n_outputs),
         n_classes=n_classes,
     )
 
 
 def _rank_scaling(number: int, width: int, shelf: Shelf) -> RankScaling:
     values = shelf.floats(f"{number}.rank_values", None)
-    scores = shelf.floats(f"{number}.rank_scores", len(values))
+    scores = shelf.moderate(f"{number}.rank_scores", len(values))
     offsets = shelf.offsets(f"{number}.rank_offsets", width, len(values), step=1)
     within = np.ones(max(len(values) - 1, 0), dtype=np.bool_)
     within[offsets[1:-1] - 1] = False
@@ -98,13 +98,13 @@ def _terms(number: int, n_groups: int, n_medoids: int, n_outputs: int, shelf: Sh
         medoid=shelf.whole(f"{number}.term_medoid", count, below=n_medoids),
         channel=shelf.whole(f"{number}.term_channel", count, below=len(CHANNELS)),
         length=_above_zero(f"{number}.term_length", count, shelf),
-        center=shelf.floats(f"{number}.term_center", count),
-        weights=shelf.floats(f"{number}.term_weights", count, n_outputs),
+        center=shelf.moderate(f"{number}.term_center", count),
+        weights=shelf.moderate(f"{number}.term_weights", count, n_outputs),
     )
 
 
 def _above_zero(name: str, count: int, shelf: Shelf) -> Array:
-    array = shelf.floats(name, count)
-    if not (array > 0).all():
+    array = shelf.moderate(name, count)
+    if not (array >= 1.0 / MODERATE).all():
         raise RefusedError(f"array {name!r} must hold numbers above 0, and holds others")
     return array

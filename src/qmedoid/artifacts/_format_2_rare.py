@@ -11,10 +11,14 @@ from qmedoid.artifacts._tensors import Shelf, floats, whole
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.geometry.signed_log import SignedLog
 from qmedoid.kernels.nearest import MOST_NEAREST
+from qmedoid.models.bad_values import LARGEST
 from qmedoid.models.rare import RareEventModel
 from qmedoid.models.rare_geometry import RareGeometry
 
 FIELDS = ("type", "rare_class", "metric_names", "counts", "length", "floor", "intercept", "compressed")
+
+# What a squared difference counts at most: squares of the largest values then stay within the range of a double.
+_MOST_WEIGHT = 1000.0
 
 
 def packed(model: RareEventModel, number: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
@@ -57,7 +61,7 @@ def read(value: Any, where: str, number: int, width: int, n_classes: int, shelf:
         medoid_rows=shelf.whole(f"{number}.medoid_rows", len(geometry.rare) + len(geometry.common), below=2**62),
         center=shelf.floats(f"{number}.feature_center", n_features),
         scale=shelf.scales(f"{number}.feature_scale", n_features),
-        weights=shelf.floats(f"{number}.feature_weights", n_features),
+        weights=shelf.moderate(f"{number}.feature_weights", n_features),
         intercept=fields.real("intercept"),
         circuit_features=shelf.whole(f"{number}.circuit_features", None, below=n_features),
         rare_class=fields.whole("rare_class", 0, 1),
@@ -65,12 +69,12 @@ def read(value: Any, where: str, number: int, width: int, n_classes: int, shelf:
 
 
 def _geometry(fields: Fields, number: int, width: int, shelf: Shelf) -> RareGeometry:
-    rare, common = (shelf.floats(f"{number}.{name}", None, width) for name in ("rare", "common"))
+    rare, common = (shelf.moderate(f"{number}.{name}", None, width, largest=LARGEST) for name in ("rare", "common"))
     hard = shelf.whole(f"{number}.hard", len(common), below=2).astype(np.bool_)
     if min(len(rare), len(common)) < 2 or hard.all():
         raise RefusedError(f"arrays '{number}.rare' and '{number}.common' must have two rows or more, not all hard")
     names = fields.texts("metric_names")
-    metrics = shelf.floats(f"{number}.metrics", len(names), width)
+    metrics = shelf.moderate(f"{number}.metrics", len(names), width, largest=_MOST_WEIGHT)
     if not names or (metrics < 0).any() or not metrics.any(axis=1).all():
         raise RefusedError(f"array '{number}.metrics' must hold numbers from 0 up, not all of them 0, for each metric")
     return RareGeometry(

@@ -75,6 +75,10 @@ def _check_gapless(places: Iterable[_Place], length: int) -> None:
         raise RefusedError("its arrays and its length do not agree")
 
 
+MODERATE = 1e100
+"""Weights and scores of a model are far smaller than this."""
+
+
 class Shelf:
     """Arrays by name, taken one by one and checked; `done` refuses what nobody took."""
 
@@ -86,6 +90,13 @@ class Shelf:
         array = self._take(name, np.dtype(np.float64), shape)
         if np.isinf(array).any() or not (nan or np.isfinite(array).all()):
             raise RefusedError(f"array {name!r} holds numbers that are not finite")
+        return array
+
+    def moderate(self, name: str, *shape: int | None, largest: float = MODERATE) -> npt.NDArray[np.float64]:
+        """Numbers whose products with some others, and their sums, stay within the range of a double."""
+        array = self.floats(name, *shape)
+        if (np.abs(array) > largest).any():
+            raise RefusedError(f"array {name!r} holds numbers beyond ±{largest:g}")
         return array
 
     def scales(self, name: str, *shape: int | None) -> npt.NDArray[np.float64]:

@@ -105,7 +105,7 @@ def _filler(rows: Array, prototypes: Array) -> tuple[Fill, int]:
     center = prototypes.mean(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):  # a screen that is not finite is not used
         centred = prototypes - center
-        scale = 2.0 ** float(-np.frexp(np.abs(centred).max())[1])
+        scale = float(np.ldexp(1.0, min(-int(np.frexp(np.abs(centred).max())[1]), 1000)))
         centred *= scale
     kernel = compiled("nearest")
     if kernel is None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from qmedoid.geometry.fusion import Channels
 from qmedoid.kernels._tables import row_count
 from qmedoid.kernels._threads import thread_count
-from qmedoid.models.bad_values import refuse_bad_values
+from qmedoid.models.bad_values import LARGEST, refuse_bad_values
 from qmedoid.models.rare_geometry import RareGeometry
 from qmedoid.models.stage import Measured, Table, row_block, row_slices
 
@@ -204,7 +204,9 @@ class RareEventModel:
         """Some raw rows on the scale of the prototypes, shape (n, M)."""
         block = row_block(X, rows)
         refuse_bad_values(block, self.used, range(rows.start, rows.stop))
-        return self.geometry.scaling.apply(block)
+        # Beside a column of tiny values a large one may leave the range of a double, or its square may.
+        with np.errstate(over="ignore"):
+            return np.clip(self.geometry.scaling.apply(block), -LARGEST, LARGEST)
 
 
 def _nearest(k: int, name: str) -> str:
