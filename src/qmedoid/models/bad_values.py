@@ -23,6 +23,9 @@ def refuse_bad_values(values: Array, used: Codes, rows: Codes | range) -> None:
     rows : sequence of n int
         Which rows of the table these are.
     """
+    # Good rows, the many, are told by their extremes: a NaN makes both NaN.
+    if values.max(initial=0.0) <= LARGEST and values.min(initial=0.0) >= -LARGEST:
+        return
     bad = np.argwhere(~(np.abs(values[:, used]) <= LARGEST))
     if len(bad):
         row, column = int(bad[0][0]), int(used[bad[0][1]])

@@ -206,7 +206,8 @@ class RareEventModel:
         refuse_bad_values(block, self.used, range(rows.start, rows.stop))
         # Beside a column of tiny values a large one may leave the range of a double, or its square may.
         with np.errstate(over="ignore"):
-            return np.clip(self.geometry.scaling.apply(block), -LARGEST, LARGEST)
+            scaled = self.geometry.scaling.apply(block)
+        return np.clip(scaled, -LARGEST, LARGEST, out=scaled)
 
 
 def _nearest(k: int, name: str) -> str:
