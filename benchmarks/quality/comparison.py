@@ -174,7 +174,7 @@ def ablation_table(figures: Figures) -> list[Line]:
         if not found:
             continue
         changes = {data: own.difference.mean for data, own in found.items()}
-        errors = [own.error or math.nan for own in found.values()]
+        errors = [math.nan if own.error is None else own.error for own in found.values()]
         seconds = [_times_the_fit(figures, data, method) for data in found]
         lines.append(
             {

@@ -11,6 +11,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
+
 @dataclass(frozen=True, eq=False)
 class RankScaling:
     """A piecewise-linear, increasing map for each of M columns; values beyond the outer knots stay at their scores.
