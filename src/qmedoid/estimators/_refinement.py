@@ -66,7 +66,7 @@ def first_stage_for(codes: Codes) -> FirstStageName:
 def policy_for(refine: Policy, codes: Codes, first: FirstStageName = "convex") -> Policy:
     """What ``"auto"`` means for this table (itself where held-out rows are to decide), else what was asked for.
 
-    Evidence is not refined: circuits on its few deltas brought nothing that was worth the time of their training.
+    Evidence is not refined unless that is asked for, so that its fit stays a matter of seconds.
     """
     if refine != "auto":
         return refine
