@@ -28,7 +28,8 @@ TABLES = {
 
 def folder(seeds: Seeds) -> Path:
     """Where the tables go: figures of tuning splits are not kept with those that are reported."""
-    return RESULTS / "quality" if seeds == "report" else Path("build") / "quality-tuning"
+    kept = {"report": RESULTS / "quality", "first": RESULTS / "quality" / "first"}
+    return kept.get(seeds, Path("build") / "quality-tuning")
 
 
 def write_results(part: Part, seeds: Seeds, found: Mapping[Cell, dict[str, Any]]) -> None:

@@ -1,6 +1,7 @@
 """Models of every kind that a bundle can hold, made from random numbers."""
 
 import dataclasses
+from functools import partial
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from qmedoid.models.encoding import Dates, Levels, Numbers
 from qmedoid.models.evidence import EvidenceModel, Group, Terms
 from qmedoid.models.fusion import FusionModel
 from qmedoid.models.geometric import DeltaSettings, GeometricModel
+from qmedoid.models.neighbours import Neighbours
 from qmedoid.models.operating import Counts, OperatingSummary
 from qmedoid.models.rare import RareEventModel
 from qmedoid.models.rare_geometry import RareGeometry
@@ -83,7 +85,7 @@ def circuit(rng, *, n_inputs, n_classes=2, readout="strings", n_qubits=2, n_reps
     return VariationalModel(angle_map, network, rng.normal(size=network.n_parameters))
 
 
-def evidence_model(rng, *, n_columns=12, n_classes=2, per_class=2):
+def evidence_model(rng, *, n_columns=12, n_classes=2, per_class=2, n_known=0):
     n_medoids, n_terms, n_outputs = n_classes * per_class, 9, 1 if n_classes == 2 else n_classes
     knots = rng.integers(1, 5, n_columns)
     groups = tuple(
@@ -112,6 +114,17 @@ def evidence_model(rng, *, n_columns=12, n_classes=2, per_class=2):
         ),
         intercepts=rng.normal(size=n_outputs),
         n_classes=n_classes,
+        neighbours=Neighbours(
+            records=rng.normal(size=(n_known, n_columns)),
+            classes=rng.integers(0, n_classes, n_known),
+            rows=rng.permutation(1000)[:n_known],
+            amounts=rng.normal(size=(n_known, n_outputs)),
+            n_nearest=min(4, n_known),
+            length=float(rng.uniform(0.5, 2)),
+            by_rank=bool(n_known % 2),
+        )
+        if n_known
+        else None,
     )
 
 
@@ -216,7 +229,7 @@ def all_models():
         "one deviates": table_model((geometric(rng, refine_below=-np.inf),), classes=(False, True)),
         "numbers": table_model((geometric(rng),), classes=(0.1, 1e300)),
         "evidence": table_model(
-            (geometric(rng, first=evidence_model, curved=True),),
+            (geometric(rng, first=partial(evidence_model, n_known=7), curved=True),),
             cut=-1.5,
             priors=np.array([0.75, 0.25]),
             operating=OperatingSummary("min_recall", 0.9, -1.5, Counts(20, 10, 2, 68)),
@@ -227,7 +240,9 @@ def all_models():
             operating=OperatingSummary("likeliest", None, 0.0, Counts(0, 0, 0, 7)),
         ),
         "evidence of classes": table_model(
-            (geometric(rng, first=evidence_model, n_classes=4),), n_classes=4, priors=np.array([0.1, 0.2, 0.3, 0.4])
+            (geometric(rng, first=partial(evidence_model, n_known=2), n_classes=4),),
+            n_classes=4,
+            priors=np.array([0.1, 0.2, 0.3, 0.4]),
         ).shifted([0.4, 0.3, 0.2, 0.1]),
         "shifted": table_model(
             (geometric(rng),),

@@ -28,6 +28,7 @@ from qmedoid.models.encoding import Dates, Levels, Numbers
 from qmedoid.models.evidence import CHANNELS, EvidenceModel, Group, Terms
 from qmedoid.models.fusion import FusionModel, MeasuredFusion
 from qmedoid.models.geometric import DeltaSettings, GeometricModel
+from qmedoid.models.neighbours import Neighbours
 from qmedoid.models.operating import Counts, OperatingSummary
 from qmedoid.models.priors import PriorShift
 from qmedoid.models.rare import RareEventModel
@@ -224,7 +225,10 @@ def test_a_model_of_a_file_is_not_a_folder(tmp_path):
 
 
 def test_a_new_field_takes_a_new_format():
-    """Fields that format 2 stores; another one is lost by it, so it takes format 3 and a reader for all."""
+    """Fields that format 2 stores; another one is lost by it, so it takes format 3 and a reader for all.
+
+    (Neighbours came later: a file that has them says so, and a reader that does not know them refuses it.)
+    """
     stored = {
         TableModel: "contract encodings classes models cut probabilistic records parameters metrics priors prior_shift "
         "operating",
@@ -239,7 +243,8 @@ def test_a_new_field_takes_a_new_format():
         FusionModel: "input_scaling configuration weights signed feature_scaling medoids medoid_classes medoid_rows "
         "multipliers alpha use_angular angle",
         EvidenceModel: "rank_scaling linear_scaling medoids medoid_classes medoid_rows column_weights groups terms "
-        "intercepts n_classes",
+        "intercepts n_classes neighbours",
+        Neighbours: "records classes rows amounts n_nearest length by_rank",
         Terms: "group medoid channel length center weights",
         RankScaling: "offsets values scores",
         RareEventModel: "geometry medoid_rows center scale weights intercept circuit_features rare_class",

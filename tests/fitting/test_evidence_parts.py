@@ -133,37 +133,29 @@ def test_a_column_that_is_mostly_0_is_linear_even_where_all_medoids_are_0():
     np.testing.assert_allclose(feature, rows.plain[:, 0] / rows.plain[:, 0].std())
 
 
-def test_whitened_nearness_of_the_medoids_is_their_kernel():
-    rows, medoids = scaled(60, 4), scaled(9, 4, seed=1)
-    part = near_part("group", (0, 2), True, np.arange(9), rows, medoids, True)
-    kernel = part.values(medoids, medoids)
-    features = kernel @ part.mixing
-    np.testing.assert_allclose(features @ features.T, kernel, atol=1e-3)
-
-
 def test_nearness_reaches_farther_where_distances_are_larger():
     rows, medoids = scaled(60, 4), scaled(9, 4, seed=1)
     wide = Scaled(rows.ranks * 3, rows.plain), Scaled(medoids.ranks * 3, medoids.plain)
-    one = near_part("full", (0, 1, 2, 3), True, np.arange(9), rows, medoids, True)
-    other = near_part("full", (0, 1, 2, 3), True, np.arange(9), *wide, True)
+    one = near_part("full", (0, 1, 2, 3), True, np.arange(9), rows, medoids)
+    other = near_part("full", (0, 1, 2, 3), True, np.arange(9), *wide)
     assert other.length == pytest.approx(3 * one.length)
     np.testing.assert_allclose(one.values(rows, medoids), other.values(*wide))
 
 
 def test_single_columns_take_medoids_from_end_to_end():
     medoids = scaled(20, 2)
-    part = single_part(0, True, np.arange(20), 5, medoids, True)
+    part = single_part(0, True, np.arange(20), 5, medoids)
     assert part is not None
     own = medoids.ranks[part.medoids, 0]
     assert len(own) == 5
     assert (own.min(), own.max()) == (medoids.ranks[:, 0].min(), medoids.ranks[:, 0].max())
-    assert single_part(0, True, np.array([3, 3]), 5, medoids, True) is None
+    assert single_part(0, True, np.array([3, 3]), 5, medoids) is None
 
 
 def test_every_block_has_mean_zero_and_total_variance_one():
     rows, medoids = scaled(60, 3), scaled(9, 3, seed=1)
     parts = [linear_part(column, rows, medoids) for column in range(3)]
-    parts += [near_part("group", columns, True, np.arange(9), rows, medoids, True) for columns in ((0, 1), (1, 2))]
+    parts += [near_part("group", columns, True, np.arange(9), rows, medoids) for columns in ((0, 1), (1, 2))]
     design = evidence_design(parts, rows, medoids)
     np.testing.assert_allclose(design.features.mean(axis=0), 0.0, atol=1e-12)
     variances = design.features.var(axis=0)

@@ -83,7 +83,7 @@ def test_shares_of_medoids_add_up_to_the_share_of_their_group():
     why = explain(model, [column[:1] for column in X.T])
     assert len(why.groups) > 1
     for group in why.groups:
-        assert sum(one.contribution for one in group.medoids) == pytest.approx(group.contribution, abs=1e-12)
+        assert sum(one.contribution for one in group.records) == pytest.approx(group.contribution, abs=1e-12)
 
 
 def test_a_group_whose_feature_is_equally_far_from_both_medoids_says_nothing():

@@ -11,12 +11,13 @@ from qmedoid.artifacts._tensors import MODERATE, Shelf, floats, whole
 from qmedoid.geometry.rank_scaling import RankScaling
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.models.evidence import CHANNELS, EvidenceModel, Group, Terms
+from qmedoid.models.neighbours import MOST_NEAREST, Neighbours
 
 Array = npt.NDArray[np.float64]
 
 
 def packed(model: EvidenceModel, number: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
-    """What the manifest says of an evidence model, which is its type alone; its arrays are added."""
+    """What the manifest says of an evidence model, beside its type: its neighbours, if any. Its arrays are added."""
     terms = model.terms
     arrays[f"{number}.rank_offsets"] = whole(model.rank_scaling.offsets)
     arrays[f"{number}.rank_values"] = floats(model.rank_scaling.values)
@@ -38,12 +39,21 @@ def packed(model: EvidenceModel, number: str, arrays: dict[str, npt.NDArray[Any]
     arrays[f"{number}.term_center"] = floats(terms.center)
     arrays[f"{number}.term_weights"] = floats(terms.weights)
     arrays[f"{number}.intercepts"] = floats(model.intercepts)
-    return {}
+    if model.neighbours is None:
+        return {}
+    known = model.neighbours
+    arrays[f"{number}.known_records"] = floats(known.records)
+    arrays[f"{number}.known_classes"] = whole(known.classes)
+    arrays[f"{number}.known_rows"] = whole(known.rows)
+    arrays[f"{number}.known_amounts"] = floats(known.amounts)
+    arrays[f"{number}.known_length"] = floats(np.array([known.length]))
+    return {"neighbours": {"n_nearest": known.n_nearest, "by_rank": known.by_rank}}
 
 
 def read(value: Any, where: str, number: int, width: int, n_classes: int, shelf: Shelf) -> EvidenceModel:
     """An evidence model over `width` encoded columns."""
-    Fields(value, where, ("type",))
+    with_neighbours = isinstance(value, dict) and "neighbours" in value
+    fields = Fields(value, where, ("type", "neighbours") if with_neighbours else ("type",))
     n_outputs = 1 if n_classes == 2 else n_classes
     medoids = shelf.floats(f"{number}.medoids", None, width)
     medoid_classes = shelf.whole(f"{number}.medoid_classes", len(medoids), below=n_classes)
@@ -64,6 +74,23 @@ def read(value: Any, where: str, number: int, width: int, n_classes: int, shelf:
         terms=_terms(number, len(groups), len(medoids), n_outputs, shelf),
         intercepts=shelf.moderate(f"{number}.intercepts", n_outputs),
         n_classes=n_classes,
+        neighbours=_neighbours(fields.raw("neighbours"), f"{where}.neighbours", number, width, n_classes, shelf)
+        if with_neighbours
+        else None,
+    )
+
+
+def _neighbours(value: Any, where: str, number: int, width: int, n_classes: int, shelf: Shelf) -> Neighbours:
+    fields = Fields(value, where, ("n_nearest", "by_rank"))
+    records = shelf.floats(f"{number}.known_records", None, width)
+    return Neighbours(
+        records=records,
+        classes=shelf.whole(f"{number}.known_classes", len(records), below=n_classes),
+        rows=shelf.whole(f"{number}.known_rows", len(records), below=2**62),
+        amounts=shelf.moderate(f"{number}.known_amounts", len(records), 1 if n_classes == 2 else n_classes),
+        n_nearest=fields.whole("n_nearest", 1, min(MOST_NEAREST, len(records))),
+        length=float(_above_zero(f"{number}.known_length", 1, shelf)[0]),
+        by_rank=fields.flag("by_rank"),
     )
 
 

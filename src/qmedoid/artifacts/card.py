@@ -89,6 +89,10 @@ def _facts(model: TableModel) -> Iterator[str]:
         yield "- Scores rank the classes; they are not probabilities."
     if model.fusion is not None:
         yield f"- Medoids: {_medoid_counts(model, model.fusion)}"
+    if isinstance(model.fusion, EvidenceModel) and model.fusion.neighbours is not None:
+        known = model.fusion.neighbours
+        nearest = "the nearest has" if known.n_nearest == 1 else f"the nearest {known.n_nearest} have"
+        yield f"- Known records beside them: {len(known.rows)}, of which {nearest} a say"
     circuit = _circuit(model)
     if circuit is not None:
         ansatz = circuit.network.ansatz
@@ -168,6 +172,7 @@ def _privacy(model: TableModel, raw_rows: bool) -> list[str]:
             f"Medoids are real rows of the training table. This folder carries {sum(counts)} of them, with "
             f"{len(names)} columns each, as they stood there. Whoever can read the folder can read them. To leave them "
             "out, save with raw_rows=False.",
+            *_known_records(model),
             "",
             f"Columns: {', '.join(cell(name) for name in names[:_MOST_ROWS])}{more}",
         ]
@@ -178,11 +183,23 @@ def _privacy(model: TableModel, raw_rows: bool) -> list[str]:
             f"Medoids are real rows of the training table. The model compares with {len(model.fusion.medoid_rows)} of "
             "them column by column, so their columns, as numbers, are part of it and can be read back. Only the rows "
             "as they stood in the table, with the columns that no model reads, are left out of this folder.",
+            *_known_records(model),
         ]
     return [
         "Medoids are real rows of the training table. This folder carries none of them as they stood there, only their "
         "coordinates in the model's features and their row numbers. Where a feature is made of a single column, the "
         "value of that column can be computed back from its coordinate.",
+    ]
+
+
+def _known_records(model: TableModel) -> list[str]:
+    """That training rows are kept as neighbours, if they are."""
+    if not model.n_known_records:
+        return []
+    return [
+        "",
+        f"Beside the medoids the model keeps {model.n_known_records} training rows, the columns that it "
+        "reads as numbers, to compare with the nearest of them. To leave them out, fit with neighbours=0.",
     ]
 
 

@@ -30,6 +30,10 @@ Fusion = Annotated[
 Medoids = Annotated[
     str | None, typer.Option(help="Training rows that evidence may compare with at most: a number, or tiny for 6.")
 ]
+Neighbours = Annotated[
+    str | None,
+    typer.Option(help="Further training rows that evidence may keep for the nearest to have a say: a number, or auto."),
+]
 
 
 def _version(asked: bool) -> None:
@@ -83,6 +87,7 @@ def fit(
     paper: Annotated[bool, typer.Option("--paper", help="Everything as printed in the paper.")] = False,
     fusion: Fusion = "auto",
     medoids: Medoids = None,
+    neighbours: Neighbours = None,
     refine: Annotated[
         str, typer.Option(help="When the circuit decides: auto, always, never, or a share of the records.")
     ] = "auto",
@@ -102,6 +107,7 @@ def fit(
             table=table, target=target, output=output, test=test, valid=valid, positive=positive,
             alert_rate=alert_rate, operating_point=operating_point, min_precision=min_precision, min_recall=min_recall,
             cost=cost, time_column=time_column, ignore=tuple(ignore or ()), paper=paper, fusion=fusion, medoids=medoids,
+            neighbours=neighbours,
             refine=refine, seed=seed, max_rows=max_rows, raw_rows=raw_rows, circuits=circuits, delimiter=delimiter,
             decimal=decimal,
         ),
@@ -201,6 +207,7 @@ def stability(
     ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     fusion: Fusion = "auto",
     medoids: Medoids = None,
+    neighbours: Neighbours = None,
     bootstraps: Annotated[int, typer.Option(min=2, help="How many samples of the rows are fitted again.")] = 20,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of samples, search and training.")] = 0,
     max_rows: Annotated[int, typer.Option(min=2, help="Use a random sample of at most so many rows.")] = 20_000,
@@ -213,8 +220,8 @@ def stability(
 
     run(
         Options(table=table, target=target, positive=positive, ignore=tuple(ignore or ()), fusion=fusion,
-                medoids=medoids, bootstraps=bootstraps, seed=seed, max_rows=max_rows, delimiter=delimiter,
-                decimal=decimal),
+                medoids=medoids, neighbours=neighbours, bootstraps=bootstraps, seed=seed, max_rows=max_rows,
+                delimiter=delimiter, decimal=decimal),
         as_json=json,
     )  # fmt: skip
 

@@ -104,11 +104,11 @@ def _terms(report: dict[str, Any], make: Any) -> Any:
     table.add_column("term")
     table.add_column("contribution", justify="right")
     groups = report["groups"]
-    by_medoid = any("medoids" in group for group in groups)
-    if by_medoid:
+    by_record = any("records" in group for group in groups)
+    if by_record:
         table.add_column("most of it by distance to")
     for group in groups[:_GROUPS]:
-        strongest = [_strongest(group)] if by_medoid else []
+        strongest = [_strongest(group)] if by_record else []
         table.add_row(_title(group), f"{group['contribution']:+.6f}", *strongest)
     if len(groups) > _GROUPS:
         rest = sum(group["contribution"] for group in groups[_GROUPS:])
@@ -132,8 +132,8 @@ def _title(group: dict[str, Any]) -> str:
 
 
 def _strongest(group: dict[str, Any]) -> str:
-    """The medoids that speak loudest within a group."""
-    strongest = group.get("medoids", [])[:2]
+    """The records that speak loudest within a group."""
+    strongest = group.get("records", [])[:2]
     return ", ".join(
         f"row {one['training_row']} ({shown(one['class'])}): {one['contribution']:+.4f}" for one in strongest
     )

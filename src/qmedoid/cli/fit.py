@@ -15,6 +15,7 @@ from qmedoid.cli._metrics import print_metrics, print_operating
 from qmedoid.cli._output import print_json, tell
 from qmedoid.cli._splitting import Parts, share_or_file, split_rows, time_order
 from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.models.renumbering import renumbered
 from qmedoid.models.table import TableModel
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import compare_columns
@@ -49,6 +50,7 @@ class Options:
     paper: bool
     fusion: str
     medoids: str | None
+    neighbours: str | None
     refine: str
     seed: int
     max_rows: int
@@ -93,6 +95,11 @@ def run(options: Options, *, as_json: bool) -> None:
     save_model(model, options.output, circuits=options.circuits, raw_rows=options.raw_rows)
     notes = [note for note in fitted.notes_ if " was left out: " not in note]
     notes += left_out_notes(model.contract.left_out)
+    if model.n_known_records:
+        notes.append(
+            f"the model keeps {model.n_known_records:,} training rows, of which the nearest have a say; "
+            "--neighbours 0 keeps none but the medoids"
+        )
     if as_json:
         print_json(
             {"model": str(options.output), "stage": model.stage, "classes": list(model.classes),
@@ -129,9 +136,9 @@ def make_classifier(options: Options) -> Any:
         "cost": options.cost,
         "random_state": options.seed,
     }
-    fusion = asked_fusion(options.fusion, options.medoids)
+    fusion = asked_fusion(options.fusion, options.medoids, options.neighbours)
     if options.paper and fusion != "auto":
-        raise ParameterError("--paper says how distances are fused: leave --fusion and --medoids out.")
+        raise ParameterError("--paper says how distances are fused: leave --fusion, --medoids and --neighbours out.")
     made = GeometricClassifier.paper(**settings) if options.paper else GeometricClassifier(fusion=fusion, **settings)
     check_parameters("fit", made.get_params(deep=False), made._constraints)
     check_parameters("fit", settings, OPERATING_CONSTRAINTS)
@@ -142,15 +149,20 @@ def make_classifier(options: Options) -> Any:
     return made.set_callbacks(TrainingProgress())
 
 
-def asked_fusion(fusion: str, medoids: str | None) -> Any:
+def asked_fusion(fusion: str, medoids: str | None, neighbours: str | None) -> Any:
     """The first stage that was asked for."""
-    if medoids is None:
+    asked: dict[str, Any] = {
+        name: int(value) if value.isdecimal() else value
+        for name, value in {"medoids": medoids, "neighbours": neighbours}.items()
+        if value is not None
+    }
+    if not asked:
         return fusion
     from qmedoid.estimators.evidence import EvidenceFusion
 
     if fusion not in ("auto", "evidence"):
-        raise ParameterError(f"--medoids is of --fusion evidence, and {fusion} was asked for.")
-    made = EvidenceFusion(medoids=int(medoids) if medoids.isdecimal() else medoids)
+        raise ParameterError(f"--{next(iter(asked))} is of --fusion evidence, and {fusion} was asked for.")
+    made = EvidenceFusion(**asked)
     made.check()
     return made
 
@@ -227,8 +239,7 @@ def _fit(classifier: Any, train: Labelled, valid: Labelled | None, options: Opti
 
 def _in_file(model: Any, rows: Any) -> Any:
     """The model with its medoids numbered by their rows in the file, not among the training rows."""
-    fusion = model.fusion
-    return replace(model, fusion=replace(fusion, medoid_rows=rows[fusion.medoid_rows].astype(np.intp)))
+    return replace(model, fusion=renumbered(model.fusion, rows))
 
 
 def _asked(options: Options) -> dict[str, Any]:

@@ -48,6 +48,7 @@ def summary(model: TableModel) -> dict[str, Any]:
             {"class": model.classes[code], "training_row": int(row)}
             for code, row in zip(fusion.medoid_classes, fusion.medoid_rows, strict=True)
         ],
+        "known_records": model.n_known_records,
         "raw_rows": model.records is not None,
         "parameters": dict(model.parameters),
         "metrics": dict(model.metrics),

@@ -27,6 +27,7 @@ class Options:
     ignore: tuple[str, ...]
     fusion: str
     medoids: str | None
+    neighbours: str | None
     bootstraps: int
     seed: int
     max_rows: int
@@ -37,7 +38,7 @@ class Options:
 def run(options: Options, *, as_json: bool) -> None:
     """Fit the table and samples of it, and print what changes."""
     keep_pandas_away()
-    fusion = asked_fusion(options.fusion, options.medoids)
+    fusion = asked_fusion(options.fusion, options.medoids, options.neighbours)
     # What is read is asked for by the same names as for a fit.
     data = read_labelled(options.table, cast("Any", options), options.ignore)
     report = _stability(options, fusion, data.table.drop_columns([options.target]), np.array(data.target.to_pylist()))

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from qmedoid.models.evidence import EvidenceModel, MeasuredEvidence
 from qmedoid.models.fusion import FusionModel, MeasuredFusion
 from qmedoid.models.rare import RareEventModel
 from qmedoid.models.rare_measured import MeasuredRare
+from qmedoid.models.renumbering import renumbered
 from qmedoid.models.stage import FirstStage, Measured, PlainStage
 
 Array = npt.NDArray[np.float64]
@@ -99,7 +100,7 @@ class FirstStageSettings(BaseEstimator):
             if own.deltas is not None and found.deltas is not None:
                 deltas = np.full((len(codes), own.deltas.shape[1]), np.nan) if deltas is None else deltas
                 deltas[train], deltas[held_out] = own.deltas, found.deltas
-            model = replace(model, medoid_rows=train[model.medoid_rows])  # type: ignore[type-var]
+            model = renumbered(model, train)
         if self.refit:
             model, own = self._fit_rows(table, codes, classes, seed, _part_of(told, n_fits - 1, n_fits))
             deltas = own.deltas

@@ -17,6 +17,8 @@ Codes = npt.NDArray[np.intp]
 
 TINY = 6
 """Medoids of the setting ``"tiny"``."""
+AUTO_NEIGHBOURS = EvidenceSettings.n_neighbours
+"""Rows that the setting ``"auto"`` keeps at most."""
 
 
 class EvidenceFusion(FirstStageSettings):
@@ -26,6 +28,10 @@ class EvidenceFusion(FirstStageSettings):
     ----------
     medoids : int or "tiny", default=64
         How many training rows the model may compare with at most, but at least one per class; ``"tiny"`` is 6.
+    neighbours : int or "auto", default="auto"
+        Training rows that are kept at most beside the medoids, so that the nearest of them have a say; it is done only
+        where rows that are left out are told apart clearly better. ``"auto"`` is 5,000, and 0 with ``"tiny"`` medoids.
+        With 0, nothing of the other rows is kept, and scoring is several times as fast.
     n_pairs, n_triples : int, default=16 and 10
         Groups of two and of three columns whose distances are looked at, in each bag.
     n_bags : int, default=2
@@ -37,8 +43,6 @@ class EvidenceFusion(FirstStageSettings):
         What distances are measured on: columns bent to a normal shape by their ranks, or standardised.
     targeted : bool, default=True
         Whether groups are chosen by what they tell of the classes; else they are drawn.
-    whitened : bool, default=True
-        Whether the nearnesses of a group are made independent before their weights are shrunk.
     logistic : bool, default=True
         Whether weights of two classes are refitted by logistic regression; else they remain those of the ridge.
     selection : {"best", "one_se"}, default="best"
@@ -61,26 +65,26 @@ class EvidenceFusion(FirstStageSettings):
         self,
         *,
         medoids: int | str = 64,
+        neighbours: int | str = "auto",
         n_pairs: int = 16,
         n_triples: int = 10,
         n_bags: int = 2,
         blocks: Sequence[str] = BLOCKS,
         scaling: Literal["rank", "standard"] = "rank",
         targeted: bool = True,
-        whitened: bool = True,
         logistic: bool = True,
         selection: Selection = "best",
         cv: Any = None,
         refit: bool = True,
     ) -> None:
         self.medoids = medoids
+        self.neighbours = neighbours
         self.n_pairs = n_pairs
         self.n_triples = n_triples
         self.n_bags = n_bags
         self.blocks = blocks
         self.scaling = scaling
         self.targeted = targeted
-        self.whitened = whitened
         self.logistic = logistic
         self.selection = selection
         self.cv = cv
@@ -89,13 +93,13 @@ class EvidenceFusion(FirstStageSettings):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **FirstStageSettings._constraints,
         "medoids": Either(Whole(1), Choice(("tiny",))),
+        "neighbours": Either(Whole(0), Choice(("auto",))),
         "n_pairs": Whole(0),
         "n_triples": Whole(0),
         "n_bags": Whole(1),
         "blocks": Some(BLOCKS),
         "scaling": Choice(("rank", "standard")),
         "targeted": Flag(),
-        "whitened": Flag(),
         "logistic": Flag(),
         "selection": Choice(("best", "one_se")),
     }
@@ -103,16 +107,21 @@ class EvidenceFusion(FirstStageSettings):
     def _settings(self) -> EvidenceSettings:
         return EvidenceSettings(
             n_medoids=TINY if isinstance(self.medoids, str) else int(self.medoids),
+            n_neighbours=self._n_neighbours(),
             n_pairs=int(self.n_pairs),
             n_triples=int(self.n_triples),
             n_bags=int(self.n_bags),
             blocks=tuple(block for block in BLOCKS if block in self.blocks),
             scaling=self.scaling,
             targeted=bool(self.targeted),
-            whitened=bool(self.whitened),
             logistic=bool(self.logistic),
             selection=self.selection,
         )
+
+    def _n_neighbours(self) -> int:
+        if isinstance(self.neighbours, str):
+            return 0 if isinstance(self.medoids, str) else AUTO_NEIGHBOURS
+        return int(self.neighbours)
 
     def _fit_rows(
         self, table: Array, codes: Codes, classes: npt.NDArray[Any], seed: int, told: Told

@@ -25,6 +25,8 @@ _FLATTEST = 1e-3
 def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind) -> Calibration:
     """Slope and biases (none with "temperature") of the highest likelihood, and with "curve" a bend of two classes.
 
+    For more than two classes "curve" is "logistic".
+
     Parameters
     ----------
     fused : ndarray of shape (n, C)
@@ -33,11 +35,11 @@ def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind) -> Calibr
         Their classes.
     kind : {"curve", "logistic", "temperature"}
     """
-    if kind == "curve":
-        return _curved(fused, codes)
     n, n_classes = fused.shape
+    if kind == "curve" and n_classes == 2:
+        return _curved(fused, codes)
     priors = (np.bincount(codes, minlength=n_classes) + 0.5) / (n + 0.5 * n_classes)
-    prior_biases = np.log(priors / priors.max()) if kind == "logistic" else np.zeros(n_classes)
+    prior_biases = np.log(priors / priors.max()) if kind != "temperature" else np.zeros(n_classes)
     unit = _typical_spread(fused)
     scaled, weights = fused / unit, np.full(n, 1.0 / n)
 
@@ -49,7 +51,7 @@ def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind) -> Calibr
         return value, gradient + _PULL / n * parameters
 
     # One bias is redundant: the last class keeps its prior.
-    n_shifts = n_classes - 1 if kind == "logistic" else 0
+    n_shifts = n_classes - 1 if kind != "temperature" else 0
     found = minimize(
         loss, np.concatenate([[1.0], np.zeros(n_shifts)]), jac=True, method="L-BFGS-B",
         bounds=[(_FLATTEST, None)] + [(None, None)] * n_shifts,
@@ -58,33 +60,31 @@ def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind) -> Calibr
 
 
 def _curved(fused: Array, codes: Codes) -> Calibration:
-    """Slope and biases for targets that leave room for doubt, and a bend of two classes where rows ask for one.
+    """Slope and biases of two classes for targets that leave room for doubt, and a bend where rows ask for one.
 
-    A row of class c, of which there are N_c, counts as (N_c + 1)/(N_c + C) of c, and the rest of the others (Platt):
-    so classes that are told apart perfectly have a finite slope, and no slope is pulled to 0.
+    A row of class c, of which there are N_c, counts as (N_c + 1)/(N_c + 2) of c, and the rest of the other (Platt): so
+    classes that are told apart perfectly have a finite slope, and no slope is pulled to 0.
     """
-    n, n_classes = fused.shape
-    counts = np.bincount(codes, minlength=n_classes)
-    doubt = 1.0 / (counts[codes] + n_classes)
-    targets = np.tile(doubt[:, None], (1, n_classes))
-    targets[np.arange(n), codes] = 1.0 - (n_classes - 1) * doubt
+    n = len(fused)
+    counts = np.bincount(codes, minlength=2)
+    doubt = 1.0 / (counts[codes] + 2)
+    targets = np.tile(doubt[:, None], (1, 2))
+    targets[np.arange(n), codes] = 1.0 - doubt
     unit = _typical_spread(fused)
     scaled = fused / unit
 
     def loss(parameters: Array) -> tuple[float, Array]:
-        log_p = log_softmax(_padded(parameters[1:], n_classes) - parameters[0] * scaled)
+        log_p = log_softmax(_padded(parameters[1:], 2) - parameters[0] * scaled)
         by_scores = (np.exp(log_p) - targets) / n
-        gradient = np.concatenate([[-(by_scores * scaled).sum()], by_scores.sum(axis=0)[: n_classes - 1]])
+        gradient = np.array([-(by_scores * scaled).sum(), by_scores[:, 0].sum()])
         return float(-(targets * log_p).sum() / n), gradient
 
-    start = np.log(np.maximum(counts, 0.5) / max(counts[-1], 0.5))[: n_classes - 1]
+    start = np.log(np.maximum(counts, 0.5) / max(counts[-1], 0.5))[:1]
     found = minimize(
         loss, np.concatenate([[1.0], start]), jac=True, method="L-BFGS-B",
-        bounds=[(_FLATTEST, None)] + [(None, None)] * (n_classes - 1), options={"maxiter": 1000, "ftol": 1e-13},
+        bounds=[(_FLATTEST, None), (None, None)], options={"maxiter": 1000, "ftol": 1e-13},
     )  # fmt: skip
-    straight = Calibration(float(found.x[0]) / unit, _padded(found.x[1:], n_classes))
-    if n_classes > 2:
-        return straight
+    straight = Calibration(float(found.x[0]) / unit, _padded(found.x[1:], 2))
     scores = straight.apply(fused)
     knots, bends = fit_bend(scores[:, 1] - scores[:, 0], codes == 1)
     return Calibration(straight.slope, straight.biases, knots, bends)

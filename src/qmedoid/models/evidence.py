@@ -7,7 +7,8 @@ r"""The evidence model: signed weights on distances to real records, group of co
 
 Every term j looks at one group of columns g, one medoid m and one channel φ: the squared distance, the distance, or
 the nearness :math:`\exp(-D/\ell)`. So a decision is an exact sum over real training rows and groups of columns, and
-each number in it is a distance that the compact SWAP test measures on the columns of the group.
+each number in it is a distance that the compact SWAP test measures on the columns of the group. Where that pays, the
+nearest of many more training rows add what they turned out to be (`Neighbours`).
 """
 
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from qmedoid.geometry.rank_scaling import RankScaling
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import evidence
 from qmedoid.models.bad_values import LARGEST, refuse_bad_values
+from qmedoid.models.neighbours import Found, Neighbours, find
 from qmedoid.models.stage import Measured, Table, measured_distances, row_block, row_slices
 
 Array = npt.NDArray[np.float64]
@@ -106,6 +108,8 @@ class EvidenceModel:
     intercepts : ndarray of shape (K,)
         b; K is 1 for two classes and C for more.
     n_classes : int
+    neighbours : Neighbours or None
+        Known records of which the nearest have a say, too.
     """
 
     rank_scaling: RankScaling
@@ -118,6 +122,7 @@ class EvidenceModel:
     terms: Terms
     intercepts: Array
     n_classes: int
+    neighbours: Neighbours | None = None
 
     use_angular: ClassVar[bool] = True
     rare_class: ClassVar[None] = None
@@ -139,7 +144,8 @@ class EvidenceModel:
     @property
     def n_measured(self) -> int:
         """Length of the vectors that the SWAP test compares: columns of the largest group."""
-        return max((len(group.columns) for group in self.groups), default=self.medoids.shape[1])
+        by_group = max((len(group.columns) for group in self.groups), default=self.medoids.shape[1])
+        return by_group if self.neighbours is None else max(by_group, len(self.compared))
 
     @cached_property
     def column_groups(self) -> tuple[tuple[int, ...], ...]:
@@ -180,12 +186,14 @@ class EvidenceModel:
         """Scores, nearest medoids, and distance and angle to them."""
         outputs, found = evidence.measure(X, self.plan, threads=threads)
         self._check_decided(X, found.medoid)
+        self._add_neighbours(outputs, X, threads)
         return Measured(Channels(found.distance, found.angle), self.class_scores(outputs), found.medoid)
 
     def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
         """Dissimilarities, and the place in `medoids` of the nearest medoid of each class, each of shape (n, C)."""
         outputs, nearest = evidence.outputs_and_medoids(X, self.plan, threads=threads)
         self._check_decided(X, nearest)
+        self._add_neighbours(outputs, X, threads)
         return self.class_scores(outputs), nearest
 
     def scores(self, X: Table, *, threads: int | None = None) -> Array:
@@ -209,12 +217,15 @@ class EvidenceModel:
         return values
 
     def outputs(self, evidence: Array) -> Array:
-        """The outputs t from the channels of the terms, shape (n, K)."""
+        """The outputs t from the channels of the terms, shape (n, K), without what neighbours add."""
         outputs: Array = self.intercepts + (evidence - self.terms.center) @ self.terms.weights
         return outputs
 
     def contributions(self, row: Array) -> Array:
-        """What every term adds to the outputs for one raw row, shape (T, K); with the intercepts they add up to t."""
+        """What every term adds to the outputs for one raw row, shape (T, K).
+
+        With the intercepts, and what neighbours add, they add up to t.
+        """
         added: Array = (self.evidence(row[None])[0] - self.terms.center)[:, None] * self.terms.weights
         return added
 
@@ -235,6 +246,42 @@ class EvidenceModel:
         near: Array = np.exp(-distance / self.terms.length[term])
         return near
 
+    def nearest_known(self, scaled: tuple[Array, Array], threads: int | None = None) -> Found:
+        """The known records that are nearest to rows scaled both ways, see `scaled`."""
+        assert self.neighbours is not None, "a model without neighbours knows none"
+        return find(self._in_space(scaled), self._known, self.neighbours.n_nearest, threads=threads)
+
+    @cached_property
+    def compared(self) -> Codes:
+        """Columns that distances over all columns look at."""
+        return np.flatnonzero(self.column_weights > 0)
+
+    @cached_property
+    def _known(self) -> Array:
+        """Known records as they are compared, shape (N, M')."""
+        assert self.neighbours is not None
+        return self._in_space(self.scaled(self.neighbours.records))
+
+    def _in_space(self, scaled: tuple[Array, Array]) -> Array:
+        assert self.neighbours is not None
+        return np.ascontiguousarray(scaled[0 if self.neighbours.by_rank else 1][:, self.compared])
+
+    def _add_neighbours(self, outputs: Array, X: Table, threads: int | None) -> None:
+        """Add to the outputs of rows, in place, what neighbours say."""
+        if self.neighbours is None or not len(outputs):
+            return
+        for rows in row_slices(X, max(1, _BLOCK_NUMBERS // self.medoids.shape[1])):
+            outputs[rows] += self.neighbours.added(self.nearest_known(self.scaled(row_block(X, rows)), threads))
+
+    def _measured_neighbours(self, rows: Array, distances: Distances) -> Array:
+        """What neighbours add, by measured distances to those that the closed form finds nearest."""
+        if self.neighbours is None:
+            return np.zeros((len(rows), len(self.intercepts)))
+        scaled = self.scaled(rows)
+        found, values = self.nearest_known(scaled), self._in_space(scaled)
+        measured = [distances(row[None], self._known[places]) for row, places in zip(values, found.places, strict=True)]
+        return self.neighbours.added(found._replace(distances=np.concatenate([found.distances[:0], *measured])))
+
     def measured_by(self, X: Table, distances: Distances) -> Measured:
         """The same as `measure` by its definition, with distances that are measured by others."""
         step = max(1, _BLOCK_NUMBERS // max(len(self.terms), self.medoids.shape[1]))
@@ -250,7 +297,8 @@ class EvidenceModel:
     def _measured_block(self, X: Table, place: slice, distances: Distances) -> Measured:
         rows = row_block(X, place)
         refuse_bad_values(rows, self.used, range(place.start, place.stop))
-        scores = self.class_scores(self.outputs(self.evidence(rows, distances)))
+        outputs = self.outputs(self.evidence(rows, distances)) + self._measured_neighbours(rows, distances)
+        scores = self.class_scores(outputs)
         roots = np.sqrt(self.column_weights)
         tested = compact_swap_test(self.rank_scaling.apply(rows) * roots, self.rank_scaling.apply(self.medoids) * roots)
         channels, nearest = class_channels(tested.distance, tested.angle, self.medoid_classes, self.n_classes)

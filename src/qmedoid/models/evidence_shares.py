@@ -1,12 +1,19 @@
-"""How an evidence model tells two classes apart: group of columns by group, and in each medoid by medoid."""
+"""How an evidence model tells two classes apart: group of columns by group, and in each medoid by medoid.
+
+What the nearest known records add is a group of its own, of all columns, record by record.
+"""
 
 import numpy as np
 import numpy.typing as npt
 
 from qmedoid.models.evidence import EvidenceModel, root_distances
-from qmedoid.models.shares import GroupShare, MedoidShare, Shares
+from qmedoid.models.neighbours import Neighbours
+from qmedoid.models.shares import GroupShare, RecordShare, Shares
 
 Array = npt.NDArray[np.float64]
+
+NEAREST = "nearest known records"
+"""Name of the share of the neighbours."""
 
 
 def evidence_shares(model: EvidenceModel, row: Array, winner: int, other: int) -> Shares:
@@ -21,9 +28,11 @@ def evidence_shares(model: EvidenceModel, row: Array, winner: int, other: int) -
         of_medoids = by_columns.setdefault(group.columns, {})
         medoid = int(model.terms.medoid[term])
         of_medoids[medoid] = of_medoids.get(medoid, 0.0) + float(amount)
-    groups = tuple(_group(model, row, columns, shares) for columns, shares in by_columns.items())
+    groups = [_group(model, row, columns, shares) for columns, shares in by_columns.items()]
+    if model.neighbours is not None:
+        groups.append(_neighbours(model, model.neighbours, row, winner, other))
     intercept = _between(model.intercepts[None], model.n_classes, winner, other)
-    return Shares(groups, {"intercept": float(intercept[0])})
+    return Shares(tuple(groups), {"intercept": float(intercept[0])})
 
 
 def _between(outputs: Array, n_classes: int, winner: int, other: int) -> Array:
@@ -38,8 +47,23 @@ def _group(model: EvidenceModel, row: Array, columns: tuple[int, ...], shares: d
     places = list(shares)
     scaled, own = model.rank_scaling.apply(row), model.rank_scaling.apply(model.medoids[places])
     distances = root_distances(scaled[:, list(columns)], own[:, list(columns)])[0]
-    medoids = [
-        MedoidShare(place, float(distance), shares[place]) for place, distance in zip(places, distances, strict=True)
-    ]
-    medoids.sort(key=lambda one: -abs(one.contribution))
-    return GroupShare(columns, float(sum(shares.values())), medoids=tuple(medoids))
+    rows, codes = model.medoid_rows[places].tolist(), model.medoid_classes[places].tolist()
+    return GroupShare(
+        columns, float(sum(shares.values())), records=_sorted(rows, codes, distances.tolist(), list(shares.values()))
+    )
+
+
+def _neighbours(model: EvidenceModel, known: Neighbours, row: Array, winner: int, other: int) -> GroupShare:
+    found = model.nearest_known(model.scaled(row))
+    places = found.places[0]
+    added = _between(known.shares(found)[0], model.n_classes, winner, other)
+    rows, codes = known.rows[places].tolist(), known.classes[places].tolist()
+    records = _sorted(rows, codes, found.distances[0].tolist(), added.tolist())
+    return GroupShare(tuple(model.compared.tolist()), float(added.sum()), name=NEAREST, records=records)
+
+
+def _sorted(
+    rows: list[int], codes: list[int], distances: list[float], contributions: list[float]
+) -> tuple[RecordShare, ...]:
+    shares = [RecordShare(*one) for one in zip(rows, codes, distances, contributions, strict=True)]
+    return tuple(sorted(shares, key=lambda one: -abs(one.contribution)))

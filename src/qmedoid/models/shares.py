@@ -5,19 +5,20 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 
-class MedoidShare(NamedTuple):
-    """What the distance to one medoid adds.
+class RecordShare(NamedTuple):
+    """What the distance to one real record adds.
 
     Attributes
     ----------
-    medoid : int
-        Its place among the medoids.
+    row, code : int
+        Its training row, and its class.
     distance : float
         To it, over the columns of the group.
     contribution : float
     """
 
-    medoid: int
+    row: int
+    code: int
     distance: float
     contribution: float
 
@@ -33,8 +34,8 @@ class GroupShare:
         Above 0 speaks for the class that won.
     name : str or None
         What is looked at in these columns, where they have more than one share.
-    medoids : tuple of MedoidShare
-        The contribution by medoid, where there are several.
+    records : tuple of RecordShare
+        The contribution by medoid, or by known record, where there are several.
     value : float or None
         Of the group's feature, where the group has one.
     medoid_values : mapping of int to float
@@ -44,7 +45,7 @@ class GroupShare:
     columns: tuple[int, ...]
     contribution: float
     name: str | None = None
-    medoids: tuple[MedoidShare, ...] = ()
+    records: tuple[RecordShare, ...] = ()
     value: float | None = None
     medoid_values: Mapping[int, float] = field(default_factory=dict)
 
@@ -62,7 +63,7 @@ class Shares:
             replace(
                 group,
                 contribution=factor * group.contribution,
-                medoids=tuple(one._replace(contribution=factor * one.contribution) for one in group.medoids),
+                records=tuple(one._replace(contribution=factor * one.contribution) for one in group.records),
             )
             for group in self.groups
         )

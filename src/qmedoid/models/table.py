@@ -12,6 +12,7 @@ from qmedoid.exceptions import ModelError
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.models.contract import Contract, Label
 from qmedoid.models.encoding import Encoding
+from qmedoid.models.evidence import EvidenceModel
 from qmedoid.models.geometric import GeometricModel
 from qmedoid.models.operating import OperatingSummary
 from qmedoid.models.priors import PriorShift, asked_priors
@@ -107,6 +108,12 @@ class TableModel:
         if isinstance(model, VariationalModel):
             return None
         return model.fusion.plain
+
+    @property
+    def n_known_records(self) -> int:
+        """Training rows that the first stage keeps beside its medoids."""
+        stage = self.fusion
+        return 0 if not isinstance(stage, EvidenceModel) or stage.neighbours is None else len(stage.neighbours.rows)
 
     @property
     def stage(self) -> str:

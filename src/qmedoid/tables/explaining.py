@@ -64,7 +64,7 @@ def _groups(model: TableModel, why: Explanation) -> list[dict[str, Any]]:
 
 
 def _group(model: TableModel, share: GroupShare) -> dict[str, Any]:
-    names, fusion = model.output_names, _fusion_of(model)
+    names = model.output_names
     group: dict[str, Any] = {
         "columns": [names[column] for column in share.columns],
         "contribution": share.contribution,
@@ -74,15 +74,15 @@ def _group(model: TableModel, share: GroupShare) -> dict[str, Any]:
     if share.value is not None:
         group["value"] = share.value
         group["medoid_values"] = {str(model.classes[code]): value for code, value in share.medoid_values.items()}
-    if share.medoids:
-        group["medoids"] = [
+    if share.records:
+        group["records"] = [
             {
-                "training_row": int(fusion.medoid_rows[one.medoid]),
-                "class": model.classes[fusion.medoid_classes[one.medoid]],
+                "training_row": one.row,
+                "class": model.classes[one.code],
                 "distance": one.distance,
                 "contribution": one.contribution,
             }
-            for one in share.medoids
+            for one in share.records
         ]
     return group
 

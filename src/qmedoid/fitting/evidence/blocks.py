@@ -57,10 +57,7 @@ class Blocks:
         if "single" in self.settings.blocks and self.many_valued:
             share = _SINGLE_SHARE * self.settings.n_terms / (self.n_bags * len(self.many_valued))
             wanted = int(np.clip(share, _FEWEST_SINGLE, _MOST_SINGLE))
-            found = (
-                single_part(column, self.by_rank, places, wanted, self.medoids, self.settings.whitened)
-                for column in self.many_valued
-            )
+            found = (single_part(column, self.by_rank, places, wanted, self.medoids) for column in self.many_valued)
             parts += [part for part in found if part is not None]
         return parts
 
@@ -96,4 +93,4 @@ class Blocks:
         return [tuple(self.varying[place] for place in group) for group in places]
 
     def _near(self, block: Block, columns: Columns, places: Codes) -> Part:
-        return near_part(block, columns, self.by_rank, places, self.rows, self.medoids, self.settings.whitened)
+        return near_part(block, columns, self.by_rank, places, self.rows, self.medoids)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 
 from qmedoid.fitting.evidence.settings import Block
@@ -20,8 +19,6 @@ _SINGLE_LENGTH = 1.0
 _RELATIVE_LENGTH = 0.7
 # Rows whose distances to the medoids give the median.
 _LENGTH_ROWS = 300
-# Directions of nearness that matter less than this share of the first are left out: medoids that almost coincide.
-_FLATTEST = 1e-4
 # Two medoids must lie this far apart in a column, in deviations, for the difference of their squares to stand for it.
 _MIN_SPAN = 0.05
 
@@ -87,9 +84,7 @@ def linear_part(column: int, rows: Scaled, medoids: Scaled) -> Part:
     return replace(part, mixing=part.mixing / spread) if spread > 0 else part
 
 
-def single_part(
-    column: int, by_rank: bool, places: Codes, n_medoids: int, medoids: Scaled, whitened: bool
-) -> Part | None:
+def single_part(column: int, by_rank: bool, places: Codes, n_medoids: int, medoids: Scaled) -> Part | None:
     """Nearness in one column to medoids at about evenly spaced places among theirs; None if they all agree."""
     own = (medoids.ranks if by_rank else medoids.plain)[places, column]
     values, first = np.unique(own, return_index=True)
@@ -97,36 +92,21 @@ def single_part(
         return None
     wanted = np.unique(np.round(np.linspace(0, len(values) - 1, min(n_medoids, len(values)))).astype(np.intp))
     group = Group((column,), np.ones(1), by_rank)
-    return _near("single", group, places[first[wanted]], _SINGLE_LENGTH, medoids, whitened)
+    return _near("single", group, places[first[wanted]], _SINGLE_LENGTH)
 
 
-def near_part(
-    block: Block, columns: Columns, by_rank: bool, places: Codes, rows: Scaled, medoids: Scaled, whitened: bool
-) -> Part:
+def near_part(block: Block, columns: Columns, by_rank: bool, places: Codes, rows: Scaled, medoids: Scaled) -> Part:
     """Nearness to medoids over a group of columns."""
     group = Group(columns, np.ones(len(columns)), by_rank)
     sample = rows.take(np.linspace(0, len(rows.ranks) - 1, min(len(rows.ranks), _LENGTH_ROWS)).astype(np.intp))
     distances = cdist(sample.of(group), medoids.take(places).of(group))
     apart = distances[distances > 0]
     length = _RELATIVE_LENGTH * float(np.median(apart)) if len(apart) else 1.0
-    return _near(block, group, places, length, medoids, whitened)
+    return _near(block, group, places, length)
 
 
-def _near(block: Block, group: Group, places: Codes, length: float, medoids: Scaled, whitened: bool) -> Part:
-    own = medoids.take(places)
-    mixing = _whitening(_channel(group, NEAR, length, own, own)) if whitened else np.eye(len(places))
-    return Part(block, group, places, NEAR, length, mixing)
-
-
-def _whitening(kernel: Array) -> Array:
-    r"""Columns of :math:`V S^{-1/2}` for the kernel :math:`V S V^\top`, but for its flattest directions.
-
-    A ridge on features :math:`k(x, m)\,V S^{-1/2}` shrinks functions by their norm in the space of the kernel: smooth
-    ones are cheap. (The exponential of a negative distance is a kernel in any number of columns.)
-    """
-    sizes, directions = eigh((kernel + kernel.T) / 2.0)
-    kept = sizes > _FLATTEST * sizes[-1]
-    return np.asarray(directions[:, kept] / np.sqrt(sizes[kept]))
+def _near(block: Block, group: Group, places: Codes, length: float) -> Part:
+    return Part(block, group, places, NEAR, length, np.eye(len(places)))
 
 
 def _channel(group: Group, channel: int, length: float, rows: Scaled, medoids: Scaled) -> Array:

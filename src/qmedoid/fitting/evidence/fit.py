@@ -1,6 +1,7 @@
 """The fit of an evidence model: medoids, groups, weights, and the mean of the bags as one model."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +9,7 @@ import numpy.typing as npt
 from qmedoid.fitting.evidence.bag import Bag, class_targets, fit_bag
 from qmedoid.fitting.evidence.blocks import Blocks
 from qmedoid.fitting.evidence.design import Scaled, evidence_design
+from qmedoid.fitting.evidence.neighbours import choose_neighbours
 from qmedoid.fitting.evidence.ridge import fit_ridge
 from qmedoid.fitting.evidence.rows import medoids_of_classes, stratified_sample
 from qmedoid.fitting.evidence.settings import EvidenceSettings, FittedEvidence, RidgePath
@@ -15,14 +17,13 @@ from qmedoid.fitting.rank_scaling import fit_rank_scaling
 from qmedoid.geometry.rank_scaling import RankScaling
 from qmedoid.geometry.scaling import Scaling, fit_standard
 from qmedoid.models.evidence import CLIP, EvidenceModel, Group, Terms
+from qmedoid.models.neighbours import Neighbours
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
 # Medoids of a class in a bag at least; with fewer, there are fewer bags.
 _FEWEST_PER_CLASS = 4
-# Rows that are judged at a time.
-_BLOCK_ROWS = 2000
 
 
 def fit_evidence(
@@ -69,15 +70,27 @@ def fit_evidence(
     bags = _fit_bags(blocks, class_targets(own, n_classes), places, rng, told)
     model = _joined(bags, rank_scaling, linear_scaling, table[every], own[every], kept[every], varying, n_classes)
     outputs = np.mean([bag.left_out for bag in bags], axis=0)
+    if settings.n_neighbours:
+        known = stratified_sample(own, n_classes, settings.n_neighbours, rng)
+        looked_at = Scaled(rows.ranks[:, list(varying)], rows.plain[:, list(varying)])
+        chosen_by = choose_neighbours(model.class_scores(outputs), outputs.shape[1], own, looked_at, known)
+        if chosen_by is not None:
+            outputs = outputs + chosen_by.left_out
+            neighbours = Neighbours(
+                table[known], own[known], kept[known], chosen_by.amounts,
+                chosen_by.n_nearest, chosen_by.length, chosen_by.by_rank,
+            )  # fmt: skip
+            model = replace(model, neighbours=neighbours)
+    held_out = model.class_scores(outputs)
     if len(kept) < len(X):
         # Rows outside of the sample were not seen by any weight.
-        outputs, left_out = _outputs(model, X), outputs
-        outputs[kept] = left_out
+        held_out, left_out = model.scores(X), held_out
+        held_out[kept] = left_out
     told(1.0)
     first = bags[0].path.penalties
     path = RidgePath(first, *(np.mean([bag.path[part] for bag in bags], axis=0) for part in (1, 2)))
     return FittedEvidence(
-        model, model.class_scores(outputs), float(np.exp(np.mean([np.log(bag.penalty) for bag in bags]))),
+        model, held_out, float(np.exp(np.mean([np.log(bag.penalty) for bag in bags]))),
         float(np.mean([bag.error for bag in bags])), path,
     )  # fmt: skip
 
@@ -139,8 +152,3 @@ def _joined(
         Terms(group, medoid, channel, keys[:, 3], center, weight),
         np.mean([bag.intercepts for bag in bags], axis=0), n_classes,
     )  # fmt: skip
-
-
-def _outputs(model: EvidenceModel, X: Array) -> Array:
-    blocks = (X[first : first + _BLOCK_ROWS] for first in range(0, len(X), _BLOCK_ROWS))
-    return np.concatenate([model.outputs(model.evidence(rows)) for rows in blocks])

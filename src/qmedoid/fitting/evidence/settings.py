@@ -37,15 +37,14 @@ class EvidenceSettings:
         What distances are measured on; the linear block is always on standardised columns.
     targeted : bool
         Whether groups are chosen by what they tell of the classes; else they are drawn.
-    whitened : bool
-        Whether the nearnesses of a group are made independent before their weights are shrunk, as in a Gaussian process
-        seen through the medoids; else each is shrunk by itself.
     logistic : bool
         Whether weights of two classes are refitted by logistic regression; else they remain those of the ridge.
     selection : {"best", "one_se"}
         λ of the smallest leave-one-out error, or the largest λ within a standard error of it.
     max_rows : int
         Rows that weights are fitted on at most, a stratified sample of a longer table.
+    n_neighbours : int
+        Rows that are kept at most for the nearest of them to have a say, where that pays.
     """
 
     n_medoids: int = 64
@@ -56,10 +55,10 @@ class EvidenceSettings:
     blocks: tuple[Block, ...] = BLOCKS
     scaling: Literal["rank", "standard"] = "rank"
     targeted: bool = True
-    whitened: bool = True
     logistic: bool = True
     selection: Selection = "best"
     max_rows: int = 20_000
+    n_neighbours: int = 5000
 
     def __post_init__(self) -> None:
         """Refuse blocks that do not exist."""

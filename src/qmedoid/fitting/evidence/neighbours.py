@@ -1,0 +1,131 @@
+"""Which known records have a say beside the evidence: chosen, weighted and judged by rows that are left out.
+
+What record i adds is its class less what evidence says of it with a quarter of its confidence: at full confidence, the
+weights that say so have learnt from the very rows that lie around it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+
+from qmedoid.fitting.calibration import fit_calibration
+from qmedoid.fitting.evidence.design import Scaled
+from qmedoid.models.neighbours import Found, find, weights
+from qmedoid.variational.loss import log_softmax
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+
+# How many of the nearest may have a say.
+_NUMBERS = (1, 4, 16)
+# The length ℓ is the median distance to the neighbour of this number.
+_MIDDLE = 5
+# Rows to find neighbours of at least.
+_FEWEST_ROWS = 20
+_CONFIDENCE = 0.25
+# Imagined rows that pull to the evidence as it is, with nothing added.
+_PULL, _PULL_ADDED = 1.0, 0.01
+_FLATTEST = 0.05
+# By how many of its standard errors the gain in likelihood of left-out rows must be above 0.
+_WORTH_IT = 1.5
+
+
+class Chosen(NamedTuple):
+    """Neighbours that pay.
+
+    Attributes
+    ----------
+    n_nearest : int
+    length : float
+    by_rank : bool
+    amounts : ndarray of shape (N, K)
+        What each known record adds.
+    left_out : ndarray of shape (n, K)
+        What is added to the outputs of every row by others.
+    """
+
+    n_nearest: int
+    length: float
+    by_rank: bool
+    amounts: Array
+    left_out: Array
+
+
+def choose_neighbours(
+    dissimilarities: Array, n_outputs: int, codes: Codes, rows: Scaled, known: Codes
+) -> Chosen | None:
+    """The neighbours that make left-out rows likeliest; None where that is not clearly more than evidence alone does.
+
+    Parameters
+    ----------
+    dissimilarities : ndarray of shape (n, C)
+        Scores of every row, by evidence that has not seen it.
+    n_outputs : int
+        K, of the evidence.
+    codes : ndarray of shape (n,)
+        Classes.
+    rows : Scaled
+        All rows, of the columns that distances look at.
+    known : ndarray of shape (N,)
+        Rows that may be kept.
+    """
+    if len(known) < _FEWEST_ROWS or rows.ranks.shape[1] == 0:
+        return None
+    calibration = fit_calibration(dissimilarities, codes, "logistic")
+    scores = calibration.apply(dissimilarities)
+    scores -= scores.mean(axis=1, keepdims=True)
+    told = np.eye(scores.shape[1])[codes]
+    surprise = told - np.exp(log_softmax(_CONFIDENCE * scores))
+    own = np.full(len(codes), -1, dtype=np.intp)
+    own[known] = np.arange(len(known))
+    best: tuple[float, Array, int, float, bool, float, Found] | None = None
+    for by_rank in (True, False):
+        values = np.ascontiguousarray(rows.ranks if by_rank else rows.plain)
+        found = find(values, values[known], min(_NUMBERS[-1], len(known) - 1), own)
+        length = float(np.median(found.distances[:, min(_MIDDLE, found.distances.shape[1]) - 1]))
+        if not length > 0:
+            continue  # most rows have a twin: nearness tells nothing apart
+        for number in _NUMBERS:
+            nearest = Found(found.distances[:, :number], found.places[:, :number])
+            added = np.einsum("ij,ijk->ik", weights(nearest.distances, length), surprise[known][nearest.places])
+            slope, gain = _likeliest(scores, added, codes)
+            losses = _losses(slope * scores + gain * added, codes)
+            if best is None or losses.mean() < best[0]:
+                best = float(losses.mean()), losses, nearest.places.shape[1], length, by_rank, gain / slope, nearest
+    if best is None:
+        return None
+    _, losses, number, length, by_rank, gain, nearest = best
+    alone, _ = _likeliest(scores, np.zeros_like(scores), codes)
+    better = _losses(alone * scores, codes) - losses
+    if not better.mean() > _WORTH_IT * better.std() / np.sqrt(len(better)):
+        return None
+    # A single output is the difference of two scores.
+    of_class = 2.0 * surprise[:, 1:] if n_outputs == 1 else surprise
+    amounts = gain / calibration.slope * of_class[known]
+    left_out = np.einsum("ij,ijk->ik", weights(nearest.distances, length), amounts[nearest.places])
+    return Chosen(number, length, by_rank, amounts, left_out)
+
+
+def _likeliest(scores: Array, added: Array, codes: Codes) -> tuple[float, float]:
+    """Slopes of the scores and of what is added to them, of the highest likelihood."""
+    n, n_classes = scores.shape
+    told = np.eye(n_classes)[codes]
+
+    def loss(slopes: Array) -> tuple[float, Array]:
+        log_p = log_softmax(slopes[0] * scores + slopes[1] * added)
+        by_scores = np.exp(log_p) - told
+        off = slopes[0] - 1.0
+        value = -(told * log_p).sum() + 0.5 * (_PULL * off * off + _PULL_ADDED * slopes[1] ** 2)
+        gradient = [(by_scores * scores).sum() + _PULL * off, (by_scores * added).sum() + _PULL_ADDED * slopes[1]]
+        return float(value) / n, np.array(gradient) / n
+
+    found = minimize(loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=[(_FLATTEST, None), (0.0, None)])
+    return float(found.x[0]), float(found.x[1])
+
+
+def _losses(scores: Array, codes: Codes) -> Array:
+    """Minus the log-likelihood of every row."""
+    losses: Array = -log_softmax(scores)[np.arange(len(codes)), codes]
+    return losses
