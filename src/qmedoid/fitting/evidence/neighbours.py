@@ -28,8 +28,10 @@ _CONFIDENCE = 0.25
 # Imagined rows that pull to the evidence as it is, with nothing added.
 _PULL, _PULL_ADDED = 1.0, 0.01
 _FLATTEST = 0.05
-# By how many of its standard errors the gain in likelihood of left-out rows must be above 0.
+# The gain in log-likelihood of all left-out rows must be so many of its standard errors above 0, and at least so large:
+# where classes are told apart almost perfectly, errors say little.
 _WORTH_IT = 1.5
+_LEAST_GAIN = 4.0
 
 
 class Chosen(NamedTuple):
@@ -99,7 +101,7 @@ def choose_neighbours(
     _, losses, number, length, by_rank, gain, nearest = best
     alone, _ = _likeliest(scores, np.zeros_like(scores), codes)
     better = _losses(alone * scores, codes) - losses
-    if not better.mean() > _WORTH_IT * better.std() / np.sqrt(len(better)):
+    if not better.sum() > max(_WORTH_IT * better.std() * np.sqrt(len(better)), _LEAST_GAIN):
         return None
     # A single output is the difference of two scores.
     of_class = 2.0 * surprise[:, 1:] if n_outputs == 1 else surprise
