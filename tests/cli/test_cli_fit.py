@@ -225,3 +225,32 @@ def test_whole_numbers_with_missing_ones_stay_whole(cli, tmp_path):
     labels = [None if k == 4 else float(code) for k, code in enumerate(small_table((0, 1))["y"].to_pylist())]
     file = write(replaced(small_table(), "y", [labels]), tmp_path / "t.parquet")
     assert fit(cli, file, tmp_path / "m")["classes"] == [0, 1]
+
+
+def test_known_records_are_kept_where_they_pay_and_numbered_as_in_the_file(cli, tmp_path):
+    rng = np.random.default_rng(3)
+    places = rng.uniform(0, 5, size=(500, 2))
+    squares = np.floor(places).sum(axis=1).astype(int) % 2
+    file = tmp_path / "squares.csv"
+    lines = [f"{x!r},{y!r},{'ab'[square]}" for (x, y), square in zip(places.tolist(), squares, strict=True)]
+    file.write_text("\n".join(["u,v,y", *lines]))
+    few = ("--medoids", "12", "--test", "0.2")
+    kept = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", *few)
+    assert "keeps 400 training rows" in kept.err
+    assert cli.ok("inspect", tmp_path / "m", "--json").json["known_records"] == 400
+    share = next(
+        group
+        for group in cli.ok("explain", tmp_path / "m", file, "--row", "0", "--json").json["groups"]
+        if group.get("name") == "nearest known records"
+    )
+    for record in share["records"]:
+        assert record["class"] == "ab"[squares[record["training_row"]]]
+    assert "nearest known records" in cli.ok("explain", tmp_path / "m", file, "--row", "0").out
+    without = fit(cli, file, tmp_path / "n", *few, "--neighbours", "0")
+    assert not any("training rows" in note for note in without["notes"])
+    assert cli.ok("inspect", tmp_path / "n", "--json").json["known_records"] == 0
+    refused = cli("fit", file, "--target", "y", "-o", tmp_path / "o", "--neighbours", "many")
+    assert refused.code == 2
+    assert "'neighbours' parameter" in refused.err
+    refused = cli("fit", file, "--target", "y", "-o", tmp_path / "o", "--fusion", "convex", "--neighbours", "9")
+    assert "--neighbours is of --fusion evidence" in refused.err
