@@ -172,7 +172,7 @@ def test_forged_arrays_of_a_stage_are_refused_or_make_a_model_that_decides(stage
         ("0.metrics", slice(0, 12), 0.0, "'0.metrics' must hold numbers from 0 up, not all of them 0"),
         ("0.inner_scale", 0, 0.0, "'0.inner_scale' holds a 0"),
         ("0.feature_scale", 0, 0.0, "'0.feature_scale' holds a 0"),
-        ("0.circuit_features", 0, 28, "'0.circuit_features' must hold numbers from 0 to 27"),
+        ("0.circuit_features", 0, 52, "'0.circuit_features' must hold numbers from 0 to 51"),
         ("0.rare", 0, np.inf, "'0.rare' holds numbers that are not finite"),
         ("0.common", 0, 1e300, r"'0.common' holds numbers beyond ±1e\+150"),
         ("0.metrics", 0, 1e300, "'0.metrics' holds numbers beyond ±1000"),

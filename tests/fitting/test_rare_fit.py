@@ -40,7 +40,7 @@ def test_a_prototype_sees_what_it_would_if_it_were_none():
         without = replace(geometry, rare=np.delete(geometry.rare, place, axis=0))
         here = rows_of(geometry, geometry.rare[place], [place], [-1])
         there = replace(without, counts=geometry.counts).evidence(geometry.rare[place][None])
-        n_deltas, m, _ = geometry.n_features
+        n_deltas, m, *_ = geometry.n_features
         np.testing.assert_array_equal(here.features[:, :n_deltas], there.features[:, :n_deltas])
         np.testing.assert_array_equal(here.squared, there.squared)
         np.testing.assert_allclose(
@@ -78,7 +78,7 @@ def test_held_out_scores_come_from_weights_that_never_saw_the_row():
     features = model.geometry.evidence(model.geometry.scaling.apply(X), own).features
     np.testing.assert_allclose(features[:, model.circuit_features], fitted.circuit_features, rtol=1e-9)
     standardised = model.standardised(features)
-    strengths = np.repeat([0.01, 0.03, 0.1], model.geometry.n_features)
+    strengths = np.repeat([0.01, 0.03, 0.1, 0.03], model.geometry.n_features)
     for number in range(3):
         rest = fitted.fold != number
         apart = fit_logistic(standardised[rest], codes[rest] == 1, strengths)
@@ -149,6 +149,7 @@ def test_a_class_of_one_row_is_refused():
         {"deltas_strength": 0.0},
         {"nearness_strength": 0.0},
         {"position_strength": 0.0},
+        {"middle_strength": 0.0},
     ],
 )
 def test_every_part_can_be_switched_off(change):

@@ -49,7 +49,7 @@ def test_columns_are_judged_by_distances_to_real_rows(model):
     geometry = model.geometry
     scaled = geometry.scaling.apply(new)
     typical = geometry.common[~geometry.hard]
-    n_deltas, m, _ = geometry.n_features
+    n_deltas, m, *_ = geometry.n_features
     rare, common = (
         np.exp(-np.abs(scaled[:, None] - rows[None]) / geometry.length).mean(axis=1) + geometry.floor
         for rows in (geometry.rare, typical)
@@ -59,7 +59,13 @@ def test_columns_are_judged_by_distances_to_real_rows(model):
     rows = np.concatenate([geometry.rare, typical])
     low, high = rows.min(axis=0), rows.max(axis=0)
     positions = ((scaled - low) ** 2 - (scaled - high) ** 2) / (2 * (high - low))
-    np.testing.assert_allclose(found[:, n_deltas + m :], positions, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found[:, n_deltas + m : n_deltas + 2 * m], positions, rtol=1e-9, atol=1e-9)
+    first = n_deltas + 2 * m
+    for prototypes in (geometry.common[~geometry.hard], geometry.rare):
+        middle = np.quantile(prototypes, 0.5, axis=0, method="lower")
+        np.testing.assert_allclose(found[:, first : first + m], np.abs(scaled - middle), rtol=1e-12)
+        first += m
+    assert first == found.shape[1]
 
 
 def test_distances_are_those_of_the_compact_swap_test(model, records):

@@ -17,6 +17,8 @@ from qmedoid.models.rare_geometry import RareGeometry
 
 FIELDS = ("type", "rare_class", "metric_names", "counts", "length", "floor", "intercept", "compressed")
 
+Array = npt.NDArray[np.float64]
+
 # What a squared difference counts at most: squares of the largest values then stay within the range of a double.
 _MOST_WEIGHT = 1000.0
 
@@ -56,16 +58,26 @@ def read(value: Any, where: str, number: int, width: int, n_classes: int, shelf:
         raise RefusedError(f"{where} tells two classes apart, and there are {n_classes}")
     geometry = _geometry(fields, number, width, shelf)
     n_features = sum(geometry.n_features)
+    center = shelf.floats(f"{number}.feature_center", None)
+    n_stored = len(center)
+    # Files from before there were distances to the middle of a class have none; weights of 0 say the same.
+    if n_stored not in (n_features, n_features - geometry.n_features[-1]):
+        raise RefusedError(f"array '{number}.feature_center' must have {n_features} numbers, and has {n_stored}")
+    n_missing = n_features - n_stored
     return RareEventModel(
         geometry=geometry,
         medoid_rows=shelf.whole(f"{number}.medoid_rows", len(geometry.rare) + len(geometry.common), below=2**62),
-        center=shelf.floats(f"{number}.feature_center", n_features),
-        scale=shelf.scales(f"{number}.feature_scale", n_features),
-        weights=shelf.moderate(f"{number}.feature_weights", n_features),
+        center=_padded(center, n_missing, 0.0),
+        scale=_padded(shelf.scales(f"{number}.feature_scale", n_stored), n_missing, 1.0),
+        weights=_padded(shelf.moderate(f"{number}.feature_weights", n_stored), n_missing, 0.0),
         intercept=fields.real("intercept"),
         circuit_features=shelf.whole(f"{number}.circuit_features", None, below=n_features),
         rare_class=fields.whole("rare_class", 0, 1),
     )
+
+
+def _padded(stored: Array, count: int, value: float) -> Array:
+    return np.concatenate([stored, np.full(count, value)])
 
 
 def _geometry(fields: Fields, number: int, width: int, shelf: Shelf) -> RareGeometry:

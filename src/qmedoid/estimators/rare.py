@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
 
-KINDS = ("deltas", "nearness", "position")
+KINDS = ("deltas", "nearness", "position", "middle")
 """Kinds of evidence of a rare-event model."""
 
 
@@ -32,9 +32,9 @@ class RareEventFusion(FirstStageSettings):
         How many rows of the common class, drawn at random, are prototypes.
     n_hard : int, default=1000
         How many more are chosen for their likeness to the rare class; 0 for none.
-    blocks : list of str, default=("deltas", "nearness", "position")
-        Kinds of evidence: distances to the nearest prototypes of both classes, nearness to them on every column, and
-        where on every column a record lies.
+    blocks : list of str, default=("deltas", "nearness", "position", "middle")
+        Kinds of evidence: distances to the nearest prototypes of both classes, nearness to them on every column,
+        where on every column a record lies, and how far from the middle prototype of each class.
     contrast : bool, default=True
         Whether there is a second metric that weighs each column by how well it tells the classes apart.
     signed_log : bool, default=True
@@ -101,6 +101,7 @@ class RareEventFusion(FirstStageSettings):
             deltas_strength=usual.deltas_strength if "deltas" in self.blocks else 0.0,
             nearness_strength=usual.nearness_strength if "nearness" in self.blocks else 0.0,
             position_strength=usual.position_strength if "position" in self.blocks else 0.0,
+            middle_strength=usual.middle_strength if "middle" in self.blocks else 0.0,
             n_rare=int(self.n_rare),
             n_common=int(self.n_common),
             n_hard=int(self.n_hard),

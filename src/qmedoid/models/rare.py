@@ -100,7 +100,7 @@ class RareEventModel:
         metrics = [tuple(np.flatnonzero(weights).tolist()) for weights in self.geometry.metrics]
         deltas = [columns for columns in metrics for _ in self.geometry.counts]
         single: list[tuple[int, ...]] = [(column,) for column in self.used.tolist()]
-        return tuple(deltas + single + single)
+        return tuple(deltas + 4 * single)
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
@@ -112,7 +112,8 @@ class RareEventModel:
         ]
         nearness = ["nearness to rare rows against common rows"] * len(self.used)
         positions = ["nearness to its highest row against its lowest"] * len(self.used)
-        return tuple(deltas + nearness + positions)
+        middles = [f"distance to the middle {name} row" for name in ("common", "rare") for _ in self.used]
+        return tuple(deltas + nearness + positions + middles)
 
     def features(self, X: Table) -> Array:
         """All features of raw rows, shape (n, F): the definition."""
@@ -154,7 +155,8 @@ class RareEventModel:
         if workers == 1:
             parts = [self._measured(X, rows) for rows in blocks]
         else:
-            _ = self.geometry.kernel, self.geometry.middle  # once, before the threads ask for it
+            # Once, before the threads ask for it.
+            _ = self.geometry.kernel, self.geometry.middle, self.geometry.typical
             with ThreadPoolExecutor(workers) as pool:
                 parts = list(pool.map(lambda rows: self._measured(X, rows), blocks))
         return Measured(

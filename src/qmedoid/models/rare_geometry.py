@@ -4,12 +4,13 @@ r"""What a rare-event model measures: deltas to the nearest real records of both
 
    \Delta_{g,k} = \frac{D_0 - D_1}{D_0 + D_1}, \qquad
    N_f = \log\frac{\bar N_1(x_f) + \varepsilon}{\bar N_0(x_f) + \varepsilon}, \qquad
-   L_f = \frac{(x_f - l_f)^2 - (x_f - h_f)^2}{2 (h_f - l_f)}
+   L_f = \frac{(x_f - l_f)^2 - (x_f - h_f)^2}{2 (h_f - l_f)}, \qquad
+   A_{c,f} = |x_f - a_{c,f}|
 
 :math:`D_c` is the mean distance to the k nearest prototypes of class c in a metric g, :math:`\bar N_c` the mean
-nearness :math:`e^{-|x_f - m_f|/\ell}` to the prototypes of the class on one column, and L says which of two real
-records, the lowest l and the highest h on the column, is the nearer. So every feature is made of distances to real
-training rows on a group of columns.
+nearness :math:`e^{-|x_f - m_f|/\ell}` to the prototypes of the class on one column, L says which of two real
+records, the lowest l and the highest h on the column, is the nearer, and A how far the middle record a of a class is.
+So every feature is made of distances to real training rows on a group of columns.
 """
 
 from collections.abc import Callable
@@ -98,19 +99,25 @@ class RareGeometry:
         return middle
 
     @cached_property
-    def n_features(self) -> tuple[int, int, int]:
-        """Numbers of deltas, of nearnesses and of positions."""
+    def typical(self) -> Array:
+        """The middle common and the middle rare prototype on every column, shape (2, M); hard ones do not count."""
+        return np.array([np.sort(own, axis=0)[(len(own) - 1) // 2] for own in (self.common[~self.hard], self.rare)])
+
+    @cached_property
+    def n_features(self) -> tuple[int, int, int, int]:
+        """Numbers of deltas, of nearnesses, of positions and of distances to the middle of a class."""
         columns = self.rare.shape[1]
-        return len(self.metrics) * len(self.counts), columns, columns
+        return len(self.metrics) * len(self.counts), columns, columns, 2 * columns
 
     def by_column(self, scaled: Array, own: Own | None) -> Array:
-        """Nearness and position on every column, shape (n, 2M)."""
+        """Nearness, position and distances to the middle of both classes on every column, shape (n, 4M)."""
         group = None
         if own is not None:
             typical = np.append(~self.hard, False)[own.common]
             group = np.where(own.rare >= 0, 1, np.where(typical, 0, -1))
         common, rare = self.kernel.nearness(scaled, group)
-        return np.hstack([np.log((rare + self.floor) / (common + self.floor)), scaled - self.middle])
+        nearness = np.log((rare + self.floor) / (common + self.floor))
+        return np.hstack([nearness, scaled - self.middle, *(np.abs(scaled - row) for row in self.typical)])
 
     def deltas(self, scaled: Array, own: Own | None, *, threads: int | None = 1) -> Evidence:
         """Deltas of every metric and count, and the nearest prototypes of each class."""
@@ -133,7 +140,7 @@ class RareGeometry:
         return Evidence(np.column_stack(deltas), squared, nearest)
 
     def evidence(self, scaled: Array, own: Own | None = None) -> Evidence:
-        """All features of scaled rows: deltas, nearness, positions."""
+        """All features of scaled rows: deltas, nearness, positions, distances to the middle of both classes."""
         found = self.deltas(scaled, own)
         return found._replace(features=np.hstack([found.features, self.by_column(scaled, own)]))
 
@@ -149,6 +156,7 @@ class RareGeometry:
                 far, near = (one[:, : min(k, one.shape[1] - 1)].mean(axis=1) for one in found)
                 deltas.append((far - near) / (far + near + 1e-300))
         nearness, positions = [], []
+        middles: tuple[list[Array], list[Array]] = [], []
         typical = self.common[~self.hard]
         for column in range(scaled.shape[1]):
             value, classes = scaled[:, [column]], (typical[:, [column]], self.rare[:, [column]])
@@ -161,7 +169,9 @@ class RareGeometry:
             # Where all prototypes agree, no two distances say on which side of them a record lies.
             by_span = (every[:, low] ** 2 - every[:, high] ** 2) / (2.0 * span) if span > 0 else value[:, 0] - places[0]
             positions.append(by_span)
-        return np.column_stack([*deltas, *nearness, *positions])
+            for own, one, far in zip(classes, found, middles, strict=True):
+                far.append(one[:, own[:, 0].argsort(kind="stable")[(len(own) - 1) // 2]])
+        return np.column_stack([*deltas, *nearness, *positions, *middles[0], *middles[1]])
 
     def _classes(self, own: Own | None) -> tuple[tuple[Array, Codes | None], tuple[Array, Codes | None]]:
         """Prototypes of the common and of the rare class, and the places that are left out."""

@@ -159,7 +159,12 @@ def _in_blocks(scaled: Array, own: Own | None, measure: Callable[[Array, Own | N
 
 
 def _strengths(geometry: RareGeometry, settings: RareSettings) -> Array:
-    kinds = (settings.deltas_strength, settings.nearness_strength, settings.position_strength)
+    kinds = (
+        settings.deltas_strength,
+        settings.nearness_strength,
+        settings.position_strength,
+        settings.middle_strength,
+    )
     return np.repeat(np.array(kinds), geometry.n_features)
 
 

@@ -22,8 +22,8 @@ class RareSettings:
     signed_log : whether columns are compressed before they are compared
     leave_one_out : whether a training row is not compared with itself
     length, floor : of the nearness on a column, in deviations and as a share
-    deltas_strength, nearness_strength, position_strength : variance that the weights of each kind of feature have
-        beforehand (C of an L2 logistic regression); 0 leaves the kind out
+    deltas_strength, nearness_strength, position_strength, middle_strength : variance that the weights of each kind of
+        feature have beforehand (C of an L2 logistic regression); 0 leaves the kind out
     n_folds : folds of the cross-fitted scores
     n_circuit_features : features that are handed to a circuit
     """
@@ -40,5 +40,6 @@ class RareSettings:
     deltas_strength: float = 0.01
     nearness_strength: float = 0.03
     position_strength: float = 0.1
+    middle_strength: float = 0.03
     n_folds: int = 3
     n_circuit_features: int = 8
