@@ -14,6 +14,7 @@ import argparse
 import os
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -22,14 +23,18 @@ import numpy as np
 import numpy.typing as npt
 
 from _timing import RESULTS, Timing, core_seconds, write_table
+from qmedoid.fitting.evidence.fit import fit_evidence
+from qmedoid.fitting.evidence.settings import EvidenceSettings
 from qmedoid.fitting.rank_scaling import fit_rank_scaling
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.kernels import evidence, nearest
+from qmedoid.models.neighbours import Neighbours
 
 Array = npt.NDArray[np.float64]
 
 N_ROWS, N_COLUMNS = 284_807, 29
 N_MEDOIDS, N_PROTOTYPES, N_NEAREST, N_METRICS = 64, 4400, 8, 3
+N_KNOWN = 4000
 SQUARE, DISTANCE, NEAR = 0, 1, 2
 THREADS = 2
 # Rows that the slow ones are given, so that a run takes minutes.
@@ -123,6 +128,26 @@ def both(fn: Callable[[int], Any], repeats: int) -> tuple[Timing, Timing]:
     return core_seconds(lambda: fn(1), repeats), core_seconds(lambda: fn(THREADS), repeats)
 
 
+def time_neighbours(report: Report, X: Array, repeats: int) -> None:
+    """A whole model, with and without known records of which the nearest four have a say."""
+    from sklearn.neighbors import KNeighborsClassifier
+
+    rng = np.random.default_rng(2)
+    known = X[rng.choice(len(X), N_KNOWN)]
+    codes = (known[:, 0] + rng.normal(size=N_KNOWN) > 0).astype(np.intp)
+    plain = fit_evidence(known, codes, 2, EvidenceSettings(n_neighbours=0), 0).model
+    records = Neighbours(known, codes, np.arange(N_KNOWN), rng.normal(size=(N_KNOWN, 1)), 4, 1.0, True)
+    model = replace(plain, neighbours=records)
+    times = both(lambda t: model.scores(X, threads=t), repeats)
+    ours = report.add(f"evidence, a fitted model with {N_KNOWN} known records, rows", len(X), *times)
+    times = both(lambda t: plain.scores(X, threads=t), repeats)
+    report.add("the same model without known records, rows", len(X), *times, ours)
+    rival = KNeighborsClassifier(4, weights="distance").fit(plain.rank_scaling.apply(known), codes)
+    part = X[:RIVAL_ROWS]
+    times = both(lambda _: rival.predict_proba(plain.rank_scaling.apply(part)), repeats)
+    report.add(f"scikit-learn KNeighborsClassifier, {N_KNOWN} rows", len(part), times[0], None, ours)
+
+
 def time_evidence(report: Report, X: Array, repeats: int) -> None:
     columns = [np.ascontiguousarray(column) for column in X.T]
     for n_classes in (2, 3):
@@ -193,6 +218,7 @@ def main() -> None:
     print(f"{source}: {X.shape[0]:,} rows, {X.shape[1]} columns")
     report = Report()
     time_evidence(report, X, arguments.repeats)
+    time_neighbours(report, X, arguments.repeats)
     time_nearest(report, X, max(1, arguments.repeats // 2))
     command = f"python benchmarks/speed_evidence.py ({source})"
     write_table(arguments.output, command, report.rows, ("numpy", "scipy", "scikit-learn", "lightgbm"))
