@@ -34,7 +34,7 @@ def command() -> str:
     os.environ |= {"COLUMNS": "100", "NO_COLOR": "1"}
     asked = Options(
         table=str(locate("heart")), target="HeartDisease", positive=None, ignore=(), fusion="auto", medoids=None,
-        bootstraps=REFITS, seed=0, max_rows=20_000, delimiter=None, decimal=None,
+        neighbours=None, bootstraps=REFITS, seed=0, max_rows=20_000, delimiter=None, decimal=None,
     )  # fmt: skip
     with redirect_stdout(io.StringIO()) as printed:
         run(asked, as_json=False)

@@ -225,10 +225,7 @@ def test_a_model_of_a_file_is_not_a_folder(tmp_path):
 
 
 def test_a_new_field_takes_a_new_format():
-    """Fields that format 2 stores; another one is lost by it, so it takes format 3 and a reader for all.
-
-    (Neighbours came later: a file that has them says so, and a reader that does not know them refuses it.)
-    """
+    """Fields that format 3 stores; another one is lost by it, so it takes format 4 and a reader for all."""
     stored = {
         TableModel: "contract encodings classes models cut probabilistic records parameters metrics priors prior_shift "
         "operating",
@@ -264,4 +261,4 @@ def test_a_new_field_takes_a_new_format():
     assert Counts._fields == ("tp", "fp", "fn", "tn")
     assert CHANNELS == ("square", "distance", "near")
     assert READOUT_KINDS == ("strings", "parity", "direct")
-    assert FORMAT == 2
+    assert FORMAT == 3

@@ -1,4 +1,8 @@
-"""The reader of format 2: format 1, with typed first stages, priors, and what the operating point is expected to do."""
+"""The reader of formats 2 and 3.
+
+Format 2 is format 1 with typed first stages, priors, and what the operating point is expected to do. Format 3 is
+format 2 where evidence may have neighbours, and rare events have distances to the middle of each class.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The convex fusion of distance and angle in format 2."""
+"""The convex fusion of distance and angle in formats 2 and 3."""
 
 from itertools import accumulate
 from typing import Any

@@ -1,4 +1,4 @@
-"""The rare-event model in format 2."""
+"""The rare-event model in formats 2 and 3."""
 
 from itertools import pairwise
 from typing import Any

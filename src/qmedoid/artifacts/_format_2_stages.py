@@ -1,4 +1,4 @@
-"""First stages in format 2: for each type how it is taken apart, and how it is read back and checked.
+"""First stages in formats 2 and 3: for each type how it is taken apart, and how it is read back and checked.
 
 A stage is an object with its ``type`` in the manifest, under ``first`` of its model, and arrays with the number of the
 model before their names. A new type adds a module with both functions, and a line in `STAGES`.

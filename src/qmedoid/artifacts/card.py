@@ -172,9 +172,9 @@ def _privacy(model: TableModel, raw_rows: bool) -> list[str]:
             f"Medoids are real rows of the training table. This folder carries {sum(counts)} of them, with "
             f"{len(names)} columns each, as they stood there. Whoever can read the folder can read them. To leave them "
             "out, save with raw_rows=False.",
-            *_known_records(model),
             "",
             f"Columns: {', '.join(cell(name) for name in names[:_MOST_ROWS])}{more}",
+            *_known_records(model),
         ]
     if model.fusion is None:
         return ["None: a circuit keeps its trained numbers only."]
