@@ -4,6 +4,7 @@ What record i adds is its class less what evidence says of it with a quarter of 
 weights that say so have learnt from the very rows that lie around it.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -78,11 +79,35 @@ def choose_neighbours(
     calibration = fit_calibration(dissimilarities, codes, "logistic")
     scores = calibration.apply(dissimilarities)
     scores -= scores.mean(axis=1, keepdims=True)
-    told = np.eye(scores.shape[1])[codes]
-    surprise = told - np.exp(log_softmax(_CONFIDENCE * scores))
+    surprise = np.eye(scores.shape[1])[codes] - np.exp(log_softmax(_CONFIDENCE * scores))
+    tried = list(_candidates(scores, surprise[known], codes, rows, known))
+    if not tried:
+        return None
+    best = min(tried, key=lambda one: float(one.losses.mean()))
+    alone, _ = _likeliest(scores, np.zeros_like(scores), codes)
+    better = _losses(alone * scores, codes) - best.losses
+    if not better.sum() > max(_WORTH_IT * better.std() * np.sqrt(len(better)), _LEAST_GAIN):
+        return None
+    # A single output is the difference of two scores.
+    of_class = 2.0 * surprise[:, 1:] if n_outputs == 1 else surprise
+    amounts = best.gain / calibration.slope * of_class[known]
+    left_out = _added(best.found, best.length, amounts)
+    return Chosen(best.found.places.shape[1], best.length, best.by_rank, amounts, left_out)
+
+
+class _Candidate(NamedTuple):
+    """Neighbours that may be chosen: what they add to a score for every unit of it, and the losses of rows then."""
+
+    by_rank: bool
+    length: float
+    found: Found
+    gain: float
+    losses: Array
+
+
+def _candidates(scores: Array, surprise: Array, codes: Codes, rows: Scaled, known: Codes) -> Iterator[_Candidate]:
     own = np.full(len(codes), -1, dtype=np.intp)
     own[known] = np.arange(len(known))
-    best: tuple[float, Array, int, float, bool, float, Found] | None = None
     for by_rank in (True, False):
         values = np.ascontiguousarray(rows.ranks if by_rank else rows.plain)
         found = find(values, values[known], min(_NUMBERS[-1], len(known) - 1), own)
@@ -91,23 +116,13 @@ def choose_neighbours(
             continue  # most rows have a twin: nearness tells nothing apart
         for number in _NUMBERS:
             nearest = Found(found.distances[:, :number], found.places[:, :number])
-            added = np.einsum("ij,ijk->ik", weights(nearest.distances, length), surprise[known][nearest.places])
+            added = _added(nearest, length, surprise)
             slope, gain = _likeliest(scores, added, codes)
-            losses = _losses(slope * scores + gain * added, codes)
-            if best is None or losses.mean() < best[0]:
-                best = float(losses.mean()), losses, nearest.places.shape[1], length, by_rank, gain / slope, nearest
-    if best is None:
-        return None
-    _, losses, number, length, by_rank, gain, nearest = best
-    alone, _ = _likeliest(scores, np.zeros_like(scores), codes)
-    better = _losses(alone * scores, codes) - losses
-    if not better.sum() > max(_WORTH_IT * better.std() * np.sqrt(len(better)), _LEAST_GAIN):
-        return None
-    # A single output is the difference of two scores.
-    of_class = 2.0 * surprise[:, 1:] if n_outputs == 1 else surprise
-    amounts = gain / calibration.slope * of_class[known]
-    left_out = np.einsum("ij,ijk->ik", weights(nearest.distances, length), amounts[nearest.places])
-    return Chosen(number, length, by_rank, amounts, left_out)
+            yield _Candidate(by_rank, length, nearest, gain / slope, _losses(slope * scores + gain * added, codes))
+
+
+def _added(found: Found, length: float, amounts: Array) -> Array:
+    return np.asarray(np.einsum("ij,ijk->ik", weights(found.distances, length), amounts[found.places]))
 
 
 def _likeliest(scores: Array, added: Array, codes: Codes) -> tuple[float, float]:
