@@ -231,7 +231,10 @@ class EvidenceModel:
 
     def scaled(self, X: Array) -> tuple[Array, Array]:
         """Raw rows by rank and standardised, each of shape (n, M)."""
-        return self.rank_scaling.apply(X), np.clip(self.linear_scaling.apply(X), -CLIP, CLIP)
+        return self.rank_scaling.apply(X), self._standardised(X)
+
+    def _standardised(self, X: Array) -> Array:
+        return np.clip(self.linear_scaling.apply(X), -CLIP, CLIP)
 
     def class_scores(self, outputs: Array) -> Array:
         """Dissimilarities from t, shape (n, C)."""
@@ -246,10 +249,10 @@ class EvidenceModel:
         near: Array = np.exp(-distance / self.terms.length[term])
         return near
 
-    def nearest_known(self, scaled: tuple[Array, Array], threads: int | None = None) -> Found:
-        """The known records that are nearest to rows scaled both ways, see `scaled`."""
+    def nearest_known(self, rows: Array, threads: int | None = None) -> Found:
+        """The known records that are nearest to raw rows."""
         assert self.neighbours is not None, "a model without neighbours knows none"
-        return find(self._in_space(scaled), self._known, self.neighbours.n_nearest, threads=threads)
+        return find(self._in_space(rows), self._known, self.neighbours.n_nearest, threads=threads)
 
     @cached_property
     def compared(self) -> Codes:
@@ -260,25 +263,26 @@ class EvidenceModel:
     def _known(self) -> Array:
         """Known records as they are compared, shape (N, M')."""
         assert self.neighbours is not None
-        return self._in_space(self.scaled(self.neighbours.records))
+        return self._in_space(self.neighbours.records)
 
-    def _in_space(self, scaled: tuple[Array, Array]) -> Array:
+    def _in_space(self, rows: Array) -> Array:
+        """Raw rows as they are compared with known records."""
         assert self.neighbours is not None
-        return np.ascontiguousarray(scaled[0 if self.neighbours.by_rank else 1][:, self.compared])
+        scaled = self.rank_scaling.apply(rows) if self.neighbours.by_rank else self._standardised(rows)
+        return np.ascontiguousarray(scaled[:, self.compared])
 
     def _add_neighbours(self, outputs: Array, X: Table, threads: int | None) -> None:
         """Add to the outputs of rows, in place, what neighbours say."""
         if self.neighbours is None or not len(outputs):
             return
         for rows in row_slices(X, max(1, _BLOCK_NUMBERS // self.medoids.shape[1])):
-            outputs[rows] += self.neighbours.added(self.nearest_known(self.scaled(row_block(X, rows)), threads))
+            outputs[rows] += self.neighbours.added(self.nearest_known(row_block(X, rows), threads))
 
     def _measured_neighbours(self, rows: Array, distances: Distances) -> Array:
         """What neighbours add, by measured distances to those that the closed form finds nearest."""
         if self.neighbours is None:
             return np.zeros((len(rows), len(self.intercepts)))
-        scaled = self.scaled(rows)
-        found, values = self.nearest_known(scaled), self._in_space(scaled)
+        found, values = self.nearest_known(rows), self._in_space(rows)
         measured = [distances(row[None], self._known[places]) for row, places in zip(values, found.places, strict=True)]
         return self.neighbours.added(found._replace(distances=np.concatenate([found.distances[:0], *measured])))
 

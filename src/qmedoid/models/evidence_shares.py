@@ -54,7 +54,7 @@ def _group(model: EvidenceModel, row: Array, columns: tuple[int, ...], shares: d
 
 
 def _neighbours(model: EvidenceModel, known: Neighbours, row: Array, winner: int, other: int) -> GroupShare:
-    found = model.nearest_known(model.scaled(row))
+    found = model.nearest_known(row)
     places = found.places[0]
     added = _between(known.shares(found)[0], model.n_classes, winner, other)
     rows, codes = known.rows[places].tolist(), known.classes[places].tolist()
