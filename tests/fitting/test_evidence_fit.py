@@ -51,9 +51,10 @@ def test_the_model_is_the_mean_of_what_its_bags_say_of_their_designs(bags, n_cla
         design, first = bag.design, 0
         total = np.tile(bag.intercepts, (len(X), 1))
         for part, scale, weights in zip(design.parts, design.scales, bag.weights, strict=True):
-            last = first + part.mixing.shape[1]
+            last = first + part.n_features
             # Weights of features from those of terms: mixing has full column rank.
-            of_features = np.linalg.lstsq(scale * part.mixing, weights, rcond=None)[0]
+            mixing = np.eye(part.n_features) if part.mixing is None else part.mixing
+            of_features = np.linalg.lstsq(scale * mixing, weights, rcond=None)[0]
             total += design.features[:, first:last] @ of_features
             first = last
         own.append(total)

@@ -21,7 +21,7 @@ from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
-__all__ = ["MOST_NEAREST", "Found", "Neighbours", "find", "weights"]
+__all__ = ["MOST_NEAREST", "Found", "Neighbours", "added", "find", "weights"]
 
 # So a record that is known has a finite weight, and one at the length ℓ a weight of about 1.
 _NEAREST = 0.05
@@ -65,12 +65,12 @@ class Neighbours:
 
     def added(self, found: Found) -> Array:
         """What is added to the outputs, shape (n, K)."""
-        return np.asarray(self.shares(found).sum(axis=1))
+        return added(found, self.length, self.amounts)
 
     def shares(self, found: Found) -> Array:
         """What each of the nearest adds, shape (n, k, K)."""
-        added: Array = weights(found.distances, self.length)[:, :, None] * self.amounts[found.places]
-        return added
+        each: Array = weights(found.distances, self.length)[:, :, None] * self.amounts[found.places]
+        return each
 
     def renumbered(self, rows: Codes) -> "Neighbours":
         """The same, where training row i is row ``rows[i]``."""
@@ -81,6 +81,11 @@ def find(rows: Array, known: Array, k: int, own: Codes | None = None, threads: i
     """The k nearest known records of scaled rows (n, M), each but the one at ``own`` (−1: none) if that is given."""
     squared, places = nearest_squared(np.ascontiguousarray(rows), known, k=k, own=own, threads=threads)
     return Found(np.sqrt(squared), places)
+
+
+def added(found: Found, length: float, amounts: Array) -> Array:
+    """What records with these amounts (N, K) add to the outputs of rows that found some of them, shape (n, K)."""
+    return np.asarray(np.einsum("ij,ijk->ik", weights(found.distances, length), amounts[found.places]))
 
 
 def weights(distances: Array, length: float) -> Array:

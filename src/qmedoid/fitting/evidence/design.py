@@ -50,8 +50,8 @@ class Part:
     medoids : ndarray of shape (q,)
         Places of the medoids.
     channel, length : int, float
-    mixing : ndarray of shape (q, r)
-        r features as sums of the q terms.
+    mixing : ndarray of shape (q, r) or None
+        r features as sums of the q terms; None where every term is a feature.
     """
 
     block: Block
@@ -59,11 +59,24 @@ class Part:
     medoids: Codes
     channel: int
     length: float
-    mixing: Array
+    mixing: Array | None = None
 
     def values(self, rows: Scaled, medoids: Scaled) -> Array:
         """Channels of the terms, shape (n, q)."""
         return _channel(self.group, self.channel, self.length, rows, medoids.take(self.medoids))
+
+    @property
+    def n_features(self) -> int:
+        """How many features there are."""
+        return len(self.medoids) if self.mixing is None else self.mixing.shape[1]
+
+    def features(self, values: Array) -> Array:
+        """Features from channels, (n, q) to (n, r)."""
+        return values if self.mixing is None else values @ self.mixing
+
+    def term_weights(self, weights: Array, scale: float) -> Array:
+        """Weights of the terms from those of the scaled features, (r, K) to (q, K)."""
+        return scale * weights if self.mixing is None else scale * self.mixing @ weights
 
 
 def linear_part(column: int, rows: Scaled, medoids: Scaled) -> Part:
@@ -77,11 +90,12 @@ def linear_part(column: int, rows: Scaled, medoids: Scaled) -> Part:
     low, high = int(own.argmin()), int(own.argmax())
     two_valued = bool(np.all((values == values.min()) | (values == values.max())))
     if two_valued or own[high] - own[low] < _MIN_SPAN:
-        part = Part("linear", group, np.array([low]), DISTANCE, 1.0, np.ones((1, 1)))
+        places, channel, mixing = np.array([low]), DISTANCE, np.ones((1, 1))
     else:
-        part = Part("linear", group, np.array([low, high]), SQUARE, 1.0, np.array([[1.0], [-1.0]]))
-    spread = float((part.values(rows, medoids) @ part.mixing).std())
-    return replace(part, mixing=part.mixing / spread) if spread > 0 else part
+        places, channel, mixing = np.array([low, high]), SQUARE, np.array([[1.0], [-1.0]])
+    part = Part("linear", group, places, channel, 1.0, mixing)
+    spread = float(part.features(part.values(rows, medoids)).std())
+    return replace(part, mixing=mixing / spread) if spread > 0 else part
 
 
 def single_part(column: int, by_rank: bool, places: Codes, n_medoids: int, medoids: Scaled) -> Part | None:
@@ -92,7 +106,7 @@ def single_part(column: int, by_rank: bool, places: Codes, n_medoids: int, medoi
         return None
     wanted = np.unique(np.round(np.linspace(0, len(values) - 1, min(n_medoids, len(values)))).astype(np.intp))
     group = Group((column,), np.ones(1), by_rank)
-    return _near("single", group, places[first[wanted]], _SINGLE_LENGTH)
+    return Part("single", group, places[first[wanted]], NEAR, _SINGLE_LENGTH)
 
 
 def near_part(block: Block, columns: Columns, by_rank: bool, places: Codes, rows: Scaled, medoids: Scaled) -> Part:
@@ -102,11 +116,7 @@ def near_part(block: Block, columns: Columns, by_rank: bool, places: Codes, rows
     distances = cdist(sample.of(group), medoids.take(places).of(group))
     apart = distances[distances > 0]
     length = _RELATIVE_LENGTH * float(np.median(apart)) if len(apart) else 1.0
-    return _near(block, group, places, length)
-
-
-def _near(block: Block, group: Group, places: Codes, length: float) -> Part:
-    return Part(block, group, places, NEAR, length, np.eye(len(places)))
+    return Part(block, group, places, NEAR, length)
 
 
 def _channel(group: Group, channel: int, length: float, rows: Scaled, medoids: Scaled) -> Array:
@@ -140,21 +150,21 @@ class Design:
         """Weights of the terms of every part, each of shape (q, K), from those of the features, of shape (p, K)."""
         found, first = [], 0
         for part, scale in zip(self.parts, self.scales, strict=True):
-            last = first + part.mixing.shape[1]
-            found.append(scale * part.mixing @ weights[first:last])
+            last = first + part.n_features
+            found.append(part.term_weights(weights[first:last], scale))
             first = last
         return found
 
 
 def evidence_design(parts: list[Part], rows: Scaled, medoids: Scaled) -> Design:
     """The features of all parts."""
-    features = np.empty((len(rows.ranks), sum(part.mixing.shape[1] for part in parts)))
+    features = np.empty((len(rows.ranks), sum(part.n_features for part in parts)))
     centers, places, first = [], [], 0
     for part in parts:
         values = part.values(rows, medoids)
         centers.append(values.mean(axis=0))
-        place = slice(first, first + part.mixing.shape[1])
-        features[:, place] = (values - centers[-1]) @ part.mixing
+        place = slice(first, first + part.n_features)
+        features[:, place] = part.features(values - centers[-1])
         places.append(place)
         first = place.stop
     variances = np.einsum("ij,ij->j", features, features) / len(features)

@@ -72,14 +72,12 @@ def fit_evidence(
     outputs = np.mean([bag.left_out for bag in bags], axis=0)
     if settings.n_neighbours:
         known = stratified_sample(own, n_classes, settings.n_neighbours, rng)
-        looked_at = Scaled(rows.ranks[:, list(varying)], rows.plain[:, list(varying)])
-        chosen_by = choose_neighbours(model.class_scores(outputs), outputs.shape[1], own, looked_at, known)
-        if chosen_by is not None:
-            outputs = outputs + chosen_by.left_out
-            neighbours = Neighbours(
-                table[known], own[known], kept[known], chosen_by.amounts,
-                chosen_by.n_nearest, chosen_by.length, chosen_by.by_rank,
-            )  # fmt: skip
+        compared = Scaled(*(values[:, list(varying)] for values in rows))
+        asked = choose_neighbours(model.class_scores(outputs), outputs.shape[1], own, compared, known)
+        if asked is not None:
+            outputs = outputs + asked.left_out
+            records = table[known], own[known], kept[known]
+            neighbours = Neighbours(*records, asked.amounts, asked.n_nearest, asked.length, asked.by_rank)
             model = replace(model, neighbours=neighbours)
     held_out = model.class_scores(outputs)
     if len(kept) < len(X):

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from qmedoid.fitting.calibration import fit_calibration
 from qmedoid.fitting.evidence.design import Scaled
-from qmedoid.models.neighbours import Found, find, weights
+from qmedoid.models.neighbours import Found, added, find
 from qmedoid.variational.loss import log_softmax
 
 Array = npt.NDArray[np.float64]
@@ -91,7 +91,7 @@ def choose_neighbours(
     # A single output is the difference of two scores.
     of_class = 2.0 * surprise[:, 1:] if n_outputs == 1 else surprise
     amounts = best.gain / calibration.slope * of_class[known]
-    left_out = _added(best.found, best.length, amounts)
+    left_out = added(best.found, best.length, amounts)
     return Chosen(best.found.places.shape[1], best.length, best.by_rank, amounts, left_out)
 
 
@@ -116,26 +116,22 @@ def _candidates(scores: Array, surprise: Array, codes: Codes, rows: Scaled, know
             continue  # most rows have a twin: nearness tells nothing apart
         for number in _NUMBERS:
             nearest = Found(found.distances[:, :number], found.places[:, :number])
-            added = _added(nearest, length, surprise)
-            slope, gain = _likeliest(scores, added, codes)
-            yield _Candidate(by_rank, length, nearest, gain / slope, _losses(slope * scores + gain * added, codes))
+            moved = added(nearest, length, surprise)
+            slope, gain = _likeliest(scores, moved, codes)
+            yield _Candidate(by_rank, length, nearest, gain / slope, _losses(slope * scores + gain * moved, codes))
 
 
-def _added(found: Found, length: float, amounts: Array) -> Array:
-    return np.asarray(np.einsum("ij,ijk->ik", weights(found.distances, length), amounts[found.places]))
-
-
-def _likeliest(scores: Array, added: Array, codes: Codes) -> tuple[float, float]:
+def _likeliest(scores: Array, moved: Array, codes: Codes) -> tuple[float, float]:
     """Slopes of the scores and of what is added to them, of the highest likelihood."""
     n, n_classes = scores.shape
     told = np.eye(n_classes)[codes]
 
     def loss(slopes: Array) -> tuple[float, Array]:
-        log_p = log_softmax(slopes[0] * scores + slopes[1] * added)
+        log_p = log_softmax(slopes[0] * scores + slopes[1] * moved)
         by_scores = np.exp(log_p) - told
         off = slopes[0] - 1.0
         value = -(told * log_p).sum() + 0.5 * (_PULL * off * off + _PULL_ADDED * slopes[1] ** 2)
-        gradient = [(by_scores * scores).sum() + _PULL * off, (by_scores * added).sum() + _PULL_ADDED * slopes[1]]
+        gradient = [(by_scores * scores).sum() + _PULL * off, (by_scores * moved).sum() + _PULL_ADDED * slopes[1]]
         return float(value) / n, np.array(gradient) / n
 
     found = minimize(loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=[(_FLATTEST, None), (0.0, None)])
