@@ -165,7 +165,7 @@ def geometric(
     **of,
 ):
     fusion = first(rng, n_classes=n_classes, **of)
-    curve = (np.sort(rng.normal(scale=3, size=4)), np.sort(rng.normal(size=4))) if n_classes == 2 and curved else ()
+    curve = (np.sort(rng.normal(scale=3, size=4)), np.sort(rng.normal(size=4))) if curved else ()
     calibration = Calibration(float(rng.uniform(1, 30)), rng.normal(size=n_classes), *curve)
     if refine_below is None:
         return GeometricModel(fusion, calibration)
@@ -240,7 +240,7 @@ def all_models():
             operating=OperatingSummary("likeliest", None, 0.0, Counts(0, 0, 0, 7)),
         ),
         "evidence of classes": table_model(
-            (geometric(rng, first=partial(evidence_model, n_known=2), n_classes=4),),
+            (geometric(rng, first=partial(evidence_model, n_known=2), n_classes=4, curved=True),),
             n_classes=4,
             priors=np.array([0.1, 0.2, 0.3, 0.4]),
         ).shifted([0.4, 0.3, 0.2, 0.1]),

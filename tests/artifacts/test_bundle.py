@@ -225,7 +225,7 @@ def test_a_model_of_a_file_is_not_a_folder(tmp_path):
 
 
 def test_a_new_field_takes_a_new_format():
-    """Fields that format 3 stores; another one is lost by it, so it takes format 4 and a reader for all."""
+    """Fields that format 4 stores; another one is lost by it, so it takes format 5 and a reader for all."""
     stored = {
         TableModel: "contract encodings classes models cut probabilistic records parameters metrics priors prior_shift "
         "operating",
@@ -261,4 +261,4 @@ def test_a_new_field_takes_a_new_format():
     assert Counts._fields == ("tp", "fp", "fn", "tn")
     assert CHANNELS == ("square", "distance", "near")
     assert READOUT_KINDS == ("strings", "parity", "direct")
-    assert FORMAT == 3
+    assert FORMAT == 4

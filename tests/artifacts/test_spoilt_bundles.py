@@ -211,7 +211,7 @@ def test_what_is_wrong_with_the_fields_of_a_rare_event_model_is_named(rare, tmp_
         ("0.offsets", 1, 0, "'0.offsets' must ascend from 0"),
         ("0.weights", 0, 0.0, "'0.weights' must hold numbers above 0"),
         ("0.knots", 0, 1e9, "'0.knots' must ascend"),
-        ("0.bends", -1, -1e9, "'0.bends' turns the order of the odds"),
+        ("0.bends", -1, -1e9, "'0.bends' turns the order of the scores"),
         ("0.by_rank", 0, 2, "'0.by_rank' must hold numbers from 0 to 1"),
         ("0.column_weights", 0, -1.0, "'0.column_weights' holds numbers below 0"),
         ("0.medoid_classes", slice(2, 4), 0, "'0.medoid_classes' lacks a class"),
@@ -236,7 +236,7 @@ def test_what_is_wrong_with_an_array_of_evidence_is_named(evidence, tmp_path, na
 @pytest.mark.parametrize(
     ("path", "value", "reason"),
     [
-        (("format",), 4, r"has format 4, and this version of qmedoid reads \[1, 2, 3\]. Update with: pip install"),
+        (("format",), 5, r"has format 5, and this version of qmedoid reads \[1, 2, 3, 4\]. Update with: pip install"),
         (("models", 0, "first", "alpha"), 1.5, "manifest.json|alpha must be from 0 to 1, and is 1.5"),
         (("models", 0, "slope"), 0, "slope must be above 0"),
         (("models", 0, "slope"), -1.0, "slope must be above 0"),

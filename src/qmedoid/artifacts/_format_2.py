@@ -1,7 +1,8 @@
-"""The reader of formats 2 and 3.
+"""The reader of formats 2, 3 and 4.
 
 Format 2 is format 1 with typed first stages, priors, and what the operating point is expected to do. Format 3 is
-format 2 where evidence may have neighbours, and rare events have distances to the middle of each class.
+format 2 where evidence may have neighbours, and rare events have distances to the middle of each class. Format 4 is
+format 3 where scores of more than two classes may be bent, too.
 """
 
 from collections.abc import Mapping
@@ -63,12 +64,10 @@ def _model(
 def _calibration(fields: Fields, number: int, n_classes: int, shelf: Shelf) -> Calibration:
     knots = shelf.floats(f"{number}.knots", None)
     bends = shelf.floats(f"{number}.bends", len(knots))
-    if len(knots) and n_classes != 2:
-        raise RefusedError(f"array '{number}.knots' bends the odds of two classes, and there are {n_classes}")
     if not (np.diff(knots) > 0).all():
         raise RefusedError(f"array '{number}.knots' must ascend, and does not")
     if not (np.diff(bends) > -np.diff(knots)).all():
-        raise RefusedError(f"array '{number}.bends' turns the order of the odds")
+        raise RefusedError(f"array '{number}.bends' turns the order of the scores")
     return Calibration(read_slope(fields), shelf.floats(f"{number}.biases", n_classes), knots, bends)
 
 

@@ -1,4 +1,4 @@
-"""A table model taken apart: what the manifest says, the arrays, the circuits and the rows of format 3.
+"""A table model taken apart: what the manifest says, the arrays, the circuits and the rows of format 4.
 
 Arrays of a model have its number before their names, as in ``0.medoids``. Of all encodings together there are
 ``encoding.fills`` (of numbers and parts of dates, in the order of the columns), ``encoding.values`` (of the levels,

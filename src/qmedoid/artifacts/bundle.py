@@ -28,7 +28,7 @@ from qmedoid.artifacts.loading import read_checked
 from qmedoid.exceptions import ModelError
 from qmedoid.models.table import TableModel
 
-FORMAT = 3
+FORMAT = 4
 """Number of the format that is written. A change of what is written takes the next one, and a reader beside the old."""
 
 

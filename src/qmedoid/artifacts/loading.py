@@ -21,7 +21,7 @@ from qmedoid.exceptions import ModelError
 from qmedoid.models.table import TableModel
 
 Reader = Callable[[Mapping[str, Any], Mapping[str, bytes]], TableModel]
-READERS: Mapping[int, Reader] = {1: _format_1.read, 2: _format_2.read, 3: _format_2.read}
+READERS: Mapping[int, Reader] = {1: _format_1.read, 2: _format_2.read, 3: _format_2.read, 4: _format_2.read}
 """A reader for every format there ever was."""
 # How often the manifest is read again because a file it names is gone: somebody saves over the bundle meanwhile.
 _TRIES = 5

@@ -84,7 +84,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         Whether the fusion score has a delta of its own.
     calibration : {"auto", "curve", "logistic", "temperature"}, default="auto"
         How the scores of the first stage become probabilities, on held-out rows: with a slope and a bias for each
-        class, for two classes bent where held-out rows ask for it (``"curve"``); without the bend (``"logistic"``); or
+        class, bent where held-out rows ask for it (``"curve"``); without the bend (``"logistic"``); or
         with a slope alone, which keeps the decision of the scores. ``"auto"`` is ``"curve"``, and ``"logistic"`` for
         the convex fusion.
     operating_point : str, float or None, default=None

@@ -1,12 +1,18 @@
-r"""A bend of log-odds: probabilities of two classes that no straight line gives, from held-out rows.
+r"""A bend of scores: probabilities that no straight line gives, from held-out rows.
 
-To the log-odds z of every record a piecewise-linear function is added, with its knots at quantiles of z where both
-classes count alike. It is the likeliest with a penalty :math:`\tfrac{\lambda}{2}\sum_j (\text{slope}_j)^2`; λ is
+A piecewise-linear function is added to the log-odds z of two classes, with its knots at quantiles of z where both
+classes count alike, or, of more classes, to the score of every class, with its knots at quantiles of the two highest
+scores of a row. It is the likeliest with a penalty :math:`\tfrac{\lambda}{2}\sum_j (\text{slope}_j)^2`; λ is
 chosen by cross-validation, and where the bend does not make held-out rows likelier, there is none.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from qmedoid.variational.loss import log_softmax
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -15,11 +21,11 @@ Bend = tuple[Array, Array]
 """Knots, and what is added there."""
 
 _LEVELS = np.linspace(0.02, 0.98, 9)
-_PENALTIES = (1.0, 4.0, 16.0, 64.0, 256.0)
+_PENALTIES = np.array([1.0, 4.0, 16.0, 64.0, 256.0])
 _FOLDS = 5
 # Knots are at least so far apart, in log-odds: nearer ones cannot be told apart by any number of rows that there is.
 _NEAREST = 0.3
-# Log-odds keep at least this share of their steps, so that their order is kept.
+# Scores keep at least this share of their steps, so that their order is kept.
 _FLATTEST = 0.05
 # A row's worth of pull to no bend at all, where rows say nothing.
 _PULL = 0.01
@@ -35,20 +41,28 @@ def fit_bend(log_odds: Array, positive: Flags) -> Bend:
     positive : ndarray of bool of shape (n,)
         Which rows are of the second class.
     """
-    knots = _knots(log_odds, positive)
-    if len(knots) < 2:
+    if positive.all() or not positive.any():
         return np.zeros(0), np.zeros(0)
-    basis, targets = _hats(log_odds, knots), smoothed_targets(positive)
-    # In turn by log-odds, so that every fold has all of them, and nothing is drawn; classes have no say in it.
-    folds = np.empty(len(log_odds), dtype=np.intp)
-    folds[np.argsort(log_odds, kind="stable")] = np.arange(len(log_odds)) % _FOLDS
-    straight = _losses(log_odds, targets)
-    held_out = [_held_out_losses(log_odds, targets, basis, knots, folds, penalty) for penalty in _PENALTIES]
-    best = int(np.argmin([losses.mean() for losses in held_out]))
-    gain = straight - held_out[best]
-    if gain.mean() <= 0.0:
-        return np.zeros(0), np.zeros(0)
-    return knots, _likeliest(log_odds, targets, basis, knots, _PENALTIES[best])
+    targets = smoothed_targets(positive)
+    scores = np.column_stack([np.zeros(len(log_odds)), log_odds])
+    knots = _apart(*_balanced(log_odds, positive))
+    # The first of two scores is 0 and stays there.
+    return _likeliest_bend(_Rows(scores, np.column_stack([1.0 - targets, targets]), np.array([0.0, 1.0])), knots)
+
+
+def fit_class_bend(scores: Array, codes: Codes) -> Bend:
+    """The bend of the scores of every class, of rows that a model has not seen; empty where straight lines will do.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, C)
+        Their softmax is a probability.
+    codes : ndarray of shape (n,)
+    """
+    n, n_classes = scores.shape
+    highest = np.sort(np.partition(scores, n_classes - 2, axis=1)[:, -2:].ravel())
+    knots = _apart(highest, np.full(2 * n, 0.5 / n))
+    return _likeliest_bend(_Rows(scores, np.eye(n_classes)[codes], np.ones(n_classes)), knots)
 
 
 def smoothed_targets(positive: Flags) -> Array:
@@ -59,52 +73,93 @@ def smoothed_targets(positive: Flags) -> Array:
     return targets
 
 
-def _knots(log_odds: Array, positive: Flags) -> Array:
-    """Quantiles of log-odds where each class has half of the weight, none too near to the one before."""
-    n_positive = int(positive.sum())
-    if n_positive in (0, len(positive)):
-        return np.zeros(0)
+class _Rows(NamedTuple):
+    """Scores and targets, shape (n, C), and 1 for the classes whose scores are bent, shape (C,)."""
+
+    scores: Array
+    targets: Array
+    bent: Array
+
+    def take(self, rows: Flags) -> "_Rows":
+        return _Rows(self.scores[rows], self.targets[rows], self.bent)
+
+    def hats(self, knots: Array) -> csr_array:
+        """Weight of every knot in the interpolation at every score, shape (n · C, K)."""
+        values = self.scores.ravel()
+        place = np.clip(np.searchsorted(knots, values, side="right") - 1, 0, len(knots) - 2)
+        share = np.clip((values - knots[place]) / (knots[place + 1] - knots[place]), 0.0, 1.0)
+        kept = np.tile(self.bent, len(self.scores))
+        weights = np.column_stack([kept * (1.0 - share), kept * share]).ravel()
+        places = np.column_stack([place, place + 1]).ravel()
+        return csr_array((weights, places, np.arange(0, len(places) + 1, 2)), shape=(len(values), len(knots)))
+
+    def losses(self, added: Array) -> Array:
+        """Minus the log-likelihood of every row."""
+        losses: Array = -(self.targets * log_softmax(self.scores + added.reshape(self.scores.shape))).sum(axis=1)
+        return losses
+
+
+def _balanced(log_odds: Array, positive: Flags) -> tuple[Array, Array]:
+    """Log-odds that ascend, and weights of which each class has half."""
     order = np.argsort(log_odds, kind="stable")
-    weights = np.where(positive[order], 0.5 / n_positive, 0.5 / (len(positive) - n_positive))
-    places = np.minimum(np.searchsorted(np.cumsum(weights), _LEVELS), len(order) - 1)
+    n_positive = int(positive.sum())
+    return log_odds[order], np.where(positive[order], 0.5 / n_positive, 0.5 / (len(positive) - n_positive))
+
+
+def _apart(values: Array, weights: Array) -> Array:
+    """Quantiles of weighted values, which ascend, none too near to the one before."""
+    places = np.minimum(np.searchsorted(np.cumsum(weights), _LEVELS), len(values) - 1)
     kept: list[float] = []
-    for knot in log_odds[order][places].tolist():
+    for knot in values[places].tolist():
         if not kept or knot - kept[-1] >= _NEAREST:
             kept.append(knot)
     return np.array(kept)
 
 
-def _hats(log_odds: Array, knots: Array) -> Array:
-    """Weight of every knot in the interpolation at every row, shape (n, K)."""
-    return np.column_stack([np.interp(log_odds, knots, one) for one in np.eye(len(knots))])
+def _likeliest_bend(rows: _Rows, knots: Array) -> Bend:
+    """With the penalty that makes left-out rows likeliest; empty where none does."""
+    if len(knots) < 2:
+        return np.zeros(0), np.zeros(0)
+    # In turn by the highest score, so that every fold has all of them, and nothing is drawn; classes have no say in it.
+    folds = np.empty(len(rows.scores), dtype=np.intp)
+    folds[np.argsort(rows.scores[:, rows.bent > 0].max(axis=1), kind="stable")] = np.arange(len(folds)) % _FOLDS
+    gains = rows.losses(np.zeros(rows.scores.size)).mean() - _held_out_losses(rows, knots, folds).mean(axis=1)
+    best = int(np.argmax(gains))
+    if gains[best] <= 0.0:
+        return np.zeros(0), np.zeros(0)
+    return knots, _likeliest(rows, rows.hats(knots), knots, float(_PENALTIES[best]), np.zeros(len(knots)))
 
 
-def _held_out_losses(
-    log_odds: Array, targets: Array, basis: Array, knots: Array, folds: Codes, penalty: float
-) -> Array:
-    losses = np.empty(len(log_odds))
+def _held_out_losses(rows: _Rows, knots: Array, folds: Codes) -> Array:
+    """Of every penalty and row."""
+    losses = np.empty((len(_PENALTIES), len(folds)))
     for fold in range(_FOLDS):
-        own, others = folds == fold, folds != fold
-        bends = _likeliest(log_odds[others], targets[others], basis[others], knots, penalty)
-        losses[own] = _losses(log_odds[own] + basis[own] @ bends, targets[own])
+        own, others = rows.take(folds == fold), rows.take(folds != fold)
+        own_hats, hats, bends = own.hats(knots), others.hats(knots), np.zeros(len(knots))
+        for number, penalty in reversed(list(enumerate(_PENALTIES.tolist()))):
+            bends = _likeliest(others, hats, knots, penalty, bends)
+            losses[number, folds == fold] = own.losses(own_hats @ bends)
     return losses
 
 
-def _likeliest(log_odds: Array, targets: Array, basis: Array, knots: Array, penalty: float) -> Array:
+def _likeliest(rows: _Rows, hats: csr_array, knots: Array, penalty: float, bends: Array) -> Array:
     """Bends of the highest penalised likelihood by Newton's method, held back where they would turn the order."""
+    n, n_classes = rows.scores.shape
     slopes = np.diff(np.eye(len(knots)), axis=0) / np.diff(knots)[:, None]
     quadratic = penalty * slopes.T @ slopes + _PULL * np.eye(len(knots))
 
     def loss(bends: Array) -> float:
-        return float(_losses(log_odds + basis @ bends, targets).sum() + 0.5 * bends @ quadratic @ bends)
+        return float(rows.losses(hats @ bends).sum() + 0.5 * bends @ quadratic @ bends)
 
-    bends = np.zeros(len(knots))
     value = loss(bends)
     for _ in range(_MOST_STEPS):
-        chances = 1.0 / (1.0 + np.exp(-np.clip(log_odds + basis @ bends, -700, 700)))
-        gradient = basis.T @ (chances - targets) + quadratic @ bends
-        curvature = (basis * (chances * (1.0 - chances))[:, None]).T @ basis + quadratic
-        step = np.linalg.solve(curvature, gradient)
+        chances = np.exp(log_softmax(rows.scores + (hats @ bends).reshape(n, n_classes)))
+        gradient = hats.T @ (chances - rows.targets).ravel() + quadratic @ bends
+        likely = hats.data * np.repeat(chances.ravel(), 2)
+        by_class = (hats.T @ csr_array((likely, hats.indices, hats.indptr), hats.shape)).toarray()
+        # The classes of a row together: entries of one place add up.
+        expected = csr_array((likely, hats.indices, hats.indptr[::n_classes]), (n, len(knots))).toarray()
+        step = np.linalg.solve(by_class - expected.T @ expected + quadratic, gradient)
         following = loss(bends - step)
         while following > value and np.abs(step).max() > 1e-9:
             step = step / 2.0
@@ -114,9 +169,3 @@ def _likeliest(log_odds: Array, targets: Array, basis: Array, knots: Array, pena
         bends, value = bends - step, following
     steepest = float((-np.diff(bends) / np.diff(knots)).max())
     return bends if steepest <= 1.0 - _FLATTEST else bends * ((1.0 - _FLATTEST) / steepest)
-
-
-def _losses(log_odds: Array, targets: Array) -> Array:
-    """Minus the log-likelihood of every row."""
-    losses: Array = np.logaddexp(0.0, log_odds) - targets * log_odds
-    return losses

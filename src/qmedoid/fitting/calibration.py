@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 
-from qmedoid.fitting.bend import fit_bend
+from qmedoid.fitting.bend import fit_bend, fit_class_bend
 from qmedoid.models.calibration import Calibration
 from qmedoid.variational.loss import cross_entropy, log_softmax
 
@@ -23,9 +23,7 @@ _FLATTEST = 1e-3
 
 
 def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind) -> Calibration:
-    """Slope and biases (none with "temperature") of the highest likelihood, and with "curve" a bend of two classes.
-
-    For more than two classes "curve" is "logistic".
+    """Slope and biases (none with "temperature") of the highest likelihood, and with "curve" a bend.
 
     Parameters
     ----------
@@ -35,11 +33,20 @@ def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind) -> Calibr
         Their classes.
     kind : {"curve", "logistic", "temperature"}
     """
+    if kind != "curve":
+        return _straight(fused, codes, kind != "temperature")
+    two = fused.shape[1] == 2
+    straight = _doubtful(fused, codes) if two else _straight(fused, codes, True)
+    scores = straight.apply(fused)
+    bend = fit_bend(scores[:, 1] - scores[:, 0], codes == 1) if two else fit_class_bend(scores, codes)
+    return Calibration(straight.slope, straight.biases, *bend)
+
+
+def _straight(fused: Array, codes: Codes, biased: bool) -> Calibration:
+    """Slope and, if asked, biases, held back by one imagined row."""
     n, n_classes = fused.shape
-    if kind == "curve" and n_classes == 2:
-        return _curved(fused, codes)
     priors = (np.bincount(codes, minlength=n_classes) + 0.5) / (n + 0.5 * n_classes)
-    prior_biases = np.log(priors / priors.max()) if kind != "temperature" else np.zeros(n_classes)
+    prior_biases = np.log(priors / priors.max()) if biased else np.zeros(n_classes)
     unit = _typical_spread(fused)
     scaled, weights = fused / unit, np.full(n, 1.0 / n)
 
@@ -51,7 +58,7 @@ def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind) -> Calibr
         return value, gradient + _PULL / n * parameters
 
     # One bias is redundant: the last class keeps its prior.
-    n_shifts = n_classes - 1 if kind != "temperature" else 0
+    n_shifts = n_classes - 1 if biased else 0
     found = minimize(
         loss, np.concatenate([[1.0], np.zeros(n_shifts)]), jac=True, method="L-BFGS-B",
         bounds=[(_FLATTEST, None)] + [(None, None)] * n_shifts,
@@ -59,8 +66,8 @@ def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind) -> Calibr
     return Calibration(float(found.x[0]) / unit, prior_biases + _padded(found.x[1:], n_classes))
 
 
-def _curved(fused: Array, codes: Codes) -> Calibration:
-    """Slope and biases of two classes for targets that leave room for doubt, and a bend where rows ask for one.
+def _doubtful(fused: Array, codes: Codes) -> Calibration:
+    """Slope and biases of two classes for targets that leave room for doubt.
 
     A row of class c, of which there are N_c, counts as (N_c + 1)/(N_c + 2) of c, and the rest of the other (Platt): so
     classes that are told apart perfectly have a finite slope, and no slope is pulled to 0.
@@ -84,10 +91,7 @@ def _curved(fused: Array, codes: Codes) -> Calibration:
         loss, np.concatenate([[1.0], start]), jac=True, method="L-BFGS-B",
         bounds=[(_FLATTEST, None), (None, None)], options={"maxiter": 1000, "ftol": 1e-13},
     )  # fmt: skip
-    straight = Calibration(float(found.x[0]) / unit, _padded(found.x[1:], 2))
-    scores = straight.apply(fused)
-    knots, bends = fit_bend(scores[:, 1] - scores[:, 0], codes == 1)
-    return Calibration(straight.slope, straight.biases, knots, bends)
+    return Calibration(float(found.x[0]) / unit, _padded(found.x[1:], 2))
 
 
 def _typical_spread(fused: Array) -> float:

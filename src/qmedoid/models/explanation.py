@@ -82,9 +82,9 @@ def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanati
     prevalence = 0.0 if shift is None else float(shift.log_ratios[winner] - shift.log_ratios[other])
     # For two classes the cut is taken off the score of the second.
     cut = 0.0 if model.cut is None else model.cut * (1.0 if winner == 0 else -1.0)
-    bent = calibration.bend(measured.scores)[0] * (1.0 if winner == 1 else -1.0)
+    added = calibration.biases + calibration.bend(measured.scores)[0]
     terms = shares.terms | {
-        "calibration": float(calibration.biases[winner] - calibration.biases[other] + bent),
+        "calibration": float(added[winner] - added[other]),
         "circuit": float((scores[winner] - scores[other]) - (calibrated[winner] - calibrated[other]) - prevalence),
         "prevalence": prevalence,
         "operating point": cut,
