@@ -12,10 +12,10 @@ import numpy as np
 from benchmarks.quality.tables import UNSEEN, Array, Codes, Column, Table
 from sklearn.model_selection import train_test_split
 
-Seeds = Literal["report", "first", "tuning"]
-FIRST_SEED: dict[Seeds, int] = {"report": 20, "first": 0, "tuning": 100}
-"""Splits of seed 20 and up are reported and never tuned on, as those of seed 0 and up were by an earlier recipe; those
-of seed 100 and up are there to be looked at."""
+Seeds = Literal["report", "second", "first", "tuning"]
+FIRST_SEED: dict[Seeds, int] = {"report": 40, "second": 20, "first": 0, "tuning": 100}
+"""Splits of seed 40 and up are reported and never tuned on, as those of seed 0 and up and of seed 20 and up were by
+earlier recipes; those of seed 100 and up are there to be looked at."""
 MAX_FIT, MAX_TEST, TEST_SHARE = 4000, 5000, 0.25
 MANY, SOME, FEW = 20, 10, 5
 """Splits of the five small sets of the recipe, of other small ones, and of all from 1,001 rows on."""

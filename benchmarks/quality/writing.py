@@ -28,7 +28,7 @@ TABLES = {
 
 def folder(seeds: Seeds) -> Path:
     """Where the tables go: figures of tuning splits are not kept with those that are reported."""
-    kept = {"report": RESULTS / "quality", "first": RESULTS / "quality" / "first"}
+    kept = {"report": RESULTS / "quality"} | {name: RESULTS / "quality" / name for name in ("first", "second")}
     return kept.get(seeds, Path("build") / "quality-tuning")
 
 
