@@ -22,8 +22,17 @@ from quality_frauds import (
     is_plain,
     readme_frauds,
 )
-from quality_results import OURS, goals, provenance
-from quality_tables import ablations, calibration, cost, macro_f1, paired, ranks, readme_quality, verdict
+from quality_results import OURS, provenance, runs, whole
+from quality_tables import (
+    ablations,
+    calibration,
+    cost,
+    macro_f1,
+    paired,
+    ranks,
+    readme_quality,
+    verdict,
+)
 
 FOLDER = Path(__file__).parent
 EVIDENCE, RARE, README = FOLDER / "evidence.md", FOLDER / "rare-events.md", FOLDER.parent / "README.md"
@@ -35,7 +44,9 @@ PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
         "ranks": ranks,
         "macro_f1": macro_f1,
         "paired": paired,
-        "goals": lambda: goals("goals"),
+        "goals": lambda: whole("goals"),
+        "runs": lambda: runs("goals"),
+        "again": lambda: whole("again", 1),
         "ablations": ablations,
         "calibration": calibration,
         "cost": cost,
@@ -49,7 +60,8 @@ PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
         "circuit_said": lambda: card_sentences([f"{OURS}, without {CIRCUIT}"]),
         "card_changes": card_changes,
         "card_probabilities": card_probabilities,
-        "card_goals": lambda: goals("card_goals"),
+        "card_goals": lambda: whole("card_goals"),
+        "card_runs": lambda: runs("card_goals"),
     },
     README: {"quality": readme_quality, "frauds": readme_frauds},
 }

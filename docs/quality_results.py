@@ -12,6 +12,8 @@ Record = dict[str, str]
 RESULTS = Path(__file__).parent.parent / "benchmarks" / "results" / "quality"
 COMMAND = "python -m benchmarks.quality"
 OURS = "ours"
+RUNS = {"first/": "seeds 0 up, first recipe", "second/": "seeds 20 up, second", "": "seeds 40 up, third"}
+"""Folders of the reports, and the splits and recipes that they are of."""
 
 
 def lines(name: str) -> list[str]:
@@ -37,11 +39,23 @@ def provenance(name: str) -> str:
     return f"`{command}`, {versions}."
 
 
-def goals(name: str) -> str:
-    """Goals that were set beforehand, and what was found."""
+def whole(name: str, numbers_from: int | None = None) -> str:
+    """All of a table as it is; columns from `numbers_from` on, if any, are numbers."""
     found = read(name)
     names = list(found[0])
-    return table(names, [[row[column] for column in names] for row in found], len(names))
+    return table(names, [[row[column] for column in names] for row in found], numbers_from or len(names))
+
+
+def runs(name: str) -> str:
+    """The goals that some report has not met, as every report found them."""
+    every = [read(f"{folder}{name}") for folder in RUNS]
+    shared = [rows for rows in zip(*every, strict=True) if any(row["met"] != "yes" for row in rows)]
+    told = [column for column in every[0][0] if column not in ("found", "met")]
+    return table(
+        [*told, *RUNS.values()],
+        [[*(rows[-1][column] for column in told), *(row["found"] for row in rows)] for rows in shared],
+        len(told) + len(RUNS),
+    )
 
 
 def signed(value: str, digits: int = 4) -> str:

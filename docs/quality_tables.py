@@ -5,7 +5,7 @@ from quality_results import OURS, Record, bullets, enumerated, read, signed
 
 BEST = "best by CV"
 SHOWN = {"heart": "heart", "breast_cancer": "breast cancer", "wine": "wine"}
-"""Sets that the README shows."""
+"""Sets that have a goal of their own, and are shown in the README."""
 
 
 def verdict() -> str:
@@ -124,8 +124,8 @@ def ablations() -> str:
 
 
 def calibration() -> str:
-    """Calibration errors of ours beside chance, and in units of chance those of others."""
-    found = read("calibration")
+    """Calibration errors of ours beside chance, and in units of chance those of others and of perfect scores."""
+    found, floor = read("calibration"), {row["set"]: float(row["learnt"]) for row in read("floor")}
     methods = [name for name in dict.fromkeys(row["method"] for row in found) if name != OURS]
     cells = {(row["set"], row["method"]): row for row in found}
     rows: list[Row] = []
@@ -134,8 +134,12 @@ def calibration() -> str:
         others = [cells.get((name, method)) for method in methods]
         shown = [number(float(row["ratio"]), 2) if row else "" for row in others]
         figures = (number(float(own[column])) for column in ("ECE", "by chance"))
-        rows.append([name, *figures, number(float(own["ratio"]), 2), *shown])
-    return table(["set", "ECE of ours", "by chance", "ratio", *(f"ratio, {method}" for method in methods)], rows)
+        rows.append([name, *figures, number(float(own["ratio"]), 2), number(floor[name], 2), *shown])
+    own, *ratios = ([float(row["ratio"]) for row in found if row["method"] == method] for method in (OURS, *methods))
+    means = (number(sum(values) / len(values), 2) for values in (own, list(floor.values()), *ratios))
+    rows.append(["mean", "", "", *means])
+    header = ["set", "ECE of ours", "by chance", "ratio", "perfect scores"]
+    return table([*header, *(f"ratio, {method}" for method in methods)], rows)
 
 
 def cost() -> str:

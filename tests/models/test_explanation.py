@@ -115,6 +115,25 @@ def test_a_calibration_scales_the_groups_and_adds_its_bias(slope, biases):
     assert after.terms["calibration"] == biases[after.winner] - biases[after.other]
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_what_a_bend_adds_is_the_calibrations(n_classes):
+    X, y = rows_of(n_classes)
+    fusion = FusionClassifier(random_state=0).fit(X, y).model_
+    bent = Calibration(20.0, np.arange(n_classes) * 0.1, np.array([-8.0, -3.0, 0.0]), np.array([0.5, -1.0, 1.0]))
+    straight = Calibration(bent.slope, bent.biases)
+    for row in range(0, len(X), 7):
+        record = [column[row : row + 1] for column in X.T]
+        why, before = (
+            explain(table_model([GeometricModel(fusion, one)], X.shape[1], tuple(range(n_classes))), record)
+            for one in (bent, straight)
+        )
+        total = sum(one.contribution for one in why.groups) + sum(why.terms.values())
+        assert why.margin == pytest.approx(total, abs=1e-12)
+        if (why.winner, why.other) == (before.winner, before.other):
+            assert [one.contribution for one in why.groups] == [one.contribution for one in before.groups]
+            assert why.margin != before.margin
+
+
 FUSION = FusionClassifier(random_state=0).fit(*rows_of(2)).model_
 
 
