@@ -69,7 +69,7 @@ def test_order_is_kept_whatever_the_rows(n, seed, scale):
         return
     knots = _apart(*_balanced(z, positive))
     if len(knots) > 1:
-        rows = _Rows(np.column_stack([-z, z]), np.eye(2)[positive.astype(int)], np.ones(2))
+        rows = _Rows(np.column_stack([-z, z]), np.eye(2)[positive.astype(int)], slice(0, 2))
         bends = _likeliest(rows, rows.hats(knots), knots, 1.0, np.zeros(len(knots)))
         assert (np.diff(bends) > -np.diff(knots)).all()
         assert (np.diff(knots) >= 0.3).all()
@@ -86,7 +86,7 @@ def test_no_other_bend_is_likelier():
         return fit + 8.0 * ((slopes @ bends) ** 2).sum() + 0.005 * bends @ bends
 
     other = minimize(loss, np.zeros(len(knots)), method="BFGS", options={"gtol": 1e-8}).x
-    rows = _Rows(np.column_stack([0 * z, z]), np.column_stack([1 - targets, targets]), np.array([0.0, 1.0]))
+    rows = _Rows(np.column_stack([0 * z, z]), np.column_stack([1 - targets, targets]), slice(1, 2))
     for start in (np.zeros(len(knots)), other + 0.3):
         np.testing.assert_allclose(_likeliest(rows, rows.hats(knots), knots, 16.0, start), other, atol=1e-3)
 
@@ -101,7 +101,7 @@ def test_no_other_bend_of_classes_is_likelier():
         return fit + 2.0 * ((slopes @ bends) ** 2).sum() + 0.005 * bends @ bends
 
     other = minimize(loss, np.zeros(len(knots)), method="BFGS", options={"gtol": 1e-8}).x
-    rows = _Rows(scores, told, np.ones(4))
+    rows = _Rows(scores, told, slice(0, 4))
     np.testing.assert_allclose(rows.hats(knots) @ other, np.interp(scores, knots, other).ravel(), atol=1e-12)
     np.testing.assert_allclose(_likeliest(rows, rows.hats(knots), knots, 4.0, np.zeros(5)), other, atol=1e-3)
 

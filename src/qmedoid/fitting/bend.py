@@ -47,7 +47,7 @@ def fit_bend(log_odds: Array, positive: Flags) -> Bend:
     scores = np.column_stack([np.zeros(len(log_odds)), log_odds])
     knots = _apart(*_balanced(log_odds, positive))
     # The first of two scores is 0 and stays there.
-    return _likeliest_bend(_Rows(scores, np.column_stack([1.0 - targets, targets]), np.array([0.0, 1.0])), knots)
+    return _likeliest_bend(_Rows(scores, np.column_stack([1.0 - targets, targets]), slice(1, 2)), knots)
 
 
 def fit_class_bend(scores: Array, codes: Codes) -> Bend:
@@ -62,7 +62,7 @@ def fit_class_bend(scores: Array, codes: Codes) -> Bend:
     n, n_classes = scores.shape
     highest = np.sort(np.partition(scores, n_classes - 2, axis=1)[:, -2:].ravel())
     knots = _apart(highest, np.full(2 * n, 0.5 / n))
-    return _likeliest_bend(_Rows(scores, np.eye(n_classes)[codes], np.ones(n_classes)), knots)
+    return _likeliest_bend(_Rows(scores, np.eye(n_classes)[codes], slice(0, n_classes)), knots)
 
 
 def smoothed_targets(positive: Flags) -> Array:
@@ -74,28 +74,38 @@ def smoothed_targets(positive: Flags) -> Array:
 
 
 class _Rows(NamedTuple):
-    """Scores and targets, shape (n, C), and 1 for the classes whose scores are bent, shape (C,)."""
+    """Scores and targets, shape (n, C), and the B classes whose scores are bent."""
 
     scores: Array
     targets: Array
-    bent: Array
+    bent: slice
+
+    @property
+    def n_bent(self) -> int:
+        """B."""
+        return self.scores[:, self.bent].shape[1]
 
     def take(self, rows: Flags) -> "_Rows":
         return _Rows(self.scores[rows], self.targets[rows], self.bent)
 
     def hats(self, knots: Array) -> csr_array:
-        """Weight of every knot in the interpolation at every score, shape (n · C, K)."""
-        values = self.scores.ravel()
+        """Weight of every knot in the interpolation at every score that is bent, shape (n · B, K)."""
+        values = self.scores[:, self.bent].ravel()
         place = np.clip(np.searchsorted(knots, values, side="right") - 1, 0, len(knots) - 2)
         share = np.clip((values - knots[place]) / (knots[place + 1] - knots[place]), 0.0, 1.0)
-        kept = np.tile(self.bent, len(self.scores))
-        weights = np.column_stack([kept * (1.0 - share), kept * share]).ravel()
+        weights = np.column_stack([1.0 - share, share]).ravel()
         places = np.column_stack([place, place + 1]).ravel()
         return csr_array((weights, places, np.arange(0, len(places) + 1, 2)), shape=(len(values), len(knots)))
 
-    def losses(self, added: Array) -> Array:
+    def log_chances(self, added: Array) -> Array:
+        """Logarithms of the probabilities, shape (n, C), with what is added to the scores that are bent."""
+        scores = self.scores.copy()
+        scores[:, self.bent] += added.reshape(-1, self.n_bent)
+        return log_softmax(scores)
+
+    def losses(self, log_chances: Array) -> Array:
         """Minus the log-likelihood of every row."""
-        losses: Array = -(self.targets * log_softmax(self.scores + added.reshape(self.scores.shape))).sum(axis=1)
+        losses: Array = -(self.targets * log_chances).sum(axis=1)
         return losses
 
 
@@ -122,8 +132,9 @@ def _likeliest_bend(rows: _Rows, knots: Array) -> Bend:
         return np.zeros(0), np.zeros(0)
     # In turn by the highest score, so that every fold has all of them, and nothing is drawn; classes have no say in it.
     folds = np.empty(len(rows.scores), dtype=np.intp)
-    folds[np.argsort(rows.scores[:, rows.bent > 0].max(axis=1), kind="stable")] = np.arange(len(folds)) % _FOLDS
-    gains = rows.losses(np.zeros(rows.scores.size)).mean() - _held_out_losses(rows, knots, folds).mean(axis=1)
+    folds[np.argsort(rows.scores[:, rows.bent].max(axis=1), kind="stable")] = np.arange(len(folds)) % _FOLDS
+    straight = rows.losses(log_softmax(rows.scores)).mean()
+    gains = straight - _held_out_losses(rows, knots, folds).mean(axis=1)
     best = int(np.argmax(gains))
     if gains[best] <= 0.0:
         return np.zeros(0), np.zeros(0)
@@ -138,32 +149,32 @@ def _held_out_losses(rows: _Rows, knots: Array, folds: Codes) -> Array:
         own_hats, hats, bends = own.hats(knots), others.hats(knots), np.zeros(len(knots))
         for number, penalty in reversed(list(enumerate(_PENALTIES.tolist()))):
             bends = _likeliest(others, hats, knots, penalty, bends)
-            losses[number, folds == fold] = own.losses(own_hats @ bends)
+            losses[number, folds == fold] = own.losses(own.log_chances(own_hats @ bends))
     return losses
 
 
 def _likeliest(rows: _Rows, hats: csr_array, knots: Array, penalty: float, bends: Array) -> Array:
     """Bends of the highest penalised likelihood by Newton's method, held back where they would turn the order."""
-    n, n_classes = rows.scores.shape
     slopes = np.diff(np.eye(len(knots)), axis=0) / np.diff(knots)[:, None]
     quadratic = penalty * slopes.T @ slopes + _PULL * np.eye(len(knots))
 
-    def loss(bends: Array) -> float:
-        return float(rows.losses(hats @ bends).sum() + 0.5 * bends @ quadratic @ bends)
+    def loss(bends: Array) -> tuple[float, Array]:
+        log_chances = rows.log_chances(hats @ bends)
+        return float(rows.losses(log_chances).sum() + 0.5 * bends @ quadratic @ bends), log_chances
 
-    value = loss(bends)
+    value, log_chances = loss(bends)
     for _ in range(_MOST_STEPS):
-        chances = np.exp(log_softmax(rows.scores + (hats @ bends).reshape(n, n_classes)))
-        gradient = hats.T @ (chances - rows.targets).ravel() + quadratic @ bends
+        chances = np.exp(log_chances[:, rows.bent])
+        gradient = hats.T @ (chances - rows.targets[:, rows.bent]).ravel() + quadratic @ bends
         likely = hats.data * np.repeat(chances.ravel(), 2)
         by_class = (hats.T @ csr_array((likely, hats.indices, hats.indptr), hats.shape)).toarray()
         # The classes of a row together: entries of one place add up.
-        expected = csr_array((likely, hats.indices, hats.indptr[::n_classes]), (n, len(knots))).toarray()
+        expected = csr_array((likely, hats.indices, hats.indptr[:: rows.n_bent]), (len(chances), len(knots))).toarray()
         step = np.linalg.solve(by_class - expected.T @ expected + quadratic, gradient)
-        following = loss(bends - step)
+        following, log_chances = loss(bends - step)
         while following > value and np.abs(step).max() > 1e-9:
             step = step / 2.0
-            following = loss(bends - step)
+            following, log_chances = loss(bends - step)
         if value - following < 1e-9 * (1.0 + abs(value)):
             break
         bends, value = bends - step, following
