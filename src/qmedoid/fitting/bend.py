@@ -83,7 +83,7 @@ class _Rows(NamedTuple):
     @property
     def n_bent(self) -> int:
         """B."""
-        return self.scores[:, self.bent].shape[1]
+        return int(self.scores[:, self.bent].shape[1])
 
     def take(self, rows: Flags) -> "_Rows":
         return _Rows(self.scores[rows], self.targets[rows], self.bent)
