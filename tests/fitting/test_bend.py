@@ -106,7 +106,7 @@ def test_no_other_bend_of_classes_is_likelier():
     np.testing.assert_allclose(_likeliest(rows, rows.hats(knots), knots, 4.0, np.zeros(5)), other, atol=1e-3)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_bend_of_classes_makes_new_rows_likelier(seed):
     scores, codes = drawn_classes(3000, seed)
     new, outcomes = drawn_classes(20_000, seed + 100)
@@ -121,7 +121,7 @@ def test_a_bend_of_classes_makes_new_rows_likelier(seed):
 def test_where_scores_of_classes_are_straight_a_bend_costs_next_to_nothing():
     new, outcomes = drawn_classes(20_000, 100, lambda scores: scores)
     rows, costs = np.arange(len(new)), []
-    for seed in range(20):
+    for seed in range(12):
         knots, bends = fit_class_bend(*drawn_classes(800, seed, lambda scores: scores))
         bent = new + np.interp(new, knots, bends) if len(knots) else new
         costs.append((log_softmax(new) - log_softmax(bent))[rows, outcomes].mean())
@@ -131,7 +131,7 @@ def test_where_scores_of_classes_are_straight_a_bend_costs_next_to_nothing():
 
 
 @given(st.integers(3, 60), st.integers(3, 6), st.integers(0, 10**6), st.sampled_from([0.0, 0.3, 1.0, 50.0]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_the_likeliest_class_stays_whatever_the_rows(n, n_classes, seed, scale):
     rng = np.random.default_rng(seed)
     fused, codes = np.round(rng.normal(size=(n, n_classes)) * scale, 1), rng.integers(0, n_classes, n)

@@ -29,7 +29,8 @@ def credit_card():
 @pytest.fixture(scope="module", params=[FusionClassifier, FusionClassifier.paper], ids=["default", "paper"])
 def fitted(request, credit_card):
     X, y = credit_card
-    return request.param(max_passes=0, subset_sizes=(3, 3), random_state=0).fit(X, y), X
+    # All rows are decided; a fifth of them is enough to fit.
+    return request.param(max_passes=0, subset_sizes=(3, 3), random_state=0).fit(X[::5], y[::5]), X
 
 
 def test_the_table_is_the_one_it_should_be(credit_card):
