@@ -75,7 +75,7 @@ def planned(
     Parameters
     ----------
     part : {"tables", "card"}
-    seeds : {"report", "tuning"}
+    seeds : {"report", "second", "first", "tuning"}
     sets : iterable of str, optional
         Only these of the tables.
     methods : iterable of str, optional
