@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qmedoid.artifacts._format_2_stages import Arrays, packed_stage
 from qmedoid.artifacts._json import plain
+from qmedoid.artifacts._stages import Arrays, packed_stage
 from qmedoid.artifacts._tensors import floats, whole
 from qmedoid.exceptions import ModelError
 from qmedoid.models.contract import Contract

@@ -24,12 +24,9 @@ from qmedoid.artifacts._json import RefusedError, compact, written
 from qmedoid.artifacts._packing import packed, plain_circuit
 from qmedoid.artifacts.card import model_card
 from qmedoid.artifacts.folders import replace_bundle
-from qmedoid.artifacts.loading import read_checked
+from qmedoid.artifacts.loading import FORMAT, read_checked
 from qmedoid.exceptions import ModelError
 from qmedoid.models.table import TableModel
-
-FORMAT = 4
-"""Number of the format that is written. A change of what is written takes the next one, and a reader beside the old."""
 
 
 def save_model(model: TableModel, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:

@@ -2,11 +2,10 @@
 
 import errno
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from qmedoid.artifacts import _format_1, _format_2
 from qmedoid.artifacts._files import (
     MANIFEST,
     FileEntry,
@@ -17,12 +16,12 @@ from qmedoid.artifacts._files import (
     read_manifest,
 )
 from qmedoid.artifacts._json import RefusedError, inside, shown
+from qmedoid.artifacts._reading import read
 from qmedoid.exceptions import ModelError
 from qmedoid.models.table import TableModel
 
-Reader = Callable[[Mapping[str, Any], Mapping[str, bytes]], TableModel]
-READERS: Mapping[int, Reader] = {1: _format_1.read, 2: _format_2.read, 3: _format_2.read, 4: _format_2.read}
-"""A reader for every format there ever was."""
+FORMAT = 5
+"""Number of the format that is written and read. Before the first release there is only one."""
 # How often the manifest is read again because a file it names is gone: somebody saves over the bundle meanwhile.
 _TRIES = 5
 
@@ -60,8 +59,8 @@ def load_model(path: str | Path) -> TableModel:
 
 
 def read_checked(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> TableModel:
-    """The model of a manifest and the files it names, by the reader of its format."""
-    return READERS[manifest["format"]](manifest, contents)
+    """The model of a manifest and the files it names, by their roles."""
+    return read(manifest, contents)
 
 
 def _loaded(path: Path, folder: int | None) -> TableModel:
@@ -94,10 +93,10 @@ def _manifest(path: Path, folder: int | None) -> tuple[dict[str, Any], dict[str,
         except OSError as error:
             raise _unopened(error) from None
         number = manifest["format"]
-        if isinstance(number, bool) or not isinstance(number, int) or number not in READERS:
+        if isinstance(number, bool) or number != FORMAT:
             raise ModelError(
-                f"The saved model {str(path)!r} has format {shown(number)}, and this version of qmedoid reads "
-                f"{sorted(READERS)}. Update with: pip install --upgrade qmedoid"
+                f"The saved model {str(path)!r} has format {shown(number)}, and this version of qmedoid reads format "
+                f"{FORMAT}. Fit and save it again, or update with: pip install --upgrade qmedoid"
             )
         return manifest, file_entries(manifest)
 

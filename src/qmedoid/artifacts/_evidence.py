@@ -1,4 +1,4 @@
-"""The evidence model in formats 2 and 3."""
+"""The evidence model."""
 
 from itertools import accumulate
 from typing import Any

@@ -1,4 +1,4 @@
-"""The convex fusion of distance and angle in formats 2 and 3."""
+"""The convex fusion of distance and angle."""
 
 from itertools import accumulate
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.artifacts._format_1 import read_convex
+from qmedoid.artifacts._hybrid import read_convex
 from qmedoid.artifacts._json import Fields
 from qmedoid.artifacts._tensors import Shelf, floats, whole
 from qmedoid.models.fusion import FusionModel
@@ -36,5 +36,5 @@ def packed(fusion: FusionModel, number: str, arrays: dict[str, npt.NDArray[Any]]
 
 
 def read(value: Any, where: str, number: int, width: int, n_classes: int, shelf: Shelf) -> FusionModel:
-    """A fusion model; its arrays are those of format 1."""
+    """A fusion model of the nearest medoids."""
     return read_convex(Fields(value, where, FIELDS), number, width, n_classes, shelf)

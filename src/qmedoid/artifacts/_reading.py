@@ -1,8 +1,7 @@
-"""The reader of formats 2, 3 and 4.
+"""Saved models read back: from bytes whose hashes are right to a table model.
 
-Format 2 is format 1 with typed first stages, priors, and what the operating point is expected to do. Format 3 is
-format 2 where evidence may have neighbours, and rare events have distances to the middle of each class. Format 4 is
-format 3 where scores of more than two classes may be bent, too.
+A hash says that the bytes are those that were written, not that they make sense: every shape, bound and index is
+checked against the others before a model is built.
 """
 
 from collections.abc import Mapping
@@ -12,12 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.artifacts import _format_1
+from qmedoid.artifacts._columns import read_classes, read_contract, read_encodings, read_rows
 from qmedoid.artifacts._files import MANIFEST
-from qmedoid.artifacts._format_1 import read_circuit, read_described, read_geometric, read_slope
-from qmedoid.artifacts._format_2_stages import read_stage
-from qmedoid.artifacts._json import Fields, RefusedError, inside, restored, shown
-from qmedoid.artifacts._tensors import Shelf
+from qmedoid.artifacts._hybrid import read_circuit, read_geometric, read_slope
+from qmedoid.artifacts._json import Fields, RefusedError, inside, parsed, restored, shown
+from qmedoid.artifacts._stages import read_stage
+from qmedoid.artifacts._tensors import Shelf, tensors_parsed
 from qmedoid.models.calibration import Calibration
 from qmedoid.models.geometric import GeometricModel
 from qmedoid.models.operating import ASKED, RULES, Counts, OperatingSummary
@@ -25,8 +24,17 @@ from qmedoid.models.priors import PriorShift
 from qmedoid.models.table import TableModel
 from qmedoid.models.variational import VariationalModel
 
-DESCRIPTION = (*_format_1.DESCRIPTION, "priors", "expected_priors", "operating")
+DESCRIPTION = (
+    "contract", "encodings", "classes", "cut", "probabilistic", "models", "best", "parameters", "metrics", "priors",
+    "expected_priors", "operating",
+)  # fmt: skip
 """Fields of the manifest that describe the model."""
+VERSIONS = ("qmedoid", "numpy", "python")
+"""What a model was saved with, for the reader."""
+ROLES = ("arrays", "circuits", "card")
+"""Files that every bundle has."""
+OPTIONAL_ROLES = ("rows", "circuit.qpy", "circuit.qasm", "swap_test.qpy", "swap_test.qasm")
+"""Files that a bundle may have; the circuits for other tools are never parsed."""
 _GEOMETRIC = ("type", "first", "slope", "deltas", "refine_below", "residual")
 _OPERATING = ("rule", "asked", "log_odds", "counts", "prevalence")
 _MOST_ROWS = 2**53
@@ -34,7 +42,41 @@ _MOST_ROWS = 2**53
 
 def read(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> TableModel:
     """The model of a manifest and of the files it names, by their roles."""
-    model, fields = read_described(manifest, contents, DESCRIPTION, _model)
+    with inside(MANIFEST):
+        fields = Fields(manifest, "it", ("format", "sha256", "versions", "files", *DESCRIPTION))
+        _check_roles(contents)
+        versions = Fields(fields.raw("versions"), "versions", VERSIONS)
+        for name in VERSIONS:
+            versions.text(name)
+        contract, classes = read_contract(fields.raw("contract")), read_classes(fields.raw("classes"))
+        cut = None if fields.raw("cut") is None else fields.real("cut")
+        if cut is not None and len(classes) != 2:
+            raise RefusedError(f"cut belongs to two classes, and there are {len(classes)}")
+        entries = fields.list("models")
+        if not entries:
+            raise RefusedError("models is empty")
+        fields.whole("best", 0, 0)
+        probabilistic, parameters = fields.flag("probabilistic"), fields.mapping("parameters")
+        metrics = fields.mapping("metrics")
+    with inside("arrays"):
+        shelf = Shelf(tensors_parsed(contents["arrays"]))
+        encodings = read_encodings(fields.raw("encodings"), contract, shelf)
+    with inside("circuits"):
+        circuits = parsed(contents["circuits"])
+        if not isinstance(circuits, list) or len(circuits) != len(entries):
+            raise RefusedError(f"it must be a list with one entry for each of the {len(entries)} models")
+    width = sum(encoding.width for encoding in encodings)
+    with inside("arrays"):
+        models = tuple(
+            _model(entry, circuit, number, width, len(classes), shelf)
+            for number, (entry, circuit) in enumerate(zip(entries, circuits, strict=True))
+        )
+        shelf.done()
+    records = None
+    if "rows" in contents:
+        with inside("rows"):
+            records = read_rows(parsed(contents["rows"]), [_n_medoids(model) for model in models])
+    model = TableModel(contract, encodings, classes, models, cut, probabilistic, records, parameters, metrics)
     with inside(MANIFEST):
         priors, expected = (_priors(fields, name, len(model.classes)) for name in ("priors", "expected_priors"))
         if priors is not None and not model.probabilistic:
@@ -45,6 +87,15 @@ def read(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> TableMod
                 raise RefusedError("expected_priors must stand beside priors")
             shift = PriorShift.to(priors, expected)
         return replace(model, priors=priors, prior_shift=shift, operating=_operating(fields, model, shift))
+
+
+def _check_roles(contents: Mapping[str, bytes]) -> None:
+    for role in ROLES:
+        if role not in contents:
+            raise RefusedError(f"files lacks {role!r}")
+    for role in contents:
+        if role not in (*ROLES, *OPTIONAL_ROLES):
+            raise RefusedError(f"files has the unknown entry {role!r}")
 
 
 def _model(
@@ -120,3 +171,7 @@ def _counts(own: Fields) -> Counts | None:
     if len(counts) != 4 or not whole or not 0 < sum(counts) < _MOST_ROWS:
         raise RefusedError("operating.counts must be four whole numbers from 0 up, not all of them 0")
     return Counts(*counts)
+
+
+def _n_medoids(model: GeometricModel | VariationalModel) -> int:
+    return len(model.fusion.plain.medoid_rows) if isinstance(model, GeometricModel) else 0

@@ -1,4 +1,4 @@
-"""First stages in formats 2 and 3: for each type how it is taken apart, and how it is read back and checked.
+"""First stages: for each type how it is taken apart, and how it is read back and checked.
 
 A stage is an object with its ``type`` in the manifest, under ``first`` of its model, and arrays with the number of the
 model before their names. A new type adds a module with both functions, and a line in `STAGES`.
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
-from qmedoid.artifacts import _format_2_convex, _format_2_evidence, _format_2_rare
+from qmedoid.artifacts import _convex, _evidence, _rare
 from qmedoid.artifacts._json import RefusedError, shown
 from qmedoid.artifacts._tensors import Shelf
 from qmedoid.exceptions import ModelError
@@ -40,9 +40,9 @@ class StageFormat(NamedTuple):
 
 
 STAGES: Mapping[str, StageFormat] = {
-    "convex": StageFormat(FusionModel, _format_2_convex.packed, _format_2_convex.read),
-    "evidence": StageFormat(EvidenceModel, _format_2_evidence.packed, _format_2_evidence.read),
-    "rare": StageFormat(RareEventModel, _format_2_rare.packed, _format_2_rare.read),
+    "convex": StageFormat(FusionModel, _convex.packed, _convex.read),
+    "evidence": StageFormat(EvidenceModel, _evidence.packed, _evidence.read),
+    "rare": StageFormat(RareEventModel, _rare.packed, _rare.read),
 }
 
 

@@ -1,4 +1,4 @@
-"""The rare-event model in formats 2 and 3."""
+"""The rare-event model."""
 
 from itertools import pairwise
 from typing import Any

@@ -1,4 +1,4 @@
-"""What format 1 says of a table: contract, encodings, classes, and medoids as rows."""
+"""What a saved model says of its table: contract, encodings, classes, and medoids as rows."""
 
 import math
 from itertools import pairwise

@@ -1,18 +1,11 @@
-"""The reader of format 1: from bytes whose hashes are right to a table model.
+"""Hybrid models read back: the nearest-medoid rule, the circuit and the policy between them, each bound checked."""
 
-A hash says that the bytes are those that were written, not that they make sense: every shape, bound and index is
-checked against the others before a model is built.
-"""
-
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from qmedoid.artifacts._files import MANIFEST
-from qmedoid.artifacts._format_1_columns import read_classes, read_contract, read_encodings, read_rows
-from qmedoid.artifacts._json import Fields, RefusedError, inside, parsed
-from qmedoid.artifacts._tensors import Shelf, tensors_parsed
+from qmedoid.artifacts._json import Fields, RefusedError, inside
+from qmedoid.artifacts._tensors import Shelf
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.deltas import DELTA_KINDS
 from qmedoid.geometry.overlap import ANGLE_KINDS
@@ -22,23 +15,13 @@ from qmedoid.models.calibration import Calibration
 from qmedoid.models.fusion import FusionModel
 from qmedoid.models.geometric import DeltaSettings, GeometricModel
 from qmedoid.models.stage import PlainStage
-from qmedoid.models.table import TableModel
 from qmedoid.models.variational import VariationalModel
 from qmedoid.variational.angles import AngleMap
 from qmedoid.variational.ansatz import Ansatz
 from qmedoid.variational.network import PRECISIONS, Network
 from qmedoid.variational.readout import READOUT_KINDS, make_readout
 
-DESCRIPTION = ("contract", "encodings", "classes", "cut", "probabilistic", "models", "best", "parameters", "metrics")
-"""Fields of the manifest that describe the model."""
-VERSIONS = ("qmedoid", "numpy", "python")
-"""What a model was saved with, for the reader."""
-ROLES = ("arrays", "circuits", "card")
-"""Files that every bundle has."""
-OPTIONAL_ROLES = ("rows", "circuit.qpy", "circuit.qasm", "swap_test.qpy", "swap_test.qasm")
-"""Files that a bundle may have; the circuits for other tools are never parsed."""
 _MOST = 2**31
-_GEOMETRIC = ("type", "signed", "alpha", "use_angular", "angle", "slope", "deltas", "refine_below", "residual")
 _CIRCUIT = (
     "n_qubits", "n_inputs", "n_reps", "reupload", "final_rz", "readout", "n_classes", "learn_scales", "precision",
     "clip", "span",
@@ -47,87 +30,6 @@ _CIRCUIT = (
 
 # Scores times such a factor are still far from infinite.
 _LARGEST_FACTOR = 1e100
-
-
-class ModelReader(Protocol):
-    """Reads one model of a manifest."""
-
-    def __call__(
-        self, entry: Any, circuit: Any, number: int, width: int, n_classes: int, shelf: Shelf
-    ) -> GeometricModel | VariationalModel:
-        """The model number `number` over `width` encoded columns, from its entry, its circuit and its arrays."""
-        ...
-
-
-def read(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> TableModel:
-    """The model of a manifest and of the files it names, by their roles."""
-    return read_described(manifest, contents, DESCRIPTION, _model)[0]
-
-
-def read_described(
-    manifest: Mapping[str, Any], contents: Mapping[str, bytes], description: Sequence[str], read_model: ModelReader
-) -> tuple[TableModel, Fields]:
-    """What this format and later ones have in common, and the fields of the manifest for what they have not."""
-    with inside(MANIFEST):
-        fields = Fields(manifest, "it", ("format", "sha256", "versions", "files", *description))
-        _check_roles(contents)
-        versions = Fields(fields.raw("versions"), "versions", VERSIONS)
-        for name in VERSIONS:
-            versions.text(name)
-        contract, classes = read_contract(fields.raw("contract")), read_classes(fields.raw("classes"))
-        cut = None if fields.raw("cut") is None else fields.real("cut")
-        if cut is not None and len(classes) != 2:
-            raise RefusedError(f"cut belongs to two classes, and there are {len(classes)}")
-        entries = fields.list("models")
-        if not entries:
-            raise RefusedError("models is empty")
-        fields.whole("best", 0, 0)
-        probabilistic, parameters = fields.flag("probabilistic"), fields.mapping("parameters")
-        metrics = fields.mapping("metrics")
-    with inside("arrays"):
-        shelf = Shelf(tensors_parsed(contents["arrays"]))
-        encodings = read_encodings(fields.raw("encodings"), contract, shelf)
-    with inside("circuits"):
-        circuits = parsed(contents["circuits"])
-        if not isinstance(circuits, list) or len(circuits) != len(entries):
-            raise RefusedError(f"it must be a list with one entry for each of the {len(entries)} models")
-    width = sum(encoding.width for encoding in encodings)
-    with inside("arrays"):
-        models = tuple(
-            read_model(entry, circuit, number, width, len(classes), shelf)
-            for number, (entry, circuit) in enumerate(zip(entries, circuits, strict=True))
-        )
-        shelf.done()
-    records = None
-    if "rows" in contents:
-        with inside("rows"):
-            records = read_rows(parsed(contents["rows"]), [_n_medoids(model) for model in models])
-    model = TableModel(contract, encodings, classes, models, cut, probabilistic, records, parameters, metrics)
-    return model, fields
-
-
-def _check_roles(contents: Mapping[str, bytes]) -> None:
-    for role in ROLES:
-        if role not in contents:
-            raise RefusedError(f"files lacks {role!r}")
-    for role in contents:
-        if role not in (*ROLES, *OPTIONAL_ROLES):
-            raise RefusedError(f"files has the unknown entry {role!r}")
-
-
-def _model(
-    entry: Any, circuit: Any, number: int, width: int, n_classes: int, shelf: Shelf
-) -> GeometricModel | VariationalModel:
-    where = f"models[{number}]"
-    type_ = entry.get("type") if isinstance(entry, dict) else None
-    fields = Fields(entry, where, _GEOMETRIC if type_ == "geometric" else ("type",))
-    if fields.choice("type", ("geometric", "variational")) == "variational":
-        if circuit is None:
-            raise RefusedError(f"{where} is a circuit, and there is none")
-        return read_circuit(circuit, number, width, n_classes, shelf)
-    first = read_convex(fields, number, width, n_classes, shelf)
-    calibration = Calibration(read_slope(fields), shelf.floats(f"{number}.biases", n_classes))
-    return read_geometric(fields, first, calibration, circuit, number, shelf)
 
 
 def read_geometric(
@@ -230,7 +132,3 @@ def read_circuit(entry: Any, number: int, n_inputs: int, n_classes: int, shelf: 
     scales = shelf.floats(f"{number}.input_scales", n_inputs)
     theta = shelf.floats(f"{number}.theta", network.n_parameters)
     return VariationalModel(angle_map, Network(ansatz, readout, scales, network.learn_scales, network.precision), theta)
-
-
-def _n_medoids(model: GeometricModel | VariationalModel) -> int:
-    return len(model.fusion.plain.medoid_rows) if isinstance(model, GeometricModel) else 0
