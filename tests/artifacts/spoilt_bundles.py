@@ -199,7 +199,7 @@ def forged_headers(bundle):
 def forged_manifests(bundle):
     """Manifests that ask for other formats, files elsewhere, or more than there is."""
     files = bundle.manifest["files"]
-    for number in (4, 6, 1, 0, -1, 10**30, "1", 1.0, True, None, [1]):
+    for number in (4, 6, 1, 0, -1, 10**30, "1", 1.0, True, 5.0, None, [1]):
         yield f"format {number!r}", bundle.with_manifest(bundle.manifest | {"format": number})
     card, elsewhere = files["card"]["name"], "arrays-0123456789abcdef.safetensors"
     names = ("../x", "/etc/passwd", "..", ".", "", "a/b", "a\\b", "a\0", MANIFEST, f"{card}\n", card.upper(), elsewhere)

@@ -93,7 +93,7 @@ def _manifest(path: Path, folder: int | None) -> tuple[dict[str, Any], dict[str,
         except OSError as error:
             raise _unopened(error) from None
         number = manifest["format"]
-        if isinstance(number, bool) or number != FORMAT:
+        if isinstance(number, bool) or not isinstance(number, int) or number != FORMAT:
             raise ModelError(
                 f"The saved model {str(path)!r} has format {shown(number)}, and this version of qmedoid reads format "
                 f"{FORMAT}. Fit and save it again, or update with: pip install --upgrade qmedoid"
