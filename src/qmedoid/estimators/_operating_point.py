@@ -12,6 +12,7 @@ import numpy.typing as npt
 from qmedoid.estimators._parameters import Constraint, Optional, Positive
 from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.fitting.variational_selection import OutOfFold, two_class_margin
+from qmedoid.kernels.ties import merged
 from qmedoid.metrics.operating_points import at_cost, at_precision, at_recall, most_precise
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS, counts_at, steady_threshold, threshold_at_rate
 from qmedoid.models.operating import Counts, OperatingSummary
@@ -142,7 +143,7 @@ def operating_summary(rule: Rule, codes: Codes, held_out: OutOfFold | None) -> O
             warn("No row was held out to choose the threshold by: it stays at even odds.")
             return OperatingSummary(rule.name, rule.asked, 0.0)
         return OperatingSummary(rule.name, rule.asked, rule.cut(np.zeros(0, dtype=np.bool_), np.zeros(0)))
-    positive, margins = codes[rows] == 1, two_class_margin(held_out.scores[rows])
+    positive, margins = codes[rows] == 1, merged(two_class_margin(held_out.scores[rows]))
     if rule.can_cut(positive):
         cut = rule.cut(positive, margins)
         _warn_out_of_reach(rule, positive, margins, cut)
