@@ -71,6 +71,17 @@ def tolerance(values: Array, size: float | None = None) -> float:
     return TIE * size
 
 
+def first_smallest_of_rows(values: Array) -> Codes:
+    """Of every row (n, k) the place of the first value that is the smallest up to rounding, shape (n,)."""
+    least = values.min(axis=1, keepdims=True)
+    return np.asarray((values <= least + TIE * np.abs(least)).argmax(axis=1))
+
+
+def first_largest_of_rows(values: Array) -> Codes:
+    """Of every row (n, k) the place of the first value that is the largest up to rounding, shape (n,)."""
+    return first_smallest_of_rows(-values)
+
+
 def nearest_of(squared: Array) -> Codes:
     """Of every row (n, k) of squared distances the place of the smallest, of equal ones the first, shape (n,).
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.exceptions import ModelError
+from qmedoid.kernels.ties import first_largest_of_rows
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.models.contract import Contract, Label
 from qmedoid.models.encoding import Encoding
@@ -233,5 +234,4 @@ class TableModel:
 
     def _argmax(self, scores: Array) -> Codes:
         # Where scores are probabilities, theirs decide: two scores may be apart that have one probability.
-        codes: Codes = np.argmax(self.probabilities(scores) if self.probabilistic else scores, axis=1)
-        return codes
+        return first_largest_of_rows(self.probabilities(scores) if self.probabilistic else scores)
