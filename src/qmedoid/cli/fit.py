@@ -103,13 +103,15 @@ def run(options: Options, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {"model": str(options.output), "stage": model.stage, "classes": list(model.classes),
-             "columns": len(model.contract.columns), "left_out": dict(model.contract.left_out), "notes": notes,
+             "positive": fitted.positive_, "columns": len(model.contract.columns),
+             "left_out": dict(model.contract.left_out), "notes": notes,
              "operating": None if model.operating is None else model.operating.as_dict(),
              "parameters": dict(model.parameters), "seconds": seconds, **metrics}
         )  # fmt: skip
         return
     for note in notes:
-        tell(f"note: {note}")
+        if note not in fitted._warned:  # these were told when they were found
+            tell(f"note: {note}")
     if "held_out" in metrics:
         print_metrics(metrics["held_out"], f"held out: {metrics['held_out']['rows']:,} rows, never seen in fitting")
     if model.operating is not None:
@@ -188,7 +190,11 @@ def read_labelled(where: str, options: Options, needed: Sequence[str] = ()) -> L
         table, rows = table.take(labelled), rows[labelled]
     if len(table) == 0:
         raise DataError(f"No row of {where} has a class in {options.target!r}: there is nothing to fit.")
-    return Labelled(table, class_labels(table[options.target], options.target), rows, read)
+    target = class_labels(table[options.target], options.target)
+    merged = len(table[options.target].unique()) - len(target.unique())
+    if merged > 0:
+        tell(f"note: {merged:,} of the classes in {options.target!r} differ from another by blanks around them only.")
+    return Labelled(table, target, rows, read)
 
 
 def _word_or_number(text: str) -> str | float:
