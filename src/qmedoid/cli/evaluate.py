@@ -12,7 +12,7 @@ from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.models.table import TableModel
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
-from qmedoid.tables.evaluating import joined, labelled_report
+from qmedoid.tables.evaluating import joined, labelled_report, report_notes
 from qmedoid.tables.files import Reading
 from qmedoid.tables.labels import label_codes
 from qmedoid.tables.scoring import decide_batch
@@ -40,8 +40,11 @@ def run(model: Path, table: str, *, target: str | None, on_mismatch: OnMismatch,
     left_out = report["left_out"]
     if any(left_out.values()):
         tell(f"note: left out: {left_out['missing']:,} rows without a class, {left_out['unknown']:,} of other classes.")
+    notes = report_notes(loaded, report)
+    for note in notes:
+        tell(f"note: {note}")
     if as_json:
-        print_json(report)
+        print_json({**report, "notes": notes})
     else:
         print_metrics(report, f"{Path(table).name}: {report['rows']:,} rows")
 

@@ -20,7 +20,7 @@ from qmedoid.models.table import TableModel
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found
-from qmedoid.tables.evaluating import labelled_report
+from qmedoid.tables.evaluating import labelled_report, report_notes
 from qmedoid.tables.kinds import with_levels_of
 from qmedoid.tables.labels import class_labels, label_codes, labelled_rows
 from qmedoid.tables.scoring import decide_batch
@@ -95,6 +95,8 @@ def run(options: Options, *, as_json: bool) -> None:
     save_model(model, options.output, circuits=options.circuits, raw_rows=options.raw_rows)
     notes = [note for note in fitted.notes_ if " was left out: " not in note]
     notes += left_out_notes(model.contract.left_out)
+    if metrics.get("held_out", {}).get("absent"):
+        notes += report_notes(model, metrics["held_out"])
     if model.n_known_records:
         notes.append(
             f"the model keeps {model.n_known_records:,} training rows, of which the nearest have a say; "
