@@ -113,13 +113,13 @@ def _model(
 
 
 def _calibration(fields: Fields, number: int, n_classes: int, shelf: Shelf) -> Calibration:
-    knots = shelf.floats(f"{number}.knots", None)
-    bends = shelf.floats(f"{number}.bends", len(knots))
+    knots = shelf.moderate(f"{number}.knots", None)
+    bends = shelf.moderate(f"{number}.bends", len(knots))
     if not (np.diff(knots) > 0).all():
         raise RefusedError(f"array '{number}.knots' must ascend, and does not")
     if not (np.diff(bends) > -np.diff(knots)).all():
         raise RefusedError(f"array '{number}.bends' turns the order of the scores")
-    return Calibration(read_slope(fields), shelf.floats(f"{number}.biases", n_classes), knots, bends)
+    return Calibration(read_slope(fields), shelf.moderate(f"{number}.biases", n_classes), knots, bends)
 
 
 def _priors(fields: Fields, name: str, n_classes: int) -> npt.NDArray[np.float64] | None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from qmedoid.exceptions import ModelError
 from qmedoid.metrics.prevalence import PrevalenceEstimate
+from qmedoid.models.bad_values import refuse_overflow
 from qmedoid.models.contract import Contract, Label
 from qmedoid.models.encoding import Encoding
 from qmedoid.models.evidence import EvidenceModel
@@ -153,7 +154,19 @@ class TableModel:
         return frozenset(place for place in self.used_columns if fusion.notices_bad_values[first[place]])
 
     def decide(self, columns: Sequence[npt.NDArray[Any]], *, threads: int | None = None) -> Decisions:
-        """Decide about records from their encoded columns; what the best model does not read may be anything."""
+        """Decide about records from their encoded columns; what the best model does not read may be anything.
+
+        Raises
+        ------
+        ModelError
+            Scores are not finite, because the model holds numbers whose products overflow.
+        """
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            decided = self._decided(columns, threads)
+        refuse_overflow(decided.scores, decided.margins)
+        return decided
+
+    def _decided(self, columns: Sequence[npt.NDArray[Any]], threads: int | None) -> Decisions:
         model = self.best
         if isinstance(model, VariationalModel):
             scores = model.scores(np.column_stack(columns), threads=threads)
