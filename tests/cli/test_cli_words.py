@@ -94,3 +94,28 @@ def test_classes_that_do_not_occur_are_told(cli, three, tmp_path):
     assert "the class 'b' does not occur" in outcome.err
     found = [own["f1"] for label, own in outcome.json["classes"].items() if label != "b"]
     assert outcome.json["macro_f1"] == pytest.approx(np.mean(found))
+
+
+def test_rows_that_were_seen_in_fitting_are_told(cli, two, tmp_path):
+    # The model was fitted on three quarters of this file.
+    outcome = cli.ok("evaluate", two.model, two.file, "--json")
+    seen = outcome.json["seen"]
+    assert seen == {"rows": two.printed["training_rows"], "checked": 90}
+    assert f"{seen['rows']} of 90 rows have the same cells as rows that the model was fitted on" in outcome.err
+    # A pipe, and cells that break the contract, are read as texts; the cells are the same.
+    piped = cli.ok("evaluate", two.model, "-", "--json", stdin=two.file.read_bytes())
+    assert piped.json["seen"] == seen
+    new = write(small_table(seed=9), tmp_path / "new.csv")
+    outcome = cli.ok("evaluate", two.model, new, "--json")
+    assert outcome.json["seen"] == {"rows": 0, "checked": 90}
+    assert "fitted on" not in outcome.err
+
+
+def test_held_out_rows_are_called_new_only_where_they_are(cli, two, tmp_path):
+    fresh = write(small_table(seed=9), tmp_path / "new.csv")
+    outcome = cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--test", fresh, *TINY)
+    assert "held out: 90 rows, never seen in fitting" in outcome.out
+    outcome = cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--test", two.file, *TINY)
+    assert "never seen" not in outcome.out
+    assert "held out: 90 rows, 90 of them with the cells of training rows" in outcome.out
+    assert "90 of 90 rows have the same cells" in outcome.err

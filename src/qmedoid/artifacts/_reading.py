@@ -15,6 +15,7 @@ from qmedoid.artifacts._columns import read_classes, read_contract, read_encodin
 from qmedoid.artifacts._files import MANIFEST
 from qmedoid.artifacts._hybrid import read_circuit, read_geometric, read_slope
 from qmedoid.artifacts._json import Fields, RefusedError, inside, parsed, restored, shown
+from qmedoid.artifacts._seen import read as read_seen
 from qmedoid.artifacts._stages import read_stage
 from qmedoid.artifacts._tensors import Shelf, tensors_parsed
 from qmedoid.models.calibration import Calibration
@@ -26,7 +27,7 @@ from qmedoid.models.variational import VariationalModel
 
 DESCRIPTION = (
     "contract", "encodings", "classes", "cut", "probabilistic", "models", "best", "parameters", "metrics", "priors",
-    "expected_priors", "operating",
+    "expected_priors", "operating", "seen",
 )  # fmt: skip
 """Fields of the manifest that describe the model."""
 VERSIONS = ("qmedoid", "numpy", "python")
@@ -71,6 +72,7 @@ def read(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> TableMod
             _model(entry, circuit, number, width, len(classes), shelf)
             for number, (entry, circuit) in enumerate(zip(entries, circuits, strict=True))
         )
+        seen = read_seen(fields.raw("seen"), shelf)
         shelf.done()
     records = None
     if "rows" in contents:
@@ -86,7 +88,8 @@ def read(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> TableMod
             if priors is None:
                 raise RefusedError("expected_priors must stand beside priors")
             shift = PriorShift.to(priors, expected)
-        return replace(model, priors=priors, prior_shift=shift, operating=_operating(fields, model, shift))
+        operating = _operating(fields, model, shift)
+        return replace(model, priors=priors, prior_shift=shift, operating=operating, seen=seen)
 
 
 def _check_roles(contents: Mapping[str, bytes]) -> None:

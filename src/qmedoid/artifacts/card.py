@@ -166,6 +166,18 @@ def _left_out(left_out: Mapping[str, str]) -> list[str]:
 
 
 def _privacy(model: TableModel, raw_rows: bool) -> list[str]:
+    hashed = []
+    if model.seen is not None and raw_rows:
+        hashed = [
+            "",
+            f"The folder also holds {len(model.seen.hashes):,} hashes of training rows, so that a report can say "
+            "whether rows are new. No row can be read from them, but whoever has a row, or guesses it, can test "
+            "whether it was there. To leave them out, save with raw_rows=False.",
+        ]
+    return [*_rows_kept(model, raw_rows), *hashed]
+
+
+def _rows_kept(model: TableModel, raw_rows: bool) -> list[str]:
     counts = [len(one) for one in model.records or ()] if raw_rows else []
     if sum(counts):
         records = [record for one in model.records or () for record in one]

@@ -36,6 +36,7 @@ from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found, encode_batch
 from qmedoid.tables.kinds import infer_columns
 from qmedoid.tables.positives import choose_positive
+from qmedoid.tables.seen import remember_rows
 from qmedoid.tables.target_notes import seldom_note, target_notes
 
 Array = npt.NDArray[np.float64]
@@ -151,6 +152,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         self.classes_ = np.sort(self._order.classes)
         self.positive_ = self._order.classes.tolist()[1] if len(self._order.classes) == 2 else None
         rng = check_random_state(self.random_state)
+        val_table = table.slice(0, 0)
         encoded = self._encode_training(table, codes, getattr(y, "name", None), rng)
         if X_val is None:
             self._fit_inner(encoded.matrix, codes, None, rng)
@@ -165,6 +167,8 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             self._note(seldom_note(self._order.classes.tolist(), expected.counts))
         self._records = self._medoid_records(table)
         self.medoid_records_ = [] if self._records is None else list(self._records[0])
+        self._seen = None
+        self._seen = remember_rows(self.table_model(), [table, val_table])
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -251,6 +255,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             encodings=self.encodings_,
             classes=tuple(self._order.classes.tolist()),
             records=self._records,
+            seen=self._seen,
             parameters={
                 "estimator": type(self).__name__,
                 "positive": None if self.positive is None else str(self.positive),

@@ -17,6 +17,7 @@ from qmedoid.models.evidence import EvidenceModel
 from qmedoid.models.geometric import GeometricModel
 from qmedoid.models.operating import OperatingSummary
 from qmedoid.models.priors import PriorShift, asked_priors
+from qmedoid.models.seen import SeenRows
 from qmedoid.models.stage import PlainStage
 from qmedoid.models.variational import VariationalModel
 from qmedoid.variational.loss import log_softmax
@@ -82,6 +83,8 @@ class TableModel:
         What is added to the scores of the models where other priors are expected.
     operating : OperatingSummary or None
         Where two classes are told apart and what is to be expected of it.
+    seen : SeenRows or None
+        Hashes of the rows that the model was fitted on; None where they were not kept.
     """
 
     contract: Contract
@@ -96,6 +99,7 @@ class TableModel:
     priors: Array | None = None
     prior_shift: PriorShift | None = None
     operating: OperatingSummary | None = None
+    seen: SeenRows | None = None
 
     @property
     def best(self) -> GeometricModel | VariationalModel:

@@ -12,6 +12,7 @@ from qmedoid.metrics.calibration import calibration_error, confidence_outcomes
 from qmedoid.metrics.classification import ClassMetrics, evaluate
 from qmedoid.metrics.ranking import log_loss, pr_auc, roc_auc
 from qmedoid.models.operating import Counts
+from qmedoid.models.seen import Hashes, seen_in_words
 from qmedoid.models.table import Decisions, TableModel
 from qmedoid.tables.labels import MISSING, UNKNOWN
 from qmedoid.tables.target_notes import seldom_note
@@ -30,8 +31,13 @@ def joined(parts: Iterable[Decisions]) -> Decisions:
     )
 
 
-def labelled_report(model: TableModel, codes: Codes, decided: Decisions) -> dict[str, Any]:
-    """The report over rows that have a class of the model; codes are those of `qmedoid.tables.labels`."""
+def labelled_report(
+    model: TableModel, codes: Codes, decided: Decisions, hashes: Hashes | None = None
+) -> dict[str, Any]:
+    """The report over rows that have a class of the model; codes are those of `qmedoid.tables.labels`.
+
+    With the `qmedoid.tables.seen.row_hashes` of the rows it says how many were seen in fitting.
+    """
     known = codes >= 0
     left_out = {"missing": int((codes == MISSING).sum()), "unknown": int((codes == UNKNOWN).sum())}
     if not known.any():
@@ -41,7 +47,8 @@ def labelled_report(model: TableModel, codes: Codes, decided: Decisions) -> dict
         )
     codes_found, scores, margins, by_circuit, _ = decided
     part = Decisions(codes_found[known], scores[known], margins[known], by_circuit[known], None)
-    return {**decision_report(model, codes[known], part), "left_out": left_out}
+    seen = None if model.seen is None or hashes is None else model.seen.among(hashes[known]).as_dict()
+    return {**decision_report(model, codes[known], part), "left_out": left_out, "seen": seen}
 
 
 def _calibration(codes: Codes, probabilities: npt.NDArray[np.float64]) -> dict[str, float]:
@@ -94,8 +101,9 @@ def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> dict
 
 
 def report_notes(model: TableModel, report: Mapping[str, Any]) -> list[str]:
-    """What must be known to read a report aright: classes that do not occur, and one that is hardly ever called."""
-    notes = []
+    """What must be known to read a report aright: rows that are not new, classes that are absent or hardly called."""
+    seen = seen_in_words(report.get("seen"), report["rows"])
+    notes = [] if seen is None else [seen]
     if report["absent"]:
         absent = some_of([repr(label) for label in report["absent"]], _NAMED)
         one = len(report["absent"]) == 1
