@@ -3,10 +3,13 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from sample_models import all_models, random_columns
 from spoilt_bundles import Bundle
 
+import qmedoid
+from qmedoid import GeometricClassifier, TableClassifier
 from qmedoid.artifacts.bundle import save_model
 from qmedoid.artifacts.loading import load_model
 from qmedoid.exceptions import QMedoidError
@@ -93,3 +96,28 @@ def test_numbers_that_are_far_out_give_no_nan(name, tmp_path):
             _write(bundle.with_manifest(_with(manifest, path, value)), tmp_path / "q")
             outcomes.add(_outcome(tmp_path / "q"))
     assert outcomes == {"refused", "scored"}
+
+
+@pytest.mark.parametrize("fusion", ["evidence", "convex"])
+def test_encodings_that_are_far_out_give_no_nan(fusion, tmp_path):
+    rng = np.random.default_rng(0)
+    n = 60
+    codes = np.arange(n) % 2
+    columns = {
+        "x": pa.array(np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n) + codes), from_pandas=True),
+        "colour": pa.array(np.where(rng.random(n) < 0.8, codes, 1 - codes).astype(str)).cast(pa.string()),
+        "shop": pa.array([f"shop {k}" for k in rng.integers(0, 15, n)]),
+    }
+    table = pa.table(columns)
+    fitted = TableClassifier(GeometricClassifier(fusion=fusion, refine="never"), random_state=0).fit(table, codes)
+    fitted.save(tmp_path / "m")
+    bundle = Bundle(tmp_path / "m")
+    arrays = bundle.arrays()
+    for key in ("encoding.fills", "encoding.values"):
+        for spoilt in _far_out(arrays[key]):
+            _write(bundle.with_arrays(arrays | {key: spoilt}), tmp_path / "q")
+            try:
+                scores = qmedoid.load(tmp_path / "q").predict_proba(table)
+            except QMedoidError:
+                continue
+            assert np.isfinite(scores).all(), key

@@ -9,7 +9,7 @@ import pytest
 from fitted_tables import raw_table, with_column
 
 import qmedoid
-from qmedoid import GeometricClassifier, TableClassifier
+from qmedoid import GeometricClassifier, TableClassifier, VariationalClassifier
 from qmedoid.artifacts.bundle import save_model
 from qmedoid.artifacts.loading import load_model
 from qmedoid.estimators.evidence import EvidenceFusion
@@ -137,3 +137,10 @@ def test_hashes_that_make_no_sense_are_refused(case, tmp_path, changes):
         save_model(dataclasses.replace(model, seen=dataclasses.replace(model.seen, **changes)), tmp_path / "m")
     with pytest.raises(ModelError):
         qmedoid.load(tmp_path / "m")
+
+
+def test_a_classifier_that_measures_is_fitted_as_before():
+    table = raw_table(2, n=40)
+    circuit = VariationalClassifier(n_qubits=2, n_reps=1, n_steps=2, n_seeds=1, shots=50, random_state=0)
+    fitted = TableClassifier(circuit, random_state=0).fit(table.drop_columns(["y"]), table["y"].to_pylist())
+    assert len(fitted.predict(table)) == 40

@@ -168,7 +168,8 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         self._records = self._medoid_records(table)
         self.medoid_records_ = [] if self._records is None else list(self._records[0])
         self._seen = None
-        self._seen = remember_rows(self.table_model(), [table, val_table])
+        if getattr(self.classifier_, "shots", None) is None:  # else there is no model that decides exactly, to be saved
+            self._seen = remember_rows(self.table_model(), [table, val_table])
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
