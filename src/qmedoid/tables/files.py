@@ -176,10 +176,10 @@ def score_file(
         Whether to overwrite a file that holds something else than results of an earlier scoring.
     """
     check_output(out)
-    if not force:
-        check_results_file(out)
     with Reading(model, where, on_mismatch, **dialect) as reading:
         check_other_file(where, out)
+        if not force:
+            check_results_file(out)
         check_carried(model, carried, reading.source.names)
 
         def write(lenient: bool) -> Scored:
