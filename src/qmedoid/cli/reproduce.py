@@ -50,7 +50,9 @@ def run(options: Options, *, as_json: bool) -> None:
     """Run what is not done yet, write the folder, and print the paper's tables and the findings."""
     plan = options.plan
     require_extras(plan)
-    check_folder(options.output) if options.force else check_report_folder(options.output)
+    check_folder(options.output)
+    if not options.force:
+        check_report_folder(options.output)
     folder = options.cache or cache_folder() / "reproduce"
     cells = plan.cells
     done = find_done(cells, folder)

@@ -16,8 +16,7 @@ FINDINGS = "findings.txt"
 
 
 def check_report_folder(folder: str | Path) -> None:
-    """Raise where a report cannot be written to a folder, or would overwrite what is not ours: before long work."""
-    check_folder(folder)
+    """Raise where the page of a report would overwrite what is not ours: to ask before long work."""
     check_replaceable(Path(folder), PAGE)
 
 
