@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.artifacts.whole import would_be_lost
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.exceptions import DataError, ParameterError, QMedoidError
 from qmedoid.models.table import TableModel
 from qmedoid.tables._bytes import find_files
 from qmedoid.tables._csv import comma_numbers
@@ -211,7 +211,7 @@ def check_results_file(out: str) -> None:
     try:
         with open_table(out) as source:
             names = set(source.names)
-    except DataError:
+    except QMedoidError:
         names = set()
     if not names >= RESULTS:
         raise would_be_lost(out)
