@@ -69,6 +69,9 @@ OPERATING_CONSTRAINTS: Mapping[str, Constraint] = {
 }
 """Parameters that say where two classes are told apart; at most one of them is given."""
 
+ON_THE_MAJORITY = "The alert rate is spent on"
+"""How the warning begins that alerts are of the more frequent class."""
+
 # Rules that cut where labels of both classes say.
 _NEED_BOTH = ("min_precision", "min_recall", "cost")
 
@@ -129,6 +132,18 @@ def asked_rule(parameters: Mapping[str, Any], classes: npt.NDArray[Any]) -> Rule
             return Rule(name, float(value))
         return Rule(value) if isinstance(value, str) else Rule("probability", float(value))
     return Rule("likeliest")
+
+
+def warn_on_majority(rule: Rule, codes: Codes, classes: npt.NDArray[Any]) -> None:
+    """Warn where a share of alerts goes to the more frequent of two classes, which few mean."""
+    share = float((codes == 1).mean())
+    if rule.name == "alert_rate" and share > 0.5:
+        first, second = classes.tolist()
+        warn(
+            f"{ON_THE_MAJORITY} {second!r}, the second class in order, which {100 * share:.3g} % of the rows are of. "
+            f"If alerts are to be of {first!r}, pass a y in which it is the second in order, such as y == {first!r}, "
+            "or use a TableClassifier, which takes the positive class."
+        )
 
 
 def operating_summary(rule: Rule, codes: Codes, held_out: OutOfFold | None) -> OperatingSummary:

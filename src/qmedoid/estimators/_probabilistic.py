@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.estimators._class_weights import loss_weights
-from qmedoid.estimators._operating_point import OPERATING_CONSTRAINTS, asked_rule, operating_summary
+from qmedoid.estimators._operating_point import OPERATING_CONSTRAINTS, asked_rule, operating_summary, warn_on_majority
 from qmedoid.estimators._parameters import Constraint, check_parameters
 from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._targets import check_target, class_codes
@@ -130,7 +130,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         self.classes_, codes = class_codes(check_target(y, len(table)))
-        asked_rule(self._operating_parameters(), self.classes_)
+        warn_on_majority(asked_rule(self._operating_parameters(), self.classes_), codes, self.classes_)
         return table, codes
 
     def _set_cut(self, codes: Codes, held_out: OutOfFold | None) -> None:

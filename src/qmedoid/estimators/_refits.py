@@ -70,7 +70,8 @@ class Subject:
         A column of row numbers is told by its having no value twice, and has some twice in a sample.
         """
         if self._is_raw:
-            self._estimator.set_params(ignore=list(full.contract_.left_out))
+            # Nor may a sample choose another class of interest where two are about as frequent.
+            self._estimator.set_params(ignore=list(full.contract_.left_out), positive=full.positive_)
 
     def refit(self, rows: Codes, seed: int, name: str) -> Any:
         """A clone fitted on a sample; an error says which, and an interrupt is not taken for the end of a search."""

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.exceptions import ModelError
+from qmedoid.models.bad_values import refuse_overflow
 from qmedoid.models.convex_shares import convex_shares
 from qmedoid.models.evidence import EvidenceModel
 from qmedoid.models.evidence_shares import evidence_shares
@@ -62,6 +63,7 @@ class Explanation:
     angles: Array
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanation:
     """Explain the decision about one record from its encoded columns, each of shape (1,)."""
     fusion, best = model.fusion, model.best
@@ -89,6 +91,9 @@ def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanati
         "prevalence": prevalence,
         "operating point": cut,
     }
+    contributions = [share.contribution for share in shares.groups]
+    channels = measured.channels
+    refuse_overflow(contributions, list(terms.values()), channels.distance[0], channels.angle[0])
     return Explanation(
         winner=winner,
         other=other,

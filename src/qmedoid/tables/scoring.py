@@ -19,6 +19,8 @@ from qmedoid.tables.encode import Found, encode_batch
 _LONG = 100_000
 
 STAGES = ("fusion", "variational")
+RESULTS = frozenset(("prediction", "score", "margin", "stage"))
+"""Columns that the results of every model have."""
 
 
 def result_names(model: TableModel) -> tuple[str, ...]:
