@@ -45,7 +45,7 @@ class SplitChannel(NamedTuple):
 
 
 def split_channel(squares: Array, usual: Array, channel: int, length: Array, center: Array) -> SplitChannel:
-    """Share channels among columns.
+    r"""Share channels among columns.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def split_channel(squares: Array, usual: Array, channel: int, length: Array, cen
     usual : ndarray of shape (q, g)
         Mean squared differences between training rows and each medoid, up to a factor.
     channel : {0, 1, 2}
-        The squared distance, the distance D, or the nearness :math:`e^{-D/\\ell}`.
+        The squared distance, the distance D, or the nearness :math:`e^{-D/\ell}`.
     length, center : ndarray of shape (q,)
         ℓ, and the mean of the channel over the training rows.
     """

@@ -82,9 +82,7 @@ def _group(model: EvidenceModel, row: Array, columns: tuple[int, ...], shares: d
     )
 
 
-def _neighbors(
-    model: EvidenceModel, known: Neighbours, row: Array, winner: int, other: int
-) -> tuple[RecordShare, ...]:
+def _neighbors(model: EvidenceModel, known: Neighbours, row: Array, winner: int, other: int) -> tuple[RecordShare, ...]:
     found = model.nearest_known(row)
     places = found.places[0]
     added = _between(known.shares(found)[0], model.n_classes, winner, other)
