@@ -63,8 +63,10 @@ def mixed_table(n_classes, squares=False):
 def fitted(name):
     n_classes, settings = CASES[name]
     table, codes = mixed_table(n_classes, squares=name == "neighbors")
-    return table, codes, TableClassifier(GeometricClassifier(random_state=0, **settings), random_state=0).fit(
-        table, codes
+    return (
+        table,
+        codes,
+        TableClassifier(GeometricClassifier(random_state=0, **settings), random_state=0).fit(table, codes),
     )
 
 

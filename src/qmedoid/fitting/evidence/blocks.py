@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -79,7 +78,7 @@ class Blocks:
 
         Also the rows by which they were not chosen; None if they were not chosen by any.
         """
-        columns, settings = self.by_content, self.settings
+        columns, settings = self.varying, self.settings
         if "group" not in settings.blocks or len(columns) < 2:
             return [], None
         if not settings.targeted:
@@ -90,17 +89,8 @@ class Blocks:
         found = chosen_groups(values, residuals[some], settings.n_pairs, settings.n_triples)
         return self._named(found), np.sort(others) if len(others) else None
 
-    @cached_property
-    def by_content(self) -> Columns:
-        """The columns that vary, in an order that hangs on what they hold and not on where they stand.
-
-        Levels of one category give groups that are equally good: which of them is taken must not hang on the order of
-        the columns in a file.
-        """
-        return tuple(sorted(self.varying, key=lambda column: np.ascontiguousarray(self.rows.ranks[:, column]).tobytes()))
-
     def _named(self, places: list[Columns]) -> list[Columns]:
-        return [tuple(sorted(self.by_content[place] for place in group)) for group in places]
+        return [tuple(self.varying[place] for place in group) for group in places]
 
     def _near(self, block: Block, columns: Columns, places: Codes) -> Part:
         return near_part(block, columns, self.by_rank, places, self.rows, self.medoids)
