@@ -60,7 +60,7 @@ class Outside:
     def explain(self, record, probabilities):
         """The report, as nested plain values; probabilities are those that the model gives the record."""
         x = self.encoded(record)
-        stage = {"evidence": evidence, "rare": rare, "convex": convex}[self.first["type"]](self, x)
+        stage = {"evidence": Evidence, "rare": Rare, "convex": Convex}[self.first["type"]](self, x)
         n = len(self.classes)
         slope, biases = self.model["slope"], self["biases"]
         straight = [biases[c] - slope * stage.scores[c] for c in range(n)]
@@ -104,7 +104,9 @@ class Outside:
                  sorted((row, self.classes[code], far, slope * part) for row, code, far, part in records))
                 for columns, name, amount, records in parts["groups"]
             ],
-            "neighbors": sorted((r, self.classes[code], far, slope * part) for r, code, far, part in parts["neighbors"]),
+            "neighbors": sorted(
+                (row, self.classes[code], far, slope * part) for row, code, far, part in parts["neighbors"]
+            ),
             "terms": terms,
             "medoids": [self._medoid(stage, code) for code in [winner, other, *sorted({*range(n)} - {winner, other})]],
             "decided_by": "variational" if ahead <= below else "fusion",
@@ -140,7 +142,7 @@ def nearest_of_classes(x, medoids, codes, n_classes):
     return found
 
 
-class evidence:
+class Evidence:
     def __init__(self, saved, x):
         self.saved, self.x, self.n = saved, x, len(saved.classes)
         offsets = saved["rank_offsets"]
@@ -199,10 +201,8 @@ class evidence:
         nearest = np.argsort(far, kind="stable")[: how["n_nearest"]]
         near = {i: (far[i] / saved["known_length"][0] + 0.05) ** -3 for i in nearest}
         total = 1 + sum(near.values())
-        return [
-            (int(saved["known_rows"][i]), int(saved["known_classes"][i]), far[i], near[i] / total * saved["known_amounts"][i])
-            for i in nearest
-        ]  # fmt: skip
+        rows, classes, amounts = (saved[f"known_{name}"] for name in ("rows", "classes", "amounts"))
+        return [(int(rows[i]), int(classes[i]), far[i], near[i] / total * amounts[i]) for i in nearest]
 
     def between(self, winner, other):
         def said(outputs):
@@ -232,7 +232,7 @@ class evidence:
             yield int(saved["medoid_rows"][place]), int(saved["medoid_classes"][place]), far, part
 
 
-class rare:
+class Rare:
     def __init__(self, saved, x):
         self.saved = saved
         z = (x - saved["center"]) / saved["scale"]
@@ -313,7 +313,7 @@ class rare:
         }
 
 
-class convex:
+class Convex:
     def __init__(self, saved, x):
         self.saved, n = saved, len(saved.classes)
         scaled = (x - saved["center"]) / saved["scale"]

@@ -23,15 +23,13 @@ NEIGHBORS = "neighbors"
 def evidence_shares(model: EvidenceModel, row: Array, winner: int, other: int) -> Shares:
     """Contributions of every column, and of every group of columns and medoid; `row` has the shape (1, M)."""
     weights = _between(model.terms.weights, model.n_classes, winner, other)
-    columns, beyond = _columns(model, row, weights)
-    added = _between(model.contributions(row[0]), model.n_classes, winner, other)
+    columns, added, beyond = _split(model, row, weights)
     by_columns: dict[tuple[int, ...], dict[int, float]] = {}
-    for term, amount in enumerate(added):
-        group = model.groups[model.terms.group[term]]
-        of_medoids = by_columns.setdefault(group.columns, {})
-        medoid = int(model.terms.medoid[term])
-        of_medoids[medoid] = of_medoids.get(medoid, 0.0) + float(amount)
-    groups = tuple(_group(model, row, own, shares) for own, shares in by_columns.items())
+    for group, medoid, amount in zip(model.terms.group.tolist(), model.terms.medoid.tolist(), added, strict=True):
+        of_medoids = by_columns.setdefault(model.groups[group].columns, {})
+        of_medoids[medoid] = of_medoids.get(medoid, 0.0) + amount
+    ranks = model.rank_scaling.apply(row), model.rank_scaling.apply(model.medoids)
+    groups = tuple(_group(model, *ranks, own, shares) for own, shares in by_columns.items())
     intercept = _between(model.intercepts[None], model.n_classes, winner, other)
     terms = {"intercept": float(intercept[0]) + beyond}
     if model.neighbours is None:
@@ -49,33 +47,37 @@ def _between(outputs: Array, n_classes: int, winner: int, other: int) -> Array:
     return difference
 
 
-def _columns(model: EvidenceModel, row: Array, weights: Array) -> tuple[Array, float]:
-    """What every column adds, shape (M,), and what centers add that no distance can have.
+def _split(model: EvidenceModel, row: Array, weights: Array) -> tuple[Array, list[float], float]:
+    """What every column adds, shape (M,), and every term; and what centers add that no distance can have.
 
     Parameters
     ----------
     weights : ndarray of shape (T,)
         Of the terms, for the winner against the other class.
     """
-    terms, added, beyond = model.terms, np.zeros(row.shape[1]), 0.0
+    terms, columns, added, beyond = model.terms, np.zeros(row.shape[1]), np.zeros(len(weights)), 0.0
     rows, medoids = model.scaled(row), model.scaled(model.medoids)
-    for number, group in enumerate(model.groups):
-        columns, space = list(group.columns), 0 if group.by_rank else 1
-        for channel in np.unique(terms.channel[terms.group == number]).tolist():
-            places = np.flatnonzero((terms.group == number) & (terms.channel == channel))
-            own = medoids[space][terms.medoid[places]][:, columns]
-            squares = group.weights * (rows[space][:, columns] - own) ** 2
-            usual = group.weights * (1.0 + own**2)
-            split = split_channel(squares, usual, channel, terms.length[places], terms.center[places])
-            added[columns] += weights[places] @ split.columns
-            beyond += float(weights[places] @ (split.reference - terms.center[places]))
-    return added, beyond
+    order = np.lexsort((terms.channel, terms.group))
+    starts = np.flatnonzero(np.diff(terms.group[order]) | np.diff(terms.channel[order])) + 1
+    for places in np.split(order, starts):
+        group, channel = model.groups[terms.group[places[0]]], int(terms.channel[places[0]])
+        of, space = list(group.columns), 0 if group.by_rank else 1
+        own = medoids[space][terms.medoid[places]][:, of]
+        squares = group.weights * (rows[space][:, of] - own) ** 2
+        usual = group.weights * (1.0 + own**2)
+        split = split_channel(squares, usual, channel, terms.length[places], terms.center[places])
+        columns[of] += weights[places] @ split.columns
+        added[places] = weights[places] * split.columns.sum(axis=1)
+        beyond += float(weights[places] @ (split.reference - terms.center[places]))
+    return columns, added.tolist(), beyond
 
 
-def _group(model: EvidenceModel, row: Array, columns: tuple[int, ...], shares: dict[int, float]) -> GroupShare:
-    places = list(shares)
-    scaled, own = model.rank_scaling.apply(row), model.rank_scaling.apply(model.medoids[places])
-    distances = root_distances(scaled[:, list(columns)], own[:, list(columns)])[0]
+def _group(
+    model: EvidenceModel, row: Array, medoids: Array, columns: tuple[int, ...], shares: dict[int, float]
+) -> GroupShare:
+    """What a group adds, medoid by medoid, each with its distance by rank; `row` and `medoids` are scaled so."""
+    places, of = list(shares), list(columns)
+    distances = root_distances(row[:, of], medoids[places][:, of])[0]
     rows, codes = model.medoid_rows[places].tolist(), model.medoid_classes[places].tolist()
     return GroupShare(
         columns, float(sum(shares.values())), records=_sorted(rows, codes, distances.tolist(), list(shares.values()))
