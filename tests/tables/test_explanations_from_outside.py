@@ -1,5 +1,6 @@
 """Explanations against a plain recomputation from the saved arrays, and what must swap where columns or medoids do."""
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -16,16 +17,17 @@ from qmedoid import (
     VariationalClassifier,
     load,
 )
+from qmedoid.tables.saved import SavedModel
 
 SMALL = {"medoids": 12, "n_bags": 1, "n_pairs": 3, "n_triples": 2, "neighbours": 0}
 QUICK = VariationalClassifier(n_steps=15, n_seeds=1, n_reps=1, cv=2)
 RARE = RareEventFusion(n_common=30, n_hard=8)
 CASES = {
-    "evidence": (2, {"fusion": EvidenceFusion(**SMALL)}),
+    "evidence": (2, {"fusion": EvidenceFusion(**SMALL), "alert_rate": 0.3}),
     "evidence, three classes": (3, {"fusion": EvidenceFusion(**SMALL)}),
     "evidence, circuit": (2, {"fusion": EvidenceFusion(**SMALL), "refine": 0.4, "variational": QUICK}),
     "neighbors": (2, {"fusion": EvidenceFusion(**SMALL | {"neighbours": "auto"})}),
-    "rare": (2, {"fusion": RARE, "refine": "never"}),
+    "rare": (2, {"fusion": RARE, "refine": "never", "alert_rate": 0.3}),
     "rare, circuit": (2, {"fusion": RARE, "refine": 0.4, "variational": QUICK}),
     "convex": (2, {"fusion": FusionClassifier(n_medoids=2), "refine": "never"}),
     "convex, three classes": (
@@ -33,6 +35,7 @@ CASES = {
     ),
     "convex, circuit": (2, {"fusion": FusionClassifier(), "refine": 0.4, "variational": QUICK}),
 }  # fmt: skip
+OTHERS = {"one medoid": (2, {"fusion": FusionClassifier(), "refine": "never"})}
 ROWS = (0, 3, 17, 44, 101)
 
 
@@ -61,7 +64,7 @@ def mixed_table(n_classes, squares=False):
 
 @lru_cache
 def fitted(name):
-    n_classes, settings = CASES[name]
+    n_classes, settings = (CASES | OTHERS)[name]
     table, codes = mixed_table(n_classes, squares=name == "neighbors")
     return (
         table,
@@ -106,13 +109,12 @@ def assert_records(records, expected):
 @pytest.mark.parametrize("name", CASES)
 def test_every_number_and_name_follows_from_the_saved_arrays(name, tmp_path):
     table, codes, classifier = fitted(name)
-    classifier.save(tmp_path / "m")
-    model = load(tmp_path / "m")
-    if len(model.classes_) == 2 and "three" not in name:
-        model.prior_shift(0.3).save(tmp_path / "m2")
-        model = load(tmp_path / "m2")
-    outside = Outside(model_folder := tmp_path / ("m2" if (tmp_path / "m2").exists() else "m"))
-    assert model_folder.exists()
+    classifier.save(tmp_path / "fitted")
+    folder = tmp_path / "fitted"
+    if len(classifier.classes_) == 2:
+        # A prevalence is a term, and is not the circuit's part.
+        folder = load(folder).prior_shift(0.3).save(tmp_path / "shifted")
+    model, outside = load(folder), Outside(folder)
     probabilities = model.predict_proba(table)
     by_circuit = 0
     for row in ROWS:
@@ -155,7 +157,65 @@ def test_another_order_of_columns_changes_no_reason(name):
             assert one["contribution"] == pytest.approx(same["contribution"], abs=1e-6)
 
 
-def explained(classifier, table, row):
-    from qmedoid.tables.saved import SavedModel
+def test_medoids_that_swap_their_places_swap_in_no_explanation():
+    table, _, classifier = fitted("evidence")
+    before = classifier.table_model()
+    stage = before.fusion
+    order = np.random.default_rng(0).permutation(len(stage.medoid_rows))
+    moved = replace(
+        stage,
+        medoids=stage.medoids[order],
+        medoid_classes=stage.medoid_classes[order],
+        medoid_rows=stage.medoid_rows[order],
+        terms=replace(stage.terms, medoid=np.argsort(order)[stage.terms.medoid]),
+    )
+    records = (tuple(before.records[0][place] for place in order),)
+    after = replace(before, models=(replace(before.best, fusion=moved),), records=records)
+    for row in ROWS:
+        one, same = SavedModel(before).explain(table, row), SavedModel(after).explain(table, row)
+        for key in ("columns", "medoids", "terms"):
+            assert flat(one[key]) == pytest.approx(flat(same[key]), abs=1e-12)
 
+
+@pytest.mark.parametrize("name", ["evidence", "evidence, three classes", "rare", "convex"])
+def test_medoids_that_swap_their_rows_swap_in_the_explanation(name):
+    table, _, classifier = fitted(name)
+    before = classifier.table_model()
+    report = SavedModel(before).explain(table, 3)
+    first, second = (medoid["training_row"] for medoid in report["medoids"][:2])
+    places = {first: second, second: first}
+    rows = np.array([places.get(row, row) for row in before.fusion.medoid_rows.tolist()])
+    after = replace(before, models=(replace(before.best, fusion=replace(before.fusion, medoid_rows=rows)),))
+    swapped = SavedModel(after).explain(table, 3)
+    assert [medoid["training_row"] for medoid in swapped["medoids"][:2]] == [second, first]
+    for one, other in zip(report["groups"], swapped["groups"], strict=True):
+        named = [(places.get(part["training_row"], part["training_row"]), part["contribution"])
+                 for part in one.get("records", [])]  # fmt: skip
+        assert named == [(part["training_row"], part["contribution"]) for part in other.get("records", [])]
+
+
+def test_rows_that_swap_in_the_table_swap_in_the_explanation():
+    """The medoid of each class is the same record in another row."""
+    table, codes, classifier = fitted("one medoid")
+    rows = [medoid["training_row"] for medoid in explained(classifier, table, 0)["medoids"]]
+    order = np.arange(len(codes))
+    order[rows] = order[rows[::-1]]
+    mixed, labels = table.take(pa.array(order)), [codes[row] for row in order]
+    other = TableClassifier(classifier.classifier, random_state=0).fit(mixed, labels)
+    record = next(row for row in range(len(codes)) if row not in rows)
+    one, same = explained(classifier, table, record), explained(other, mixed, record)
+    assert [medoid["training_row"] for medoid in same["medoids"]] == [
+        rows[1 - rows.index(medoid["training_row"])] for medoid in one["medoids"]
+    ]
+    assert [medoid["record"] for medoid in one["medoids"]] == [medoid["record"] for medoid in same["medoids"]]
+
+
+def flat(value):
+    """All numbers and texts of a report, numbers first."""
+    if isinstance(value, dict):
+        return [item for key in sorted(value) for item in flat(value[key])]
+    return [item for one in value for item in flat(one)] if isinstance(value, list) else [value]
+
+
+def explained(classifier, table, row):
     return SavedModel(classifier.table_model()).explain(table, row)

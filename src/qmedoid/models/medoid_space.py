@@ -19,7 +19,7 @@ def medoid_space(stage: PlainStage, rows: Array) -> Array:
     Rows with a value in a column that the model reads that is no number, or beyond `LARGEST`, are NaN.
     """
     with np.errstate(invalid="ignore", over="ignore"):
-        usable = (np.abs(rows[:, stage.used]) <= LARGEST).all(axis=1)
+        usable: npt.NDArray[np.bool_] = np.all(np.abs(rows[:, stage.used]) <= LARGEST, axis=1)
         places = _places(stage, np.where(usable[:, None], rows, 0.0))
     places[~usable] = np.nan
     return places

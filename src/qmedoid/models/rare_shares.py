@@ -75,4 +75,5 @@ def _squares_between(common: Array, rare: Array) -> Array:
 
 def _shares(values: Array, weights: Array) -> Array:
     """Values as parts of their sum; where all are 0, the parts of the weights."""
-    return values / values.sum() if values.sum() > 0 else weights / weights.sum()
+    parts: Array = values / values.sum() if values.sum() > 0 else weights / weights.sum()
+    return parts
