@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from qmedoid.models.columns_split import DISTANCE, NEAR, SQUARE, split_channel
+from qmedoid.models.columns_split import split_channel
+from qmedoid.models.evidence import DISTANCE, NEAR, SQUARE
 
 CHANNELS = {
     SQUARE: lambda square, _: square,

@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from qmedoid.models.evidence import DISTANCE, NEAR
 
-SQUARE, DISTANCE, NEAR = 0, 1, 2
+Array = npt.NDArray[np.float64]
 
 # A mean nearness below this is as good as none; its logarithm stays finite.
 _SMALLEST = 1e-300
