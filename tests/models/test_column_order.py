@@ -77,6 +77,15 @@ def test_a_fit_to_the_columns_in_another_order_is_the_same_model(case):
         other = GeometricClassifier(fusion=fusion, refine="never", random_state=0).fit(X[:, order], codes)
         stage = other.fusion_.model_
         np.testing.assert_array_equal(stage.medoid_rows, model.medoid_rows)
+        for one, same in zip(bits(model), bits(stage), strict=True):
+            np.testing.assert_array_equal(same, one)
         groups = {tuple(sorted(order[list(columns)])) for columns in stage.column_groups}
         assert groups == {tuple(sorted(columns)) for columns in model.column_groups}
         np.testing.assert_allclose(stage.measure(X[:, order]).scores, model.measure(X).scores, rtol=1e-9, atol=1e-12)
+
+
+def bits(stage):
+    """What was fitted and has no columns."""
+    if stage.rare_class is not None:
+        return [np.array([stage.intercept]), np.sort(stage.weights)]
+    return [stage.intercepts, stage.terms.weights, stage.terms.center, stage.terms.length]
