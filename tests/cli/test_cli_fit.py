@@ -238,14 +238,9 @@ def test_known_records_are_kept_where_they_pay_and_numbered_as_in_the_file(cli, 
     kept = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", *few)
     assert "keeps 400 training rows" in kept.err
     assert cli.ok("inspect", tmp_path / "m", "--json").json["known_records"] == 400
-    share = next(
-        group
-        for group in cli.ok("explain", tmp_path / "m", file, "--row", "0", "--json").json["groups"]
-        if group.get("name") == "nearest known records"
-    )
-    for record in share["records"]:
+    for record in cli.ok("explain", tmp_path / "m", file, "--row", "0", "--json").json["neighbors"]:
         assert record["class"] == "ab"[squares[record["training_row"]]]
-    assert "nearest known records" in cli.ok("explain", tmp_path / "m", file, "--row", "0").out
+    assert "neighbors" in cli.ok("explain", tmp_path / "m", file, "--row", "0").out
     without = fit(cli, file, tmp_path / "n", *few, "--neighbours", "0")
     assert not any("training rows" in note for note in without["notes"])
     assert cli.ok("inspect", tmp_path / "n", "--json").json["known_records"] == 0

@@ -168,15 +168,19 @@ def explain(
     model: Model,
     table: Table,
     row: Annotated[int, typer.Option(min=0, help="Row of the table, counted from 0.")],
+    known: Annotated[
+        str | None,
+        typer.Option(metavar="TABLE", help="Table, such as the fitted one, to show the nearest rows of."),
+    ] = None,
     on_mismatch: OnMismatch = "error",
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     json: AsJson = False,
 ) -> None:
-    """Explain one decision: the nearest known records of each class, and what each group of columns contributed."""
+    """Explain one decision: what each column contributed, and the nearest medoid of each class."""
     from qmedoid.cli.explain import run
 
-    run(model, table, row, on_mismatch=on_mismatch, as_json=json, delimiter=delimiter, decimal=decimal)
+    run(model, table, row, known=known, on_mismatch=on_mismatch, as_json=json, delimiter=delimiter, decimal=decimal)
 
 
 @app.command()
