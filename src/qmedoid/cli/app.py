@@ -130,6 +130,9 @@ def score(
         typer.Option(help="Share of the positive class in this table, or 'estimate': probabilities are then for it."),
     ] = None,
     safe_csv: Annotated[bool, typer.Option(help="Make texts safe that a spreadsheet would run as formulas.")] = True,
+    novelty: Annotated[
+        bool, typer.Option("--novelty", help="Add a column: above 1 for records unlike the training rows.")
+    ] = False,
     on_mismatch: OnMismatch = "error",
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -138,8 +141,8 @@ def score(
     """Score a table of any size: prediction, score, margin, nearest medoid of each class, stage."""
     from qmedoid.cli.score import run
 
-    run(model, table, output, columns=columns or [], prevalence=prevalence, safe_csv=safe_csv, on_mismatch=on_mismatch,
-        as_json=json, delimiter=delimiter, decimal=decimal)  # fmt: skip
+    run(model, table, output, columns=columns or [], prevalence=prevalence, safe_csv=safe_csv, novelty=novelty,
+        on_mismatch=on_mismatch, as_json=json, delimiter=delimiter, decimal=decimal)  # fmt: skip
 
 
 @app.command()

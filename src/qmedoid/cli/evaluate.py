@@ -34,19 +34,21 @@ def run(model: Path, table: str, *, target: str | None, on_mismatch: OnMismatch,
         with reading_bar("evaluating") as advance:
             parts = reading.in_kind(lambda lenient: list(_decided(loaded, reading, name, lenient, advance)))
         reading.check()
+        novelty = reading.novelty.report()
     if not parts:
         raise DataError("The table has no rows: there is nothing to evaluate.")
     report = labelled_report(loaded, np.concatenate([codes for codes, _ in parts]), joined(one for _, one in parts))
     left_out = report["left_out"]
     if any(left_out.values()):
         tell(f"note: left out: {left_out['missing']:,} rows without a class, {left_out['unknown']:,} of other classes.")
+    novelty.warn()
     if as_json:
-        print_json(report)
+        print_json({**report, "novelty": novelty.as_dict()})
     else:
         print_metrics(report, f"{Path(table).name}: {report['rows']:,} rows")
 
 
 def _decided(model: TableModel, reading: Reading, target: str, lenient: bool, advance: Any) -> Any:
     for batch, extra in reading.batches([target], as_text=True, lenient=lenient, on_progress=advance):
-        decided = decide_batch(model, batch, reading.found)
+        decided = decide_batch(model, batch, reading.found, reading.novelty)
         yield label_codes(extra.column(target), model.classes), decided._replace(nearest=None)
