@@ -50,6 +50,7 @@ def fit_encodings(
     classes: Sequence[Any],
     settings: EncodingSettings,
     rng: np.random.Generator,
+    groups: Codes | None = None,
 ) -> Encoded:
     """Fit one encoding for each column on the rows of a table.
 
@@ -63,6 +64,8 @@ def fit_encodings(
         The classes by their codes.
     rng : Generator
         Of the folds in which those statistics are fitted for the training rows themselves.
+    groups : ndarray of shape (n,), optional
+        Rows of one group are in one of these folds.
     """
     columns: list[Column] = []
     encodings: list[Encoding] = []
@@ -72,7 +75,7 @@ def fit_encodings(
         column, own = draft, None
         encoding: Encoding
         if draft.kind == "category":
-            column, encoding, own = _fit_category(given, draft, codes, classes, settings, rng)
+            column, encoding, own = _fit_category(given, draft, codes, classes, settings, rng, groups)
         elif draft.kind == "date":
             encoding = _fit_dates(given, draft)
         else:
@@ -108,6 +111,7 @@ def _fit_category(
     classes: Sequence[Any],
     settings: EncodingSettings,
     rng: np.random.Generator,
+    groups: Codes | None,
 ) -> tuple[Column, Levels, list[Array] | None]:
     """The column with its levels, the encoding, and the training rows' own numbers where they are others."""
     counts = cells.texts(given).drop_null().value_counts()
@@ -121,7 +125,7 @@ def _fit_category(
     levels = tuple(names[order].tolist())
     places, _ = cells.level_codes(given, levels)
     category = Category(levels, places, n_rows, order, settings.max_levels)
-    encoding, own = target_statistics(category, codes, classes, rng)
+    encoding, own = target_statistics(category, codes, classes, rng, groups)
     return replace(draft, is_open=True), encoding, own
 
 

@@ -111,6 +111,13 @@ class Novelty:
                 found[place] = (values < low) | (values > high)
         return found
 
+    def excess(self, place: int, values: npt.NDArray[Any]) -> Array:
+        """Distance of values from the middle of the limits, in halves of their width: above 1 beyond them."""
+        low, high = self.low[place], self.high[place]
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            excess = np.abs(np.asarray(values, dtype=np.float64) - (low + high) / 2.0) / ((high - low) / 2.0)
+        return np.minimum(excess, FARTHEST)
+
     def of_records(self, columns: Columns, read: Mask, distances: Array | None) -> Array:
         r"""Novelty of every record, above 1 for those that are farther out than 99 % of the training rows, shape (n,).
 
@@ -123,10 +130,6 @@ class Novelty:
         novelty = np.zeros(len(columns[0]))
         if distances is not None and self.far is not None:
             novelty = distances / self.far.distance
-        for place in self.outside(columns, read):
-            low, high = self.low[place], self.high[place]
-            values = np.asarray(columns[self.limited[place]], dtype=np.float64)
-            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-                excess = np.abs(values - (low + high) / 2.0) / ((high - low) / 2.0)
-            novelty = np.where((values < low) | (values > high), np.maximum(novelty, excess), novelty)
+        for place, rows in self.outside(columns, read).items():
+            novelty[rows] = np.maximum(novelty[rows], self.excess(place, columns[self.limited[place]][rows]))
         return np.minimum(novelty, FARTHEST)

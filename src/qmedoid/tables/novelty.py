@@ -29,8 +29,8 @@ LEAST_SHIFT = 0.1
 LEAST_FAR = 0.05
 """Share of the rows that must lie far from all medoids before that is said."""
 _CHANCE = 0.001
-# A value beyond the limits is said where it is more frequent than so many training rows.
-_RARE_ROWS = 2.0
+# Values beyond the limits are said where they are more frequent than so many training rows, or as far out as this.
+_RARE_ROWS, _FAR_OUT = 2.0, 10.0
 _SHORT, _EVERY = 8192, 16
 _SHOWN = 5
 
@@ -44,26 +44,26 @@ class Outside(NamedTuple):
         Name of the encoded column.
     rows : int
         How many rows have one.
-    first_row : int
-        The first of them, counted from 0; `example` is its value.
+    row : int
+        The one that is farthest out, counted from 0; `value` is what it holds.
     lowest, highest : float
         Of the training values.
     """
 
     column: str
     rows: int
-    first_row: int
-    example: float
+    row: int
+    value: float
     lowest: float
     highest: float
     is_date: bool = False
 
     def line(self, n_rows: int) -> str:
         """The values in words."""
-        example, lowest, highest = (_shown(value, self.is_date) for value in (self.example, self.lowest, self.highest))
-        where = f"is {example} in row {self.first_row}"
+        value, lowest, highest = (_shown(one, self.is_date) for one in (self.value, self.lowest, self.highest))
+        where = f"is {value} in row {self.row}"
         if self.rows > 1:
-            where += f", and as far out in {self.rows - 1:,} more of {n_rows:,} rows"
+            where += f", and far out in {self.rows - 1:,} more of {n_rows:,} rows"
         return f"{self.column!r} {where}: the training rows had {lowest} to {highest}"
 
 
@@ -191,14 +191,22 @@ class _Counts:
             self.far += int((distances > novelty.far.distance).sum())
 
 
+class _Beyond(NamedTuple):
+    """Rows beyond the limits of a column, and which of them is farthest out, with what value."""
+
+    rows: int
+    row: int
+    value: float
+    excess: float
+
+
 class NoveltyTally:
     """Counts over the encoded columns of a table, batch by batch, in memory that does not grow."""
 
     def __init__(self, model: TableModel) -> None:
         self.model, self.novelty = model, model.novelty
         self.rows, self.outside_rows = 0, 0
-        # Place in `limited` to the number of rows, the first of them, and the value there.
-        self.outside: dict[int, tuple[int, int, float]] = {}
+        self.outside: dict[int, _Beyond] = {}
         if self.novelty is not None:
             self._all, self._thin = _Counts(self.novelty), _Counts(self.novelty)
 
@@ -249,21 +257,23 @@ class NoveltyTally:
             return
         self.outside_rows += int(np.logical_or.reduce(list(found.values())).sum())
         for place, rows in found.items():
-            row = int(np.argmax(rows))
-            count, first, value = self.outside.get(
-                place, (0, self.rows + row, float(columns[novelty.limited[place]][row]))
-            )
-            self.outside[place] = count + int(rows.sum()), first, value
+            values = columns[novelty.limited[place]]
+            excess = novelty.excess(place, values)
+            row = int(np.argmax(excess))
+            before = self.outside.get(place, _Beyond(0, 0, 0.0, 0.0))
+            worst = _Beyond(0, self.rows + row, float(values[row]), float(excess[row]))
+            kept = before if before.excess >= worst.excess else worst
+            self.outside[place] = kept._replace(rows=before.rows + int(rows.sum()))
 
     def _outside(self, novelty: Novelty) -> tuple[Outside, ...]:
         usual = _RARE_ROWS * self.rows / novelty.n_rows
         dates = {name for name, is_date in zip(self.model.output_names, _are_days(self.model), strict=True) if is_date}
         named = []
-        for place, (count, first, value) in sorted(self.outside.items(), key=lambda item: (-item[1][0], item[0])):
-            if count > usual:
+        for place, beyond in sorted(self.outside.items(), key=lambda item: (-item[1].rows, item[0])):
+            if beyond.rows > usual or beyond.excess > _FAR_OUT:
                 name = self.model.output_names[novelty.limited[place]]
                 low, high = float(novelty.lowest[place]), float(novelty.highest[place])
-                named.append(Outside(name, count, first, value, low, high, name in dates))
+                named.append(Outside(name, beyond.rows, beyond.row, beyond.value, low, high, name in dates))
         return tuple(named)
 
     def _shifted(self, novelty: Novelty, counts: _Counts) -> tuple[Shifted, ...]:
