@@ -115,8 +115,9 @@ class Novelty:
         """Distance of values from the middle of the limits, in halves of their width: above 1 beyond them."""
         low, high = self.low[place], self.high[place]
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            excess = np.abs(np.asarray(values, dtype=np.float64) - (low + high) / 2.0) / ((high - low) / 2.0)
-        return np.minimum(excess, FARTHEST)
+            excess: Array = np.abs(np.asarray(values, dtype=np.float64) - (low + high) / 2.0) / ((high - low) / 2.0)
+        held: Array = np.minimum(excess, FARTHEST)
+        return held
 
     def of_records(self, columns: Columns, read: Mask, distances: Array | None) -> Array:
         r"""Novelty of every record, above 1 for those that are farther out than 99 % of the training rows, shape (n,).
