@@ -29,6 +29,7 @@ from qmedoid.models.evidence import CHANNELS, EvidenceModel, Group, Terms
 from qmedoid.models.fusion import FusionModel, MeasuredFusion
 from qmedoid.models.geometric import DeltaSettings, GeometricModel
 from qmedoid.models.neighbours import Neighbours
+from qmedoid.models.novelty import Far, Novelty
 from qmedoid.models.operating import Counts, OperatingSummary
 from qmedoid.models.priors import PriorShift
 from qmedoid.models.rare import RareEventModel
@@ -230,8 +231,9 @@ def test_a_new_field_takes_a_new_format():
     """Fields that format 4 stores; another one is lost by it, so it takes format 5 and a reader for all."""
     stored = {
         TableModel: "contract encodings classes models cut probabilistic records parameters metrics priors prior_shift "
-        "operating seen",
+        "operating seen novelty",
         SeenRows: "key hashes is_sample",
+        Novelty: "n_rows limited lowest highest low high binned offsets edges counts far",
         PriorShift: "priors log_ratios",
         OperatingSummary: "rule asked log_odds counts prevalence",
         Contract: "columns target left_out",
@@ -261,6 +263,7 @@ def test_a_new_field_takes_a_new_format():
     for kind, names in stored.items():
         assert " ".join(field.name for field in dataclasses.fields(kind)) == names, kind
     assert Group._fields == ("columns", "weights", "by_rank")
+    assert Far._fields == ("distance", "beyond", "n_rows")
     assert Counts._fields == ("tp", "fp", "fn", "tn")
     assert CHANNELS == ("square", "distance", "near")
     assert READOUT_KINDS == ("strings", "parity", "direct")

@@ -63,7 +63,10 @@ class TestEvaluate:
         outcome = cli.ok("evaluate", two.model, file, "--json")
         assert "2 rows without a class, 1 of other classes" in outcome.err
         assert outcome.json["left_out"] == {"missing": 2, "unknown": 1}
-        assert {**outcome.json, "left_out": None} == {**whole, "left_out": None}
+        # Rows without a class are compared with the training rows all the same.
+        assert outcome.json["novelty"]["compared_rows"] == whole["novelty"]["compared_rows"] + 3
+        own = {"left_out": None, "novelty": None}
+        assert outcome.json | own == whole | own
         assert outcome.json["rows"] == len(kept)
 
     def test_a_late_label_of_another_type_is_just_another_label(self, cli, tmp_path):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qmedoid.artifacts._json import plain
+from qmedoid.artifacts._novelty import packed_novelty
 from qmedoid.artifacts._seen import packed as packed_seen
 from qmedoid.artifacts._stages import Arrays, packed_stage
 from qmedoid.artifacts._tensors import floats, whole
@@ -65,6 +66,7 @@ def packed(model: TableModel, *, raw_rows: bool) -> Packed:
         "operating": plain(_operating(model.operating), "operating"),
         # Hashes say of a row that somebody has whether it was there: they go where rows are left out.
         "seen": packed_seen(model.seen, arrays) if raw_rows else None,
+        "novelty": plain(packed_novelty(model.novelty, arrays), "novelty"),
     }
     rows = None
     if raw_rows and model.records is not None:

@@ -15,6 +15,7 @@ from qmedoid.artifacts._columns import read_classes, read_contract, read_encodin
 from qmedoid.artifacts._files import MANIFEST
 from qmedoid.artifacts._hybrid import read_circuit, read_geometric, read_slope
 from qmedoid.artifacts._json import Fields, RefusedError, inside, parsed, restored, shown
+from qmedoid.artifacts._novelty import read_novelty
 from qmedoid.artifacts._seen import read as read_seen
 from qmedoid.artifacts._stages import read_stage
 from qmedoid.artifacts._tensors import Shelf, tensors_parsed
@@ -27,7 +28,7 @@ from qmedoid.models.variational import VariationalModel
 
 DESCRIPTION = (
     "contract", "encodings", "classes", "cut", "probabilistic", "models", "best", "parameters", "metrics", "priors",
-    "expected_priors", "operating", "seen",
+    "expected_priors", "operating", "seen", "novelty",
 )  # fmt: skip
 """Fields of the manifest that describe the model."""
 VERSIONS = ("qmedoid", "numpy", "python")
@@ -73,12 +74,15 @@ def read(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> TableMod
             for number, (entry, circuit) in enumerate(zip(entries, circuits, strict=True))
         )
         seen = read_seen(fields.raw("seen"), shelf)
+        novelty = read_novelty(fields.raw("novelty"), width, shelf)
         shelf.done()
     records = None
     if "rows" in contents:
         with inside("rows"):
             records = read_rows(parsed(contents["rows"]), [_n_medoids(model) for model in models])
-    model = TableModel(contract, encodings, classes, models, cut, probabilistic, records, parameters, metrics)
+    model = TableModel(
+        contract, encodings, classes, models, cut, probabilistic, records, parameters, metrics, novelty=novelty
+    )
     with inside(MANIFEST):
         priors, expected = (_priors(fields, name, len(model.classes)) for name in ("priors", "expected_priors"))
         if priors is not None and not model.probabilistic:

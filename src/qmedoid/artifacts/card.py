@@ -45,7 +45,7 @@ def model_card(model: TableModel, *, raw_rows: bool) -> str:
         ("What to expect", _expected(model)),
         ("Columns", _columns(model)),
         ("Left out", _left_out(model.contract.left_out)),
-        ("Training rows in this folder", _privacy(model, raw_rows)),
+        ("Training rows in this folder", [*_privacy(model, raw_rows), *_summary(model)]),
         ("How it was made", _values(model.parameters, "parameter")),
         ("What it showed", _values(model.metrics, "metric", none="–")),
         ("How to use it", _usage()),
@@ -204,6 +204,17 @@ def _rows_kept(model: TableModel, raw_rows: bool) -> list[str]:
         "Medoids are real rows of the training table. This folder carries none of them as they stood there, only their "
         "coordinates in the model's features and their row numbers. Where a feature is made of a single column, the "
         "value of that column can be computed back from its coordinate.",
+    ]
+
+
+def _summary(model: TableModel) -> list[str]:
+    """That extremes and quantiles of columns are kept, if they are."""
+    if model.novelty is None:
+        return []
+    return [
+        "",
+        "To notice records unlike the training rows, the model keeps the smallest and the largest value and up to nine "
+        "quantiles of each column of numbers, and how many rows lie between them.",
     ]
 
 

@@ -135,6 +135,9 @@ def score(
     ] = None,
     safe_csv: Annotated[bool, typer.Option(help="Make texts safe that a spreadsheet would run as formulas.")] = True,
     force: Force = False,
+    novelty: Annotated[
+        bool, typer.Option("--novelty", help="Add a column: above 1 for records unlike the training rows.")
+    ] = False,
     on_mismatch: OnMismatch = "error",
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -144,7 +147,7 @@ def score(
     from qmedoid.cli.score import run
 
     run(model, table, output, columns=columns or [], prevalence=prevalence, safe_csv=safe_csv, force=force,
-        on_mismatch=on_mismatch, as_json=json, delimiter=delimiter, decimal=decimal)  # fmt: skip
+        novelty=novelty, on_mismatch=on_mismatch, as_json=json, delimiter=delimiter, decimal=decimal)  # fmt: skip
 
 
 @app.command()

@@ -35,6 +35,7 @@ def run(model: Path, table: str, *, target: str | None, on_mismatch: OnMismatch,
         with reading_bar("evaluating") as advance:
             parts = reading.in_kind(lambda lenient: list(_decided(loaded, reading, name, lenient, advance)))
         reading.check()
+        novelty = reading.novelty.report()
     if not parts:
         raise DataError("The table has no rows: there is nothing to evaluate.")
     codes, decided, hashes = zip(*parts, strict=True)
@@ -47,14 +48,15 @@ def run(model: Path, table: str, *, target: str | None, on_mismatch: OnMismatch,
     notes = report_notes(loaded, report)
     for note in notes:
         tell(f"note: {note}")
+    novelty.warn()
     if as_json:
-        print_json({**report, "notes": notes})
+        print_json({**report, "notes": notes, "novelty": novelty.as_dict()})
     else:
         print_metrics(report, f"{Path(table).name}: {report['rows']:,} rows")
 
 
 def _decided(model: TableModel, reading: Reading, target: str, lenient: bool, advance: Any) -> Any:
     for batch, extra in reading.batches([target], as_text=True, lenient=lenient, on_progress=advance):
-        decided = decide_batch(model, batch, reading.found)
+        decided = decide_batch(model, batch, reading.found, reading.novelty)
         codes = label_codes(extra.column(target), model.classes)
         yield codes, decided._replace(nearest=None), row_hashes(model, batch)

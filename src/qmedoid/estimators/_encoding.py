@@ -1,6 +1,5 @@
 """Encodings fitted with scikit-learn's encoders and kept as plain arrays."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,9 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.preprocessing import TargetEncoder
 
+from qmedoid.estimators._target_statistics import Category, target_statistics
 from qmedoid.models.contract import Column
 from qmedoid.models.encoding import DATE_PARTS, Dates, Encoding, Levels, Numbers
 from qmedoid.tables import cells
@@ -18,9 +16,6 @@ from qmedoid.tables.encode import date_part, encode_column
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
-
-CROSS_FITS = 5
-"""Folds of the target statistics: a training row is described by those of the others."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +50,7 @@ def fit_encodings(
     classes: Sequence[Any],
     settings: EncodingSettings,
     rng: np.random.Generator,
+    groups: Codes | None = None,
 ) -> Encoded:
     """Fit one encoding for each column on the rows of a table.
 
@@ -68,6 +64,8 @@ def fit_encodings(
         The classes by their codes.
     rng : Generator
         Of the folds in which those statistics are fitted for the training rows themselves.
+    groups : ndarray of shape (n,), optional
+        Rows of one group are in one of these folds.
     """
     columns: list[Column] = []
     encodings: list[Encoding] = []
@@ -77,7 +75,7 @@ def fit_encodings(
         column, own = draft, None
         encoding: Encoding
         if draft.kind == "category":
-            column, encoding, own = _fit_category(given, draft, codes, classes, settings, rng)
+            column, encoding, own = _fit_category(given, draft, codes, classes, settings, rng, groups)
         elif draft.kind == "date":
             encoding = _fit_dates(given, draft)
         else:
@@ -113,6 +111,7 @@ def _fit_category(
     classes: Sequence[Any],
     settings: EncodingSettings,
     rng: np.random.Generator,
+    groups: Codes | None,
 ) -> tuple[Column, Levels, list[Array] | None]:
     """The column with its levels, the encoding, and the training rows' own numbers where they are others."""
     counts = cells.texts(given).drop_null().value_counts()
@@ -120,10 +119,13 @@ def _fit_category(
     if len(names) <= settings.max_one_hot:
         levels = tuple(sorted(names.tolist()))
         return replace(draft, levels=levels), one_hot(levels, draft.missing), None
-    frequent = np.argsort(-counts.field("counts").to_numpy(), kind="stable")[: settings.max_levels]
-    levels = tuple(sorted(names[frequent].tolist()))
+    n_rows = counts.field("counts").to_numpy()
+    frequent = np.argsort(-n_rows, kind="stable")[: settings.max_levels]
+    order = frequent[np.argsort(names[frequent])]
+    levels = tuple(names[order].tolist())
     places, _ = cells.level_codes(given, levels)
-    encoding, own = _target_statistics(places, levels, codes, classes, rng)
+    category = Category(levels, places, n_rows, order, settings.max_levels)
+    encoding, own = target_statistics(category, codes, classes, rng, groups)
     return replace(draft, is_open=True), encoding, own
 
 
@@ -141,33 +143,3 @@ def one_hot(levels: tuple[str, ...], missing: bool) -> Levels:
     if len(levels) == 2:
         return Levels(levels, values[:, 1:2], names[1:])
     return Levels(levels, values[:, :-2], names)
-
-
-def _target_statistics(
-    places: Codes, levels: tuple[str, ...], codes: Codes, classes: Sequence[Any], rng: np.random.Generator
-) -> tuple[Levels, list[Array]]:
-    """Share of each class (of two, the second) among the rows of a level, shrunk to that of all rows; and frequency."""
-    encoder = TargetEncoder(target_type="binary" if len(classes) == 2 else "multiclass", cv=_folds(codes, rng))
-    with warnings.catch_warnings():
-        # A class with fewer rows than folds is known here, and costs no more than its statistics being less sure.
-        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        own = np.asarray(encoder.fit_transform(places[:, None], codes))
-    mean = np.atleast_1d(encoder.target_mean_)
-    values = np.tile(np.append(mean, 0.0), (len(levels) + 2, 1))
-    seen = encoder.categories_[0]
-    values[seen, :-1] = np.column_stack(encoder.encodings_)
-    values[:, -1] = np.bincount(places, minlength=len(levels) + 2) / len(places)
-    # Levels that were too rare to keep are, from here on, as unknown as those of rows to come.
-    values[-1] = np.append(mean, 0.0)
-    own[places == len(levels) + 1] = mean
-    described = classes[1:] if len(classes) == 2 else classes
-    outputs = (*(f": share of {label}" for label in described), ": frequency")
-    return Levels(levels, values, outputs), [*own.T, values[places, -1]]
-
-
-def _folds(codes: Codes, rng: np.random.Generator) -> Any:
-    seed = int(rng.integers(2**31))
-    counts = np.bincount(codes)
-    if counts.max() < CROSS_FITS:
-        return KFold(min(CROSS_FITS, len(codes)), shuffle=True, random_state=seed)
-    return StratifiedKFold(CROSS_FITS, shuffle=True, random_state=seed)

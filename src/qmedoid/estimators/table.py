@@ -27,14 +27,17 @@ from qmedoid.estimators.fusion import FusionClassifier
 from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import DataError, ParameterError, warn
+from qmedoid.fitting.novelty import encoded_readings, fit_novelty
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.models.contract import Contract
 from qmedoid.models.operating import OperatingSummary
 from qmedoid.models.priors import asked_priors
+from qmedoid.models.stage import PlainStage
 from qmedoid.models.table import Record, TableModel
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found, encode_batch
 from qmedoid.tables.kinds import infer_columns
+from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.positives import choose_positive
 from qmedoid.tables.seen import remember_rows
 from qmedoid.tables.target_notes import seldom_note, target_notes
@@ -165,6 +168,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         expected = self.expected_
         if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
             self._note(seldom_note(self._order.classes.tolist(), expected.counts))
+        self._novelty = fit_novelty(encoded.matrix, encoded_readings(self.encodings_), self._stage())
         self._records = self._medoid_records(table)
         self.medoid_records_ = [] if self._records is None else list(self._records[0])
         self._seen = None
@@ -239,6 +243,15 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         order = self._order.codes_of_sorted
         return replace(found, priors=found.priors[order], low=found.low[order], high=found.high[order])
 
+    def novelty(self, X: Any) -> Array:
+        """How far every row lies from the training rows, shape (n,); above 1 for rows unlike them.
+
+        The distance to the nearest medoid, where 1 is what 99 % of the training rows stay below; or, where it is more,
+        how far a value lies beyond the limits of its column. See `SavedModel.novelty_report` for a table as a whole.
+        """
+        matrix = self._matrix(X)
+        return record_novelty(self.table_model(), list(matrix.T))
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows that are classified rightly."""
         predicted = self.predict(X)
@@ -257,6 +270,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             classes=tuple(self._order.classes.tolist()),
             records=self._records,
             seen=self._seen,
+            novelty=self._novelty,
             parameters={
                 "estimator": type(self).__name__,
                 "positive": None if self.positive is None else str(self.positive),
@@ -339,6 +353,13 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             # The class of interest was said, or chosen with a note.
             warnings.filterwarnings("ignore", message=ON_THE_MAJORITY)
             self.classifier_ = inner.fit(matrix, self._order.classes[codes] if in_order else codes)
+
+    def _stage(self) -> PlainStage | None:
+        """The first stage of the classifier, if it has one."""
+        inner = self.classifier_
+        if isinstance(inner, VariationalClassifier):
+            return None
+        return (inner.model_.fusion if isinstance(inner, GeometricClassifier) else inner.model_).plain
 
     def _medoid_records(self, table: pa.Table) -> tuple[tuple[Record, ...], ...] | None:
         inner = self.classifier_

@@ -16,6 +16,7 @@ from qmedoid.models.contract import Contract, Label
 from qmedoid.models.encoding import Encoding
 from qmedoid.models.evidence import EvidenceModel
 from qmedoid.models.geometric import GeometricModel
+from qmedoid.models.novelty import Novelty
 from qmedoid.models.operating import OperatingSummary
 from qmedoid.models.priors import PriorShift, asked_priors
 from qmedoid.models.seen import SeenRows
@@ -86,6 +87,8 @@ class TableModel:
         Where two classes are told apart and what is to be expected of it.
     seen : SeenRows or None
         Hashes of the rows that the model was fitted on; None where they were not kept.
+    novelty : Novelty or None
+        A summary of the training rows, by which records unlike them are noticed; None where nothing is known.
     """
 
     contract: Contract
@@ -101,6 +104,7 @@ class TableModel:
     prior_shift: PriorShift | None = None
     operating: OperatingSummary | None = None
     seen: SeenRows | None = None
+    novelty: Novelty | None = None
 
     @property
     def best(self) -> GeometricModel | VariationalModel:
@@ -147,6 +151,12 @@ class TableModel:
         fusion = self.fusion
         read = source if fusion is None else source[fusion.used]
         return tuple(int(column) for column in np.unique(read))
+
+    @cached_property
+    def read_outputs(self) -> npt.NDArray[np.bool_]:
+        """For every encoded column, whether it is of a column that the best model reads, shape (M,)."""
+        source = np.repeat(np.arange(len(self.encodings)), [encoding.width for encoding in self.encodings])
+        return np.isin(source, self.used_columns)
 
     @cached_property
     def checked_columns(self) -> frozenset[int]:

@@ -15,7 +15,8 @@ from qmedoid.tables._csv import comma_numbers
 from qmedoid.tables._types import without_missing
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
 from qmedoid.tables.encode import Found
-from qmedoid.tables.scoring import RESULTS, check_carried, decide_batch, result_batch
+from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
+from qmedoid.tables.scoring import RESULTS, check_carried, decide_encoded, result_batch
 from qmedoid.tables.source import CellError, open_table
 from qmedoid.tables.writing import check_output, is_text, open_sink
 
@@ -49,6 +50,7 @@ class Reading:
         # Pipes have no size, and are read once.
         self.can_repeat = self.source.n_bytes is not None
         self.found = Found()
+        self.novelty = NoveltyTally(model)
         # Types of a text file are a guess, and its cells are read as the contract says: they are judged one by one.
         given = self.source.names if self.source.is_text else self.source.schema
         try:
@@ -78,7 +80,7 @@ class Reading:
 
         The others can be had as text from text files, and verbatim: cells such as ``NA`` are then not missing in them.
         """
-        self.found = Found()
+        self.found, self.novelty = Found(), NoveltyTally(self.model)
         back = {new: old for old, new in self.columns_differ.renames.items()}
         wanted = [self.model.contract.columns[place] for place in self._places]
         here = {back.get(column.name, column.name): column.kind for column in wanted}
@@ -145,11 +147,23 @@ def _with_points(batch: pa.RecordBatch, numbers: Sequence[str]) -> pa.RecordBatc
 
 
 class Scored(NamedTuple):
-    """What was written: the number of rows, how many were called each class, and how the table differed."""
+    """What was written.
+
+    Attributes
+    ----------
+    rows : int
+    predicted : dict of str to int
+        How many rows were called each class.
+    difference : Difference
+        How the table differs from the contract.
+    novelty : NoveltyReport
+        How unlike the training rows its records are.
+    """
 
     rows: int
     predicted: dict[str, int]
     difference: Difference
+    novelty: NoveltyReport
 
 
 def score_file(
@@ -161,6 +175,7 @@ def score_file(
     on_mismatch: OnMismatch = "error",
     safe_csv: bool = True,
     force: bool = False,
+    novelty: bool = False,
     on_progress: OnProgress | None = None,
     **dialect: Any,
 ) -> Scored:
@@ -174,19 +189,21 @@ def score_file(
         Whether a table that breaks the contract is refused, or scored as well as can be.
     force : bool
         Whether to overwrite a file that holds something else than results of an earlier scoring.
+    novelty : bool
+        Whether the results have a last column with the novelty of each record.
     """
     check_output(out)
     with Reading(model, where, on_mismatch, **dialect) as reading:
         check_other_file(where, out)
         if not force:
             check_results_file(out)
-        check_carried(model, carried, reading.source.names)
+        check_carried(model, carried, reading.source.names, novelty=novelty)
 
         def write(lenient: bool) -> Scored:
             batches = reading.batches(
                 carried, as_text=is_text(out), lenient=lenient, verbatim=is_text(out), on_progress=on_progress
             )
-            return _write(model, reading, batches, carried, out, safe_csv)
+            return _write(model, reading, batches, carried, out, safe_csv, novelty)
 
         # What went to a pipe cannot be taken back.
         is_pipe = out == "-" or (Path(out).exists() and not Path(out).is_file())
@@ -218,7 +235,13 @@ def check_results_file(out: str) -> None:
 
 
 def _write(
-    model: TableModel, reading: Reading, parts: Iterator[Part], carried: Sequence[str], out: str, safe: bool
+    model: TableModel,
+    reading: Reading,
+    parts: Iterator[Part],
+    carried: Sequence[str],
+    out: str,
+    safe: bool,
+    with_novelty: bool,
 ) -> Scored:
     first = next(parts, None)
     if first is None:
@@ -226,9 +249,10 @@ def _write(
     counts = np.zeros(len(model.classes), dtype=np.int64)
 
     def results(part: Part) -> pa.RecordBatch:
-        decided = decide_batch(model, part.batch, reading.found)
+        decided, columns = decide_encoded(model, part.batch, reading.found, reading.novelty)
         counts[:] += np.bincount(decided.codes, minlength=len(counts))
-        return result_batch(model, part.extra, decided, carried=carried)
+        novelty = record_novelty(model, columns, threads=1) if with_novelty else None
+        return result_batch(model, part.extra, decided, carried=carried, novelty=novelty)
 
     result = results(first)
     with open_sink(out, result.schema, safe_csv=safe, harmless=("stage",)) as sink:
@@ -238,4 +262,4 @@ def _write(
         # Before the file is put in its place: a table that is refused leaves none behind.
         difference = reading.check()
     predicted = {str(label): int(count) for label, count in zip(model.classes, counts, strict=True)}
-    return Scored(int(counts.sum()), predicted, difference)
+    return Scored(int(counts.sum()), predicted, difference, reading.novelty.report())

@@ -19,7 +19,8 @@ from qmedoid.tables.encode import Found
 from qmedoid.tables.explaining import explain_record
 from qmedoid.tables.frames import as_table
 from qmedoid.tables.known import NearestRows
-from qmedoid.tables.scoring import decide_batch
+from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
+from qmedoid.tables.scoring import decide_batch, decide_encoded
 
 Array = npt.NDArray[np.float64]
 
@@ -89,6 +90,26 @@ class SavedModel:
         decided = decide_batch(self.model, table, found)
         difference.with_cells(found).raise_or_warn(on_mismatch)
         return decided
+
+    def novelty(self, data: Any, *, on_mismatch: OnMismatch = "error") -> Array:
+        """How far every record lies from the training rows, shape (n,); above 1 for records unlike them.
+
+        The distance to the nearest medoid, where 1 is what 99 % of the training rows stay below; or, where it is more,
+        how far a value lies beyond the limits of its column.
+        """
+        found = Found()
+        table, difference = self._checked(data, on_mismatch)
+        _, columns = decide_encoded(self.model, table, found)
+        difference.with_cells(found).raise_or_warn(on_mismatch)
+        return record_novelty(self.model, columns)
+
+    def novelty_report(self, data: Any, *, on_mismatch: OnMismatch = "error") -> NoveltyReport:
+        """How unlike the training rows a table is: values beyond all limits, other distributions, far records."""
+        found, tally = Found(), NoveltyTally(self.model)
+        table, difference = self._checked(data, on_mismatch)
+        decide_batch(self.model, table, found, tally)
+        difference.with_cells(found).raise_or_warn(on_mismatch)
+        return tally.report()
 
     def alert_rate_drift(self, decided: Decisions) -> Drift | None:
         """The share of alerts among decisions beside what is expected; None where nothing is known to expect.
