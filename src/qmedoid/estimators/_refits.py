@@ -14,6 +14,7 @@ from qmedoid.estimators._targets import check_target, class_codes
 from qmedoid.estimators.table import TableClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.models.stage import PlainStage
+from qmedoid.tables.roles import settled_roles
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -65,12 +66,13 @@ class Subject:
         return fresh.fit(self.part(rows), self.labels[rows])
 
     def fix_columns(self, full: Any) -> None:
-        """Leave out in all fits to come what the fit of all rows has left out of a raw table.
+        """Read the columns of a raw table in all fits to come as the fit of all rows has read them.
 
         A column of row numbers is told by its having no value twice, and has some twice in a sample.
         """
         if self._is_raw:
-            self._estimator.set_params(ignore=list(full.contract_.left_out))
+            settled = settled_roles(full.contract_.columns, full.contract_.left_out)
+            self._estimator.set_params(ignore=None, roles=settled)
 
     def refit(self, rows: Codes, seed: int, name: str) -> Any:
         """A clone fitted on a sample; an error says which, and an interrupt is not taken for the end of a search."""
