@@ -71,6 +71,32 @@ def qmedoid(
 
 
 @app.command()
+def check(
+    table: Table,
+    target: Annotated[str | None, typer.Option(help="Column that holds the classes.")] = None,
+    category: Category = None,
+    number: Number = None,
+    date: Date = None,
+    keep: Keep = None,
+    ignore: Ignore = None,
+    roles: RolesFile = None,
+    strict: Annotated[bool, typer.Option("--strict", help="End with exit code 3 if there are problems.")] = False,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the sample of rows.")] = 0,
+    max_rows: Annotated[int, typer.Option(min=2, help="Look at a random sample of at most so many rows.")] = 5_000_000,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    json: AsJson = False,
+) -> None:
+    """Show how every column of a table would be read and why, and what is odd about it, before any fit."""
+    from qmedoid.cli._roles import asked_roles
+    from qmedoid.cli.check import Options, run
+
+    asked = Options(table=table, target=target, seed=seed, max_rows=max_rows, delimiter=delimiter, decimal=decimal,
+                    roles=asked_roles(category, number, date, keep, ignore, roles))  # fmt: skip
+    raise typer.Exit(run(asked, strict=strict, as_json=json))
+
+
+@app.command()
 def fit(
     table: Table,
     target: Annotated[str, typer.Option(help="Column that holds the classes.")],

@@ -174,23 +174,36 @@ def asked_fusion(fusion: str, medoids: str | None, neighbours: str | None) -> An
     return made
 
 
-def read_labelled(where: str, options: Options, needed: Sequence[str] = ()) -> Labelled:
-    """A table with its target and what else is needed; rows without a class are left out with a note."""
+class ReadRows(NamedTuple):
+    """Rows of a table and their places in the file, and what was noticed while they were read."""
+
+    table: pa.Table
+    rows: np.ndarray[Any, np.dtype[np.int64]]
+    notes: list[str]
+
+
+def read_rows(where: str, options: Any, needed: Sequence[str] = ()) -> ReadRows:
+    """A table as a fit takes it: columns in their roles, of too many rows a sample."""
     dialect = {"delimiter": options.delimiter, "decimal": options.decimal}
     with open_table(where, **dialect) as source:
-        for name in (options.target, *needed):
+        for name in needed:
             if name not in source.names:
                 raise DataError(f"There is no column {name!r} in {source.description}: it has {some_of(source.names)}.")
         roles = {name: role for name, role in options.roles.items() if name != getattr(options, "time_column", None)}
         rng = np.random.default_rng(options.seed)
         table, rows = source.read(max_rows=options.max_rows, rng=rng, texts=read_as_text(roles))
-        table = in_roles(table, roles)
-        for note in source.notes:
-            tell(f"note: {note}")
-        known = source.n_rows
+        notes, known = source.notes, source.n_rows
     if len(rows) and rows[-1] >= len(rows):  # of a text it is not known how many there are
         of = "" if known is None else f" of {known:,}"
-        tell(f"note: a random sample of {len(table):,}{of} rows is used (--max-rows).")
+        notes.append(f"a random sample of {len(table):,}{of} rows is used (--max-rows).")
+    return ReadRows(in_roles(table, roles), rows, notes)
+
+
+def read_labelled(where: str, options: Options, needed: Sequence[str] = ()) -> Labelled:
+    """A table with its target and what else is needed; rows without a class are left out with a note."""
+    table, rows, notes = read_rows(where, options, [options.target, *needed])
+    for note in notes:
+        tell(f"note: {note}")
     read, labelled = table, labelled_rows(table[options.target])
     if len(labelled) < len(table):
         missing = len(table) - len(labelled)
