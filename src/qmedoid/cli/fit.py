@@ -26,7 +26,7 @@ from qmedoid.tables.encode import Found
 from qmedoid.tables.evaluating import labelled_report
 from qmedoid.tables.kinds import Inferred, infer_columns, with_levels_of
 from qmedoid.tables.labels import class_labels, label_codes, labelled_rows
-from qmedoid.tables.roles import Role, in_roles, read_as_text, settled_roles
+from qmedoid.tables.roles import Role, in_roles, read_as_text
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.source import open_table
 
@@ -100,7 +100,7 @@ def run(options: Options, *, as_json: bool) -> None:
         metrics["held_out"] = _held_out(model, held_out)
     model = replace(model, metrics=metrics)
     save_model(model, options.output, circuits=options.circuits, raw_rows=options.raw_rows)
-    notes = inferred.notes + [note for note in fitted.notes_ if not note.startswith("column ")]
+    notes = [note for note in fitted.notes_ if " was left out: " not in note]
     notes += left_out_notes(model.contract.left_out)
     if model.n_known_records:
         notes.append(
@@ -246,19 +246,20 @@ def _fit(
 ) -> tuple[Any, TableModel]:
     from qmedoid.estimators.table import TableClassifier
 
-    settled = settled_roles(inferred.columns, inferred.left_out)
-    fitted = TableClassifier(classifier, positive=_positive(train, options), roles=settled, random_state=options.seed)
+    positive, roles = _positive(train, options), dict(options.roles)
+    fitted = TableClassifier(classifier, positive=positive, roles=roles, random_state=options.seed)
+    fitted._settled = inferred
     validation = {} if valid is None else _validation(train, valid, options)
     fitted.fit(train.table.drop_columns([options.target]), _labels(train), **validation)
     model = fitted.table_model()
-    left_out = {**model.contract.left_out, **inferred.left_out}
+    left_out = dict(model.contract.left_out)
     if options.time_column is not None:
         left_out[options.time_column] = "it orders the rows in time"
     # A level that only rows held out have is encoded as one not seen, and the file that was fitted on can be scored.
     columns = with_levels_of(model.contract.columns, train.read)
     contract = replace(model.contract, columns=columns, target=options.target, left_out=left_out)
     models = tuple(_in_file(one, train.rows) for one in model.models)
-    parameters = {"command": _asked(options), **model.parameters, "roles": dict(options.roles)}
+    parameters = {"command": _asked(options), **model.parameters}
     return fitted, replace(model, contract=contract, models=models, parameters=parameters)
 
 

@@ -33,7 +33,7 @@ from qmedoid.models.table import Record, TableModel
 from qmedoid.tables._identifiers import IDENTIFIERS, OWN_NUMBER
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found, encode_batch
-from qmedoid.tables.kinds import infer_columns
+from qmedoid.tables.kinds import Inferred, infer_alike, infer_columns
 from qmedoid.tables.roles import Role, check_role_names, check_roles, in_roles, merged_roles
 
 Array = npt.NDArray[np.float64]
@@ -124,6 +124,9 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         "max_levels": Whole(1),
         "random_state": Seed(),
     }
+
+    # How columns are read, where that was settled on more rows than those of the fit.
+    _settled: Inferred | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -268,7 +271,10 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
     ) -> Encoded:
         """Fit contract and encodings; the training rows as numbers."""
         target = target if isinstance(target, str) else None
-        inferred = infer_columns(table, skip={target}, roles=roles)
+        if self._settled is None:
+            inferred = infer_columns(table, skip={target}, roles=roles)
+        else:
+            inferred = infer_alike(table, self._settled)
         left_out = inferred.left_out
         inferred.check_any()
         settings = EncodingSettings(self.max_one_hot, self.max_levels)
@@ -279,9 +285,11 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         pairs = zip(self.encodings_, self.contract_.names, strict=True)
         self.encoded_names_ = [output for encoding, name in pairs for output in encoding.output_names(name)]
         self.notes_ = inferred.notes + [_left_out_note(name, why) for name, why in left_out.items()]
-        for name in (name for name, why in left_out.items() if why == OWN_NUMBER):
-            # Its name is half of the reason, and names mislead.
-            warn(_left_out_note(name, OWN_NUMBER))
+        if self._settled is None:
+            # The name of the column is half of this reason, and names mislead.
+            for name in (name for name, why in left_out.items() if why == OWN_NUMBER):
+                warn(_left_out_note(name, OWN_NUMBER))
+        self._inferred = inferred
         same = np.flatnonzero(np.ptp(encoded.matrix, axis=0) == 0)
         self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
         return encoded

@@ -94,12 +94,10 @@ def _is_absent(different: pa.Array) -> npt.NDArray[np.bool_]:
     return np.zeros(len(different), dtype=bool)
 
 
-def describe(
-    name: str, column: pa.ChunkedArray, facts: Facts, inferred: Inferred, roles: Mapping[str, Role]
-) -> dict[str, Any]:
-    """A column as plain values, by what was inferred for it alone."""
-    draft = inferred.columns[0] if inferred.columns else None
-    role = roles.get(name)
+def describe(name: str, column: pa.ChunkedArray, facts: Facts, inferred: Inferred, role: Role | None) -> dict[str, Any]:
+    """A column as plain values, by what was inferred for it."""
+    draft = next((draft for draft in inferred.columns if draft.name == name), None)
+    notes = [note for note in inferred.notes if note.startswith(f"column {name!r}: ")]
     return {
         "name": name,
         "type": str(column.type),
@@ -107,7 +105,7 @@ def describe(
         "used": draft is not None,
         "role": role,
         "why": _why(draft, column.type, role) if draft is not None else inferred.left_out[name],
-        "note": inferred.notes[0] if inferred.notes else None,
+        "note": "; ".join(notes) or None,
         "levels": None if facts.codes is None else _count_levels(facts, draft),
         "missing": facts.n_missing,
         "examples": _examples(facts),

@@ -29,6 +29,8 @@ _FEW = 10
 """Rows of a class below which figures about it say little."""
 _MANY_CLASSES = 20
 """Classes of whole numbers from which on they look like a quantity."""
+_ROWS_PER_CLASS = 20
+"""Rows of each of these classes, in the mean, below which they surely do."""
 
 
 def check_table(data: Any, target: str | None = None, *, roles: Mapping[str, Role] | None = None) -> dict[str, Any]:
@@ -83,6 +85,8 @@ def check_rows(table: pa.Table, target: str | None, roles: Mapping[str, Role]) -
         table, labels = _labelled(table, target, findings)
     if labels is not None:
         classes = _classes(labels, report, findings, str(target))
+    inferred = infer_columns(table, skip={target} if target else (), roles=roles)
+    drafts = {column.name: column for column in inferred.columns}
     facts_by_row = RowHashes(table.num_rows)
     digests: dict[str, bytes] = {}
     judged = sample_of(table.num_rows)
@@ -91,17 +95,16 @@ def check_rows(table: pa.Table, target: str | None, roles: Mapping[str, Role]) -
         # Column by column, so that no more than one is held beside the table.
         column = table[name]
         facts = facts_of(column)
-        inferred = infer_columns(table.select([name]), roles=roles)
-        shown = describe(name, column, facts, inferred, roles)
+        shown = describe(name, column, facts, inferred, roles.get(name))
         report["columns"].append(shown)
         findings += oddities(name, column, facts, shown)
-        if not inferred.columns or facts.codes is None:
+        if name not in drafts or facts.codes is None:
             continue
         facts_by_row.add(facts.codes)
         digests[name] = partition_digest(facts.codes)
         if classes is not None and judge:
-            shown["alone"] = judged_alone(column.take(pa.array(judged)), inferred.columns[0], classes[judged])
-            findings += _leaks(inferred.columns[0], facts, shown["alone"], classes, labels, str(target))
+            shown["alone"] = judged_alone(column.take(pa.array(judged)), drafts[name], classes[judged])
+            findings += _leaks(drafts[name], facts, shown["alone"], classes, labels, str(target))
     report["judged_rows"] = len(judged) if judge else 0
     report["duplicates"] = _duplicates(table, facts_by_row, digests, classes, findings)
     if not digests:
@@ -145,11 +148,13 @@ def _classes(labels: pa.ChunkedArray, report: dict[str, Any], findings: list[Fin
         message = f"every row is of the class {names[0]!r}: a classifier needs at least 2 classes"
         findings.append(Finding("one_class", "problem", (target,), message))
     elif is_number and len(names) > _MANY_CLASSES:
+        # Letters of the alphabet have many rows each; amounts have few.
+        is_sparse = len(codes) < _ROWS_PER_CLASS * len(names)
         message = (
-            f"the target {target!r} holds {len(names):,} different whole numbers from {min(names)} to {max(names)}: it "
-            "looks like a quantity, not classes; make ranges of it, or give another column"
+            f"the target {target!r} holds {len(names):,} different whole numbers from {min(names)} to {max(names)}: "
+            "if it is a quantity and not classes, make ranges of it, or give another column"
         )
-        findings.append(Finding("target_quantity", "problem", (target,), message))
+        findings.append(Finding("target_quantity", "problem" if is_sparse else "note", (target,), message))
     else:
         findings += _few_rows(names, counts.tolist(), target)
     if not is_number and (groups := odd_spellings(encoded.dictionary)):
@@ -189,7 +194,8 @@ def _leaks(draft: Column, facts: Facts, alone: float, classes: Codes, labels: An
         return []
     label = labels[int(np.flatnonzero(classes == of)[0])].as_py()
     message = f"column {name!r} is missing in {facts.n_missing:,} rows, all of class {label!r}: {way_out}"
-    return [Finding("missing_by_class", "problem", (name,), message)]
+    is_most = 2 * facts.n_missing >= int((classes == of).sum())
+    return [Finding("missing_by_class", "problem" if is_most else "note", (name,), message)]
 
 
 def _duplicates(

@@ -85,6 +85,31 @@ def infer_columns(table: pa.Table, *, skip: Collection[str] = (), roles: Mapping
     return Inferred(tuple(columns), left_out, notes)
 
 
+def infer_alike(table: pa.Table, settled: Inferred) -> Inferred:
+    """Read rows of a table as other rows of it were read, so that a sample of rows reads no column in another way.
+
+    Columns keep their kind or stay left out; whether cells are missing is found anew, and so is whether a column is
+    empty or the same everywhere, and to be left out for that.
+    """
+    columns, left_out = [], dict(settled.left_out)
+    for column in settled.columns:
+        found = _read_again(column, cells.one_chunk(table.column(column.name)))
+        if isinstance(found, str):
+            left_out[column.name] = found
+        else:
+            columns.append(replace(column, missing=found[0].missing))
+    return Inferred(tuple(columns), left_out, settled.notes)
+
+
+def _read_again(column: Column, array: pa.Array) -> tuple[Column, str | None] | str:
+    if column.kind == "category":
+        return _category_column(column.name, array, keep=True)
+    if column.kind == "date":
+        return _date_column(column.name, cells.dates(array))
+    read = cells.truths(array) if column.kind == "boolean" else cells.numbers(array)
+    return _number_column(column.name, column.kind, read, is_whole=False, keep=True)
+
+
 def with_levels_of(columns: tuple[Column, ...], table: pa.Table) -> tuple[Column, ...]:
     """Columns with the names of all levels in a table, where categories are closed; no encoding learns of them."""
     return tuple(

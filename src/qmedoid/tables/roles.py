@@ -8,7 +8,6 @@ from typing import Any, Literal, get_args
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError, ParameterError, some_of
-from qmedoid.models.contract import Column
 from qmedoid.tables import cells
 
 Role = Literal["category", "number", "date", "keep", "ignore"]
@@ -107,14 +106,6 @@ def in_roles(table: pa.Table, roles: Mapping[str, Role]) -> pa.Table:
             made = _level_texts(name, cells.one_chunk(column))
             table = table.set_column(table.column_names.index(name), name, made)
     return table
-
-
-def settled_roles(columns: Iterable[Column], left_out: Iterable[str]) -> dict[str, Role]:
-    """Roles by which other rows of the same table are read in the same way."""
-    settled: dict[str, Role] = dict.fromkeys(left_out, "ignore")
-    for column in columns:
-        settled[column.name] = "keep" if column.kind == "boolean" else column.kind
-    return settled
 
 
 def _level_texts(name: str, array: pa.Array) -> pa.Array:
