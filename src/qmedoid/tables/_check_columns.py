@@ -87,7 +87,7 @@ def facts_of(column: pa.ChunkedArray) -> Facts:
 def _is_absent(different: pa.Array) -> npt.NDArray[np.bool_]:
     """Which of the different cells stand for none: NaN, and texts of blanks."""
     if pa.types.is_floating(different.type):
-        return np.isnan(different.to_numpy(zero_copy_only=False))
+        return np.asarray(np.isnan(different.to_numpy(zero_copy_only=False)))
     if cells.is_text(different.type):
         found: npt.NDArray[np.bool_] = cells.texts(different).is_null().to_numpy(zero_copy_only=False)
         return found
@@ -187,7 +187,8 @@ def _mixed(name: str, facts: Facts, shown: Mapping[str, Any]) -> list[Finding]:
     if shown["note"] is not None or shown["role"] is not None:
         return []
     text = cells.texts(facts.different)
-    counts = np.bincount(facts.codes[facts.codes >= 0], minlength=len(text))  # type: ignore[index]
+    codes = np.empty(0, dtype=np.int32) if facts.codes is None else facts.codes
+    counts = np.bincount(codes[codes >= 0], minlength=len(text))
     given = counts.sum()
     absent = text.is_null().to_numpy(zero_copy_only=False)
     readings = {"numbers": ~np.isnan(cells.numbers(text).values), "dates": ~np.isnat(cells.dates(text).values)}

@@ -20,7 +20,7 @@ GIVES_AWAY = 0.99
 SAMPLE_ROWS = 100_000
 """Rows on which columns are judged alone."""
 _FOLDS = 5
-_BINS = 256
+_BINS, _FEWEST_BINS, _ROWS_PER_BIN = 256, 8, 10
 _FEWEST = 10
 """Rows of the smallest class from which on a column is judged alone."""
 
@@ -91,10 +91,11 @@ def judged_alone(column: pa.ChunkedArray, draft: Column, classes: Codes) -> floa
     """How well one column alone separates the classes, out-of-fold, from 0 to 1.
 
     Cells fall into bins (levels, or at most 256 quantiles of numbers and dates); a row is scored by the class
-    frequencies of its bin among the rows of the other folds. Of two classes it is the ROC-AUC of that score, of more
-    the mean recall of the most frequent class of the bin.
+    frequencies of its bin among the rows of the other folds. Of two classes it is the ROC-AUC of that score, or of the
+    number itself where that is larger; of more the mean recall of the most frequent class of the bin.
     """
-    bins = _bins(column, draft)
+    values = None if draft.kind == "category" else _values(column, draft)
+    bins = _levels(column) if values is None else _quantile_bins(values)
     n_bins, n_classes = int(bins.max()) + 1, int(classes.max()) + 1
     folds = np.random.default_rng(0).permutation(len(bins)) % _FOLDS
     shares = np.bincount(classes, minlength=n_classes) / len(classes)
@@ -105,32 +106,39 @@ def judged_alone(column: pa.ChunkedArray, draft: Column, classes: Codes) -> floa
         counts = other.reshape(n_bins, n_classes) + shares
         scores[inside] = (counts / counts.sum(axis=1, keepdims=True))[bins[inside]]
     if n_classes == 2:
-        return roc_auc(classes == 1, scores[:, 1])
+        best = roc_auc(classes == 1, scores[:, 1])
+        if values is not None and not np.isnan(values).any():
+            ranked = roc_auc(classes == 1, values)
+            best = max(best, ranked, 1 - ranked)
+        return best
     hit = np.bincount(classes[scores.argmax(axis=1) == classes], minlength=n_classes)
     return float((hit / np.bincount(classes, minlength=n_classes)).mean())
 
 
-def _bins(column: pa.ChunkedArray, draft: Column) -> npt.NDArray[np.int64]:
-    """The bin of every cell, from 0; missing cells have their own."""
-    if draft.kind == "category":
-        encoded = cells.texts(column).dictionary_encode()
-        places = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)
-        return places.astype(np.int64)
+def _levels(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """The level of every cell, from 0; missing cells have their own."""
+    encoded = cells.texts(column).dictionary_encode()
+    places = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)
+    return np.asarray(places, dtype=np.int64)
+
+
+def _values(column: pa.ChunkedArray, draft: Column) -> Array:
+    """Numbers and dates as floats, NaN where they are missing."""
     if draft.kind == "date":
         read = cells.dates(column).values
-        values = np.where(np.isnat(read), np.nan, read.astype(np.int64).astype(np.float64))
-    else:
-        values = (cells.truths if draft.kind == "boolean" else cells.numbers)(column).values.astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            values = np.where(np.abs(values) <= cells.LARGEST, values, np.nan)
-    return _quantile_bins(values)
+        return np.where(np.isnat(read), np.nan, read.astype(np.int64).astype(np.float64))
+    values = (cells.truths if draft.kind == "boolean" else cells.numbers)(column).values.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.abs(values) <= cells.LARGEST, values, np.nan)
 
 
 def _quantile_bins(values: Array) -> npt.NDArray[np.int64]:
+    """The bin of every number, from 0: one for each value where they are few, else quantiles; missing ones have one."""
     known = values[~np.isnan(values)]
     edges = np.unique(known)
-    if len(edges) > _BINS:
-        edges = np.unique(np.quantile(known, np.arange(1, _BINS) / _BINS))
+    most = min(max(len(values) // _ROWS_PER_BIN, _FEWEST_BINS), _BINS)
+    if len(edges) > most:
+        edges = np.unique(np.quantile(known, np.arange(1, most) / most))
     places = np.searchsorted(edges, values, side="right")
     return np.where(np.isnan(values), len(edges) + 1, places).astype(np.int64)
 
