@@ -94,9 +94,10 @@ def _is_absent(different: pa.Array) -> npt.NDArray[np.bool_]:
     return np.zeros(len(different), dtype=bool)
 
 
-def describe(name: str, column: pa.ChunkedArray, facts: Facts, inferred: Inferred, role: Role | None) -> dict[str, Any]:
-    """A column as plain values, by what was inferred for it."""
-    draft = next((draft for draft in inferred.columns if draft.name == name), None)
+def describe(
+    name: str, column: pa.ChunkedArray, facts: Facts, inferred: Inferred, draft: Column | None, role: Role | None
+) -> dict[str, Any]:
+    """A column as plain values, by what was inferred for it: its draft, or the reason to leave it out."""
     notes = [note for note in inferred.notes if note.startswith(f"column {name!r}: ")]
     return {
         "name": name,

@@ -95,7 +95,7 @@ def check_rows(table: pa.Table, target: str | None, roles: Mapping[str, Role]) -
         # Column by column, so that no more than one is held beside the table.
         column = table[name]
         facts = facts_of(column)
-        shown = describe(name, column, facts, inferred, roles.get(name))
+        shown = describe(name, column, facts, inferred, drafts.get(name), roles.get(name))
         report["columns"].append(shown)
         findings += oddities(name, column, facts, shown)
         if name not in drafts or facts.codes is None:
