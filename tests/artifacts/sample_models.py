@@ -18,6 +18,7 @@ from qmedoid.models.neighbours import Neighbours
 from qmedoid.models.operating import Counts, OperatingSummary
 from qmedoid.models.rare import RareEventModel
 from qmedoid.models.rare_geometry import RareGeometry
+from qmedoid.models.seen import SeenRows
 from qmedoid.models.table import TableModel
 from qmedoid.models.variational import VariationalModel
 from qmedoid.variational.angles import AngleMap
@@ -193,6 +194,7 @@ def table_model(models, *, seed=0, n_classes=2, **changes):
         "models": models,
         "records": tuple(records_of(model) for model in models),
         "parameters": {"kind": "signed", "sizes": [2, 5], "nested": {"a": None}, "seed": 0},
+        "seen": SeenRows.of(bytes(range(16)), np.random.default_rng(seed).integers(0, 2**63, 40), most=40 - n_classes),
         "metrics": {"accuracy": 0.75, "loss": float("nan"), "low": float("-inf"), "by class": [1, 2.5]},
     }
     return TableModel(**(values | changes))

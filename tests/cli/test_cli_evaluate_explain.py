@@ -103,7 +103,7 @@ class TestExplain:
             assert report["margin"] == pytest.approx(abs(out["margin"][row]), abs=1e-9)
             assert report["prediction"] == out["prediction"][row]
             rows = {medoid["class"]: medoid["training_row"] for medoid in report["medoids"]}
-            assert rows == {label: out[f"nearest_{label}"][row] for label in rows}
+            assert rows == {label: out[f"nearest_medoid_{label}"][row] for label in rows}
             assert sum(report["probabilities"].values()) == pytest.approx(1.0)
 
     def test_an_operating_point_is_a_term(self, cli, two, tmp_path):

@@ -47,7 +47,7 @@ def model_card(model: TableModel, *, raw_rows: bool) -> str:
         ("Left out", _left_out(model.contract.left_out)),
         ("Training rows in this folder", _privacy(model, raw_rows)),
         ("How it was made", _values(model.parameters, "parameter")),
-        ("What it showed", _values(model.metrics, "metric")),
+        ("What it showed", _values(model.metrics, "metric", none="–")),
         ("How to use it", _usage()),
     ]
     lines: list[str] = []
@@ -110,7 +110,10 @@ def _expected(model: TableModel) -> list[str]:
             "precision": operating.precision,
             "recall": operating.recall,
         }
-        rows = [[name, *(_number(bound) for bound in figure)] for name, figure in figures.items() if figure is not None]
+        rows = [
+            [name, *(["–"] * 3 if figure is None else [_number(bound) for bound in figure])]
+            for name, figure in figures.items()
+        ]
         at = "" if operating.prevalence is None else f", at a prevalence of {_number(operating.prevalence)}"
         lines += [
             f"From {operating.n_rows:,} rows that were held out from fitting{at}, with 95 % intervals:",
@@ -163,6 +166,18 @@ def _left_out(left_out: Mapping[str, str]) -> list[str]:
 
 
 def _privacy(model: TableModel, raw_rows: bool) -> list[str]:
+    hashed = []
+    if model.seen is not None and raw_rows:
+        hashed = [
+            "",
+            f"The folder also holds {len(model.seen.hashes):,} hashes of training rows, so that a report can say "
+            "whether rows are new. No row can be read from them, but whoever has a row, or guesses it, can test "
+            "whether it was there. To leave them out, save with raw_rows=False.",
+        ]
+    return [*_rows_kept(model, raw_rows), *hashed]
+
+
+def _rows_kept(model: TableModel, raw_rows: bool) -> list[str]:
     counts = [len(one) for one in model.records or ()] if raw_rows else []
     if sum(counts):
         records = [record for one in model.records or () for record in one]
@@ -203,15 +218,17 @@ def _known_records(model: TableModel) -> list[str]:
     ]
 
 
-def _values(values: Mapping[str, Any], what: str) -> list[str]:
-    return _table([what, "value"], [[cell(name), cell(_one_line(value))] for name, value in values.items()])
+def _values(values: Mapping[str, Any], what: str, none: str = "None") -> list[str]:
+    return _table([what, "value"], [[cell(name), cell(_one_line(value, none))] for name, value in values.items()])
 
 
-def _one_line(value: Any) -> str:
+def _one_line(value: Any, none: str) -> str:
+    if value is None:
+        return none
     if isinstance(value, Mapping):
-        return ", ".join(f"{name}: {_one_line(one)}" for name, one in value.items())
+        return ", ".join(f"{name}: {_one_line(one, none)}" for name, one in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return ", ".join(_one_line(one) for one in value)
+        return ", ".join(_one_line(one, none) for one in value)
     return _number(value) if isinstance(value, float) else str(value)
 
 

@@ -19,6 +19,7 @@ Model = Annotated[Path, typer.Argument(help="Folder of a saved model.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Delimiter = Annotated[str | None, typer.Option(help="Separator of a CSV file, where it is not found out.")]
 Decimal = Annotated[str | None, typer.Option(help="Decimal sign of a CSV file, where it is not found out.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that another program or command wrote.")]
 OnMismatch = Annotated[
     Literal["error", "warn"],
     typer.Option(help="Refuse a table that breaks the model's contract, or score it as well as can be."),
@@ -105,7 +106,10 @@ def fit(
     valid: Annotated[
         str | None, typer.Option(help="Rows to choose settings by: a file or a share. Else cross-validation.")
     ] = None,
-    positive: Annotated[str | None, typer.Option(help="Class to look for; of more than two, against all.")] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(help="Class to look for; of more than two, against all. Else, for alerts, the rarer of two."),
+    ] = None,
     alert_rate: Annotated[
         float | None, typer.Option(help="Share of the records to be called positive, such as 0.0131.")
     ] = None,
@@ -174,6 +178,7 @@ def score(
         typer.Option(help="Share of the positive class in this table, or 'estimate': probabilities are then for it."),
     ] = None,
     safe_csv: Annotated[bool, typer.Option(help="Make texts safe that a spreadsheet would run as formulas.")] = True,
+    force: Force = False,
     on_mismatch: OnMismatch = "error",
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -182,8 +187,8 @@ def score(
     """Score a table of any size: prediction, score, margin, nearest medoid of each class, stage."""
     from qmedoid.cli.score import run
 
-    run(model, table, output, columns=columns or [], prevalence=prevalence, safe_csv=safe_csv, on_mismatch=on_mismatch,
-        as_json=json, delimiter=delimiter, decimal=decimal)  # fmt: skip
+    run(model, table, output, columns=columns or [], prevalence=prevalence, safe_csv=safe_csv, force=force,
+        on_mismatch=on_mismatch, as_json=json, delimiter=delimiter, decimal=decimal)  # fmt: skip
 
 
 @app.command()
@@ -207,15 +212,19 @@ def explain(
     model: Model,
     table: Table,
     row: Annotated[int, typer.Option(min=0, help="Row of the table, counted from 0.")],
+    known: Annotated[
+        str | None,
+        typer.Option(metavar="TABLE", help="Table, such as the fitted one, to show the nearest rows of."),
+    ] = None,
     on_mismatch: OnMismatch = "error",
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     json: AsJson = False,
 ) -> None:
-    """Explain one decision: the nearest known records of each class, and what each group of columns contributed."""
+    """Explain one decision: what each column contributed, and the nearest medoid of each class."""
     from qmedoid.cli.explain import run
 
-    run(model, table, row, on_mismatch=on_mismatch, as_json=json, delimiter=delimiter, decimal=decimal)
+    run(model, table, row, known=known, on_mismatch=on_mismatch, as_json=json, delimiter=delimiter, decimal=decimal)
 
 
 @app.command()
@@ -235,12 +244,13 @@ def circuit(
         typer.Option(help="The trained circuit, or the SWAP test of the features; auto takes what the model has."),
     ] = "auto",
     output: Annotated[str, typer.Option("--output", "-o", help="File to write; - for standard output.")] = "-",
+    force: Force = False,
     json: AsJson = False,
 ) -> None:
     """Write a model's circuit for other tools (needs the extra 'quantum')."""
     from qmedoid.cli.circuit import run
 
-    run(model, format, which, output, as_json=json)
+    run(model, format, which, output, force=force, as_json=json)
 
 
 @app.command()
@@ -296,12 +306,13 @@ def data_where(name: Annotated[str, typer.Argument(help="Name of the data set.")
 def data_fetch(
     name: Annotated[str, typer.Argument(help="Name of the data set.")],
     output: Annotated[str | None, typer.Option("--output", "-o", help="File to write, CSV or Parquet.")] = None,
+    force: Force = False,
     json: AsJson = False,
 ) -> None:
     """Write a data set to a file; one that is not here is downloaded and checked first."""
     from qmedoid.cli.data import fetch
 
-    fetch(name, output, as_json=json)
+    fetch(name, output, force=force, as_json=json)
 
 
 @app.command()
@@ -331,6 +342,7 @@ def reproduce(
     cache: Annotated[
         Path | None, typer.Option(help="Folder of results that are done; by default in the user's cache.")
     ] = None,
+    force: Force = False,
     json: AsJson = False,
 ) -> None:
     """Run the paper's experiments again: its tables beside ours, on its terms and on held-out rows.
@@ -339,8 +351,8 @@ def reproduce(
     """
     from qmedoid.cli.reproduce import Options, run
 
-    run(Options(what=what, output=output, jobs=jobs or os.cpu_count() or 1, seed=seed, quick=quick, cache=cache),
-        as_json=json)  # fmt: skip
+    run(Options(what=what, output=output, jobs=jobs or os.cpu_count() or 1, seed=seed, quick=quick, cache=cache,
+                force=force), as_json=json)  # fmt: skip
 
 
 def main() -> None:

@@ -23,11 +23,12 @@ from qmedoid.tables._identifiers import IDENTIFIERS
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found
-from qmedoid.tables.evaluating import labelled_report
+from qmedoid.tables.evaluating import labelled_report, report_notes
 from qmedoid.tables.kinds import Inferred, infer_columns, with_levels_of
 from qmedoid.tables.labels import class_labels, label_codes, labelled_rows
 from qmedoid.tables.roles import Role, in_roles, read_as_text
 from qmedoid.tables.scoring import decide_batch
+from qmedoid.tables.seen import row_hashes
 from qmedoid.tables.source import open_table
 
 # Columns of one reason that are named one by one.
@@ -102,6 +103,9 @@ def run(options: Options, *, as_json: bool) -> None:
     save_model(model, options.output, circuits=options.circuits, raw_rows=options.raw_rows)
     notes = [note for note in fitted.notes_ if " was left out: " not in note]
     notes += left_out_notes(model.contract.left_out)
+    if held_out is not None:
+        # Of a class that is hardly ever called the fit has spoken already.
+        notes += [note for note in report_notes(model, metrics["held_out"]) if "no operating point" not in note]
     if model.n_known_records:
         notes.append(
             f"the model keeps {model.n_known_records:,} training rows, of which the nearest have a say; "
@@ -110,21 +114,34 @@ def run(options: Options, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {"model": str(options.output), "stage": model.stage, "classes": list(model.classes),
-             "columns": len(model.contract.columns), "left_out": dict(model.contract.left_out), "notes": notes,
+             "positive": fitted.positive_, "columns": len(model.contract.columns),
+             "left_out": dict(model.contract.left_out), "notes": notes,
              "operating": None if model.operating is None else model.operating.as_dict(),
              "parameters": dict(model.parameters), "seconds": seconds, **metrics}
         )  # fmt: skip
         return
     for note in notes:
-        tell(f"note: {note}")
+        if note not in fitted._warned:  # these were told when they were found
+            tell(f"note: {note}")
     if "held_out" in metrics:
-        print_metrics(metrics["held_out"], f"held out: {metrics['held_out']['rows']:,} rows, never seen in fitting")
+        print_metrics(metrics["held_out"], _title(metrics["held_out"]))
     if model.operating is not None:
         print_operating(model.operating, model.classes[1])
     print(
         f"{model.stage} model of {len(train.table):,} rows and {len(model.contract.columns)} columns saved in "
         f"{options.output} ({seconds:g} s)."
     )
+
+
+def _title(report: Mapping[str, Any]) -> str:
+    """What the figures on held-out rows are about; that rows are new is said where it was checked."""
+    rows, seen = report["rows"], report["seen"]
+    if seen is None or seen["rows"]:
+        known = "" if seen is None else f", {seen['rows']:,} of them with the cells of training rows"
+        return f"held out: {rows:,} rows{known}"
+    if seen["checked"] < rows:
+        return f"held out: {rows:,} rows; {seen['checked']:,} were checked, and none was seen in fitting"
+    return f"held out: {rows:,} rows, never seen in fitting"
 
 
 def make_classifier(options: Options) -> Any:
@@ -211,7 +228,11 @@ def read_labelled(where: str, options: Options, needed: Sequence[str] = ()) -> L
         table, rows = table.take(labelled), rows[labelled]
     if len(table) == 0:
         raise DataError(f"No row of {where} has a class in {options.target!r}: there is nothing to fit.")
-    return Labelled(table, class_labels(table[options.target], options.target), rows, read)
+    target = class_labels(table[options.target], options.target)
+    merged = len(table[options.target].unique()) - len(target.unique())
+    if merged > 0:
+        tell(f"note: {merged:,} of the classes in {options.target!r} differ from another by blanks around them only.")
+    return Labelled(table, target, rows, read)
 
 
 def _word_or_number(text: str) -> str | float:
@@ -332,6 +353,7 @@ def _held_out(model: TableModel, data: Labelled) -> dict[str, Any]:
     """What the model shows on held-out rows; what breaks the contract there is said and filled in."""
     found = Found()
     difference = compare_columns(model.contract, data.table.schema)
-    decided = decide_batch(model, difference.renamed(data.table), found)
+    table = difference.renamed(data.table)
+    decided = decide_batch(model, table, found)
     difference.with_cells(found).raise_or_warn("warn")
-    return labelled_report(model, label_codes(data.target, model.classes), decided)
+    return labelled_report(model, label_codes(data.target, model.classes), decided, row_hashes(model, table))

@@ -50,6 +50,7 @@ def summary(model: TableModel) -> dict[str, Any]:
         ],
         "known_records": model.n_known_records,
         "raw_rows": model.records is not None,
+        "row_hashes": 0 if model.seen is None else len(model.seen.hashes),
         "parameters": dict(model.parameters),
         "metrics": dict(model.metrics),
     }

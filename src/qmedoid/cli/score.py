@@ -27,6 +27,7 @@ def run(
     columns: list[str],
     prevalence: str | None,
     safe_csv: bool,
+    force: bool,
     on_mismatch: OnMismatch,
     as_json: bool,
     **dialect: Any,
@@ -61,7 +62,7 @@ def run(
 
         scored = score_file(
             watched or loaded, table, output, carried=carried, on_mismatch=on_mismatch, safe_csv=safe_csv,
-            on_progress=progress, **dialect,
+            force=force, on_progress=progress, **dialect,
         )  # fmt: skip
     drift = _drift(loaded, scored)
     if drift is not None and drift.direction != "none":

@@ -75,6 +75,8 @@ class Subject:
         """
         if self._is_raw:
             self._settled = full._inferred
+            # Nor may a sample choose another class of interest where two are about as frequent.
+            self._estimator.set_params(positive=full.positive_)
 
     def refit(self, rows: Codes, seed: int, name: str) -> Any:
         """A clone fitted on a sample; an error says which, and an interrupt is not taken for the end of a search."""

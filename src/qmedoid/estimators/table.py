@@ -17,10 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 from qmedoid.estimators._classes import ClassOrder
 from qmedoid.estimators._encoding import Encoded, EncodingSettings, fit_encodings
 from qmedoid.estimators._inner import Inner, choose_on, inner_classifier, weigh_codes
+from qmedoid.estimators._operating_point import ON_THE_MAJORITY, OPERATING_CONSTRAINTS
 from qmedoid.estimators._parameters import Constraint, Either, Estimator, Optional, Seed, Whole, check_parameters
 from qmedoid.estimators._raw_tables import read_table, records_of
 from qmedoid.estimators._saving import SavingMixin, table_model
-from qmedoid.estimators._targets import check_target
+from qmedoid.estimators._targets import check_target, class_codes
+from qmedoid.estimators._unset_parts import with_parts
 from qmedoid.estimators.fusion import FusionClassifier
 from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.estimators.variational import VariationalClassifier
@@ -34,7 +36,10 @@ from qmedoid.tables._identifiers import IDENTIFIERS, OWN_NUMBER
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found, encode_batch
 from qmedoid.tables.kinds import Inferred, infer_alike, infer_columns
+from qmedoid.tables.positives import choose_positive
 from qmedoid.tables.roles import Role, check_role_names, check_roles, in_roles, merged_roles
+from qmedoid.tables.seen import remember_rows
+from qmedoid.tables.target_notes import seldom_note, target_notes
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -64,7 +69,8 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
     positive : str, int, float, bool or None, default=None
         The class of interest: the one of two that an alert rate or an operating point is about, and the second of the
         saved model; or one of more that is then told from all others together, as ``"not …"`` (scorers of scikit-learn
-        need a target with these two classes then). None takes the last class.
+        need a target with these two classes then). None takes, where the classifier has an operating point, the one of
+        two that the words mean (yes, true, 1, fraud, bad …), else the rarer one, and says so; without one, the last.
     ignore : sequence of str or None, default=None
         Columns that are not to be learnt from; short for the role ``"ignore"``.
     roles : mapping of str to str or None, default=None
@@ -82,6 +88,8 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
+    positive_ : str, int, float, bool or None
+        The class of interest of two, by the parameter or as it was chosen; None for more than two.
     classifier_ : the fitted classifier, on encoded columns
     contract_ : Contract
         The columns with their kinds, and those that were left out.
@@ -90,7 +98,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
     medoid_records_ : list of dict
         The medoids of the best model as rows of the training table.
     notes_ : list of str
-        What was noticed about columns.
+        What was noticed about columns and classes.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
     """
@@ -133,6 +141,10 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         return tags
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of the classifier by two underscores, such as ``classifier__alert_rate``."""
+        return super().set_params(**with_parts(self, params, {"classifier": GeometricClassifier}))
+
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
         """Find the kinds of the columns, fit their encodings, and fit the classifier.
 
@@ -151,9 +163,12 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         self._names, table = read_table(self, X, None)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        self._order, codes = ClassOrder.of(check_target(y, table.num_rows), self.positive)
+        self.notes_, self._warned = list[str](), list[str]()
+        self._order, codes = self._class_order(check_target(y, table.num_rows))
         self.classes_ = np.sort(self._order.classes)
+        self.positive_ = self._order.classes.tolist()[1] if len(self._order.classes) == 2 else None
         rng = check_random_state(self.random_state)
+        val_table = table.slice(0, 0)
         target = getattr(y, "name", None)
         roles = self._asked_roles(table, target)
         table = in_roles(table, roles)
@@ -166,8 +181,14 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             val_matrix = np.column_stack(self._encode(val_table))
             everything = np.concatenate([codes, self._order.codes(val_labels)])
             self._fit_inner(np.concatenate([encoded.matrix, val_matrix]), everything, len(codes), rng)
+        expected = self.expected_
+        if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
+            self._note(seldom_note(self._order.classes.tolist(), expected.counts))
         self._records = self._medoid_records(table)
         self.medoid_records_ = [] if self._records is None else list(self._records[0])
+        self._seen = None
+        if getattr(self.classifier_, "shots", None) is None:  # else there is no model that decides exactly, to be saved
+            self._seen = remember_rows(self.table_model(), [table, val_table])
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -254,6 +275,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             encodings=self.encodings_,
             classes=tuple(self._order.classes.tolist()),
             records=self._records,
+            seen=self._seen,
             parameters={
                 "estimator": type(self).__name__,
                 "positive": None if self.positive is None else str(self.positive),
@@ -265,6 +287,28 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
                 "classifier": dict(inner.parameters),
             },
         )
+
+    def _class_order(self, target: npt.NDArray[Any]) -> tuple[ClassOrder, Codes]:
+        """The order of the classes and the code of every row; the class of interest is chosen where nobody said."""
+        labels, places = class_codes(target)
+        counts = np.bincount(places).tolist()
+        for note in target_notes(labels.tolist(), counts):
+            self._note(note)
+        asked = [name for name in OPERATING_CONSTRAINTS if getattr(self.classifier, name, None) is not None]
+        if self.positive is not None or not asked or len(labels) != 2:
+            return ClassOrder.of(target, self.positive)
+        choice = choose_positive(labels.tolist(), counts, asked[0].replace("_", " "))
+        self._note(choice.note, warned=not choice.is_plain)
+        return ClassOrder.of(target, None if choice.place == 1 else labels[choice.place])
+
+    def _note(self, note: str | None, *, warned: bool = True) -> None:
+        """Keep a note and, where it may change what is done, warn."""
+        if note is None:
+            return
+        self.notes_.append(note)
+        if warned:
+            self._warned.append(note)
+            warn(note[0].upper() + note[1:])
 
     def _encode_training(
         self, table: pa.Table, codes: Codes, target: Any, roles: Mapping[str, Role], rng: np.random.RandomState
@@ -284,7 +328,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         self.encodings_ = encoded.encodings
         pairs = zip(self.encodings_, self.contract_.names, strict=True)
         self.encoded_names_ = [output for encoding, name in pairs for output in encoding.output_names(name)]
-        self.notes_ = inferred.notes + [_left_out_note(name, why) for name, why in left_out.items()]
+        self.notes_ += inferred.notes + [_left_out_note(name, why) for name, why in left_out.items()]
         if self._settled is None:
             # The name of the column is half of this reason, and names mislead.
             for name in (name for name, why in left_out.items() if why == OWN_NUMBER):
@@ -323,6 +367,8 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         with warnings.catch_warnings():
             # These name columns by numbers that nobody knows outside; the notes have said it already.
             warnings.filterwarnings("ignore", message=r"column \d+.* held one value only|Feature column \d+ is")
+            # The class of interest was said, or chosen with a note.
+            warnings.filterwarnings("ignore", message=ON_THE_MAJORITY)
             self.classifier_ = inner.fit(matrix, self._order.classes[codes] if in_order else codes)
 
     def _medoid_records(self, table: pa.Table) -> tuple[tuple[Record, ...], ...] | None:

@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.artifacts.whole import would_be_lost
+from qmedoid.exceptions import DataError, ParameterError, QMedoidError
 from qmedoid.models.table import TableModel
 from qmedoid.tables._bytes import find_files
 from qmedoid.tables._csv import comma_numbers
 from qmedoid.tables._types import without_missing
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
 from qmedoid.tables.encode import Found
-from qmedoid.tables.scoring import check_carried, decide_batch, result_batch
+from qmedoid.tables.scoring import RESULTS, check_carried, decide_batch, result_batch
 from qmedoid.tables.source import CellError, open_table
 from qmedoid.tables.writing import check_output, is_text, open_sink
 
@@ -159,6 +160,7 @@ def score_file(
     carried: Sequence[str] = (),
     on_mismatch: OnMismatch = "error",
     safe_csv: bool = True,
+    force: bool = False,
     on_progress: OnProgress | None = None,
     **dialect: Any,
 ) -> Scored:
@@ -170,10 +172,14 @@ def score_file(
         Columns that go through to the output, before the results.
     on_mismatch : {"error", "warn"}
         Whether a table that breaks the contract is refused, or scored as well as can be.
+    force : bool
+        Whether to overwrite a file that holds something else than results of an earlier scoring.
     """
     check_output(out)
     with Reading(model, where, on_mismatch, **dialect) as reading:
         check_other_file(where, out)
+        if not force:
+            check_results_file(out)
         check_carried(model, carried, reading.source.names)
 
         def write(lenient: bool) -> Scored:
@@ -195,6 +201,20 @@ def check_other_file(where: str, out: str) -> None:
         return
     if any(target.samefile(file) for file in find_files(where)):
         raise ParameterError(f"The output {out!r} is the table itself, which would be lost. Give another output.")
+
+
+def check_results_file(out: str) -> None:
+    """Refuse to overwrite a file whose columns are not those of results."""
+    file = Path(out)
+    if out == "-" or not file.is_file() or file.stat().st_size == 0:
+        return
+    try:
+        with open_table(out) as source:
+            names = set(source.names)
+    except QMedoidError:
+        names = set()
+    if not names >= RESULTS:
+        raise would_be_lost(out)
 
 
 def _write(

@@ -18,6 +18,7 @@ from qmedoid.tables.difference import OnMismatch, compare_columns
 from qmedoid.tables.encode import Found
 from qmedoid.tables.explaining import explain_record
 from qmedoid.tables.frames import as_table
+from qmedoid.tables.known import NearestRows
 from qmedoid.tables.scoring import decide_batch
 
 Array = npt.NDArray[np.float64]
@@ -119,15 +120,40 @@ class SavedModel:
         """How frequent the classes are among unlabelled records, by EM, with 95 % intervals; for `prior_shift`."""
         return self.model.estimated_prevalence(self.decide(data, on_mismatch=on_mismatch).scores)
 
-    def explain(self, data: Any, row: int = 0, *, on_mismatch: OnMismatch = "error") -> dict[str, Any]:
-        """Why one record was decided as it was, as a plain dictionary whose contributions add up to the margin."""
+    def explain(
+        self, data: Any, row: int = 0, *, known: Any = None, on_mismatch: OnMismatch = "error"
+    ) -> dict[str, Any]:
+        """Why one record was decided as it was, as a plain dictionary whose contributions add up to the margin.
+
+        Parameters
+        ----------
+        data : data frame, Arrow table, dict of columns or array
+        row : int
+            The row of `data` to explain; negative ones count from the end.
+        known : data frame, Arrow table, dict of columns or None
+            Rows to look for the nearest in, such as the training rows, with the target column if their classes are to
+            be shown. They come under ``"known"``, by the distance that the model measures to its medoids.
+        on_mismatch : {"error", "warn"}
+        """
         found = Found()
         table, difference = self._checked(data, on_mismatch)
         if not -len(table) <= row < len(table):
             raise DataError(f"There is no row {row}: the table has {len(table)} rows, counted from 0.")
-        report = explain_record(self.model, table.slice(row % len(table), 1), found)
+        record = table.slice(row % len(table), 1)
+        report = explain_record(self.model, record, found)
         difference.with_cells(found).raise_or_warn(on_mismatch)
+        if known is not None:
+            report["known"] = self._nearest(record, known, on_mismatch)
         return report
+
+    def _nearest(self, record: pa.Table, known: Any, on_mismatch: OnMismatch) -> dict[str, Any]:
+        found = Found()
+        table, difference = self._checked(known, on_mismatch)
+        target = self.contract.target
+        nearest = NearestRows(self.model, record)
+        nearest.add(table, table.column(target) if target in table.column_names else None, found)
+        difference.with_cells(found).raise_or_warn(on_mismatch)
+        return nearest.report()
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
         """Write the model to a folder."""

@@ -19,11 +19,13 @@ from qmedoid.tables.encode import Found, encode_batch
 _LONG = 100_000
 
 STAGES = ("fusion", "variational")
+RESULTS = frozenset(("prediction", "score", "margin", "stage"))
+"""Columns that the results of every model have."""
 
 
 def result_names(model: TableModel) -> tuple[str, ...]:
     """Names of the columns of results."""
-    medoids = () if model.fusion is None else tuple(f"nearest_{label}" for label in model.classes)
+    medoids = () if model.fusion is None else tuple(f"nearest_medoid_{label}" for label in model.classes)
     return ("prediction", "score", "margin", *medoids, "stage")
 
 
@@ -77,7 +79,7 @@ def result_batch(
     """A batch of results, behind the carried columns.
 
     ``score`` is the probability of the second of two classes, else of the predicted one (the margin where the model
-    has no probabilities); ``nearest_…`` are training rows of the nearest medoid of each class.
+    has no probabilities); ``nearest_medoid_…`` is the training row of the nearest medoid of each class.
     """
     columns: list[Any] = [batch.column(name) for name in carried]
     columns += [_chosen(model.classes, decided.codes), _scores(model, decided), decided.margins]
