@@ -31,6 +31,13 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "awk 'NR == 1 || NR % 5' heart.csv > known.csv",
         "awk 'NR == 1 || NR % 5 == 0' heart.csv > new.csv",
     ),
+    "check": (
+        'awk -F, -v OFS=, \'NR == 1 {print "visit_id", $0, "code", "ward"; next} {if ($5 == 0) $5 = ""; '
+        'print 70000 + 7 * NR, $0, NR % 40 ? 400 + NR % 9 : "V45", ($12 ? "C" : "G") NR % 3}\' heart.csv > wards.csv',
+        "qmedoid check wards.csv --target HeartDisease",
+        "qmedoid check wards.csv --target HeartDisease --ignore ward --keep visit_id --strict > /dev/null",
+        STATUS,
+    ),
     "fit": ("qmedoid fit known.csv --target HeartDisease -o heart-model",),
     "inspect": ("qmedoid inspect heart-model | sed '/^How it was made/,$d'",),
     "score": (

@@ -35,6 +35,19 @@ Neighbours = Annotated[
     str | None,
     typer.Option(help="Further training rows that evidence may keep for the nearest to have a say: a number, or auto."),
 ]
+Category = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="Column of names, even if they look like numbers; repeatable.")
+]
+Number = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Column of numbers; repeatable.")]
+Date = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Column of dates; repeatable.")]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Column to use although it looks like an identifier; repeatable."),
+]
+Ignore = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Column to leave out; repeatable.")]
+RolesFile = Annotated[
+    Path | None, typer.Option("--roles", help='TOML file of such roles, with lines such as zip = "category".')
+]
 
 
 def _version(asked: bool) -> None:
@@ -56,6 +69,32 @@ def qmedoid(
     Exit codes: 0 all well, 1 the machine failed, 2 wrong call, 3 data that cannot be used or break the model's
     contract, 4 model unreadable, 130 interrupted.
     """
+
+
+@app.command()
+def check(
+    table: Table,
+    target: Annotated[str | None, typer.Option(help="Column that holds the classes.")] = None,
+    category: Category = None,
+    number: Number = None,
+    date: Date = None,
+    keep: Keep = None,
+    ignore: Ignore = None,
+    roles: RolesFile = None,
+    strict: Annotated[bool, typer.Option("--strict", help="End with exit code 3 if there are problems.")] = False,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the sample of rows.")] = 0,
+    max_rows: Annotated[int, typer.Option(min=2, help="Look at a random sample of at most so many rows.")] = 5_000_000,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    json: AsJson = False,
+) -> None:
+    """Show how every column of a table would be read and why, and what is odd about it, before any fit."""
+    from qmedoid.cli._roles import asked_roles
+    from qmedoid.cli.check import Options, run
+
+    asked = Options(table=table, target=target, seed=seed, max_rows=max_rows, delimiter=delimiter, decimal=decimal,
+                    roles=asked_roles(category, number, date, keep, ignore, roles))  # fmt: skip
+    raise typer.Exit(run(asked, strict=strict, as_json=json))
 
 
 @app.command()
@@ -87,7 +126,12 @@ def fit(
     time_column: Annotated[
         str | None, typer.Option(help="Order the rows by this column: the last ones are held out.")
     ] = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    category: Category = None,
+    number: Number = None,
+    date: Date = None,
+    keep: Keep = None,
+    ignore: Ignore = None,
+    roles: RolesFile = None,
     paper: Annotated[bool, typer.Option("--paper", help="Everything as printed in the paper.")] = False,
     fusion: Fusion = "auto",
     medoids: Medoids = None,
@@ -104,16 +148,16 @@ def fit(
     json: AsJson = False,
 ) -> None:
     """Fit a model to a table, show what it does on held-out rows, and save it."""
+    from qmedoid.cli._roles import asked_roles
     from qmedoid.cli.fit import Options, run
 
     run(
         Options(
             table=table, target=target, output=output, test=test, valid=valid, positive=positive,
             alert_rate=alert_rate, operating_point=operating_point, min_precision=min_precision, min_recall=min_recall,
-            cost=cost, time_column=time_column, ignore=tuple(ignore or ()), paper=paper, fusion=fusion, medoids=medoids,
-            neighbours=neighbours,
+            cost=cost, time_column=time_column, paper=paper, fusion=fusion, medoids=medoids, neighbours=neighbours,
             refine=refine, seed=seed, max_rows=max_rows, raw_rows=raw_rows, circuits=circuits, delimiter=delimiter,
-            decimal=decimal,
+            decimal=decimal, roles=asked_roles(category, number, date, keep, ignore, roles),
         ),
         as_json=json,
     )  # fmt: skip
@@ -217,7 +261,12 @@ def stability(
     table: Table,
     target: Annotated[str, typer.Option(help="Column that holds the classes.")],
     positive: Annotated[str | None, typer.Option(help="Class to look for; of more than two, against all.")] = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    category: Category = None,
+    number: Number = None,
+    date: Date = None,
+    keep: Keep = None,
+    ignore: Ignore = None,
+    roles: RolesFile = None,
     fusion: Fusion = "auto",
     medoids: Medoids = None,
     neighbours: Neighbours = None,
@@ -229,12 +278,13 @@ def stability(
     json: AsJson = False,
 ) -> None:
     """Fit samples of a table again and again, and tell how much groups, medoids and decisions change."""
+    from qmedoid.cli._roles import asked_roles
     from qmedoid.cli.stability import Options, run
 
     run(
-        Options(table=table, target=target, positive=positive, ignore=tuple(ignore or ()), fusion=fusion,
-                medoids=medoids, neighbours=neighbours, bootstraps=bootstraps, seed=seed, max_rows=max_rows,
-                delimiter=delimiter, decimal=decimal),
+        Options(table=table, target=target, positive=positive, fusion=fusion, medoids=medoids, neighbours=neighbours,
+                bootstraps=bootstraps, seed=seed, max_rows=max_rows, delimiter=delimiter, decimal=decimal,
+                roles=asked_roles(category, number, date, keep, ignore, roles)),
         as_json=json,
     )  # fmt: skip
 

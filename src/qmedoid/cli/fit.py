@@ -1,8 +1,9 @@
 """``qmedoid fit``: from a table to a saved model, with figures on rows that were held out."""
 
+import shlex
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,16 +14,19 @@ from qmedoid.artifacts.bundle import save_model
 from qmedoid.artifacts.folders import check_target_folder
 from qmedoid.cli._metrics import print_metrics, print_operating
 from qmedoid.cli._output import print_json, tell
+from qmedoid.cli._roles import roles_of_fit
 from qmedoid.cli._splitting import Parts, share_or_file, split_rows, time_order
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.models.renumbering import renumbered
 from qmedoid.models.table import TableModel
+from qmedoid.tables._identifiers import IDENTIFIERS
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found
 from qmedoid.tables.evaluating import labelled_report, report_notes
-from qmedoid.tables.kinds import with_levels_of
+from qmedoid.tables.kinds import Inferred, infer_columns, with_levels_of
 from qmedoid.tables.labels import class_labels, label_codes, labelled_rows
+from qmedoid.tables.roles import Role, in_roles, read_as_text
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.seen import row_hashes
 from qmedoid.tables.source import open_table
@@ -47,7 +51,6 @@ class Options:
     min_recall: float | None
     cost: float | None
     time_column: str | None
-    ignore: tuple[str, ...]
     paper: bool
     fusion: str
     medoids: str | None
@@ -59,6 +62,7 @@ class Options:
     circuits: bool
     delimiter: str | None
     decimal: str | None
+    roles: Mapping[str, Role] = field(default_factory=dict)
 
 
 class Labelled(NamedTuple):
@@ -80,13 +84,16 @@ def run(options: Options, *, as_json: bool) -> None:
     valid, test = share_or_file("--valid", options.valid), share_or_file("--test", options.test)
     classifier = make_classifier(options)
     check_target_folder(options.output)
-    time_column = [options.time_column] if options.time_column else []
-    data = read_labelled(options.table, options, [*time_column, *options.ignore])
+    roles = roles_of_fit(options.roles, options.target, options.time_column)
+    data = read_labelled(options.table, options, list(roles))
+    # How columns are read is settled on all rows, as `qmedoid check` shows it; numbers and levels are of training rows.
+    inferred = infer_columns(data.table, skip={options.target}, roles=roles)
+    inferred.check_any()
     parts = _parts(data, options, valid, test)
     train = _taken(data, parts.train)
     # Files of their own are read before the fit: what is wrong with them is not found out after it.
     validation, held_out = _other(data, parts.valid, valid, options), _other(data, parts.test, test, options)
-    fitted, model = _fit(classifier, train, validation, options)
+    fitted, model = _fit(classifier, train, validation, options, inferred)
     # Seconds are told and not kept: the same fit gives the same files.
     seconds = round(time.perf_counter() - began, 1)
     metrics: dict[str, Any] = {"training_rows": len(train.table)}
@@ -184,20 +191,36 @@ def asked_fusion(fusion: str, medoids: str | None, neighbours: str | None) -> An
     return made
 
 
-def read_labelled(where: str, options: Options, needed: Sequence[str] = ()) -> Labelled:
-    """A table with its target and what else is needed; rows without a class are left out with a note."""
+class ReadRows(NamedTuple):
+    """Rows of a table and their places in the file, and what was noticed while they were read."""
+
+    table: pa.Table
+    rows: np.ndarray[Any, np.dtype[np.int64]]
+    notes: list[str]
+
+
+def read_rows(where: str, options: Any, needed: Sequence[str] = ()) -> ReadRows:
+    """A table as a fit takes it: columns in their roles, of too many rows a sample."""
     dialect = {"delimiter": options.delimiter, "decimal": options.decimal}
     with open_table(where, **dialect) as source:
-        for name in (options.target, *needed):
+        for name in needed:
             if name not in source.names:
                 raise DataError(f"There is no column {name!r} in {source.description}: it has {some_of(source.names)}.")
-        table, rows = source.read(max_rows=options.max_rows, rng=np.random.default_rng(options.seed))
-        for note in source.notes:
-            tell(f"note: {note}")
-        known = source.n_rows
+        roles = {name: role for name, role in options.roles.items() if name != getattr(options, "time_column", None)}
+        rng = np.random.default_rng(options.seed)
+        table, rows = source.read(max_rows=options.max_rows, rng=rng, texts=read_as_text(roles))
+        notes, known = source.notes, source.n_rows
     if len(rows) and rows[-1] >= len(rows):  # of a text it is not known how many there are
         of = "" if known is None else f" of {known:,}"
-        tell(f"note: a random sample of {len(table):,}{of} rows is used (--max-rows).")
+        notes.append(f"a random sample of {len(table):,}{of} rows is used (--max-rows).")
+    return ReadRows(in_roles(table, roles), rows, notes)
+
+
+def read_labelled(where: str, options: Options, needed: Sequence[str] = ()) -> Labelled:
+    """A table with its target and what else is needed; rows without a class are left out with a note."""
+    table, rows, notes = read_rows(where, options, [options.target, *needed])
+    for note in notes:
+        tell(f"note: {note}")
     read, labelled = table, labelled_rows(table[options.target])
     if len(labelled) < len(table):
         missing = len(table) - len(labelled)
@@ -239,11 +262,14 @@ def _other(data: Labelled, rows: Any, source: float | str, options: Options) -> 
     return _taken(data, rows) if len(rows) else None
 
 
-def _fit(classifier: Any, train: Labelled, valid: Labelled | None, options: Options) -> tuple[Any, TableModel]:
+def _fit(
+    classifier: Any, train: Labelled, valid: Labelled | None, options: Options, inferred: Inferred
+) -> tuple[Any, TableModel]:
     from qmedoid.estimators.table import TableClassifier
 
-    ignore = [*options.ignore, *([options.time_column] if options.time_column else [])]
-    fitted = TableClassifier(classifier, positive=_positive(train, options), ignore=ignore, random_state=options.seed)
+    positive, roles = _positive(train, options), dict(options.roles)
+    fitted = TableClassifier(classifier, positive=positive, roles=roles, random_state=options.seed)
+    fitted._settled = inferred
     validation = {} if valid is None else _validation(train, valid, options)
     fitted.fit(train.table.drop_columns([options.target]), _labels(train), **validation)
     model = fitted.table_model()
@@ -265,8 +291,8 @@ def _in_file(model: Any, rows: Any) -> Any:
 
 def _asked(options: Options) -> dict[str, Any]:
     """The options that were given, for the model card; of files their names."""
-    given = {name: value for name, value in vars(options).items() if value is not None and value != ()}
-    given |= {"table": Path(options.table).name, "ignore": list(options.ignore)}
+    given = {name: value for name, value in vars(options).items() if value is not None}
+    given |= {"table": Path(options.table).name, "roles": dict(options.roles)}
     del given["output"]
     return given
 
@@ -291,12 +317,18 @@ def left_out_notes(left_out: Mapping[str, str]) -> list[str]:
     """A line for each column that was left out, or for all of one reason where they are many."""
     notes = []
     for why in dict.fromkeys(left_out.values()):
-        names = [repr(name) for name, reason in left_out.items() if reason == why]
+        names = [name for name, reason in left_out.items() if reason == why]
         if len(names) <= _MANY:
-            notes += [f"column {name} was left out: {why}" for name in names]
+            notes += [f"column {name!r} was left out: {why}{_hint(name, why)}" for name in names]
         else:
-            notes.append(f"{len(names):,} columns were left out ({some_of(names, _MANY)}): {why}")
+            some = some_of([repr(name) for name in names], _MANY)
+            notes.append(f"{len(names):,} columns were left out ({some}): {why}{_hint('NAME', why)}")
     return notes
+
+
+def _hint(name: str, why: str) -> str:
+    """How a column is kept whose reason to be left out is a guess."""
+    return f" (--keep {shlex.quote(name)} keeps it)" if why in IDENTIFIERS else ""
 
 
 def _labels(data: Labelled) -> Any:

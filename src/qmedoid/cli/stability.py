@@ -1,16 +1,18 @@
 """``qmedoid stability``: how much of a model would be another on other rows."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 
 from qmedoid.cli._display import progress_bar, with_error
 from qmedoid.cli._output import plain_console, print_json, shown
+from qmedoid.cli._roles import roles_of_fit
 from qmedoid.cli.fit import asked_fusion, read_labelled
 from qmedoid.estimators._stability_report import DecisionStability, GroupStability, MedoidStability, StabilityReport
 from qmedoid.tables.arrow_alone import keep_pandas_away
+from qmedoid.tables.roles import Role
 
 # Groups, and medoids, that are printed one by one.
 _LISTED = 12
@@ -24,7 +26,6 @@ class Options:
     table: str
     target: str
     positive: str | None
-    ignore: tuple[str, ...]
     fusion: str
     medoids: str | None
     neighbours: str | None
@@ -33,6 +34,7 @@ class Options:
     max_rows: int
     delimiter: str | None
     decimal: str | None
+    roles: Mapping[str, Role] = field(default_factory=dict)
 
 
 def run(options: Options, *, as_json: bool) -> None:
@@ -40,7 +42,8 @@ def run(options: Options, *, as_json: bool) -> None:
     keep_pandas_away()
     fusion = asked_fusion(options.fusion, options.medoids, options.neighbours)
     # What is read is asked for by the same names as for a fit.
-    data = read_labelled(options.table, cast("Any", options), options.ignore)
+    roles = roles_of_fit(options.roles, options.target)
+    data = read_labelled(options.table, cast("Any", options), list(roles))
     report = _stability(options, fusion, data.table.drop_columns([options.target]), np.array(data.target.to_pylist()))
     report = _numbered_as_in(data.rows, report)
     if as_json:
@@ -64,7 +67,7 @@ def _stability(options: Options, fusion: Any, table: Any, labels: Any) -> Stabil
 
     classifier = TableClassifier(
         GeometricClassifier(fusion=fusion, random_state=options.seed), positive=options.positive,
-        ignore=list(options.ignore), random_state=options.seed,
+        roles=dict(options.roles), random_state=options.seed,
     )  # fmt: skip
     with progress_bar() as bar:
         task = bar.add_task("fitting", total=options.bootstraps + 1)

@@ -26,7 +26,7 @@ from qmedoid.estimators._unset_parts import with_parts
 from qmedoid.estimators.fusion import FusionClassifier
 from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.estimators.variational import VariationalClassifier
-from qmedoid.exceptions import DataError, ParameterError, warn
+from qmedoid.exceptions import ParameterError, warn
 from qmedoid.fitting.novelty import encoded_readings, fit_novelty
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.models.contract import Contract
@@ -34,11 +34,13 @@ from qmedoid.models.operating import OperatingSummary
 from qmedoid.models.priors import asked_priors
 from qmedoid.models.stage import PlainStage
 from qmedoid.models.table import Record, TableModel
+from qmedoid.tables._identifiers import IDENTIFIERS, OWN_NUMBER
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found, encode_batch
-from qmedoid.tables.kinds import infer_columns
+from qmedoid.tables.kinds import Inferred, infer_alike, infer_columns
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.positives import choose_positive
+from qmedoid.tables.roles import Role, check_role_names, check_roles, in_roles, merged_roles
 from qmedoid.tables.seen import remember_rows
 from qmedoid.tables.target_notes import seldom_note, target_notes
 
@@ -46,6 +48,11 @@ Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
 _WAY_OUT = "Make it so, or fit on tables like this one."
+
+
+def _left_out_note(name: str, why: str) -> str:
+    hint = f"; roles={{{name!r}: 'keep'}} keeps it" if why in IDENTIFIERS else ""
+    return f"column {name!r} was left out: {why}{hint}"
 
 
 def _inner_has(method: str) -> Callable[["TableClassifier"], bool]:
@@ -68,7 +75,11 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         need a target with these two classes then). None takes, where the classifier has an operating point, the one of
         two that the words mean (yes, true, 1, fraud, bad …), else the rarer one, and says so; without one, the last.
     ignore : sequence of str or None, default=None
-        Columns that are not to be learnt from.
+        Columns that are not to be learnt from; short for the role ``"ignore"``.
+    roles : mapping of str to str or None, default=None
+        What columns are, by name, which wins over what their cells look like: ``"category"`` (cells are names, also
+        where they look like numbers), ``"number"``, ``"date"``, ``"keep"`` (learnt from although it looks like an
+        identifier) or ``"ignore"``. Other columns are read as their cells suggest.
     max_one_hot : int, default=10
         Categories of at most so many levels have a number for each; larger ones are encoded by the share of each
         class, and the frequency, of a level.
@@ -101,6 +112,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         *,
         positive: Any = None,
         ignore: Sequence[str] | None = None,
+        roles: Mapping[str, Role] | None = None,
         max_one_hot: int = 10,
         max_levels: int = 20_000,
         random_state: Any = None,
@@ -108,6 +120,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         self.classifier = classifier
         self.positive = positive
         self.ignore = ignore
+        self.roles = roles
         self.max_one_hot = max_one_hot
         self.max_levels = max_levels
         self.random_state = random_state
@@ -122,6 +135,9 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         "max_levels": Whole(1),
         "random_state": Seed(),
     }
+
+    # How columns are read, where that was settled on more rows than those of the fit.
+    _settled: Inferred | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -156,7 +172,10 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         self.positive_ = self._order.classes.tolist()[1] if len(self._order.classes) == 2 else None
         rng = check_random_state(self.random_state)
         val_table = table.slice(0, 0)
-        encoded = self._encode_training(table, codes, getattr(y, "name", None), rng)
+        target = getattr(y, "name", None)
+        roles = self._asked_roles(table, target)
+        table = in_roles(table, roles)
+        encoded = self._encode_training(table, codes, target, roles, rng)
         if X_val is None:
             self._fit_inner(encoded.matrix, codes, None, rng)
         else:
@@ -275,6 +294,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
                 "estimator": type(self).__name__,
                 "positive": None if self.positive is None else str(self.positive),
                 "ignore": list(self.ignore or ()),
+                "roles": dict(self.roles or {}),
                 "max_one_hot": int(self.max_one_hot),
                 "max_levels": int(self.max_levels),
                 "random_state": seed if seed is None or isinstance(seed, int) else str(seed),
@@ -304,15 +324,17 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             self._warned.append(note)
             warn(note[0].upper() + note[1:])
 
-    def _encode_training(self, table: pa.Table, codes: Codes, target: Any, rng: np.random.RandomState) -> Encoded:
+    def _encode_training(
+        self, table: pa.Table, codes: Codes, target: Any, roles: Mapping[str, Role], rng: np.random.RandomState
+    ) -> Encoded:
         """Fit contract and encodings; the training rows as numbers."""
         target = target if isinstance(target, str) else None
-        ignored = self._ignored(table)
-        inferred = infer_columns(table, skip={*ignored, target})
-        left_out = dict.fromkeys(ignored, "it was to be ignored") | inferred.left_out
-        if not inferred.columns:
-            reasons = "; ".join(f"{name!r}: {reason}" for name, reason in list(left_out.items())[:5])
-            raise DataError(f"No column is left to learn from ({reasons}).")
+        if self._settled is None:
+            inferred = infer_columns(table, skip={target}, roles=roles)
+        else:
+            inferred = infer_alike(table, self._settled)
+        left_out = inferred.left_out
+        inferred.check_any()
         settings = EncodingSettings(self.max_one_hot, self.max_levels)
         generator = np.random.default_rng(rng.randint(2**31, size=4))
         encoded = fit_encodings(table, inferred.columns, codes, self._order.classes.tolist(), settings, generator)
@@ -320,12 +342,18 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         self.encodings_ = encoded.encodings
         pairs = zip(self.encodings_, self.contract_.names, strict=True)
         self.encoded_names_ = [output for encoding, name in pairs for output in encoding.output_names(name)]
-        self.notes_ += inferred.notes + [f"column {name!r} was left out: {why}" for name, why in left_out.items()]
+        self.notes_ += inferred.notes + [_left_out_note(name, why) for name, why in left_out.items()]
+        if self._settled is None:
+            # The name of the column is half of this reason, and names mislead.
+            for name in (name for name, why in left_out.items() if why == OWN_NUMBER):
+                warn(_left_out_note(name, OWN_NUMBER))
+        self._inferred = inferred
         same = np.flatnonzero(np.ptp(encoded.matrix, axis=0) == 0)
         self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
         return encoded
 
-    def _ignored(self, table: pa.Table) -> list[str]:
+    def _asked_roles(self, table: pa.Table, target: Any) -> dict[str, Role]:
+        """The roles of columns, those to be ignored among them; names and contradictions are checked."""
         if isinstance(self.ignore, str):
             raise ParameterError(f"The 'ignore' parameter must be a list of names. Got {self.ignore!r}: wrap it in [].")
         ignored = list(self.ignore or ())
@@ -334,7 +362,10 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             raise ParameterError(
                 f"'ignore' names {unknown[0]!r}, which is not a column. The columns are {table.column_names[:20]}."
             )
-        return ignored
+        asked = merged_roles([("'roles'", check_roles(self.roles)), ("'ignore'", dict.fromkeys(ignored, "ignore"))])
+        others = {name: role for name, role in asked.items() if role != "ignore" or name not in ignored}
+        check_role_names(others, table.column_names, target if isinstance(target, str) else None)
+        return asked
 
     def _fit_inner(self, matrix: Array, codes: Codes, n_train: int | None, rng: np.random.RandomState) -> None:
         """Fit the classifier; rows from `n_train` on, where given, are those on which it is chosen."""

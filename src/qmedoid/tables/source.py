@@ -1,6 +1,6 @@
 """Tables in files: text, Parquet or Arrow, packed or not, one or many, read in batches of bounded memory."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -171,6 +171,8 @@ class TableSource:
         columns: Sequence[str] | None = None,
         max_rows: int | None = None,
         rng: "np.random.Generator | None" = None,
+        *,
+        texts: Collection[str] = (),
     ) -> Rows:
         """Read the table, or a random sample of its rows.
 
@@ -182,6 +184,8 @@ class TableSource:
             The most rows to keep. Of more, a uniform sample is drawn in one pass: memory grows with the sample only.
         rng : numpy.random.Generator or None
             Draws the sample; None always draws the same. Which rows are drawn does not depend on the format.
+        texts : collection of str
+            Columns whose cells stay texts, as they are written, where a file is a text.
 
         Returns
         -------
@@ -191,7 +195,7 @@ class TableSource:
         """
         wanted = self._check_columns(columns)
         if max_rows is None:
-            table = self._with_categories(self._with_points(self._read_whole(wanted)))
+            table = self._with_categories(self._with_points(self._read_whole(wanted, texts), texts))
             return Rows(table, np.arange(table.num_rows, dtype=np.int64))
         if max_rows < 1:
             raise ParameterError(f"The 'max_rows' parameter must be None or an int >= 1. Got {max_rows} instead.")
@@ -200,7 +204,10 @@ class TableSource:
         if sample is None:
             empty = pa.schema([self.schema.field(name) for name in wanted]).empty_table()
             return Rows(self._with_categories(empty), rows)
-        table = self._with_points(infer_types(sample, self.decimal)) if self.is_text else sample
+        if not self.is_text:
+            return Rows(self._with_categories(sample), rows)
+        as_they_are = {name: pa.string() for name in wanted if name in texts}
+        table = self._with_points(infer_types(sample, self.decimal, as_they_are), texts)
         return Rows(self._with_categories(table), rows)
 
     def close(self) -> None:
@@ -223,12 +230,12 @@ class TableSource:
             raise DataError(f"{self.description} has no column {unknown[0]!r}. It has {shown}.")
         return list(columns)
 
-    def _with_points(self, table: pa.Table) -> pa.Table:
+    def _with_points(self, table: pa.Table, texts: Collection[str]) -> pa.Table:
         """The table with points for the decimal commas of columns that a few other cells keep from being numbers."""
         if self.decimal == ",":
-            for place, column in enumerate(table.columns):
-                if pa.types.is_string(column.type):
-                    table = table.set_column(place, table.column_names[place], with_points(column))
+            for place, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
+                if pa.types.is_string(column.type) and name not in texts:
+                    table = table.set_column(place, name, with_points(column))
         return table
 
     def _with_categories(self, table: pa.Table) -> pa.Table:
@@ -239,8 +246,9 @@ class TableSource:
             table = table.set_column(table.column_names.index(name), name, column)
         return table
 
-    def _read_whole(self, columns: list[str]) -> pa.Table:
-        tables = [file.read(columns, {}) for file in self._files]
+    def _read_whole(self, columns: list[str], texts: Collection[str]) -> pa.Table:
+        as_they_are = {name: pa.string() for name in columns if name in texts}
+        tables = [file.read(columns, as_they_are if file.is_text else {}) for file in self._files]
         kinds = {name: common_type([table.schema.field(name).type for table in tables]) for name in columns}
         for place, file in enumerate(self._files):
             # What is a number in one file and a text in another is read again as text, as it stands in the file.
