@@ -29,6 +29,8 @@ from qmedoid.kernels.ties import (
 ROOT = Path(__file__).parent.parent
 # What other processors of the same family run; those that this one cannot run end with an illegal instruction.
 CORES = ("Prescott", "Sandybridge", "Haswell", "Zen", "SkylakeX")
+# Those older than the vector instructions of which NumPy has kernels of its own.
+OLD_CORES = ("Prescott", "Sandybridge")
 
 
 def lattice():
@@ -77,6 +79,15 @@ def test_cells_moved_in_the_last_place_change_nothing(method, name, seed):
         assert found.is_same, found
 
 
+def numpy_dispatch() -> str:
+    """The instructions that NumPy uses here beyond those of every processor it runs on."""
+    try:
+        from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+    except ImportError:
+        return ""
+    return " ".join(name for name in __cpu_dispatch__ if __cpu_features__.get(name))
+
+
 def fitted_elsewhere(core: str, kernels: str, threads: int) -> "list[Fingerprint] | None":
     """Fingerprints of some fits in a process for another processor; None where this one cannot run it."""
     settings = {
@@ -86,6 +97,7 @@ def fitted_elsewhere(core: str, kernels: str, threads: int) -> "list[Fingerprint
         "QMEDOID_THREADS": str(threads),
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]),
         "QMEDOID_KERNELS": kernels,
+        "NPY_DISABLE_CPU_FEATURES": numpy_dispatch() if core in OLD_CORES else "",
     }
     done = subprocess.run([sys.executable, __file__], env=os.environ | settings, capture_output=True, check=False)
     if done.returncode in (-4, 132):  # SIGILL
