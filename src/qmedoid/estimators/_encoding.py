@@ -70,12 +70,15 @@ def fit_encodings(
     columns: list[Column] = []
     encodings: list[Encoding] = []
     outputs: list[Array] = []
+    # All categories have the same folds: what one is encoded as does not depend on which others stand before it.
+    seed = int(rng.integers(2**63))
     for draft in drafts:
         given = cells.one_chunk(table.column(draft.name))
         column, own = draft, None
         encoding: Encoding
         if draft.kind == "category":
-            column, encoding, own = _fit_category(given, draft, codes, classes, settings, rng, groups)
+            generator = np.random.default_rng(seed)
+            column, encoding, own = _fit_category(given, draft, codes, classes, settings, generator, groups)
         elif draft.kind == "date":
             encoding = _fit_dates(given, draft)
         else:
