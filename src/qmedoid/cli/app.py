@@ -19,6 +19,9 @@ Model = Annotated[Path, typer.Argument(help="Folder of a saved model.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Delimiter = Annotated[str | None, typer.Option(help="Separator of a CSV file, where it is not found out.")]
 Decimal = Annotated[str | None, typer.Option(help="Decimal sign of a CSV file, where it is not found out.")]
+DateOrder = Annotated[
+    Literal["day-first", "month-first"] | None, typer.Option(help="Order of dates that do not show it: 01/02/2024.")
+]
 OnMismatch = Annotated[
     Literal["error", "warn"],
     typer.Option(help="Refuse a table that breaks the model's contract, or score it as well as can be."),
@@ -97,6 +100,7 @@ def fit(
     circuits: Annotated[bool, typer.Option("--circuits", help="Write circuits too, as QPY and OpenQASM 3.")] = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    date_order: DateOrder = None,
     json: AsJson = False,
 ) -> None:
     """Fit a model to a table, show what it does on held-out rows, and save it."""
@@ -109,7 +113,7 @@ def fit(
             cost=cost, time_column=time_column, ignore=tuple(ignore or ()), paper=paper, fusion=fusion, medoids=medoids,
             neighbours=neighbours,
             refine=refine, seed=seed, max_rows=max_rows, raw_rows=raw_rows, circuits=circuits, delimiter=delimiter,
-            decimal=decimal,
+            decimal=decimal, date_order=date_order,
         ),
         as_json=json,
     )  # fmt: skip
@@ -213,6 +217,7 @@ def stability(
     max_rows: Annotated[int, typer.Option(min=2, help="Use a random sample of at most so many rows.")] = 20_000,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    date_order: DateOrder = None,
     json: AsJson = False,
 ) -> None:
     """Fit samples of a table again and again, and tell how much groups, medoids and decisions change."""
@@ -221,7 +226,7 @@ def stability(
     run(
         Options(table=table, target=target, positive=positive, ignore=tuple(ignore or ()), fusion=fusion,
                 medoids=medoids, neighbours=neighbours, bootstraps=bootstraps, seed=seed, max_rows=max_rows,
-                delimiter=delimiter, decimal=decimal),
+                delimiter=delimiter, decimal=decimal, date_order=date_order),
         as_json=json,
     )  # fmt: skip
 

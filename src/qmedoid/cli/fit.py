@@ -58,6 +58,7 @@ class Options:
     circuits: bool
     delimiter: str | None
     decimal: str | None
+    date_order: str | None
 
 
 class Labelled(NamedTuple):
@@ -202,7 +203,11 @@ def _word_or_number(text: str) -> str | float:
 def _parts(data: Labelled, options: Options, valid: float | str, test: float | str) -> Parts:
     """The rows of the table by their use; those of other files are not among them."""
     labels = data.target.combine_chunks().dictionary_encode().indices.to_numpy()
-    order = None if options.time_column is None else time_order(data.table[options.time_column], options.time_column)
+    order = (
+        None
+        if options.time_column is None
+        else time_order(data.table[options.time_column], options.time_column, options.date_order)
+    )
     shares = [share if isinstance(share, float) else 0.0 for share in (valid, test)]
     return split_rows(labels, *shares, order=order, seed=options.seed)
 
@@ -222,7 +227,10 @@ def _fit(classifier: Any, train: Labelled, valid: Labelled | None, options: Opti
     from qmedoid.estimators.table import TableClassifier
 
     ignore = [*options.ignore, *([options.time_column] if options.time_column else [])]
-    fitted = TableClassifier(classifier, positive=_positive(train, options), ignore=ignore, random_state=options.seed)
+    fitted = TableClassifier(
+        classifier, positive=_positive(train, options), ignore=ignore, date_order=options.date_order,
+        random_state=options.seed,
+    )  # fmt: skip
     validation = {} if valid is None else _validation(train, valid, options)
     fitted.fit(train.table.drop_columns([options.target]), _labels(train), **validation)
     model = fitted.table_model()

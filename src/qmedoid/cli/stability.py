@@ -33,6 +33,7 @@ class Options:
     max_rows: int
     delimiter: str | None
     decimal: str | None
+    date_order: str | None
 
 
 def run(options: Options, *, as_json: bool) -> None:
@@ -64,7 +65,7 @@ def _stability(options: Options, fusion: Any, table: Any, labels: Any) -> Stabil
 
     classifier = TableClassifier(
         GeometricClassifier(fusion=fusion, random_state=options.seed), positive=options.positive,
-        ignore=list(options.ignore), random_state=options.seed,
+        ignore=list(options.ignore), date_order=options.date_order, random_state=options.seed,
     )  # fmt: skip
     with progress_bar() as bar:
         task = bar.add_task("fitting", total=options.bootstraps + 1)

@@ -11,9 +11,10 @@ import pyarrow as pa
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.tables._binary import BinaryFile
 from qmedoid.tables._bytes import STANDARD_INPUT, Bytes, detect_format, find_files
-from qmedoid.tables._csv import TextFile, infer_types, with_points
+from qmedoid.tables._csv import TextFile, infer_types
 from qmedoid.tables._sampling import sample_rows
-from qmedoid.tables._types import CellError, as_category, common_type
+from qmedoid.tables._types import DECIMAL, CellError, as_category, common_type
+from qmedoid.tables.cells import maybe_thousands
 
 __all__ = ["CellError", "Rows", "TableSource", "open_table"]
 
@@ -48,7 +49,7 @@ def open_table(where: str | Path, *, delimiter: str | None = None, decimal: str 
         If there is no such table, or it cannot be read.
     """
     if str(where) == STANDARD_INPUT:
-        return TableSource([_open_file(None, delimiter, decimal)], None)
+        return TableSource([_open_file(None, delimiter, decimal)], None, decimal)
     files: list[TextFile | BinaryFile] = []
     try:
         for path in (paths := find_files(where)):
@@ -59,7 +60,7 @@ def open_table(where: str | Path, *, delimiter: str | None = None, decimal: str 
             file.close()
         raise
     n_bytes = sum(path.stat().st_size for path in paths) if all(path.is_file() for path in paths) else None
-    return TableSource(files, n_bytes)
+    return TableSource(files, n_bytes, decimal)
 
 
 def _open_file(path: Path | None, delimiter: str | None, decimal: str | None) -> TextFile | BinaryFile:
@@ -84,6 +85,17 @@ def _check_names(first: TextFile | BinaryFile, other: TextFile | BinaryFile) -> 
     raise DataError(f"{first.name} and {other.name} do not have the same columns: {'; '.join(differences)}.")
 
 
+def _shows_points(column: pa.ChunkedArray) -> bool:
+    """Whether floats that were read with a decimal point cannot be whole numbers with points between thousands."""
+    if not pa.types.is_floating(column.type):
+        return False
+    values = column.to_numpy()
+    values = values[np.isfinite(values)]
+    fractions = np.abs(values[values != np.trunc(values)])
+    short = np.abs(100 * fractions - np.rint(100 * fractions)) < 1e-6
+    return bool(len(fractions)) and (not maybe_thousands(fractions) or 2 * int(short.sum()) > len(fractions))
+
+
 class TableSource:
     """A table in one or more files, made by `open_table`; a context manager.
 
@@ -106,8 +118,8 @@ class TableSource:
         The decimal sign of texts.
     """
 
-    def __init__(self, files: Sequence[TextFile | BinaryFile], n_bytes: int | None) -> None:
-        self._files = tuple(files)
+    def __init__(self, files: Sequence[TextFile | BinaryFile], n_bytes: int | None, decimal: str | None = None) -> None:
+        self._files, self._given_decimal = tuple(files), decimal
         self.n_bytes = n_bytes
         first = self._files[0]
         self.names = first.names
@@ -191,7 +203,7 @@ class TableSource:
         """
         wanted = self._check_columns(columns)
         if max_rows is None:
-            table = self._with_categories(self._with_points(self._read_whole(wanted)))
+            table = self._finished(self._read_whole(wanted))
             return Rows(table, np.arange(table.num_rows, dtype=np.int64))
         if max_rows < 1:
             raise ParameterError(f"The 'max_rows' parameter must be None or an int >= 1. Got {max_rows} instead.")
@@ -199,9 +211,13 @@ class TableSource:
         sample, rows = sample_rows(self.batches(wanted, kinds), max_rows, rng or np.random.default_rng(0))
         if sample is None:
             empty = pa.schema([self.schema.field(name) for name in wanted]).empty_table()
-            return Rows(self._with_categories(empty), rows)
-        table = self._with_points(infer_types(sample, self.decimal)) if self.is_text else sample
-        return Rows(self._with_categories(table), rows)
+            return Rows(self._finished(empty), rows)
+        table = infer_types(sample, self.decimal) if self.is_text else sample
+        return Rows(self._finished(table), rows)
+
+    def may_have_thousands(self, name: str) -> bool:
+        """Whether the first rows of a column of plain numbers leave it open if its points part thousands."""
+        return any(file.may_have_thousands(name) for file in self._files if isinstance(file, TextFile))
 
     def close(self) -> None:
         """Close the files."""
@@ -223,13 +239,13 @@ class TableSource:
             raise DataError(f"{self.description} has no column {unknown[0]!r}. It has {shown}.")
         return list(columns)
 
-    def _with_points(self, table: pa.Table) -> pa.Table:
-        """The table with points for the decimal commas of columns that a few other cells keep from being numbers."""
-        if self.decimal == ",":
-            for place, column in enumerate(table.columns):
-                if pa.types.is_string(column.type):
-                    table = table.set_column(place, table.column_names[place], with_points(column))
-        return table
+    def _finished(self, table: pa.Table) -> pa.Table:
+        """The table with categories as such, and with the decimal sign that was given or that its numbers show."""
+        table = self._with_categories(table)
+        shown = self._given_decimal
+        if shown is None and self.is_text:
+            shown = "," if self.decimal == "," else "." if any(map(_shows_points, table.columns)) else None
+        return table if shown is None else table.replace_schema_metadata({DECIMAL: shown.encode()})
 
     def _with_categories(self, table: pa.Table) -> pa.Table:
         """The table with the columns that files say to be categories as such."""
