@@ -58,13 +58,17 @@ def time_order(column: pa.ChunkedArray, name: str, date_order: str | None = None
     """Row numbers in the order of a time column; rows of one time keep their order."""
     import pyarrow.compute as pc
 
+    from qmedoid.tables._types import shortened
     from qmedoid.tables.kinds import kind_of_type
     from qmedoid.tables.times import moments_of_text
 
     if column.null_count:
         raise DataError(f"The time column {name!r} is missing in {column.null_count:,} rows: fill in or drop them.")
     if kind_of_type(column.type) is None:
-        raise DataError(f"The time column {name!r} is of type {column.type}. Give a column of dates, times or numbers.")
+        raise DataError(
+            f"The time column {name!r} is of type {shortened(str(column.type))}. Give a column of dates, times or "
+            "numbers."
+        )
     if kind_of_type(column.type) == "category":
         column = moments_of_text(column, name, date_order)
     order: Rows = pc.sort_indices(pa.table({"time": column}), sort_keys=[("time", "ascending")]).to_numpy()

@@ -14,7 +14,9 @@ app = typer.Typer(
 data_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The data sets of the paper.")
 app.add_typer(data_app, name="data")
 
-Table = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or Feather: a file, a folder, a glob, or - for a pipe.")]
+Table = Annotated[
+    str, typer.Argument(help="CSV, JSON lines, Parquet, Feather or xlsx: a file, a folder, a glob, or - for a pipe.")
+]
 Model = Annotated[Path, typer.Argument(help="Folder of a saved model.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Delimiter = Annotated[str | None, typer.Option(help="Separator of a CSV file, where it is not found out.")]

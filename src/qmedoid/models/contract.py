@@ -10,7 +10,7 @@ KINDS: tuple[Kind, ...] = ("number", "category", "boolean", "date")
 Label = str | int | float | bool
 """A class as it stands in the target column."""
 
-_NUMBER_FORM = re.compile(r"1(?:234(?:[.,]5)?|,234\.5|\.234,5|[ ']234[.,]5)( [^\s,\d]{1,4})?")
+_NUMBER_FORM = re.compile(r"1(?:[ ']?234(?:[.,]5)?|,234(?:\.5)?|\.234(?:,5)?)( [^\s,\d]{1,4})?")
 DATE_SPELLINGS = ("d.m.y", "d/m/y", "d-m-y", "m.d.y", "m/d/y", "m-d-y", "yyyymmdd")
 """Orders of day, month and year that a text does not show by itself, and dates as whole numbers."""
 
@@ -48,9 +48,10 @@ class Column:
         Of a category: whether there are so many levels that new ones are expected. Of a number or a date: whether it
         stood in a column of texts, so that a few cells of another kind are expected; they count as missing.
     spelling : str
-        How texts of the column are read. Of a number: ``"1.234,5"`` and its like, with a unit behind a blank, as in
-        ``"1,234.5 %"``. Of a date: one of `DATE_SPELLINGS`. Nothing stands for plain numbers and for dates that begin
-        with the year or name the month. Texts in another spelling break the contract.
+        How texts of the column are read. Of a number: ``"1.234,5"`` and its like, without the 5 where no cell
+        had decimals, with a unit behind a blank, as in ``"1,234.5 %"``. Of a date: one of `DATE_SPELLINGS`. Nothing
+        stands for plain numbers and for dates that begin with the year or name the month. Texts in another spelling
+        break the contract.
     """
 
     name: str

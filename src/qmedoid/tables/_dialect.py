@@ -102,7 +102,7 @@ def sniff(sample: bytes, is_whole: bool, name: str, delimiter: str | None, decim
             f"{name} does not look like a table: in its first {len(sample):,} bytes there is no line end, or a name of "
             f"more than {csv.field_size_limit():,} characters."
         )
-    names, notes = _clean_names(header, name)
+    names, notes = clean_names(header, name)
     if decimal is None:
         decimal, more = _find_decimal(text, delimiter)
         notes += more
@@ -206,7 +206,8 @@ def _find_decimal(text: str, delimiter: str) -> tuple[str, list[str]]:
     return ",", [f"Numbers are read with a decimal comma, as in {with_comma[0].strip()}."]
 
 
-def _clean_names(header: Sequence[str], name: str) -> tuple[tuple[str, ...], list[str]]:
+def clean_names(header: Sequence[str], name: str) -> tuple[tuple[str, ...], list[str]]:
+    """Names of columns without blanks around them, made up where there are none, and what was adjusted."""
     notes, names = [], [cell.strip() for cell in header]
     padded = [new for new, old in zip(names, header, strict=True) if new and new != old]
     if padded:

@@ -1,7 +1,7 @@
 """How a column of texts spells its numbers: decimal sign, thousands, percent, currency; found once, then kept to.
 
 A spelling is a short text of the contract: ``""`` for plain numbers, else ``"1.234,5"`` (what parts thousands and
-decimals) and a unit behind a blank, as in ``"1,234.5 %"`` and ``"1'234.5 CHF"``.
+decimals, without the 5 where no cell has decimals) and a unit behind a blank, as in ``"1,234.5 %"``.
 """
 
 import re
@@ -76,9 +76,10 @@ def numbers_spelt(array: pa.Array, spelling: str) -> Cells:
     allowed = [unit] if unit == "%" else ["", unit]
     fits = pc.and_(fits, pc.is_in(found.unit, value_set=pa.array(allowed, found.unit.type)))
     body = pc.if_else(fits, found.body, pa.scalar(None, found.body.type))
-    if form[1] != "2":
-        body = pc.replace_substring(body, form[1], "")
-    if form[-2] == ",":
+    group, point, _ = _signs(form)
+    if group:
+        body = pc.replace_substring(body, group, "")
+    if point == ",":
         body = pc.replace_substring(body, ",", ".")
     values = as_floats(pc.binary_join_element_wise(body, found.power, "").cast(pa.float64()))
     negative = pc.fill_null(found.negative, False).to_numpy(zero_copy_only=False)
@@ -103,6 +104,7 @@ def respelt(text: pa.Array, spelling: str) -> pa.Array:
     known what the others mean.
     """
     form, unit = split_spelling(spelling or "1234.5")
+    text = text.cast(pa.string())
     found = _parts(pc.utf8_trim_whitespace(text))
     other = pc.and_(look_like_numbers(text), pc.invert(pc.fill_null(_fits(found.body, form), True)))
     if unit != "%":
@@ -139,10 +141,10 @@ def find_spelling(text: pa.Array, decimal: str | None = None) -> Spelt:
         return Spelt(None, problem=_odd_one(cells, found.body))
     suffix = f" {unit}" if unit else ""
     if len(forms) == 1:
-        return Spelt(forms[0] + suffix, shows=_shown(forms[0], found.body))
+        return Spelt(forms[0] + suffix, shows=_shown(forms[0]))
     if decimal is None and unit in _POINT_CURRENCIES:
         decimal = "."
-    chosen = next((form for form in forms if form[-2] == decimal), None)
+    chosen = next((form for form in forms if _signs(form)[1] == decimal), None)
     return Spelt(None if chosen is None else chosen + suffix, is_ambiguous=True)
 
 
@@ -178,6 +180,21 @@ def are_long_digits(text: pa.Array) -> bool:
     )
 
 
+def may_be_other_thousands(text: pa.Array, spelling: str) -> bool:
+    """Whether the decimals of a spelling with thousands may be thousands themselves, as 1,275 in one of 1.234,5.
+
+    So it is where every decimal sign has three digits behind it and one to three before it, and no thousands are
+    parted as the spelling has it.
+    """
+    group, point, is_shown = _signs(split_spelling(spelling)[0])
+    body = _parts(pc.utf8_trim_whitespace(as_text(text))).body.drop_null()
+    if not (is_shown and group) or pc.any(pc.match_substring(body, group)).as_py():
+        return False
+    decimals = body.filter(pc.match_substring(body, point))
+    pattern = rf"^[1-9]\d{{0,2}}{re.escape(point)}\d{{3}}$"
+    return bool(len(decimals)) and bool(pc.all(pc.match_substring_regex(decimals, pattern)).as_py())
+
+
 def shows_points(text: pa.Array) -> bool:
     """Whether texts are numbers with a decimal point without doubt."""
     text = pc.utf8_trim_whitespace(as_text(text))
@@ -188,10 +205,11 @@ def shows_points(text: pa.Array) -> bool:
 def described(spelling: str) -> str:
     """How numbers of a spelling are written, in words."""
     form, unit = split_spelling(spelling)
-    words = ["a decimal comma" if form[-2] == "," else "digits alone" if form == "1234" else "a decimal point"]
-    if form[1] != "2":
+    group, point, is_shown = _signs(form)
+    words = [("a decimal comma" if point == "," else "a decimal point") if is_shown else "no decimals"]
+    if group:
         names = {",": "commas", ".": "points", " ": "blanks", "'": "apostrophes"}
-        words.append(f"{names[form[1]]} between thousands")
+        words.append(f"{names[group]} between thousands")
     if unit == "%":
         words.append("a percent sign (20% is 0.2)")
     elif unit:
@@ -205,12 +223,18 @@ _FORMS = ("1,234.5", "1.234,5", "1 234.5", "1 234,5", "1'234.5", "1'234,5")
 @lru_cache(maxsize=16)
 def _pattern(form: str) -> str:
     """The pattern of what stands between signs and units."""
-    if form == "1234":
-        # No sign was seen: what a point before three digits means is open.
-        return r"^\d+(?:\.(?:\d{1,2}|\d{4,})?)?$"
-    point = re.escape(form[-2])
-    whole = r"\d+" if form[1] == "2" else rf"(?:[1-9]\d{{0,2}}(?:{re.escape(form[1])}\d{{3}})+|\d+)"
-    return rf"^(?:{whole}(?:{point}\d*)?|{point}\d+)$"
+    group, sign, is_shown = _signs(form)
+    point = re.escape(sign)
+    whole = rf"(?:[1-9]\d{{0,2}}(?:{re.escape(group)}\d{{3}})+|\d+)" if group else r"\d+"
+    # Where no decimals were seen it is open what a sign before three digits means.
+    decimals = r"\d*" if is_shown else r"(?:\d{1,2}|\d{4,})?"
+    return rf"^(?:{whole}(?:{point}{decimals})?|{point}\d+)$"
+
+
+def _signs(form: str) -> tuple[str, str, bool]:
+    """What parts thousands (or nothing), the decimal sign, and whether it was seen."""
+    before, _, after = form.partition("234")
+    return before[1:], after[:1] or ("," if before[1:] == "." else "."), bool(after)
 
 
 def _parts(text: pa.Array) -> _Numbers:
@@ -244,7 +268,7 @@ def _fitting(body: pa.Array) -> list[str]:
     if has[" "] or has["'"]:
         if (has[" "] and has["'"]) or (has[","] and has["."]):
             return []
-        form = f"1{' ' if has[' '] else chr(39)}234{',' if has[','] else '.'}5"
+        form = f"1{' ' if has[' '] else chr(39)}234{',5' if has[','] else '.5' if has['.'] else ''}"
         return [form] if _all_fit(body, form) else []
     if not (has[","] or has["."]):
         return ["1234"]
@@ -252,19 +276,18 @@ def _fitting(body: pa.Array) -> list[str]:
         return [form for form in ("1,234.5", "1.234,5") if _all_fit(body, form)]
     if has["."] and not may_be_thousands(body):
         # Numbers of one size with three decimals each are far more usual than thousands alone.
-        return [form for form in ("1234.5", "1.234,5") if _all_fit(body, form)][:1]
-    return [form for form in (("1,234.5", "1234,5") if has[","] else ("1234.5", "1.234,5")) if _all_fit(body, form)]
+        return [form for form in ("1234.5", "1.234") if _all_fit(body, form)][:1]
+    return [form for form in (("1,234", "1234,5") if has[","] else ("1234.5", "1.234")) if _all_fit(body, form)]
 
 
 def _all_fit(body: pa.Array, form: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(body, _pattern(form))).as_py())
 
 
-def _shown(form: str, body: pa.Array) -> str:
-    """The decimal sign that bodies of one form show, by itself or as thousands are parted by the other one."""
-    if form[1] in ",.":
-        return form[-2]
-    return form[-2] if form != "1234" and pc.any(pc.match_substring(body, form[-2])).as_py() else ""
+def _shown(form: str) -> str:
+    """The decimal sign that numbers of one form show, by itself or as thousands are parted by the other one."""
+    group, point, is_shown = _signs(form)
+    return point if is_shown or group in (",", ".") else ""
 
 
 def _odd_one(cells: pa.Array, body: pa.Array) -> str:

@@ -114,7 +114,7 @@ def read_text(name: str, text: pa.Array, hints: Hints) -> TextRead:
 def _thousands_or_fractions(name: str, text: pa.Array, hints: Hints) -> TextRead | None:
     """Plain numbers whose points may part thousands, by what else is known; None where there is no such doubt."""
     if hints.given_decimal == "," and pc.any(pc.match_substring(text, ".")).as_py():
-        return _as_number(name, text, "1234.5" if shows_points(text) else "1.234,5")
+        return _as_number(name, text, "1234.5" if shows_points(text) else "1.234")
     if not may_be_thousands(text):
         return None
     pointed = text.filter(pc.match_substring(text, "."))[0].as_py()
@@ -126,7 +126,7 @@ def _thousands_or_fractions(name: str, text: pa.Array, hints: Hints) -> TextRead
             "column shows which. Say --decimal , if its points part thousands, or --decimal . if they are decimal "
             "points (decimal=',' or '.' in Python)."
         )
-    return _as_number(name, text, "1.234,5" if hints.decimal == "," else "1234.5")
+    return _as_number(name, text, "1.234" if hints.decimal == "," else "1234.5")
 
 
 def _spelt_numbers(name: str, text: pa.Array, given: int, hints: Hints) -> TextRead:

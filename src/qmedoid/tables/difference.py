@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from qmedoid.exceptions import ContractError, warn
 from qmedoid.models.contract import Column, Contract, Kind
+from qmedoid.tables._types import shortened
 from qmedoid.tables.encode import EXAMPLES, NAMED_LEVELS, ColumnFound, Found
 from qmedoid.tables.kinds import ENOUGH_ROWS, kind_of_type
 
@@ -20,6 +21,7 @@ _NO_FILL = (
     "first, or fit with TableClassifier or the command 'qmedoid fit', which fill in missing cells."
 )
 _SHOWN = 20
+_OPEN = re.compile(r"[+-]?\d{1,3}\.\d{3}")
 _CLOSE = 0.8
 _ARTICLES: dict[str, str] = {"number": "a number", "category": "a category", "boolean": "a boolean", "date": "a date"}
 
@@ -194,8 +196,8 @@ class Difference:
     def _respelt_line(self, column: Column, found: ColumnFound) -> str:
         are = "is" if found.respelt == 1 else "are"
         doubt = ""
-        if column.kind == "number" and not column.spelling:
-            doubt = " (say --decimal . or --decimal , where that is what they are)"
+        if not column.spelling and any(_OPEN.fullmatch(text) for text in found.respelt_examples[:1]):
+            doubt = ", which may have a point between thousands (--decimal . says that it is a decimal point)"
         return (
             f"~ spelling: {column.name!r} was written {_as_spelt(column)}, {self._count(found.respelt)} cells {are} "
             f"not, such as {_quoted(found.respelt_examples[:1])}{doubt}"
@@ -231,7 +233,7 @@ def compare_columns(contract: Contract, given: Sequence[str] | pa.Schema) -> Dif
     for column in contract.columns:
         kind = types.get(new_names.get(column.name, column.name))
         if kind is not None and not _can_be_read(column, kind):
-            kinds[column.name] = _ARTICLES.get(kind_of_type(kind) or "", f"of type {kind}")
+            kinds[column.name] = _ARTICLES.get(kind_of_type(kind) or "", f"of type {shortened(str(kind))}")
     return Difference(
         contract,
         missing=tuple(column.name for column in missing),

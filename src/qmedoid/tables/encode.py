@@ -161,8 +161,8 @@ def encode_column(
 
 def _numbers(given: pa.Array, column: Column, encoding: Numbers, found: Found) -> list[Array]:
     values, wrong = cells.truths(given) if column.kind == "boolean" else cells.numbers(given, column.spelling)
-    if column.kind == "number" and not column.spelling and cells.is_text(given.type) and not found.trusts_points:
-        values, wrong = _without_doubtful(given, cells.Cells(values, wrong), column.name, found)
+    if column.kind == "number" and cells.is_text(given.type) and not found.trusts_points:
+        values, wrong = _without_doubtful(given, cells.Cells(values, wrong), column, found)
     # Most columns are in order, and the sum of their squares says so at the speed of memory: a NaN would make it NaN.
     with np.errstate(over="ignore", invalid="ignore"):
         squares = float(np.einsum("i,i->", values, values))  # a BLAS would wake threads for it
@@ -181,15 +181,15 @@ def _numbers(given: pa.Array, column: Column, encoding: Numbers, found: Found) -
     return [filled, absent.astype(np.float64)] if encoding.indicator else [filled]
 
 
-def _without_doubtful(given: pa.Array, read: cells.Cells, name: str, found: Found) -> cells.Cells:
-    """Plain numbers without those that may have a point between thousands, as in a column of 1.275 and 935."""
+def _without_doubtful(given: pa.Array, read: cells.Cells, column: Column, found: Found) -> cells.Cells:
+    """Numbers without those whose decimals may be thousands, as in a column of plain numbers 1.275 and 935."""
     from qmedoid.tables._respelt import doubtful_points
 
     doubtful = None
-    if name not in found.shows_points and cells.maybe_thousands(read.values):
-        doubtful = doubtful_points(cells.one_chunk(given))
+    if column.name not in found.shows_points and cells.maybe_thousands(read.values):
+        doubtful = doubtful_points(cells.one_chunk(given), column.spelling)
     if doubtful is None:
-        found.shows_points.add(name)
+        found.shows_points.add(column.name)
         return read
     is_doubtful, text = doubtful
     return cells.Cells(np.where(is_doubtful, np.nan, read.values), pa.concat_arrays([read.wrong, text]))

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from qmedoid.models.contract import Column, Kind
 from qmedoid.tables import cells
-from qmedoid.tables._types import DECIMAL
+from qmedoid.tables._types import DECIMAL, shortened
 
 if TYPE_CHECKING:
     from qmedoid.tables._text_kinds import Hints
@@ -137,7 +137,7 @@ def _look_at(name: str, array: pa.Array, hints: "Hints | None") -> tuple[Column,
         return "every cell is missing"
     kind = kind_of_type(array.type)
     if kind is None:
-        return f"cells of type {array.type} are not read"
+        return f"cells of type {shortened(str(array.type))} are not read"
     if kind in ("number", "boolean"):
         return _number_column(name, kind, cells.numbers(array), array)
     if kind == "date":

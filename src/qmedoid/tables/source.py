@@ -1,8 +1,8 @@
-"""Tables in files: text, Parquet or Arrow, packed or not, one or many, read in batches of bounded memory."""
+"""Tables in files of many formats, packed or not, one or many, read in batches of bounded memory."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,13 @@ from qmedoid.tables._sampling import sample_rows
 from qmedoid.tables._types import DECIMAL, CellError, as_category, common_type
 from qmedoid.tables.cells import maybe_thousands
 
+if TYPE_CHECKING:
+    from qmedoid.tables._sheets import SheetFile
+
 __all__ = ["CellError", "Rows", "TableSource", "open_table"]
+
+
+TableFile: TypeAlias = "TextFile | BinaryFile | SheetFile"
 
 
 class Rows(NamedTuple):
@@ -50,7 +56,7 @@ def open_table(where: str | Path, *, delimiter: str | None = None, decimal: str 
     """
     if str(where) == STANDARD_INPUT:
         return TableSource([_open_file(None, delimiter, decimal)], None, decimal)
-    files: list[TextFile | BinaryFile] = []
+    files: list[TableFile] = []
     try:
         for path in (paths := find_files(where)):
             files.append(_open_file(path, delimiter, decimal))
@@ -63,18 +69,24 @@ def open_table(where: str | Path, *, delimiter: str | None = None, decimal: str 
     return TableSource(files, n_bytes, decimal)
 
 
-def _open_file(path: Path | None, delimiter: str | None, decimal: str | None) -> TextFile | BinaryFile:
+def _open_file(path: Path | None, delimiter: str | None, decimal: str | None) -> TableFile:
     data = Bytes(path)
     try:
         form = detect_format(data, path)
         again = path if path is not None and path.is_file() else None  # a named pipe gives its bytes once
-        return TextFile(data, again, delimiter, decimal) if form == "csv" else BinaryFile(data, again, form)
+        if form == "csv":
+            return TextFile(data, again, delimiter, decimal)
+        if form == "xlsx":
+            from qmedoid.tables._sheets import SheetFile
+
+            return SheetFile(data)
+        return BinaryFile(data, again, form)
     except BaseException:
         data.close()
         raise
 
 
-def _check_names(first: TextFile | BinaryFile, other: TextFile | BinaryFile) -> None:
+def _check_names(first: TableFile, other: TableFile) -> None:
     if set(first.names) == set(other.names):
         return
     differences = [
@@ -118,7 +130,7 @@ class TableSource:
         The decimal sign of texts.
     """
 
-    def __init__(self, files: Sequence[TextFile | BinaryFile], n_bytes: int | None, decimal: str | None = None) -> None:
+    def __init__(self, files: Sequence[TableFile], n_bytes: int | None, decimal: str | None = None) -> None:
         self._files, self._given_decimal = tuple(files), decimal
         self.n_bytes = n_bytes
         first = self._files[0]
