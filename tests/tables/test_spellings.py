@@ -168,7 +168,7 @@ def test_thousands_in_a_scored_file_are_never_decimals_in_silence(trained, sign,
 
 def test_a_small_file_of_thousands_in_a_column_of_whole_numbers_is_refused(tmp_path):
     """Nothing but the column itself shows that 1.275 beside 935 is no fraction."""
-    table = pa.table({"count": list(range(100, 160)), "x": np.arange(60.0) % 7, "y": base()["y"]})
+    table = pa.table({"count": [100 + 7 * row % 40 for row in range(60)], "x": np.arange(60.0) % 7, "y": base()["y"]})
     classifier = TableClassifier(FusionClassifier(random_state=0), random_state=0)
     model = classifier.fit(table.drop_columns(["y"]), base()["y"]).table_model()
     path, out = tmp_path / "table.csv", str(tmp_path / "out.csv")
