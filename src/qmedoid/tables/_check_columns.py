@@ -98,7 +98,7 @@ def describe(
     name: str, column: pa.ChunkedArray, facts: Facts, inferred: Inferred, draft: Column | None, role: Role | None
 ) -> dict[str, Any]:
     """A column as plain values, by what was inferred for it: its draft, or the reason to leave it out."""
-    notes = [note for note in inferred.notes if note.startswith(f"column {name!r}: ")]
+    notes = [note for note in inferred.notes if note.startswith((f"column {name!r}:", f"column {name!r} "))]
     return {
         "name": name,
         "type": str(column.type),

@@ -54,7 +54,7 @@ def decide_batch(model: TableModel, batch: pa.RecordBatch | pa.Table, found: Fou
         columns = encode_batch(batch, model.contract, model.encodings, only=model.used_columns, found=found)
         with holes_told(model, batch, found):
             return model.decide(columns, threads=threads)
-    found.rows, found.columns = counted.rows, counted.columns
+    found.rows, found.columns, found.shows_points = counted.rows, counted.columns, counted.shows_points
     return decided
 
 
