@@ -237,7 +237,7 @@ def test_a_new_field_takes_a_new_format():
         PriorShift: "priors log_ratios",
         OperatingSummary: "rule asked log_odds counts prevalence",
         Contract: "columns target left_out",
-        Column: "name kind missing levels is_open",
+        Column: "name kind missing levels is_open spelling",
         Numbers: "fill indicator",
         Dates: "parts fills indicator",
         Levels: "levels values outputs",

@@ -50,6 +50,23 @@ def test_cells_that_are_not_of_the_role_are_counted():
     assert "1 of 3 cells are not dates, such as 'soon'" in read("date", ["2024-01-01", "2024-01-02", "soon"]).notes[0]
 
 
+@pytest.mark.parametrize(
+    ("role", "cells", "spelling"),
+    [
+        ("number", ["1.275,22", "935,5", "12,0"], "1.234,5"),
+        ("date", ["31.01.2024", "01.02.2024", "28.02.2024"], "d.m.y"),
+        ("date", [20240131, 20240201], "yyyymmdd"),
+        ("date", ["20240131", "20240201"], "yyyymmdd"),
+        ("number", [20240131, 20240201] * 20, ""),
+    ],
+)
+def test_a_role_finds_the_spelling_of_its_cells(role, cells, spelling):
+    (column,) = read(role, cells).columns
+    assert (column.kind, column.spelling, column.missing) == (role, spelling, False)
+    settled = read(role, cells)
+    assert infer_alike(pa.table({"c": cells[:2]}), settled).columns == settled.columns
+
+
 def test_ignored_columns_are_left_out_and_roles_help_no_constant():
     assert read("ignore", [[1], [2]]).left_out == {"c": "it was to be ignored"}
     assert read("keep", [3, 3]).left_out == {"c": "every cell is 3"}

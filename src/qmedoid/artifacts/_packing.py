@@ -97,6 +97,7 @@ def _contract(contract: Contract) -> dict[str, Any]:
             "missing": bool(column.missing),
             "levels": plain(column.levels, f"levels of column {column.name!r}"),
             "is_open": bool(column.is_open),
+            "spelling": column.spelling,
         }
         for column in contract.columns
     ]

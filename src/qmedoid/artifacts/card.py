@@ -158,6 +158,8 @@ def _encoded(column: Column, encoding: Encoding) -> str:
         levels = f"{len(encoding.levels)} levels{', new ones expected' if column.is_open else ''}"
         return f"{encoding.width} {'number' if encoding.width == 1 else 'numbers'} from {levels}"
     what = ", ".join(encoding.parts) if isinstance(encoding, Dates) else "the number itself"
+    if column.spelling:
+        what += f", written like {column.spelling}"
     return what + (", and whether it is missing" if encoding.indicator else "")
 
 

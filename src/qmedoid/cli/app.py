@@ -14,12 +14,17 @@ app = typer.Typer(
 data_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The data sets of the paper.")
 app.add_typer(data_app, name="data")
 
-Table = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or Feather: a file, a folder, a glob, or - for a pipe.")]
+Table = Annotated[
+    str, typer.Argument(help="CSV, JSON lines, Parquet, Feather or xlsx: a file, a folder, a glob, or - for a pipe.")
+]
 Model = Annotated[Path, typer.Argument(help="Folder of a saved model.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Delimiter = Annotated[str | None, typer.Option(help="Separator of a CSV file, where it is not found out.")]
 Decimal = Annotated[str | None, typer.Option(help="Decimal sign of a CSV file, where it is not found out.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that another program or command wrote.")]
+DateOrder = Annotated[
+    Literal["day-first", "month-first"] | None, typer.Option(help="Order of dates that do not show it: 01/02/2024.")
+]
 OnMismatch = Annotated[
     Literal["error", "warn"],
     typer.Option(help="Refuse a table that breaks the model's contract, or score it as well as can be."),
@@ -86,6 +91,7 @@ def check(
     max_rows: Annotated[int, typer.Option(min=2, help="Look at a random sample of at most so many rows.")] = 5_000_000,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    date_order: DateOrder = None,
     json: AsJson = False,
 ) -> None:
     """Show how every column of a table would be read and why, and what is odd about it, before any fit."""
@@ -93,7 +99,7 @@ def check(
     from qmedoid.cli.check import Options, run
 
     asked = Options(table=table, target=target, seed=seed, max_rows=max_rows, delimiter=delimiter, decimal=decimal,
-                    roles=asked_roles(category, number, date, keep, ignore, roles))  # fmt: skip
+                    date_order=date_order, roles=asked_roles(category, number, date, keep, ignore, roles))  # fmt: skip
     raise typer.Exit(run(asked, strict=strict, as_json=json))
 
 
@@ -145,6 +151,7 @@ def fit(
     circuits: Annotated[bool, typer.Option("--circuits", help="Write circuits too, as QPY and OpenQASM 3.")] = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    date_order: DateOrder = None,
     json: AsJson = False,
 ) -> None:
     """Fit a model to a table, show what it does on held-out rows, and save it."""
@@ -157,7 +164,8 @@ def fit(
             alert_rate=alert_rate, operating_point=operating_point, min_precision=min_precision, min_recall=min_recall,
             cost=cost, time_column=time_column, paper=paper, fusion=fusion, medoids=medoids, neighbours=neighbours,
             refine=refine, seed=seed, max_rows=max_rows, raw_rows=raw_rows, circuits=circuits, delimiter=delimiter,
-            decimal=decimal, roles=asked_roles(category, number, date, keep, ignore, roles),
+            decimal=decimal, date_order=date_order,
+            roles=asked_roles(category, number, date, keep, ignore, roles),
         ),
         as_json=json,
     )  # fmt: skip
@@ -275,6 +283,7 @@ def stability(
     max_rows: Annotated[int, typer.Option(min=2, help="Use a random sample of at most so many rows.")] = 20_000,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    date_order: DateOrder = None,
     json: AsJson = False,
 ) -> None:
     """Fit samples of a table again and again, and tell how much groups, medoids and decisions change."""
@@ -284,6 +293,7 @@ def stability(
     run(
         Options(table=table, target=target, positive=positive, fusion=fusion, medoids=medoids, neighbours=neighbours,
                 bootstraps=bootstraps, seed=seed, max_rows=max_rows, delimiter=delimiter, decimal=decimal,
+                date_order=date_order,
                 roles=asked_roles(category, number, date, keep, ignore, roles)),
         as_json=json,
     )  # fmt: skip

@@ -26,6 +26,7 @@ class Options:
     max_rows: int
     delimiter: str | None
     decimal: str | None
+    date_order: str | None = None
     roles: Mapping[str, Role] = field(default_factory=dict)
 
 
@@ -35,7 +36,8 @@ def run(options: Options, *, strict: bool, as_json: bool) -> int:
     check_role_names(options.roles, list(options.roles), options.target)
     needed = [*([] if options.target is None else [options.target]), *options.roles]
     table, _, notes = read_rows(options.table, options, needed)
-    report = {"table": Path(options.table).name, "notes": notes, **check_rows(table, options.target, options.roles)}
+    checked = check_rows(table, options.target, options.roles, date_order=options.date_order)
+    report = {"table": Path(options.table).name, "notes": notes, **checked}
     if as_json:
         print_json(report)
     else:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found
 from qmedoid.tables.evaluating import labelled_report, report_notes
-from qmedoid.tables.kinds import Inferred, infer_columns, with_levels_of
+from qmedoid.tables.kinds import DateOrder, Inferred, infer_columns, with_levels_of
 from qmedoid.tables.labels import class_labels, label_codes, labelled_rows
 from qmedoid.tables.roles import Role, in_roles, read_as_text
 from qmedoid.tables.scoring import decide_batch
@@ -62,6 +62,7 @@ class Options:
     circuits: bool
     delimiter: str | None
     decimal: str | None
+    date_order: str | None = None
     roles: Mapping[str, Role] = field(default_factory=dict)
 
 
@@ -87,7 +88,8 @@ def run(options: Options, *, as_json: bool) -> None:
     roles = roles_of_fit(options.roles, options.target, options.time_column)
     data = read_labelled(options.table, options, list(roles))
     # How columns are read is settled on all rows, as `qmedoid check` shows it; numbers and levels are of training rows.
-    inferred = infer_columns(data.table, skip={options.target}, roles=roles)
+    date_order = cast("DateOrder | None", options.date_order)
+    inferred = infer_columns(data.table, skip={options.target}, roles=roles, date_order=date_order)
     inferred.check_any()
     parts = _parts(data, options, valid, test)
     train = _taken(data, parts.train)
@@ -246,7 +248,11 @@ def _word_or_number(text: str) -> str | float:
 def _parts(data: Labelled, options: Options, valid: float | str, test: float | str) -> Parts:
     """The rows of the table by their use; those of other files are not among them."""
     labels = data.target.combine_chunks().dictionary_encode().indices.to_numpy()
-    order = None if options.time_column is None else time_order(data.table[options.time_column], options.time_column)
+    order = (
+        None
+        if options.time_column is None
+        else time_order(data.table[options.time_column], options.time_column, options.date_order)
+    )
     shares = [share if isinstance(share, float) else 0.0 for share in (valid, test)]
     return split_rows(labels, *shares, order=order, seed=options.seed)
 
@@ -268,7 +274,9 @@ def _fit(
     from qmedoid.estimators.table import TableClassifier
 
     positive, roles = _positive(train, options), dict(options.roles)
-    fitted = TableClassifier(classifier, positive=positive, roles=roles, random_state=options.seed)
+    fitted = TableClassifier(
+        classifier, positive=positive, roles=roles, date_order=options.date_order, random_state=options.seed
+    )
     fitted._settled = inferred
     validation = {} if valid is None else _validation(train, valid, options)
     fitted.fit(train.table.drop_columns([options.target]), _labels(train), **validation)

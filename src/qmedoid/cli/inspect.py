@@ -34,7 +34,14 @@ def summary(model: TableModel) -> dict[str, Any]:
         "expected_priors": None if model.expected_priors is None else model.expected_priors.tolist(),
         "target": model.contract.target,
         "columns": [
-            {"name": c.name, "kind": c.kind, "missing": c.missing, "levels": list(c.levels), "open": c.is_open}
+            {
+                "name": c.name,
+                "kind": c.kind,
+                "missing": c.missing,
+                "levels": list(c.levels),
+                "open": c.is_open,
+                "spelling": c.spelling,
+            }
             for c in model.contract.columns
         ],
         "left_out": dict(model.contract.left_out),

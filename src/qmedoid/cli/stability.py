@@ -34,6 +34,7 @@ class Options:
     max_rows: int
     delimiter: str | None
     decimal: str | None
+    date_order: str | None = None
     roles: Mapping[str, Role] = field(default_factory=dict)
 
 
@@ -67,7 +68,7 @@ def _stability(options: Options, fusion: Any, table: Any, labels: Any) -> Stabil
 
     classifier = TableClassifier(
         GeometricClassifier(fusion=fusion, random_state=options.seed), positive=options.positive,
-        roles=dict(options.roles), random_state=options.seed,
+        roles=dict(options.roles), date_order=options.date_order, random_state=options.seed,
     )  # fmt: skip
     with progress_bar() as bar:
         task = bar.add_task("fitting", total=options.bootstraps + 1)

@@ -4,7 +4,7 @@ import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,16 @@ from qmedoid.estimators._classes import ClassOrder
 from qmedoid.estimators._encoding import Encoded, EncodingSettings, fit_encodings
 from qmedoid.estimators._inner import Inner, choose_on, inner_classifier, weigh_codes
 from qmedoid.estimators._operating_point import ON_THE_MAJORITY, OPERATING_CONSTRAINTS
-from qmedoid.estimators._parameters import Constraint, Either, Estimator, Optional, Seed, Whole, check_parameters
+from qmedoid.estimators._parameters import (
+    Choice,
+    Constraint,
+    Either,
+    Estimator,
+    Optional,
+    Seed,
+    Whole,
+    check_parameters,
+)
 from qmedoid.estimators._raw_tables import read_table, records_of
 from qmedoid.estimators._saving import SavingMixin, table_model
 from qmedoid.estimators._targets import check_target, class_codes
@@ -37,7 +46,7 @@ from qmedoid.models.table import Record, TableModel
 from qmedoid.tables._identifiers import IDENTIFIERS, OWN_NUMBER
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found, encode_batch
-from qmedoid.tables.kinds import Inferred, infer_alike, infer_columns
+from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.positives import choose_positive
 from qmedoid.tables.roles import Role, check_role_names, check_roles, in_roles, merged_roles
@@ -80,6 +89,11 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         What columns are, by name, which wins over what their cells look like: ``"category"`` (cells are names, also
         where they look like numbers), ``"number"``, ``"date"``, ``"keep"`` (learnt from although it looks like an
         identifier) or ``"ignore"``. Other columns are read as their cells suggest.
+    decimal : {".", ","} or None, default=None
+        The decimal sign of texts that do not show it, such as ``1.275`` beside ``935``. None looks at the other
+        columns, and refuses the table where they do not show it either.
+    date_order : {"day-first", "month-first"} or None, default=None
+        The order of dates that do not show it, such as ``01/02/2024``; None as with `decimal`.
     max_one_hot : int, default=10
         Categories of at most so many levels have a number for each; larger ones are encoded by the share of each
         class, and the frequency, of a level.
@@ -113,6 +127,8 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         positive: Any = None,
         ignore: Sequence[str] | None = None,
         roles: Mapping[str, Role] | None = None,
+        decimal: str | None = None,
+        date_order: str | None = None,
         max_one_hot: int = 10,
         max_levels: int = 20_000,
         random_state: Any = None,
@@ -121,6 +137,8 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         self.positive = positive
         self.ignore = ignore
         self.roles = roles
+        self.decimal = decimal
+        self.date_order = date_order
         self.max_one_hot = max_one_hot
         self.max_levels = max_levels
         self.random_state = random_state
@@ -131,6 +149,8 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
                 Estimator(GeometricClassifier), Either(Estimator(FusionClassifier), Estimator(VariationalClassifier))
             )
         ),
+        "decimal": Optional(Choice((".", ","))),
+        "date_order": Optional(Choice(("day-first", "month-first"))),
         "max_one_hot": Whole(2),
         "max_levels": Whole(1),
         "random_state": Seed(),
@@ -295,6 +315,8 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
                 "positive": None if self.positive is None else str(self.positive),
                 "ignore": list(self.ignore or ()),
                 "roles": dict(self.roles or {}),
+                "decimal": self.decimal,
+                "date_order": self.date_order,
                 "max_one_hot": int(self.max_one_hot),
                 "max_levels": int(self.max_levels),
                 "random_state": seed if seed is None or isinstance(seed, int) else str(seed),
@@ -330,7 +352,10 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         """Fit contract and encodings; the training rows as numbers."""
         target = target if isinstance(target, str) else None
         if self._settled is None:
-            inferred = infer_columns(table, skip={target}, roles=roles)
+            inferred = infer_columns(
+                table, skip={target}, roles=roles, decimal=self.decimal,
+                date_order=cast("DateOrder | None", self.date_order),
+            )  # fmt: skip
         else:
             inferred = infer_alike(table, self._settled)
         left_out = inferred.left_out

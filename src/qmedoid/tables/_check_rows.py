@@ -130,9 +130,10 @@ def _levels(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
 def _values(column: pa.ChunkedArray, draft: Column) -> Array:
     """Numbers and dates as floats, NaN where they are missing."""
     if draft.kind == "date":
-        read = cells.dates(column).values
+        read = cells.dates(column, draft.spelling).values
         return np.where(np.isnat(read), np.nan, read.astype(np.int64).astype(np.float64))
-    values = (cells.truths if draft.kind == "boolean" else cells.numbers)(column).values.astype(np.float64)
+    given = cells.truths(column) if draft.kind == "boolean" else cells.numbers(column, draft.spelling)
+    values = given.values.astype(np.float64)
     with np.errstate(invalid="ignore"):
         return np.where(np.abs(values) <= cells.LARGEST, values, np.nan)
 

@@ -50,12 +50,15 @@ def is_identifier_name(name: str) -> bool:
     return words[-1] in ("index", "row") and before in _BEFORE_INDEX
 
 
-def id_reason(name: str, values: npt.NDArray[np.float64], is_whole: bool) -> str | None:
-    """Why a column of numbers is taken for one that numbers or names the rows, or None."""
+def id_reason(name: str, values: npt.NDArray[np.float64], is_whole: bool, n_different: int | None = None) -> str | None:
+    """Why a column of numbers is taken for one that numbers or names the rows, or None.
+
+    `n_different` are the different numbers, where floats are too coarse to count them.
+    """
     in_sequence = is_whole and _are_of_a_run(values)
     if not (in_sequence or is_identifier_name(name)) or not (values == np.trunc(values)).all():
         return None
-    if len(np.unique(values)) < len(values):
+    if (len(np.unique(values)) if n_different is None else n_different) < len(values):
         return None
     return NUMBERS_ROWS if in_sequence else OWN_NUMBER
 

@@ -1,7 +1,7 @@
 """A table looked at before a fit: how its columns are read and why, and what would make a model wrong."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from qmedoid.tables._check_rows import (
     sample_of,
 )
 from qmedoid.tables.frames import as_table
-from qmedoid.tables.kinds import infer_columns
+from qmedoid.tables.kinds import DateOrder, infer_columns
 from qmedoid.tables.labels import class_labels, labelled_rows
 from qmedoid.tables.roles import Role, check_role_names, check_roles, in_roles
 
@@ -33,7 +33,14 @@ _ROWS_PER_CLASS = 20
 """Rows of each of these classes, in the mean, below which they surely do."""
 
 
-def check_table(data: Any, target: str | None = None, *, roles: Mapping[str, Role] | None = None) -> dict[str, Any]:
+def check_table(
+    data: Any,
+    target: str | None = None,
+    *,
+    roles: Mapping[str, Role] | None = None,
+    decimal: str | None = None,
+    date_order: str | None = None,
+) -> dict[str, Any]:
     """Look at a table before any fit: how every column is read and why, and what is odd about it.
 
     Parameters
@@ -43,6 +50,8 @@ def check_table(data: Any, target: str | None = None, *, roles: Mapping[str, Rol
         Column that holds the classes. Without it nothing is said about classes.
     roles : mapping of str to str or None, default=None
         What columns are, as of `TableClassifier`.
+    decimal, date_order : str or None, default=None
+        How texts that do not show it are read, as of `TableClassifier`.
 
     Returns
     -------
@@ -71,10 +80,17 @@ def check_table(data: Any, target: str | None = None, *, roles: Mapping[str, Rol
         raise ParameterError(f"The target {target!r} is not a column. The columns are {names}.")
     asked = check_roles(roles)
     check_role_names(asked, table.column_names, target)
-    return check_rows(in_roles(table, asked), target, asked)
+    return check_rows(in_roles(table, asked), target, asked, decimal=decimal, date_order=date_order)
 
 
-def check_rows(table: pa.Table, target: str | None, roles: Mapping[str, Role]) -> dict[str, Any]:
+def check_rows(
+    table: pa.Table,
+    target: str | None,
+    roles: Mapping[str, Role],
+    *,
+    decimal: str | None = None,
+    date_order: str | None = None,
+) -> dict[str, Any]:
     """The report about a table whose categories by role are texts already."""
     if table.num_rows == 0:
         raise DataError("The table has no rows: there is nothing to check.")
@@ -85,7 +101,8 @@ def check_rows(table: pa.Table, target: str | None, roles: Mapping[str, Role]) -
         table, labels = _labelled(table, target, findings)
     if labels is not None:
         classes = _classes(labels, report, findings, str(target))
-    inferred = infer_columns(table, skip={target} if target else (), roles=roles)
+    order = cast("DateOrder | None", date_order)
+    inferred = infer_columns(table, skip={target} if target else (), roles=roles, decimal=decimal, date_order=order)
     drafts = {column.name: column for column in inferred.columns}
     facts_by_row = RowHashes(table.num_rows)
     digests: dict[str, bytes] = {}

@@ -13,11 +13,12 @@ from qmedoid.models.table import TableModel
 from qmedoid.tables._bytes import find_files
 from qmedoid.tables._csv import comma_numbers
 from qmedoid.tables._types import without_missing
+from qmedoid.tables.cells import maybe_thousands
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
 from qmedoid.tables.encode import Found
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
 from qmedoid.tables.scoring import RESULTS, check_carried, decide_encoded, result_batch
-from qmedoid.tables.source import CellError, open_table
+from qmedoid.tables.source import CellError, TableSource, open_table
 from qmedoid.tables.writing import check_output, is_text, open_sink
 
 OnProgress = Callable[[int, int, int | None], None]
@@ -31,6 +32,25 @@ class Part(NamedTuple):
 
     batch: pa.RecordBatch
     extra: pa.RecordBatch
+
+
+class PlainPoints:
+    """Watches plain numbers of a text for points that may part thousands, as in a column of 1.275 and 935."""
+
+    def __init__(self, source: TableSource, names: Sequence[str]) -> None:
+        self._open = {name for name in names if source.may_have_thousands(name)}
+
+    def check(self, batch: pa.RecordBatch) -> None:
+        """Raise `CellError` where texts must tell what points mean."""
+        for name in sorted(self._open):
+            column = batch.column(name)
+            if not pa.types.is_floating(column.type):
+                continue
+            values = column.to_numpy(zero_copy_only=False)
+            if not maybe_thousands(values):
+                self._open.discard(name)
+            elif (values != np.trunc(values))[~np.isnan(values)].any():
+                raise CellError(f"column {name!r} may have points between thousands.")
 
 
 class Reading:
@@ -49,6 +69,7 @@ class Reading:
         self.source = open_table(where, **dialect)
         # Pipes have no size, and are read once.
         self.can_repeat = self.source.n_bytes is not None
+        self._trusts_points = dialect.get("decimal") is not None
         self.found = Found()
         self.novelty = NoveltyTally(model)
         # Types of a text file are a guess, and its cells are read as the contract says: they are judged one by one.
@@ -80,14 +101,17 @@ class Reading:
 
         The others can be had as text from text files, and verbatim: cells such as ``NA`` are then not missing in them.
         """
-        self.found, self.novelty = Found(), NoveltyTally(self.model)
+        self.found, self.novelty = Found(trusts_points=self._trusts_points), NoveltyTally(self.model)
         back = {new: old for old, new in self.columns_differ.renames.items()}
         wanted = [self.model.contract.columns[place] for place in self._places]
-        here = {back.get(column.name, column.name): column.kind for column in wanted}
-        here = {name: kind for name, kind in here.items() if name in self.source.names}
+        here = {back.get(column.name, column.name): column for column in wanted}
+        here = {name: column for name, column in here.items() if name in self.source.names}
+        plain = [name for name, column in here.items() if column.kind == "number" and not column.spelling]
         types: dict[str, pa.DataType] = {}
         if self.source.is_text:
-            types = {name: _TYPES[kind]() for name, kind in here.items() if kind in _TYPES}
+            types = {name: _TYPES[column.kind]() for name, column in here.items() if column.kind in _TYPES}
+            # What was spelt in some way is read by the same rule.
+            types |= {name: pa.string() for name, column in here.items() if column.spelling}
             # What is carried stays as it is written, even where the model reads it as a number.
             types |= {name: pa.string() for name in [*(here if lenient else ()), *(extra if as_text else ())]}
             if lenient and self.can_repeat:
@@ -97,15 +121,20 @@ class Reading:
         # counted.
         columns = list(dict.fromkeys([*here, *extra])) or [self.source.names[0]]
         verbatim = verbatim and self.source.is_text and bool(extra)
+        points = None
+        if self.source.is_text and self.source.decimal == "." and not (lenient or self._trusts_points):
+            points = PlainPoints(self.source, plain)
         for batch in self.source.batches(columns, types, verbatim=verbatim):
             rows += len(batch)
             if on_progress is not None:
                 on_progress(rows, self.source.bytes_read, self.source.n_bytes)
             read = batch.select(list(here))
+            if points is not None:
+                points.check(read)
             if verbatim:
                 read = _without_missing(read)
             if self.source.is_text and self.source.decimal == ",":
-                read = _with_points(read, [name for name, kind in here.items() if kind == "number"])
+                read = _with_points(read, plain)
             yield Part(self.columns_differ.renamed(read), batch.select(list(extra)))
 
     def in_kind(self, run: Callable[[bool], Any], *, once: bool = False) -> Any:

@@ -70,7 +70,7 @@ def decide_encoded(
         with holes_told(model, batch, found):
             decided = model.decide(columns, threads=threads)
     else:
-        found.rows, found.columns = counted.rows, counted.columns
+        found.rows, found.columns, found.shows_points = counted.rows, counted.columns, counted.shows_points
     if tally is not None:
         tally.add(columns)
     return decided, columns
