@@ -48,6 +48,8 @@ class TextFile:
     def __init__(self, data: Bytes, file: Path | None, delimiter: str | None, decimal: str | None) -> None:
         self._file, self.name, self.n_taken = file, data.name, 0
         self._text = Text(data, delimiter, decimal)
+        # Where it ends is known only until more is read.
+        self._first_block = self._text.first_records()
         self._is_used = False
         self._padded: set[str] = set()
         self.dialect = self._text.dialect
@@ -62,7 +64,7 @@ class TextFile:
     @cached_property
     def schema(self) -> pa.Schema:
         """Types as inferred from the first part; a column without any value there has the null type."""
-        block, schema = self._text.first_records(), self._first_rows.schema
+        block, schema = self._first_block, self._first_rows.schema
         whole = [field.name for field in schema if field.type == pa.int64()]
         if whole and _MAYBE_PADDED.search(block.text):
             texts = self._parse(block, whole, dict.fromkeys(whole, pa.string()), 0, self.dialect.header_lines)
@@ -76,7 +78,7 @@ class TextFile:
     @cached_property
     def _first_rows(self) -> pa.Table:
         """The first part in the types that Arrow infers from it."""
-        block = self._text.first_records()
+        block = self._first_block
         if not bytes(block.text).strip():
             return pa.schema([(name, pa.null()) for name in self.names]).empty_table()
         return self._parse(block, self.names, {}, 0, self.dialect.header_lines)
@@ -95,7 +97,7 @@ class TextFile:
             return True
         from qmedoid.tables._spelling import may_be_thousands
 
-        texts = self._parse(self._text.first_records(), [name], {name: pa.string()}, 0, self.dialect.header_lines)
+        texts = self._parse(self._first_block, [name], {name: pa.string()}, 0, self.dialect.header_lines)
         return may_be_thousands(texts.column(0).combine_chunks())
 
     def batches(
@@ -136,7 +138,9 @@ class TextFile:
         self._text.close()
 
     def _may_be_misread(self, table: pa.Table, name: str) -> bool:
-        return may_be_misread(table.column(name), self.decimal)
+        # The first part spares most columns a second reading.
+        is_open = self.decimal == "." and self.may_have_thousands(name)
+        return may_be_misread(table.column(name), "." if is_open else ",")
 
     def _blocks(self) -> Iterator[Block]:
         """Blocks of whole records in UTF-8."""

@@ -154,11 +154,13 @@ def may_be_thousands(text: pa.Array) -> bool:
     So it is where every point has three digits behind it and one to three before it, and all numbers without a point
     are below 1000: a column of fractions would show another number of digits.
     """
+    # The first cells tell of most columns that they hold fractions.
+    if _are_groups_or_short(text.slice(0, 256)) is None:
+        return False
     with_point = pc.match_substring(as_text(text), ".")
     if pc.all(with_point).as_py() or not pc.any(with_point).as_py():
         return False
-    # The first cells tell of most columns that they hold fractions.
-    return _are_groups_or_short(text.slice(0, 256)) is not None and bool(_are_groups_or_short(text))
+    return bool(_are_groups_or_short(text))
 
 
 def _are_groups_or_short(text: pa.Array) -> bool | None:

@@ -47,10 +47,12 @@ class PlainPoints:
             if not pa.types.is_floating(column.type):
                 continue
             values = column.to_numpy(zero_copy_only=False)
+            if (np.trunc(values) == values).all():  # most are whole numbers throughout
+                continue
             if not maybe_thousands(values):
                 self._open.discard(name)
             elif (values != np.trunc(values))[~np.isnan(values)].any():
-                raise CellError(f"column {name!r} may have points between thousands.")
+                raise CellError(f"Column {name!r} may have points between thousands.")
 
 
 class Reading:
