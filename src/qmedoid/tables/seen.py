@@ -1,4 +1,4 @@
-"""Hashes of the rows of a table: the cells of the columns that a model reads, keyed BLAKE2b."""
+"""Hashes of the rows of a table: the cells of the columns that a model reads, under a key of the model."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -17,6 +17,8 @@ from qmedoid.tables import cells
 _AT_ONCE = 2**16
 # What stands for a missing number; a NaN has many patterns of bits.
 _MISSING = np.iinfo(np.int64).min
+# Shifts and factors of SplitMix64's finalizer: every bit of a cell moves half of the bits of the hash.
+_MIXING = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
 
 
 def remember_rows(model: TableModel, tables: Sequence[pa.Table], *, most: int = MOST_KEPT) -> SeenRows:
@@ -53,13 +55,16 @@ def _parts(tables: Sequence[pa.Table | pa.RecordBatch]) -> list[pa.Table | pa.Re
 
 
 def _hashed(bits: npt.NDArray[np.int64], key: bytes) -> Hashes:
-    data, width = bits.tobytes(), bits.shape[1] * bits.itemsize
-    digests = (
-        blake2b(data[first : first + width], digest_size=8, key=key).digest()
-        for first in range(0, len(bits) * width, width)
-    )
+    """Hash of every row, from 63 bits: the cells are mixed into the key one by one (SplitMix64's finalizer)."""
+    state, step = np.frombuffer(key, dtype="<u8")
+    hashes = np.full(len(bits), state)
+    for column in bits.view(np.uint64).T:
+        hashes = (hashes + step) ^ column
+        for shift, factor in _MIXING:
+            hashes = (hashes ^ (hashes >> shift)) * factor
+        hashes ^= hashes >> np.uint64(31)
     # 63 bits: the files of a model hold no whole numbers below 0.
-    return (np.frombuffer(b"".join(digests), dtype="<u8") >> np.uint64(1)).astype(np.int64)
+    return (hashes >> np.uint64(1)).astype(np.int64)
 
 
 def _bits(model: TableModel, batch: pa.Table | pa.RecordBatch) -> npt.NDArray[np.int64]:
@@ -78,8 +83,8 @@ def _column_bits(given: pa.Array | pa.ChunkedArray, column: Column, encoding: En
     if isinstance(encoding, Levels):
         return cells.level_codes(given, encoding.levels)[0].astype(np.int64)
     if isinstance(encoding, Dates):
-        return cells.dates(given).values.astype("M8[us]").astype(np.int64)
-    values = (cells.truths(given) if column.kind == "boolean" else cells.numbers(given)).values
+        return cells.dates(given, column.spelling).values.astype("M8[us]").astype(np.int64)
+    values = (cells.truths(given) if column.kind == "boolean" else cells.numbers(given, column.spelling)).values
     # −0.0 is 0, and all that is no number is missing.
     bits = (values.astype(np.float64) + 0.0).view(np.int64)
     return np.where(np.isnan(values), _MISSING, bits)
