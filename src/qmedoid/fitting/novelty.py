@@ -23,8 +23,10 @@ _ROWS_PER_BIN = 20
 # Rows of long tables that bins and distances are taken from; limits see all rows.
 _MOST_ROWS, _MOST_MEASURED = 20_000, 5_000
 _FEWEST_MEASURED = 100
-# Limits lie beyond the training values by half of their width, or thrice the way from their 1 % tail to the extreme.
-_WIDTHS, _TAILS, _TAIL = 0.5, 3.0, 0.01
+# Limits lie beyond the training values by half of their width, or thrice the way from their 5 % tail to the extreme.
+_WIDTHS, _TAILS, _TAIL = 0.5, 3.0, 0.05
+# The same way in ratios, for numbers from 0 up, is held below this; and all limits are.
+_MOST_RATIO, _LARGEST_LIMIT = 10.0, 1e151
 
 
 def encoded_readings(encodings: Sequence[Encoding]) -> list[Reading]:
@@ -98,6 +100,9 @@ def _limits(values: Array) -> tuple[float, float, float, float]:
     width = highest - lowest
     low = lowest - max(_WIDTHS * width, _TAILS * (low_tail - lowest))
     high = highest + max(_WIDTHS * width, _TAILS * (highest - high_tail))
+    if lowest >= 0 and high_tail > 0:
+        # Long tails, as those of amounts, go on by factors.
+        high = min(max(high, highest * min(highest / high_tail, _MOST_RATIO) ** _TAILS), _LARGEST_LIMIT)
     return lowest, highest, max(low, 0.0) if lowest >= 0 else low, min(high, 0.0) if highest <= 0 else high
 
 
