@@ -230,7 +230,7 @@ def test_a_new_field_takes_a_new_format():
         TableModel: "contract encodings classes models cut probabilistic records parameters metrics priors prior_shift "
         "operating",
         PriorShift: "priors log_ratios",
-        OperatingSummary: "rule asked log_odds counts prevalence",
+        OperatingSummary: "rule asked log_odds counts prevalence draws_per_row",
         Contract: "columns target left_out",
         Column: "name kind missing levels is_open",
         Numbers: "fill indicator",

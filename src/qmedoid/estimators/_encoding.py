@@ -11,6 +11,7 @@ import pyarrow as pa
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import TargetEncoder
 
+from qmedoid.fitting.row_groups import group_folds
 from qmedoid.models.contract import Column
 from qmedoid.models.encoding import DATE_PARTS, Dates, Encoding, Levels, Numbers
 from qmedoid.tables import cells
@@ -55,6 +56,7 @@ def fit_encodings(
     classes: Sequence[Any],
     settings: EncodingSettings,
     rng: np.random.Generator,
+    groups: Codes | None = None,
 ) -> Encoded:
     """Fit one encoding for each column on the rows of a table.
 
@@ -68,6 +70,8 @@ def fit_encodings(
         The classes by their codes.
     rng : Generator
         Of the folds in which those statistics are fitted for the training rows themselves.
+    groups : ndarray of shape (n,), optional
+        Rows of one group are in one of these folds.
     """
     columns: list[Column] = []
     encodings: list[Encoding] = []
@@ -77,7 +81,7 @@ def fit_encodings(
         column, own = draft, None
         encoding: Encoding
         if draft.kind == "category":
-            column, encoding, own = _fit_category(given, draft, codes, classes, settings, rng)
+            column, encoding, own = _fit_category(given, draft, codes, classes, settings, rng, groups)
         elif draft.kind == "date":
             encoding = _fit_dates(given, draft)
         else:
@@ -113,6 +117,7 @@ def _fit_category(
     classes: Sequence[Any],
     settings: EncodingSettings,
     rng: np.random.Generator,
+    groups: Codes | None,
 ) -> tuple[Column, Levels, list[Array] | None]:
     """The column with its levels, the encoding, and the training rows' own numbers where they are others."""
     counts = cells.texts(given).drop_null().value_counts()
@@ -123,7 +128,7 @@ def _fit_category(
     frequent = np.argsort(-counts.field("counts").to_numpy(), kind="stable")[: settings.max_levels]
     levels = tuple(sorted(names[frequent].tolist()))
     places, _ = cells.level_codes(given, levels)
-    encoding, own = _target_statistics(places, levels, codes, classes, rng)
+    encoding, own = _target_statistics(places, levels, codes, classes, _folds(codes, rng, groups))
     return replace(draft, is_open=True), encoding, own
 
 
@@ -144,10 +149,10 @@ def one_hot(levels: tuple[str, ...], missing: bool) -> Levels:
 
 
 def _target_statistics(
-    places: Codes, levels: tuple[str, ...], codes: Codes, classes: Sequence[Any], rng: np.random.Generator
+    places: Codes, levels: tuple[str, ...], codes: Codes, classes: Sequence[Any], folds: Any
 ) -> tuple[Levels, list[Array]]:
     """Share of each class (of two, the second) among the rows of a level, shrunk to that of all rows; and frequency."""
-    encoder = TargetEncoder(target_type="binary" if len(classes) == 2 else "multiclass", cv=_folds(codes, rng))
+    encoder = TargetEncoder(target_type="binary" if len(classes) == 2 else "multiclass", cv=folds)
     with warnings.catch_warnings():
         # A class with fewer rows than folds is known here, and costs no more than its statistics being less sure.
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
@@ -165,7 +170,11 @@ def _target_statistics(
     return Levels(levels, values, outputs), [*own.T, values[places, -1]]
 
 
-def _folds(codes: Codes, rng: np.random.Generator) -> Any:
+def _folds(codes: Codes, rng: np.random.Generator, groups: Codes | None) -> Any:
+    if groups is not None:
+        fold = group_folds(groups, codes, CROSS_FITS, rng)
+        used = np.unique(fold)
+        return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in used]
     seed = int(rng.integers(2**31))
     counts = np.bincount(codes)
     if counts.max() < CROSS_FITS:

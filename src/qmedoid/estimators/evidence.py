@@ -124,8 +124,14 @@ class EvidenceFusion(FirstStageSettings):
         return int(self.neighbours)
 
     def _fit_rows(
-        self, table: Array, codes: Codes, classes: npt.NDArray[Any], seed: int, told: Told
+        self,
+        table: Array,
+        codes: Codes,
+        classes: npt.NDArray[Any],
+        seed: int,
+        told: Told,
+        groups: Codes | None,
     ) -> tuple[PlainStage, Apart]:
-        fitted = fit_evidence(table, codes, len(classes), self._settings(), seed, told)
+        fitted = fit_evidence(table, codes, len(classes), self._settings(), seed, told, groups)
         self.regularization_, self.path_ = fitted.regularisation, fitted.path
         return fitted.model, Apart(fitted.held_out)

@@ -112,12 +112,18 @@ class RareEventFusion(FirstStageSettings):
         )
 
     def _fit_rows(
-        self, table: Array, codes: Codes, classes: npt.NDArray[Any], seed: int, told: Told
+        self,
+        table: Array,
+        codes: Codes,
+        classes: npt.NDArray[Any],
+        seed: int,
+        told: Told,
+        groups: Codes | None,
     ) -> tuple[PlainStage, Apart]:
         if len(classes) != 2:
             raise ParameterError(
                 f"fusion='rare' tells one rare class from another, and there are {len(classes)} classes. "
                 "Use fusion='evidence'."
             )
-        fitted = fit_rare(table, codes, self._settings(), seed, told)
+        fitted = fit_rare(table, codes, self._settings(), seed, told, groups)
         return fitted.model, Apart(fitted.held_out, fitted.circuit_features, fitted.fold)

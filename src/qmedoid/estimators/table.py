@@ -19,12 +19,14 @@ from qmedoid.estimators._encoding import Encoded, EncodingSettings, fit_encoding
 from qmedoid.estimators._inner import Inner, choose_on, inner_classifier, weigh_codes
 from qmedoid.estimators._parameters import Constraint, Either, Estimator, Optional, Seed, Whole, check_parameters
 from qmedoid.estimators._raw_tables import read_table, records_of
+from qmedoid.estimators._row_groups import Together, cell_codes
 from qmedoid.estimators._saving import SavingMixin, table_model
 from qmedoid.estimators._targets import check_target
 from qmedoid.estimators.fusion import FusionClassifier
 from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.fitting.row_groups import equal_rows_note, given_groups, row_groups
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.models.contract import Contract
 from qmedoid.models.operating import OperatingSummary
@@ -117,7 +119,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         return tags
 
-    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, groups: Any = None) -> Self:
         """Find the kinds of the columns, fit their encodings, and fit the classifier.
 
         Parameters
@@ -128,6 +130,10 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         X_val, y_val : optional
             Rows on which configuration, α, circuits and operating point are chosen instead of by cross-validation.
             Encodings and medoids come from X alone; a circuit, once chosen, is trained on both.
+        groups : array-like of shape (n,), optional
+            Rows of X with the same label belong together, such as those of one customer: they are left out together,
+            and count as one in the intervals of `expected_`. None takes rows as groups that are equal in all columns
+            which are learnt from.
         """
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
         if (X_val is None) != (y_val is None):
@@ -138,15 +144,19 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         self._order, codes = ClassOrder.of(check_target(y, table.num_rows), self.positive)
         self.classes_ = np.sort(self._order.classes)
         rng = check_random_state(self.random_state)
-        encoded = self._encode_training(table, codes, getattr(y, "name", None), rng)
+        labels = None if groups is None else Together(given_groups(groups, table.num_rows))
+        encoded, together = self._encode_training(table, codes, getattr(y, "name", None), rng, labels)
         if X_val is None:
-            self._fit_inner(encoded.matrix, codes, None, rng)
+            self._fit_inner(encoded.matrix, codes, None, rng, together)
         else:
             val_table = read_table(self, X_val, self._names, "X_val")[1]
             val_labels = check_target(y_val, val_table.num_rows, name="y_val", table="X_val")
             val_matrix = np.column_stack(self._encode(val_table))
             everything = np.concatenate([codes, self._order.codes(val_labels)])
-            self._fit_inner(np.concatenate([encoded.matrix, val_matrix]), everything, len(codes), rng)
+            if together is not None:
+                # Validation rows are held out of one split as they are: each is a group.
+                together = np.append(together, together.max() + 1 + np.arange(len(val_labels)))
+            self._fit_inner(np.concatenate([encoded.matrix, val_matrix]), everything, len(codes), rng, together)
         self._records = self._medoid_records(table)
         self.medoid_records_ = [] if self._records is None else list(self._records[0])
         return self
@@ -246,8 +256,10 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             },
         )
 
-    def _encode_training(self, table: pa.Table, codes: Codes, target: Any, rng: np.random.RandomState) -> Encoded:
-        """Fit contract and encodings; the training rows as numbers."""
+    def _encode_training(
+        self, table: pa.Table, codes: Codes, target: Any, rng: np.random.RandomState, given: Together | None
+    ) -> tuple[Encoded, Codes | None]:
+        """Fit contract and encodings; the training rows as numbers, and their groups."""
         target = target if isinstance(target, str) else None
         ignored = self._ignored(table)
         inferred = infer_columns(table, skip={*ignored, target})
@@ -257,15 +269,20 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             raise DataError(f"No column is left to learn from ({reasons}).")
         settings = EncodingSettings(self.max_one_hot, self.max_levels)
         generator = np.random.default_rng(rng.randint(2**31, size=4))
-        encoded = fit_encodings(table, inferred.columns, codes, self._order.classes.tolist(), settings, generator)
+        names = [column.name for column in inferred.columns]
+        groups = row_groups(cell_codes(table, names), codes) if given is None else given.groups
+        classes = self._order.classes.tolist()
+        encoded = fit_encodings(table, inferred.columns, codes, classes, settings, generator, groups)
         self.contract_ = Contract(encoded.columns, target, left_out)
         self.encodings_ = encoded.encodings
         pairs = zip(self.encodings_, self.contract_.names, strict=True)
         self.encoded_names_ = [output for encoding, name in pairs for output in encoding.output_names(name)]
         self.notes_ = inferred.notes + [f"column {name!r} was left out: {why}" for name, why in left_out.items()]
+        note = equal_rows_note(groups) if given is None else None
+        self.notes_ += [] if note is None else [note]
         same = np.flatnonzero(np.ptp(encoded.matrix, axis=0) == 0)
         self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
-        return encoded
+        return encoded, groups
 
     def _ignored(self, table: pa.Table) -> list[str]:
         if isinstance(self.ignore, str):
@@ -278,7 +295,14 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             )
         return ignored
 
-    def _fit_inner(self, matrix: Array, codes: Codes, n_train: int | None, rng: np.random.RandomState) -> None:
+    def _fit_inner(
+        self,
+        matrix: Array,
+        codes: Codes,
+        n_train: int | None,
+        rng: np.random.RandomState,
+        groups: Codes | None,
+    ) -> None:
         """Fit the classifier; rows from `n_train` on, where given, are those on which it is chosen."""
         inner = inner_classifier(self.classifier)
         if inner.random_state is None:
@@ -292,7 +316,8 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         with warnings.catch_warnings():
             # These name columns by numbers that nobody knows outside; the notes have said it already.
             warnings.filterwarnings("ignore", message=r"column \d+.* held one value only|Feature column \d+ is")
-            self.classifier_ = inner.fit(matrix, self._order.classes[codes] if in_order else codes)
+            labels = self._order.classes[codes] if in_order else codes
+            self.classifier_ = inner.fit(matrix, labels, groups=Together(groups))
 
     def _medoid_records(self, table: pa.Table) -> tuple[tuple[Record, ...], ...] | None:
         inner = self.classifier_

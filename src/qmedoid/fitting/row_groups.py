@@ -77,7 +77,7 @@ def given_groups(labels: Any, n_rows: int) -> Codes | None:
         raise DataError(f"X has {n_rows} rows and groups has shape {values.shape}: pass one label for every row.")
     if values.dtype.kind == "O":
         values = np.array([_text(value) for value in values.tolist()])
-    if values.dtype.kind == "f" and np.isnan(values).any() or values.dtype.kind == "U" and (values == "").any():
+    if (values.dtype.kind == "f" and np.isnan(values).any()) or (values.dtype.kind == "U" and (values == "").any()):
         raise DataError("groups contains missing labels: fill them in, such as with a label of its own for each row.")
     groups = numbered(values)
     if n_rows and groups.max() == 0:
@@ -106,6 +106,24 @@ def draws_per_row(groups: Codes | None) -> float:
 def group_sums(values: Array, groups: Codes | None) -> Array:
     """Sum of the values of every group."""
     return values if groups is None else np.bincount(groups, weights=values)
+
+
+def group_classes(groups: Codes, codes: Codes) -> Codes:
+    """Class of every group: of those in it, the one with the fewest rows in the table."""
+    rarest = np.argsort(np.argsort(np.bincount(codes), kind="stable"), kind="stable")
+    order = np.lexsort((rarest[codes], groups))
+    return codes[order[np.unique(groups[order], return_index=True)[1]]]
+
+
+def group_folds(groups: Codes, codes: Codes, n_folds: int, rng: np.random.Generator) -> Codes:
+    """Fold of every row, groups kept together: of every class, about the same share of the groups in each."""
+    groups = numbered(groups)
+    classes = group_classes(groups, codes)
+    sizes, fold = np.bincount(groups), np.empty(len(classes), dtype=np.intp)
+    for code in np.unique(classes):
+        own = rng.permutation(np.flatnonzero(classes == code))
+        fold[own[np.argsort(-sizes[own], kind="stable")]] = (np.arange(len(own)) + rng.integers(n_folds)) % n_folds
+    return fold[groups]
 
 
 def equal_rows_note(groups: Codes | None) -> str | None:

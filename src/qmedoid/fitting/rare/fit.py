@@ -11,6 +11,7 @@ from qmedoid.exceptions import DataError
 from qmedoid.fitting.rare.logistic import Logistic, fit_logistic
 from qmedoid.fitting.rare.prototypes import Prototypes, draw_prototypes, hardest, make_metric
 from qmedoid.fitting.rare.settings import RareSettings
+from qmedoid.fitting.row_groups import draws_per_row, equal_rows, first_rows, group_folds, numbered
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.geometry.signed_log import SignedLog, fit_signed_log
 from qmedoid.kernels._threads import thread_count
@@ -53,6 +54,7 @@ def fit_rare(
     settings: RareSettings,
     seed: int,
     progress: Callable[[float], None] | None = None,
+    groups: Codes | None = None,
 ) -> FittedRare:
     """Fit a rare-event model; the class with fewer rows is the rare one, of equal ones the second.
 
@@ -67,6 +69,8 @@ def fit_rare(
         Of the prototypes and folds.
     progress : callable or None
         Told the share of the work that is done.
+    groups : ndarray of shape (n,), optional
+        Group of every row: rows of one group are left out together. None where every row is a group.
     """
     tell = progress or (lambda _: None)
     rng = np.random.default_rng(seed)
@@ -75,32 +79,38 @@ def fit_rare(
     scaling = fit_signed_log(X, compress=settings.signed_log)
     scaled = np.ascontiguousarray(scaling.apply(X))
     metrics = np.array([make_metric(name, scaled, is_rare, rng) for name in settings.metrics])
-    prototypes = draw_prototypes(is_rare, settings, rng)
+    # A row that belongs to others stands for none of them: one prototype of a group and class at most.
+    heads = None if groups is None else first_rows(numbered(2 * groups + is_rare))
+    _check_heads(is_rare, heads)
+    prototypes = draw_prototypes(is_rare, settings, rng, heads)
     tell(0.1)
 
     geometry = _geometry(scaling, scaled, prototypes, metrics, settings)
-    strengths = _strengths(geometry, settings)
-    by_column = _in_blocks(scaled, _own(prototypes, len(X), settings), geometry.by_column)
+    strengths, share = _strengths(geometry, settings), draws_per_row(groups)
+    own_twins = groups if groups is None else equal_rows(scaled)
+    by_column = _in_blocks(scaled, _own(prototypes, len(X), settings, own_twins), geometry.by_column)
     tell(0.3)
     if settings.n_hard:
-        coarse = _coarse_logits(by_column, is_rare, strengths[geometry.n_features[0] :], rng)
-        prototypes = prototypes.with_hard(hardest(coarse, is_rare, prototypes, settings.n_hard))
+        coarse = _coarse_logits(by_column, is_rare, strengths[geometry.n_features[0] :], rng, share)
+        prototypes = prototypes.with_hard(hardest(coarse, is_rare, prototypes, settings.n_hard, heads))
         # Hard rows change no feature of a column alone: they stand for nobody but themselves.
         geometry = _geometry(scaling, scaled, prototypes, metrics, settings)
     tell(0.4)
-    deltas = _in_blocks(scaled, _own(prototypes, len(X), settings), lambda *rows: geometry.deltas(*rows).features)
+    deltas = _in_blocks(
+        scaled, _own(prototypes, len(X), settings, groups), lambda *rows: geometry.deltas(*rows).features
+    )
     features = np.hstack([deltas, by_column])
     tell(0.7)
 
     standard = fit_standard(features)
     standardised = np.clip(standard.apply(features), -CLIP, CLIP)
-    fusion = fit_logistic(standardised, is_rare, strengths)
+    fusion = fit_logistic(standardised, is_rare, share * strengths)
     tell(0.8)
-    fold = _folds(is_rare, settings.n_folds, rng)
+    fold = _folds(is_rare, settings.n_folds, rng, groups)
     held_out = np.empty(len(X))
     for number in range(fold.max() + 1):
         rest = fold != number
-        apart = fit_logistic(standardised[rest], is_rare[rest], strengths, start=fusion)
+        apart = fit_logistic(standardised[rest], is_rare[rest], share * strengths, start=fusion)
         held_out[~rest] = apart.logits(standardised[~rest])
         tell(0.8 + 0.2 * (number + 1) / (fold.max() + 1))
     chosen = _circuit_features(geometry, standardised, fusion, is_rare, settings)
@@ -127,6 +137,15 @@ def _rare_class(codes: Codes) -> int:
     return 0 if counts[0] < counts[1] else 1
 
 
+def _check_heads(is_rare: Mask, heads: Codes | None) -> None:
+    n_rare = 2 if heads is None else int(is_rare[heads].sum())
+    if heads is not None and min(n_rare, len(heads) - n_rare) < 2:
+        raise DataError(
+            "All rows of a class belong together: a rare-event model needs rows of two groups of each class. Use "
+            "another fusion for such a table."
+        )
+
+
 def _geometry(
     scaling: SignedLog, scaled: Array, prototypes: Prototypes, metrics: Array, settings: RareSettings
 ) -> RareGeometry:
@@ -143,8 +162,8 @@ def _geometry(
     )
 
 
-def _own(prototypes: Prototypes, n_rows: int, settings: RareSettings) -> Own | None:
-    return prototypes.own(n_rows) if settings.leave_one_out else None
+def _own(prototypes: Prototypes, n_rows: int, settings: RareSettings, groups: Codes | None) -> Own | None:
+    return prototypes.own(n_rows, groups) if settings.leave_one_out else None
 
 
 def _in_blocks(scaled: Array, own: Own | None, measure: Callable[[Array, Own | None], Array]) -> Array:
@@ -168,7 +187,7 @@ def _strengths(geometry: RareGeometry, settings: RareSettings) -> Array:
     return np.repeat(np.array(kinds), geometry.n_features)
 
 
-def _coarse_logits(by_column: Array, is_rare: Mask, strengths: Array, rng: np.random.Generator) -> Array:
+def _coarse_logits(by_column: Array, is_rare: Mask, strengths: Array, rng: np.random.Generator, share: float) -> Array:
     """Logits of all rows from the columns alone, fitted on the rare rows and some of the others."""
     common = np.flatnonzero(~is_rare)
     taken = common if len(common) <= _COARSE_ROWS else np.sort(rng.choice(common, _COARSE_ROWS, replace=False))
@@ -176,12 +195,15 @@ def _coarse_logits(by_column: Array, is_rare: Mask, strengths: Array, rng: np.ra
     u = np.where(is_rare[rows], 1.0, len(common) / len(taken))
     standard = fit_standard(by_column[rows], weights=u)
     sample = np.clip(standard.apply(by_column[rows]), -CLIP, CLIP)
-    fusion = fit_logistic(sample, is_rare[rows], strengths, row_weights=u)
+    fusion = fit_logistic(sample, is_rare[rows], share * strengths, row_weights=u)
     return fusion.logits(np.clip(standard.apply(by_column), -CLIP, CLIP))
 
 
-def _folds(is_rare: Mask, n_folds: int, rng: np.random.Generator) -> Codes:
-    """Fold of every row, with equal shares of both classes in each."""
+def _folds(is_rare: Mask, n_folds: int, rng: np.random.Generator, groups: Codes | None) -> Codes:
+    """Fold of every row, with equal shares of both classes in each, and groups kept together."""
+    if groups is not None:
+        n_draws = min(len(np.unique(groups[own])) for own in (is_rare, ~is_rare))
+        return group_folds(groups, is_rare.astype(np.intp), max(2, min(n_folds, n_draws)), rng)
     count = min(n_folds, int(is_rare.sum()), int((~is_rare).sum()))
     fold = np.empty(len(is_rare), dtype=np.intp)
     for rows in (np.flatnonzero(is_rare), np.flatnonzero(~is_rare)):
