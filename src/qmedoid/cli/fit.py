@@ -15,13 +15,15 @@ from qmedoid.cli._metrics import print_metrics, print_operating
 from qmedoid.cli._output import print_json, tell
 from qmedoid.cli._splitting import Parts, share_or_file, split_rows, time_order
 from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.fitting.row_groups import given_groups, row_groups
 from qmedoid.models.renumbering import renumbered
 from qmedoid.models.table import TableModel
 from qmedoid.tables.arrow_alone import keep_pandas_away
+from qmedoid.tables.cell_codes import cell_codes
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found
 from qmedoid.tables.evaluating import labelled_report
-from qmedoid.tables.kinds import with_levels_of
+from qmedoid.tables.kinds import infer_columns, with_levels_of
 from qmedoid.tables.labels import class_labels, label_codes, labelled_rows
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.source import open_table
@@ -46,6 +48,7 @@ class Options:
     min_recall: float | None
     cost: float | None
     time_column: str | None
+    group_column: str | None
     ignore: tuple[str, ...]
     paper: bool
     fusion: str
@@ -79,13 +82,14 @@ def run(options: Options, *, as_json: bool) -> None:
     valid, test = share_or_file("--valid", options.valid), share_or_file("--test", options.test)
     classifier = make_classifier(options)
     check_target_folder(options.output)
-    time_column = [options.time_column] if options.time_column else []
-    data = read_labelled(options.table, options, [*time_column, *options.ignore])
-    parts = _parts(data, options, valid, test)
+    data = read_labelled(options.table, options, _set_aside(options))
+    groups = row_groups_of(data, options.group_column, [options.target, *_set_aside(options)])
+    parts = _parts(data, options, valid, test, groups)
     train = _taken(data, parts.train)
     # Files of their own are read before the fit: what is wrong with them is not found out after it.
     validation, held_out = _other(data, parts.valid, valid, options), _other(data, parts.test, test, options)
-    fitted, model = _fit(classifier, train, validation, options)
+    own_groups = None if groups is None or options.group_column is None else groups[parts.train]
+    fitted, model = _fit(classifier, train, validation, options, own_groups)
     # Seconds are told and not kept: the same fit gives the same files.
     seconds = round(time.perf_counter() - began, 1)
     metrics: dict[str, Any] = {"training_rows": len(train.table)}
@@ -199,12 +203,44 @@ def _word_or_number(text: str) -> str | float:
         return text
 
 
-def _parts(data: Labelled, options: Options, valid: float | str, test: float | str) -> Parts:
+def _set_aside(options: Options) -> list[str]:
+    """Columns that are not learnt from."""
+    named = [name for name in (options.time_column, options.group_column) if name]
+    return [*dict.fromkeys([*named, *options.ignore])]
+
+
+def row_groups_of(data: Labelled, group_column: str | None, set_aside: Sequence[str]) -> Any:
+    """Groups of rows by a column, or of rows that are equal in all columns that are learnt from; None for none.
+
+    `set_aside` are columns that are not, the target among them.
+    """
+    if group_column is not None:
+        column = data.table[group_column]
+        if column.null_count:
+            raise DataError(
+                f"The group column {group_column!r} is missing in {column.null_count:,} rows: fill in or drop them."
+            )
+        return given_groups(cell_codes(data.table, [group_column])[:, 0], len(data.table))
+    names = [column.name for column in infer_columns(data.table, skip=set(set_aside)).columns]
+    return row_groups(cell_codes(data.table, names), _class_numbers(data)) if names else None
+
+
+def _class_numbers(data: Labelled) -> Any:
+    return data.target.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.intp)
+
+
+def _parts(data: Labelled, options: Options, valid: float | str, test: float | str, groups: Any) -> Parts:
     """The rows of the table by their use; those of other files are not among them."""
-    labels = data.target.combine_chunks().dictionary_encode().indices.to_numpy()
+    labels = _class_numbers(data)
     order = None if options.time_column is None else time_order(data.table[options.time_column], options.time_column)
     shares = [share if isinstance(share, float) else 0.0 for share in (valid, test)]
-    return split_rows(labels, *shares, order=order, seed=options.seed)
+    parts = split_rows(labels, *shares, order=order, seed=options.seed, groups=groups)
+    if order is not None and groups is not None:
+        known = int(np.isin(groups[np.append(parts.valid, parts.test)], groups[parts.train]).sum())
+        if known:
+            what = "are equal to one" if options.group_column is None else f"have the {options.group_column!r} of one"
+            tell(f"note: {known:,} of the rows that are held out by time {what} of the training rows.")
+    return parts
 
 
 def _taken(data: Labelled, rows: Any) -> Labelled:
@@ -218,17 +254,21 @@ def _other(data: Labelled, rows: Any, source: float | str, options: Options) -> 
     return _taken(data, rows) if len(rows) else None
 
 
-def _fit(classifier: Any, train: Labelled, valid: Labelled | None, options: Options) -> tuple[Any, TableModel]:
+def _fit(
+    classifier: Any, train: Labelled, valid: Labelled | None, options: Options, groups: Any
+) -> tuple[Any, TableModel]:
     from qmedoid.estimators.table import TableClassifier
 
-    ignore = [*options.ignore, *([options.time_column] if options.time_column else [])]
+    ignore = _set_aside(options)
     fitted = TableClassifier(classifier, positive=_positive(train, options), ignore=ignore, random_state=options.seed)
     validation = {} if valid is None else _validation(train, valid, options)
-    fitted.fit(train.table.drop_columns([options.target]), _labels(train), **validation)
+    fitted.fit(train.table.drop_columns([options.target]), _labels(train), groups=groups, **validation)
     model = fitted.table_model()
     left_out = dict(model.contract.left_out)
     if options.time_column is not None:
         left_out[options.time_column] = "it orders the rows in time"
+    if options.group_column is not None:
+        left_out[options.group_column] = "it says which rows belong together"
     # A level that only rows held out have is encoded as one not seen, and the file that was fitted on can be scored.
     columns = with_levels_of(model.contract.columns, train.read)
     contract = replace(model.contract, columns=columns, target=options.target, left_out=left_out)

@@ -8,7 +8,7 @@ import numpy as np
 
 from qmedoid.cli._display import progress_bar, with_error
 from qmedoid.cli._output import plain_console, print_json, shown
-from qmedoid.cli.fit import asked_fusion, read_labelled
+from qmedoid.cli.fit import asked_fusion, read_labelled, row_groups_of
 from qmedoid.estimators._stability_report import DecisionStability, GroupStability, MedoidStability, StabilityReport
 from qmedoid.tables.arrow_alone import keep_pandas_away
 
@@ -24,6 +24,7 @@ class Options:
     table: str
     target: str
     positive: str | None
+    group_column: str | None
     ignore: tuple[str, ...]
     fusion: str
     medoids: str | None
@@ -40,8 +41,12 @@ def run(options: Options, *, as_json: bool) -> None:
     keep_pandas_away()
     fusion = asked_fusion(options.fusion, options.medoids, options.neighbours)
     # What is read is asked for by the same names as for a fit.
-    data = read_labelled(options.table, cast("Any", options), options.ignore)
-    report = _stability(options, fusion, data.table.drop_columns([options.target]), np.array(data.target.to_pylist()))
+    named = [] if options.group_column is None else [options.group_column]
+    data = read_labelled(options.table, cast("Any", options), [*named, *options.ignore])
+    groups = None if options.group_column is None else row_groups_of(data, options.group_column, options.ignore)
+    report = _stability(
+        options, fusion, data.table.drop_columns([options.target]), np.array(data.target.to_pylist()), groups
+    )
     report = _numbered_as_in(data.rows, report)
     if as_json:
         print_json(report.as_dict())
@@ -57,19 +62,20 @@ def run(options: Options, *, as_json: bool) -> None:
         console.print(note)
 
 
-def _stability(options: Options, fusion: Any, table: Any, labels: Any) -> StabilityReport:
+def _stability(options: Options, fusion: Any, table: Any, labels: Any, groups: Any) -> StabilityReport:
     from qmedoid.estimators.geometric import GeometricClassifier
     from qmedoid.estimators.stability import stability
     from qmedoid.estimators.table import TableClassifier
 
     classifier = TableClassifier(
         GeometricClassifier(fusion=fusion, random_state=options.seed), positive=options.positive,
-        ignore=list(options.ignore), random_state=options.seed,
+        ignore=[*options.ignore, *([options.group_column] if options.group_column else [])],
+        random_state=options.seed,
     )  # fmt: skip
     with progress_bar() as bar:
         task = bar.add_task("fitting", total=options.bootstraps + 1)
         return stability(
-            classifier, table, labels, n_bootstraps=options.bootstraps, random_state=options.seed,
+            classifier, table, labels, groups=groups, n_bootstraps=options.bootstraps, random_state=options.seed,
             progress=lambda done, _: bar.update(task, completed=done, description="fitting again"),
         )  # fmt: skip
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from qmedoid.exceptions import warn
 from qmedoid.fitting.row_groups import equal_rows_note, given_groups, row_groups
@@ -40,13 +39,3 @@ def groups_of_fit(given: Any, table: Array, codes: Codes) -> Codes | None:
     if note is not None:
         warn(f"{note}.")
     return found
-
-
-def cell_codes(table: pa.Table, names: list[str]) -> npt.NDArray[np.int64]:
-    """Columns of a table as codes, shape (n, M): cells have the same code where they are equal, or both missing."""
-    columns = []
-    for name in names:
-        column = table.column(name).combine_chunks()
-        codes = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        columns.append(codes.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64))
-    return np.column_stack(columns)

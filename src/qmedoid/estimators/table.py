@@ -19,19 +19,20 @@ from qmedoid.estimators._encoding import Encoded, EncodingSettings, fit_encoding
 from qmedoid.estimators._inner import Inner, choose_on, inner_classifier, weigh_codes
 from qmedoid.estimators._parameters import Constraint, Either, Estimator, Optional, Seed, Whole, check_parameters
 from qmedoid.estimators._raw_tables import read_table, records_of
-from qmedoid.estimators._row_groups import Together, cell_codes
+from qmedoid.estimators._row_groups import Together
 from qmedoid.estimators._saving import SavingMixin, table_model
 from qmedoid.estimators._targets import check_target
 from qmedoid.estimators.fusion import FusionClassifier
 from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.fitting.row_groups import equal_rows_note, given_groups, row_groups
+from qmedoid.fitting.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.models.contract import Contract
 from qmedoid.models.operating import OperatingSummary
 from qmedoid.models.priors import asked_priors
 from qmedoid.models.table import Record, TableModel
+from qmedoid.tables.cell_codes import cell_codes
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found, encode_batch
 from qmedoid.tables.kinds import infer_columns
@@ -153,9 +154,9 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             val_labels = check_target(y_val, val_table.num_rows, name="y_val", table="X_val")
             val_matrix = np.column_stack(self._encode(val_table))
             everything = np.concatenate([codes, self._order.codes(val_labels)])
-            if together is not None:
-                # Validation rows are held out of one split as they are: each is a group.
-                together = np.append(together, together.max() + 1 + np.arange(len(val_labels)))
+            # Validation rows are held out as they are, but equal ones are one draw.
+            before = np.arange(len(codes)) if together is None else together
+            together = part_of(np.append(before, len(codes) + equal_rows(val_matrix)), np.arange(len(everything)))
             self._fit_inner(np.concatenate([encoded.matrix, val_matrix]), everything, len(codes), rng, together)
         self._records = self._medoid_records(table)
         self.medoid_records_ = [] if self._records is None else list(self._records[0])

@@ -105,7 +105,10 @@ def draws_per_row(groups: Codes | None) -> float:
 
 def group_sums(values: Array, groups: Codes | None) -> Array:
     """Sum of the values of every group."""
-    return values if groups is None else np.bincount(groups, weights=values)
+    if groups is None:
+        return values
+    sums: Array = np.bincount(groups, weights=values)
+    return sums
 
 
 def group_classes(groups: Codes, codes: Codes) -> Codes:

@@ -79,8 +79,8 @@ def fit_evidence(
     outputs = np.mean([bag.left_out for bag in bags], axis=0)
     if settings.n_neighbours:
         # One row of a group is enough, and so a row has one neighbour at most that is not to be compared with.
-        first = np.arange(len(own)) if own_groups is None else first_rows(own_groups)
-        known = first[stratified_sample(own[first], n_classes, settings.n_neighbours, rng)]
+        heads = np.arange(len(own)) if own_groups is None else first_rows(own_groups)
+        known = heads[stratified_sample(own[heads], n_classes, settings.n_neighbours, rng)]
         compared = Scaled(*(values[:, list(varying)] for values in rows))
         asked = choose_neighbours(model.class_scores(outputs), outputs.shape[1], own, compared, known, together)
         if asked is not None:

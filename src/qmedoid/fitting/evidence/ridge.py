@@ -125,9 +125,10 @@ class _Missing(NamedTuple):
     @classmethod
     def of(cls, units: Array, centered: Array, together: Together | None) -> "_Missing":
         """From U and the targets of mean 0; squares and what is free are those of a row and its equals."""
-        squares, inner, sizes = units * units, units.T @ centered, 1.0
+        squares, inner, sizes = units * units, units.T @ centered, np.ones(len(units))
         if together is not None:
-            squares, sizes = squares * together.sizes[:, None], together.sizes
+            sizes = together.sizes
+            squares *= sizes[:, None]
         free = 1.0 - sizes / len(units) - squares.sum(axis=1)
         return cls(units, squares, inner, centered - units @ inner, np.where(free > _NOTHING, free, 0.0), together)
 
