@@ -65,7 +65,7 @@ def fit_bag(
 
     λ is that of the `judged` rows, by which no group was chosen. Rows that belong `together` are left out together.
     """
-    ridge = fit_ridge(design.features, targets, selection, judged, together=together)
+    ridge = fit_ridge(design.features, targets, selection, judged, together=together, same_intercept=True)
     if logistic and targets.shape[1] == 1:
         weights, intercepts, left_out = _logistic(ridge, targets, together)
     else:
@@ -81,7 +81,7 @@ def _logistic(ridge: Ridge, targets: Array, together: Together | None) -> tuple[
     # An output of ±1 stands for shares (1 ± t) / 2, whose logit starts as 2 t.
     fitted = fit_logistic(
         ridge.rotated[:, kept], (targets[:, 0] + 1.0) / 2.0, _LOGISTIC_SHARE * penalty / 4.0,
-        2.0 * float(ridge.means[0]), 2.0 * ridge.coefficients[kept, 0], together,
+        2.0 * float(ridge.means[0]), 2.0 * ridge.coefficients[kept, 0], together, same_intercept=True,
     )  # fmt: skip
     weights = ridge.directions[:, kept] @ fitted.coefficients
     return weights[:, None], np.array([fitted.intercept]), fitted.left_out[:, None]

@@ -42,6 +42,8 @@ def fit_logistic(
     intercept: float,
     coefficients: Array,
     together: Together | None = None,
+    *,
+    same_intercept: bool = False,
 ) -> Logistic:
     r"""Fit from a start, such as a ridge regression gives.
 
@@ -56,6 +58,9 @@ def fit_logistic(
         The start.
     together : Together, optional
         Rows that are left out together.
+    same_intercept : bool
+        Whether the logits of left-out rows have the intercept of all rows, see `fit_ridge`; rows of groups that are
+        not all equal never have.
     """
     columns = np.column_stack([np.ones(len(rotated)), rotated])
     penalties = np.full(columns.shape[1], penalty)
@@ -75,7 +80,11 @@ def fit_logistic(
     curvature = _curvature(shares)
     factor = _factored(columns, shares, penalties)
     reach, residuals = solve_triangular(factor, columns.T, lower=True, check_finite=False), positive - shares
-    leverage = curvature * (reach**2).sum(axis=0)
+    alone = reach
+    if same_intercept:
+        factor = _factored(rotated, shares, penalties[1:])
+        alone = solve_triangular(factor, rotated.T, lower=True, check_finite=False)
+    leverage = curvature * (alone**2).sum(axis=0)
     if together is None:
         moved = leverage / np.maximum(1.0 - leverage, _LEAST_FREE) * residuals / curvature
     else:

@@ -79,11 +79,15 @@ def fit_ridge(
     judged: Codes | None = None,
     penalties: Array = PENALTIES,
     together: Together | None = None,
+    *,
+    same_intercept: bool = False,
 ) -> Ridge:
     """Ridge of targets (n, K) on features (n, p) of mean 0.
 
     Errors are those of the `judged` rows alone, if given: features may have been chosen by what the others say. Rows
-    that belong `together` are left out together.
+    that belong `together` are left out together. With `same_intercept` the outputs of left-out rows have the means of
+    all rows: without it, a row is seen by its being missing from the mean, which is all that there is to see where
+    features say nothing, and rows are ordered against their targets. λ is judged without.
     """
     n = len(features)
     sizes, directions, rotated = _rotated(features)
@@ -107,7 +111,7 @@ def fit_ridge(
     penalty = float(penalties[place])
     return Ridge(
         penalty, RidgePath(penalties, errors, standard_errors), place, means,
-        targets - missing.left_out(n * penalty / (sizes + n * penalty)),
+        targets - missing.left_out(n * penalty / (sizes + n * penalty), same_intercept=same_intercept),
         sizes, directions, rotated, rotated.T @ (targets - means) / (sizes + n * penalty)[:, None],
     )  # fmt: skip
 
@@ -132,11 +136,13 @@ class _Missing(NamedTuple):
         free = 1.0 - sizes / len(units) - squares.sum(axis=1)
         return cls(units, squares, inner, centered - units @ inner, np.where(free > _NOTHING, free, 0.0), together)
 
-    def left_out(self, shrunk: Array) -> Array:
+    def left_out(self, shrunk: Array, *, same_intercept: bool = False) -> Array:
         """What is missed of every row by weights that have not seen it, where directions are shrunk by these shares."""
         missed = self.outside + self.units @ (self.inner * shrunk[:, None])
         # A single row leaves nothing, and nothing is missed of it.
         left = np.maximum(self.free + self.squares @ shrunk, np.finfo(np.float64).tiny)
+        if same_intercept:
+            left += (1.0 if self.together is None else self.together.sizes) / len(left)
         if self.together is not None:
             return missed_by_ridge(self.together, missed, left, self.units, shrunk)
         return np.asarray(missed / left[:, None])
