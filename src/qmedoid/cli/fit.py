@@ -48,7 +48,6 @@ class Options:
     min_recall: float | None
     cost: float | None
     time_column: str | None
-    group_column: str | None
     ignore: tuple[str, ...]
     paper: bool
     fusion: str
@@ -61,6 +60,7 @@ class Options:
     circuits: bool
     delimiter: str | None
     decimal: str | None
+    group_column: str | None = None
 
 
 class Labelled(NamedTuple):

@@ -24,7 +24,6 @@ class Options:
     table: str
     target: str
     positive: str | None
-    group_column: str | None
     ignore: tuple[str, ...]
     fusion: str
     medoids: str | None
@@ -34,6 +33,7 @@ class Options:
     max_rows: int
     delimiter: str | None
     decimal: str | None
+    group_column: str | None = None
 
 
 def run(options: Options, *, as_json: bool) -> None:
