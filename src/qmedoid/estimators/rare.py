@@ -42,9 +42,9 @@ class RareEventFusion(FirstStageSettings):
     leave_one_out : bool, default=True
         Whether a training row is not compared with itself. Without, the rare rows know their own class.
     n_folds : int, default=3
-        Folds of the scores that calibrate and set thresholds.
+        Folds of the scores that calibrate and set thresholds: in each, everything is fitted anew.
     cv : int, splitter, iterable or None, default=None
-        Folds for which everything is fitted anew instead, prototypes included.
+        Other folds in place of these.
     refit : bool, default=True
         Whether the final model is fitted on all rows; False keeps that of the only split of `cv`.
 
