@@ -59,7 +59,7 @@ def test_stability_takes_a_group_column(cli, files):
     assert found["rows"] == len(small_table())
 
 
-def test_rows_held_out_by_time_that_are_known_are_told_of(cli, files, tmp_path):
+def test_rows_held_out_by_time_that_are_known_are_told_of(cli, tmp_path):
     table = small_table()
     twice = pa.concat_tables([table, table]).append_column("when", pa.array(range(2 * len(table))))
     file = write(twice.combine_chunks(), tmp_path / "times.csv")

@@ -7,7 +7,6 @@ import pytest
 
 from qmedoid.exceptions import DataError
 from qmedoid.fitting.rare.fit import fit_rare
-from qmedoid.fitting.rare.logistic import fit_logistic
 from qmedoid.fitting.rare.prototypes import Prototypes, hardest, make_metric
 from qmedoid.fitting.rare.settings import METRICS, RareSettings
 from qmedoid.models.rare_geometry import Own

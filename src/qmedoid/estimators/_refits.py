@@ -2,7 +2,7 @@
 
 import warnings
 from inspect import signature
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +58,7 @@ class Subject:
         self.labels = check_target(y, self.n_rows)
         _, self.strata = class_codes(self.labels)
         self._given = None if groups is None else given_groups(groups, self.n_rows)
-        takes = signature(getattr(estimator, "fit", estimator)).parameters
+        takes = signature(cast("Any", estimator).fit).parameters
         self._takes_groups = groups is not None and "groups" in takes
         given = [] if self._is_raw else getattr(shell, "feature_names_in_", range(self._table.shape[1]))
         self.columns = [str(name) for name in given]

@@ -105,10 +105,7 @@ def draws_per_row(groups: Codes | None) -> float:
 
 def group_sums(values: Array, groups: Codes | None) -> Array:
     """Sum of the values of every group."""
-    if groups is None:
-        return values
-    sums: Array = np.bincount(groups, weights=values)
-    return sums
+    return values if groups is None else np.bincount(groups, weights=values).astype(np.float64)
 
 
 def group_classes(groups: Codes, codes: Codes) -> Codes:
