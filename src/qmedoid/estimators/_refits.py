@@ -57,7 +57,10 @@ class Subject:
         self.n_rows = len(self._table)
         self.labels = check_target(y, self.n_rows)
         _, self.strata = class_codes(self.labels)
-        self._given = None if groups is None else given_groups(groups, self.n_rows)
+        self._given = None
+        if groups is not None:
+            found = given_groups(groups, self.n_rows)
+            self._given = np.arange(self.n_rows) if found is None else found
         takes = signature(cast("Any", estimator).fit).parameters
         self._takes_groups = groups is not None and "groups" in takes
         given = [] if self._is_raw else getattr(shell, "feature_names_in_", range(self._table.shape[1]))
