@@ -33,7 +33,7 @@ def command() -> str:
     """What the command prints on the heart data."""
     os.environ |= {"COLUMNS": "100", "NO_COLOR": "1"}
     asked = Options(
-        table=str(locate("heart")), target="HeartDisease", positive=None, ignore=(), fusion="auto", medoids=None,
+        table=str(locate("heart")), target="HeartDisease", positive=None, fusion="auto", medoids=None,
         neighbours=None, bootstraps=REFITS, seed=0, max_rows=20_000, delimiter=None, decimal=None,
     )  # fmt: skip
     with redirect_stdout(io.StringIO()) as printed:

@@ -26,6 +26,7 @@ PUBLIC = [
     "TrainingProgress",
     "VariationalClassifier",
     "__version__",
+    "check_table",
     "compact_swap_test",
     "load",
     "medoid_index",

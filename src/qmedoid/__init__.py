@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from qmedoid.models.fusion import FusionModel
     from qmedoid.models.geometric import GeometricModel
     from qmedoid.models.rare import RareEventModel
+    from qmedoid.tables.checking import check_table
     from qmedoid.tables.saved import SavedModel, load
 
 _HOMES = {
@@ -43,6 +44,7 @@ _HOMES = {
     "TableClassifier": "qmedoid.estimators.table",
     "TrainingProgress": "qmedoid.estimators.progress",
     "VariationalClassifier": "qmedoid.estimators.variational",
+    "check_table": "qmedoid.tables.checking",
     "compact_swap_test": "qmedoid.geometry.overlap",
     "load": "qmedoid.tables.saved",
     "medoid_index": "qmedoid.geometry.medoids",
@@ -67,6 +69,7 @@ __all__ = [
     "TrainingProgress",
     "VariationalClassifier",
     "__version__",
+    "check_table",
     "compact_swap_test",
     "load",
     "medoid_index",

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from qmedoid.fitting.novelty import fit_novelty
 from qmedoid.geometry.rank_scaling import RankScaling
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.geometry.signed_log import SignedLog
@@ -15,9 +16,11 @@ from qmedoid.models.evidence import EvidenceModel, Group, Terms
 from qmedoid.models.fusion import FusionModel
 from qmedoid.models.geometric import DeltaSettings, GeometricModel
 from qmedoid.models.neighbours import Neighbours
+from qmedoid.models.novelty import Far
 from qmedoid.models.operating import Counts, OperatingSummary
 from qmedoid.models.rare import RareEventModel
 from qmedoid.models.rare_geometry import RareGeometry
+from qmedoid.models.seen import SeenRows
 from qmedoid.models.table import TableModel
 from qmedoid.models.variational import VariationalModel
 from qmedoid.variational.angles import AngleMap
@@ -184,6 +187,13 @@ def records_of(model):
     return tuple({**cells, "shop": f"={i}", "count": i} for i in range(len(fusion.medoid_rows)))
 
 
+def novelty(rng):
+    """A summary of 300 rows of 12 columns, the last of which has neither limits nor bins."""
+    rows = rng.normal(size=(300, 12))
+    summary = fit_novelty(rows, ["number"] * 8 + ["days", "part", "flag", "nothing"])
+    return dataclasses.replace(summary, far=Far(1.5, 3, 280))
+
+
 def table_model(models, *, seed=0, n_classes=2, **changes):
     classes = ("no", "yes") if n_classes == 2 else tuple(range(n_classes))
     values = {
@@ -193,6 +203,8 @@ def table_model(models, *, seed=0, n_classes=2, **changes):
         "models": models,
         "records": tuple(records_of(model) for model in models),
         "parameters": {"kind": "signed", "sizes": [2, 5], "nested": {"a": None}, "seed": 0},
+        "seen": SeenRows.of(bytes(range(16)), np.random.default_rng(seed).integers(0, 2**63, 40), most=40 - n_classes),
+        "novelty": novelty(np.random.default_rng(seed)),
         "metrics": {"accuracy": 0.75, "loss": float("nan"), "low": float("-inf"), "by class": [1, 2.5]},
     }
     return TableModel(**(values | changes))
@@ -225,7 +237,7 @@ def all_models():
         "circuit": table_model((circuit(rng, n_inputs=12, n_qubits=4, reupload=False),), cut=0.0),
         "float32": table_model((circuit(rng, n_inputs=12, precision="float32", n_reps=3),)),
         "direct": table_model((circuit(rng, n_inputs=12, n_classes=3, **direct),), n_classes=3),
-        "no rows": table_model((geometric(rng),), records=None),
+        "no rows": table_model((geometric(rng),), records=None, novelty=None),
         "one deviates": table_model((geometric(rng, refine_below=-np.inf),), classes=(False, True)),
         "numbers": table_model((geometric(rng),), classes=(0.1, 1e300)),
         "evidence": table_model(

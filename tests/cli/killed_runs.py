@@ -57,7 +57,7 @@ def kill_scores(folder, kills, choose):
     outputs = folder / "outputs"
     outputs.mkdir(exist_ok=True)
     out = outputs / "out.csv"
-    arguments = ("score", folder / "model", file, "-o", out, "--columns", "id")
+    arguments = ("score", folder / "model", file, "-o", out, "--columns", "id", "--force")
     took = min(run(*arguments) for _ in range(2))
     new = out.read_bytes()
     old = b"what was here before\n"

@@ -142,7 +142,7 @@ class TestContract:
                 assert "--on-mismatch warn" in outcome.err
                 assert not out.exists()
                 out.write_bytes(OLD)
-                report = cli("score", two.model, file, "-o", out, "--json")
+                report = cli("score", two.model, file, "-o", out, "--force", "--json")
                 assert report.code == report.json["exit_code"] == 3
                 assert report.json["difference"]["breaks"] is True
                 assert out.read_bytes() == OLD
@@ -188,7 +188,7 @@ class TestPlaces:
         folder.chmod(0o555)
         try:
             for arguments in (
-                ("score", two.model, two.file, "-o", folder / "o.csv"),
+                ("score", two.model, two.file, "-o", folder / "o.csv", "--force"),
                 ("fit", two.file, "--target", "y", "-o", folder / "m"),
             ):
                 outcome = cli(*arguments)

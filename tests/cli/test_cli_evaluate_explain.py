@@ -63,7 +63,10 @@ class TestEvaluate:
         outcome = cli.ok("evaluate", two.model, file, "--json")
         assert "2 rows without a class, 1 of other classes" in outcome.err
         assert outcome.json["left_out"] == {"missing": 2, "unknown": 1}
-        assert {**outcome.json, "left_out": None} == {**whole, "left_out": None}
+        # Rows without a class are compared with the training rows all the same.
+        assert outcome.json["novelty"]["compared_rows"] == whole["novelty"]["compared_rows"] + 3
+        own = {"left_out": None, "novelty": None}
+        assert outcome.json | own == whole | own
         assert outcome.json["rows"] == len(kept)
 
     def test_a_late_label_of_another_type_is_just_another_label(self, cli, tmp_path):
@@ -103,7 +106,7 @@ class TestExplain:
             assert report["margin"] == pytest.approx(abs(out["margin"][row]), abs=1e-9)
             assert report["prediction"] == out["prediction"][row]
             rows = {medoid["class"]: medoid["training_row"] for medoid in report["medoids"]}
-            assert rows == {label: out[f"nearest_{label}"][row] for label in rows}
+            assert rows == {label: out[f"nearest_medoid_{label}"][row] for label in rows}
             assert sum(report["probabilities"].values()) == pytest.approx(1.0)
 
     def test_an_operating_point_is_a_term(self, cli, two, tmp_path):

@@ -109,7 +109,7 @@ def test_shares_and_files_hold_rows_out(cli, two, tmp_path):
     printed = fit(cli, two.file, tmp_path / "m", "--valid", valid, "--test", test, "--ignore", "id")
     assert (printed["training_rows"], printed["held_out"]["rows"]) == (90, 50)
     report = cli.ok("evaluate", tmp_path / "m", test, "--json").json
-    assert report == printed["held_out"]
+    assert report == {**printed["held_out"], "notes": []}
 
 
 def test_no_test_rows_no_figures(cli, two, tmp_path):
@@ -129,7 +129,7 @@ def test_time_column_holds_out_the_last_rows(cli, two, tmp_path):
     # In the order of time, as they were held out: means of the same rows in another order round otherwise.
     later = two.table.filter(np.array([day > last_kept for day in days])).sort_by("day")
     report = cli.ok("evaluate", tmp_path / "m", "-", "--json", stdin=csv_bytes(later)).json
-    assert report == shown["metrics"]["held_out"]
+    assert report == {**shown["metrics"]["held_out"], "notes": []}
 
 
 def test_time_column_of_texts_is_refused(cli, two, tmp_path):
@@ -238,14 +238,9 @@ def test_known_records_are_kept_where_they_pay_and_numbered_as_in_the_file(cli, 
     kept = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", *few)
     assert "keeps 400 training rows" in kept.err
     assert cli.ok("inspect", tmp_path / "m", "--json").json["known_records"] == 400
-    share = next(
-        group
-        for group in cli.ok("explain", tmp_path / "m", file, "--row", "0", "--json").json["groups"]
-        if group.get("name") == "nearest known records"
-    )
-    for record in share["records"]:
+    for record in cli.ok("explain", tmp_path / "m", file, "--row", "0", "--json").json["neighbors"]:
         assert record["class"] == "ab"[squares[record["training_row"]]]
-    assert "nearest known records" in cli.ok("explain", tmp_path / "m", file, "--row", "0").out
+    assert "neighbors" in cli.ok("explain", tmp_path / "m", file, "--row", "0").out
     without = fit(cli, file, tmp_path / "n", *few, "--neighbours", "0")
     assert not any("training rows" in note for note in without["notes"])
     assert cli.ok("inspect", tmp_path / "n", "--json").json["known_records"] == 0

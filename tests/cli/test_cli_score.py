@@ -122,7 +122,7 @@ def test_nearest_medoids_are_rows_of_the_file_with_that_class(cli, three, tmp_pa
     out = scored(cli, three, three.file, tmp_path)
     labels = three.table["y"].to_pylist()
     for label in "abc":
-        assert {labels[row] for row in out[f"nearest_{label}"]} == {label}
+        assert {labels[row] for row in out[f"nearest_medoid_{label}"]} == {label}
 
 
 def test_the_order_of_columns_and_rows_does_not_matter(cli, two, tmp_path):
@@ -176,7 +176,7 @@ class TestCarried:
         assert "no column 'nowhere' to carry through" in outcome.err
         assert not (tmp_path / "o.csv").exists()
 
-    @pytest.mark.parametrize("name", ["prediction", "nearest_no"])
+    @pytest.mark.parametrize("name", ["prediction", "nearest_medoid_no"])
     def test_a_column_may_not_hide_a_result(self, cli, two, tmp_path, name):
         file = write(two.table.append_column(name, [two.table["id"].to_pylist()]), tmp_path / "t.csv")
         outcome = cli("score", two.model, file, "-o", tmp_path / "o.csv", "--columns", name)

@@ -13,7 +13,7 @@ from qmedoid.exceptions import DataError, ParameterError
 
 
 def options(file, **changes):
-    plain = {"positive": None, "ignore": (), "fusion": "auto", "medoids": None, "neighbours": None}
+    plain = {"positive": None, "fusion": "auto", "medoids": None, "neighbours": None}
     plain |= {"bootstraps": 3, "seed": 0}
     return Options(
         table=str(file), target="y", **(plain | {"max_rows": 1000, "delimiter": None, "decimal": None} | changes)
@@ -76,7 +76,7 @@ def test_options_are_heard(capsys, file):
     assert document(capsys, file, fusion="convex", bootstraps=2)["medoids"]["medoids"] == 2
     with pytest.raises(ParameterError, match="--medoids is of --fusion evidence"):
         run(options(file, fusion="rare", medoids="8"), as_json=True)
-    assert document(capsys, file, ignore=("x1",))["decisions"]["flip_rate"] != plain["decisions"]["flip_rate"]
+    assert document(capsys, file, roles={"x1": "ignore"})["decisions"]["flip_rate"] != plain["decisions"]["flip_rate"]
 
 
 def test_one_of_three_classes_stands_against_the_others(capsys, tmp_path):
@@ -85,4 +85,4 @@ def test_one_of_three_classes_stands_against_the_others(capsys, tmp_path):
     with pytest.raises(ParameterError, match="must be one of the classes"):
         run(options(three, positive="d"), as_json=True)
     with pytest.raises(DataError, match="There is no column 'z'"):
-        run(options(three, ignore=("z",)), as_json=True)
+        run(options(three, roles={"z": "ignore"}), as_json=True)

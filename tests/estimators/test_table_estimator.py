@@ -76,7 +76,7 @@ def test_the_contract_says_what_the_columns_are(fitted):
     assert fitted.feature_names_in_.tolist()[:2] == ["row", "strength"]
     assert fitted.encoded_names_[:2] == ["strength", "strength is missing"]
     assert len(fitted.encoded_names_) == sum(encoding.width for encoding in fitted.encodings_)
-    assert "column 'row' was left out: it numbers the rows" in fitted.notes_
+    assert "column 'row' was left out: it numbers the rows; roles={'row': 'keep'} keeps it" in fitted.notes_
 
 
 def test_it_learns(fitted):

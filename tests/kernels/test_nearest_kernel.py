@@ -56,6 +56,18 @@ KINDS = ["gaussian", "lattice", "repeated", "far away", "of all lengths", "tiny"
 
 
 @BOTH
+@pytest.mark.parametrize(("p", "k"), [(40, 3), (400, 8), (400, 16)])
+def test_rounding_does_not_choose_among_equal_distances(p, k):
+    rng = np.random.default_rng(p + k)
+    rows, prototypes = points("lattice", 60, 4, rng), points("lattice", p, 4, rng)
+    own = rng.integers(-1, p, size=60)
+    _, exact = nearest_squared(rows, prototypes, k=k, own=own)
+    for _ in range(5):
+        moved = [x * (1.0 + rng.integers(-4, 5, size=x.shape) * 2.0**-53) for x in (rows, prototypes)]
+        assert np.array_equal(nearest_squared(*moved, k=k, own=own)[1], exact)
+
+
+@BOTH
 @pytest.mark.parametrize("kind", KINDS)
 def test_brute_force_agrees(kind):
     for seed, (n, p, d, k) in enumerate([(30, 400, 30, 8), (9, 130, 3, 16), (50, 97, 1, 5), (7, 700, 101, 1)]):

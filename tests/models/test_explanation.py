@@ -52,6 +52,7 @@ MODELS = {
         3, refine="never", fusion=FusionClassifier(n_medoids=3, class_weight={0: 1.0, 1: 2.0, 2: 0.5})
     ),
     "no angle": lambda: geometric(2, refine="never", fusion=FusionClassifier(use_angular=False)),
+    "printed angle": lambda: geometric(2, refine="never", fusion=FusionClassifier(angle="printed")),
     "some by the circuit": lambda: geometric(2, fusion="convex", refine=0.3, variational=QUICK),
     "all by the circuit, cut": lambda: geometric(2, cut=-0.4, fusion="convex", refine="always", variational=QUICK),
 }
@@ -70,6 +71,7 @@ def test_the_terms_add_up_to_the_margin(model_and_rows):
         assert sum(one.contribution for one in why.groups) + sum(why.terms.values()) == pytest.approx(
             why.margin, abs=1e-12, rel=1e-12
         )
+        assert why.columns.sum() + sum(why.terms.values()) == pytest.approx(why.margin, abs=1e-12, rel=1e-12)
         assert why.winner == decided.codes[row]
         assert why.by_circuit == decided.by_circuit[row]
         np.testing.assert_array_equal(why.nearest, decided.nearest[row])
@@ -88,7 +90,7 @@ def test_shares_of_medoids_add_up_to_the_share_of_their_group():
 
 def test_a_group_whose_feature_is_equally_far_from_both_medoids_says_nothing():
     X, y = rows_of(2)
-    fusion = FusionClassifier(random_state=0).fit(X, y).model_
+    fusion = FusionClassifier(use_angular=False, random_state=0).fit(X, y).model_
     model = table_model([GeometricModel(fusion, Calibration(1.0, np.zeros(2)))], X.shape[1], (0, 1), 0.0, False)
     features = fusion.features(X[:1])[0]
     between = fusion.medoids.copy()

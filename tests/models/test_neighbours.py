@@ -109,10 +109,11 @@ def test_a_loaded_model_knows_the_same_records_bit_for_bit(fitted, tmp_path):
     card = next((tmp_path / "model").glob("card-*.md")).read_text()
     assert "keeps 500 training rows" in card
     why = loaded.explain(X, row=3)
-    share = next(group for group in why["groups"] if group.get("name") == "nearest known records")
-    assert share["records"][0]["training_row"] == 3  # the record itself, at distance 0
-    assert share["records"][0]["distance"] == 0
-    assert share["records"][0]["class"] == codes[3]
-    assert sum(one["contribution"] for one in share["records"]) == pytest.approx(share["contribution"])
-    total = sum(group["contribution"] for group in why["groups"]) + sum(why["terms"].values())
-    assert total == pytest.approx(why["margin"], abs=1e-9)
+    neighbors = why["neighbors"]
+    assert neighbors[0]["training_row"] == 3  # the record itself, at distance 0
+    assert neighbors[0]["distance"] == 0
+    assert neighbors[0]["class"] == codes[3]
+    assert sum(one["contribution"] for one in neighbors) == pytest.approx(why["terms"]["neighbors"])
+    for parts in (why["groups"], why["columns"]):
+        total = sum(one["contribution"] for one in parts) + sum(why["terms"].values())
+        assert total == pytest.approx(why["margin"], abs=1e-9)

@@ -114,3 +114,13 @@ def test_every_rule_has_words():
     words = {rule_in_words(OperatingSummary(rule, 0.25, 0.0)) for rule in RULES}
     assert len(words) == len(RULES)
     assert "the best macro-f1 on held-out rows" in words
+
+
+def test_shares_of_nothing_are_not_known():
+    silent = OperatingSummary("likeliest", None, 0.0, Counts(tp=0, fp=0, fn=7, tn=90))
+    assert silent.precision is None
+    assert silent.recall == share_interval(0, 7)
+    assert silent.as_dict()["precision"] is None
+    moved = OperatingSummary("alert_rate", 0.1, 0.0, Counts(tp=0, fp=0, fn=7, tn=90)).at_prevalence(0.2, 0.5)
+    assert moved.precision is None
+    assert OperatingSummary("likeliest", None, 0.0, Counts(tp=0, fp=3, fn=0, tn=90)).recall is None

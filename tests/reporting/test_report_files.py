@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_reports import PNG, SVG, comparison, report
 
-from qmedoid.exceptions import OutputError
+from qmedoid.exceptions import OutputError, ParameterError
 from qmedoid.reporting.document import Column, Document, Section, Table
-from qmedoid.reporting.files import check_folder, csv_text, write_report
+from qmedoid.reporting.files import check_folder, check_report_folder, csv_text, write_report
 from qmedoid.reporting.page import html_page
 
 
@@ -29,7 +29,9 @@ def test_the_files_are_those_of_the_parts(tmp_path: Path) -> None:
     assert (folder / "heart_roc.png").read_bytes() == PNG
     assert (folder / "heart_roc.svg").read_bytes() == SVG
     assert (folder / "findings.txt").read_text() == "A plain baseline wins.\nThe search helps.\n"
-    assert (folder / "index.html").read_bytes() == html_page(report()).encode()
+    page, comment = (folder / "index.html").read_bytes().split(b"<!-- qmedoid report: ")
+    assert page == html_page(report()).encode()
+    assert comment.endswith(b" -->\n")
 
 
 def test_a_table_comes_back_from_its_file(tmp_path: Path) -> None:
@@ -67,10 +69,47 @@ def test_the_same_document_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_other_files_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("mine")
-    (tmp_path / "fraud.csv").write_text("old")
     write_report(report(), tmp_path)
     assert (tmp_path / "mine.csv").read_text() == "mine"
-    assert (tmp_path / "fraud.csv").read_text() != "old"
+
+
+@pytest.mark.parametrize("name", ["fraud.csv", "findings.txt", "heart_roc.png", "index.html"])
+def test_a_file_that_no_report_wrote_is_not_overwritten(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(ParameterError, match=rf"'{name}'.*--force"):
+        write_report(report(), tmp_path)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "mine")]
+    write_report(report(), tmp_path, force=True)
+    assert (tmp_path / name).read_bytes() != b"mine"
+
+
+@pytest.mark.parametrize("name", ["fraud.csv", "findings.txt", "heart_roc.png", "index.html"])
+def test_a_file_of_a_report_that_was_changed_since_is_not_overwritten(tmp_path: Path, name: str) -> None:
+    write_report(report(), tmp_path)
+    (tmp_path / name).write_bytes(b"my note\n" + (tmp_path / name).read_bytes())
+    with pytest.raises(ParameterError, match=rf"'{name}'.*--force"):
+        write_report(dataclasses.replace(report(), title="Another"), tmp_path)
+    assert (tmp_path / name).read_bytes().startswith(b"my note\n")
+
+
+def test_a_report_replaces_an_earlier_one_and_what_a_stopped_one_left(tmp_path: Path) -> None:
+    write_report(report(), tmp_path)
+    other = dataclasses.replace(report(), provenance={"command": "another"}, findings=["Another."])
+    # A run that was stopped after its first files: the page is still the earlier one's.
+    write_report(other, tmp_path / "elsewhere")
+    for name in ("fraud.csv", "findings.txt"):
+        (tmp_path / name).write_bytes((tmp_path / "elsewhere" / name).read_bytes())
+    write_report(other, tmp_path)
+    again = {path.name: path.read_bytes() for path in (tmp_path / "elsewhere").iterdir()}
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == again
+
+
+def test_a_foreign_page_is_found_out_before_long_work(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("mine")
+    with pytest.raises(ParameterError, match="--force"):
+        check_report_folder(tmp_path)
+    write_report(report(), tmp_path, force=True)
+    check_report_folder(tmp_path)
 
 
 def test_bytes_that_were_no_utf_8_do_not_cost_the_report(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from sklearn import metrics
 from qmedoid.exceptions import ContractError
 from qmedoid.metrics.calibration import calibration_error, confidence_outcomes
 from qmedoid.tables.encode import Found
-from qmedoid.tables.evaluating import decision_report, joined, labelled_report
+from qmedoid.tables.evaluating import decision_report, joined, labelled_report, report_notes
 from qmedoid.tables.labels import MISSING, UNKNOWN, label_codes
 from qmedoid.tables.scoring import decide_batch
 
@@ -55,7 +55,8 @@ def test_rows_without_a_known_class_do_not_count(case):
     report = labelled_report(model, spoilt, decided)
     assert report["left_out"] == {"missing": 5, "unknown": 3}
     kept = type(decided)(*(None if part is None else part[8:] for part in decided))
-    assert {**report, "left_out": None} == {**decision_report(model, codes[8:], kept), "left_out": None}
+    expected = decision_report(model, codes[8:], kept)
+    assert report == {**expected, "left_out": report["left_out"], "seen": None}  # without hashes nothing is known
 
 
 def test_no_known_class_at_all(case):
@@ -72,3 +73,41 @@ def test_one_class_alone_still_gives_a_report():
     assert report["rows"] == 40
     assert report["classes"]["b"]["rows"] == 0
     assert report["prevalence"] == 0.0
+
+
+def test_macro_f1_is_over_the_classes_that_occur(case):
+    model, codes, decided, _ = case
+    there = codes != 0
+    kept = type(decided)(*(None if part is None else part[there] for part in decided))
+    report = decision_report(model, codes[there], kept)
+    expected = metrics.f1_score(
+        codes[there], kept.codes, labels=np.arange(1, len(model.classes)), average="macro", zero_division=0
+    )
+    assert report["macro_f1"] == pytest.approx(expected)
+    assert report["absent"] == [str(model.classes[0])]
+    assert report["classes"][str(model.classes[0])]["recall"] is None
+    (note,) = report_notes(model, report)
+    assert repr(str(model.classes[0])) in note
+    assert "macro-F1" in note
+    assert json.loads(json.dumps(report)) == report
+
+
+def test_what_is_not_defined_is_none_and_not_zero(case):
+    model, codes, decided, _ = case
+    # All records are called the first class: nothing is known of the precision of the others.
+    report = decision_report(model, codes, decided._replace(codes=np.zeros_like(decided.codes)))
+    for label in map(str, model.classes[1:]):
+        own = report["classes"][label]
+        assert (own["precision"], own["recall"], own["f1"]) == (None, 0.0, 0.0)
+    first = report["classes"][str(model.classes[0])]
+    assert (first["precision"], first["recall"]) == (pytest.approx((codes == 0).mean()), 1.0)
+    if len(model.classes) == 2:
+        assert report["precision"] is None
+        (note,) = report_notes(model, report)
+        assert "no operating point" in note
+        assert "--alert-rate" in note
+    alone = decision_report(model, np.ones_like(codes), decided._replace(codes=np.ones_like(codes)))
+    assert alone["classes"][str(model.classes[0])] == {"rows": 0, "precision": None, "recall": None, "f1": None}
+    assert alone["macro_f1"] == 1.0
+    assert alone.get("roc_auc") is None
+    assert report_notes(model, decision_report(model, codes, decided)) == []

@@ -50,7 +50,7 @@ DAYS = [dt.date(2024, 1, 1), dt.date(2024, 1, 2)]
         ([" 1.5", "-2e3 "], "number"),
         (["2024-01-01", "2024-01-02T10:30:00Z"], "date"),
         (["2024-01-01", "soon"], "category"),
-        (["1,5", "2,5"], "category"),
+        (["1,5", "2,5"], "number"),
     ],
 )
 def test_kinds(values, expected):

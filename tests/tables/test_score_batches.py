@@ -45,7 +45,7 @@ def test_the_nearest_medoids_are_training_rows_of_their_class():
     table, classifier = fitted(3)
     out, labels = results(classifier.table_model(), table), table["y"].to_pylist()
     for label in "abc":
-        assert {labels[row] for row in out[f"nearest_{label}"].to_pylist()} == {label}
+        assert {labels[row] for row in out[f"nearest_medoid_{label}"].to_pylist()} == {label}
 
 
 def test_models_without_probabilities_give_margins_as_scores():

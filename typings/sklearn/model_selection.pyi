@@ -15,6 +15,9 @@ class KFold(BaseCrossValidator):
 class StratifiedKFold(BaseCrossValidator):
     def __init__(self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None) -> None: ...
 
+class PredefinedSplit(BaseCrossValidator):
+    def __init__(self, test_fold: Any) -> None: ...
+
 class StratifiedShuffleSplit(BaseCrossValidator):
     def __init__(
         self, n_splits: int = 10, *, test_size: Any = None, train_size: Any = None, random_state: Any = None

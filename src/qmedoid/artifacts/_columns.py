@@ -6,7 +6,7 @@ from typing import Any
 
 from qmedoid.artifacts._json import Fields, RefusedError, restored, shown
 from qmedoid.artifacts._tensors import Shelf
-from qmedoid.models.contract import KINDS, Column, Contract, Kind, Label
+from qmedoid.models.contract import KINDS, Column, Contract, Kind, Label, is_spelling
 from qmedoid.models.encoding import DATE_PARTS, DatePart, Dates, Encoding, Levels, Numbers
 from qmedoid.models.table import Record
 
@@ -105,14 +105,17 @@ def _records(entry: Any, where: str, count: int) -> tuple[Record, ...]:
 
 
 def _column(entry: Any, where: str) -> Column:
-    fields = Fields(entry, where, ("name", "kind", "missing", "levels", "is_open"))
+    fields = Fields(entry, where, ("name", "kind", "missing", "levels", "is_open", "spelling"))
     kind, levels, is_open = fields.choice("kind", KINDS), fields.texts("levels"), fields.flag("is_open")
     if levels and kind != "category":
         raise RefusedError(f"{where} has levels, and is a {kind}")
     if is_open and kind == "boolean":
         raise RefusedError(f"{where} is open, and is a {kind}")
+    spelling = fields.text("spelling")
+    if not is_spelling(kind, spelling):
+        raise RefusedError(f"{where}.spelling is {shown(spelling)}, which is none of a {kind}")
     _check_unique(list(levels), f"{where}.levels", "text")
-    return Column(fields.text("name"), kind, fields.flag("missing"), levels, is_open)
+    return Column(fields.text("name"), kind, fields.flag("missing"), levels, is_open, spelling)
 
 
 def _encoding_fields(entry: Any, where: str, column: Column) -> tuple[str, Fields]:

@@ -101,7 +101,7 @@ def _rank_scaling(number: int, width: int, shelf: Shelf) -> RankScaling:
     within = np.ones(max(len(values) - 1, 0), dtype=np.bool_)
     within[offsets[1:-1] - 1] = False
     for name, knots in (("rank_values", values), ("rank_scores", scores)):
-        if not (np.diff(knots)[within] >= 0).all():
+        if not (knots[1:] >= knots[:-1])[within].all():
             raise RefusedError(f"array '{number}.{name}' must ascend within each column, and does not")
     return RankScaling(offsets, values, scores)
 

@@ -11,6 +11,7 @@ from qmedoid.geometry.deltas import DELTA_KINDS
 from qmedoid.geometry.overlap import ANGLE_KINDS
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels.statevector import MAX_QUBITS
+from qmedoid.models.bad_values import LARGEST
 from qmedoid.models.calibration import Calibration
 from qmedoid.models.fusion import FusionModel
 from qmedoid.models.geometric import DeltaSettings, GeometricModel
@@ -75,12 +76,12 @@ def read_convex(fields: Fields, number: int, width: int, n_classes: int, shelf: 
         raise RefusedError(f"{fields.where}.alpha must be from 0 to 1, and is {alpha}")
     members = shelf.whole(f"{number}.members", None, below=width)
     offsets = shelf.offsets(f"{number}.offsets", None, len(members), step=1)
-    weights = shelf.floats(f"{number}.weights", len(members))
+    weights = shelf.moderate(f"{number}.weights", len(members))
     n_anchors = len(offsets) - 1
     if n_anchors < 1:
         raise RefusedError(f"array '{number}.offsets' must have at least 2 entries")
     parts = [slice(a, b) for a, b in zip(offsets.tolist(), offsets.tolist()[1:], strict=False)]
-    medoids = shelf.floats(f"{number}.medoids", None, n_anchors)
+    medoids = shelf.moderate(f"{number}.medoids", None, n_anchors)
     medoid_classes = shelf.whole(f"{number}.medoid_classes", len(medoids), below=n_classes)
     if len(np.unique(medoid_classes)) != n_classes:
         raise RefusedError(f"array '{number}.medoid_classes' lacks a class")
@@ -88,12 +89,14 @@ def read_convex(fields: Fields, number: int, width: int, n_classes: int, shelf: 
     if not ((multipliers > 0) & (multipliers < _LARGEST_FACTOR)).all():
         raise RefusedError(f"array '{number}.multipliers' must be above 0 and below {_LARGEST_FACTOR:g}")
     return FusionModel(
-        input_scaling=Scaling(shelf.floats(f"{number}.center", width), shelf.scales(f"{number}.scale", width)),
+        input_scaling=Scaling(
+            shelf.moderate(f"{number}.center", width, largest=LARGEST), shelf.scales(f"{number}.scale", width)
+        ),
         configuration=tuple(tuple(members[part].tolist()) for part in parts),
         weights=tuple(weights[part].copy() for part in parts),
         signed=fields.flag("signed"),
         feature_scaling=Scaling(
-            shelf.floats(f"{number}.feature_center", n_anchors), shelf.scales(f"{number}.feature_scale", n_anchors)
+            shelf.moderate(f"{number}.feature_center", n_anchors), shelf.scales(f"{number}.feature_scale", n_anchors)
         ),
         medoids=medoids,
         medoid_classes=medoid_classes,

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qmedoid.artifacts._json import plain
+from qmedoid.artifacts._novelty import packed_novelty
+from qmedoid.artifacts._seen import packed as packed_seen
 from qmedoid.artifacts._stages import Arrays, packed_stage
 from qmedoid.artifacts._tensors import floats, whole
 from qmedoid.exceptions import ModelError
@@ -62,6 +64,9 @@ def packed(model: TableModel, *, raw_rows: bool) -> Packed:
         "priors": None if model.priors is None else plain(model.priors, "priors"),
         "expected_priors": None if model.prior_shift is None else plain(model.prior_shift.priors, "expected_priors"),
         "operating": plain(_operating(model.operating), "operating"),
+        # Hashes say of a row that somebody has whether it was there: they go where rows are left out.
+        "seen": packed_seen(model.seen, arrays) if raw_rows else None,
+        "novelty": plain(packed_novelty(model.novelty, arrays), "novelty"),
     }
     rows = None
     if raw_rows and model.records is not None:
@@ -92,6 +97,7 @@ def _contract(contract: Contract) -> dict[str, Any]:
             "missing": bool(column.missing),
             "levels": plain(column.levels, f"levels of column {column.name!r}"),
             "is_open": bool(column.is_open),
+            "spelling": column.spelling,
         }
         for column in contract.columns
     ]

@@ -15,6 +15,8 @@ from qmedoid.artifacts._columns import read_classes, read_contract, read_encodin
 from qmedoid.artifacts._files import MANIFEST
 from qmedoid.artifacts._hybrid import read_circuit, read_geometric, read_slope
 from qmedoid.artifacts._json import Fields, RefusedError, inside, parsed, restored, shown
+from qmedoid.artifacts._novelty import read_novelty
+from qmedoid.artifacts._seen import read as read_seen
 from qmedoid.artifacts._stages import read_stage
 from qmedoid.artifacts._tensors import Shelf, tensors_parsed
 from qmedoid.models.calibration import Calibration
@@ -26,7 +28,7 @@ from qmedoid.models.variational import VariationalModel
 
 DESCRIPTION = (
     "contract", "encodings", "classes", "cut", "probabilistic", "models", "best", "parameters", "metrics", "priors",
-    "expected_priors", "operating",
+    "expected_priors", "operating", "seen", "novelty",
 )  # fmt: skip
 """Fields of the manifest that describe the model."""
 VERSIONS = ("qmedoid", "numpy", "python")
@@ -71,12 +73,16 @@ def read(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> TableMod
             _model(entry, circuit, number, width, len(classes), shelf)
             for number, (entry, circuit) in enumerate(zip(entries, circuits, strict=True))
         )
+        seen = read_seen(fields.raw("seen"), shelf)
+        novelty = read_novelty(fields.raw("novelty"), width, shelf)
         shelf.done()
     records = None
     if "rows" in contents:
         with inside("rows"):
             records = read_rows(parsed(contents["rows"]), [_n_medoids(model) for model in models])
-    model = TableModel(contract, encodings, classes, models, cut, probabilistic, records, parameters, metrics)
+    model = TableModel(
+        contract, encodings, classes, models, cut, probabilistic, records, parameters, metrics, novelty=novelty
+    )
     with inside(MANIFEST):
         priors, expected = (_priors(fields, name, len(model.classes)) for name in ("priors", "expected_priors"))
         if priors is not None and not model.probabilistic:
@@ -86,7 +92,8 @@ def read(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> TableMod
             if priors is None:
                 raise RefusedError("expected_priors must stand beside priors")
             shift = PriorShift.to(priors, expected)
-        return replace(model, priors=priors, prior_shift=shift, operating=_operating(fields, model, shift))
+        operating = _operating(fields, model, shift)
+        return replace(model, priors=priors, prior_shift=shift, operating=operating, seen=seen)
 
 
 def _check_roles(contents: Mapping[str, bytes]) -> None:
@@ -113,13 +120,13 @@ def _model(
 
 
 def _calibration(fields: Fields, number: int, n_classes: int, shelf: Shelf) -> Calibration:
-    knots = shelf.floats(f"{number}.knots", None)
-    bends = shelf.floats(f"{number}.bends", len(knots))
+    knots = shelf.moderate(f"{number}.knots", None)
+    bends = shelf.moderate(f"{number}.bends", len(knots))
     if not (np.diff(knots) > 0).all():
         raise RefusedError(f"array '{number}.knots' must ascend, and does not")
     if not (np.diff(bends) > -np.diff(knots)).all():
         raise RefusedError(f"array '{number}.bends' turns the order of the scores")
-    return Calibration(read_slope(fields), shelf.floats(f"{number}.biases", n_classes), knots, bends)
+    return Calibration(read_slope(fields), shelf.moderate(f"{number}.biases", n_classes), knots, bends)
 
 
 def _priors(fields: Fields, name: str, n_classes: int) -> npt.NDArray[np.float64] | None:

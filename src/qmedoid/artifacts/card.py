@@ -45,9 +45,9 @@ def model_card(model: TableModel, *, raw_rows: bool) -> str:
         ("What to expect", _expected(model)),
         ("Columns", _columns(model)),
         ("Left out", _left_out(model.contract.left_out)),
-        ("Training rows in this folder", _privacy(model, raw_rows)),
+        ("Training rows in this folder", [*_privacy(model, raw_rows), *_summary(model)]),
         ("How it was made", _values(model.parameters, "parameter")),
-        ("What it showed", _values(model.metrics, "metric")),
+        ("What it showed", _values(model.metrics, "metric", none="–")),
         ("How to use it", _usage()),
     ]
     lines: list[str] = []
@@ -110,7 +110,10 @@ def _expected(model: TableModel) -> list[str]:
             "precision": operating.precision,
             "recall": operating.recall,
         }
-        rows = [[name, *(_number(bound) for bound in figure)] for name, figure in figures.items() if figure is not None]
+        rows = [
+            [name, *(["–"] * 3 if figure is None else [_number(bound) for bound in figure])]
+            for name, figure in figures.items()
+        ]
         at = "" if operating.prevalence is None else f", at a prevalence of {_number(operating.prevalence)}"
         lines += [
             f"From {operating.n_rows:,} rows that were held out from fitting{at}, with 95 % intervals:",
@@ -155,6 +158,8 @@ def _encoded(column: Column, encoding: Encoding) -> str:
         levels = f"{len(encoding.levels)} levels{', new ones expected' if column.is_open else ''}"
         return f"{encoding.width} {'number' if encoding.width == 1 else 'numbers'} from {levels}"
     what = ", ".join(encoding.parts) if isinstance(encoding, Dates) else "the number itself"
+    if column.spelling:
+        what += f", written like {column.spelling}"
     return what + (", and whether it is missing" if encoding.indicator else "")
 
 
@@ -163,6 +168,18 @@ def _left_out(left_out: Mapping[str, str]) -> list[str]:
 
 
 def _privacy(model: TableModel, raw_rows: bool) -> list[str]:
+    hashed = []
+    if model.seen is not None and raw_rows:
+        hashed = [
+            "",
+            f"The folder also holds {len(model.seen.hashes):,} hashes of training rows, so that a report can say "
+            "whether rows are new. No row can be read from them, but whoever has a row, or guesses it, can test "
+            "whether it was there. To leave them out, save with raw_rows=False.",
+        ]
+    return [*_rows_kept(model, raw_rows), *hashed]
+
+
+def _rows_kept(model: TableModel, raw_rows: bool) -> list[str]:
     counts = [len(one) for one in model.records or ()] if raw_rows else []
     if sum(counts):
         records = [record for one in model.records or () for record in one]
@@ -192,6 +209,17 @@ def _privacy(model: TableModel, raw_rows: bool) -> list[str]:
     ]
 
 
+def _summary(model: TableModel) -> list[str]:
+    """That extremes and quantiles of columns are kept, if they are."""
+    if model.novelty is None:
+        return []
+    return [
+        "",
+        "To notice records unlike the training rows, the model keeps the smallest and the largest value and up to nine "
+        "quantiles of each column of numbers, and how many rows lie between them.",
+    ]
+
+
 def _known_records(model: TableModel) -> list[str]:
     """That training rows are kept as neighbours, if they are."""
     if not model.n_known_records:
@@ -203,15 +231,17 @@ def _known_records(model: TableModel) -> list[str]:
     ]
 
 
-def _values(values: Mapping[str, Any], what: str) -> list[str]:
-    return _table([what, "value"], [[cell(name), cell(_one_line(value))] for name, value in values.items()])
+def _values(values: Mapping[str, Any], what: str, none: str = "None") -> list[str]:
+    return _table([what, "value"], [[cell(name), cell(_one_line(value, none))] for name, value in values.items()])
 
 
-def _one_line(value: Any) -> str:
+def _one_line(value: Any, none: str) -> str:
+    if value is None:
+        return none
     if isinstance(value, Mapping):
-        return ", ".join(f"{name}: {_one_line(one)}" for name, one in value.items())
+        return ", ".join(f"{name}: {_one_line(one, none)}" for name, one in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return ", ".join(_one_line(one) for one in value)
+        return ", ".join(_one_line(one, none) for one in value)
     return _number(value) if isinstance(value, float) else str(value)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from qmedoid.exceptions import OutputError
+from qmedoid.exceptions import OutputError, ParameterError
 
 try:
     import fcntl
@@ -69,6 +69,31 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
         except OSError as error:
             raise cannot_write(path, error) from error
     sync_folder(target.parent)
+
+
+def check_unchanged(path: str | Path, content: bytes) -> None:
+    """Raise where a file is there already and holds something else than what is to be written.
+
+    Raises
+    ------
+    ParameterError
+        What is there would be lost.
+    """
+    path = Path(path)
+    try:
+        is_other = path.is_file() and path.stat().st_size > 0 and path.read_bytes() != content
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    if is_other:
+        raise would_be_lost(path)
+
+
+def would_be_lost(path: str | Path) -> ParameterError:
+    """The error of a file that is there already and that this command did not write."""
+    return ParameterError(
+        f"{str(path)!r} is there already and holds something else, which would be lost. Give another path, or --force "
+        "to overwrite it."
+    )
 
 
 def write_whole(file: Path, content: bytes) -> None:

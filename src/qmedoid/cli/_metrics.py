@@ -20,6 +20,8 @@ _NAMES = {
     "pr_auc": "PR-AUC",
     "by_circuit": "decided by the circuit",
 }
+UNDEFINED = "–"
+"""What stands for a figure that is not defined, such as the precision without an alert."""
 _FIGURES = {"alert_rate": "alert rate", "precision": "precision", "recall": "recall"}
 
 
@@ -35,7 +37,7 @@ def print_metrics(report: Mapping[str, Any], title: str) -> None:
     for key, name in _NAMES.items():
         if key in report:
             of = f" ({shown(report['positive'])})" if key in ("precision", "recall", "f1", "prevalence") else ""
-            table.add_row(name + of, f"{report[key]:.4f}")
+            table.add_row(name + of, _figure(report[key]))
     if "calibration" in report:
         own = report["calibration"]
         table.add_row("calibration error", f"{own['error']:.4f}")
@@ -48,7 +50,7 @@ def print_metrics(report: Mapping[str, Any], title: str) -> None:
         by_class.add_column(column, justify="left" if column == "class" else "right")
     for place, label in enumerate(labels[:20]):
         own = report["classes"][label]
-        figures = (f"{own['precision']:.4f}", f"{own['recall']:.4f}", f"{own['f1']:.4f}")
+        figures = [_figure(own[name]) for name in ("precision", "recall", "f1")]
         by_class.add_row(shown(label), f"{own['rows']:,}", *figures, *(f"{n:,}" for n in report["confusion"][place]))
     if len(labels) <= 20:
         console.print("by class: true in rows, predicted in columns")
@@ -67,5 +69,10 @@ def print_operating(summary: OperatingSummary, positive: Any) -> None:
     for column in (f"expected, from {summary.n_rows:,} held-out rows", "value", "95 % from", "to"):
         table.add_column(column, justify="right" if table.columns else "left")
     for key, name in _FIGURES.items():
-        table.add_row(name, *(f"{bound:.4f}" for bound in getattr(summary, key)))
+        table.add_row(name, *map(_figure, getattr(summary, key) or (None, None, None)))
     console.print(table)
+
+
+def _figure(value: float | None) -> str:
+    """Four digits, or a dash for what is not defined."""
+    return UNDEFINED if value is None else f"{value:.4f}"

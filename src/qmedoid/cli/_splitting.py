@@ -79,16 +79,22 @@ def _split_groups(
     return Parts(*(np.flatnonzero(use[groups] == part).astype(np.int64) for part in range(3)))
 
 
-def time_order(column: pa.ChunkedArray, name: str) -> Rows:
+def time_order(column: pa.ChunkedArray, name: str, date_order: str | None = None) -> Rows:
     """Row numbers in the order of a time column; rows of one time keep their order."""
     import pyarrow.compute as pc
 
+    from qmedoid.tables._types import shortened
+    from qmedoid.tables.kinds import kind_of_type
+    from qmedoid.tables.times import moments_of_text
+
     if column.null_count:
         raise DataError(f"The time column {name!r} is missing in {column.null_count:,} rows: fill in or drop them.")
-    if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
+    if kind_of_type(column.type) is None:
         raise DataError(
-            f"The time column {name!r} holds texts, such as {column[0].as_py()!r}. Write times as ISO dates "
-            "(2024-01-31, or 2024-01-31 12:00:00) or as numbers."
+            f"The time column {name!r} is of type {shortened(str(column.type))}. Give a column of dates, times or "
+            "numbers."
         )
+    if kind_of_type(column.type) == "category":
+        column = moments_of_text(column, name, date_order)
     order: Rows = pc.sort_indices(pa.table({"time": column}), sort_keys=[("time", "ascending")]).to_numpy()
     return order.astype(np.int64)

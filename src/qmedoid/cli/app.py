@@ -14,11 +14,17 @@ app = typer.Typer(
 data_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The data sets of the paper.")
 app.add_typer(data_app, name="data")
 
-Table = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or Feather: a file, a folder, a glob, or - for a pipe.")]
+Table = Annotated[
+    str, typer.Argument(help="CSV, JSON lines, Parquet, Feather or xlsx: a file, a folder, a glob, or - for a pipe.")
+]
 Model = Annotated[Path, typer.Argument(help="Folder of a saved model.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Delimiter = Annotated[str | None, typer.Option(help="Separator of a CSV file, where it is not found out.")]
 Decimal = Annotated[str | None, typer.Option(help="Decimal sign of a CSV file, where it is not found out.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that another program or command wrote.")]
+DateOrder = Annotated[
+    Literal["day-first", "month-first"] | None, typer.Option(help="Order of dates that do not show it: 01/02/2024.")
+]
 OnMismatch = Annotated[
     Literal["error", "warn"],
     typer.Option(help="Refuse a table that breaks the model's contract, or score it as well as can be."),
@@ -37,6 +43,19 @@ Medoids = Annotated[
 Neighbours = Annotated[
     str | None,
     typer.Option(help="Further training rows that evidence may keep for the nearest to have a say: a number, or auto."),
+]
+Category = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="Column of names, even if they look like numbers; repeatable.")
+]
+Number = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Column of numbers; repeatable.")]
+Date = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Column of dates; repeatable.")]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Column to use although it looks like an identifier; repeatable."),
+]
+Ignore = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Column to leave out; repeatable.")]
+RolesFile = Annotated[
+    Path | None, typer.Option("--roles", help='TOML file of such roles, with lines such as zip = "category".')
 ]
 
 
@@ -62,6 +81,33 @@ def qmedoid(
 
 
 @app.command()
+def check(
+    table: Table,
+    target: Annotated[str | None, typer.Option(help="Column that holds the classes.")] = None,
+    category: Category = None,
+    number: Number = None,
+    date: Date = None,
+    keep: Keep = None,
+    ignore: Ignore = None,
+    roles: RolesFile = None,
+    strict: Annotated[bool, typer.Option("--strict", help="End with exit code 3 if there are problems.")] = False,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the sample of rows.")] = 0,
+    max_rows: Annotated[int, typer.Option(min=2, help="Look at a random sample of at most so many rows.")] = 5_000_000,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    date_order: DateOrder = None,
+    json: AsJson = False,
+) -> None:
+    """Show how every column of a table would be read and why, and what is odd about it, before any fit."""
+    from qmedoid.cli._roles import asked_roles
+    from qmedoid.cli.check import Options, run
+
+    asked = Options(table=table, target=target, seed=seed, max_rows=max_rows, delimiter=delimiter, decimal=decimal,
+                    date_order=date_order, roles=asked_roles(category, number, date, keep, ignore, roles))  # fmt: skip
+    raise typer.Exit(run(asked, strict=strict, as_json=json))
+
+
+@app.command()
 def fit(
     table: Table,
     target: Annotated[str, typer.Option(help="Column that holds the classes.")],
@@ -70,7 +116,10 @@ def fit(
     valid: Annotated[
         str | None, typer.Option(help="Rows to choose settings by: a file or a share. Else cross-validation.")
     ] = None,
-    positive: Annotated[str | None, typer.Option(help="Class to look for; of more than two, against all.")] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(help="Class to look for; of more than two, against all. Else, for alerts, the rarer of two."),
+    ] = None,
     alert_rate: Annotated[
         float | None, typer.Option(help="Share of the records to be called positive, such as 0.0131.")
     ] = None,
@@ -88,7 +137,12 @@ def fit(
         str | None, typer.Option(help="Order the rows by this column: the last ones are held out.")
     ] = None,
     group_column: GroupColumn = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    category: Category = None,
+    number: Number = None,
+    date: Date = None,
+    keep: Keep = None,
+    ignore: Ignore = None,
+    roles: RolesFile = None,
     paper: Annotated[bool, typer.Option("--paper", help="Everything as printed in the paper.")] = False,
     fusion: Fusion = "auto",
     medoids: Medoids = None,
@@ -102,19 +156,22 @@ def fit(
     circuits: Annotated[bool, typer.Option("--circuits", help="Write circuits too, as QPY and OpenQASM 3.")] = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    date_order: DateOrder = None,
     json: AsJson = False,
 ) -> None:
     """Fit a model to a table, show what it does on held-out rows, and save it."""
+    from qmedoid.cli._roles import asked_roles
     from qmedoid.cli.fit import Options, run
 
     run(
         Options(
             table=table, target=target, output=output, test=test, valid=valid, positive=positive,
             alert_rate=alert_rate, operating_point=operating_point, min_precision=min_precision, min_recall=min_recall,
-            cost=cost, time_column=time_column, group_column=group_column, ignore=tuple(ignore or ()), paper=paper,
-            fusion=fusion, medoids=medoids, neighbours=neighbours,
+            cost=cost, time_column=time_column, group_column=group_column, paper=paper, fusion=fusion,
+            medoids=medoids, neighbours=neighbours,
             refine=refine, seed=seed, max_rows=max_rows, raw_rows=raw_rows, circuits=circuits, delimiter=delimiter,
-            decimal=decimal,
+            decimal=decimal, date_order=date_order,
+            roles=asked_roles(category, number, date, keep, ignore, roles),
         ),
         as_json=json,
     )  # fmt: skip
@@ -135,6 +192,10 @@ def score(
         typer.Option(help="Share of the positive class in this table, or 'estimate': probabilities are then for it."),
     ] = None,
     safe_csv: Annotated[bool, typer.Option(help="Make texts safe that a spreadsheet would run as formulas.")] = True,
+    force: Force = False,
+    novelty: Annotated[
+        bool, typer.Option("--novelty", help="Add a column: above 1 for records unlike the training rows.")
+    ] = False,
     on_mismatch: OnMismatch = "error",
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -143,8 +204,8 @@ def score(
     """Score a table of any size: prediction, score, margin, nearest medoid of each class, stage."""
     from qmedoid.cli.score import run
 
-    run(model, table, output, columns=columns or [], prevalence=prevalence, safe_csv=safe_csv, on_mismatch=on_mismatch,
-        as_json=json, delimiter=delimiter, decimal=decimal)  # fmt: skip
+    run(model, table, output, columns=columns or [], prevalence=prevalence, safe_csv=safe_csv, force=force,
+        novelty=novelty, on_mismatch=on_mismatch, as_json=json, delimiter=delimiter, decimal=decimal)  # fmt: skip
 
 
 @app.command()
@@ -168,15 +229,19 @@ def explain(
     model: Model,
     table: Table,
     row: Annotated[int, typer.Option(min=0, help="Row of the table, counted from 0.")],
+    known: Annotated[
+        str | None,
+        typer.Option(metavar="TABLE", help="Table, such as the fitted one, to show the nearest rows of."),
+    ] = None,
     on_mismatch: OnMismatch = "error",
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     json: AsJson = False,
 ) -> None:
-    """Explain one decision: the nearest known records of each class, and what each group of columns contributed."""
+    """Explain one decision: what each column contributed, and the nearest medoid of each class."""
     from qmedoid.cli.explain import run
 
-    run(model, table, row, on_mismatch=on_mismatch, as_json=json, delimiter=delimiter, decimal=decimal)
+    run(model, table, row, known=known, on_mismatch=on_mismatch, as_json=json, delimiter=delimiter, decimal=decimal)
 
 
 @app.command()
@@ -196,12 +261,13 @@ def circuit(
         typer.Option(help="The trained circuit, or the SWAP test of the features; auto takes what the model has."),
     ] = "auto",
     output: Annotated[str, typer.Option("--output", "-o", help="File to write; - for standard output.")] = "-",
+    force: Force = False,
     json: AsJson = False,
 ) -> None:
     """Write a model's circuit for other tools (needs the extra 'quantum')."""
     from qmedoid.cli.circuit import run
 
-    run(model, format, which, output, as_json=json)
+    run(model, format, which, output, force=force, as_json=json)
 
 
 @app.command()
@@ -210,7 +276,12 @@ def stability(
     target: Annotated[str, typer.Option(help="Column that holds the classes.")],
     positive: Annotated[str | None, typer.Option(help="Class to look for; of more than two, against all.")] = None,
     group_column: GroupColumn = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    category: Category = None,
+    number: Number = None,
+    date: Date = None,
+    keep: Keep = None,
+    ignore: Ignore = None,
+    roles: RolesFile = None,
     fusion: Fusion = "auto",
     medoids: Medoids = None,
     neighbours: Neighbours = None,
@@ -219,15 +290,19 @@ def stability(
     max_rows: Annotated[int, typer.Option(min=2, help="Use a random sample of at most so many rows.")] = 20_000,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    date_order: DateOrder = None,
     json: AsJson = False,
 ) -> None:
     """Fit samples of a table again and again, and tell how much groups, medoids and decisions change."""
+    from qmedoid.cli._roles import asked_roles
     from qmedoid.cli.stability import Options, run
 
     run(
-        Options(table=table, target=target, positive=positive, group_column=group_column, ignore=tuple(ignore or ()),
-                fusion=fusion, medoids=medoids, neighbours=neighbours, bootstraps=bootstraps, seed=seed,
-                max_rows=max_rows, delimiter=delimiter, decimal=decimal),
+        Options(table=table, target=target, positive=positive, group_column=group_column, fusion=fusion,
+                medoids=medoids, neighbours=neighbours,
+                bootstraps=bootstraps, seed=seed, max_rows=max_rows, delimiter=delimiter, decimal=decimal,
+                date_order=date_order,
+                roles=asked_roles(category, number, date, keep, ignore, roles)),
         as_json=json,
     )  # fmt: skip
 
@@ -252,12 +327,13 @@ def data_where(name: Annotated[str, typer.Argument(help="Name of the data set.")
 def data_fetch(
     name: Annotated[str, typer.Argument(help="Name of the data set.")],
     output: Annotated[str | None, typer.Option("--output", "-o", help="File to write, CSV or Parquet.")] = None,
+    force: Force = False,
     json: AsJson = False,
 ) -> None:
     """Write a data set to a file; one that is not here is downloaded and checked first."""
     from qmedoid.cli.data import fetch
 
-    fetch(name, output, as_json=json)
+    fetch(name, output, force=force, as_json=json)
 
 
 @app.command()
@@ -287,6 +363,7 @@ def reproduce(
     cache: Annotated[
         Path | None, typer.Option(help="Folder of results that are done; by default in the user's cache.")
     ] = None,
+    force: Force = False,
     json: AsJson = False,
 ) -> None:
     """Run the paper's experiments again: its tables beside ours, on its terms and on held-out rows.
@@ -295,8 +372,8 @@ def reproduce(
     """
     from qmedoid.cli.reproduce import Options, run
 
-    run(Options(what=what, output=output, jobs=jobs or os.cpu_count() or 1, seed=seed, quick=quick, cache=cache),
-        as_json=json)  # fmt: skip
+    run(Options(what=what, output=output, jobs=jobs or os.cpu_count() or 1, seed=seed, quick=quick, cache=cache,
+                force=force), as_json=json)  # fmt: skip
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from qmedoid.artifacts.loading import load_model
-from qmedoid.artifacts.whole import whole_file
+from qmedoid.artifacts.whole import check_unchanged, whole_file
 from qmedoid.circuits import export
 from qmedoid.cli._output import print_json
 from qmedoid.exceptions import ParameterError
@@ -17,10 +17,12 @@ Format = Literal["qpy", "qasm", "text"]
 Which = Literal["auto", "variational", "swap-test"]
 
 
-def run(model: Path, form: Format, which: Which, output: str, *, as_json: bool) -> None:
+def run(model: Path, form: Format, which: Which, output: str, *, force: bool, as_json: bool) -> None:
     """Write the circuit to a file or to standard output; in JSON the bytes of QPY are in base 64."""
     content = circuit_bytes(load_model(model), form, which)
     if output != "-":
+        if not force:
+            check_unchanged(output, content)
         with whole_file(Path(output)) as file:
             file.write(content)
     if as_json:

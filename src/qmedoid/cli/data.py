@@ -1,8 +1,12 @@
 """``qmedoid data``: the data sets of the paper."""
 
+import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
+import pyarrow as pa
+
+from qmedoid.artifacts.whole import check_unchanged
 from qmedoid.cli._output import plain_console, print_json, tell
 from qmedoid.evaluation.catalog import CATALOG, entry, locate, status, table_of
 from qmedoid.exceptions import DataError
@@ -47,16 +51,28 @@ def where(name: str, *, as_json: bool) -> None:
     print_json({"name": name, "path": str(path)}) if as_json else print(path)
 
 
-def fetch(name: str, output: str | None, *, as_json: bool) -> None:
-    """Write a data set to a file, by default NAME.csv (NAME.parquet for the large ones) in the current folder."""
+def fetch(name: str, output: str | None, *, force: bool, as_json: bool) -> None:
+    """Write a data set to a file, by default NAME.csv (NAME.parquet for the large ones) in the current folder.
+
+    A file that is there already and holds something else is left as it is, and refused.
+    """
     known = entry(name)
     out = output or (f"{name}.csv" if known.rows < 10_000 else f"{name}.parquet")
     check_output(out)
     table = table_of(name)
-    with open_sink(out, table.schema, safe_csv=False) as sink:
-        for batch in table.to_batches():
-            sink.write(batch)
+    if not force and Path(out).is_file():
+        with tempfile.TemporaryDirectory() as folder:
+            again = Path(folder) / Path(out).name
+            _write(table, str(again))
+            check_unchanged(out, again.read_bytes())
+    _write(table, out)
     if as_json:
         print_json({"name": name, "path": str(Path(out)), "rows": len(table), "target": known.target})
     else:
         tell(f"{len(table):,} rows written to {out}; the classes are in the column {known.target!r}.")
+
+
+def _write(table: pa.Table, out: str) -> None:
+    with open_sink(out, table.schema, safe_csv=False) as sink:
+        for batch in table.to_batches():
+            sink.write(batch)

@@ -12,10 +12,11 @@ from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.models.table import TableModel
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
-from qmedoid.tables.evaluating import joined, labelled_report
+from qmedoid.tables.evaluating import joined, labelled_report, report_notes
 from qmedoid.tables.files import Reading
 from qmedoid.tables.labels import label_codes
 from qmedoid.tables.scoring import decide_batch
+from qmedoid.tables.seen import row_hashes
 
 
 def run(model: Path, table: str, *, target: str | None, on_mismatch: OnMismatch, as_json: bool, **dialect: Any) -> None:
@@ -34,19 +35,28 @@ def run(model: Path, table: str, *, target: str | None, on_mismatch: OnMismatch,
         with reading_bar("evaluating") as advance:
             parts = reading.in_kind(lambda lenient: list(_decided(loaded, reading, name, lenient, advance)))
         reading.check()
+        novelty = reading.novelty.report()
     if not parts:
         raise DataError("The table has no rows: there is nothing to evaluate.")
-    report = labelled_report(loaded, np.concatenate([codes for codes, _ in parts]), joined(one for _, one in parts))
+    codes, decided, hashes = zip(*parts, strict=True)
+    report = labelled_report(
+        loaded, np.concatenate(codes), joined(decided), None if loaded.seen is None else np.concatenate(hashes)
+    )
     left_out = report["left_out"]
     if any(left_out.values()):
         tell(f"note: left out: {left_out['missing']:,} rows without a class, {left_out['unknown']:,} of other classes.")
+    notes = report_notes(loaded, report)
+    for note in notes:
+        tell(f"note: {note}")
+    novelty.warn()
     if as_json:
-        print_json(report)
+        print_json({**report, "notes": notes, "novelty": novelty.as_dict()})
     else:
         print_metrics(report, f"{Path(table).name}: {report['rows']:,} rows")
 
 
 def _decided(model: TableModel, reading: Reading, target: str, lenient: bool, advance: Any) -> Any:
     for batch, extra in reading.batches([target], as_text=True, lenient=lenient, on_progress=advance):
-        decided = decide_batch(model, batch, reading.found)
-        yield label_codes(extra.column(target), model.classes), decided._replace(nearest=None)
+        decided = decide_batch(model, batch, reading.found, reading.novelty)
+        codes = label_codes(extra.column(target), model.classes)
+        yield codes, decided._replace(nearest=None), row_hashes(model, batch)

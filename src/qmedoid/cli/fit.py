@@ -1,10 +1,11 @@
 """``qmedoid fit``: from a table to a saved model, with figures on rows that were held out."""
 
+import shlex
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -13,19 +14,23 @@ from qmedoid.artifacts.bundle import save_model
 from qmedoid.artifacts.folders import check_target_folder
 from qmedoid.cli._metrics import print_metrics, print_operating
 from qmedoid.cli._output import print_json, tell
+from qmedoid.cli._roles import roles_of_fit
 from qmedoid.cli._splitting import Parts, share_or_file, split_rows, time_order
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.fitting.row_groups import given_groups, row_groups
 from qmedoid.models.renumbering import renumbered
 from qmedoid.models.table import TableModel
+from qmedoid.tables._identifiers import IDENTIFIERS
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.cell_codes import cell_codes
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found
-from qmedoid.tables.evaluating import labelled_report
-from qmedoid.tables.kinds import infer_columns, with_levels_of
+from qmedoid.tables.evaluating import labelled_report, report_notes
+from qmedoid.tables.kinds import DateOrder, Inferred, infer_columns, with_levels_of
 from qmedoid.tables.labels import class_labels, label_codes, labelled_rows
+from qmedoid.tables.roles import Role, in_roles, read_as_text
 from qmedoid.tables.scoring import decide_batch
+from qmedoid.tables.seen import row_hashes
 from qmedoid.tables.source import open_table
 
 # Columns of one reason that are named one by one.
@@ -48,7 +53,6 @@ class Options:
     min_recall: float | None
     cost: float | None
     time_column: str | None
-    ignore: tuple[str, ...]
     paper: bool
     fusion: str
     medoids: str | None
@@ -61,6 +65,8 @@ class Options:
     delimiter: str | None
     decimal: str | None
     group_column: str | None = None
+    date_order: str | None = None
+    roles: Mapping[str, Role] = field(default_factory=dict)
 
 
 class Labelled(NamedTuple):
@@ -82,14 +88,21 @@ def run(options: Options, *, as_json: bool) -> None:
     valid, test = share_or_file("--valid", options.valid), share_or_file("--test", options.test)
     classifier = make_classifier(options)
     check_target_folder(options.output)
-    data = read_labelled(options.table, options, _set_aside(options))
-    groups = row_groups_of(data, options.group_column, [options.target, *_set_aside(options)])
+    roles = roles_of_fit(options.roles, options.target, options.time_column)
+    if options.group_column is not None:
+        roles = roles_of_fit(roles, options.target, options.group_column)
+    data = read_labelled(options.table, options, list(roles))
+    # How columns are read is settled on all rows, as `qmedoid check` shows it; numbers and levels are of training rows.
+    date_order = cast("DateOrder | None", options.date_order)
+    inferred = infer_columns(data.table, skip={options.target}, roles=roles, date_order=date_order)
+    inferred.check_any()
+    groups = row_groups_of(data, options.group_column, [column.name for column in inferred.columns])
     parts = _parts(data, options, valid, test, groups)
     train = _taken(data, parts.train)
     # Files of their own are read before the fit: what is wrong with them is not found out after it.
     validation, held_out = _other(data, parts.valid, valid, options), _other(data, parts.test, test, options)
     own_groups = None if groups is None or options.group_column is None else groups[parts.train]
-    fitted, model = _fit(classifier, train, validation, options, own_groups)
+    fitted, model = _fit(classifier, train, validation, options, inferred, own_groups)
     # Seconds are told and not kept: the same fit gives the same files.
     seconds = round(time.perf_counter() - began, 1)
     metrics: dict[str, Any] = {"training_rows": len(train.table)}
@@ -99,6 +112,9 @@ def run(options: Options, *, as_json: bool) -> None:
     save_model(model, options.output, circuits=options.circuits, raw_rows=options.raw_rows)
     notes = [note for note in fitted.notes_ if " was left out: " not in note]
     notes += left_out_notes(model.contract.left_out)
+    if held_out is not None:
+        # Of a class that is hardly ever called the fit has spoken already.
+        notes += [note for note in report_notes(model, metrics["held_out"]) if "no operating point" not in note]
     if model.n_known_records:
         notes.append(
             f"the model keeps {model.n_known_records:,} training rows, of which the nearest have a say; "
@@ -107,21 +123,34 @@ def run(options: Options, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {"model": str(options.output), "stage": model.stage, "classes": list(model.classes),
-             "columns": len(model.contract.columns), "left_out": dict(model.contract.left_out), "notes": notes,
+             "positive": fitted.positive_, "columns": len(model.contract.columns),
+             "left_out": dict(model.contract.left_out), "notes": notes,
              "operating": None if model.operating is None else model.operating.as_dict(),
              "parameters": dict(model.parameters), "seconds": seconds, **metrics}
         )  # fmt: skip
         return
     for note in notes:
-        tell(f"note: {note}")
+        if note not in fitted._warned:  # these were told when they were found
+            tell(f"note: {note}")
     if "held_out" in metrics:
-        print_metrics(metrics["held_out"], f"held out: {metrics['held_out']['rows']:,} rows, never seen in fitting")
+        print_metrics(metrics["held_out"], _title(metrics["held_out"]))
     if model.operating is not None:
         print_operating(model.operating, model.classes[1])
     print(
         f"{model.stage} model of {len(train.table):,} rows and {len(model.contract.columns)} columns saved in "
         f"{options.output} ({seconds:g} s)."
     )
+
+
+def _title(report: Mapping[str, Any]) -> str:
+    """What the figures on held-out rows are about; that rows are new is said where it was checked."""
+    rows, seen = report["rows"], report["seen"]
+    if seen is None or seen["rows"]:
+        known = "" if seen is None else f", {seen['rows']:,} of them with the cells of training rows"
+        return f"held out: {rows:,} rows{known}"
+    if seen["checked"] < rows:
+        return f"held out: {rows:,} rows; {seen['checked']:,} were checked, and none was seen in fitting"
+    return f"held out: {rows:,} rows, never seen in fitting"
 
 
 def make_classifier(options: Options) -> Any:
@@ -171,20 +200,36 @@ def asked_fusion(fusion: str, medoids: str | None, neighbours: str | None) -> An
     return made
 
 
-def read_labelled(where: str, options: Options, needed: Sequence[str] = ()) -> Labelled:
-    """A table with its target and what else is needed; rows without a class are left out with a note."""
+class ReadRows(NamedTuple):
+    """Rows of a table and their places in the file, and what was noticed while they were read."""
+
+    table: pa.Table
+    rows: np.ndarray[Any, np.dtype[np.int64]]
+    notes: list[str]
+
+
+def read_rows(where: str, options: Any, needed: Sequence[str] = ()) -> ReadRows:
+    """A table as a fit takes it: columns in their roles, of too many rows a sample."""
     dialect = {"delimiter": options.delimiter, "decimal": options.decimal}
     with open_table(where, **dialect) as source:
-        for name in (options.target, *needed):
+        for name in needed:
             if name not in source.names:
                 raise DataError(f"There is no column {name!r} in {source.description}: it has {some_of(source.names)}.")
-        table, rows = source.read(max_rows=options.max_rows, rng=np.random.default_rng(options.seed))
-        for note in source.notes:
-            tell(f"note: {note}")
-        known = source.n_rows
+        roles = {name: role for name, role in options.roles.items() if name != getattr(options, "time_column", None)}
+        rng = np.random.default_rng(options.seed)
+        table, rows = source.read(max_rows=options.max_rows, rng=rng, texts=read_as_text(roles))
+        notes, known = source.notes, source.n_rows
     if len(rows) and rows[-1] >= len(rows):  # of a text it is not known how many there are
         of = "" if known is None else f" of {known:,}"
-        tell(f"note: a random sample of {len(table):,}{of} rows is used (--max-rows).")
+        notes.append(f"a random sample of {len(table):,}{of} rows is used (--max-rows).")
+    return ReadRows(in_roles(table, roles), rows, notes)
+
+
+def read_labelled(where: str, options: Options, needed: Sequence[str] = ()) -> Labelled:
+    """A table with its target and what else is needed; rows without a class are left out with a note."""
+    table, rows, notes = read_rows(where, options, [options.target, *needed])
+    for note in notes:
+        tell(f"note: {note}")
     read, labelled = table, labelled_rows(table[options.target])
     if len(labelled) < len(table):
         missing = len(table) - len(labelled)
@@ -192,7 +237,11 @@ def read_labelled(where: str, options: Options, needed: Sequence[str] = ()) -> L
         table, rows = table.take(labelled), rows[labelled]
     if len(table) == 0:
         raise DataError(f"No row of {where} has a class in {options.target!r}: there is nothing to fit.")
-    return Labelled(table, class_labels(table[options.target], options.target), rows, read)
+    target = class_labels(table[options.target], options.target)
+    merged = len(table[options.target].unique()) - len(target.unique())
+    if merged > 0:
+        tell(f"note: {merged:,} of the classes in {options.target!r} differ from another by blanks around them only.")
+    return Labelled(table, target, rows, read)
 
 
 def _word_or_number(text: str) -> str | float:
@@ -203,17 +252,8 @@ def _word_or_number(text: str) -> str | float:
         return text
 
 
-def _set_aside(options: Options) -> list[str]:
-    """Columns that are not learnt from."""
-    named = [name for name in (options.time_column, options.group_column) if name]
-    return [*dict.fromkeys([*named, *options.ignore])]
-
-
-def row_groups_of(data: Labelled, group_column: str | None, set_aside: Sequence[str]) -> Any:
-    """Groups of rows by a column, or of rows that are equal in all columns that are learnt from; None for none.
-
-    `set_aside` are columns that are not, the target among them.
-    """
+def row_groups_of(data: Labelled, group_column: str | None, learnt: Sequence[str] = ()) -> Any:
+    """Groups of rows by a column, or of rows that are equal in all columns that are learnt from; None for none."""
     if group_column is not None:
         column = data.table[group_column]
         if column.null_count:
@@ -221,8 +261,7 @@ def row_groups_of(data: Labelled, group_column: str | None, set_aside: Sequence[
                 f"The group column {group_column!r} is missing in {column.null_count:,} rows: fill in or drop them."
             )
         return given_groups(cell_codes(data.table, [group_column])[:, 0], len(data.table))
-    names = [column.name for column in infer_columns(data.table, skip=set(set_aside)).columns]
-    return row_groups(cell_codes(data.table, names), _class_numbers(data)) if names else None
+    return row_groups(cell_codes(data.table, learnt), _class_numbers(data))
 
 
 def _class_numbers(data: Labelled) -> Any:
@@ -232,7 +271,11 @@ def _class_numbers(data: Labelled) -> Any:
 def _parts(data: Labelled, options: Options, valid: float | str, test: float | str, groups: Any) -> Parts:
     """The rows of the table by their use; those of other files are not among them."""
     labels = _class_numbers(data)
-    order = None if options.time_column is None else time_order(data.table[options.time_column], options.time_column)
+    order = (
+        None
+        if options.time_column is None
+        else time_order(data.table[options.time_column], options.time_column, options.date_order)
+    )
     shares = [share if isinstance(share, float) else 0.0 for share in (valid, test)]
     parts = split_rows(labels, *shares, order=order, seed=options.seed, groups=groups)
     if order is not None and groups is not None:
@@ -255,12 +298,15 @@ def _other(data: Labelled, rows: Any, source: float | str, options: Options) -> 
 
 
 def _fit(
-    classifier: Any, train: Labelled, valid: Labelled | None, options: Options, groups: Any
+    classifier: Any, train: Labelled, valid: Labelled | None, options: Options, inferred: Inferred, groups: Any
 ) -> tuple[Any, TableModel]:
     from qmedoid.estimators.table import TableClassifier
 
-    ignore = _set_aside(options)
-    fitted = TableClassifier(classifier, positive=_positive(train, options), ignore=ignore, random_state=options.seed)
+    positive, roles = _positive(train, options), dict(options.roles)
+    fitted = TableClassifier(
+        classifier, positive=positive, roles=roles, date_order=options.date_order, random_state=options.seed
+    )
+    fitted._settled = inferred
     validation = {} if valid is None else _validation(train, valid, options)
     fitted.fit(train.table.drop_columns([options.target]), _labels(train), groups=groups, **validation)
     model = fitted.table_model()
@@ -284,8 +330,8 @@ def _in_file(model: Any, rows: Any) -> Any:
 
 def _asked(options: Options) -> dict[str, Any]:
     """The options that were given, for the model card; of files their names."""
-    given = {name: value for name, value in vars(options).items() if value is not None and value != ()}
-    given |= {"table": Path(options.table).name, "ignore": list(options.ignore)}
+    given = {name: value for name, value in vars(options).items() if value is not None}
+    given |= {"table": Path(options.table).name, "roles": dict(options.roles)}
     del given["output"]
     return given
 
@@ -310,12 +356,18 @@ def left_out_notes(left_out: Mapping[str, str]) -> list[str]:
     """A line for each column that was left out, or for all of one reason where they are many."""
     notes = []
     for why in dict.fromkeys(left_out.values()):
-        names = [repr(name) for name, reason in left_out.items() if reason == why]
+        names = [name for name, reason in left_out.items() if reason == why]
         if len(names) <= _MANY:
-            notes += [f"column {name} was left out: {why}" for name in names]
+            notes += [f"column {name!r} was left out: {why}{_hint(name, why)}" for name in names]
         else:
-            notes.append(f"{len(names):,} columns were left out ({some_of(names, _MANY)}): {why}")
+            some = some_of([repr(name) for name in names], _MANY)
+            notes.append(f"{len(names):,} columns were left out ({some}): {why}{_hint('NAME', why)}")
     return notes
+
+
+def _hint(name: str, why: str) -> str:
+    """How a column is kept whose reason to be left out is a guess."""
+    return f" (--keep {shlex.quote(name)} keeps it)" if why in IDENTIFIERS else ""
 
 
 def _labels(data: Labelled) -> Any:
@@ -340,6 +392,7 @@ def _held_out(model: TableModel, data: Labelled) -> dict[str, Any]:
     """What the model shows on held-out rows; what breaks the contract there is said and filled in."""
     found = Found()
     difference = compare_columns(model.contract, data.table.schema)
-    decided = decide_batch(model, difference.renamed(data.table), found)
+    table = difference.renamed(data.table)
+    decided = decide_batch(model, table, found)
     difference.with_cells(found).raise_or_warn("warn")
-    return labelled_report(model, label_codes(data.target, model.classes), decided)
+    return labelled_report(model, label_codes(data.target, model.classes), decided, row_hashes(model, table))

@@ -34,7 +34,14 @@ def summary(model: TableModel) -> dict[str, Any]:
         "expected_priors": None if model.expected_priors is None else model.expected_priors.tolist(),
         "target": model.contract.target,
         "columns": [
-            {"name": c.name, "kind": c.kind, "missing": c.missing, "levels": list(c.levels), "open": c.is_open}
+            {
+                "name": c.name,
+                "kind": c.kind,
+                "missing": c.missing,
+                "levels": list(c.levels),
+                "open": c.is_open,
+                "spelling": c.spelling,
+            }
             for c in model.contract.columns
         ],
         "left_out": dict(model.contract.left_out),
@@ -50,6 +57,7 @@ def summary(model: TableModel) -> dict[str, Any]:
         ],
         "known_records": model.n_known_records,
         "raw_rows": model.records is not None,
+        "row_hashes": 0 if model.seen is None else len(model.seen.hashes),
         "parameters": dict(model.parameters),
         "metrics": dict(model.metrics),
     }

@@ -15,7 +15,7 @@ from qmedoid.evaluation.reproduction.report import PAPER_TABLES, make_report, re
 from qmedoid.evaluation.reproduction.results import Results
 from qmedoid.evaluation.reproduction.running import Report, find_done, run_cells
 from qmedoid.reporting.document import Document
-from qmedoid.reporting.files import check_folder, write_report
+from qmedoid.reporting.files import check_folder, check_report_folder, write_report
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Options:
     seed: int
     quick: bool
     cache: Path | None
+    force: bool = False
 
     @property
     def plan(self) -> Plan:
@@ -50,6 +51,8 @@ def run(options: Options, *, as_json: bool) -> None:
     plan = options.plan
     require_extras(plan)
     check_folder(options.output)
+    if not options.force:
+        check_report_folder(options.output)
     folder = options.cache or cache_folder() / "reproduce"
     cells = plan.cells
     done = find_done(cells, folder)
@@ -60,7 +63,7 @@ def run(options: Options, *, as_json: bool) -> None:
     with _cell_bar(left) as report:
         done |= run_cells(left, folder, jobs=options.jobs, report=report)
     document = make_report(plan, Results(done), options.command)
-    written = write_report(document, options.output)
+    written = write_report(document, options.output, force=options.force)
     if as_json:
         print_json(_as_json(document, options.output, written))
         return

@@ -13,6 +13,7 @@ from qmedoid.models.table import TableModel
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.files import Scored, score_file
+from qmedoid.tables.novelty import ENOUGH_ROWS
 from qmedoid.tables.tally import WatchedModel, can_estimate, estimate_in_file
 
 # Classes whose counts are told.
@@ -27,6 +28,8 @@ def run(
     columns: list[str],
     prevalence: str | None,
     safe_csv: bool,
+    force: bool,
+    novelty: bool,
     on_mismatch: OnMismatch,
     as_json: bool,
     **dialect: Any,
@@ -61,11 +64,12 @@ def run(
 
         scored = score_file(
             watched or loaded, table, output, carried=carried, on_mismatch=on_mismatch, safe_csv=safe_csv,
-            on_progress=progress, **dialect,
+            force=force, novelty=novelty, on_progress=progress, **dialect,
         )  # fmt: skip
     drift = _drift(loaded, scored)
     if drift is not None and drift.direction != "none":
         warn(_changed(loaded, drift))
+    scored.novelty.warn()
     if as_json:
         found = watched.estimated(scored.rows) if watched is not None else found
         print_json(
@@ -74,6 +78,7 @@ def run(
                 "predicted": scored.predicted,
                 **_alerts(loaded, scored, drift),
                 "prevalence": _prevalence(loaded, found),
+                "novelty": scored.novelty.as_dict(),
                 "output": output,
                 "difference": scored.difference.as_dict(),
             }
@@ -143,11 +148,17 @@ def _tell(model: TableModel, scored: Scored, drift: Drift | None, found: Prevale
             f"alert rate {drift.alert_rate:.4g}, as expected: {drift.expected:.4g} from held-out rows, "
             f"{drift.low:.4g} to {drift.high:.4g} for so many rows."
         )
+    _tell_novelty(scored)
     if found is not None:
         tell(
             f"prevalence of {shown(model.classes[1])} estimated as {found.prevalence:.4g} (95 %: {found.low[1]:.4g} to "
             f"{found.high[1]:.4g}); probabilities are for {_used(model, found)}."
         )
+
+
+def _tell_novelty(scored: Scored) -> None:
+    if scored.novelty.status == "too few":
+        tell(f"too few rows to tell whether they are like those the model was fitted on: {ENOUGH_ROWS} are enough.")
 
 
 def _used(model: TableModel, found: PrevalenceEstimate) -> str:

@@ -1,16 +1,18 @@
 """``qmedoid stability``: how much of a model would be another on other rows."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 
 from qmedoid.cli._display import progress_bar, with_error
 from qmedoid.cli._output import plain_console, print_json, shown
+from qmedoid.cli._roles import roles_of_fit
 from qmedoid.cli.fit import asked_fusion, read_labelled, row_groups_of
 from qmedoid.estimators._stability_report import DecisionStability, GroupStability, MedoidStability, StabilityReport
 from qmedoid.tables.arrow_alone import keep_pandas_away
+from qmedoid.tables.roles import Role
 
 # Groups, and medoids, that are printed one by one.
 _LISTED = 12
@@ -24,7 +26,6 @@ class Options:
     table: str
     target: str
     positive: str | None
-    ignore: tuple[str, ...]
     fusion: str
     medoids: str | None
     neighbours: str | None
@@ -34,6 +35,8 @@ class Options:
     delimiter: str | None
     decimal: str | None
     group_column: str | None = None
+    date_order: str | None = None
+    roles: Mapping[str, Role] = field(default_factory=dict)
 
 
 def run(options: Options, *, as_json: bool) -> None:
@@ -41,9 +44,10 @@ def run(options: Options, *, as_json: bool) -> None:
     keep_pandas_away()
     fusion = asked_fusion(options.fusion, options.medoids, options.neighbours)
     # What is read is asked for by the same names as for a fit.
-    named = [] if options.group_column is None else [options.group_column]
-    data = read_labelled(options.table, cast("Any", options), [*named, *options.ignore])
-    groups = None if options.group_column is None else row_groups_of(data, options.group_column, options.ignore)
+    roles = roles_of_fit(options.roles, options.target, options.group_column)
+    data = read_labelled(options.table, cast("Any", options), list(roles))
+    groups = None if options.group_column is None else row_groups_of(data, options.group_column)
+    options = replace(options, roles=roles)
     report = _stability(
         options, fusion, data.table.drop_columns([options.target]), np.array(data.target.to_pylist()), groups
     )
@@ -69,8 +73,7 @@ def _stability(options: Options, fusion: Any, table: Any, labels: Any, groups: A
 
     classifier = TableClassifier(
         GeometricClassifier(fusion=fusion, random_state=options.seed), positive=options.positive,
-        ignore=[*options.ignore, *([options.group_column] if options.group_column else [])],
-        random_state=options.seed,
+        roles=dict(options.roles), date_order=options.date_order, random_state=options.seed,
     )  # fmt: skip
     with progress_bar() as bar:
         task = bar.add_task("fitting", total=options.bootstraps + 1)

@@ -1,6 +1,5 @@
 """Encodings fitted with scikit-learn's encoders and kept as plain arrays."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,10 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.preprocessing import TargetEncoder
 
-from qmedoid.fitting.row_groups import group_folds
+from qmedoid.estimators._target_statistics import Category, target_statistics
 from qmedoid.models.contract import Column
 from qmedoid.models.encoding import DATE_PARTS, Dates, Encoding, Levels, Numbers
 from qmedoid.tables import cells
@@ -19,9 +16,6 @@ from qmedoid.tables.encode import date_part, encode_column
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
-
-CROSS_FITS = 5
-"""Folds of the target statistics: a training row is described by those of the others."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +70,15 @@ def fit_encodings(
     columns: list[Column] = []
     encodings: list[Encoding] = []
     outputs: list[Array] = []
+    # All categories have the same folds: what one is encoded as does not depend on which others stand before it.
+    seed = int(rng.integers(2**63))
     for draft in drafts:
         given = cells.one_chunk(table.column(draft.name))
         column, own = draft, None
         encoding: Encoding
         if draft.kind == "category":
-            column, encoding, own = _fit_category(given, draft, codes, classes, settings, rng, groups)
+            generator = np.random.default_rng(seed)
+            column, encoding, own = _fit_category(given, draft, codes, classes, settings, generator, groups)
         elif draft.kind == "date":
             encoding = _fit_dates(given, draft)
         else:
@@ -94,14 +91,14 @@ def fit_encodings(
 
 
 def _fit_numbers(given: pa.Array, column: Column) -> Numbers:
-    values, _ = cells.truths(given) if column.kind == "boolean" else cells.numbers(given)
+    values, _ = cells.truths(given) if column.kind == "boolean" else cells.numbers(given, column.spelling)
     with np.errstate(invalid="ignore"):
         usable = values[np.abs(values) <= cells.LARGEST]
     return Numbers(float(np.median(usable)), indicator=column.missing)
 
 
 def _fit_dates(given: pa.Array, column: Column) -> Dates:
-    values, _ = cells.dates(given)
+    values, _ = cells.dates(given, column.spelling)
     known = values[~np.isnat(values)]
     parts = {part: date_part(known, part) for part in DATE_PARTS}
     # A part that is the same everywhere, as the hour of plain days or the month of clock times, says nothing.
@@ -125,10 +122,13 @@ def _fit_category(
     if len(names) <= settings.max_one_hot:
         levels = tuple(sorted(names.tolist()))
         return replace(draft, levels=levels), one_hot(levels, draft.missing), None
-    frequent = np.argsort(-counts.field("counts").to_numpy(), kind="stable")[: settings.max_levels]
-    levels = tuple(sorted(names[frequent].tolist()))
+    n_rows = counts.field("counts").to_numpy()
+    frequent = np.argsort(-n_rows, kind="stable")[: settings.max_levels]
+    order = frequent[np.argsort(names[frequent])]
+    levels = tuple(names[order].tolist())
     places, _ = cells.level_codes(given, levels)
-    encoding, own = _target_statistics(places, levels, codes, classes, _folds(codes, rng, groups))
+    category = Category(levels, places, n_rows, order, settings.max_levels)
+    encoding, own = target_statistics(category, codes, classes, rng, groups)
     return replace(draft, is_open=True), encoding, own
 
 
@@ -146,37 +146,3 @@ def one_hot(levels: tuple[str, ...], missing: bool) -> Levels:
     if len(levels) == 2:
         return Levels(levels, values[:, 1:2], names[1:])
     return Levels(levels, values[:, :-2], names)
-
-
-def _target_statistics(
-    places: Codes, levels: tuple[str, ...], codes: Codes, classes: Sequence[Any], folds: Any
-) -> tuple[Levels, list[Array]]:
-    """Share of each class (of two, the second) among the rows of a level, shrunk to that of all rows; and frequency."""
-    encoder = TargetEncoder(target_type="binary" if len(classes) == 2 else "multiclass", cv=folds)
-    with warnings.catch_warnings():
-        # A class with fewer rows than folds is known here, and costs no more than its statistics being less sure.
-        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        own = np.asarray(encoder.fit_transform(places[:, None], codes))
-    mean = np.atleast_1d(encoder.target_mean_)
-    values = np.tile(np.append(mean, 0.0), (len(levels) + 2, 1))
-    seen = encoder.categories_[0]
-    values[seen, :-1] = np.column_stack(encoder.encodings_)
-    values[:, -1] = np.bincount(places, minlength=len(levels) + 2) / len(places)
-    # Levels that were too rare to keep are, from here on, as unknown as those of rows to come.
-    values[-1] = np.append(mean, 0.0)
-    own[places == len(levels) + 1] = mean
-    described = classes[1:] if len(classes) == 2 else classes
-    outputs = (*(f": share of {label}" for label in described), ": frequency")
-    return Levels(levels, values, outputs), [*own.T, values[places, -1]]
-
-
-def _folds(codes: Codes, rng: np.random.Generator, groups: Codes | None) -> Any:
-    if groups is not None:
-        fold = group_folds(groups, codes, CROSS_FITS, rng)
-        used = np.unique(fold)
-        return [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in used]
-    seed = int(rng.integers(2**31))
-    counts = np.bincount(codes)
-    if counts.max() < CROSS_FITS:
-        return KFold(min(CROSS_FITS, len(codes)), shuffle=True, random_state=seed)
-    return StratifiedKFold(CROSS_FITS, shuffle=True, random_state=seed)

@@ -13,6 +13,7 @@ from qmedoid.estimators._parameters import Constraint, Optional, Positive
 from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.fitting.row_groups import draws_per_row, part_of
 from qmedoid.fitting.variational_selection import OutOfFold, two_class_margin
+from qmedoid.kernels.ties import merged
 from qmedoid.metrics.operating_points import at_cost, at_precision, at_recall, most_precise
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS, counts_at, steady_threshold, threshold_at_rate
 from qmedoid.models.operating import Counts, OperatingSummary
@@ -68,6 +69,9 @@ OPERATING_CONSTRAINTS: Mapping[str, Constraint] = {
     "cost": Optional(Positive()),
 }
 """Parameters that say where two classes are told apart; at most one of them is given."""
+
+ON_THE_MAJORITY = "The alert rate is spent on"
+"""How the warning begins that alerts are of the more frequent class."""
 
 # Rules that cut where labels of both classes say.
 _NEED_BOTH = ("min_precision", "min_recall", "cost")
@@ -131,6 +135,18 @@ def asked_rule(parameters: Mapping[str, Any], classes: npt.NDArray[Any]) -> Rule
     return Rule("likeliest")
 
 
+def warn_on_majority(rule: Rule, codes: Codes, classes: npt.NDArray[Any]) -> None:
+    """Warn where a share of alerts goes to the more frequent of two classes, which few mean."""
+    share = float((codes == 1).mean())
+    if rule.name == "alert_rate" and share > 0.5:
+        first, second = classes.tolist()
+        warn(
+            f"{ON_THE_MAJORITY} {second!r}, the second class in order, which {100 * share:.3g} % of the rows are of. "
+            f"If alerts are to be of {first!r}, pass a y in which it is the second in order, such as y == {first!r}, "
+            "or use a TableClassifier, which takes the positive class."
+        )
+
+
 def operating_summary(
     rule: Rule, codes: Codes, held_out: OutOfFold | None, groups: Codes | None = None
 ) -> OperatingSummary:
@@ -145,7 +161,7 @@ def operating_summary(
             warn("No row was held out to choose the threshold by: it stays at even odds.")
             return OperatingSummary(rule.name, rule.asked, 0.0)
         return OperatingSummary(rule.name, rule.asked, rule.cut(np.zeros(0, dtype=np.bool_), np.zeros(0)))
-    positive, margins = codes[rows] == 1, two_class_margin(held_out.scores[rows])
+    positive, margins = codes[rows] == 1, merged(two_class_margin(held_out.scores[rows]))
     if rule.can_cut(positive):
         cut = rule.cut(positive, margins)
         _warn_out_of_reach(rule, positive, margins, cut)

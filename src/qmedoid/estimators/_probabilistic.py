@@ -11,11 +11,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.estimators._class_weights import loss_weights
-from qmedoid.estimators._operating_point import OPERATING_CONSTRAINTS, asked_rule, operating_summary
+from qmedoid.estimators._operating_point import OPERATING_CONSTRAINTS, asked_rule, operating_summary, warn_on_majority
 from qmedoid.estimators._parameters import Constraint, check_parameters
 from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._targets import check_target, class_codes
 from qmedoid.fitting.variational_selection import OutOfFold, two_class_margin
+from qmedoid.kernels.ties import first_largest_of_rows
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.models.operating import OperatingSummary, probability
 from qmedoid.models.priors import PriorShift, asked_priors
@@ -62,7 +63,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         """Class of every row, shape (n,): the likeliest, or by the operating point where one was asked for."""
         scores = self._shifted_scores(X)
         if self._cut is None:
-            codes = np.argmax(np.exp(log_softmax(scores)), axis=1)
+            codes = first_largest_of_rows(np.exp(log_softmax(scores)))
         else:
             codes = (two_class_margin(scores) - self._cut > 0).astype(np.intp)
         predicted: npt.NDArray[Any] = self.classes_[codes]
@@ -129,7 +130,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         self.classes_, codes = class_codes(check_target(y, len(table)))
-        asked_rule(self._operating_parameters(), self.classes_)
+        warn_on_majority(asked_rule(self._operating_parameters(), self.classes_), codes, self.classes_)
         return table, codes
 
     def _set_cut(self, codes: Codes, held_out: OutOfFold | None, groups: Codes | None = None) -> None:

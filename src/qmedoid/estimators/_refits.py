@@ -17,6 +17,7 @@ from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.fitting.row_groups import given_groups, group_classes, row_groups
 from qmedoid.models.stage import PlainStage
 from qmedoid.tables.cell_codes import cell_codes
+from qmedoid.tables.kinds import Inferred
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -51,6 +52,7 @@ class Subject:
             )
         self._estimator = clone(estimator)
         self._is_raw = isinstance(estimator, TableClassifier)
+        self._settled: Inferred | None = None
         self._table: Any
         shell = BaseEstimator()  # takes the names of the columns; a pipeline would not
         self._table = read_table(shell, X, None)[1] if self._is_raw else check_table(shell, X, reset=True)
@@ -72,6 +74,8 @@ class Subject:
         settings = fresh.get_params(deep=False)
         if settings.get("random_state", 0) is None:
             fresh.set_params(random_state=seed)
+        if self._settled is not None:
+            fresh._settled = self._settled
         if not self._takes_groups or self._given is None:
             return fresh.fit(self.part(rows), self.labels[rows])
         return fresh.fit(self.part(rows), self.labels[rows], groups=self._given[rows])
@@ -84,12 +88,14 @@ class Subject:
         return row_groups(cells, self.strata)
 
     def fix_columns(self, full: Any) -> None:
-        """Leave out in all fits to come what the fit of all rows has left out of a raw table.
+        """Read the columns of a raw table in all fits to come as the fit of all rows has read them.
 
         A column of row numbers is told by its having no value twice, and has some twice in a sample.
         """
         if self._is_raw:
-            self._estimator.set_params(ignore=list(full.contract_.left_out))
+            self._settled = full._inferred
+            # Nor may a sample choose another class of interest where two are about as frequent.
+            self._estimator.set_params(positive=full.positive_)
 
     def refit(self, rows: Codes, seed: int, name: str) -> Any:
         """A clone fitted on a sample; an error says which, and an interrupt is not taken for the end of a search."""

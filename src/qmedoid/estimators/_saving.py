@@ -158,6 +158,7 @@ def _assembled(
         priors=getattr(estimator, "class_priors_", None) if probabilistic else None,
         prior_shift=getattr(estimator, "_prior_shift", None),
         operating=getattr(estimator, "expected_", None),
+        novelty=getattr(estimator, "_novelty", None),
     )
 
 

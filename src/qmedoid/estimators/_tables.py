@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from qmedoid.exceptions import DataError
+from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.models.bad_values import LARGEST
 
 Array = npt.NDArray[np.float64]
@@ -23,7 +24,10 @@ _NOT_NUMBERS = ("could not convert", "could not be promoted", "cannot be convert
 def check_table(
     estimator: BaseEstimator, X: Any, *, reset: bool, ensure_min_samples: int = 1, name: str = "X"
 ) -> Array:
-    """X as a float matrix with its feature names checked; NaN, infinities, text and huge values are refused."""
+    """X as a float matrix with its feature names checked; NaN, infinities, text and huge values are refused.
+
+    With `reset`, for a fit, cells of a column that differ in their last digits alone are one value.
+    """
     if hasattr(X, "collect"):
         raise DataError(f"Input {name} is a {type(X).__name__}, whose rows are not there yet: collect() it first.")
     if hasattr(X, "columns") and len(X.columns) == 0:
@@ -39,7 +43,7 @@ def check_table(
             raise
         raise DataError(_text_message(estimator, X, name)) from error
     check_finite(table, getattr(estimator, "feature_names_in_", None), name)
-    return table
+    return with_equal_cells(table) if reset else table
 
 
 def check_size(table: Array, names: Any = None) -> None:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.estimators._parameters import Choice, Constraint, Estimator, Flag, Optional, Seed, check_parameters
 from qmedoid.estimators._tables import check_table
+from qmedoid.estimators._unset_parts import with_parts
 from qmedoid.estimators.fusion import FusionClassifier
 from qmedoid.geometry.deltas import DELTA_KINDS, DeltaKind, delta_names
 from qmedoid.geometry.scaling import fit_standard
@@ -71,6 +72,10 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of the fusion classifier by two underscores, such as ``fusion__random_state``."""
+        return super().set_params(**with_parts(self, params, {"fusion": FusionClassifier}))
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the fusion classifier, and the mean and deviation of its deltas."""

@@ -10,6 +10,7 @@ from qmedoid.estimators._first_stage import Apart, FirstStageSettings, Told
 from qmedoid.estimators._parameters import Choice, Constraint, Either, Flag, Some, Whole
 from qmedoid.fitting.evidence.fit import fit_evidence
 from qmedoid.fitting.evidence.settings import BLOCKS, EvidenceSettings, Selection
+from qmedoid.models.column_order import evidence_in_order, order_by_content
 from qmedoid.models.stage import PlainStage
 
 Array = npt.NDArray[np.float64]
@@ -132,6 +133,8 @@ class EvidenceFusion(FirstStageSettings):
         told: Told,
         groups: Codes | None,
     ) -> tuple[PlainStage, Apart]:
-        fitted = fit_evidence(table, codes, len(classes), self._settings(), seed, told, groups)
+        order = order_by_content(table)
+        ordered = np.ascontiguousarray(table[:, order])
+        fitted = fit_evidence(ordered, codes, len(classes), self._settings(), seed, told, groups)
         self.regularization_, self.path_ = fitted.regularisation, fitted.path
-        return fitted.model, Apart(fitted.held_out)
+        return evidence_in_order(fitted.model, order), Apart(fitted.held_out)

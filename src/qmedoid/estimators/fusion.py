@@ -33,6 +33,7 @@ from qmedoid.estimators._tables import check_size, check_table
 from qmedoid.estimators._targets import check_target, class_codes, known_codes
 from qmedoid.estimators._threads import one_blas_thread
 from qmedoid.exceptions import ParameterError, warn
+from qmedoid.fitting.novelty import fit_novelty
 from qmedoid.fitting.problem import Fold, FusionSettings, TrainingRows, prepare_folds, prepare_rows
 from qmedoid.fitting.select import (
     SELECTIONS,
@@ -399,6 +400,7 @@ class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseE
         self.medoid_classes_ = self.classes_[best.model.medoid_classes]
         self._medoid_tables = [table[choice.model.medoid_rows] for choice in selected]
         self.medoids_ = self._medoid_tables[0]
+        self._novelty = fit_novelty(table, stage=best.model)
 
     def _warn_few_medoids(self) -> None:
         counts = np.bincount(self.models_[0].medoid_classes)

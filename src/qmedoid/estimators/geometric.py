@@ -38,6 +38,7 @@ from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
 from qmedoid.fitting.calibration import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.fitting.geometric import Stage, calibrated_stage, fusion_apart
+from qmedoid.fitting.novelty import fit_novelty
 from qmedoid.fitting.row_groups import first_rows
 from qmedoid.fitting.select import Selected
 from qmedoid.geometry.deltas import DELTA_KINDS, DeltaKind
@@ -247,6 +248,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         self.margin_ = best.model.refine_below
         self.held_out_scores_ = np.array([one.score for one in fitted])
         self._set_cut(codes, best.held_out, together)
+        self._novelty = fit_novelty(table, stage=best.model.fusion.plain)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 

@@ -11,6 +11,7 @@ from qmedoid.estimators._parameters import Constraint, Flag, Some, Whole
 from qmedoid.exceptions import ParameterError
 from qmedoid.fitting.rare.fit import fit_rare
 from qmedoid.fitting.rare.settings import RareSettings
+from qmedoid.models.column_order import order_by_content, rare_in_order
 from qmedoid.models.stage import PlainStage
 
 Array = npt.NDArray[np.float64]
@@ -125,5 +126,6 @@ class RareEventFusion(FirstStageSettings):
                 f"fusion='rare' tells one rare class from another, and there are {len(classes)} classes. "
                 "Use fusion='evidence'."
             )
-        fitted = fit_rare(table, codes, self._settings(), seed, told, groups)
-        return fitted.model, Apart(fitted.held_out, fitted.circuit_features, fitted.fold)
+        order = order_by_content(table)
+        fitted = fit_rare(np.ascontiguousarray(table[:, order]), codes, self._settings(), seed, told, groups)
+        return rare_in_order(fitted.model, order), Apart(fitted.held_out, fitted.circuit_features, fitted.fold)

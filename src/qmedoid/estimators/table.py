@@ -4,7 +4,7 @@ import copy
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,30 +17,54 @@ from sklearn.utils.validation import check_is_fitted
 from qmedoid.estimators._classes import ClassOrder
 from qmedoid.estimators._encoding import Encoded, EncodingSettings, fit_encodings
 from qmedoid.estimators._inner import Inner, choose_on, inner_classifier, weigh_codes
-from qmedoid.estimators._parameters import Constraint, Either, Estimator, Optional, Seed, Whole, check_parameters
+from qmedoid.estimators._operating_point import ON_THE_MAJORITY, OPERATING_CONSTRAINTS
+from qmedoid.estimators._parameters import (
+    Choice,
+    Constraint,
+    Either,
+    Estimator,
+    Optional,
+    Seed,
+    Whole,
+    check_parameters,
+)
 from qmedoid.estimators._raw_tables import read_table, records_of
 from qmedoid.estimators._row_groups import Together
 from qmedoid.estimators._saving import SavingMixin, table_model
-from qmedoid.estimators._targets import check_target
+from qmedoid.estimators._targets import check_target, class_codes
+from qmedoid.estimators._unset_parts import with_parts
 from qmedoid.estimators.fusion import FusionClassifier
 from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.estimators.variational import VariationalClassifier
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.exceptions import ParameterError, warn
+from qmedoid.fitting.novelty import encoded_readings, fit_novelty
 from qmedoid.fitting.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.models.contract import Contract
 from qmedoid.models.operating import OperatingSummary
 from qmedoid.models.priors import asked_priors
+from qmedoid.models.stage import PlainStage
 from qmedoid.models.table import Record, TableModel
+from qmedoid.tables._identifiers import IDENTIFIERS, OWN_NUMBER
 from qmedoid.tables.cell_codes import cell_codes
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found, encode_batch
-from qmedoid.tables.kinds import infer_columns
+from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
+from qmedoid.tables.novelty import record_novelty
+from qmedoid.tables.positives import choose_positive
+from qmedoid.tables.roles import Role, check_role_names, check_roles, in_roles, merged_roles
+from qmedoid.tables.seen import remember_rows
+from qmedoid.tables.target_notes import seldom_note, target_notes
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
 _WAY_OUT = "Make it so, or fit on tables like this one."
+
+
+def _left_out_note(name: str, why: str) -> str:
+    hint = f"; roles={{{name!r}: 'keep'}} keeps it" if why in IDENTIFIERS else ""
+    return f"column {name!r} was left out: {why}{hint}"
 
 
 def _inner_has(method: str) -> Callable[["TableClassifier"], bool]:
@@ -60,9 +84,19 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
     positive : str, int, float, bool or None, default=None
         The class of interest: the one of two that an alert rate or an operating point is about, and the second of the
         saved model; or one of more that is then told from all others together, as ``"not …"`` (scorers of scikit-learn
-        need a target with these two classes then). None takes the last class.
+        need a target with these two classes then). None takes, where the classifier has an operating point, the one of
+        two that the words mean (yes, true, 1, fraud, bad …), else the rarer one, and says so; without one, the last.
     ignore : sequence of str or None, default=None
-        Columns that are not to be learnt from.
+        Columns that are not to be learnt from; short for the role ``"ignore"``.
+    roles : mapping of str to str or None, default=None
+        What columns are, by name, which wins over what their cells look like: ``"category"`` (cells are names, also
+        where they look like numbers), ``"number"``, ``"date"``, ``"keep"`` (learnt from although it looks like an
+        identifier) or ``"ignore"``. Other columns are read as their cells suggest.
+    decimal : {".", ","} or None, default=None
+        The decimal sign of texts that do not show it, such as ``1.275`` beside ``935``. None looks at the other
+        columns, and refuses the table where they do not show it either.
+    date_order : {"day-first", "month-first"} or None, default=None
+        The order of dates that do not show it, such as ``01/02/2024``; None as with `decimal`.
     max_one_hot : int, default=10
         Categories of at most so many levels have a number for each; larger ones are encoded by the share of each
         class, and the frequency, of a level.
@@ -74,6 +108,8 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
+    positive_ : str, int, float, bool or None
+        The class of interest of two, by the parameter or as it was chosen; None for more than two.
     classifier_ : the fitted classifier, on encoded columns
     contract_ : Contract
         The columns with their kinds, and those that were left out.
@@ -82,7 +118,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
     medoid_records_ : list of dict
         The medoids of the best model as rows of the training table.
     notes_ : list of str
-        What was noticed about columns.
+        What was noticed about columns and classes.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
     """
@@ -93,6 +129,9 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         *,
         positive: Any = None,
         ignore: Sequence[str] | None = None,
+        roles: Mapping[str, Role] | None = None,
+        decimal: str | None = None,
+        date_order: str | None = None,
         max_one_hot: int = 10,
         max_levels: int = 20_000,
         random_state: Any = None,
@@ -100,6 +139,9 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         self.classifier = classifier
         self.positive = positive
         self.ignore = ignore
+        self.roles = roles
+        self.decimal = decimal
+        self.date_order = date_order
         self.max_one_hot = max_one_hot
         self.max_levels = max_levels
         self.random_state = random_state
@@ -110,15 +152,24 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
                 Estimator(GeometricClassifier), Either(Estimator(FusionClassifier), Estimator(VariationalClassifier))
             )
         ),
+        "decimal": Optional(Choice((".", ","))),
+        "date_order": Optional(Choice(("day-first", "month-first"))),
         "max_one_hot": Whole(2),
         "max_levels": Whole(1),
         "random_state": Seed(),
     }
 
+    # How columns are read, where that was settled on more rows than those of the fit.
+    _settled: Inferred | None = None
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         return tags
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of the classifier by two underscores, such as ``classifier__alert_rate``."""
+        return super().set_params(**with_parts(self, params, {"classifier": GeometricClassifier}))
 
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, groups: Any = None) -> Self:
         """Find the kinds of the columns, fit their encodings, and fit the classifier.
@@ -142,11 +193,17 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         self._names, table = read_table(self, X, None)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        self._order, codes = ClassOrder.of(check_target(y, table.num_rows), self.positive)
+        self.notes_, self._warned = list[str](), list[str]()
+        self._order, codes = self._class_order(check_target(y, table.num_rows))
         self.classes_ = np.sort(self._order.classes)
+        self.positive_ = self._order.classes.tolist()[1] if len(self._order.classes) == 2 else None
         rng = check_random_state(self.random_state)
         labels = None if groups is None else Together(given_groups(groups, table.num_rows))
-        encoded, together = self._encode_training(table, codes, getattr(y, "name", None), rng, labels)
+        val_table = table.slice(0, 0)
+        target = getattr(y, "name", None)
+        roles = self._asked_roles(table, target)
+        table = in_roles(table, roles)
+        encoded, together = self._encode_training(table, codes, target, roles, rng, labels)
         if X_val is None:
             self._fit_inner(encoded.matrix, codes, None, rng, together)
         else:
@@ -158,8 +215,15 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             before = np.arange(len(codes)) if together is None else together
             together = part_of(np.append(before, len(codes) + equal_rows(val_matrix)), np.arange(len(everything)))
             self._fit_inner(np.concatenate([encoded.matrix, val_matrix]), everything, len(codes), rng, together)
+        expected = self.expected_
+        if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
+            self._note(seldom_note(self._order.classes.tolist(), expected.counts))
+        self._novelty = fit_novelty(encoded.matrix, encoded_readings(self.encodings_), self._stage())
         self._records = self._medoid_records(table)
         self.medoid_records_ = [] if self._records is None else list(self._records[0])
+        self._seen = None
+        if getattr(self.classifier_, "shots", None) is None:  # else there is no model that decides exactly, to be saved
+            self._seen = remember_rows(self.table_model(), [table, val_table])
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -229,6 +293,15 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         order = self._order.codes_of_sorted
         return replace(found, priors=found.priors[order], low=found.low[order], high=found.high[order])
 
+    def novelty(self, X: Any) -> Array:
+        """How far every row lies from the training rows, shape (n,); above 1 for rows unlike them.
+
+        The distance to the nearest medoid, where 1 is what 99 % of the training rows stay below; or, where it is more,
+        how far a value lies beyond the limits of its column. See `SavedModel.novelty_report` for a table as a whole.
+        """
+        matrix = self._matrix(X)
+        return record_novelty(self.table_model(), list(matrix.T))
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows that are classified rightly."""
         predicted = self.predict(X)
@@ -246,10 +319,15 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             encodings=self.encodings_,
             classes=tuple(self._order.classes.tolist()),
             records=self._records,
+            seen=self._seen,
+            novelty=self._novelty,
             parameters={
                 "estimator": type(self).__name__,
                 "positive": None if self.positive is None else str(self.positive),
                 "ignore": list(self.ignore or ()),
+                "roles": dict(self.roles or {}),
+                "decimal": self.decimal,
+                "date_order": self.date_order,
                 "max_one_hot": int(self.max_one_hot),
                 "max_levels": int(self.max_levels),
                 "random_state": seed if seed is None or isinstance(seed, int) else str(seed),
@@ -257,17 +335,48 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             },
         )
 
+    def _class_order(self, target: npt.NDArray[Any]) -> tuple[ClassOrder, Codes]:
+        """The order of the classes and the code of every row; the class of interest is chosen where nobody said."""
+        labels, places = class_codes(target)
+        counts = np.bincount(places).tolist()
+        for note in target_notes(labels.tolist(), counts):
+            self._note(note)
+        asked = [name for name in OPERATING_CONSTRAINTS if getattr(self.classifier, name, None) is not None]
+        if self.positive is not None or not asked or len(labels) != 2:
+            return ClassOrder.of(target, self.positive)
+        choice = choose_positive(labels.tolist(), counts, asked[0].replace("_", " "))
+        self._note(choice.note, warned=not choice.is_plain)
+        return ClassOrder.of(target, None if choice.place == 1 else labels[choice.place])
+
+    def _note(self, note: str | None, *, warned: bool = True) -> None:
+        """Keep a note and, where it may change what is done, warn."""
+        if note is None:
+            return
+        self.notes_.append(note)
+        if warned:
+            self._warned.append(note)
+            warn(note[0].upper() + note[1:])
+
     def _encode_training(
-        self, table: pa.Table, codes: Codes, target: Any, rng: np.random.RandomState, given: Together | None
+        self,
+        table: pa.Table,
+        codes: Codes,
+        target: Any,
+        roles: Mapping[str, Role],
+        rng: np.random.RandomState,
+        given: Together | None,
     ) -> tuple[Encoded, Codes | None]:
         """Fit contract and encodings; the training rows as numbers, and their groups."""
         target = target if isinstance(target, str) else None
-        ignored = self._ignored(table)
-        inferred = infer_columns(table, skip={*ignored, target})
-        left_out = dict.fromkeys(ignored, "it was to be ignored") | inferred.left_out
-        if not inferred.columns:
-            reasons = "; ".join(f"{name!r}: {reason}" for name, reason in list(left_out.items())[:5])
-            raise DataError(f"No column is left to learn from ({reasons}).")
+        if self._settled is None:
+            inferred = infer_columns(
+                table, skip={target}, roles=roles, decimal=self.decimal,
+                date_order=cast("DateOrder | None", self.date_order),
+            )  # fmt: skip
+        else:
+            inferred = infer_alike(table, self._settled)
+        left_out = inferred.left_out
+        inferred.check_any()
         settings = EncodingSettings(self.max_one_hot, self.max_levels)
         generator = np.random.default_rng(rng.randint(2**31, size=4))
         names = [column.name for column in inferred.columns]
@@ -278,14 +387,20 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         self.encodings_ = encoded.encodings
         pairs = zip(self.encodings_, self.contract_.names, strict=True)
         self.encoded_names_ = [output for encoding, name in pairs for output in encoding.output_names(name)]
-        self.notes_ = inferred.notes + [f"column {name!r} was left out: {why}" for name, why in left_out.items()]
+        self.notes_ += inferred.notes + [_left_out_note(name, why) for name, why in left_out.items()]
+        if self._settled is None:
+            # The name of the column is half of this reason, and names mislead.
+            for name in (name for name, why in left_out.items() if why == OWN_NUMBER):
+                warn(_left_out_note(name, OWN_NUMBER))
+        self._inferred = inferred
         note = equal_rows_note(groups) if given is None else None
         self.notes_ += [] if note is None else [note]
         same = np.flatnonzero(np.ptp(encoded.matrix, axis=0) == 0)
         self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
         return encoded, groups
 
-    def _ignored(self, table: pa.Table) -> list[str]:
+    def _asked_roles(self, table: pa.Table, target: Any) -> dict[str, Role]:
+        """The roles of columns, those to be ignored among them; names and contradictions are checked."""
         if isinstance(self.ignore, str):
             raise ParameterError(f"The 'ignore' parameter must be a list of names. Got {self.ignore!r}: wrap it in [].")
         ignored = list(self.ignore or ())
@@ -294,7 +409,10 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             raise ParameterError(
                 f"'ignore' names {unknown[0]!r}, which is not a column. The columns are {table.column_names[:20]}."
             )
-        return ignored
+        asked = merged_roles([("'roles'", check_roles(self.roles)), ("'ignore'", dict.fromkeys(ignored, "ignore"))])
+        others = {name: role for name, role in asked.items() if role != "ignore" or name not in ignored}
+        check_role_names(others, table.column_names, target if isinstance(target, str) else None)
+        return asked
 
     def _fit_inner(
         self,
@@ -317,8 +435,17 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         with warnings.catch_warnings():
             # These name columns by numbers that nobody knows outside; the notes have said it already.
             warnings.filterwarnings("ignore", message=r"column \d+.* held one value only|Feature column \d+ is")
+            # The class of interest was said, or chosen with a note.
+            warnings.filterwarnings("ignore", message=ON_THE_MAJORITY)
             labels = self._order.classes[codes] if in_order else codes
             self.classifier_ = inner.fit(matrix, labels, groups=Together(groups))
+
+    def _stage(self) -> PlainStage | None:
+        """The first stage of the classifier, if it has one."""
+        inner = self.classifier_
+        if isinstance(inner, VariationalClassifier):
+            return None
+        return (inner.model_.fusion if isinstance(inner, GeometricClassifier) else inner.model_).plain
 
     def _medoid_records(self, table: pa.Table) -> tuple[tuple[Record, ...], ...] | None:
         inner = self.classifier_

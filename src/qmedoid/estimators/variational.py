@@ -21,6 +21,7 @@ from qmedoid.estimators._threads import one_blas_thread
 from qmedoid.estimators._training import TRAINING_CONSTRAINTS, Chosen, TrainingPlan, reporting_watch
 from qmedoid.exceptions import warn
 from qmedoid.fitting.batches import Sampling
+from qmedoid.fitting.novelty import fit_novelty
 from qmedoid.fitting.variational import Optimizer, TrainingData
 from qmedoid.geometry.scaling import column_powers, is_constant
 from qmedoid.models.variational import MeasuredVariational, VariationalModel
@@ -237,6 +238,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         context = self._init_callback_context(max_subtasks=plan.n_reports)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         self._keep(plan.run(reporting_watch(self, context, self.checkpoint)), codes, entropy, together)
+        self._novelty = fit_novelty(table)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 

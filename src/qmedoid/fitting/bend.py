@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from qmedoid.fitting.row_groups import draws_per_row, numbered
+from qmedoid.kernels.ties import TIE, first_largest, stable_order
 from qmedoid.variational.loss import log_softmax
 
 Array = npt.NDArray[np.float64]
@@ -114,7 +115,7 @@ class _Rows(NamedTuple):
 
 def _balanced(log_odds: Array, positive: Flags) -> tuple[Array, Array]:
     """Log-odds that ascend, and weights of which each class has half."""
-    order = np.argsort(log_odds, kind="stable")
+    order = stable_order(log_odds)
     n_positive = int(positive.sum())
     return log_odds[order], np.where(positive[order], 0.5 / n_positive, 0.5 / (len(positive) - n_positive))
 
@@ -135,13 +136,13 @@ def _likeliest_bend(rows: _Rows, knots: Array, groups: Codes | None = None) -> B
         return np.zeros(0), np.zeros(0)
     # In turn by the highest score, so that every fold has all of them, and nothing is drawn; classes have no say in it.
     folds = np.empty(len(rows.scores), dtype=np.intp)
-    order = np.argsort(rows.scores[:, rows.bent].max(axis=1), kind="stable")
+    order = stable_order(rows.scores[:, rows.bent].max(axis=1))
     folds[order] = (np.arange(len(folds)) if groups is None else numbered(groups[order])) % _FOLDS
     share = draws_per_row(groups)
     straight = rows.losses(log_softmax(rows.scores)).mean()
     gains = straight - _held_out_losses(rows, knots, folds, share).mean(axis=1)
-    best = int(np.argmax(gains))
-    if gains[best] <= 0.0:
+    best = first_largest(gains, float(straight))
+    if gains[best] <= TIE * straight:
         return np.zeros(0), np.zeros(0)
     return knots, _likeliest(rows, rows.hats(knots), knots, float(_PENALTIES[best]), np.zeros(len(knots)), share)
 

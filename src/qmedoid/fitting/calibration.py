@@ -4,12 +4,11 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 
 from qmedoid.fitting.bend import fit_bend, fit_class_bend
+from qmedoid.fitting.likeliest import likeliest
 from qmedoid.fitting.row_groups import draws_per_row
 from qmedoid.models.calibration import Calibration
-from qmedoid.variational.loss import cross_entropy, log_softmax
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -49,26 +48,16 @@ def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind, groups: C
 def _straight(fused: Array, codes: Codes, biased: bool, share: float) -> Calibration:
     """Slope and, if asked, biases, held back by one imagined draw; a row is this share of one."""
     n, n_classes = fused.shape
-    pull = _PULL / (share * n)
     priors = (share * np.bincount(codes, minlength=n_classes) + 0.5) / (share * n + 0.5 * n_classes)
     prior_biases = np.log(priors / priors.max()) if biased else np.zeros(n_classes)
     unit = _typical_spread(fused)
-    scaled, weights = fused / unit, np.full(n, 1.0 / n)
-
-    def loss(parameters: Array) -> tuple[float, Array]:
-        slope, shifts = parameters[0], parameters[1:]
-        value, by_scores = cross_entropy(prior_biases + _padded(shifts, n_classes) - slope * scaled, codes, weights)
-        value += 0.5 * pull * float(parameters @ parameters)
-        gradient = np.concatenate([[-(by_scores * scaled).sum()], by_scores.sum(axis=0)[: len(shifts)]])
-        return value, gradient + pull * parameters
-
     # One bias is redundant: the last class keeps its prior.
-    n_shifts = n_classes - 1 if biased else 0
-    found = minimize(
-        loss, np.concatenate([[1.0], np.zeros(n_shifts)]), jac=True, method="L-BFGS-B",
-        bounds=[(_FLATTEST, None)] + [(None, None)] * n_shifts,
+    n_parameters = n_classes if biased else 1
+    found = likeliest(
+        [-fused / unit], np.eye(n_classes)[codes], np.eye(n_parameters)[0], lowest=[_FLATTEST],
+        pulls=np.full(n_parameters, _PULL / share), towards=np.zeros(n_parameters), offset=prior_biases,
     )  # fmt: skip
-    return Calibration(float(found.x[0]) / unit, prior_biases + _padded(found.x[1:], n_classes))
+    return Calibration(float(found[0]) / unit, prior_biases + _padded(found[1:], n_classes))
 
 
 def _doubtful(fused: Array, codes: Codes, share: float) -> Calibration:
@@ -83,20 +72,11 @@ def _doubtful(fused: Array, codes: Codes, share: float) -> Calibration:
     targets = np.tile(doubt[:, None], (1, 2))
     targets[np.arange(n), codes] = 1.0 - doubt
     unit = _typical_spread(fused)
-    scaled = fused / unit
-
-    def loss(parameters: Array) -> tuple[float, Array]:
-        log_p = log_softmax(_padded(parameters[1:], 2) - parameters[0] * scaled)
-        by_scores = (np.exp(log_p) - targets) / n
-        gradient = np.array([-(by_scores * scaled).sum(), by_scores[:, 0].sum()])
-        return float(-(targets * log_p).sum() / n), gradient
-
     start = np.log(np.maximum(counts, 0.5) / max(counts[-1], 0.5))[:1]
-    found = minimize(
-        loss, np.concatenate([[1.0], start]), jac=True, method="L-BFGS-B",
-        bounds=[(_FLATTEST, None), (None, None)], options={"maxiter": 1000, "ftol": 1e-13},
-    )  # fmt: skip
-    return Calibration(float(found.x[0]) / unit, _padded(found.x[1:], 2))
+    found = likeliest(
+        [-fused / unit], targets, np.append(1.0, start), lowest=[_FLATTEST], pulls=np.zeros(2), towards=np.zeros(2)
+    )
+    return Calibration(float(found[0]) / unit, _padded(found[1:], 2))
 
 
 def _typical_spread(fused: Array) -> float:

@@ -14,6 +14,7 @@ from qmedoid.fitting.variational import (
     Watch,
     train_variational,
 )
+from qmedoid.kernels.ties import merged
 from qmedoid.metrics.thresholds import best_threshold, metric_at
 from qmedoid.variational.loss import log_softmax
 
@@ -122,7 +123,7 @@ def out_of_fold_score(found: OutOfFold, codes: Codes, metric: str | None) -> flo
     if metric is None:
         log_p = log_softmax(found.scores[rows])
         return float(log_p[np.arange(len(rows)), codes[rows]].mean())
-    margin = two_class_margin(found.scores)
+    margin = merged(two_class_margin(found.scores))
     above = np.empty(len(rows))
     for number in np.unique(found.fold[rows]):
         own = found.fold[rows] == number

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.fusion import Channels, normalise_channel
+from qmedoid.kernels.ties import first_smallest_of_rows
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -31,10 +32,10 @@ def class_pairs(n_classes: int) -> list[tuple[int, int]]:
 
 def nearest_two(scores: Array) -> tuple[Codes, Codes]:
     """The best class and the runner-up of every record, by the smallest scores; of equal ones the first."""
-    best = np.argmin(scores, axis=1)
+    best = first_smallest_of_rows(scores)
     rest = scores.copy()
     rest[np.arange(len(scores)), best] = np.inf
-    return best, np.argmin(rest, axis=1)
+    return best, first_smallest_of_rows(rest)
 
 
 def delta_features(

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.kernels.ties import first_smallest_of_rows
+
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 
@@ -60,9 +62,8 @@ def fusion_scores(channels: Channels, alpha: float, *, use_angular: bool, multip
 
 
 def predict_codes(scores: Array) -> Codes:
-    """Class of the smallest score; of equal ones the first."""
-    codes: Codes = np.argmin(scores, axis=1)
-    return codes
+    """Class of the smallest score; of those that are equal up to rounding the first."""
+    return first_smallest_of_rows(scores)
 
 
 def margins(scores: Array) -> Array:

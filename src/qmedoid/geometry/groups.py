@@ -6,15 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.exceptions import ParameterError
+from qmedoid.kernels.ties import stable_order
 
 Array = npt.NDArray[np.float64]
 Subset = tuple[int, ...]
 """Columns of one anchor, the anchor first."""
 Configuration = tuple[Subset, ...]
 """A subset for every anchor, in the order of the anchors."""
-
-# Correlations that differ by less than rounding count as equal, and equal ones keep the order of the columns.
-_TIE_DECIMALS = 12
 
 
 @dataclass(frozen=True)
@@ -80,4 +78,5 @@ def _members(row: Array, anchor: int, allowed: npt.NDArray[np.intp], size: int) 
 
 
 def _falling(strength: Array) -> npt.NDArray[np.intp]:
-    return np.argsort(-np.round(strength, _TIE_DECIMALS), kind="stable")
+    # Correlations that differ by rounding alone keep the order of the columns.
+    return stable_order(-strength, 1.0)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels.medoid import TIE_TOLERANCE, distances, medoid, require_finite, safe_scale, unit_scale
+from qmedoid.kernels.ties import first_smallest
 
 __all__ = [
     "TIE_TOLERANCE",
@@ -228,7 +229,7 @@ def _swap(D: NDArray[np.float64], mass: NDArray[np.float64], medoids: NDArray[np
         closer = mass * np.minimum(row - a, 0.0)
         taken = mass * (np.minimum(row, b) - a)
         change = closer.sum() + np.bincount(owner, taken - closer, k)
-        m = int(np.argmin(change))
+        m = first_smallest(change, float(mass @ a))
         # Only a gain beyond rounding counts, or two equal configurations would be swapped for ever.
         if change[m] < -TIE_TOLERANCE * (mass @ a):
             medoids[m] = c

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from qmedoid.kernels.ties import SAME_PLACE, TIE
+
 if TYPE_CHECKING:
     from qmedoid.kernels.nearest import Fill
 
@@ -30,18 +32,19 @@ def filler(prototypes: Array, center: Array, centred: Array, scale: float) -> tu
             if own is not None:
                 left_out = np.flatnonzero(own >= 0)
                 screen[left_out, own[left_out]] = np.inf
-            row, prototype = np.nonzero(_passing(screen, x, squared.shape[1]))
+            same = SAME_PLACE * np.einsum("ij,ij->i", rows, rows)
+            row, prototype = np.nonzero(_passing(screen, x, same * scale * scale, squared.shape[1]))
             difference = rows[row] - prototypes[prototype]
             measured = np.einsum("ij,ij->i", difference, difference)
         found = np.isfinite(measured)
         if own is not None:
             found &= prototype != own[row]
-        _write_nearest(row[found], prototype[found], measured[found], squared, indices)
+        _write_nearest(row[found], prototype[found], measured[found], same[row[found]], squared, indices)
 
     return fill, max(1, _BLOCK_NUMBERS // len(prototypes))
 
 
-def _passing(screen: Array, x: Array, k: int) -> NDArray[np.bool_]:
+def _passing(screen: Array, x: Array, same: Array, k: int) -> NDArray[np.bool_]:
     """Which prototypes may be among the k nearest, by (|x − p|² − |x|²)/2 and the bound of its rounding."""
     n, count = screen.shape
     if count <= k:
@@ -55,14 +58,18 @@ def _passing(screen: Array, x: Array, k: int) -> NDArray[np.bool_]:
     # A prototype that is as near as the k-th is no longer than this.
     reach = (np.sqrt(square) + np.sqrt(np.maximum(square + 2.0 * kth, 0.0))) / (1.0 - 2.0 * np.sqrt(unit))
     limit = kth + 2.1 * unit * (np.sqrt(square) * reach + 0.5 * reach**2) + unit * np.abs(kth) + 2.0**-900
+    limit += TIE * (np.sqrt(square) + reach) ** 2 + same
     passing: NDArray[np.bool_] = (screen <= limit[:, None]) | ~np.isfinite(limit)[:, None]
     return passing
 
 
-def _write_nearest(row: Codes, prototype: Codes, measured: Array, squared: Array, indices: Codes) -> None:
-    """Write the first k of each row in order of distance, then index; the rest stays as it is."""
+def _write_nearest(row: Codes, prototype: Codes, measured: Array, same: Array, squared: Array, indices: Codes) -> None:
+    """Write the first k of each row in order of distance, of equal ones of index; the rest stays as it is."""
     order = np.lexsort((prototype, measured, row))
     row, prototype, measured = row[order], prototype[order], measured[order]
+    farther = np.diff(measured, prepend=0.0) > TIE * measured + same[order]
+    order = np.lexsort((prototype, np.cumsum(farther | (np.diff(row, prepend=-1) > 0))))
+    prototype, measured = prototype[order], measured[order]
     place = np.arange(len(row)) - np.searchsorted(row, row)
     kept = place < squared.shape[1]
     squared[row[kept], place[kept]] = measured[kept]

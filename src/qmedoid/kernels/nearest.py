@@ -52,8 +52,8 @@ def nearest_squared(
     Returns
     -------
     squared, indices : arrays of shape (n, k)
-        Of equal distances the smaller index comes first. Where fewer than k prototypes are left, rows are filled up
-        with inf and −1; prototypes at a distance that is not finite are never found.
+        Of distances that are equal up to rounding the smaller index comes first. Where fewer than k prototypes are
+        left, rows are filled up with inf and −1; prototypes at a distance that is not finite are never found.
     """
     rows, prototypes, own = _checked(rows, prototypes, k, own)
     squared, indices = np.full((len(rows), k), np.inf), np.full((len(rows), k), -1, dtype=np.intp)

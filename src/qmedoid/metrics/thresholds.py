@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.kernels.ties import first_largest
+
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
 Flags = npt.NDArray[np.bool_]
@@ -104,8 +106,7 @@ def best_threshold(codes: Codes, scores: Array, metric: str) -> float:
 
 def _best(cuts: Cuts, metric: str) -> float:
     values = THRESHOLD_METRICS[metric](cuts.counts)
-    # Equal values may differ in their last digits: the first that is the best up to rounding.
-    return cuts.threshold(int(np.argmax(values >= values.max() * (1.0 - 1e-14))))
+    return cuts.threshold(first_largest(values))
 
 
 def steady_threshold(codes: Codes, log_odds: Array, metric: str) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.exceptions import DataError
+from qmedoid.exceptions import DataError, ModelError
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -33,3 +33,23 @@ def refuse_bad_values(values: Array, used: Codes, rows: Codes | range) -> None:
             f"Row {rows[row]} holds {values[row, column]} in column {column} (both counted from 0). The model needs "
             f"finite numbers within ±{LARGEST:g}: fill in or drop such rows first."
         )
+
+
+def refuse_overflow(*results: npt.ArrayLike) -> None:
+    """Raise where what a model computed is NaN or infinite.
+
+    Records are within bounds when a model takes them, so its numbers are to blame: a saved model may hold any finite
+    ones, and their products leave the range of double precision.
+
+    Raises
+    ------
+    ModelError
+        A result is not a finite number.
+    """
+    for result in results:
+        if not np.isfinite(result).all():
+            raise ModelError(
+                "The model holds numbers so large or so small that its scores leave the range of double precision: it "
+                "was changed after it was saved, or fitted on numbers that are far out. Fit it again on columns in "
+                "other units."
+            )

@@ -1,5 +1,6 @@
 """What a table must look like to be scored: the columns a model was fitted on, and their kinds."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -8,6 +9,26 @@ Kind = Literal["number", "category", "boolean", "date"]
 KINDS: tuple[Kind, ...] = ("number", "category", "boolean", "date")
 Label = str | int | float | bool
 """A class as it stands in the target column."""
+
+_NUMBER_FORM = re.compile(r"1(?:[ ']?234(?:[.,]5)?|,234(?:\.5)?|\.234(?:,5)?)( [^\s,\d]{1,4})?")
+DATE_SPELLINGS = ("d.m.y", "d/m/y", "d-m-y", "m.d.y", "m/d/y", "m-d-y", "yyyymmdd")
+"""Orders of day, month and year that a text does not show by itself, and dates as whole numbers."""
+
+
+def is_spelling(kind: Kind, spelling: str) -> bool:
+    """Whether a text is a spelling of columns of a kind; nothing is one of every kind."""
+    if kind == "number":
+        return not spelling or _NUMBER_FORM.fullmatch(spelling) is not None
+    return not spelling or (kind == "date" and spelling in DATE_SPELLINGS)
+
+
+def split_spelling(spelling: str) -> tuple[str, str]:
+    """The form and the unit of a spelling of numbers: ``"1.234,5 %"`` is ``("1.234,5", "%")``."""
+    found = _NUMBER_FORM.fullmatch(spelling)
+    if found is None:
+        raise ValueError(f"{spelling!r} is no spelling of numbers, such as '1.234,5' or '1,234.5 %'.")
+    unit = found[1] or ""
+    return spelling.removesuffix(unit) if unit else spelling, unit.strip()
 
 
 @dataclass(frozen=True)
@@ -26,6 +47,11 @@ class Column:
     is_open : bool
         Of a category: whether there are so many levels that new ones are expected. Of a number or a date: whether it
         stood in a column of texts, so that a few cells of another kind are expected; they count as missing.
+    spelling : str
+        How texts of the column are read. Of a number: ``"1.234,5"`` and its like, without the 5 where no cell
+        had decimals, with a unit behind a blank, as in ``"1,234.5 %"``. Of a date: one of `DATE_SPELLINGS`. Nothing
+        stands for plain numbers and for dates that begin with the year or name the month. Texts in another spelling
+        break the contract.
     """
 
     name: str
@@ -33,6 +59,7 @@ class Column:
     missing: bool = False
     levels: tuple[str, ...] = ()
     is_open: bool = False
+    spelling: str = ""
 
 
 @dataclass(frozen=True)

@@ -221,14 +221,6 @@ class EvidenceModel:
         outputs: Array = self.intercepts + (evidence - self.terms.center) @ self.terms.weights
         return outputs
 
-    def contributions(self, row: Array) -> Array:
-        """What every term adds to the outputs for one raw row, shape (T, K).
-
-        With the intercepts, and what neighbours add, they add up to t.
-        """
-        added: Array = (self.evidence(row[None])[0] - self.terms.center)[:, None] * self.terms.weights
-        return added
-
     def scaled(self, X: Array) -> tuple[Array, Array]:
         """Raw rows by rank and standardised, each of shape (n, M)."""
         return self.rank_scaling.apply(X), self._standardised(X)

@@ -1,38 +1,42 @@
-"""How an evidence model tells two classes apart: group of columns by group, and in each medoid by medoid.
+r"""What the output of an evidence model for one class against another is made of: columns, groups, medoids, neighbors.
 
-What the nearest known records add is a group of its own, of all columns, record by record.
+A term counts from its mean over the training rows: what is left is the intercept, the same for all records. Over
+several columns it is shared as in :mod:`qmedoid.models.columns_split`; the usual squared difference of column f to a
+medoid m is :math:`u_f\,(1 + v_f(m)^2)`, because scaled columns have mean 0 and deviation 1. What neighbors add hangs on
+all their distances at once and is one term, neighbor by neighbor.
 """
 
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.models.columns_split import split_channel
 from qmedoid.models.evidence import EvidenceModel, root_distances
 from qmedoid.models.neighbours import Neighbours
 from qmedoid.models.shares import GroupShare, RecordShare, Shares
 
 Array = npt.NDArray[np.float64]
 
-NEAREST = "nearest known records"
-"""Name of the share of the neighbours."""
+NEIGHBORS = "neighbors"
+"""Name of the term of the neighbors."""
 
 
 def evidence_shares(model: EvidenceModel, row: Array, winner: int, other: int) -> Shares:
-    """Shares of every group of columns and of every medoid in it; `row` has the shape (1, M).
-
-    A term counts from its mean over the training rows on: what is left is the intercept, the same for all records.
-    """
-    added = _between(model.contributions(row[0]), model.n_classes, winner, other)
+    """Contributions of every column, and of every group of columns and medoid; `row` has the shape (1, M)."""
+    weights = _between(model.terms.weights, model.n_classes, winner, other)
+    columns, added, beyond = _split(model, row, weights)
     by_columns: dict[tuple[int, ...], dict[int, float]] = {}
-    for term, amount in enumerate(added):
-        group = model.groups[model.terms.group[term]]
-        of_medoids = by_columns.setdefault(group.columns, {})
-        medoid = int(model.terms.medoid[term])
-        of_medoids[medoid] = of_medoids.get(medoid, 0.0) + float(amount)
-    groups = [_group(model, row, columns, shares) for columns, shares in by_columns.items()]
-    if model.neighbours is not None:
-        groups.append(_neighbours(model, model.neighbours, row, winner, other))
+    for group, medoid, amount in zip(model.terms.group.tolist(), model.terms.medoid.tolist(), added, strict=True):
+        of_medoids = by_columns.setdefault(model.groups[group].columns, {})
+        of_medoids[medoid] = of_medoids.get(medoid, 0.0) + amount
+    ranks = model.rank_scaling.apply(row), model.rank_scaling.apply(model.medoids)
+    groups = tuple(_group(model, *ranks, own, shares) for own, shares in by_columns.items())
     intercept = _between(model.intercepts[None], model.n_classes, winner, other)
-    return Shares(tuple(groups), {"intercept": float(intercept[0])})
+    terms = {"intercept": float(intercept[0]) + beyond}
+    if model.neighbours is None:
+        return Shares(columns, groups, terms)
+    neighbors = _neighbors(model, model.neighbours, row, winner, other)
+    terms[NEIGHBORS] = float(sum(one.contribution for one in neighbors))
+    return Shares(columns, groups, terms, neighbors)
 
 
 def _between(outputs: Array, n_classes: int, winner: int, other: int) -> Array:
@@ -43,23 +47,49 @@ def _between(outputs: Array, n_classes: int, winner: int, other: int) -> Array:
     return difference
 
 
-def _group(model: EvidenceModel, row: Array, columns: tuple[int, ...], shares: dict[int, float]) -> GroupShare:
-    places = list(shares)
-    scaled, own = model.rank_scaling.apply(row), model.rank_scaling.apply(model.medoids[places])
-    distances = root_distances(scaled[:, list(columns)], own[:, list(columns)])[0]
+def _split(model: EvidenceModel, row: Array, weights: Array) -> tuple[Array, list[float], float]:
+    """What every column adds, shape (M,), and every term; and what centers add that no distance can have.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (T,)
+        Of the terms, for the winner against the other class.
+    """
+    terms, columns, added, beyond = model.terms, np.zeros(row.shape[1]), np.zeros(len(weights)), 0.0
+    rows, medoids = model.scaled(row), model.scaled(model.medoids)
+    order = np.lexsort((terms.channel, terms.group))
+    starts = np.flatnonzero(np.diff(terms.group[order]) | np.diff(terms.channel[order])) + 1
+    for places in np.split(order, starts):
+        group, channel = model.groups[terms.group[places[0]]], int(terms.channel[places[0]])
+        of, space = list(group.columns), 0 if group.by_rank else 1
+        own = medoids[space][terms.medoid[places]][:, of]
+        squares = group.weights * (rows[space][:, of] - own) ** 2
+        usual = group.weights * (1.0 + own**2)
+        split = split_channel(squares, usual, channel, terms.length[places], terms.center[places])
+        columns[of] += weights[places] @ split.columns
+        added[places] = weights[places] * split.columns.sum(axis=1)
+        beyond += float(weights[places] @ (split.reference - terms.center[places]))
+    return columns, added.tolist(), beyond
+
+
+def _group(
+    model: EvidenceModel, row: Array, medoids: Array, columns: tuple[int, ...], shares: dict[int, float]
+) -> GroupShare:
+    """What a group adds, medoid by medoid, each with its distance by rank; `row` and `medoids` are scaled so."""
+    places, of = list(shares), list(columns)
+    distances = root_distances(row[:, of], medoids[places][:, of])[0]
     rows, codes = model.medoid_rows[places].tolist(), model.medoid_classes[places].tolist()
     return GroupShare(
         columns, float(sum(shares.values())), records=_sorted(rows, codes, distances.tolist(), list(shares.values()))
     )
 
 
-def _neighbours(model: EvidenceModel, known: Neighbours, row: Array, winner: int, other: int) -> GroupShare:
+def _neighbors(model: EvidenceModel, known: Neighbours, row: Array, winner: int, other: int) -> tuple[RecordShare, ...]:
     found = model.nearest_known(row)
     places = found.places[0]
     added = _between(known.shares(found)[0], model.n_classes, winner, other)
     rows, codes = known.rows[places].tolist(), known.classes[places].tolist()
-    records = _sorted(rows, codes, found.distances[0].tolist(), added.tolist())
-    return GroupShare(tuple(model.compared.tolist()), float(added.sum()), name=NEAREST, records=records)
+    return _sorted(rows, codes, found.distances[0].tolist(), added.tolist())
 
 
 def _sorted(

@@ -1,9 +1,9 @@
 """Why a record was decided as it was: terms that add up to the margin (fact 20).
 
 With w the class that won and o the one it is compared with, the margin is a difference of calibrated scores,
-b_w − b_o + β·(s_o − s_w), where s are the dissimilarities of the first stage. How s_o − s_w is made up of groups of
-columns and of real records, each first stage says by itself; calibration, circuit and operating point are terms of
-their own.
+b_w − b_o + β·(s_o − s_w), where s are the dissimilarities of the first stage. How s_o − s_w is made up of columns, of
+groups of columns and of real records, each first stage has a module for; calibration, circuit, prevalence and
+operating point are other terms.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.exceptions import ModelError
+from qmedoid.models.bad_values import refuse_overflow
 from qmedoid.models.convex_shares import convex_shares
 from qmedoid.models.evidence import EvidenceModel
 from qmedoid.models.evidence_shares import evidence_shares
@@ -21,7 +22,7 @@ from qmedoid.models.fusion import FusionModel
 from qmedoid.models.geometric import GeometricModel
 from qmedoid.models.rare import RareEventModel
 from qmedoid.models.rare_shares import rare_shares
-from qmedoid.models.shares import GroupShare, Shares
+from qmedoid.models.shares import GroupShare, RecordShare, Shares
 from qmedoid.models.stage import Measured, PlainStage
 from qmedoid.models.table import TableModel
 
@@ -39,10 +40,14 @@ class Explanation:
         Codes of the class that won and of the one it is compared with: the other of two, else the next best.
     margin : float
         By how much the winner is ahead, in the units of the class scores.
+    columns : ndarray of shape (M,)
+        What each encoded column adds to the margin; above 0 speaks for the winner.
     groups : tuple of GroupShare
-        What each group of columns adds to the margin; above 0 speaks for the winner.
+        The same by group of columns: they add up to what `columns` add up to.
     terms : mapping of str to float
-        The other terms; with the groups they add up to the margin.
+        The other terms; with the columns, or with the groups, they add up to the margin.
+    neighbors : tuple of RecordShare
+        The neighbors that the term ``"neighbors"`` is the sum of, where the model has one.
     by_circuit : bool
         Whether the circuit decided.
     nearest : ndarray of shape (C,)
@@ -54,14 +59,17 @@ class Explanation:
     winner: int
     other: int
     margin: float
+    columns: Array
     groups: tuple[GroupShare, ...]
     terms: Mapping[str, float]
+    neighbors: tuple[RecordShare, ...]
     by_circuit: bool
     nearest: Codes
     distances: Array
     angles: Array
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanation:
     """Explain the decision about one record from its encoded columns, each of shape (1,)."""
     fusion, best = model.fusion, model.best
@@ -83,18 +91,23 @@ def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanati
     # For two classes the cut is taken off the score of the second.
     cut = 0.0 if model.cut is None else model.cut * (1.0 if winner == 0 else -1.0)
     added = calibration.biases + calibration.bend(measured.scores)[0]
-    terms = shares.terms | {
+    terms = dict(shares.terms) | {
         "calibration": float(added[winner] - added[other]),
         "circuit": float((scores[winner] - scores[other]) - (calibrated[winner] - calibrated[other]) - prevalence),
         "prevalence": prevalence,
         "operating point": cut,
     }
+    contributions = [share.contribution for share in shares.groups]
+    channels = measured.channels
+    refuse_overflow(contributions, list(terms.values()), channels.distance[0], channels.angle[0])
     return Explanation(
         winner=winner,
         other=other,
         margin=float(scores[winner] - scores[other] + cut),
+        columns=shares.columns,
         groups=shares.groups,
         terms=terms,
+        neighbors=shares.neighbors,
         by_circuit=bool(decided.by_circuit[0]),
         nearest=measured.nearest[0],
         distances=measured.channels.distance[0],

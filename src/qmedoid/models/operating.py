@@ -94,8 +94,13 @@ class OperatingSummary:
 
     @property
     def recall(self) -> Interval | None:
-        """Share of the positive records that are alerts, with its 95 % interval; the same at any prevalence."""
-        return None if self.counts is None else self._interval(self.counts.tp, self.counts.tp + self.counts.fn)
+        """Share of the positive records that are alerts, with its 95 % interval; the same at any prevalence.
+
+        None where there is no positive record to take a share of.
+        """
+        if self.counts is None or self.counts.tp + self.counts.fn == 0:
+            return None
+        return self._interval(self.counts.tp, self.counts.tp + self.counts.fn)
 
     @property
     def alert_rate(self) -> Interval | None:
@@ -111,8 +116,8 @@ class OperatingSummary:
 
     @property
     def precision(self) -> Interval | None:
-        """Share of the alerts that are positive, with its 95 % interval; 0 where there is no alert."""
-        if self.counts is None:
+        """Share of the alerts that are positive, with its 95 % interval; None where there is no alert."""
+        if self.counts is None or self.counts.tp + self.counts.fp == 0:
             return None
         tp, fp, _, _ = self.counts
         if self.prevalence is None:

@@ -1,8 +1,13 @@
-"""Shares of groups of columns, and of real records, in the difference of two classes' dissimilarities."""
+"""Contributions of columns, of groups of columns and of real records to the difference of two classes' scores."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
 
 
 class RecordShare(NamedTuple):
@@ -35,7 +40,7 @@ class GroupShare:
     name : str or None
         What is looked at in these columns, where they have more than one share.
     records : tuple of RecordShare
-        The contribution by medoid, or by known record, where there are several.
+        The contribution by medoid, where there are several.
     value : float or None
         Of the group's feature, where the group has one.
     medoid_values : mapping of int to float
@@ -50,21 +55,36 @@ class GroupShare:
     medoid_values: Mapping[int, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Shares:
-    """Groups, and other terms by name, that add up to the difference of two dissimilarities."""
+    """Contributions that add up to the difference of two dissimilarities, in two ways.
 
+    Attributes
+    ----------
+    columns : ndarray of shape (M,)
+        What each encoded column adds; with `terms` they add up to the difference.
+    groups : tuple of GroupShare
+        The same, group of columns by group of columns: they add up to what `columns` add up to.
+    terms : mapping of str to float
+        What belongs to no column, by name.
+    neighbors : tuple of RecordShare
+        The neighbors that the term ``"neighbors"`` is the sum of.
+    """
+
+    columns: Array
     groups: tuple[GroupShare, ...]
-    terms: dict[str, float]
+    terms: Mapping[str, float]
+    neighbors: tuple[RecordShare, ...] = ()
 
     def times(self, factor: float) -> "Shares":
-        """All shares in another unit."""
+        """All contributions in another unit."""
         groups = tuple(
-            replace(
-                group,
-                contribution=factor * group.contribution,
-                records=tuple(one._replace(contribution=factor * one.contribution) for one in group.records),
-            )
+            replace(group, contribution=factor * group.contribution, records=_times(group.records, factor))
             for group in self.groups
         )
-        return Shares(groups, {name: factor * value for name, value in self.terms.items()})
+        terms = {name: factor * value for name, value in self.terms.items()}
+        return Shares(factor * self.columns, groups, terms, _times(self.neighbors, factor))
+
+
+def _times(records: tuple[RecordShare, ...], factor: float) -> tuple[RecordShare, ...]:
+    return tuple(one._replace(contribution=factor * one.contribution) for one in records)

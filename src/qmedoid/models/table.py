@@ -9,13 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.exceptions import ModelError
+from qmedoid.kernels.ties import first_largest_of_rows
 from qmedoid.metrics.prevalence import PrevalenceEstimate
+from qmedoid.models.bad_values import refuse_overflow
 from qmedoid.models.contract import Contract, Label
 from qmedoid.models.encoding import Encoding
 from qmedoid.models.evidence import EvidenceModel
 from qmedoid.models.geometric import GeometricModel
+from qmedoid.models.novelty import Novelty
 from qmedoid.models.operating import OperatingSummary
 from qmedoid.models.priors import PriorShift, asked_priors
+from qmedoid.models.seen import SeenRows
 from qmedoid.models.stage import PlainStage
 from qmedoid.models.variational import VariationalModel
 from qmedoid.variational.loss import log_softmax
@@ -81,6 +85,10 @@ class TableModel:
         What is added to the scores of the models where other priors are expected.
     operating : OperatingSummary or None
         Where two classes are told apart and what is to be expected of it.
+    seen : SeenRows or None
+        Hashes of the rows that the model was fitted on; None where they were not kept.
+    novelty : Novelty or None
+        A summary of the training rows, by which records unlike them are noticed; None where nothing is known.
     """
 
     contract: Contract
@@ -95,6 +103,8 @@ class TableModel:
     priors: Array | None = None
     prior_shift: PriorShift | None = None
     operating: OperatingSummary | None = None
+    seen: SeenRows | None = None
+    novelty: Novelty | None = None
 
     @property
     def best(self) -> GeometricModel | VariationalModel:
@@ -143,6 +153,12 @@ class TableModel:
         return tuple(int(column) for column in np.unique(read))
 
     @cached_property
+    def read_outputs(self) -> npt.NDArray[np.bool_]:
+        """For every encoded column, whether it is of a column that the best model reads, shape (M,)."""
+        source = np.repeat(np.arange(len(self.encodings)), [encoding.width for encoding in self.encodings])
+        return np.isin(source, self.used_columns)
+
+    @cached_property
     def checked_columns(self) -> frozenset[int]:
         """Columns of the contract whose bad values `decide` is sure to refuse: they need not be looked for first."""
         fusion = self.fusion
@@ -153,7 +169,19 @@ class TableModel:
         return frozenset(place for place in self.used_columns if fusion.notices_bad_values[first[place]])
 
     def decide(self, columns: Sequence[npt.NDArray[Any]], *, threads: int | None = None) -> Decisions:
-        """Decide about records from their encoded columns; what the best model does not read may be anything."""
+        """Decide about records from their encoded columns; what the best model does not read may be anything.
+
+        Raises
+        ------
+        ModelError
+            Scores are not finite, because the model holds numbers whose products overflow.
+        """
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            decided = self._decided(columns, threads)
+        refuse_overflow(decided.scores, decided.margins)
+        return decided
+
+    def _decided(self, columns: Sequence[npt.NDArray[Any]], threads: int | None) -> Decisions:
         model = self.best
         if isinstance(model, VariationalModel):
             scores = model.scores(np.column_stack(columns), threads=threads)
@@ -233,5 +261,4 @@ class TableModel:
 
     def _argmax(self, scores: Array) -> Codes:
         # Where scores are probabilities, theirs decide: two scores may be apart that have one probability.
-        codes: Codes = np.argmax(self.probabilities(scores) if self.probabilistic else scores, axis=1)
-        return codes
+        return first_largest_of_rows(self.probabilities(scores) if self.probabilistic else scores)

@@ -8,10 +8,16 @@ from pathlib import Path
 
 from qmedoid.artifacts.whole import cannot_write, whole_file
 from qmedoid.reporting.document import Document, Table
+from qmedoid.reporting.ownership import check_replaceable, signed_page
 from qmedoid.reporting.page import html_page
 
 PAGE = "index.html"
 FINDINGS = "findings.txt"
+
+
+def check_report_folder(folder: str | Path) -> None:
+    """Raise where the page of a report would overwrite what is not ours: to ask before long work."""
+    check_replaceable(Path(folder), PAGE)
 
 
 def check_folder(folder: str | Path) -> None:
@@ -31,17 +37,20 @@ def check_folder(folder: str | Path) -> None:
         raise cannot_write(folder, error) from error
 
 
-def write_report(document: Document, folder: str | Path) -> list[Path]:
+def write_report(document: Document, folder: str | Path, *, force: bool = False) -> list[Path]:
     """Write a report.
 
     Every file is there whole or not at all, and the page is written last: where it is new, so is the rest. The same
-    document gives the same bytes. Other files of the folder are left alone.
+    document gives the same bytes. Other files of the folder are left alone; a file that has the name of one of ours is
+    replaced if an earlier report wrote it.
 
     Parameters
     ----------
     document : Document
     folder : str or Path
         Made when absent.
+    force : bool
+        Whether to overwrite files that no report wrote, or that were changed since.
 
     Returns
     -------
@@ -52,10 +61,14 @@ def write_report(document: Document, folder: str | Path) -> list[Path]:
     ------
     OutputError
         The folder cannot be made, or a file cannot be written.
+    ParameterError
+        A file would be lost that no report wrote; nothing was written.
     """
     folder = Path(folder)
     contents = _contents(document)
     check_folder(folder)
+    if not force:
+        check_replaceable(folder, PAGE, contents)
     written = []
     for name, content in contents.items():
         with whole_file(folder / name) as out:
@@ -82,7 +95,7 @@ def _contents(document: Document) -> dict[str, bytes]:
         contents[f"{picture.name}.png"] = picture.png
         contents[f"{picture.name}.svg"] = picture.svg
     contents[FINDINGS] = _encoded("".join(f"{_one_line(finding)}\n" for finding in document.findings))
-    contents[PAGE] = _encoded(html_page(document))
+    contents[PAGE] = signed_page(_encoded(html_page(document)), PAGE, contents)
     return contents
 
 

@@ -94,6 +94,8 @@ class BinaryFile:
             return reader.schema, sum(counted.get_batch(i).num_rows for i in range(counted.num_record_batches))
         if self._form == "stream":
             return pa.ipc.open_stream(self._opened()).schema, None
+        if self._form == "JSON lines":
+            return self._json_lines().schema, None
         table = self._feather_1(None)
         return table.schema, table.num_rows
 
@@ -106,6 +108,9 @@ class BinaryFile:
                 yield from _in_pieces(reader.get_batch(place))
         elif self._form == "stream":
             for batch in pa.ipc.open_stream(self._opened()):
+                yield from _in_pieces(batch)
+        elif self._form == "JSON lines":
+            for batch in self._json_lines(self._stored).batches():
                 yield from _in_pieces(batch)
         else:
             yield from self._feather_1(columns).to_batches(BATCH_ROWS)
@@ -120,6 +125,11 @@ class BinaryFile:
         options = pa.ipc.IpcReadOptions(included_fields=places or [], use_threads=False)
         source = pa.memory_map(self._file) if self._copy is None else self._opened()
         return pa.ipc.open_file(source, options=options)
+
+    def _json_lines(self, schema: pa.Schema | None = None) -> Any:
+        from qmedoid.tables._json_lines import JsonLines
+
+        return JsonLines(self._opened(), self.name, schema)
 
     def _feather_1(self, columns: list[str] | None) -> Any:
         from pyarrow import feather

@@ -10,7 +10,7 @@ from typing import IO, Any, Literal, TypeVar, cast
 from qmedoid.exceptions import DataError
 
 _T = TypeVar("_T")
-Format = Literal["csv", "parquet", "arrow", "stream", "feather 1"]
+Format = Literal["csv", "parquet", "arrow", "stream", "feather 1", "JSON lines", "xlsx"]
 SUFFIXES: dict[str, Format] = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -21,9 +21,15 @@ SUFFIXES: dict[str, Format] = {
     ".arrow": "arrow",
     ".ipc": "arrow",
     ".arrows": "stream",
+    ".jsonl": "JSON lines",
+    ".ndjson": "JSON lines",
+    ".xlsx": "xlsx",
 }
 COMPRESSED = (".gz", ".bz2", ".zst", ".xz", ".lz4")
 STANDARD_INPUT = "-"
+JSON_ADVICE = (
+    "write one record per line, {\"name\": value, ...}, as pandas does with to_json(orient='records', lines=True)."
+)
 
 _COMPRESSIONS = {
     b"\x1f\x8b": "gzip",
@@ -38,7 +44,22 @@ _FORMATS: dict[bytes, Format] = {
     b"FEA1": "feather 1",
     b"\xff\xff\xff\xff": "stream",
 }
-_HEAD = 16
+_OTHERS: dict[bytes, str] = {
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook (.xls) or another old Office file. Save its sheet as .xlsx or as CSV",
+    b"%PDF": "a PDF document. Save its table as CSV",
+    b"SQLite format 3": "a SQLite database. Export one of its tables as CSV",
+    b"{\\rtf": "a text document (RTF). Save its table as CSV",
+    b"<!DOCTYPE": "a web page or an XML document. Save its table as CSV",
+    b"<!doctype": "a web page or an XML document. Save its table as CSV",
+    b"<html": "a web page. Save its table as CSV",
+    b"<HTML": "a web page. Save its table as CSV",
+    b"<table": "a web page. Save its table as CSV",
+    b"<?xml": "an XML document. Save its table as CSV",
+}
+"""What is sometimes given as a table, with what to do."""
+_JSON_RECORD = re.compile(rb'\s*\{\s*("|\})')
+_JSON_LIST = re.compile(rb"\s*\[\s*([\[{\]]|\Z)")
+_HEAD = 64
 """Bytes that tell compressions and formats apart."""
 _COPY = 1 << 20
 
@@ -233,7 +254,16 @@ def detect_format(data: Bytes, file: Path | None) -> Format:
     if found is not None:
         return found
     if head.startswith(b"PK\x03\x04"):
-        raise DataError(f"{data.name} is a zip archive or a workbook. Unpack it, or save the sheet as CSV.")
+        # What kind of a zip archive it is shows further inside.
+        return "xlsx"
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    other = next((what for magic, what in _OTHERS.items() if text.startswith(magic)), None)
+    if other is not None:
+        raise DataError(f"{data.name} is {other}.")
+    if _JSON_LIST.match(text):
+        raise DataError(f"{data.name} is a JSON document, not JSON lines: {JSON_ADVICE}")
+    if _JSON_RECORD.match(text):
+        return "JSON lines"
     claimed = None if file is None else format_of_name(file)
     if claimed not in (None, "csv"):
         raise DataError(f"{data.name} is not what its name says: it does not begin like a {claimed} file.")

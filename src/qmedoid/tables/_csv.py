@@ -18,14 +18,14 @@ from qmedoid.tables._bytes import Bytes, first_line
 from qmedoid.tables._dialect import MISSING, mask_quoted
 from qmedoid.tables._text import Block, Text
 from qmedoid.tables._types import BATCH_ROWS, CellError, shortened
-from qmedoid.tables.kinds import MOSTLY
 
 _PARSED_AT_ONCE = 1 << 20
 """Arrow parses so many bytes, then converts them: more would not stay in the cache."""
 _LONGEST = 1 << 27
 _COMMA_OR_WHOLE = r"^\s*[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?\s*$"
 _WITH_POINT = r"^\s*[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?\s*$"
-_POINT_MARK = " (with a point)"
+POINT_MARK = " (with a point)"
+"""What is put behind numbers with a point in a file with decimal commas, so that they are no numbers."""
 _PADDED = re.compile(r"\s*0\d+\s*")
 # Not so in dates, times and fractions; the zero comes first, as it is searched for fast.
 _MAYBE_PADDED = re.compile(rb"0\d(?<![\w.:/-]0\d)")
@@ -48,6 +48,8 @@ class TextFile:
     def __init__(self, data: Bytes, file: Path | None, delimiter: str | None, decimal: str | None) -> None:
         self._file, self.name, self.n_taken = file, data.name, 0
         self._text = Text(data, delimiter, decimal)
+        # Where it ends is known only until more is read.
+        self._first_block = self._text.first_records()
         self._is_used = False
         self._padded: set[str] = set()
         self.dialect = self._text.dialect
@@ -62,10 +64,7 @@ class TextFile:
     @cached_property
     def schema(self) -> pa.Schema:
         """Types as inferred from the first part; a column without any value there has the null type."""
-        block = self._text.first_records()
-        if not bytes(block.text).strip():
-            return pa.schema([(name, pa.null()) for name in self.names])
-        schema = self._parse(block, self.names, {}, 0, self.dialect.header_lines).schema
+        block, schema = self._first_block, self._first_rows.schema
         whole = [field.name for field in schema if field.type == pa.int64()]
         if whole and _MAYBE_PADDED.search(block.text):
             texts = self._parse(block, whole, dict.fromkeys(whole, pa.string()), 0, self.dialect.header_lines)
@@ -75,6 +74,31 @@ class TextFile:
                     schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
                     self._padded.add(name)
         return schema
+
+    @cached_property
+    def _first_rows(self) -> pa.Table:
+        """The first part in the types that Arrow infers from it."""
+        block = self._first_block
+        if not bytes(block.text).strip():
+            return pa.schema([(name, pa.null()) for name in self.names]).empty_table()
+        return self._parse(block, self.names, {}, 0, self.dialect.header_lines)
+
+    def may_have_thousands(self, name: str) -> bool:
+        """Whether the first part leaves it open if points in a column of plain numbers part thousands."""
+        from qmedoid.tables.cells import maybe_thousands
+
+        column = self._first_rows.column(name)
+        if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+            return True
+        values = column.cast(pa.float64(), safe=False).to_numpy()
+        if not maybe_thousands(values):
+            return False
+        if pa.types.is_integer(column.type) or not (values != values.round()).any():
+            return True
+        from qmedoid.tables._spelling import may_be_thousands
+
+        texts = self._parse(self._first_block, [name], {name: pa.string()}, 0, self.dialect.header_lines)
+        return may_be_thousands(texts.column(0).combine_chunks())
 
     def batches(
         self, columns: Sequence[str], types: Mapping[str, Any], *, verbatim: bool = False
@@ -97,7 +121,11 @@ class TextFile:
             padded = self._padded.intersection(columns, self.schema.names)
             table = self._read_at_once(columns, {**dict.fromkeys(padded, pa.string()), **types})
         if table is not None:
-            return table
+            doubtful = [name for name in table.column_names if name not in types and self._may_be_misread(table, name)]
+            if not doubtful:
+                return table
+            texts = self.read(doubtful, dict.fromkeys(doubtful, pa.string()))
+            return _with_doubtful(table, texts)
         # Slower, but errors say where they are, and the file is gone through once.
         texts = {name: types.get(name, pa.string()) for name in columns}
         batches = list(self.batches(columns, texts))
@@ -108,6 +136,11 @@ class TextFile:
     def close(self) -> None:
         """Close the file."""
         self._text.close()
+
+    def _may_be_misread(self, table: pa.Table, name: str) -> bool:
+        # The first part spares most columns a second reading.
+        is_open = self.decimal == "." and self.may_have_thousands(name)
+        return may_be_misread(table.column(name), "." if is_open else ",")
 
     def _blocks(self) -> Iterator[Block]:
         """Blocks of whole records in UTF-8."""
@@ -212,6 +245,32 @@ def infer_types(texts: pa.Table, decimal: str, types: Mapping[str, Any] | None =
     for place, (name, column) in enumerate(zip(table.column_names, texts.columns, strict=True)):
         if table.schema.field(name).type == pa.int64() and name not in (types or {}) and _is_padded(column):
             table = table.set_column(place, name, column)
+    doubtful = [name for name in table.column_names if may_be_misread(table.column(name), decimal)]
+    return _with_doubtful(table, texts.select([name for name in doubtful if name not in (types or {})]))
+
+
+def may_be_misread(column: pa.ChunkedArray, decimal: str) -> bool:
+    """Whether floats of a text may be other numbers: points that part thousands, or more digits than floats have."""
+    if not pa.types.is_floating(column.type):
+        return False
+    from qmedoid.tables.cells import are_beyond_floats, maybe_thousands
+
+    chunks = [chunk.to_numpy(zero_copy_only=False) for chunk in column.chunks]
+    if all(are_beyond_floats(chunk) for chunk in chunks):
+        return True
+    return decimal == "." and all(maybe_thousands(chunk) for chunk in chunks)
+
+
+def _with_doubtful(table: pa.Table, texts: pa.Table) -> pa.Table:
+    """The table with those columns as texts whose cells can be read in more than one way."""
+    if not texts.num_columns:
+        return table
+    from qmedoid.tables._spelling import are_long_digits, may_be_thousands
+
+    for name, column in zip(texts.column_names, texts.columns, strict=True):
+        text = column.combine_chunks()
+        if may_be_thousands(text) or are_long_digits(text):
+            table = table.set_column(table.column_names.index(name), name, column)
     return table
 
 
@@ -224,20 +283,6 @@ def _is_padded(texts: pa.ChunkedArray) -> bool:
     return bool(compute.any(compute.match_substring_regex(maybe, f"^{_PADDED.pattern}$")).as_py())
 
 
-def with_points(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Texts of a file with decimal commas: with points, where most cells are numbers written so, else as they are.
-
-    Where cells would then be taken for numbers with a point, which may mean thousands, they are categories.
-    """
-    from pyarrow import compute
-
-    is_number = compute.fill_null(compute.match_substring_regex(texts, _COMMA_OR_WHOLE), False)
-    given = len(texts) - texts.null_count
-    if given and compute.sum(is_number).as_py() >= MOSTLY * given:
-        return comma_numbers(texts)
-    return texts.dictionary_encode() if compute.any(_has_point(texts)).as_py() else texts
-
-
 def comma_numbers(texts: Any) -> Any:
     """Numbers with a decimal comma as texts with a point; what has a point already is marked to be no number."""
     from pyarrow import compute
@@ -246,7 +291,7 @@ def comma_numbers(texts: Any) -> Any:
     has_point = compute.fill_null(_has_point(texts), False)
     if compute.any(has_point).as_py():
         # It is shown to people as an example of what is wrong.
-        marked = compute.binary_join_element_wise(texts, _POINT_MARK, "")
+        marked = compute.binary_join_element_wise(texts, POINT_MARK, "")
         texts = compute.if_else(has_point, marked, texts)
     return compute.if_else(is_number, compute.replace_substring(texts, ",", "."), texts)
 

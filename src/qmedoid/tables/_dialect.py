@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from qmedoid.exceptions import DataError, ParameterError
 
 DELIMITERS = (",", ";", "\t", "|")
-MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "?", "-")
+MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "?", "-",
+           "<NA>", "NaT", "#NA", "n.a.", "N.A.")  # fmt: skip
 """Cells that stand for a missing value."""
 
 _BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
@@ -19,6 +20,9 @@ _RECORDS = 200
 _COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 _POINT_NUMBER = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
+_POINT_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d*)?\s*")
+# The line by which a spreadsheet is told how cells are parted.
+_SEPARATOR_LINE = re.compile(rb'"?sep=([^"\r\n])"?(\r\n|\n|\r)', re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,9 @@ def sniff(sample: bytes, is_whole: bool, name: str, delimiter: str | None, decim
         raise DataError(f"{name} is not a text: it has zero bytes. Known formats are CSV, Parquet and Arrow/Feather.")
     newline = b"\n" if b"\n" in sample else b"\r"
     start = len(sample) - len(sample.lstrip(b"\r\n"))
+    if told := _SEPARATOR_LINE.match(sample, start):
+        start, delimiter = told.end(), delimiter or told[1].decode("latin-1")
+        _check_choice(delimiter, decimal)
     text = _decoded(sample[start:] if is_whole else sample[start : sample.rfind(newline) + 1])
     if delimiter is None:
         delimiter = _find_delimiter(text)
@@ -95,7 +102,7 @@ def sniff(sample: bytes, is_whole: bool, name: str, delimiter: str | None, decim
             f"{name} does not look like a table: in its first {len(sample):,} bytes there is no line end, or a name of "
             f"more than {csv.field_size_limit():,} characters."
         )
-    names, notes = _clean_names(header, name)
+    names, notes = clean_names(header, name)
     if decimal is None:
         decimal, more = _find_decimal(text, delimiter)
         notes += more
@@ -187,20 +194,20 @@ def _find_delimiter(text: str) -> str:
 
 
 def _find_decimal(text: str, delimiter: str) -> tuple[str, list[str]]:
-    """A decimal comma where there are numbers with a comma, none with a point, and the comma does not part cells."""
+    """A decimal comma where there are numbers with a comma, none with a decimal point, and it does not part cells."""
     if delimiter == ",":
         return ".", []
     cells = [cell for record in list(_records(text, delimiter, _RECORDS))[1:] for cell in record]
-    with_comma = [cell for cell in cells if _COMMA_NUMBER.fullmatch(cell)]
-    if not with_comma or any(_POINT_NUMBER.fullmatch(cell) for cell in cells):
+    grouped = [cell for cell in cells if _POINT_THOUSANDS.fullmatch(cell)]
+    with_comma = [cell for cell in cells if _COMMA_NUMBER.fullmatch(cell)] + [cell for cell in grouped if "," in cell]
+    pointed = any(_POINT_NUMBER.fullmatch(cell) and not _POINT_THOUSANDS.fullmatch(cell) for cell in cells)
+    if not with_comma or pointed or all(_THOUSANDS.fullmatch(cell) for cell in with_comma):
         return ".", []
-    if all(_THOUSANDS.fullmatch(cell) for cell in with_comma):
-        example = with_comma[0].strip()
-        return ".", [f"Cells like {example} are read as text: say decimal=',' if the comma is a decimal sign."]
     return ",", [f"Numbers are read with a decimal comma, as in {with_comma[0].strip()}."]
 
 
-def _clean_names(header: Sequence[str], name: str) -> tuple[tuple[str, ...], list[str]]:
+def clean_names(header: Sequence[str], name: str) -> tuple[tuple[str, ...], list[str]]:
+    """Names of columns without blanks around them, made up where there are none, and what was adjusted."""
     notes, names = [], [cell.strip() for cell in header]
     padded = [new for new, old in zip(names, header, strict=True) if new and new != old]
     if padded:

@@ -9,6 +9,8 @@ from qmedoid.exceptions import DataError
 from qmedoid.tables._dialect import MISSING
 
 BATCH_ROWS = 1 << 16
+DECIMAL = b"qmedoid.decimal"
+"""Where a table that was read from texts says which decimal sign they have."""
 
 
 class CellError(DataError):

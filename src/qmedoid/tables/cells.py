@@ -16,6 +16,8 @@ _LAST_SECOND = 2**63 // 10**6
 """Seconds from 1970 that microseconds can count to."""
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
+_FEW = 256
+"""Values that tell of most columns what they are not."""
 LARGEST = 1e150
 """Numbers beyond this have squares that leave the range of double precision; models do not take them."""
 
@@ -48,10 +50,14 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def numbers(column: pa.Array | pa.ChunkedArray) -> Cells:
-    """Cells as numbers, truth values as 0 and 1. Floats without missing cells are not copied."""
+def numbers(column: pa.Array | pa.ChunkedArray, spelling: str = "") -> Cells:
+    """Cells as numbers, texts by a spelling, truth values as 0 and 1. Floats without missing cells are not copied."""
     array = _decoded(column)
     kind = array.type
+    if is_text(kind) and spelling:
+        from qmedoid.tables._spelling import numbers_spelt
+
+        return numbers_spelt(array, spelling)
     if is_text(kind):
         from qmedoid.tables._text_cells import numbers_of_text
 
@@ -82,14 +88,17 @@ def truths(column: pa.Array | pa.ChunkedArray) -> Cells:
     return Cells(np.where(other, np.nan, values), as_text(array.filter(pa.array(other))))
 
 
-def dates(column: pa.Array | pa.ChunkedArray) -> Cells:
-    """Cells in microseconds since 1970, in universal time where they have a zone; times of day are on its first day."""
+def dates(column: pa.Array | pa.ChunkedArray, spelling: str = "") -> Cells:
+    """Cells in microseconds since 1970, texts by a spelling.
+
+    Those with a zone are in universal time; times of day are on the first day.
+    """
     array = _decoded(column)
     kind = array.type
-    if is_text(kind):
-        from qmedoid.tables._text_cells import dates_of_text
+    if is_text(kind) or (spelling == "yyyymmdd" and (pa.types.is_integer(kind) or pa.types.is_floating(kind))):
+        from qmedoid.tables._date_spelling import dates_spelt
 
-        return dates_of_text(array)
+        return dates_spelt(array, spelling)
     if pa.types.is_time(kind):
         array = array.cast(pa.time64("us"), safe=False).cast(pa.int64()).cast(pa.timestamp("us"))
     elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
@@ -160,6 +169,28 @@ def as_floats(array: pa.Array) -> npt.NDArray[Any]:
     values: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
     # The scoring kernel reads both of these in place.
     return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+
+
+def maybe_thousands(values: npt.NDArray[Any]) -> bool:
+    """Whether floats may be whole numbers whose thousands were parted by points: 1.275 beside 935; NaN is missing.
+
+    The first values tell of most columns that they are none. The texts say more: see `_spelling.may_be_thousands`.
+    """
+    return len(values) > 0 and _in_thousands(values[:_FEW]) and _in_thousands(values)
+
+
+def _in_thousands(values: npt.NDArray[Any]) -> bool:
+    sizes = np.abs(values[~np.isnan(values)].astype(np.float64))
+    fractions = sizes[sizes != np.trunc(sizes)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_odd = np.abs(1000 * fractions - np.rint(1000 * fractions)) > 1e-6
+    return not (is_odd.any() or (sizes >= 1000).any() or (fractions < 1).any())
+
+
+def are_beyond_floats(values: npt.NDArray[Any]) -> bool:
+    """Whether floats are whole numbers that are too large for all their digits; NaN is missing."""
+    given = values[~np.isnan(values)]
+    return len(given) > 0 and bool((np.abs(given[:_FEW]) >= 2**53).any()) and bool((given == np.trunc(given)).all())
 
 
 def as_text(array: pa.Array) -> pa.Array:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from qmedoid.exceptions import ContractError, warn
 from qmedoid.models.contract import Column, Contract, Kind
+from qmedoid.tables._types import shortened
 from qmedoid.tables.encode import EXAMPLES, NAMED_LEVELS, ColumnFound, Found
 from qmedoid.tables.kinds import ENOUGH_ROWS, kind_of_type
 
@@ -20,6 +21,7 @@ _NO_FILL = (
     "first, or fit with TableClassifier or the command 'qmedoid fit', which fill in missing cells."
 )
 _SHOWN = 20
+_OPEN = re.compile(r"[+-]?\d{1,3}\.\d{3}")
 _CLOSE = 0.8
 _ARTICLES: dict[str, str] = {"number": "a number", "category": "a category", "boolean": "a boolean", "date": "a date"}
 
@@ -135,7 +137,9 @@ class Difference:
             f"~ kind: {name!r} was {_ARTICLES[by_name[name].kind]}, and is {now}" for name, now in self.kinds.items()
         ]
         for name, found in self._found():
-            if found.wrong and not self._is_expected(by_name[name], found):
+            if found.respelt:
+                lines.append(self._respelt_line(by_name[name], found))
+            elif found.wrong and not self._is_expected(by_name[name], found):
                 lines.append(self._wrong_line(by_name[name], found))
             if found.refused > found.huge + found.wrong:
                 count = found.refused - found.huge - found.wrong
@@ -156,7 +160,7 @@ class Difference:
                 lines.append(_unseen_line(name, found.unseen, found.unseen_levels))
             if found.untrained:
                 lines.append(_unseen_line(name, found.untrained, found.untrained_levels))
-            if found.wrong and self._is_expected(by_name[name], found):
+            if found.wrong and not found.respelt and self._is_expected(by_name[name], found):
                 lines.append(self._wrong_line(by_name[name], found) + ": taken as missing")
             if found.missing > found.refused:
                 lines.append(f"~ missing cells: {name!r} has {found.missing:,}, and had none in the training rows")
@@ -189,12 +193,29 @@ class Difference:
     def _hint(self, name: str) -> str:
         return f"; did you mean {self.suggestions[name]!r}?" if name in self.suggestions else ""
 
+    def _respelt_line(self, column: Column, found: ColumnFound) -> str:
+        are = "is" if found.respelt == 1 else "are"
+        doubt = ""
+        if not column.spelling and any(_OPEN.fullmatch(text) for text in found.respelt_examples[:1]):
+            doubt = ", which may have a point between thousands (--decimal . says that it is a decimal point)"
+        return (
+            f"~ spelling: {column.name!r} was written {_as_spelt(column)}, {self._count(found.respelt)} cells {are} "
+            f"not, such as {_quoted(found.respelt_examples[:1])}{doubt}"
+        )
+
     def _wrong_line(self, column: Column, found: ColumnFound) -> str:
         are = "is" if found.wrong == 1 else "are"
         return (
             f"~ kind: {column.name!r} was {_ARTICLES[column.kind]}, {self._count(found.wrong)} cells {are} not, "
             f"such as {_quoted(found.wrong_examples[:1])}"
         )
+
+
+def _as_spelt(column: Column) -> str:
+    """How a column was written in the table of the fit, by example."""
+    if column.kind == "date":
+        return f"like {column.spelling}" if column.spelling else "with the year first"
+    return f"like {column.spelling}" if column.spelling else "as plain numbers"
 
 
 def compare_columns(contract: Contract, given: Sequence[str] | pa.Schema) -> Difference:
@@ -212,7 +233,7 @@ def compare_columns(contract: Contract, given: Sequence[str] | pa.Schema) -> Dif
     for column in contract.columns:
         kind = types.get(new_names.get(column.name, column.name))
         if kind is not None and not _can_be_read(column, kind):
-            kinds[column.name] = _ARTICLES.get(kind_of_type(kind) or "", f"of type {kind}")
+            kinds[column.name] = _ARTICLES.get(kind_of_type(kind) or "", f"of type {shortened(str(kind))}")
     return Difference(
         contract,
         missing=tuple(column.name for column in missing),
@@ -235,6 +256,11 @@ def _can_be_read(column: Column, kind: pa.DataType) -> bool:
     if column.kind == "category":
         # Numbers are levels as they are written; of dates there is more than one way to write them.
         return now != "date"
+    if column.spelling.endswith(" %") and now != "category":
+        # 20.6 may be 20.6 % or 2060 %: the sign must be there.
+        return False
+    if column.spelling == "yyyymmdd" and now == "number":
+        return True
     readable: dict[Kind, tuple[Kind, ...]] = {
         "number": ("number", "boolean", "category"),
         "boolean": ("boolean", "number", "category"),
@@ -295,4 +321,6 @@ def _counts(found: ColumnFound) -> dict[str, Any]:
         "wrong": found.wrong,
         "wrong_examples": found.wrong_examples,
         "huge": found.huge,
+        "respelt": found.respelt,
+        "respelt_examples": found.respelt_examples,
     }

@@ -36,6 +36,9 @@ class ColumnFound:
         Cells that are not of the kind; `wrong_examples` shows some.
     huge : int
         Numbers that are infinite or too large.
+    respelt : int
+        Those of the wrong cells that are numbers or dates in another spelling than the contract has, so that it is
+        not known what the others mean; `respelt_examples` shows some.
     """
 
     missing: int = 0
@@ -47,6 +50,8 @@ class ColumnFound:
     wrong: int = 0
     wrong_examples: list[str] = field(default_factory=list)
     huge: int = 0
+    respelt: int = 0
+    respelt_examples: list[str] = field(default_factory=list)
 
     def add_unseen(self, found: pa.Array) -> None:
         """Count cells with new levels."""
@@ -66,13 +71,31 @@ class ColumnFound:
             new = [text for text in found.unique().to_pylist()[:EXAMPLES] if text not in self.wrong_examples]
             self.wrong_examples.extend(new[: EXAMPLES - len(self.wrong_examples)])
 
+    def add_respelt(self, found: pa.Array) -> None:
+        """Count cells, of those that are not of the kind, that are numbers or dates in another spelling."""
+        self.respelt += len(found)
+        new = [text for text in found.slice(0, EXAMPLES).to_pylist() if text not in self.respelt_examples]
+        self.respelt_examples.extend(new[: EXAMPLES - len(self.respelt_examples)])
+
 
 @dataclass
 class Found:
-    """What cells held that the training rows did not, by column; it grows from batch to batch."""
+    """What cells held that the training rows did not, by column; it grows from batch to batch.
+
+    Attributes
+    ----------
+    rows : int
+    columns : dict of str to ColumnFound
+    trusts_points : bool
+        Whether the decimal sign was given, so that a point in a plain number is no doubtful one.
+    shows_points : set of str
+        Columns of plain numbers whose points were seen to be decimal points.
+    """
 
     rows: int = 0
     columns: dict[str, ColumnFound] = field(default_factory=dict)
+    trusts_points: bool = False
+    shows_points: set[str] = field(default_factory=set)
 
     def column(self, name: str) -> ColumnFound:
         """The counts of a column."""
@@ -137,7 +160,9 @@ def encode_column(
 
 
 def _numbers(given: pa.Array, column: Column, encoding: Numbers, found: Found) -> list[Array]:
-    values, wrong = cells.truths(given) if column.kind == "boolean" else cells.numbers(given)
+    values, wrong = cells.truths(given) if column.kind == "boolean" else cells.numbers(given, column.spelling)
+    if column.kind == "number" and cells.is_text(given.type) and not found.trusts_points:
+        values, wrong = _without_doubtful(given, cells.Cells(values, wrong), column, found)
     # Most columns are in order, and the sum of their squares says so at the speed of memory: a NaN would make it NaN.
     with np.errstate(over="ignore", invalid="ignore"):
         squares = float(np.einsum("i,i->", values, values))  # a BLAS would wake threads for it
@@ -156,8 +181,22 @@ def _numbers(given: pa.Array, column: Column, encoding: Numbers, found: Found) -
     return [filled, absent.astype(np.float64)] if encoding.indicator else [filled]
 
 
+def _without_doubtful(given: pa.Array, read: cells.Cells, column: Column, found: Found) -> cells.Cells:
+    """Numbers without those whose decimals may be thousands, as in a column of plain numbers 1.275 and 935."""
+    from qmedoid.tables._respelt import doubtful_points
+
+    doubtful = None
+    if column.name not in found.shows_points and cells.maybe_thousands(read.values):
+        doubtful = doubtful_points(cells.one_chunk(given), column.spelling)
+    if doubtful is None:
+        found.shows_points.add(column.name)
+        return read
+    is_doubtful, text = doubtful
+    return cells.Cells(np.where(is_doubtful, np.nan, read.values), pa.concat_arrays([read.wrong, text]))
+
+
 def _dates(given: pa.Array, column: Column, encoding: Dates, found: Found) -> list[Array]:
-    values, wrong = cells.dates(given)
+    values, wrong = cells.dates(given, column.spelling)
     absent = np.isnat(values)
     if absent.any():
         _count_wrong(column, wrong, 0, found)
@@ -217,6 +256,10 @@ _PARTS: dict[str, Callable[[npt.NDArray[np.datetime64]], Array]] = {
 def _count_wrong(column: Column, wrong: pa.Array, huge: int, found: Found) -> None:
     if len(wrong):
         found.column(column.name).add_wrong(wrong)
+        if column.kind in ("number", "date"):
+            from qmedoid.tables._respelt import in_other_spelling
+
+            found.column(column.name).add_respelt(in_other_spelling(wrong, column))
     if huge:
         found.column(column.name).huge += huge
 

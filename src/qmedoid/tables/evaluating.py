@@ -1,19 +1,26 @@
 """What a model shows on records whose class is known."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.exceptions import ContractError
+from qmedoid.exceptions import ContractError, some_of
 from qmedoid.metrics.calibration import calibration_error, confidence_outcomes
-from qmedoid.metrics.classification import evaluate
+from qmedoid.metrics.classification import ClassMetrics, evaluate
 from qmedoid.metrics.ranking import log_loss, pr_auc, roc_auc
+from qmedoid.models.operating import Counts
+from qmedoid.models.seen import Hashes, seen_in_words
 from qmedoid.models.table import Decisions, TableModel
 from qmedoid.tables.labels import MISSING, UNKNOWN
+from qmedoid.tables.target_notes import seldom_note
 
 Codes = npt.NDArray[np.intp]
+
+# Classes that a note names.
+_NAMED = 5
 
 
 def joined(parts: Iterable[Decisions]) -> Decisions:
@@ -24,8 +31,13 @@ def joined(parts: Iterable[Decisions]) -> Decisions:
     )
 
 
-def labelled_report(model: TableModel, codes: Codes, decided: Decisions) -> dict[str, Any]:
-    """The report over rows that have a class of the model; codes are those of `qmedoid.tables.labels`."""
+def labelled_report(
+    model: TableModel, codes: Codes, decided: Decisions, hashes: Hashes | None = None
+) -> dict[str, Any]:
+    """The report over rows that have a class of the model; codes are those of `qmedoid.tables.labels`.
+
+    With the `qmedoid.tables.seen.row_hashes` of the rows it says how many were seen in fitting.
+    """
     known = codes >= 0
     left_out = {"missing": int((codes == MISSING).sum()), "unknown": int((codes == UNKNOWN).sum())}
     if not known.any():
@@ -35,7 +47,8 @@ def labelled_report(model: TableModel, codes: Codes, decided: Decisions) -> dict
         )
     codes_found, scores, margins, by_circuit, _ = decided
     part = Decisions(codes_found[known], scores[known], margins[known], by_circuit[known], None)
-    return {**decision_report(model, codes[known], part), "left_out": left_out}
+    seen = None if model.seen is None or hashes is None else model.seen.among(hashes[known]).as_dict()
+    return {**decision_report(model, codes[known], part), "left_out": left_out, "seen": seen}
 
 
 def _calibration(codes: Codes, probabilities: npt.NDArray[np.float64]) -> dict[str, float]:
@@ -53,14 +66,17 @@ def _calibration(codes: Codes, probabilities: npt.NDArray[np.float64]) -> dict[s
 def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> dict[str, Any]:
     """Counts and metrics of decisions against the true class codes, by name and fit for JSON.
 
-    For two classes the second is the positive one: precision, recall and the areas are of it.
+    For two classes the second is the positive one: precision, recall and the areas are of it. What is not defined, such
+    as the precision of a class that was never predicted, is None. Macro-F1 is the mean over the classes that occur;
+    ``"absent"`` are those that do not.
     """
     metrics = evaluate(codes, decided.codes, len(model.classes))
     labels = [str(label) for label in model.classes]
+    by_class = [_class_figures(metrics, code) for code in range(len(labels))]
     report: dict[str, Any] = {
         "rows": len(codes),
         "accuracy": metrics.accuracy,
-        "macro_f1": metrics.macro_f1,
+        "macro_f1": float(metrics.f1[metrics.support > 0].mean()),
         "weighted_f1": metrics.average(metrics.f1, "weighted"),
     }
     if model.probabilistic:
@@ -73,21 +89,45 @@ def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> dict
             "positive": model.classes[1],
             "prevalence": float(positive.mean()),
             "alert_rate": float((decided.codes == 1).mean()),
-            "precision": float(metrics.precision[1]),
-            "recall": float(metrics.recall[1]),
-            "f1": float(metrics.f1[1]),
-            "roc_auc": roc_auc(positive, decided.margins),
-            "pr_auc": pr_auc(positive, decided.margins),
+            **{name: by_class[1][name] for name in ("precision", "recall", "f1")},
+            "roc_auc": _defined(roc_auc(positive, decided.margins)),
+            "pr_auc": _defined(pr_auc(positive, decided.margins)),
         }
     report["by_circuit"] = float(decided.by_circuit.mean())
-    report["classes"] = {
-        label: {
-            "rows": int(metrics.support[code]),
-            "precision": float(metrics.precision[code]),
-            "recall": float(metrics.recall[code]),
-            "f1": float(metrics.f1[code]),
-        }
-        for code, label in enumerate(labels)
-    }
+    report["classes"] = dict(zip(labels, by_class, strict=True))
+    report["absent"] = [label for label, own in report["classes"].items() if own["rows"] == 0]
     report["confusion"] = metrics.confusion.astype(int).tolist()
     return report
+
+
+def report_notes(model: TableModel, report: Mapping[str, Any]) -> list[str]:
+    """What must be known to read a report aright: rows that are not new, classes that are absent or hardly called."""
+    seen = seen_in_words(report.get("seen"), report["rows"])
+    notes = [] if seen is None else [seen]
+    if report["absent"]:
+        absent = some_of([repr(label) for label in report["absent"]], _NAMED)
+        one = len(report["absent"]) == 1
+        notes.append(
+            f"the class{'' if one else 'es'} {absent} {'does' if one else 'do'} not occur in these rows: macro-F1 is "
+            "the mean over the others."
+        )
+    elif len(model.classes) == 2 and model.cut is None:
+        (tn, fp), (fn, tp) = report["confusion"]
+        seldom = seldom_note(model.classes, Counts(tp, fp, fn, tn))
+        notes += [] if seldom is None else [seldom]
+    return notes
+
+
+def _class_figures(metrics: ClassMetrics, code: int) -> dict[str, Any]:
+    """Rows, precision, recall and F1 of one class; None where there is no row, or no prediction, to divide by."""
+    rows, called = metrics.confusion[code].sum(), metrics.confusion[:, code].sum()
+    return {
+        "rows": int(rows),
+        "precision": float(metrics.precision[code]) if called else None,
+        "recall": float(metrics.recall[code]) if rows else None,
+        "f1": float(metrics.f1[code]) if rows or called else None,
+    }
+
+
+def _defined(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,12 +1,14 @@
-"""One decision as a plain dictionary: the record, the medoids it lies nearest to, and what each group contributed."""
+"""One decision as a plain dictionary: what each column of the table contributed, and the medoids it lies nearest to."""
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError
 from qmedoid.models.explanation import Explanation, explain
-from qmedoid.models.shares import GroupShare
+from qmedoid.models.shares import GroupShare, RecordShare
 from qmedoid.models.stage import PlainStage
 from qmedoid.models.table import TableModel
 from qmedoid.tables.encode import Found, encode_batch
@@ -22,22 +24,46 @@ def explain_record(model: TableModel, record: pa.Table, found: Found) -> dict[st
     with holes_told(model, record, found):
         why, decided = explain(model, columns), model.decide(columns)
     known = [name for name in model.contract.names if name in record.column_names]
+    cells = plain_records(record.select(known))[0] if known else {}
     report = {
         "prediction": model.classes[why.winner],
         "against": model.classes[why.other],
         "margin": why.margin,
         "decided_by": "variational" if why.by_circuit else "fusion",
-        "record": plain_records(record.select(known))[0] if known else {},
+        "record": cells,
+        "columns": _columns(model, why, cells),
         "medoids": _medoids(model, why),
         "groups": _groups(model, why),
         "terms": dict(why.terms),
     }
+    if why.neighbors:
+        report["neighbors"] = [_record(model, one) for one in why.neighbors]
     if model.probabilistic:
         probabilities = model.probabilities(decided.scores)[0]
         report["probabilities"] = {
             str(label): float(value) for label, value in zip(model.classes, probabilities, strict=True)
         }
     return report
+
+
+def _columns(model: TableModel, why: Explanation, cells: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What every column of the table contributed, the largest first; of equal ones by name.
+
+    Numbers that a column is encoded by, such as the levels of a category, the parts of a date or whether a cell is
+    missing, count together.
+    """
+    source = np.repeat(np.arange(len(model.encodings)), [encoding.width for encoding in model.encodings])
+    added = np.bincount(source, weights=why.columns, minlength=len(model.encodings)).tolist()
+    columns = [
+        {"name": name, "cell": cells.get(name), "contribution": amount}
+        for name, amount in zip(model.contract.names, added, strict=True)
+    ]
+    return sorted(columns, key=lambda column: (-_rounded(abs(column["contribution"])), column["name"]))
+
+
+def _rounded(value: float) -> float:
+    """A number without the digits that hang on the order of a sum."""
+    return float(f"{value:.9e}")
 
 
 def _medoids(model: TableModel, why: Explanation) -> list[dict[str, Any]]:
@@ -75,16 +101,17 @@ def _group(model: TableModel, share: GroupShare) -> dict[str, Any]:
         group["value"] = share.value
         group["medoid_values"] = {str(model.classes[code]): value for code, value in share.medoid_values.items()}
     if share.records:
-        group["records"] = [
-            {
-                "training_row": one.row,
-                "class": model.classes[one.code],
-                "distance": one.distance,
-                "contribution": one.contribution,
-            }
-            for one in share.records
-        ]
+        group["records"] = [_record(model, one) for one in share.records]
     return group
+
+
+def _record(model: TableModel, share: RecordShare) -> dict[str, Any]:
+    return {
+        "training_row": share.row,
+        "class": model.classes[share.code],
+        "distance": share.distance,
+        "contribution": share.contribution,
+    }
 
 
 def _fusion_of(model: TableModel) -> PlainStage:

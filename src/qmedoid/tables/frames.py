@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from qmedoid.exceptions import DataError
 from qmedoid.tables._dialect import check_unique
-from qmedoid.tables._types import as_category, in_plain_type, is_declared_category, plain_type
+from qmedoid.tables._types import DECIMAL, as_category, in_plain_type, is_declared_category, plain_type
 
 _ALLOWED = (
     "a data frame (pandas, polars or another with the Arrow interface), an Arrow table, a dictionary of columns, a "
@@ -134,7 +134,10 @@ def _selected(table: pa.Table, names: Sequence[str] | None) -> pa.Table:
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    return pa.Table.from_arrays([_plain_column(column) for column in table.columns], names=table.column_names)
+    columns = [_plain_column(column) for column in table.columns]
+    # What a file showed of its decimal sign goes with the table.
+    kept = {name: value for name, value in (table.schema.metadata or {}).items() if name == DECIMAL}
+    return pa.Table.from_arrays(columns, names=table.column_names, metadata=kept or None)
 
 
 def _plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -1,25 +1,31 @@
 """What the columns of a table are: numbers, categories, truth values, dates, or nothing to learn from."""
 
-import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from qmedoid.exceptions import DataError
 from qmedoid.models.contract import Column, Kind
 from qmedoid.tables import cells
+from qmedoid.tables._identifiers import IDENTIFIERS, NEARLY, OWN_TEXT, code_among_numbers, id_reason, is_identifier_name
+from qmedoid.tables._types import DECIMAL, shortened
+from qmedoid.tables.roles import KINDS_BY_ROLE, Role
 
-MOSTLY = 0.9
-"""A text column is one of numbers if at least this share of its cells are."""
+if TYPE_CHECKING:
+    from qmedoid.tables._text_kinds import Hints
+
+DateOrder = Literal["day-first", "month-first"]
+
 ENOUGH_ROWS = 20
 """Rows from which on it says something that all cells of a column are different."""
-_REPEATS = 8.0
-"""Pairs of equal cells from which on it is no chance that there is none."""
-
-# Names that are given to columns of row numbers and keys; whole words, but for "id", which is often grown on.
-_ID_NAME = re.compile(r"(^|[^a-z])(index|row|key|uuid|guid|nr|no|number)$|id$|^(column 1|unnamed: 0)$")
+_DIFFERENT_DAYS = 10
+"""Different days from which on whole numbers such as 20240131 are dates."""
+_EXACT = 2**53
+"""Whole numbers from which on different ones can be one and the same float."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,12 @@ class Inferred:
     left_out: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
+    def check_any(self) -> None:
+        """Refuse a table that has no column to learn from."""
+        if not self.columns:
+            reasons = "; ".join(f"{name!r}: {reason}" for name, reason in list(self.left_out.items())[:5])
+            raise DataError(f"No column is left to learn from ({reasons}).")
+
 
 def kind_of_type(kind: pa.DataType) -> Kind | None:
     """What columns of an Arrow type are by default; None for lists, structs, bytes and columns without a type."""
@@ -53,16 +65,45 @@ def kind_of_type(kind: pa.DataType) -> Kind | None:
     return "number" if any(holds(kind) for holds in numeric) else None
 
 
-def infer_columns(table: pa.Table, *, skip: Collection[str] = ()) -> Inferred:
+def infer_columns(
+    table: pa.Table,
+    *,
+    skip: Collection[str] = (),
+    roles: Mapping[str, Role] | None = None,
+    decimal: str | None = None,
+    date_order: DateOrder | None = None,
+) -> Inferred:
     """Find the kinds of all columns but those named in `skip`, such as the target.
 
     Columns are left out that number or name the rows, that are empty or the same everywhere, or that hold lists.
+
+    Parameters
+    ----------
+    roles : mapping of str to str, optional
+        What the user says that columns are, which wins over what their cells look like; see `qmedoid.tables.roles`.
+    decimal : {".", ","} or None
+        The decimal sign of texts that do not show it; None looks at the other columns.
+    date_order : {"day-first", "month-first"} or None
+        The order of dates that do not show it; None looks at the other columns.
+
+    Raises
+    ------
+    DataError
+        If texts can be numbers or dates in two ways, and nothing shows in which.
     """
     columns, left_out, notes = [], {}, []
+    roles = roles or {}
+    # Categories by role show neither decimal signs nor the order of dates.
+    unread = {*skip, *(name for name, role in roles.items() if role in ("ignore", "category"))}
+    hints = _hints(table, decimal or _decimal_of(table), date_order, unread)
     for name in table.column_names:
         if name in skip:
             continue
-        found = _look_at(name, cells.one_chunk(table.column(name)))
+        role = roles.get(name)
+        if role == "ignore":
+            left_out[name] = "it was to be ignored"
+            continue
+        found = _look_at(name, cells.one_chunk(table.column(name)), hints, role)
         if isinstance(found, str):
             left_out[name] = found
             continue
@@ -71,6 +112,31 @@ def infer_columns(table: pa.Table, *, skip: Collection[str] = ()) -> Inferred:
         if note:
             notes.append(note)
     return Inferred(tuple(columns), left_out, notes)
+
+
+def infer_alike(table: pa.Table, settled: Inferred) -> Inferred:
+    """Read rows of a table as other rows of it were read, so that a sample of rows reads no column in another way.
+
+    Columns keep their kind or stay left out; whether cells are missing is found anew, and so is whether a column is
+    empty or the same everywhere, and to be left out for that.
+    """
+    columns, left_out = [], dict(settled.left_out)
+    for column in settled.columns:
+        found = _read_again(column, cells.one_chunk(table.column(column.name)))
+        if isinstance(found, str):
+            left_out[column.name] = found
+        else:
+            columns.append(replace(column, missing=found[0].missing))
+    return Inferred(tuple(columns), left_out, settled.notes)
+
+
+def _read_again(column: Column, array: pa.Array) -> tuple[Column, str | None] | str:
+    if column.kind == "category":
+        return _category_column(column.name, array, keep=True)
+    if column.kind == "date":
+        return _date_column(column.name, cells.dates(array, column.spelling))
+    read = cells.truths(array) if column.kind == "boolean" else cells.numbers(array, column.spelling)
+    return _number_column(column.name, column.kind, read, array, settled=True)
 
 
 def with_levels_of(columns: tuple[Column, ...], table: pa.Table) -> tuple[Column, ...]:
@@ -88,100 +154,178 @@ def _levels(column: pa.ChunkedArray) -> list[str]:
     return found
 
 
-def _look_at(name: str, array: pa.Array) -> tuple[Column, str | None] | str:
+def _decimal_of(table: pa.Table) -> str | None:
+    """The decimal sign that the file of a table showed, or was said to have."""
+    shown = (table.schema.metadata or {}).get(DECIMAL)
+    return None if shown is None else shown.decode()
+
+
+def _hints(table: pa.Table, decimal: str | None, date_order: DateOrder | None, skip: Collection[str]) -> "Hints | None":
+    """What decides about texts, where there are any: Arrow's functions on them are slow to import."""
+    if not any(cells.is_text(field.type) for field in table.schema):
+        return None
+    from qmedoid.tables._text_kinds import Hints
+
+    return Hints(table, decimal, date_order, skip)
+
+
+def _look_at(name: str, array: pa.Array, hints: "Hints | None", role: Role | None) -> tuple[Column, str | None] | str:
     """The draft of a column and a note about it, or the reason to leave it out."""
     if array.null_count == len(array):
         return "every cell is missing"
     kind = kind_of_type(array.type)
     if kind is None:
-        return f"cells of type {array.type} are not read"
+        such = f"cells of type {shortened(str(array.type))} are not read"
+        if role is not None:
+            raise DataError(f"Column {name!r} has the role {role!r}, but {such}.")
+        return such
+    if role in KINDS_BY_ROLE:
+        return _in_role(name, array, kind, role, hints)
+    keep = role == "keep"
     if kind in ("number", "boolean"):
-        return _number_column(name, kind, cells.numbers(array), is_whole=pa.types.is_integer(array.type))
+        return _number_column(name, kind, cells.numbers(array), array, keep=keep)
     if kind == "date":
         return _date_column(name, cells.dates(array))
-    if not cells.is_text(array.type):
-        return _category_column(name, array)
-    return _text_column(name, array)
+    if hints is None or not cells.is_text(array.type):
+        return _category_column(name, array, keep=keep)
+    return _text_column(name, array, hints, keep=keep)
 
 
-def _text_column(name: str, array: pa.Array) -> tuple[Column, str | None] | str:
-    text = cells.texts(array)
-    given = len(text) - text.null_count
-    if given == 0:
+def _in_role(
+    name: str, array: pa.Array, kind: Kind, role: Role, hints: "Hints | None"
+) -> tuple[Column, str | None] | str:
+    """A column read as the user says; one without a single cell that can be read so is refused."""
+    if role == "category":
+        return _category_column(name, array, keep=True)
+    # Truth values are numbers already, and words for them are read at scoring.
+    if role == "number" and kind == "boolean":
+        return _number_column(name, kind, cells.numbers(array), array, settled=True)
+    array = cells.texts(array) if kind == "category" else array
+    if array.null_count == len(array):
         return "every cell is missing"
-    read = cells.numbers(text)
-    if given - len(read.wrong) >= MOSTLY * given and np.isfinite(read.values).any():
-        padded = _zero_padded(text)
-        if len(padded):
-            found = _category_column(name, text)
-            such = f"cells such as {padded[0].as_py()!r} begin with zeros"
-            return found if isinstance(found, str) else (found[0], f"column {name!r}: {such}: taken as texts")
-        found = _number_column(name, "number", read, is_whole=False)
-        if isinstance(found, str):
-            return found
-        # The table may hold cells that are no numbers, be it in rows that are held out.
-        found = replace(found[0], is_open=True), found[1]
-        if not len(read.wrong):
-            return found
-        note = (
-            f"column {name!r}: {len(read.wrong):,} of {len(text):,} cells are not numbers, such as "
-            f"{read.wrong[0].as_py()!r}: taken as missing"
+    spelling, read, note = _read_in_role(name, array, role, hints)
+    n_read = int((~(np.isnan if role == "number" else np.isnat)(read.values)).sum())
+    if len(read.wrong) and not n_read:
+        raise DataError(
+            f"Column {name!r} has the role {role!r}, but none of its cells is a {role}, such as "
+            f"{read.wrong[0].as_py()!r}. Correct the cells, or give it another role."
         )
-        return found[0], note
-    # One look at the first cell spares most texts the search for dates.
-    if len(cells.dates(text.drop_null().slice(0, 1)).wrong) == 0:
-        day = cells.dates(text)
-        if not len(day.wrong):
-            found = _date_column(name, day)
-            return found if isinstance(found, str) else (replace(found[0], is_open=True), found[1])
-    return _category_column(name, text)
+    found = _number_column(name, "number", read, array, settled=True) if role == "number" else _date_column(name, read)
+    if isinstance(found, str):
+        return found
+    column, other = found
+    if len(read.wrong) and (role == "number" or kind != "date"):
+        other = _wrong_note(name, read, len(array), f"{role}s")
+    notes = [part for part in (note, other) if part]
+    column = replace(column, is_open=column.is_open or kind == "category", spelling=spelling)
+    return column, "; ".join(notes) or None
 
 
-def _zero_padded(text: pa.Array) -> pa.Array:
-    from qmedoid.tables._text_cells import zero_padded
+def _read_in_role(name: str, array: pa.Array, role: Role, hints: "Hints | None") -> tuple[str, cells.Cells, str | None]:
+    """The spelling of numbers or dates by role, their cells and a note."""
+    if hints is not None and cells.is_text(array.type):
+        from qmedoid.tables._text_kinds import read_text
 
-    return zero_padded(text)
+        found = read_text(name, array, hints)
+        if found.kind == role and found.read is not None:
+            return found.spelling, found.read, found.note
+    if role == "number":
+        return "", cells.numbers(array), None
+    read = cells.dates(array)
+    if np.isnat(read.values).all():
+        days = cells.dates(array, "yyyymmdd")
+        if not np.isnat(days.values).all():
+            return "yyyymmdd", days, None
+    return "", read, None
 
 
-def _number_column(name: str, kind: Kind, read: cells.Cells, *, is_whole: bool) -> tuple[Column, str | None] | str:
+def _text_column(name: str, array: pa.Array, hints: "Hints", *, keep: bool) -> tuple[Column, str | None] | str:
+    from qmedoid.tables._text_kinds import read_text
+
+    text = cells.texts(array)
+    if text.null_count == len(text):
+        return "every cell is missing"
+    kind, spelling, read, note = read_text(name, text, hints)
+    code = None
+    if read is not None and kind == "number" and not spelling and len(read.wrong):
+        code = code_among_numbers(text, read.wrong)
+    if code is not None:
+        note = f"column {name!r}: cells such as {code!r} look like codes: taken as texts, numbers among them too"
+    if read is None or code is not None:
+        found = _category_column(name, text, keep=keep, note=note)
+        # A guess that the user can overrule is known by its words.
+        if isinstance(found, str) and found not in IDENTIFIERS and note:
+            return f"{found} ({note.partition(': ')[2]})"
+        return found
+    found = _number_column(name, "number", read, text, keep=keep) if kind == "number" else _date_column(name, read)
+    if isinstance(found, str):
+        return found
+    notes = [part for part in (note, found[1]) if part]
+    if len(read.wrong) and kind == "number":
+        notes.append(_wrong_note(name, read, len(text), "numbers"))
+    # The table may hold cells of another kind, be it in rows that are held out.
+    column = replace(found[0], is_open=True, spelling=spelling or found[0].spelling)
+    return column, "; ".join(notes) or None
+
+
+def _wrong_note(name: str, read: cells.Cells, n_rows: int, what: str) -> str:
+    return (
+        f"column {name!r}: {len(read.wrong):,} of {n_rows:,} cells are not {what}, such as "
+        f"{read.wrong[0].as_py()!r}: taken as missing"
+    )
+
+
+def _number_column(
+    name: str, kind: Kind, read: cells.Cells, given: pa.Array, *, keep: bool = False, settled: bool = False
+) -> tuple[Column, str | None] | str:
+    """The draft of a column of numbers; `given` are its cells as they stand in the table.
+
+    One to `keep` is no identifier; of one that is `settled` to be numbers nothing else is guessed either.
+    """
     with np.errstate(invalid="ignore"):
         usable = np.abs(read.values) <= cells.LARGEST
     values = read.values[usable]
     if len(values) == 0:
         return "every cell is missing"
     missing = len(values) < len(usable)
+    loses_digits = kind == "number" and not pa.types.is_floating(given.type) and _loses_digits(values, given)
     if values.min() == values.max() and not missing:
-        return f"every cell is {values[0]:g}"
-    if kind == "number" and not missing and len(values) >= ENOUGH_ROWS:
-        reason = _id_reason(name, values, is_whole)
+        shown = f"every cell is {values[0]:g}"
+        return f"{shown} but for digits beyond the sixteenth, which no number holds" if loses_digits else shown
+    if kind == "number" and not settled and _are_days(values):
+        note = f"column {name!r}: whole numbers such as {values[0]:.0f} are read as dates (year, month, day)"
+        return Column(name, "date", missing, spelling="yyyymmdd"), note
+    is_whole = pa.types.is_integer(given.type)
+    notes = []
+    if kind == "number" and not (keep or settled) and len(values) >= ENOUGH_ROWS:
+        n_different = len(given.unique()) if loses_digits else None
+        reason = None if missing else id_reason(name, values, is_whole, n_different)
         if reason:
             return reason
-    note = None
+        # Numbers with a fraction are measured, whatever their name.
+        if is_identifier_name(name) and (values == np.trunc(values)).all():
+            notes += _if_nearly(n_different or len(np.unique(values)), len(values), "number")
     huge = int((~usable & ~np.isnan(read.values)).sum())
     if huge:
-        note = f"column {name!r}: {huge:,} of {len(usable):,} cells are infinite or beyond 1e150: taken as missing"
-    return Column(name, kind, missing), note
+        notes.append(f"{huge:,} of {len(usable):,} cells are infinite or beyond 1e150: taken as missing")
+    if loses_digits:
+        notes.append("whole numbers beyond 2^53 lose their last digits as numbers, so that different ones may be equal")
+    return Column(name, kind, missing), f"column {name!r}: {'; '.join(notes)}" if notes else None
 
 
-def _id_reason(name: str, values: npt.NDArray[np.float64], is_whole: bool) -> str | None:
-    """Why a column of whole numbers is taken for one that numbers the rows, or None."""
-    in_sequence = is_whole and _are_of_a_run(values)
-    named = _ID_NAME.search(name.strip().lower()) is not None
-    if not (in_sequence or named) or not (values == np.trunc(values)).all():
-        return None
-    if len(np.unique(values)) < len(values):
-        return None
-    return "it numbers the rows" if in_sequence else "every row has its own number: it names rows"
+def _loses_digits(values: npt.NDArray[np.float64], given: pa.Array) -> bool:
+    """Whether different whole numbers are one and the same float."""
+    largest = max(-values.min(), values.max())
+    return bool(largest >= _EXACT) and len(given.drop_null().unique()) > len(np.unique(values))
 
 
-def _are_of_a_run(values: npt.NDArray[np.float64]) -> bool:
-    """Whether so many whole numbers, all different, are too close together for anything but numbered rows.
+def _are_days(values: npt.NDArray[np.float64]) -> bool:
+    """Whether all numbers are days such as 20240131; the first tells of most columns that they are not."""
+    if not 19_000_101 <= values[0] <= 21_001_231:
+        return False
+    from qmedoid.tables._date_spelling import are_days_in_digits
 
-    The rows of a fit are a share of those of the file, so that there are gaps between their numbers. Of n numbers
-    drawn by chance from a range of R, about n²/2R pairs would be equal.
-    """
-    n, spread = len(values), values.max() - values.min() + 1
-    return bool(spread == n or (spread <= 4 * n and n * n / (2 * spread) >= _REPEATS))
+    return are_days_in_digits(values, _DIFFERENT_DAYS)
 
 
 def _date_column(name: str, read: cells.Cells) -> tuple[Column, str | None] | str:
@@ -198,7 +342,9 @@ def _date_column(name: str, read: cells.Cells) -> tuple[Column, str | None] | st
     return Column(name, "date", bool(missing.any()), is_open=bool(len(read.wrong))), note
 
 
-def _category_column(name: str, array: pa.Array) -> tuple[Column, str | None] | str:
+def _category_column(
+    name: str, array: pa.Array, *, keep: bool, note: str | None = None
+) -> tuple[Column, str | None] | str:
     text = cells.texts(array)
     given = len(text) - text.null_count
     levels = len(text.drop_null().unique())
@@ -206,6 +352,17 @@ def _category_column(name: str, array: pa.Array) -> tuple[Column, str | None] | 
         return "every cell is missing"
     if levels == 1 and not text.null_count:
         return f"every cell is {text[0].as_py()!r}"
-    if levels == given and given >= ENOUGH_ROWS:
-        return "every row has its own text: it names rows"
-    return Column(name, "category", bool(text.null_count)), None
+    if given >= ENOUGH_ROWS and not keep:
+        if levels == given:
+            return OWN_TEXT
+        nearly = _if_nearly(levels, given, "text")
+        note = note or (f"column {name!r}: {nearly[0]}" if nearly else None)
+    return Column(name, "category", bool(text.null_count)), note
+
+
+def _if_nearly(n_different: int, n_given: int, what: str) -> list[str]:
+    """A note where nearly every row has its own cell: what a model learns there holds for no other row."""
+    if n_different < NEARLY * n_given:
+        return []
+    count = f"{n_different:,} different {what}s in {n_given:,} cells"
+    return [f"{count}: it may name rows, and is better ignored if it does"]

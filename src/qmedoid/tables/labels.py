@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from qmedoid.exceptions import DataError
 from qmedoid.models.contract import Label
+from qmedoid.tables._types import shortened
 
 Codes = npt.NDArray[np.intp]
 
@@ -32,6 +33,11 @@ def label_codes(column: pa.Array | pa.ChunkedArray, classes: tuple[Label, ...]) 
     Labels are compared as they are meant: 1, 1.0 and ``"1"`` are one label, and so are true and ``"True"``. A text that
     is written just like a class is of that class, whatever else it might mean.
     """
+    if pa.types.is_nested(column.type):
+        raise DataError(
+            f"A target of type {shortened(str(column.type))} holds no classes. Give a column of names, whole numbers "
+            "or truth values."
+        )
     places = _places(classes)
     against_rest = len(classes) == 2 and classes[0] == rest_label(classes[1])
     encoded = column.dictionary_encode()
@@ -78,7 +84,9 @@ def class_labels(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
             f"The target {name!r} holds numbers such as {fractions[0]!r}: a quantity, not classes. Give a column of "
             "names or whole numbers."
         )
-    raise DataError(f"The target {name!r} is of type {kind}. Give a column of names, whole numbers or truth values.")
+    raise DataError(
+        f"The target {name!r} is of type {shortened(str(kind))}. Give a column of names, whole numbers or truth values."
+    )
 
 
 def _places(classes: tuple[Label, ...]) -> dict[Any, int]:

@@ -18,7 +18,9 @@ from qmedoid.tables.difference import OnMismatch, compare_columns
 from qmedoid.tables.encode import Found
 from qmedoid.tables.explaining import explain_record
 from qmedoid.tables.frames import as_table
-from qmedoid.tables.scoring import decide_batch
+from qmedoid.tables.known import NearestRows
+from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
+from qmedoid.tables.scoring import decide_batch, decide_encoded
 
 Array = npt.NDArray[np.float64]
 
@@ -89,6 +91,26 @@ class SavedModel:
         difference.with_cells(found).raise_or_warn(on_mismatch)
         return decided
 
+    def novelty(self, data: Any, *, on_mismatch: OnMismatch = "error") -> Array:
+        """How far every record lies from the training rows, shape (n,); above 1 for records unlike them.
+
+        The distance to the nearest medoid, where 1 is what 99 % of the training rows stay below; or, where it is more,
+        how far a value lies beyond the limits of its column.
+        """
+        found = Found()
+        table, difference = self._checked(data, on_mismatch)
+        _, columns = decide_encoded(self.model, table, found)
+        difference.with_cells(found).raise_or_warn(on_mismatch)
+        return record_novelty(self.model, columns)
+
+    def novelty_report(self, data: Any, *, on_mismatch: OnMismatch = "error") -> NoveltyReport:
+        """How unlike the training rows a table is: values beyond all limits, other distributions, far records."""
+        found, tally = Found(), NoveltyTally(self.model)
+        table, difference = self._checked(data, on_mismatch)
+        decide_batch(self.model, table, found, tally)
+        difference.with_cells(found).raise_or_warn(on_mismatch)
+        return tally.report()
+
     def alert_rate_drift(self, decided: Decisions) -> Drift | None:
         """The share of alerts among decisions beside what is expected; None where nothing is known to expect.
 
@@ -119,15 +141,40 @@ class SavedModel:
         """How frequent the classes are among unlabelled records, by EM, with 95 % intervals; for `prior_shift`."""
         return self.model.estimated_prevalence(self.decide(data, on_mismatch=on_mismatch).scores)
 
-    def explain(self, data: Any, row: int = 0, *, on_mismatch: OnMismatch = "error") -> dict[str, Any]:
-        """Why one record was decided as it was, as a plain dictionary whose contributions add up to the margin."""
+    def explain(
+        self, data: Any, row: int = 0, *, known: Any = None, on_mismatch: OnMismatch = "error"
+    ) -> dict[str, Any]:
+        """Why one record was decided as it was, as a plain dictionary whose contributions add up to the margin.
+
+        Parameters
+        ----------
+        data : data frame, Arrow table, dict of columns or array
+        row : int
+            The row of `data` to explain; negative ones count from the end.
+        known : data frame, Arrow table, dict of columns or None
+            Rows to look for the nearest in, such as the training rows, with the target column if their classes are to
+            be shown. They come under ``"known"``, by the distance that the model measures to its medoids.
+        on_mismatch : {"error", "warn"}
+        """
         found = Found()
         table, difference = self._checked(data, on_mismatch)
         if not -len(table) <= row < len(table):
             raise DataError(f"There is no row {row}: the table has {len(table)} rows, counted from 0.")
-        report = explain_record(self.model, table.slice(row % len(table), 1), found)
+        record = table.slice(row % len(table), 1)
+        report = explain_record(self.model, record, found)
         difference.with_cells(found).raise_or_warn(on_mismatch)
+        if known is not None:
+            report["known"] = self._nearest(record, known, on_mismatch)
         return report
+
+    def _nearest(self, record: pa.Table, known: Any, on_mismatch: OnMismatch) -> dict[str, Any]:
+        found = Found()
+        table, difference = self._checked(known, on_mismatch)
+        target = self.contract.target
+        nearest = NearestRows(self.model, record)
+        nearest.add(table, table.column(target) if target in table.column_names else None, found)
+        difference.with_cells(found).raise_or_warn(on_mismatch)
+        return nearest.report()
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
         """Write the model to a folder."""

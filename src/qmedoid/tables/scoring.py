@@ -14,33 +14,48 @@ from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.models.table import Decisions, TableModel
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found, encode_batch
+from qmedoid.tables.novelty import NoveltyTally
 
 # Rows from which on more threads than one are worth their while.
 _LONG = 100_000
 
 STAGES = ("fusion", "variational")
+RESULTS = frozenset(("prediction", "score", "margin", "stage"))
+"""Columns that the results of every model have."""
 
 
-def result_names(model: TableModel) -> tuple[str, ...]:
-    """Names of the columns of results."""
-    medoids = () if model.fusion is None else tuple(f"nearest_{label}" for label in model.classes)
-    return ("prediction", "score", "margin", *medoids, "stage")
+def result_names(model: TableModel, *, novelty: bool = False) -> tuple[str, ...]:
+    """Names of the columns of results, with the novelty of each record where that is asked for."""
+    medoids = () if model.fusion is None else tuple(f"nearest_medoid_{label}" for label in model.classes)
+    return ("prediction", "score", "margin", *medoids, "stage", *(["novelty"] if novelty else []))
 
 
-def check_carried(model: TableModel, carried: Sequence[str], names: Sequence[str]) -> None:
+def check_carried(model: TableModel, carried: Sequence[str], names: Sequence[str], *, novelty: bool = False) -> None:
     """Refuse carried columns that the table does not have, or that would hide a result."""
     absent = [name for name in carried if name not in names]
     if absent:
         raise ContractError(f"There is no column {absent[0]!r} to carry through. The table has: {some_of(names)}.")
-    hidden = [name for name in carried if name in result_names(model)]
+    hidden = [name for name in carried if name in result_names(model, novelty=novelty)]
     if hidden:
         raise ParameterError(
             f"The column {hidden[0]!r} cannot be carried through: a result has this name. Rename it in the table."
         )
 
 
-def decide_batch(model: TableModel, batch: pa.RecordBatch | pa.Table, found: Found) -> Decisions:
-    """Decisions about the records of a batch; what breaks the contract is counted in `found`."""
+def decide_batch(
+    model: TableModel, batch: pa.RecordBatch | pa.Table, found: Found, tally: NoveltyTally | None = None
+) -> Decisions:
+    """Decisions about the records of a batch.
+
+    What breaks the contract is counted in `found`, records unlike the training rows in `tally`.
+    """
+    return decide_encoded(model, batch, found, tally)[0]
+
+
+def decide_encoded(
+    model: TableModel, batch: pa.RecordBatch | pa.Table, found: Found, tally: NoveltyTally | None = None
+) -> tuple[Decisions, list[npt.NDArray[np.float64]]]:
+    """Decisions about the records of a batch, and its encoded columns, those that the model reads."""
     # A batch of a file is too short to share between threads: starting them costs as much as they save.
     threads = None if len(batch) > _LONG else 1
     counted = copy.deepcopy(found)
@@ -53,9 +68,12 @@ def decide_batch(model: TableModel, batch: pa.RecordBatch | pa.Table, found: Fou
         # A bad value somewhere: now it pays to look for all of them.
         columns = encode_batch(batch, model.contract, model.encodings, only=model.used_columns, found=found)
         with holes_told(model, batch, found):
-            return model.decide(columns, threads=threads)
-    found.rows, found.columns = counted.rows, counted.columns
-    return decided
+            decided = model.decide(columns, threads=threads)
+    else:
+        found.rows, found.columns, found.shows_points = counted.rows, counted.columns, counted.shows_points
+    if tally is not None:
+        tally.add(columns)
+    return decided, columns
 
 
 @contextmanager
@@ -72,12 +90,17 @@ def holes_told(model: TableModel, batch: pa.RecordBatch | pa.Table, found: Found
 
 
 def result_batch(
-    model: TableModel, batch: pa.RecordBatch, decided: Decisions, *, carried: Sequence[str] = ()
+    model: TableModel,
+    batch: pa.RecordBatch,
+    decided: Decisions,
+    *,
+    carried: Sequence[str] = (),
+    novelty: npt.NDArray[np.float64] | None = None,
 ) -> pa.RecordBatch:
     """A batch of results, behind the carried columns.
 
     ``score`` is the probability of the second of two classes, else of the predicted one (the margin where the model
-    has no probabilities); ``nearest_…`` are training rows of the nearest medoid of each class.
+    has no probabilities); ``nearest_medoid_…`` is the training row of the nearest medoid of each class.
     """
     columns: list[Any] = [batch.column(name) for name in carried]
     columns += [_chosen(model.classes, decided.codes), _scores(model, decided), decided.margins]
@@ -85,8 +108,10 @@ def result_batch(
     if fusion is not None and decided.nearest is not None:
         columns += [fusion.medoid_rows.take(decided.nearest[:, code]) for code in range(len(model.classes))]
     columns.append(_chosen(STAGES, decided.by_circuit.astype(np.intp)))
+    if novelty is not None:
+        columns.append(novelty)
     arrays = [column if isinstance(column, pa.Array) else pa.array(column) for column in columns]
-    return pa.record_batch(arrays, names=[*carried, *result_names(model)])
+    return pa.record_batch(arrays, names=[*carried, *result_names(model, novelty=novelty is not None)])
 
 
 def _chosen(values: Sequence[Any], places: npt.NDArray[np.intp]) -> Any:

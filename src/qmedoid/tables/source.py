@@ -1,8 +1,8 @@
-"""Tables in files: text, Parquet or Arrow, packed or not, one or many, read in batches of bounded memory."""
+"""Tables in files of many formats, packed or not, one or many, read in batches of bounded memory."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +11,18 @@ import pyarrow as pa
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.tables._binary import BinaryFile
 from qmedoid.tables._bytes import STANDARD_INPUT, Bytes, detect_format, find_files
-from qmedoid.tables._csv import TextFile, infer_types, with_points
+from qmedoid.tables._csv import TextFile, infer_types
 from qmedoid.tables._sampling import sample_rows
-from qmedoid.tables._types import CellError, as_category, common_type
+from qmedoid.tables._types import DECIMAL, CellError, as_category, common_type
+from qmedoid.tables.cells import maybe_thousands
+
+if TYPE_CHECKING:
+    from qmedoid.tables._sheets import SheetFile
 
 __all__ = ["CellError", "Rows", "TableSource", "open_table"]
+
+
+TableFile: TypeAlias = "TextFile | BinaryFile | SheetFile"
 
 
 class Rows(NamedTuple):
@@ -48,8 +55,8 @@ def open_table(where: str | Path, *, delimiter: str | None = None, decimal: str 
         If there is no such table, or it cannot be read.
     """
     if str(where) == STANDARD_INPUT:
-        return TableSource([_open_file(None, delimiter, decimal)], None)
-    files: list[TextFile | BinaryFile] = []
+        return TableSource([_open_file(None, delimiter, decimal)], None, decimal)
+    files: list[TableFile] = []
     try:
         for path in (paths := find_files(where)):
             files.append(_open_file(path, delimiter, decimal))
@@ -59,21 +66,27 @@ def open_table(where: str | Path, *, delimiter: str | None = None, decimal: str 
             file.close()
         raise
     n_bytes = sum(path.stat().st_size for path in paths) if all(path.is_file() for path in paths) else None
-    return TableSource(files, n_bytes)
+    return TableSource(files, n_bytes, decimal)
 
 
-def _open_file(path: Path | None, delimiter: str | None, decimal: str | None) -> TextFile | BinaryFile:
+def _open_file(path: Path | None, delimiter: str | None, decimal: str | None) -> TableFile:
     data = Bytes(path)
     try:
         form = detect_format(data, path)
         again = path if path is not None and path.is_file() else None  # a named pipe gives its bytes once
-        return TextFile(data, again, delimiter, decimal) if form == "csv" else BinaryFile(data, again, form)
+        if form == "csv":
+            return TextFile(data, again, delimiter, decimal)
+        if form == "xlsx":
+            from qmedoid.tables._sheets import SheetFile
+
+            return SheetFile(data)
+        return BinaryFile(data, again, form)
     except BaseException:
         data.close()
         raise
 
 
-def _check_names(first: TextFile | BinaryFile, other: TextFile | BinaryFile) -> None:
+def _check_names(first: TableFile, other: TableFile) -> None:
     if set(first.names) == set(other.names):
         return
     differences = [
@@ -82,6 +95,17 @@ def _check_names(first: TextFile | BinaryFile, other: TextFile | BinaryFile) -> 
         if set(one.names) - set(two.names)
     ]
     raise DataError(f"{first.name} and {other.name} do not have the same columns: {'; '.join(differences)}.")
+
+
+def _shows_points(column: pa.ChunkedArray) -> bool:
+    """Whether floats that were read with a decimal point cannot be whole numbers with points between thousands."""
+    if not pa.types.is_floating(column.type):
+        return False
+    values = column.to_numpy()
+    values = values[np.isfinite(values)]
+    fractions = np.abs(values[values != np.trunc(values)])
+    short = np.abs(100 * fractions - np.rint(100 * fractions)) < 1e-6
+    return bool(len(fractions)) and (not maybe_thousands(fractions) or 2 * int(short.sum()) > len(fractions))
 
 
 class TableSource:
@@ -106,8 +130,8 @@ class TableSource:
         The decimal sign of texts.
     """
 
-    def __init__(self, files: Sequence[TextFile | BinaryFile], n_bytes: int | None) -> None:
-        self._files = tuple(files)
+    def __init__(self, files: Sequence[TableFile], n_bytes: int | None, decimal: str | None = None) -> None:
+        self._files, self._given_decimal = tuple(files), decimal
         self.n_bytes = n_bytes
         first = self._files[0]
         self.names = first.names
@@ -171,6 +195,8 @@ class TableSource:
         columns: Sequence[str] | None = None,
         max_rows: int | None = None,
         rng: "np.random.Generator | None" = None,
+        *,
+        texts: Collection[str] = (),
     ) -> Rows:
         """Read the table, or a random sample of its rows.
 
@@ -182,6 +208,8 @@ class TableSource:
             The most rows to keep. Of more, a uniform sample is drawn in one pass: memory grows with the sample only.
         rng : numpy.random.Generator or None
             Draws the sample; None always draws the same. Which rows are drawn does not depend on the format.
+        texts : collection of str
+            Columns whose cells stay texts, as they are written, where a file is a text.
 
         Returns
         -------
@@ -191,7 +219,7 @@ class TableSource:
         """
         wanted = self._check_columns(columns)
         if max_rows is None:
-            table = self._with_categories(self._with_points(self._read_whole(wanted)))
+            table = self._finished(self._read_whole(wanted, texts))
             return Rows(table, np.arange(table.num_rows, dtype=np.int64))
         if max_rows < 1:
             raise ParameterError(f"The 'max_rows' parameter must be None or an int >= 1. Got {max_rows} instead.")
@@ -199,9 +227,14 @@ class TableSource:
         sample, rows = sample_rows(self.batches(wanted, kinds), max_rows, rng or np.random.default_rng(0))
         if sample is None:
             empty = pa.schema([self.schema.field(name) for name in wanted]).empty_table()
-            return Rows(self._with_categories(empty), rows)
-        table = self._with_points(infer_types(sample, self.decimal)) if self.is_text else sample
-        return Rows(self._with_categories(table), rows)
+            return Rows(self._finished(empty), rows)
+        as_they_are = {name: pa.string() for name in wanted if name in texts}
+        table = infer_types(sample, self.decimal, as_they_are) if self.is_text else sample
+        return Rows(self._finished(table), rows)
+
+    def may_have_thousands(self, name: str) -> bool:
+        """Whether the first rows of a column of plain numbers leave it open if its points part thousands."""
+        return any(file.may_have_thousands(name) for file in self._files if isinstance(file, TextFile))
 
     def close(self) -> None:
         """Close the files."""
@@ -223,13 +256,13 @@ class TableSource:
             raise DataError(f"{self.description} has no column {unknown[0]!r}. It has {shown}.")
         return list(columns)
 
-    def _with_points(self, table: pa.Table) -> pa.Table:
-        """The table with points for the decimal commas of columns that a few other cells keep from being numbers."""
-        if self.decimal == ",":
-            for place, column in enumerate(table.columns):
-                if pa.types.is_string(column.type):
-                    table = table.set_column(place, table.column_names[place], with_points(column))
-        return table
+    def _finished(self, table: pa.Table) -> pa.Table:
+        """The table with categories as such, and with the decimal sign that was given or that its numbers show."""
+        table = self._with_categories(table)
+        shown = self._given_decimal
+        if shown is None and self.is_text:
+            shown = "," if self.decimal == "," else "." if any(map(_shows_points, table.columns)) else None
+        return table if shown is None else table.replace_schema_metadata({DECIMAL: shown.encode()})
 
     def _with_categories(self, table: pa.Table) -> pa.Table:
         """The table with the columns that files say to be categories as such."""
@@ -239,8 +272,9 @@ class TableSource:
             table = table.set_column(table.column_names.index(name), name, column)
         return table
 
-    def _read_whole(self, columns: list[str]) -> pa.Table:
-        tables = [file.read(columns, {}) for file in self._files]
+    def _read_whole(self, columns: list[str], texts: Collection[str]) -> pa.Table:
+        as_they_are = {name: pa.string() for name in columns if name in texts}
+        tables = [file.read(columns, as_they_are if file.is_text else {}) for file in self._files]
         kinds = {name: common_type([table.schema.field(name).type for table in tables]) for name in columns}
         for place, file in enumerate(self._files):
             # What is a number in one file and a text in another is read again as text, as it stands in the file.

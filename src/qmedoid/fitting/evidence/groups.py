@@ -13,8 +13,9 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.kernels.ties import stable_order, tolerance
+
 Array = npt.NDArray[np.float64]
-Single = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.intp]
 Columns = tuple[int, ...]
 
@@ -30,11 +31,11 @@ def chosen_groups(Z: Array, residuals: Array, n_pairs: int, n_triples: int) -> l
     """The pairs and triples of the columns of Z that explain most of the residuals, of shape (n, K)."""
     residuals = _main_directions(residuals - residuals.mean(axis=0))
     cells = [_cells(column, _PAIR_CELLS) for column in Z.T]
-    gains = _crossing_gains(cells, cells, residuals)
-    alone = np.maximum(np.diag(gains), 0.0)
-    gains = gains - alone[:, None] - alone[None, :]
+    explained = _crossing_gains(cells, cells, residuals)
+    alone = np.maximum(np.diag(explained), 0.0)
+    gains = explained - alone[:, None] - alone[None, :]
     first, second = np.triu_indices(len(cells), 1)
-    order = np.argsort(-gains[first, second], kind="stable")
+    order = stable_order(-gains[first, second], float(np.abs(explained).max()))
     pairs: list[Columns] = [(int(first[place]), int(second[place])) for place in order]
     triples = _chosen_triples(Z, residuals, pairs[: max(_MIN_STEMS, n_triples)]) if n_triples else []
     return pairs[:n_pairs] + triples[:n_triples]
@@ -64,35 +65,37 @@ def _chosen_triples(Z: Array, residuals: Array, stems: list[Columns]) -> list[Co
             if h not in (f, g):
                 triple = tuple(sorted((f, g, h)))
                 best[triple] = max(best.get(triple, -np.inf), float(gains[stem, h]))
-    return sorted(best, key=lambda triple: (-best[triple], triple))
+    triples = sorted(best)
+    return [triples[place] for place in stable_order(np.array([-best[triple] for triple in triples]))]
 
 
-def _cells(column: Array, n_cells: int) -> Single:
+def _cells(column: Array, n_cells: int) -> Array:
     """Membership of every row in the cells between quantiles, shape (n, cells); cells without rows are left out."""
-    edges = np.unique(np.quantile(column, np.arange(1, n_cells) / n_cells))
+    # An edge that is a value of the column is so up to rounding.
+    edges = np.unique(np.quantile(column, np.arange(1, n_cells) / n_cells)) - tolerance(column)
     _, cell = np.unique(np.searchsorted(edges, column, side="right"), return_inverse=True)
-    return np.asarray(cell[:, None] == np.arange(cell.max() + 1), dtype=np.float32)
+    return np.asarray(cell[:, None] == np.arange(cell.max() + 1), dtype=np.float64)
 
 
-def _crossed(left: Single, right: Single) -> Single:
+def _crossed(left: Array, right: Array) -> Array:
     both = (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
     return both[:, both.any(axis=0)]
 
 
-def _crossing_gains(left: list[Single], right: list[Single], residuals: Array) -> Array:
+def _crossing_gains(left: list[Array], right: list[Array], residuals: Array) -> Array:
     """What crossing each of `left` with each of `right` explains, shape (len(left), len(right))."""
     rows, columns = np.hstack(left), np.hstack(right)
-    counts = (rows.T @ columns).astype(np.float64)
+    counts = rows.T @ columns
     squares = np.zeros_like(counts)
-    for residual in residuals.T.astype(np.float32):
-        squares += ((rows * residual[:, None]).T @ columns).astype(np.float64) ** 2
+    for residual in residuals.T:
+        squares += ((rows * residual[:, None]).T @ columns) ** 2
     by_chance = float((residuals**2).sum(axis=1).mean())
     gains = np.where(counts > 0, squares / np.maximum(counts, 1.0) - by_chance, 0.0)
     of_rows = np.add.reduceat(gains, _starts(left), axis=0)
     return np.asarray(np.add.reduceat(of_rows, _starts(right), axis=1))
 
 
-def _starts(cells: list[Single]) -> Codes:
+def _starts(cells: list[Array]) -> Codes:
     return np.concatenate([[0], np.cumsum([part.shape[1] for part in cells])[:-1]]).astype(np.intp)
 
 

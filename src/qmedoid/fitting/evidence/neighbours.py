@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 
 from qmedoid.fitting.calibration import fit_calibration
 from qmedoid.fitting.evidence.design import Scaled
 from qmedoid.fitting.evidence.left_out import Together
+from qmedoid.fitting.likeliest import likeliest
 from qmedoid.fitting.row_groups import draws_per_row, group_sums
+from qmedoid.kernels.ties import first_smallest
 from qmedoid.models.neighbours import Found, added, find
 from qmedoid.variational.loss import log_softmax
 
@@ -90,7 +91,7 @@ def choose_neighbours(
     tried = list(_candidates(scores, surprise, codes, rows, known, groups))
     if not tried:
         return None
-    best = min(tried, key=lambda one: float(one.losses.mean()))
+    best = tried[first_smallest([float(one.losses.mean()) for one in tried])]
     alone, _ = _likeliest(scores, np.zeros_like(scores), codes, share)
     better = share * group_sums(_losses(alone * scores, codes) - best.losses, groups)
     if not better.sum() > max(_WORTH_IT * better.std() * np.sqrt(len(better)), _LEAST_GAIN):
@@ -133,20 +134,12 @@ def _candidates(
 
 def _likeliest(scores: Array, moved: Array, codes: Codes, share: float = 1.0) -> tuple[float, float]:
     """Slopes of the scores and of what is added to them, of the highest likelihood; a row is this share of a draw."""
-    n, n_classes = scores.shape
-    told = np.eye(n_classes)[codes]
-    pull, pull_added = _PULL / share, _PULL_ADDED / share
-
-    def loss(slopes: Array) -> tuple[float, Array]:
-        log_p = log_softmax(slopes[0] * scores + slopes[1] * moved)
-        by_scores = np.exp(log_p) - told
-        off = slopes[0] - 1.0
-        value = -(told * log_p).sum() + 0.5 * (pull * off * off + pull_added * slopes[1] ** 2)
-        gradient = [(by_scores * scores).sum() + pull * off, (by_scores * moved).sum() + pull_added * slopes[1]]
-        return float(value) / n, np.array(gradient) / n
-
-    found = minimize(loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=[(_FLATTEST, None), (0.0, None)])
-    return float(found.x[0]), float(found.x[1])
+    as_it_is = np.array([1.0, 0.0])
+    slope, gain = likeliest(
+        [scores, moved], np.eye(scores.shape[1])[codes], as_it_is,
+        lowest=[_FLATTEST, 0.0], pulls=np.array([_PULL, _PULL_ADDED]) / share, towards=as_it_is,
+    )  # fmt: skip
+    return float(slope), float(gain)
 
 
 def _losses(scores: Array, codes: Codes) -> Array:

@@ -5,6 +5,7 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from qmedoid.fitting.row_groups import equal_rows, first_rows
+from qmedoid.kernels.ties import nearest_of, stable_order
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -81,19 +82,20 @@ def _cluster_rows(Z: Array, k: int, rng: np.random.Generator, counts: Codes | No
     """Lloyd's k-means from k random rows; each centre is then replaced by the nearest row that is still free."""
     each = np.ones(len(Z)) if counts is None else counts.astype(np.float64)
     centers = Z[rng.choice(len(Z), k, replace=False)] if k > 1 else np.average(Z, axis=0, weights=each)[None]
+    before = None
     for _ in range(_N_STEPS):
-        nearest = cdist(Z, centers, "sqeuclidean").argmin(axis=1)
+        nearest = nearest_of(cdist(Z, centers, "sqeuclidean"))
+        if before is not None and np.array_equal(nearest, before):
+            break
         sizes = np.bincount(nearest, weights=each, minlength=k)
         members = np.zeros((k, len(Z)))
         members[nearest, np.arange(len(Z))] = each
         # A centre that no row is nearest to stays where it is.
-        moved = np.where(sizes[:, None] > 0, members @ Z / np.maximum(sizes, 1)[:, None], centers)
-        if np.array_equal(moved, centers):
-            break
-        centers = moved
+        centers = np.where(sizes[:, None] > 0, members @ Z / np.maximum(sizes, 1)[:, None], centers)
+        before = nearest
     distances = cdist(centers, Z)
     taken: list[int] = []
     for cluster in np.argsort(-sizes, kind="stable"):
-        order = np.argsort(distances[cluster], kind="stable")[: k + 1]
+        order = stable_order(distances[cluster])[: k + 1]
         taken.append(next(int(row) for row in order if int(row) not in taken))
     return np.array(taken, dtype=np.intp)

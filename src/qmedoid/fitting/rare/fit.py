@@ -16,6 +16,7 @@ from qmedoid.fitting.row_groups import draws_per_row, equal_rows, first_rows, gr
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.geometry.signed_log import SignedLog, fit_signed_log
 from qmedoid.kernels._threads import thread_count
+from qmedoid.kernels.ties import stable_order
 from qmedoid.models.rare import CLIP, RareEventModel
 from qmedoid.models.rare_geometry import Own, RareGeometry
 
@@ -249,5 +250,5 @@ def _circuit_features(
     """Features that a circuit is fed: the deltas, then those whose weighted means lie farthest apart by class."""
     n_deltas = geometry.n_features[0]
     gap = standardised[is_rare].mean(axis=0) - standardised[~is_rare].mean(axis=0)
-    farthest = np.argsort(-np.abs(gap * fusion.weights)[n_deltas:], kind="stable") + n_deltas
+    farthest = stable_order(-np.abs(gap * fusion.weights)[n_deltas:]) + n_deltas
     return np.concatenate([np.arange(n_deltas), farthest])[: settings.n_circuit_features]

@@ -17,6 +17,8 @@ _BLOCK_ROWS = 8192
 _MOST_STEPS = 50
 # A step that lowers the loss by less than this is the last.
 _TOLERANCE = 1e-6
+# Share of the loss that is rounding: it does not say whether a step is a good one.
+_ROUNDING = 1e-12
 
 
 class Logistic(NamedTuple):
@@ -73,10 +75,10 @@ def fit_logistic(
         size, found = 1.0, np.inf
         while size > 1e-6:
             found = _loss(logit - size * moved, y, u, beta - size * step, penalty)
-            if found <= value:
+            if found <= value + _ROUNDING * abs(value):
                 break
             size *= 0.5
-        if found > value:
+        if found > value + _ROUNDING * abs(value):
             break
         gain, value = value - found, found
         beta, logit = beta - size * step, logit - size * moved

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from qmedoid.fitting.rare.settings import MetricName, RareSettings
 from qmedoid.geometry.contrast import column_contrast
+from qmedoid.kernels.ties import stable_order
 from qmedoid.models.rare_geometry import Own
 
 Array = npt.NDArray[np.float64]
@@ -58,7 +59,7 @@ def hardest(logits: Array, is_rare: Mask, prototypes: Prototypes, count: int, he
         candidates &= np.isin(np.arange(len(is_rare)), heads)
     candidates[prototypes.common] = False
     rows = np.flatnonzero(candidates)
-    highest = rows[np.argsort(-logits[rows], kind="stable")[:count]]
+    highest = rows[stable_order(-logits[rows])[:count]]
     return np.sort(highest)
 
 

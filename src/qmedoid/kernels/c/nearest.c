@@ -8,7 +8,10 @@
  *
  * and a prototype with v <= t has |p| <= R = |x| + sqrt(|x|^2 + 2 t). So if k values of the screen are at most t, each
  * of the k nearest has one of at most t + 2 e(R), and only those are measured: in double precision, always by the same
- * statement. A result therefore depends on its row and its prototype alone, not on how rows are put together. */
+ * statement. A result therefore depends on its row and its prototype alone, not on how rows are put together.
+ *
+ * Squared distances that differ by at most a share QM_TIE of themselves, or a share QM_SAME of the row's squared
+ * length, are equal: what they differ by is rounding, and that is another on another processor. */
 #include "nearest.h"
 
 #include <float.h>
@@ -135,14 +138,15 @@ QM_INLINE float kth_value(const float *QM_RESTRICT values, ptrdiff_t width, ptrd
 }
 
 /* What the k nearest cannot exceed on the screen, t + 2 e(R), where k values are at most t. */
-static float limit_of_screen(double t, double square, double unit)
+static float limit_of_screen(double t, double square, double unit, double same)
 {
     if (t > DBL_MAX) return INFINITY;
     double length = sqrt(square), beyond = square + 2.0 * t;
     double reach = (length + sqrt(beyond > 0.0 ? beyond : 0.0)) / (1.0 - 2.0 * sqrt(unit));
     double error = unit * (length * reach + 0.5 * reach * reach);
     /* To round the limit costs no more than the unit's share of t; what vanishes in single precision, far less. */
-    return (float)(t + 2.1 * error + unit * fabs(t) + 0x1p-100);
+    double tie = QM_TIE * (length + reach) * (length + reach) + same;
+    return (float)(t + 2.1 * error + tie + unit * fabs(t) + 0x1p-100);
 }
 
 /* Bits of the values that do not exceed the limit. */
@@ -168,10 +172,10 @@ QM_INLINE void note(const qm_prototypes *to, ptrdiff_t p, ptrdiff_t *candidates,
 
 /* Prototypes that pass the screen; returns how many. */
 QM_INLINE ptrdiff_t screened(const qm_prototypes *to, const float *values, ptrdiff_t width, ptrdiff_t wanted,
-                             double square, ptrdiff_t *QM_RESTRICT candidates)
+                             double square, double same, ptrdiff_t *QM_RESTRICT candidates)
 {
     ptrdiff_t count = 0;
-    float limit = limit_of_screen(kth_value(values, width, wanted), square, to->unit);
+    float limit = limit_of_screen(kth_value(values, width, wanted), square, to->unit, same * to->scale * to->scale);
     for (ptrdiff_t start = 0; start < width; start += STREAMS) {
         for (uint32_t mask = passing(values + start, limit); mask; mask &= mask - 1) {
             ptrdiff_t value = start + LOWEST_BIT(mask);
@@ -201,17 +205,19 @@ QM_INLINE double squared_distance(const double *QM_RESTRICT x, const double *QM_
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-QM_INLINE int is_nearer(double squared, ptrdiff_t index, double other, ptrdiff_t other_index)
+/* Whether a prototype comes before another one; `same` is the square of a distance that is nothing. */
+QM_INLINE int is_nearer(double squared, ptrdiff_t index, double other, ptrdiff_t other_index, double same)
 {
-    return squared < other || (squared == other && index < other_index);
+    double slack = QM_TIE * squared + same;
+    return squared + slack < other || (squared <= other + slack && index < other_index);
 }
 
 /* Put a prototype where it belongs among the k nearest, if it does. */
-QM_INLINE void keep_nearest(double squared, ptrdiff_t index, ptrdiff_t k, double *best, ptrdiff_t *which)
+QM_INLINE void keep_nearest(double squared, ptrdiff_t index, ptrdiff_t k, double same, double *best, ptrdiff_t *which)
 {
     ptrdiff_t place = k - 1;
-    if (!is_nearer(squared, index, best[place], which[place])) return;
-    for (; place > 0 && is_nearer(squared, index, best[place - 1], which[place - 1]); place--)
+    if (!is_nearer(squared, index, best[place], which[place], same)) return;
+    for (; place > 0 && is_nearer(squared, index, best[place - 1], which[place - 1], same); place--)
         best[place] = best[place - 1], which[place] = which[place - 1];
     best[place] = squared, which[place] = index;
 }
@@ -221,16 +227,19 @@ QM_INLINE void nearest_of_row(const qm_prototypes *to, const tile *t, const doub
                               double square, ptrdiff_t k, ptrdiff_t own, double *best, ptrdiff_t *which)
 {
     ptrdiff_t count = to->n_prototypes;
+    double same = 0.0;
+    for (ptrdiff_t j = 0; j < to->n_columns; j++) same += x[j] * x[j];
+    same *= QM_SAME;
     for (ptrdiff_t i = 0; i < k; i++) best[i] = INFINITY, which[i] = -1;
     if (square >= 0.0 && square < TOO_LONG)
-        count = screened(to, values, t->width, own < 0 ? k : k + 1, square, t->candidates);
+        count = screened(to, values, t->width, own < 0 ? k : k + 1, square, same, t->candidates);
     else
         for (ptrdiff_t p = 0; p < count; p++) t->candidates[p] = p;
     /* All are measured before any is sorted in, so that no guess about the order holds the next one up. */
     for (ptrdiff_t i = 0; i < count; i++)
         t->measured[i] = squared_distance(x, to->prototypes + t->candidates[i] * to->n_columns, to->n_columns);
     for (ptrdiff_t i = 0; i < count; i++)
-        if (t->candidates[i] != own) keep_nearest(t->measured[i], t->candidates[i], k, best, which);
+        if (t->candidates[i] != own) keep_nearest(t->measured[i], t->candidates[i], k, same, best, which);
 }
 
 QM_CLONES

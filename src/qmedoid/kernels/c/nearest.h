@@ -7,6 +7,11 @@
 /* Prototypes that lie side by side in a panel. */
 #define QM_PANEL 16
 
+/* Squared distances that differ by no more than this share of themselves, or of the row's squared length, are equal;
+ * see ties.py. */
+#define QM_TIE 1e-9
+#define QM_SAME 1e-24
+
 /* The largest k. */
 #define QM_MOST_NEAREST 16
 
@@ -23,7 +28,8 @@ typedef struct {
 /* Bytes of scratch space that qm_nearest needs; it must start at a multiple of 64 bytes. */
 ptrdiff_t qm_nearest_scratch_size(const qm_prototypes *to);
 
-/* Write the k smallest |x - p|^2 of n rows and their p, in ascending order, of equals the smaller index first.
+/* Write the k smallest |x - p|^2 of n rows and their p, in ascending order, of equals (up to rounding) the smaller
+ * index first.
  * `own` (null: none) is the prototype each row leaves out, -1 for none. What is missing is filled up with infinity and
  * -1; a distance that is not finite counts as missing. */
 void qm_nearest(const qm_prototypes *to, const double *rows, ptrdiff_t n, ptrdiff_t k, const ptrdiff_t *own,

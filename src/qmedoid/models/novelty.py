@@ -1,0 +1,136 @@
+"""What the encoded columns of the training rows hold, so that records unlike all of them are noticed.
+
+Three things are kept of the training rows, and no row itself: limits of each number, beyond which no value is expected;
+how many rows lie in each of a few bins of a column; and how far rows lie from the nearest medoid.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.models.stage import PlainStage, Table
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+Columns = Sequence[npt.NDArray[Any]]
+
+LEAST, MOST = 1e-100, 1e100
+"""Bounds of the distance that counts as far: its quotients stay within the range of a double."""
+FARTHEST = 1e9
+"""Novelty of a record at most."""
+
+
+def nearest_distances(stage: PlainStage, X: Table, *, threads: int | None = None) -> Array:
+    """Distance of every record to its nearest medoid of any class, on the scale of the model, shape (n,)."""
+    distances: Array = stage.measure(X, threads=threads).channels.distance.min(axis=1)
+    return distances
+
+
+class Far(NamedTuple):
+    """Distances of training rows, other than medoids, to their nearest medoid.
+
+    Attributes
+    ----------
+    distance : float
+        Their 99 % quantile, above 0.
+    beyond, n_rows : int
+        Rows that lie beyond it, and all rows that were measured.
+    """
+
+    distance: float
+    beyond: int
+    n_rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class Novelty:
+    """A summary of n training rows over M encoded columns.
+
+    Attributes
+    ----------
+    n_rows : int
+    limited : ndarray of shape (L,)
+        Columns with limits, ascending.
+    lowest, highest : ndarray of shape (L,)
+        Smallest and largest training value of each.
+    low, high : ndarray of shape (L,)
+        The limits: some way below the smallest value and above the largest.
+    binned : ndarray of shape (B,)
+        Columns with bins, ascending.
+    offsets : ndarray of shape (B + 1,)
+        Edges of the bins of the b-th of them are at ``offsets[b]`` up to, and without, ``offsets[b + 1]``.
+    edges : ndarray
+        Ascending within a column; a value lies in the bin whose number is that of the edges at or below it.
+    counts : ndarray
+        Training rows in each bin; a column has one bin more than edges.
+    far : Far or None
+        None where the model has no medoids, or too few rows that are not medoids.
+    """
+
+    n_rows: int
+    limited: Codes
+    lowest: Array
+    highest: Array
+    low: Array
+    high: Array
+    binned: Codes
+    offsets: Codes
+    edges: Array
+    counts: Codes
+    far: Far | None = None
+
+    def bin_edges(self, place: int) -> Array:
+        """The edges of the column that is at a place in `binned`."""
+        return self.edges[self.offsets[place] : self.offsets[place + 1]]
+
+    def bin_slice(self, place: int) -> slice:
+        """Where the counts of that column are in `counts`."""
+        return slice(self.offsets[place] + place, self.offsets[place + 1] + place + 1)
+
+    def bin_counts(self, columns: Columns, read: Mask) -> Codes:
+        """How many rows lie in each bin, as `counts` has it; 0 in columns that are not read."""
+        found = np.zeros(len(self.counts), dtype=np.intp)
+        for place, column in enumerate(self.binned):
+            if read[column]:
+                edges = self.bin_edges(place)
+                bins = np.searchsorted(edges, columns[column], side="right")
+                found[self.bin_slice(place)] = np.bincount(bins, minlength=len(edges) + 1)
+        return found
+
+    def outside(self, columns: Columns, read: Mask) -> dict[int, Mask]:
+        """For the places in `limited` where a value is beyond the limits, which rows these are."""
+        found = {}
+        for place, column in enumerate(self.limited):
+            values, low, high = columns[column], self.low[place], self.high[place]
+            # Most columns of most tables are in order, and their extremes are found at the speed of memory.
+            if read[column] and len(values) and (values.min() < low or values.max() > high):
+                found[place] = (values < low) | (values > high)
+        return found
+
+    def excess(self, place: int, values: npt.NDArray[Any]) -> Array:
+        """Distance of values from the middle of the limits, in halves of their width: above 1 beyond them."""
+        low, high = self.low[place], self.high[place]
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            excess: Array = np.abs(np.asarray(values, dtype=np.float64) - (low + high) / 2.0) / ((high - low) / 2.0)
+        held: Array = np.minimum(excess, FARTHEST)
+        return held
+
+    def of_records(self, columns: Columns, read: Mask, distances: Array | None) -> Array:
+        r"""Novelty of every record, above 1 for those that are farther out than 99 % of the training rows, shape (n,).
+
+        .. math:: \max\Bigl(\frac{d}{q_{0.99}},\ \max_{f:\ x_f \notin [l_f, h_f]} \frac{2 x_f - l_f - h_f}{h_f - l_f}
+            \Bigr)
+
+        d is the distance to the nearest medoid. Columns count only beyond their limits, by their distance from the
+        middle of the limits, in halves of their width. `FARTHEST` is the most.
+        """
+        novelty = np.zeros(len(columns[0]))
+        if distances is not None and self.far is not None:
+            novelty = distances / self.far.distance
+        for place, rows in self.outside(columns, read).items():
+            novelty[rows] = np.maximum(novelty[rows], self.excess(place, columns[self.limited[place]][rows]))
+        return np.minimum(novelty, FARTHEST)

@@ -1,0 +1,307 @@
+"""How a column of texts spells its numbers: decimal sign, thousands, percent, currency; found once, then kept to.
+
+A spelling is a short text of the contract: ``""`` for plain numbers, else ``"1.234,5"`` (what parts thousands and
+decimals, without the 5 where no cell has decimals) and a unit behind a blank, as in ``"1,234.5 %"``.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from qmedoid.models.contract import split_spelling
+from qmedoid.tables.cells import Cells, as_floats, as_text
+
+_CURRENCY = (
+    r"(?:US|R|A|C)?\$|[€£¥₹₩₽₺₫₴₪฿₱]|kr\.?|zł|Kč|Ft|Fr\.|USD|EUR|GBP|JPY|CHF|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|CNY|INR"
+    r"|BRL|MXN|ZAR|TRY|RUB|KRW|SGD|HKD"
+)
+_BODY = r"\d(?:[\d.,' ]*\d)?[.,]?|[.,]\d+"
+_PARTS = (
+    rf"^(?P<open>\(?)(?P<before>[+-]?) ?(?P<left>(?:{_CURRENCY})?) ?(?P<inner>\(?)(?P<sign>[+-]?)(?P<body>{_BODY})"
+    rf"(?P<power>(?:[eE][+-]?\d+)?)(?P<close>\)?) ?(?P<after>-?) ?(?P<right>(?:{_CURRENCY}|%)?)(?P<last>[-)]?)$"
+)
+# A number of 1 to 3 digits, and one with exactly three behind one point: 1275 or 1.275?
+_SHORT = r"^[+-]?\d{1,3}$"
+_GROUP_OR_FRACTION = r"^[+-]?[1-9]\d{0,2}\.\d{3}$"
+_POINTED = r"^[+-]?(\d+\.\d*|\.\d+)$"
+_POINT_CURRENCIES = ("$", "US$", "£", "₹", "USD", "GBP")
+"""Currencies of places where a comma parts thousands."""
+
+
+class Spelt(NamedTuple):
+    """What was found about the spelling of a column.
+
+    Attributes
+    ----------
+    spelling : str or None
+        None where no one spelling reads the cells that look like numbers.
+    is_ambiguous : bool
+        Whether the decimal sign of the whole column can be one or the other.
+    shows : str
+        The decimal sign that the cells show without doubt, or nothing.
+    problem : str
+        What is in the way of one spelling, or nothing.
+    """
+
+    spelling: str | None
+    is_ambiguous: bool = False
+    shows: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """The parts of texts that look like numbers; null in all parts where a text does not."""
+
+    body: pa.Array
+    power: pa.Array
+    unit: pa.Array
+    negative: pa.Array
+
+
+def numbers_spelt(array: pa.Array, spelling: str) -> Cells:
+    """Texts as numbers by the rule of a spelling. Percentages are divided by 100, as a spreadsheet holds them.
+
+    A percent sign must be there where the spelling has one, and no other unit than its own may be there.
+    """
+    text = pc.utf8_trim_whitespace(as_text(array))
+    form, unit = split_spelling(spelling)
+    found = _parts(text)
+    fits = pc.fill_null(pc.match_substring_regex(found.body, _pattern(form)), False)
+    allowed = [unit] if unit == "%" else ["", unit]
+    fits = pc.and_(fits, pc.is_in(found.unit, value_set=pa.array(allowed, found.unit.type)))
+    body = pc.if_else(fits, found.body, pa.scalar(None, found.body.type))
+    group, point, _ = _signs(form)
+    if group:
+        body = pc.replace_substring(body, group, "")
+    if point == ",":
+        body = pc.replace_substring(body, ",", ".")
+    values = as_floats(pc.binary_join_element_wise(body, found.power, "").cast(pa.float64()))
+    negative = pc.fill_null(found.negative, False).to_numpy(zero_copy_only=False)
+    values = np.where(negative, -values, values) / (100.0 if unit == "%" else 1.0)
+    wrong = pc.and_(pc.invert(fits), pc.fill_null(pc.not_equal(text, ""), False))
+    return Cells(values, text.filter(wrong).cast(pa.string()))
+
+
+def look_like_numbers(text: pa.Array) -> pa.Array:
+    """Whether texts are numbers in any spelling."""
+    body = _parts(pc.utf8_trim_whitespace(as_text(text))).body
+    found = _fits(body, _FORMS[0])
+    for form in _FORMS[1:]:
+        found = pc.or_(found, _fits(body, form))
+    return pc.fill_null(found, False)
+
+
+def respelt(text: pa.Array, spelling: str) -> pa.Array:
+    """Whether texts are numbers with other signs between thousands and decimals than a spelling has.
+
+    So are those without the percent sign of a spelling: where some cells of a column are spelt otherwise, it is not
+    known what the others mean.
+    """
+    form, unit = split_spelling(spelling or "1234.5")
+    text = text.cast(pa.string())
+    found = _parts(pc.utf8_trim_whitespace(text))
+    other = pc.and_(look_like_numbers(text), pc.invert(pc.fill_null(_fits(found.body, form), True)))
+    if unit != "%":
+        return other
+    return pc.or_(other, pc.and_(look_like_numbers(text), pc.fill_null(pc.equal(found.unit, ""), False)))
+
+
+def find_spelling(text: pa.Array, decimal: str | None = None) -> Spelt:
+    """The one spelling that reads all texts that look like numbers.
+
+    Parameters
+    ----------
+    text : pyarrow.Array of str
+        Trimmed; null where a cell is missing.
+    decimal : {".", ","} or None
+        The decimal sign that is taken where the texts do not show it.
+    """
+    cells = text.drop_null().unique()
+    cells = cells.filter(look_like_numbers(cells))
+    if not len(cells):
+        return Spelt(None)
+    found = _parts(cells)
+    units = [unit for unit in found.unit.unique().to_pylist() if unit]
+    if len(units) > 1:
+        examples = [_example(cells, pc.equal(found.unit, unit)) for unit in units[:2]]
+        return Spelt(None, problem=f"{examples[0]!r} and {examples[1]!r} have two units")
+    unit = units[0] if units else ""
+    bare = pc.equal(found.unit, "")
+    if unit == "%" and pc.any(bare).as_py():
+        marked = _example(cells, pc.equal(found.unit, "%"))
+        return Spelt(None, problem=f"{marked!r} has a percent sign and {_example(cells, bare)!r} has none")
+    forms = _fitting(found.body)
+    if not forms:
+        return Spelt(None, problem=_odd_one(cells, found.body))
+    suffix = f" {unit}" if unit else ""
+    if len(forms) == 1:
+        return Spelt(forms[0] + suffix, shows=_shown(forms[0]))
+    if decimal is None and unit in _POINT_CURRENCIES:
+        decimal = "."
+    chosen = next((form for form in forms if _signs(form)[1] == decimal), None)
+    return Spelt(None if chosen is None else chosen + suffix, is_ambiguous=True)
+
+
+def may_be_thousands(text: pa.Array) -> bool:
+    """Whether the points of plain numbers may part thousands: ``1.275`` beside ``935``.
+
+    So it is where every point has three digits behind it and one to three before it, and all numbers without a point
+    are below 1000: a column of fractions would show another number of digits.
+    """
+    # The first cells tell of most columns that they hold fractions.
+    if _are_groups_or_short(text.slice(0, 256)) is None:
+        return False
+    with_point = pc.match_substring(as_text(text), ".")
+    if pc.all(with_point).as_py() or not pc.any(with_point).as_py():
+        return False
+    return bool(_are_groups_or_short(text))
+
+
+def _are_groups_or_short(text: pa.Array) -> bool | None:
+    """Whether there are groups and short numbers; None where there are other numbers."""
+    text = pc.utf8_trim_whitespace(as_text(text))
+    grouped, short = (pc.match_substring_regex(text, pattern) for pattern in (_GROUP_OR_FRACTION, _SHORT))
+    numbers = pc.match_substring_regex(text, r"^[+-]?[\d.]+$")
+    if pc.any(pc.and_(numbers, pc.invert(pc.or_(grouped, short)))).as_py():
+        return None
+    return bool(pc.any(grouped).as_py() and pc.any(short).as_py())
+
+
+def are_long_digits(text: pa.Array) -> bool:
+    """Whether texts are whole numbers, some of them with more digits than a float has."""
+    text = pc.utf8_trim_whitespace(as_text(text))
+    return bool(
+        pc.all(pc.match_substring_regex(text, r"^[+-]?\d+$")).as_py()
+        and pc.any(pc.match_substring_regex(text, r"\d{16}")).as_py()
+    )
+
+
+def may_be_other_thousands(text: pa.Array, spelling: str) -> bool:
+    """Whether the decimals of a spelling with thousands may be thousands themselves, as 1,275 in one of 1.234,5.
+
+    So it is where every decimal sign has three digits behind it and one to three before it, and no thousands are
+    parted as the spelling has it.
+    """
+    group, point, is_shown = _signs(split_spelling(spelling)[0])
+    body = _parts(pc.utf8_trim_whitespace(as_text(text))).body.drop_null()
+    if not (is_shown and group) or pc.any(pc.match_substring(body, group)).as_py():
+        return False
+    decimals = body.filter(pc.match_substring(body, point))
+    pattern = rf"^[1-9]\d{{0,2}}{re.escape(point)}\d{{3}}$"
+    return bool(len(decimals)) and bool(pc.all(pc.match_substring_regex(decimals, pattern)).as_py())
+
+
+def shows_points(text: pa.Array) -> bool:
+    """Whether texts are numbers with a decimal point without doubt."""
+    text = pc.utf8_trim_whitespace(as_text(text))
+    pointed, grouped = (pc.match_substring_regex(text, pattern) for pattern in (_POINTED, _GROUP_OR_FRACTION))
+    return bool(pc.any(pc.and_(pointed, pc.invert(grouped))).as_py())
+
+
+def described(spelling: str) -> str:
+    """How numbers of a spelling are written, in words."""
+    form, unit = split_spelling(spelling)
+    group, point, is_shown = _signs(form)
+    words = [("a decimal comma" if point == "," else "a decimal point") if is_shown else "no decimals"]
+    if group:
+        names = {",": "commas", ".": "points", " ": "blanks", "'": "apostrophes"}
+        words.append(f"{names[group]} between thousands")
+    if unit == "%":
+        words.append("a percent sign (20% is 0.2)")
+    elif unit:
+        words.append(f"the unit {unit}")
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+_FORMS = ("1,234.5", "1.234,5", "1 234.5", "1 234,5", "1'234.5", "1'234,5")
+
+
+@lru_cache(maxsize=16)
+def _pattern(form: str) -> str:
+    """The pattern of what stands between signs and units."""
+    group, sign, is_shown = _signs(form)
+    point = re.escape(sign)
+    whole = rf"(?:[1-9]\d{{0,2}}(?:{re.escape(group)}\d{{3}})+|\d+)" if group else r"\d+"
+    # Where no decimals were seen it is open what a sign before three digits means.
+    decimals = r"\d*" if is_shown else r"(?:\d{1,2}|\d{4,})?"
+    return rf"^(?:{whole}(?:{point}{decimals})?|{point}\d+)$"
+
+
+def _signs(form: str) -> tuple[str, str, bool]:
+    """What parts thousands (or nothing), the decimal sign, and whether it was seen."""
+    before, _, after = form.partition("234")
+    return before[1:], after[:1] or ("," if before[1:] == "." else "."), bool(after)
+
+
+def _parts(text: pa.Array) -> _Numbers:
+    """Texts taken apart; typographic minus signs, blanks and apostrophes count as the plain ones."""
+    text = pc.replace_substring_regex(text, "[\u00a0\u2007\u2008\u2009\u202f]", " ")
+    text = pc.replace_substring_regex(text, "[\u2212\u2013\ufe63\uff0d]", "-")
+    text = pc.replace_substring_regex(text, "[\u2019\u02bc\u00b4]", "'")
+    parts = pc.extract_regex(text, _PARTS)
+    field = {name: pc.struct_field(parts, name) for name in ("body", "power", "open", "inner", "close", "last")}
+    signs = pc.binary_join_element_wise(*(pc.struct_field(parts, name) for name in ("before", "sign", "after")), "")
+    last, opened = field["last"], pc.binary_join_element_wise(field["open"], field["inner"], "")
+    signs = pc.binary_join_element_wise(signs, pc.replace_substring(last, ")", ""), "")
+    closed = pc.binary_join_element_wise(field["close"], pc.replace_substring(last, "-", ""), "")
+    braces = pc.binary_join_element_wise(opened, closed, "")
+    units = pc.binary_join_element_wise(pc.struct_field(parts, "left"), pc.struct_field(parts, "right"), "|")
+    unit = pc.utf8_trim(units, "|")
+    # One sign at most, braces that are closed and in no company, and one unit.
+    is_one = pc.and_(
+        pc.is_in(pc.binary_join_element_wise(braces, signs, ""), value_set=pa.array(["", "+", "-", "()"], text.type)),
+        pc.invert(pc.match_substring(unit, "|")),
+    )
+    nothing = pa.scalar(None, text.type)
+    body = pc.if_else(is_one, field["body"], nothing)
+    negative = pc.or_(pc.equal(braces, "()"), pc.equal(signs, "-"))
+    return _Numbers(body, field["power"], pc.if_else(is_one, unit, nothing), negative)
+
+
+def _fitting(body: pa.Array) -> list[str]:
+    """The forms that read all bodies, told by which signs occur and where; two where it is open what a sign means."""
+    has = {sign: pc.any(pc.match_substring(body, sign)).as_py() for sign in (",", ".", " ", "'")}
+    if has[" "] or has["'"]:
+        if (has[" "] and has["'"]) or (has[","] and has["."]):
+            return []
+        form = f"1{' ' if has[' '] else chr(39)}234{',5' if has[','] else '.5' if has['.'] else ''}"
+        return [form] if _all_fit(body, form) else []
+    if not (has[","] or has["."]):
+        return ["1234"]
+    if has[","] and has["."]:
+        return [form for form in ("1,234.5", "1.234,5") if _all_fit(body, form)]
+    if has["."] and not may_be_thousands(body):
+        # Numbers of one size with three decimals each are far more usual than thousands alone.
+        return [form for form in ("1234.5", "1.234") if _all_fit(body, form)][:1]
+    return [form for form in (("1,234", "1234,5") if has[","] else ("1234.5", "1.234")) if _all_fit(body, form)]
+
+
+def _all_fit(body: pa.Array, form: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(body, _pattern(form))).as_py())
+
+
+def _shown(form: str) -> str:
+    """The decimal sign that numbers of one form show, by itself or as thousands are parted by the other one."""
+    group, point, is_shown = _signs(form)
+    return point if is_shown or group in (",", ".") else ""
+
+
+def _odd_one(cells: pa.Array, body: pa.Array) -> str:
+    """Two cells that no one spelling reads."""
+    best = max((*_FORMS, "1234.5", "1234,5"), key=lambda form: pc.sum(_fits(body, form)).as_py() or 0)
+    fits = _fits(body, best)
+    return f"{_example(cells, fits)!r} and {_example(cells, pc.invert(fits))!r} are not spelt alike"
+
+
+def _fits(body: pa.Array, form: str) -> pa.Array:
+    return pc.match_substring_regex(body, _pattern(form))
+
+
+def _example(cells: pa.Array, chosen: pa.Array) -> str:
+    return str(cells.filter(chosen)[0].as_py())

@@ -1,0 +1,187 @@
+"""What a column of texts is: numbers or dates in one spelling, or a category, and what is said about it."""
+
+from collections.abc import Collection, Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from qmedoid.exceptions import DataError
+from qmedoid.models.contract import Kind
+from qmedoid.tables import cells
+from qmedoid.tables._date_spelling import find_dates
+from qmedoid.tables._spelling import (
+    described,
+    find_spelling,
+    look_like_numbers,
+    may_be_thousands,
+    respelt,
+    shows_points,
+)
+from qmedoid.tables._text_cells import zero_padded
+from qmedoid.tables.kinds import DateOrder
+
+MOSTLY = 0.9
+"""A text column is one of numbers if at least this share of its cells are."""
+
+
+class TextRead(NamedTuple):
+    """A column of texts as it is read.
+
+    Attributes
+    ----------
+    kind : {"number", "category", "date"}
+    spelling : str
+        For the contract.
+    read : Cells or None
+        The cells of a number or a date.
+    note : str or None
+        How the column is read, or what is in the way of reading it as numbers or dates.
+    """
+
+    kind: Kind
+    spelling: str = ""
+    read: cells.Cells | None = None
+    note: str | None = None
+
+
+class Hints:
+    """What decides where a column does not show its decimal sign, or whether day or month comes first.
+
+    What was asked for comes first, then what the other columns of the table show.
+    """
+
+    def __init__(
+        self, table: pa.Table, decimal: str | None, date_order: DateOrder | None, skip: Collection[str] = ()
+    ) -> None:
+        self._table, self.given_decimal, self._date_order, self._skip = table, decimal, date_order, skip
+
+    @cached_property
+    def decimal(self) -> str | None:
+        """The decimal sign, or None where nothing tells."""
+        if self.given_decimal is not None:
+            return self.given_decimal
+        shown = set()
+        for text in self._texts():
+            plain = cells.numbers(text)
+            if not len(plain.wrong):
+                shown |= {"."} if shows_points(text) else set()
+            elif len(text) - text.null_count - len(plain.wrong) < MOSTLY * len(text):
+                shown |= {find_spelling(text).shows} - {""}
+        return shown.pop() if len(shown) == 1 else None
+
+    def date_order(self, sign: str) -> DateOrder | None:
+        """The order of day and month in dates with this sign between them, or None where nothing tells."""
+        if self._date_order is not None:
+            return self._date_order
+        found = [find_dates(text) for text in self._texts()]
+        orders = {one.spelling[0] for one in found if one is not None and one.spelling and one.spelling[1] == sign}
+        return None if len(orders) != 1 else "day-first" if orders.pop() == "d" else "month-first"
+
+    def _texts(self) -> Iterator[pa.Array]:
+        for name, column in zip(self._table.column_names, self._table.columns, strict=True):
+            if cells.is_text(column.type) and name not in self._skip:
+                text = cells.texts(column)
+                if text.null_count < len(text):
+                    yield text
+
+
+def read_text(name: str, text: pa.Array, hints: Hints) -> TextRead:
+    """Find out what a column of trimmed texts is; at least one cell is given.
+
+    Raises
+    ------
+    DataError
+        If cells can be numbers or dates in more than one way and nothing tells in which.
+    """
+    plain, given = cells.numbers(text), len(text) - text.null_count
+    is_number = given - len(plain.wrong) >= MOSTLY * given and bool(np.isfinite(plain.values).any())
+    if is_number and (padded := zero_padded(text)) is not None and len(padded):
+        such = f"cells such as {padded[0].as_py()!r} begin with zeros"
+        return TextRead("category", note=f"column {name!r}: {such}: taken as texts")
+    if is_number and not len(plain.wrong):
+        return _thousands_or_fractions(name, text, hints) or TextRead("number", "", plain)
+    spelt = _spelt_numbers(name, text, given, hints)
+    if spelt.read is not None and (not is_number or len(spelt.read.wrong) < len(plain.wrong)):
+        return spelt
+    if is_number and not pc.any(respelt(plain.wrong, "")).as_py():
+        return TextRead("number", "", plain)
+    return _spelt_dates(name, text, hints) or spelt
+
+
+def _thousands_or_fractions(name: str, text: pa.Array, hints: Hints) -> TextRead | None:
+    """Plain numbers whose points may part thousands, by what else is known; None where there is no such doubt."""
+    if hints.given_decimal == "," and pc.any(pc.match_substring(text, ".")).as_py():
+        return _as_number(name, text, "1234.5" if shows_points(text) else "1.234")
+    if not may_be_thousands(text):
+        return None
+    pointed = text.filter(pc.match_substring(text, "."))[0].as_py()
+    short = text.filter(pc.invert(pc.match_substring(text, ".")))[0].as_py()
+    if hints.decimal is None:
+        meant = pointed.replace(".", "")
+        raise DataError(
+            f"Column {name!r} holds {pointed!r} beside {short!r}, which is {meant} or {float(pointed):g}, and no other "
+            "column shows which. Say --decimal , if its points part thousands, or --decimal . if they are decimal "
+            "points (decimal=',' or '.' in Python)."
+        )
+    return _as_number(name, text, "1.234" if hints.decimal == "," else "1234.5")
+
+
+def _spelt_numbers(name: str, text: pa.Array, given: int, hints: Hints) -> TextRead:
+    """Texts as numbers in one spelling, or as a category with what is in the way."""
+    found = find_spelling(text)
+    if found.is_ambiguous and found.spelling is None and hints.decimal is not None:
+        found = find_spelling(text, hints.decimal)
+    if found.spelling is None and not (found.is_ambiguous or found.problem):
+        return TextRead("category")
+    if found.spelling is not None:
+        read = _as_number(name, text, found.spelling)
+        enough = read.read is not None and given - len(read.read.wrong) >= MOSTLY * given
+        return read if enough else TextRead("category")
+    if (pc.sum(look_like_numbers(text)).as_py() or 0) < MOSTLY * given:
+        return TextRead("category")
+    if found.is_ambiguous:
+        example = text.filter(pc.match_substring_regex(text, "[.,]"))[0].as_py()
+        raise DataError(
+            f"Column {name!r} holds {example!r}, whose sign may part thousands or decimals, and no other column shows "
+            "which. Say --decimal . or --decimal , (decimal='.' or ',' in Python)."
+        )
+    return TextRead("category", note=f"column {name!r} is taken as texts, not as numbers: {found.problem}")
+
+
+def _as_number(name: str, text: pa.Array, spelling: str) -> TextRead:
+    read = cells.numbers(text, spelling)
+    usable = np.flatnonzero(~np.isnan(read.values))
+    if not len(usable):
+        return TextRead("category")
+    # The longest of the first cells shows most of the spelling.
+    place = max(usable[:100].tolist(), key=lambda row: len(text[row].as_py()))
+    note = (
+        f"column {name!r} is read as numbers with {described(spelling)}: {text[place].as_py()!r} is "
+        f"{read.values[place]:.15g}"
+    )
+    return TextRead("number", spelling, read, note)
+
+
+def _spelt_dates(name: str, text: pa.Array, hints: Hints) -> TextRead | None:
+    """Texts as dates in one order, a category with what is in the way, or None where they are no dates."""
+    found = find_dates(text)
+    if found is None:
+        return None
+    if found.ambiguous:
+        order = hints.date_order(found.ambiguous)
+        if order is None:
+            raise DataError(
+                f"Column {name!r} holds dates such as {text.drop_null()[0].as_py()!r}, and no cell shows whether day "
+                "or month comes first. Say --date-order day-first or month-first (date_order='day-first' in Python)."
+            )
+        found = find_dates(text, order) or found
+    if found.spelling is None:
+        return TextRead("category", note=f"column {name!r} is taken as texts, not as dates: {found.problem}")
+    note = None
+    if found.spelling:
+        words = "the day first" if found.spelling[0] == "d" else "the month first"
+        note = f"column {name!r} is read as dates with {words}, as in {text.drop_null()[0].as_py()!r}"
+    return TextRead("date", found.spelling, cells.dates(text, found.spelling), note)

@@ -1,0 +1,360 @@
+"""Records unlike anything known: counted while a table is read, and compared with the training rows.
+
+A table is compared in three ways. Values beyond the limits of their column are counted in all rows. Bins of columns,
+and distances to the nearest medoid, are counted in all rows of a short table and in every 16th of a long one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.exceptions import warn
+from qmedoid.metrics.intervals import Change, share_change
+from qmedoid.models.encoding import Dates
+from qmedoid.models.novelty import Novelty, nearest_distances
+from qmedoid.models.table import TableModel
+
+Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
+Columns = Sequence[npt.NDArray[Any]]
+
+ENOUGH_ROWS = 20
+"""Rows from which on shares are compared; fewer are too few to tell."""
+LEAST_SHIFT = 0.1
+"""Share of the rows that must have moved to other bins of a column before that is said, however sure it is."""
+LEAST_FAR = 0.05
+"""Share of the rows that must lie far from all medoids before that is said."""
+_CHANCE = 0.001
+# Values beyond the limits are said where they are more frequent than so many training rows, or as far out as this.
+_RARE_ROWS, _FAR_OUT = 2.0, 10.0
+_SHORT, _EVERY = 8192, 16
+_SHOWN = 5
+
+
+class Outside(NamedTuple):
+    """Values of a column beyond its limits.
+
+    Attributes
+    ----------
+    column : str
+        Name of the encoded column.
+    rows : int
+        How many rows have one.
+    row : int
+        The one that is farthest out, counted from 0; `value` is what it holds.
+    lowest, highest : float
+        Of the training values.
+    """
+
+    column: str
+    rows: int
+    row: int
+    value: float
+    lowest: float
+    highest: float
+    is_date: bool = False
+
+    def line(self, n_rows: int) -> str:
+        """The values in words."""
+        value, lowest, highest = (_shown(one, self.is_date) for one in (self.value, self.lowest, self.highest))
+        where = f"is {value} in row {self.row}"
+        if self.rows > 1:
+            where += f", and far out in {self.rows - 1:,} more of {n_rows:,} rows"
+        return f"{self.column!r} {where}: the training rows had {lowest} to {highest}"
+
+
+class Shifted(NamedTuple):
+    """A column whose values are distributed otherwise.
+
+    Attributes
+    ----------
+    column : str
+        Name of the encoded column.
+    low, high : float or None
+        Bounds of the bin that has changed the most; None where it is open.
+    share, expected : float
+        Share of the rows in this bin, here and in training.
+    moved : float
+        Share of the rows that lie in other bins than expected (total variation).
+    """
+
+    column: str
+    low: float | None
+    high: float | None
+    share: float
+    expected: float
+    moved: float
+    kind: Literal["number", "flag", "level"] = "number"
+
+    def line(self) -> str:
+        """The change in words."""
+        if self.kind == "level":
+            what = f"{self.column!r} has a new level"
+        elif self.kind == "flag":
+            what = f"{self.column!r} holds"
+        elif self.low is None:
+            what = f"{self.column!r} is below {self.high:.6g}"
+        elif self.high is None:
+            what = f"{self.column!r} is {self.low:.6g} or more"
+        else:
+            what = f"{self.column!r} is {self.low:.6g} to {self.high:.6g}"
+        return f"{what} in {100 * self.share:.3g} % of the rows, and {100 * self.expected:.3g} % was expected"
+
+
+@dataclass(frozen=True)
+class NoveltyReport:
+    """How unlike the training rows the records of a table are.
+
+    Attributes
+    ----------
+    status : {"none", "unlike", "too few", "unknown"}
+        Whether there is something to say. "too few" rows are named only for single values beyond all limits;
+        "unknown" is said of models without a summary of their training rows.
+    rows, compared : int
+        Rows of the table, and those that bins and distances were counted in.
+    outside_rows : int
+        Rows with a value beyond the limits of its column; `outside` names the columns.
+    outside : tuple of Outside
+    shifted : tuple of Shifted
+        Columns that are distributed otherwise, those that changed the most first.
+    far_share, far_expected : float or None
+        Share of the records that lie farther from every medoid than 99 % of the training rows, and what was expected.
+    far_change : Change or None
+        The standard errors between them, and the shares that so many rows may show.
+    """
+
+    status: Literal["none", "unlike", "too few", "unknown"]
+    rows: int = 0
+    compared: int = 0
+    outside_rows: int = 0
+    outside: tuple[Outside, ...] = ()
+    shifted: tuple[Shifted, ...] = ()
+    far_share: float | None = None
+    far_expected: float | None = None
+    far_change: Change | None = None
+    is_far: bool = False
+
+    def lines(self) -> list[str]:
+        """What there is to say, a line for each thing."""
+        if self.status != "unlike":
+            return []
+        lines = [_more([one.line(self.rows) for one in self.outside])] if self.outside else []
+        lines += [_more([one.line() for one in self.shifted])] if self.shifted else []
+        if self.is_far and self.far_share is not None and self.far_expected is not None and self.far_change is not None:
+            lines.append(
+                f"{100 * self.far_share:.3g} % of the records lie farther from every medoid than 99 % of the training "
+                f"rows do ({100 * self.far_expected:.2g} % was expected, up to {100 * self.far_change.high:.2g} %)"
+            )
+        return lines
+
+    def warn(self) -> None:
+        """A warning, if there is something to say."""
+        lines = self.lines()
+        if lines:
+            warn("Records are unlike those the model was fitted on:\n" + "\n".join(f"~ {line}" for line in lines))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything by name, fit for JSON."""
+        return {
+            "status": self.status,
+            "compared_rows": self.compared,
+            "outside_rows": self.outside_rows,
+            "outside": [one._asdict() for one in self.outside],
+            "shifted": [one._asdict() for one in self.shifted],
+            "far_share": self.far_share,
+            "far_expected": self.far_expected,
+            "far_low": None if self.far_change is None else self.far_change.low,
+            "far_high": None if self.far_change is None else self.far_change.high,
+            "far_standard_errors": None if self.far_change is None else self.far_change.standard_errors,
+            "is_far": self.is_far,
+        }
+
+
+class _Counts:
+    """Bins and far records of some rows."""
+
+    def __init__(self, novelty: Novelty) -> None:
+        self.rows, self.far = 0, 0
+        self.bins = np.zeros(len(novelty.counts), dtype=np.intp)
+
+    def add(self, model: TableModel, novelty: Novelty, columns: Columns) -> None:
+        if not len(columns[0]):
+            return
+        self.rows += len(columns[0])
+        self.bins += novelty.bin_counts(columns, model.read_outputs)
+        if novelty.far is not None and model.fusion is not None:
+            distances = nearest_distances(model.fusion, columns, threads=1)
+            self.far += int((distances > novelty.far.distance).sum())
+
+
+class _Beyond(NamedTuple):
+    """Rows beyond the limits of a column, and which of them is farthest out, with what value."""
+
+    rows: int
+    row: int
+    value: float
+    excess: float
+
+
+class NoveltyTally:
+    """Counts over the encoded columns of a table, batch by batch, in memory that does not grow."""
+
+    def __init__(self, model: TableModel) -> None:
+        self.model, self.novelty = model, model.novelty
+        self.rows, self.outside_rows = 0, 0
+        self.outside: dict[int, _Beyond] = {}
+        if self.novelty is not None:
+            self._all, self._thin = _Counts(self.novelty), _Counts(self.novelty)
+
+    def add(self, columns: Columns) -> None:
+        """Count the encoded columns of the next rows, all of which the model could decide about."""
+        novelty, n_rows = self.novelty, len(columns[0])
+        if novelty is None or not n_rows:
+            return
+        self._add_outside(novelty, columns)
+        if self.rows < _SHORT:
+            head = slice(0, min(n_rows, _SHORT - self.rows))
+            self._all.add(self.model, novelty, _part(columns, head))
+        self._thin.add(self.model, novelty, _part(columns, slice(-self.rows % _EVERY, n_rows, _EVERY)))
+        self.rows += n_rows
+
+    def report(self) -> NoveltyReport:
+        """All of it beside the training rows."""
+        novelty = self.novelty
+        if novelty is None:
+            return NoveltyReport("unknown", self.rows)
+        counts = self._all if self.rows <= _SHORT else self._thin
+        outside = self._outside(novelty)
+        if self.rows < ENOUGH_ROWS:
+            status: Literal["unlike", "too few"] = "unlike" if outside else "too few"
+            return NoveltyReport(status, self.rows, counts.rows, self.outside_rows, outside)
+        shifted = self._shifted(novelty, counts)
+        far, is_far = None, False
+        if novelty.far is not None and self.model.fusion is not None:
+            width = NormalDist().inv_cdf(1.0 - _CHANCE)
+            far = share_change(counts.far, counts.rows, novelty.far.beyond, novelty.far.n_rows, width=width)
+            is_far = far.standard_errors > width and counts.far >= LEAST_FAR * counts.rows
+        return NoveltyReport(
+            "unlike" if outside or shifted or is_far else "none",
+            self.rows,
+            counts.rows,
+            self.outside_rows,
+            outside,
+            shifted,
+            None if far is None else counts.far / counts.rows,
+            None if far is None or novelty.far is None else novelty.far.beyond / novelty.far.n_rows,
+            far,
+            is_far,
+        )
+
+    def _add_outside(self, novelty: Novelty, columns: Columns) -> None:
+        found = novelty.outside(columns, self.model.read_outputs)
+        if not found:
+            return
+        self.outside_rows += int(np.logical_or.reduce(list(found.values())).sum())
+        for place, rows in found.items():
+            values = columns[novelty.limited[place]]
+            excess = novelty.excess(place, values)
+            row = int(np.argmax(excess))
+            before = self.outside.get(place, _Beyond(0, 0, 0.0, 0.0))
+            worst = _Beyond(0, self.rows + row, float(values[row]), float(excess[row]))
+            kept = before if before.excess >= worst.excess else worst
+            self.outside[place] = kept._replace(rows=before.rows + int(rows.sum()))
+
+    def _outside(self, novelty: Novelty) -> tuple[Outside, ...]:
+        usual = _RARE_ROWS * self.rows / novelty.n_rows
+        dates = {name for name, is_date in zip(self.model.output_names, _are_days(self.model), strict=True) if is_date}
+        named = []
+        for place, beyond in sorted(self.outside.items(), key=lambda item: (-item[1].rows, item[0])):
+            if beyond.rows > usual or beyond.excess > _FAR_OUT:
+                name = self.model.output_names[novelty.limited[place]]
+                low, high = float(novelty.lowest[place]), float(novelty.highest[place])
+                named.append(Outside(name, beyond.rows, beyond.row, beyond.value, low, high, name in dates))
+        return tuple(named)
+
+    def _shifted(self, novelty: Novelty, counts: _Counts) -> tuple[Shifted, ...]:
+        read = self.model.read_outputs[novelty.binned]
+        width = NormalDist().inv_cdf(1.0 - _CHANCE / max(int(read.sum()), 1))
+        found = []
+        for place in np.flatnonzero(read).tolist():
+            bins = novelty.bin_slice(place)
+            here, before = counts.bins[bins], novelty.counts[bins]
+            share, expected = here / counts.rows, before / novelty.n_rows
+            moved = float(np.abs(share - expected).sum() / 2.0)
+            if moved >= LEAST_SHIFT and _deviates(here, before) > width:
+                found.append(self._shift(novelty, place, share, expected, moved))
+        return tuple(sorted(found, key=lambda one: -one.moved))
+
+    def _shift(self, novelty: Novelty, place: int, share: Array, expected: Array, moved: float) -> Shifted:
+        name, edges = self.model.output_names[novelty.binned[place]], novelty.bin_edges(place)
+        kind: Literal["number", "flag", "level"] = "number"
+        worst = int(np.argmax(share - expected))
+        if name.endswith(": frequency"):
+            kind, worst = "level", 0
+        elif edges.tolist() == [0.5]:
+            kind, worst = "flag", 1
+        return Shifted(
+            name.removesuffix(": frequency") if kind == "level" else name,
+            None if worst == 0 else float(edges[worst - 1]),
+            None if worst == len(edges) else float(edges[worst]),
+            float(share[worst]),
+            float(expected[worst]),
+            moved,
+            kind,
+        )
+
+
+def record_novelty(model: TableModel, columns: Columns, *, threads: int | None = None) -> Array:
+    """Novelty of every record from its encoded columns, shape (n,): see `Novelty.of_records`; NaN where unknown."""
+    novelty = model.novelty
+    if novelty is None:
+        return np.full(len(columns[0]), np.nan)
+    distances = None
+    if novelty.far is not None and model.fusion is not None:
+        distances = nearest_distances(model.fusion, columns, threads=threads)
+    return novelty.of_records(columns, model.read_outputs, distances)
+
+
+def _deviates(here: Codes, before: Codes) -> float:
+    r"""By how many standard errors the counts of k bins in two samples differ more than by chance.
+
+    .. math:: \chi^2_{k-1} \approx \sum_b (1 - p_b)\,z_b^2
+
+    z is the difference of the shares of a bin in standard errors (Anscombe's, which holds for a few rows), p the share
+    in both samples; Wilson and Hilferty's cube root makes it a normal deviate.
+    """
+    n, expected_n, freedom = int(here.sum()), int(before.sum()), len(here) - 1
+    changes = [
+        share_change(int(now), n, int(then), expected_n, width=1.0).standard_errors
+        for now, then in zip(here, before, strict=True)
+    ]
+    pooled = (here + before) / (n + expected_n)
+    square = float((1.0 - pooled) @ np.square(changes))
+    spread = 2.0 / (9.0 * freedom)
+    return float(((square / freedom) ** (1.0 / 3.0) - (1.0 - spread)) / np.sqrt(spread))
+
+
+def _part(columns: Columns, rows: slice) -> Columns:
+    return [np.ascontiguousarray(column[rows], dtype=np.float64) for column in columns]
+
+
+def _are_days(model: TableModel) -> list[bool]:
+    return [
+        isinstance(encoding, Dates) and number < len(encoding.parts) and encoding.parts[number] == "days"
+        for encoding in model.encodings
+        for number in range(encoding.width)
+    ]
+
+
+def _more(lines: list[str]) -> str:
+    return "; ".join(lines[:_SHOWN]) + (f"; and {len(lines) - _SHOWN} more columns" if len(lines) > _SHOWN else "")
+
+
+def _shown(value: float, is_date: bool) -> str:
+    if not is_date or not abs(value) < 2.0**31:
+        return f"{value:.6g}"
+    return str(np.datetime64(int(np.floor(value)), "D"))

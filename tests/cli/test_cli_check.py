@@ -1,0 +1,270 @@
+"""`qmedoid check`: it reads a table exactly as `fit` does, and finds what would make a model wrong."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from small_tables import csv_bytes, small_table, write
+
+import qmedoid
+from qmedoid.exceptions import ParameterError
+
+COLUMN_KEYS = "name type kind used role why note levels missing examples alone".split()  # noqa: SIM905
+
+
+def check(cli, file, *options):
+    return cli.ok("check", file, "--json", *options).json
+
+
+def codes(report):
+    return {(finding["code"], *finding["columns"]) for finding in report["findings"]}
+
+
+def strange_table(seed, n=120):
+    """Columns on the edge between kinds: which side they are on differs between all rows and a part of them."""
+    rng = np.random.default_rng(seed)
+    label = rng.permutation(np.arange(n) % 2)
+    words = np.array([f"w{k}" for k in range(n)])
+    words[rng.integers(n)] = "w0"
+    almost = np.arange(n)
+    almost[rng.integers(1, n)] = 0
+    mostly = np.where(rng.random(n) < 0.1, "n.a.", rng.integers(0, 9, n).astype(str))
+    diagnosis = np.where(rng.random(n) < 0.03, "V45", rng.choice(["250.83", "428", "401.9"], n))
+    return pa.table({
+        "x": rng.normal(size=n) + label, "id": 1000 + 7 * np.arange(n), "paid": 7 * rng.permutation(n), "words": words,
+        "almost": almost, "mostly": mostly, "diagnosis": diagnosis, "zip": rng.integers(10, 20, n),
+        "one": np.where(rng.random(n) < 0.02, "b", "a"), "y": np.array(["no", "yes"])[label],
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize(("seed", "ending"), [(0, "csv"), (1, "parquet"), (2, "parquet"), (3, "csv")])
+def test_check_and_fit_never_disagree(cli, tmp_path, seed, ending):
+    file = write(strange_table(seed), tmp_path / f"t.{ending}")
+    asked = ("--target", "y", "--category", "zip", "--ignore", "x" if seed == 3 else "almost")
+    report = check(cli, file, *asked)
+    cli.ok(
+        "fit", file, *asked, "-o", tmp_path / "m", "--refine", "never", "--medoids", "6", "--neighbours", "0", "--json"
+    )
+    contract = qmedoid.load(tmp_path / "m").model.contract
+    shown = {column["name"]: column for column in report["columns"]}
+    for column in contract.columns:
+        assert shown[column.name]["kind"] == column.kind
+    for name, why in contract.left_out.items():
+        # Only what the rows that are held out cannot know: that training rows are all the same.
+        assert shown[name]["why"] == why or why == "every cell is 'a'"
+    assert set(shown) == {*contract.names, *contract.left_out}
+    fit_all = cli.ok(
+        "fit", file, *asked, "-o", tmp_path / "all", "--test", "0", "--refine", "never", "--medoids", "6",
+        "--neighbours", "0", "--json",
+    ).json  # fmt: skip
+    assert {name: shown[name]["why"] for name in shown if not shown[name]["used"]} == fit_all["left_out"]
+    notes = [note for note in fit_all["notes"] if note.startswith("column ") and " was left out" not in note]
+    assert notes == [column["note"] for column in report["columns"] if column["note"]]
+
+
+def test_the_report_has_these_keys(cli, two):
+    report = check(cli, two.file, "--target", "y")
+    assert list(report) == [
+        "table", "notes", "rows", "target", "classes", "columns", "judged_rows", "duplicates", "findings", "problems",
+    ]  # fmt: skip
+    assert all(list(column) == COLUMN_KEYS for column in report["columns"])
+    assert report["classes"] == [{"class": "no", "rows": 45}, {"class": "yes", "rows": 45}]
+    assert [column["kind"] for column in report["columns"]] == [None, "number", "number", "category", "boolean", "date"]
+    assert codes(report) == {("identifier", "id"), ("time", "day")}
+    assert report["problems"] == 0
+
+
+def test_text_tells_the_same(cli, two):
+    report = check(cli, two.file, "--target", "y")
+    printed = cli.ok("check", two.file, "--target", "y").out
+    for column in report["columns"]:
+        assert column["name"] in printed
+        assert column["why"] in printed
+    for finding in report["findings"]:
+        assert finding["message"] in printed
+    assert "nothing odd" in cli.ok("check", "-", stdin=csv_bytes(small_table().select(["x1", "x2"]))).out
+
+
+def planted(n=300):
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.arange(n) % 2)
+    table = {
+        "x": rng.normal(size=n), "same": np.ones(n), "void": [None] * n,
+        "leak": y + rng.normal(size=n) / 10, "copy": np.array(["b", "a"])[y], "whole": rng.integers(0, 50, n),
+        "after": np.where((y == 1) & (rng.random(n) < 0.7), np.nan, rng.normal(size=n)),
+        "rare": np.where(rng.random(n) < 0.7, np.nan, rng.normal(size=n)),
+        "town": rng.choice(["Bern", "bern", "Basel ", "Basel"], n),
+        "inf": np.where(np.arange(n) == 3, np.inf, rng.normal(size=n)),
+        "mixed": np.where(rng.random(n) < 0.4, "low", rng.integers(0, 9, n).astype(str)),
+        "year": 1700 + np.arange(n) // 2,
+    }  # fmt: skip
+    table["twin"] = table["whole"].astype(float)
+    return table | {"y": y}
+
+
+def test_what_is_planted_is_found():
+    data = planted()
+    report = qmedoid.check_table(data, "y")
+    assert codes(report) >= {
+        ("constant", "same"), ("empty", "void"), ("gives_away", "leak"), ("target_copy", "copy"),
+        ("missing_by_class", "after"), ("mostly_missing", "rare"), ("spellings", "town"), ("blanks", "town"),
+        ("reading", "inf"), ("mixed", "mixed"), ("time", "year"), ("equal_columns", "whole", "twin"),
+    }  # fmt: skip
+    # And nothing is said of what is in order.
+    assert not [finding for finding in report["findings"] if finding["columns"] in (["x"], ["whole"])]
+    problems = {finding["code"] for finding in report["findings"] if finding["severity"] == "problem"}
+    assert problems == {"gives_away", "target_copy", "missing_by_class"}
+    assert report["problems"] == 3
+    without = qmedoid.check_table({name: cells for name, cells in data.items() if name != "y"})
+    assert codes(without) == codes(report) - {
+        ("gives_away", "leak"), ("target_copy", "copy"), ("missing_by_class", "after")
+    }  # fmt: skip
+
+
+def test_noise_gives_no_class_away():
+    """Neither of many levels, nor of many values, nor of a rare class, alone and out-of-fold."""
+    rng = np.random.default_rng(0)
+    for classes in (rng.random(600) < 0.05, rng.integers(0, 4, 600)):
+        noise = {f"n{k}": rng.normal(size=600) for k in range(10)} | {"who": rng.integers(0, 300, 600).astype(str)}
+        report = qmedoid.check_table({**noise, "y": classes.astype(int)}, "y")
+        assert all(column["alone"] < 0.7 for column in report["columns"])
+        assert report["problems"] == 0
+
+
+@pytest.mark.parametrize(("rows", "positive"), [(60, 20), (300, 150), (5000, 12)])
+def test_a_number_that_gives_the_class_away_is_found_however_rare_it_is(rows, positive):
+    y = np.arange(rows) < positive
+    x = np.random.default_rng(0).normal(size=rows) - 8 * y
+    report = qmedoid.check_table({"x": x, "z": np.sin(np.arange(rows)), "y": y}, "y")
+    assert codes(report) == {("gives_away", "x")}
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_category_that_gives_three_classes_away_is_found(classes):
+    y = np.arange(300) % classes
+    town = np.char.add(np.array(["a", "b", "c"])[y], (np.arange(300) // 3 % 5).astype(str))
+    report = qmedoid.check_table({"town": town, "x": np.sin(np.arange(300)), "y": y}, "y")
+    assert ("gives_away", "town") in codes(report)
+
+
+@pytest.mark.parametrize("copies", [0, 1, 3])
+def test_equal_rows_are_counted_and_rows_that_contradict_each_other(copies):
+    data = planted(100)
+    table = pa.table({name: data[name] for name in ("x", "town", "whole", "y")})
+    doubled = pa.concat_tables([table, *([table.slice(0, 20)] * copies)])
+    found = qmedoid.check_table(doubled, "y")["duplicates"]
+    assert found == {"rows": 20 * copies, "contrary_rows": 0, "columns": []}
+    turned = table.slice(0, 5).set_column(3, "y", pa.array(1 - np.asarray(data["y"][:5])))
+    found = qmedoid.check_table(pa.concat_tables([doubled, turned]), "y")["duplicates"]
+    assert (found["rows"], found["contrary_rows"]) == (20 * copies + 5, 5 * (copies + 2))
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        (["a"] * 40, "one_class"),
+        (["a"] * 20 + ["b"] * 19 + ["c"], "single_row"),
+        (["a"] * 20 + ["b"] * 16 + ["c"] * 4, "few_rows"),
+        (["Yes"] * 20 + ["yes"] * 20, "class_spellings"),
+        ([k / 7 for k in range(40)], "target"),
+        (list(range(40)), "target_quantity"),
+        ([[k % 2] for k in range(40)], "target"),
+        ([None] * 20 + ["a", "b"] * 10, "unlabelled"),
+        ([None] * 40, "no_classes"),
+    ],
+)
+def test_targets_that_are_no_classes_are_found_and_no_error(target, code):
+    report = qmedoid.check_table(pa.table({"x": np.random.default_rng(0).normal(size=40), "y": target}), "y")
+    assert code in {finding["code"] for finding in report["findings"]}
+    assert len(report["columns"]) == 1
+
+
+def test_strict_fails_where_there_are_problems_alone(cli, two, tmp_path):
+    assert cli("check", two.file, "--target", "y", "--strict").code == 0
+    data = planted()
+    file = write(pa.table(data), tmp_path / "t.parquet")
+    assert cli("check", file, "--target", "y").code == 0
+    outcome = cli("check", file, "--target", "y", "--strict", "--json")
+    assert outcome.code == 3
+    assert outcome.json["problems"] == 3
+    roles = ("--ignore", "leak", "--ignore", "copy", "--ignore", "after")
+    assert cli("check", file, "--target", "y", "--strict", *roles).code == 0
+
+
+def test_a_sample_is_stated_and_is_that_of_a_fit(cli, two):
+    report = check(cli, two.file, "--target", "y", "--max-rows", "40")
+    assert report["rows"] == 40
+    assert "a random sample of 40" in report["notes"][0]
+
+
+def test_alone_is_judged_on_a_sample_that_is_stated(monkeypatch, cli, two):
+    monkeypatch.setattr("qmedoid.tables._check_rows.SAMPLE_ROWS", 60)
+    assert check(cli, two.file, "--target", "y")["judged_rows"] == 60
+    assert "60 of the 90 rows" in cli.ok("check", two.file, "--target", "y").out
+
+
+def test_roles_by_options_and_by_file_are_the_same_model(cli, tmp_path):
+    file = write(strange_table(0), tmp_path / "t.csv")
+    (tmp_path / "roles.toml").write_text('zip = "category"\nid = "keep"\nwords = "ignore"\n')
+    by_option = ("--category", "zip", "--keep", "id", "--ignore", "words")
+    fit = ("--target", "y", "--refine", "never", "--medoids", "6", "--neighbours", "0", "--json")
+    for name, roles in (("a", by_option), ("b", ("--roles", tmp_path / "roles.toml"))):
+        cli.ok("fit", file, *fit, "-o", tmp_path / name, *roles)
+    one, two = (qmedoid.load(tmp_path / name).model for name in "ab")
+    assert one.contract == two.contract
+    assert one.parameters["roles"] == {"zip": "category", "id": "keep", "words": "ignore"}
+    assert one.contract.columns[-3].name == "diagnosis"
+    zips = next(column for column in one.contract.columns if column.name == "zip")
+    assert zips.levels == tuple(str(number) for number in range(10, 20))
+    for out in "ab":
+        cli.ok("score", tmp_path / out, file, "-o", tmp_path / f"{out}.csv")
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    # Numbers of another file are the same levels: no level is new.
+    write(strange_table(0).set_column(7, "zip", pa.array(strange_table(0)["zip"].to_pylist(), pa.float64())), file)
+    assert "unseen" not in cli.ok("score", tmp_path / "a", file, "-o", tmp_path / "c.csv").err
+
+
+def test_what_is_left_out_is_noted_with_the_way_to_keep_it(cli, tmp_path):
+    table = small_table()
+    file = write(table.append_column("visit id", pa.array(7 * np.arange(90))), tmp_path / "t.csv")
+    printed = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--refine", "never").err
+    assert "column 'visit id' was left out: " in printed
+    assert "(--keep 'visit id' keeps it)" in printed
+    printed = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--refine", "never", "--keep", "visit id").err
+    assert "visit id" not in printed
+
+
+@pytest.mark.parametrize("command", ["check", "fit", "stability"])
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (("--category", "zpi"), 3, "no column 'zpi'"),
+        (("--category", "x1", "--ignore", "x1"), 2, "'x1' has two roles: 'category' by --category and 'ignore' by"),
+        (("--date", "colour"), 3, "none of its cells is a date, such as"),
+        (("--keep", "y"), 2, "'y' is the target"),
+        (("--roles", "none.toml"), 3, "cannot be read"),
+    ],
+)
+def test_roles_that_cannot_be_are_refused_by_every_command(cli, two, tmp_path, command, options, code, words):
+    output = ("-o", tmp_path / "m") if command == "fit" else ()
+    outcome = cli(command, two.file, "--target", "y", *output, *options)
+    assert outcome.code == code
+    assert words in outcome.err
+    assert outcome.err.count("error: ") == 1
+
+
+def test_a_time_column_has_no_other_role(cli, two, tmp_path):
+    outcome = cli("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--time-column", "day", "--keep", "day")
+    assert (outcome.code, "orders the rows" in outcome.err) == (2, True)
+    cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--time-column", "day", "--date", "day",
+           "--refine", "never")  # fmt: skip
+    assert qmedoid.load(tmp_path / "m").model.contract.left_out["day"] == "it orders the rows in time"
+
+
+def test_the_function_refuses_what_is_not_there():
+    with pytest.raises(ParameterError, match="The target 'z' is not a column"):
+        qmedoid.check_table({"x": [1, 2]}, "z")
+    with pytest.raises(ParameterError, match="'z' has the role 'number'"):
+        qmedoid.check_table({"x": [1, 2]}, roles={"z": "number"})
+    json.dumps(qmedoid.check_table({"x": [[1], [2]], "y": [b"a", b"b"]}))

@@ -1,0 +1,69 @@
+"""Records unlike the training rows on the command line: a note, a column on request, and the same in JSON."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from small_tables import cells, replaced, small_table, write
+
+
+@pytest.fixture(scope="module")
+def tables(cli, tmp_path_factory):
+    """A model, a table like the one it was fitted on, and the same with x1 far out."""
+    folder = tmp_path_factory.mktemp("novelty")
+    known, new = small_table(n=400), small_table(n=100, seed=1)
+    odd = replaced(new, "x1", [pa.array(np.array(new["x1"].to_pylist()) + 200)])
+    cli.ok("fit", write(known, folder / "known.csv"), "--target", "y", "-o", folder / "model")
+    return folder / "model", write(new, folder / "new.csv"), write(odd, folder / "odd.csv")
+
+
+def test_a_note_names_the_column(cli, tables, tmp_path):
+    model, new, odd = tables
+    for command in (("score", model, "{}", "-o", tmp_path / "out.csv"), ("evaluate", model, "{}")):
+        usual, unlike = (cli.ok(*(str(part).replace("{}", str(file)) for part in command)).err for file in (new, odd))
+        assert "unlike" not in usual
+        assert "Records are unlike those the model was fitted on:" in unlike
+        assert "'x1' is " in unlike
+
+
+def test_json_has_it(cli, tables, tmp_path):
+    model, new, odd = tables
+    for command in (
+        ("score", model, "{}", "-o", str(tmp_path / "out.csv"), "--json"),
+        ("evaluate", model, "{}", "--json"),
+    ):
+        usual, unlike = (
+            cli.ok(*(str(part).replace("{}", str(file)) for part in command)).json["novelty"] for file in (new, odd)
+        )
+        assert (usual["status"], usual["compared_rows"], usual["outside_rows"]) == ("none", 100, 0)
+        assert (unlike["status"], unlike["outside_rows"]) == ("unlike", 100)
+        assert unlike["outside"][0]["column"] == "x1"
+
+
+def test_a_column_on_request(cli, tables, tmp_path):
+    model, _, odd = tables
+    cli.ok("score", model, odd, "-o", tmp_path / "plain.csv")
+    cli.ok("score", model, odd, "-o", tmp_path / "with.csv", "--novelty")
+    plain, more = cells(tmp_path / "plain.csv"), cells(tmp_path / "with.csv")
+    assert [*plain, "novelty"] == list(more)
+    assert all(float(cell) > 1 for cell in more.pop("novelty"))
+    assert more == plain
+
+
+def test_few_rows_are_said_to_be_too_few(cli, tables, tmp_path):
+    model, new, _ = tables
+    few = tmp_path / "few.csv"
+    few.write_text("\n".join(new.read_text().splitlines()[:6]))
+    outcome = cli.ok("score", model, few, "-o", tmp_path / "out.csv")
+    assert "too few rows to tell whether they are like those the model was fitted on" in outcome.err
+    assert cli.ok("score", model, few, "-o", tmp_path / "out.csv", "--json").json["novelty"]["status"] == "too few"
+
+
+def test_a_carried_column_cannot_hide_it(cli, tables, tmp_path):
+    model, new, _ = tables
+    lines = new.read_text().splitlines()
+    named = tmp_path / "named.csv"
+    named.write_text("\n".join([lines[0] + ",novelty", *(line + ",1" for line in lines[1:])]))
+    assert cli("score", model, named, "-o", tmp_path / "o.csv", "--columns", "novelty").code == 0
+    outcome = cli("score", model, named, "-o", tmp_path / "o.csv", "--columns", "novelty", "--novelty")
+    assert outcome.code == 2
+    assert "a result has this name" in outcome.err

@@ -1,0 +1,121 @@
+"""What commands say about classes: which one is meant, what is odd about them, and what is not known."""
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from small_tables import replaced, small_table, write
+
+TINY = ("--refine", "never", "--medoids", "tiny", "--neighbours", "0")
+
+
+def lopsided(classes, n=120, share=0.15, seed=0):
+    """A small table in which the first class is rare."""
+    table = small_table(classes, n=2 * n, seed=seed)
+    labels = np.array(table["y"].to_pylist())
+    first, second = (np.flatnonzero(labels == one) for one in classes)
+    return table.take(np.sort(np.concatenate([first[: round(share * n)], second])))
+
+
+@pytest.mark.parametrize(("classes", "meant"), [(("bad", "good"), "bad"), (("apple", "pear"), "apple")])
+def test_alerts_are_of_the_class_that_is_meant(cli, tmp_path, classes, meant):
+    file = write(lopsided(classes), tmp_path / "t.csv")
+    outcome = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--alert-rate", "0.1", *TINY, "--json")
+    printed = outcome.json
+    assert printed["positive"] == meant
+    assert printed["classes"][1] == meant
+    assert printed["held_out"]["alert_rate"] < 0.4
+    assert [note for note in printed["notes"] if f"about the class {meant!r}" in note]
+    assert outcome.err.count("is about the class") == 1
+    text = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--alert-rate", "0.1", *TINY)
+    assert text.err.count("is about the class") == 1
+    other = ("--positive", classes[1])
+    named = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--alert-rate", "0.1", *TINY, "--json", *other)
+    assert named.json["positive"] == classes[1]
+    assert "is about the class" not in named.err
+
+
+def test_hypothyroid_people_are_not_called_ill_for_being_healthy(cli, tmp_path):
+    folder = Path(os.environ.get("QMEDOID_DATA", ""))
+    if not (folder / "hypothyroid.parquet").is_file():
+        pytest.skip("set QMEDOID_DATA to a folder with hypothyroid.parquet")
+    table = pq.read_table(folder / "hypothyroid.parquet").slice(0, 1200)
+    file = write(table, tmp_path / "t.parquet")
+    printed = cli.ok(
+        "fit", file, "--target", "target", "-o", tmp_path / "m", "--alert-rate", "0.05", *TINY, "--json"
+    ).json
+    (kept, false), _ = printed["held_out"]["confusion"]
+    assert printed["positive"] == "hypothyroid"
+    assert false < 0.1 * (kept + false)
+
+
+def test_odd_targets_are_told_before_the_fit(cli, tmp_path):
+    table = small_table(("No", "yes"), n=60)
+    labels = table["y"].to_pylist()
+    labels[0], labels[1], labels[2], labels[3] = "Yes", "Yes", "no ", "single"
+    labels[4] = "no"
+    file = write(replaced(table, "y", pa.array(labels)), tmp_path / "t.csv")
+    outcome = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", *TINY, "--json")
+    for words in ("'single' has one row only", "'Yes' and 'yes' differ by case", "by blanks around them only"):
+        assert words in outcome.err, words
+    ages = replaced(table, "y", pa.array(np.arange(60) // 2 + 20))
+    outcome = cli.ok("fit", write(ages, tmp_path / "a.csv"), "--target", "y", "-o", tmp_path / "m", *TINY, "--json")
+    assert "30 different numbers" in outcome.err
+    assert [note for note in outcome.json["notes"] if "quantity" in note]
+
+
+def test_a_rare_class_that_is_never_called_gets_a_note_and_a_dash(cli, tmp_path):
+    rng = np.random.default_rng(0)
+    n = 400
+    rare = np.arange(n) % 25 == 0
+    table = pa.table({"x": rng.normal(size=n) + 0.3 * rare, "y": np.where(rare, "fraud", "legit")})
+    file = write(table, tmp_path / "t.csv")
+    fitted = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--positive", "fraud", *TINY)
+    assert "No operating point was asked for" in fitted.err
+    assert "alert_rate=0.04" in fitted.err
+    assert re.search(r"precision \(fraud\) *│ *– │", fitted.out)
+    assert re.search(r"│ precision *│ *– │ *– │ *– │", fitted.out)
+    outcome = cli.ok("evaluate", tmp_path / "m", file, "--json")
+    assert outcome.json["precision"] is None
+    assert outcome.json["recall"] == 0
+    assert [note for note in outcome.json["notes"] if "no operating point" in note]
+    assert "| precision | – | – | – |" in (next((tmp_path / "m").glob("card-*.md"))).read_text(encoding="utf-8")
+
+
+def test_classes_that_do_not_occur_are_told(cli, three, tmp_path):
+    rows = np.flatnonzero(np.array(three.table["y"].to_pylist()) != "b")
+    file = write(three.table.take(rows), tmp_path / "t.csv")
+    outcome = cli.ok("evaluate", three.model, file, "--json")
+    assert outcome.json["absent"] == ["b"]
+    assert "the class 'b' does not occur" in outcome.err
+    found = [own["f1"] for label, own in outcome.json["classes"].items() if label != "b"]
+    assert outcome.json["macro_f1"] == pytest.approx(np.mean(found))
+
+
+def test_rows_that_were_seen_in_fitting_are_told(cli, two, tmp_path):
+    # The model was fitted on three quarters of this file.
+    outcome = cli.ok("evaluate", two.model, two.file, "--json")
+    seen = outcome.json["seen"]
+    assert seen == {"rows": two.printed["training_rows"], "checked": 90}
+    assert f"{seen['rows']} of 90 rows have the same cells as rows that the model was fitted on" in outcome.err
+    # A pipe, and cells that break the contract, are read as texts; the cells are the same.
+    piped = cli.ok("evaluate", two.model, "-", "--json", stdin=two.file.read_bytes())
+    assert piped.json["seen"] == seen
+    new = write(small_table(seed=9), tmp_path / "new.csv")
+    outcome = cli.ok("evaluate", two.model, new, "--json")
+    assert outcome.json["seen"] == {"rows": 0, "checked": 90}
+    assert "fitted on" not in outcome.err
+
+
+def test_held_out_rows_are_called_new_only_where_they_are(cli, two, tmp_path):
+    fresh = write(small_table(seed=9), tmp_path / "new.csv")
+    outcome = cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--test", fresh, *TINY)
+    assert "held out: 90 rows, never seen in fitting" in outcome.out
+    outcome = cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--test", two.file, *TINY)
+    assert "never seen" not in outcome.out
+    assert "held out: 90 rows, 90 of them with the cells of training rows" in outcome.out
+    assert "90 of 90 rows have the same cells" in outcome.err

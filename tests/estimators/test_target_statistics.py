@@ -1,0 +1,166 @@
+"""Training rows of a large category look as new rows will: new levels occur in both at the same rate."""
+
+import warnings
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmedoid import TableClassifier
+from qmedoid.estimators._encoding import EncodingSettings, fit_encodings
+from qmedoid.estimators._target_statistics import CROSS_FITS, Category, spread_folds, target_statistics
+from qmedoid.models.contract import Column
+from qmedoid.tables.encode import encode_column
+
+
+def fit(values, codes, *, n_classes=2, seed=0, max_levels=20_000):
+    draft = Column("c", "category", missing=None in values)
+    table = pa.table({"c": pa.array(values, pa.string())})
+    asked = EncodingSettings(max_one_hot=2, max_levels=max_levels)
+    return fit_encodings(table, [draft], np.asarray(codes), "abcd"[:n_classes], asked, np.random.default_rng(seed))
+
+
+def apply(encoded, values):
+    return np.column_stack(encode_column(pa.array(values, pa.string()), encoded.columns[0], encoded.encodings[0]))
+
+
+@st.composite
+def categories(draw):
+    """Cells of three levels or more, some missing, with class codes."""
+    n_classes = draw(st.integers(2, 4))
+    names = st.one_of(st.none(), st.integers(0, 25).map(lambda number: f"level {number}"))
+    values = draw(st.lists(names, min_size=n_classes, max_size=60))
+    values += ["one", "two", "three"]
+    codes = [*range(n_classes), *draw(st.lists(st.integers(0, n_classes - 1), min_size=len(values), max_size=99))]
+    return values, codes[: len(values)], n_classes
+
+
+@given(categories(), st.integers(0, 5))
+@settings(max_examples=60, deadline=None)
+def test_a_level_that_occurs_nowhere_else_looks_like_a_new_one(table, seed):
+    values, codes, n_classes = table
+    encoded = fit(values, codes, n_classes=n_classes, seed=seed)
+    new = apply(encoded, ["never seen"])[0]
+    counts = np.array([values.count(value) for value in values])
+    alone = encoded.matrix[counts == 1]
+    np.testing.assert_array_equal(alone, np.broadcast_to(new, alone.shape))
+    # Others do not, so that new levels occur as often as Good and Turing estimate: singletons / n.
+    assert (encoded.matrix[:, -1] == new[-1]).mean() == (counts == 1).mean()
+    np.testing.assert_allclose(encoded.matrix[:, -1], (counts - 1) / len(values), rtol=1e-13)
+
+
+@given(categories(), st.integers(1, 6))
+@settings(max_examples=60, deadline=None)
+def test_a_training_row_knows_its_level_if_the_rows_without_it_keep_that_level(table, max_levels):
+    values, codes, n_classes = table
+    encoded = fit(values, codes, n_classes=n_classes, max_levels=max_levels)
+    for row, value in enumerate(values):
+        # The first row of a level also says which of two equally frequent levels is kept.
+        if values.index(value) == row and values.count(value) > 1:
+            continue
+        without = Counter(values[:row] + values[row + 1 :])
+        missing = without.pop(None, 0)
+        kept = dict(without.most_common(max_levels))  # of equally frequent ones the first to occur
+        in_rest = missing > 0 if value is None else value in kept
+        assert (encoded.matrix[row, -1] > 0) == in_rest
+
+
+def test_names_of_levels_play_no_part():
+    rng = np.random.default_rng(0)
+    places = rng.zipf(1.5, 300) % 90
+    codes = rng.integers(0, 2, 300)
+    names = np.array([f"level {number:02d}" for number in range(90)])
+    one = fit(names[places].tolist(), codes, max_levels=30)
+    other = fit(names[rng.permutation(90)][places].tolist(), codes, max_levels=30)
+    np.testing.assert_array_equal(one.matrix, other.matrix)
+
+
+@given(st.integers(1, 80), st.integers(1, 30), st.integers(0, 99))
+@settings(max_examples=60, deadline=None)
+def test_rows_of_a_level_lie_in_different_folds(n_rows, n_levels, seed):
+    rng = np.random.default_rng(seed)
+    places, codes = rng.integers(0, n_levels, n_rows), rng.integers(0, 2, n_rows)
+    folds = spread_folds(places, codes, np.arange(n_rows), rng)
+    assert np.ptp(np.bincount(folds)) <= 1
+    for level in np.unique(places):
+        assert np.bincount(folds[places == level]).max() <= -(-(places == level).sum() // min(CROSS_FITS, n_rows))
+
+
+def test_copies_of_a_record_do_not_describe_each_other():
+    rng = np.random.default_rng(0)
+    places, codes = rng.integers(0, 120, 200), rng.integers(0, 2, 200)
+    names = tuple(f"{number:03d}" for number in range(120))
+
+    def numbers(copies):
+        found = np.tile(places, copies)
+        category = Category(names, found, np.bincount(found, minlength=120), np.arange(120), 1000)
+        groups = np.tile(np.arange(200), copies)
+        return np.column_stack(target_statistics(category, np.tile(codes, copies), "ab", rng, groups)[1])
+
+    once, twice = numbers(1), numbers(2)
+    np.testing.assert_array_equal(twice[:200], twice[200:])
+    np.testing.assert_allclose(once[:, -1], twice[:200, -1], rtol=1e-13)
+    alone = once[:, -1] == 0
+    assert alone.any()
+    np.testing.assert_array_equal(once[alone], twice[:200][alone])
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 4])
+def test_fewer_rows_than_folds(n_rows):
+    places = np.arange(n_rows) % 2
+    category = Category(("x", "y"), places, np.bincount(places, minlength=2), np.arange(2), 10)
+    _, own = target_statistics(category, np.arange(n_rows) % 2, "ab", np.random.default_rng(0))
+    assert np.isfinite(own).all()
+
+
+def customers(seed, n_rows=4000):
+    """x says the class; of the names, which do not, 60 occur twice among the positives, as in a table of orders."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n_rows)
+    y = x + rng.normal(size=n_rows) > 0.8
+    names = rng.permutation(10**6)[:n_rows]
+    twice = rng.permutation(np.flatnonzero(y))[:120]
+    names[twice[60:]] = names[twice[:60]]
+    return {"x": x, "customer": [f"c{name:06d}" for name in names]}, np.where(y, "yes", "no")
+
+
+def judged(table, y, new, new_y, **parameters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of new levels
+        model = TableClassifier(random_state=0, **parameters).fit(table, y)
+        predicted = model.predict(new)
+    return model.expected_.alert_rate, (predicted == "yes").mean(), (predicted == new_y).mean()
+
+
+@pytest.mark.parametrize("max_levels", [20_000, 30])
+def test_new_customers_are_not_called_positive_because_they_are_new(max_levels):
+    table, y = customers(0)
+    new, new_y = customers(1)
+    expected, alert_rate, accuracy = judged(table, y, new, new_y, max_levels=max_levels)
+    without = judged({"x": table["x"]}, y, {"x": new["x"]}, new_y)
+    # Two standard errors of the difference of two shares of 4,000 rows.
+    assert abs(alert_rate - expected.value) < 2 * np.sqrt(2 * 0.22 * 0.78 / 4000)
+    assert accuracy > without[2] - 0.01
+
+
+@pytest.mark.parametrize("n_levels", [300, 5000])
+def test_a_large_category_of_noise_costs_little(n_levels):
+    rng = np.random.default_rng(n_levels)
+
+    def draw(n_rows):
+        x = rng.normal(size=n_rows)
+        chances = 1 / np.arange(1, n_levels + 1)
+        noise = rng.choice(n_levels, n_rows, p=chances / chances.sum())
+        y = np.where(x + rng.normal(size=n_rows) > 0.6, "yes", "no")
+        return {"x": x, "noise": [f"level {number}" for number in noise]}, y
+
+    table, y = draw(1500)
+    new, new_y = draw(6000)
+    expected, alert_rate, accuracy = judged(table, y, new, new_y)
+    without, _, best = judged({"x": table["x"]}, y, {"x": new["x"]}, new_y)
+    assert accuracy > best - 0.015
+    assert abs(expected.value - without.value) < 0.04
+    assert expected.low - 0.02 < alert_rate < expected.high + 0.02

@@ -1,0 +1,163 @@
+"""The same rows give the same model: on any processor, with kernels or twins, and when cells move in the last place.
+
+Rounding must decide nothing. It is another on other processors (OpenBLAS and NumPy have kernels for each), and where
+cells are moved by a few units in the last place. ``benchmarks/same_model.py`` does the same for many tables.
+"""
+
+import itertools
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks._fingerprints import Fingerprint, difference, fingerprint, nudged
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+
+from qmedoid.evaluation.datasets import load_heart
+from qmedoid.kernels.ties import (
+    first_largest,
+    first_largest_of_rows,
+    first_smallest,
+    merged,
+    stable_order,
+    with_equal_cells,
+)
+
+ROOT = Path(__file__).parent.parent
+# What other processors of the same family run; those that this one cannot run end with an illegal instruction.
+CORES = ("Prescott", "Sandybridge", "Haswell", "Zen", "SkylakeX")
+# Those older than the vector instructions of which NumPy has kernels of its own.
+OLD_CORES = ("Prescott", "Sandybridge")
+
+
+def lattice():
+    """Few whole numbers, copies of columns and complements: ties wherever something is compared."""
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 3, size=(160, 5)).astype(float)
+    X = np.column_stack([X, 2.0 - X[:, 0], X[:, 1], X[:, 2] == 1.0])
+    return X, (X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=160) > 2.5).astype(int)
+
+
+def tables():
+    heart, wine, cancer, digits = load_heart(), load_wine(), load_breast_cancer(), load_digits()
+    return {
+        "heart": (heart.X, heart.y),
+        "wine": (wine.data, wine.target),
+        # Digits beyond the sixteenth: no cell is a short decimal.
+        "breast cancer": (cancer.data * np.pi, cancer.target),
+        "digits": (digits.data, digits.target % 3),
+        "lattice": lattice(),
+    }
+
+
+def sample(name, seed, n=110):
+    """Rows to fit and new ones."""
+    X, y = tables()[name]
+    rows = np.random.default_rng(seed).permutation(len(X))
+    return X[rows[:n]], y[rows[:n]], X[rows[n : n + 60]]
+
+
+CASES = [
+    *(("evidence", name, seed) for name in ("heart", "wine", "breast cancer", "digits", "lattice") for seed in (0, 1)),
+    *(("rare", name, 0) for name in ("heart", "breast cancer", "lattice")),
+    *((method, name, 0) for method in ("convex", "paper") for name in ("heart", "wine", "lattice")),
+    *(("tiny", name, 2) for name in ("heart", "digits")),
+    ("circuit", "lattice", 0),
+]
+
+
+@pytest.mark.parametrize(("method", "name", "seed"), CASES)
+def test_cells_moved_in_the_last_place_change_nothing(method, name, seed):
+    X, y, new = sample(name, seed)
+    as_it_is = fingerprint(method, X, y, new)
+    for number in range(3 if method == "evidence" else 2):
+        rng = np.random.default_rng(number)
+        found = difference(as_it_is, fingerprint(method, nudged(X, rng), y, nudged(new, rng)))
+        assert found.is_same, found
+
+
+def numpy_dispatch() -> str:
+    """The instructions that NumPy uses here beyond those of every processor it runs on."""
+    try:
+        from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+    except ImportError:
+        return ""
+    return " ".join(name for name in __cpu_dispatch__ if __cpu_features__.get(name))
+
+
+def fitted_elsewhere(core: str, kernels: str, threads: int) -> "list[Fingerprint] | None":
+    """Fingerprints of some fits in a process for another processor; None where this one cannot run it."""
+    settings = {
+        "OPENBLAS_CORETYPE": core,
+        "OPENBLAS_NUM_THREADS": str(threads),
+        "OMP_NUM_THREADS": str(threads),
+        "QMEDOID_THREADS": str(threads),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]),
+        "QMEDOID_KERNELS": kernels,
+        "NPY_DISABLE_CPU_FEATURES": numpy_dispatch() if core in OLD_CORES else "",
+    }
+    done = subprocess.run([sys.executable, __file__], env=os.environ | settings, capture_output=True, check=False)
+    if done.returncode in (-4, 132):  # SIGILL
+        return None
+    assert done.returncode == 0, done.stderr.decode()
+    return [Fingerprint(*one) for one in pickle.loads(done.stdout)]
+
+
+def some_fits() -> list[Fingerprint]:
+    """Those of which rounding chose some parts, on one processor or another, before ties were broken by order."""
+    cases = [("evidence", "heart", 0), ("evidence", "lattice", 0), ("rare", "heart", 0), ("convex", "lattice", 0)]
+    return [fingerprint(method, *sample(name, seed, 150)) for method, name, seed in cases]
+
+
+def test_every_processor_finds_the_same_model():
+    kernels = itertools.cycle(["", "numpy"])
+    threads = itertools.cycle([1, 2, 2, 1])
+    runs = {core: fitted_elsewhere(core, next(kernels), next(threads)) for core in CORES}
+    ran = {core: fits for core, fits in runs.items() if fits is not None}
+    if len(ran) < 2:
+        pytest.skip("This processor runs the kernels of one core type alone.")
+    first, *others = ran
+    for other in others:
+        for one, same in zip(ran[first], ran[other], strict=True):
+            found = difference(one, same)
+            assert found.is_same, (first, other, found)
+
+
+def test_the_first_of_equal_numbers_is_taken():
+    up = 1.0 + 1e-13
+    assert first_smallest([2.0, up, 1.0]) == 1
+    assert first_largest([0.5, 1.0, up]) == 1
+    assert first_smallest([2.0, 1.1, 1.0]) == 2
+    assert stable_order(np.array([3.0, up, 1.0, 2.0])).tolist() == [1, 2, 3, 0]
+    assert stable_order(np.array([3.0, 1.0, 2.0])).tolist() == [1, 2, 0]
+    # Differences of large numbers are equal up to the rounding of those.
+    assert stable_order(np.array([1e-7, 0.0]), size=1e3).tolist() == [0, 1]
+    assert first_largest_of_rows(np.array([[0.5, 0.5 + 1e-12], [0.4, 0.6]])).tolist() == [0, 1]
+    assert len(set(merged(np.array([up, 5.0, 1.0, 5.0 - 1e-12])).tolist())) == 2
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_cells_that_were_equal_are_equal_again(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.choice(rng.normal(size=9) * 10.0 ** rng.integers(-200, 200, size=9), size=(60, 3))
+    X[:, 0] = np.round(X[:, 0])
+    again = with_equal_cells(nudged(X, rng))
+    for column, moved in zip(X.T, again.T, strict=True):
+        assert np.array_equal(column[:, None] == column, moved[:, None] == moved)
+        np.testing.assert_allclose(moved, column, rtol=1e-14)
+
+
+def test_ordinary_and_crowded_columns_are_left_as_they_are():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    assert with_equal_cells(X) is X
+    # Neighbouring floats one after the other are no copies of one value.
+    crowded = (1.0 + np.arange(400) * np.spacing(1.0))[:, None]
+    assert np.array_equal(with_equal_cells(crowded), crowded)
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(pickle.dumps([tuple(fit) for fit in some_fits()]))

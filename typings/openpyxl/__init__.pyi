@@ -1,0 +1,3 @@
+from typing import IO, Any
+
+def load_workbook(filename: IO[bytes], read_only: bool = ..., data_only: bool = ...) -> Any: ...
