@@ -235,7 +235,7 @@ def test_a_new_field_takes_a_new_format():
         SeenRows: "key hashes is_sample",
         Novelty: "n_rows limited lowest highest low high binned offsets edges counts far",
         PriorShift: "priors log_ratios",
-        OperatingSummary: "rule asked log_odds counts prevalence",
+        OperatingSummary: "rule asked log_odds counts prevalence draws_per_row",
         Contract: "columns target left_out",
         Column: "name kind missing levels is_open spelling",
         Numbers: "fill indicator",

@@ -7,7 +7,6 @@ import pytest
 
 from qmedoid.exceptions import DataError
 from qmedoid.fitting.rare.fit import fit_rare
-from qmedoid.fitting.rare.logistic import fit_logistic
 from qmedoid.fitting.rare.prototypes import Prototypes, hardest, make_metric
 from qmedoid.fitting.rare.settings import METRICS, RareSettings
 from qmedoid.models.rare_geometry import Own
@@ -55,36 +54,27 @@ def test_a_prototype_sees_what_it_would_if_it_were_none():
         np.testing.assert_allclose(here.features[:, : n_deltas + m], there.features[:, : n_deltas + m], rtol=1e-9)
 
 
-def test_training_rows_are_described_without_themselves():
+def test_prototypes_know_their_own_class_only_if_they_are_compared_with_themselves():
     X, codes = table()
-    alone = fit_rare(X, codes, SMALL, 0)
-    with_itself = fit_rare(X, codes, replace(SMALL, leave_one_out=False), 0)
-    of_new_rows = with_itself.model.measure(X).deltas
-    np.testing.assert_allclose(with_itself.circuit_features, of_new_rows, rtol=1e-12)
+    alone, with_itself = fit_rare(X, codes, SMALL, 0), fit_rare(X, codes, replace(SMALL, leave_one_out=False), 0)
     nearest = alone.model.feature_names.index("nearest rare row against nearest common row (plain metric)")
-    column = alone.model.circuit_features.tolist().index(nearest)
-    assert (with_itself.circuit_features[codes == 1, column] == 1.0).all()
-    assert (alone.circuit_features[codes == 1, column] < 1.0).all()
+    # With itself, that is all that a rare row is told by, and new rows have nothing like it.
+    assert with_itself.model.weights[nearest] > 2.0 * abs(alone.model.weights[nearest])
 
 
-def test_held_out_scores_come_from_weights_that_never_saw_the_row():
+def test_held_out_rows_are_described_and_scored_by_the_model_of_the_other_folds():
     X, codes = table()
     fitted = fit_rare(X, codes, SMALL, 0)
-    model = fitted.model
-    own = Own(*(np.full(len(X), -1, dtype=np.intp) for _ in range(2)))
-    n_rare = len(model.geometry.rare)
-    own.rare[model.medoid_rows[:n_rare]] = np.arange(n_rare)
-    own.common[model.medoid_rows[n_rare:]] = np.arange(len(model.geometry.common))
-    features = model.geometry.evidence(model.geometry.scaling.apply(X), own).features
-    np.testing.assert_allclose(features[:, model.circuit_features], fitted.circuit_features, rtol=1e-9)
-    standardised = model.standardised(features)
-    strengths = np.repeat([0.01, 0.03, 0.1, 0.03], model.geometry.n_features)
-    for number in range(3):
-        rest = fitted.fold != number
-        apart = fit_logistic(standardised[rest], codes[rest] == 1, strengths)
-        expected = model.class_scores(apart.logits(standardised[~rest]))
-        np.testing.assert_allclose(fitted.held_out[~rest], expected, atol=1e-4)
     assert abs(np.bincount(fitted.fold[codes == 1]) - 8).max() == 0
+    for number in range(3):
+        # Whatever the labels and the places of the rows of a fold, others decide about them.
+        own = np.flatnonzero(fitted.fold == number)[:40]
+        moved = X.copy()
+        moved[own] = X[own][::-1]
+        again = fit_rare(moved, codes, SMALL, 0)
+        same = np.flatnonzero(fitted.fold == number)[40:]
+        np.testing.assert_allclose(again.held_out[same], fitted.held_out[same], atol=1e-9)
+        np.testing.assert_allclose(again.held_out[own], fitted.held_out[own][::-1], atol=1e-9)
 
 
 def test_the_order_of_the_rows_means_nothing_when_all_are_prototypes():

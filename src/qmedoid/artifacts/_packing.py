@@ -164,6 +164,7 @@ def _operating(summary: OperatingSummary | None) -> dict[str, Any] | None:
         "log_odds": float(summary.log_odds),
         "counts": None if summary.counts is None else [int(count) for count in summary.counts],
         "prevalence": None if summary.prevalence is None else float(summary.prevalence),
+        "draws_per_row": float(summary.draws_per_row),
     }
 
 

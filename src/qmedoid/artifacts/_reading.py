@@ -38,7 +38,7 @@ ROLES = ("arrays", "circuits", "card")
 OPTIONAL_ROLES = ("rows", "circuit.qpy", "circuit.qasm", "swap_test.qpy", "swap_test.qasm")
 """Files that a bundle may have; the circuits for other tools are never parsed."""
 _GEOMETRIC = ("type", "first", "slope", "deltas", "refine_below", "residual")
-_OPERATING = ("rule", "asked", "log_odds", "counts", "prevalence")
+_OPERATING = ("rule", "asked", "log_odds", "counts", "prevalence", "draws_per_row")
 _MOST_ROWS = 2**53
 
 
@@ -156,7 +156,10 @@ def _operating(fields: Fields, model: TableModel, shift: PriorShift | None) -> O
     prevalence = None if own.raw("prevalence") is None else own.real("prevalence")
     if prevalence != (None if shift is None else shift.prevalence):
         raise RefusedError("operating.prevalence and the last of expected_priors are not the same")
-    return OperatingSummary(rule, _asked(own, rule), log_odds, _counts(own), prevalence)
+    draws_per_row = own.real("draws_per_row")
+    if not 0 < draws_per_row <= 1:
+        raise RefusedError(f"operating.draws_per_row must be above 0 and at most 1. Got {draws_per_row:g}")
+    return OperatingSummary(rule, _asked(own, rule), log_odds, _counts(own), prevalence, draws_per_row)
 
 
 def _asked(own: Fields, rule: str) -> float | None:

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.fitting.row_groups import group_classes
 
 Rows = npt.NDArray[np.int64]
 
@@ -32,10 +33,19 @@ def share_or_file(option: str, value: str | None) -> float | str:
     return share
 
 
-def split_rows(labels: npt.NDArray[np.intp], valid: float, test: float, *, order: Rows | None, seed: int) -> Parts:
+def split_rows(
+    labels: npt.NDArray[np.intp],
+    valid: float,
+    test: float,
+    *,
+    order: Rows | None,
+    seed: int,
+    groups: npt.NDArray[np.intp] | None = None,
+) -> Parts:
     """Split rows by shares: in an order, where one is given (the last rows are the test), else by chance and class.
 
-    Of every class the same share goes to each part, rounded; a class of one row stays in training.
+    Of every class the same share goes to each part, rounded; a class of one row stays in training. Rows of one group
+    go to one part, except in an order.
     """
     if valid + test >= 1:
         raise ParameterError(f"--valid and --test take {valid + test:.3g} of the rows: nothing is left to train on.")
@@ -45,6 +55,8 @@ def split_rows(labels: npt.NDArray[np.intp], valid: float, test: float, *, order
         rest = n - n_test - n_valid
         return Parts(order[:rest], order[rest : rest + n_valid], order[rest + n_valid :])
     rng = np.random.default_rng(seed)
+    if groups is not None:
+        return _split_groups(labels, groups, valid, test, rng)
     parts: tuple[list[Rows], list[Rows], list[Rows]] = ([], [], [])
     for code in np.unique(labels):
         own = rng.permutation(np.flatnonzero(labels == code))
@@ -52,6 +64,19 @@ def split_rows(labels: npt.NDArray[np.intp], valid: float, test: float, *, order
         for part, rows in zip(parts, np.split(own, [len(own) - n_test - n_valid, len(own) - n_test]), strict=True):
             part.append(rows)
     return Parts(*(np.sort(np.concatenate(part)).astype(np.int64) for part in parts))
+
+
+def _split_groups(
+    labels: npt.NDArray[np.intp], groups: npt.NDArray[np.intp], valid: float, test: float, rng: np.random.Generator
+) -> Parts:
+    """Whole groups by chance, each as one of its rarest class; the shares are those of the rows."""
+    classes, sizes, use = group_classes(groups, labels), np.bincount(groups), np.zeros(groups.max() + 1, dtype=np.intp)
+    for code in np.unique(classes):
+        own = rng.permutation(np.flatnonzero(classes == code))
+        # A group goes where its middle row would go; one group alone has its middle at a half, and stays in training.
+        middles = (np.cumsum(sizes[own]) - sizes[own] / 2.0) / sizes[own].sum()
+        use[own] = 0 if len(own) == 1 else (middles > 1.0 - valid - test).astype(np.intp) + (middles > 1.0 - test)
+    return Parts(*(np.flatnonzero(use[groups] == part).astype(np.int64) for part in range(3)))
 
 
 def time_order(column: pa.ChunkedArray, name: str, date_order: str | None = None) -> Rows:

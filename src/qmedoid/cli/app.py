@@ -33,6 +33,10 @@ Fusion = Annotated[
     Literal["auto", "evidence", "rare", "convex"],
     typer.Option(help="How distances are fused: evidence by group, for rare events, or as in the paper (convex)."),
 ]
+GroupColumn = Annotated[
+    str | None,
+    typer.Option(help="Rows with the same value here belong together, and are held out together; else equal rows."),
+]
 Medoids = Annotated[
     str | None, typer.Option(help="Training rows that evidence may compare with at most: a number, or tiny for 6.")
 ]
@@ -132,6 +136,7 @@ def fit(
     time_column: Annotated[
         str | None, typer.Option(help="Order the rows by this column: the last ones are held out.")
     ] = None,
+    group_column: GroupColumn = None,
     category: Category = None,
     number: Number = None,
     date: Date = None,
@@ -162,7 +167,8 @@ def fit(
         Options(
             table=table, target=target, output=output, test=test, valid=valid, positive=positive,
             alert_rate=alert_rate, operating_point=operating_point, min_precision=min_precision, min_recall=min_recall,
-            cost=cost, time_column=time_column, paper=paper, fusion=fusion, medoids=medoids, neighbours=neighbours,
+            cost=cost, time_column=time_column, group_column=group_column, paper=paper, fusion=fusion,
+            medoids=medoids, neighbours=neighbours,
             refine=refine, seed=seed, max_rows=max_rows, raw_rows=raw_rows, circuits=circuits, delimiter=delimiter,
             decimal=decimal, date_order=date_order,
             roles=asked_roles(category, number, date, keep, ignore, roles),
@@ -269,6 +275,7 @@ def stability(
     table: Table,
     target: Annotated[str, typer.Option(help="Column that holds the classes.")],
     positive: Annotated[str | None, typer.Option(help="Class to look for; of more than two, against all.")] = None,
+    group_column: GroupColumn = None,
     category: Category = None,
     number: Number = None,
     date: Date = None,
@@ -291,7 +298,8 @@ def stability(
     from qmedoid.cli.stability import Options, run
 
     run(
-        Options(table=table, target=target, positive=positive, fusion=fusion, medoids=medoids, neighbours=neighbours,
+        Options(table=table, target=target, positive=positive, group_column=group_column, fusion=fusion,
+                medoids=medoids, neighbours=neighbours,
                 bootstraps=bootstraps, seed=seed, max_rows=max_rows, delimiter=delimiter, decimal=decimal,
                 date_order=date_order,
                 roles=asked_roles(category, number, date, keep, ignore, roles)),

@@ -17,10 +17,12 @@ from qmedoid.cli._output import print_json, tell
 from qmedoid.cli._roles import roles_of_fit
 from qmedoid.cli._splitting import Parts, share_or_file, split_rows, time_order
 from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.fitting.row_groups import given_groups, row_groups
 from qmedoid.models.renumbering import renumbered
 from qmedoid.models.table import TableModel
 from qmedoid.tables._identifiers import IDENTIFIERS
 from qmedoid.tables.arrow_alone import keep_pandas_away
+from qmedoid.tables.cell_codes import cell_codes
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found
 from qmedoid.tables.evaluating import labelled_report, report_notes
@@ -62,6 +64,7 @@ class Options:
     circuits: bool
     delimiter: str | None
     decimal: str | None
+    group_column: str | None = None
     date_order: str | None = None
     roles: Mapping[str, Role] = field(default_factory=dict)
 
@@ -86,16 +89,20 @@ def run(options: Options, *, as_json: bool) -> None:
     classifier = make_classifier(options)
     check_target_folder(options.output)
     roles = roles_of_fit(options.roles, options.target, options.time_column)
+    if options.group_column is not None:
+        roles = roles_of_fit(roles, options.target, options.group_column)
     data = read_labelled(options.table, options, list(roles))
     # How columns are read is settled on all rows, as `qmedoid check` shows it; numbers and levels are of training rows.
     date_order = cast("DateOrder | None", options.date_order)
     inferred = infer_columns(data.table, skip={options.target}, roles=roles, date_order=date_order)
     inferred.check_any()
-    parts = _parts(data, options, valid, test)
+    groups = row_groups_of(data, options.group_column, [column.name for column in inferred.columns])
+    parts = _parts(data, options, valid, test, groups)
     train = _taken(data, parts.train)
     # Files of their own are read before the fit: what is wrong with them is not found out after it.
     validation, held_out = _other(data, parts.valid, valid, options), _other(data, parts.test, test, options)
-    fitted, model = _fit(classifier, train, validation, options, inferred)
+    own_groups = None if groups is None or options.group_column is None else groups[parts.train]
+    fitted, model = _fit(classifier, train, validation, options, inferred, own_groups)
     # Seconds are told and not kept: the same fit gives the same files.
     seconds = round(time.perf_counter() - began, 1)
     metrics: dict[str, Any] = {"training_rows": len(train.table)}
@@ -245,16 +252,38 @@ def _word_or_number(text: str) -> str | float:
         return text
 
 
-def _parts(data: Labelled, options: Options, valid: float | str, test: float | str) -> Parts:
+def row_groups_of(data: Labelled, group_column: str | None, learnt: Sequence[str] = ()) -> Any:
+    """Groups of rows by a column, or of rows that are equal in all columns that are learnt from; None for none."""
+    if group_column is not None:
+        column = data.table[group_column]
+        if column.null_count:
+            raise DataError(
+                f"The group column {group_column!r} is missing in {column.null_count:,} rows: fill in or drop them."
+            )
+        return given_groups(cell_codes(data.table, [group_column])[:, 0], len(data.table))
+    return row_groups(cell_codes(data.table, learnt), _class_numbers(data))
+
+
+def _class_numbers(data: Labelled) -> Any:
+    return data.target.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.intp)
+
+
+def _parts(data: Labelled, options: Options, valid: float | str, test: float | str, groups: Any) -> Parts:
     """The rows of the table by their use; those of other files are not among them."""
-    labels = data.target.combine_chunks().dictionary_encode().indices.to_numpy()
+    labels = _class_numbers(data)
     order = (
         None
         if options.time_column is None
         else time_order(data.table[options.time_column], options.time_column, options.date_order)
     )
     shares = [share if isinstance(share, float) else 0.0 for share in (valid, test)]
-    return split_rows(labels, *shares, order=order, seed=options.seed)
+    parts = split_rows(labels, *shares, order=order, seed=options.seed, groups=groups)
+    if order is not None and groups is not None:
+        known = int(np.isin(groups[np.append(parts.valid, parts.test)], groups[parts.train]).sum())
+        if known:
+            what = "are equal to one" if options.group_column is None else f"have the {options.group_column!r} of one"
+            tell(f"note: {known:,} of the rows that are held out by time {what} of the training rows.")
+    return parts
 
 
 def _taken(data: Labelled, rows: Any) -> Labelled:
@@ -269,7 +298,7 @@ def _other(data: Labelled, rows: Any, source: float | str, options: Options) -> 
 
 
 def _fit(
-    classifier: Any, train: Labelled, valid: Labelled | None, options: Options, inferred: Inferred
+    classifier: Any, train: Labelled, valid: Labelled | None, options: Options, inferred: Inferred, groups: Any
 ) -> tuple[Any, TableModel]:
     from qmedoid.estimators.table import TableClassifier
 
@@ -279,11 +308,13 @@ def _fit(
     )
     fitted._settled = inferred
     validation = {} if valid is None else _validation(train, valid, options)
-    fitted.fit(train.table.drop_columns([options.target]), _labels(train), **validation)
+    fitted.fit(train.table.drop_columns([options.target]), _labels(train), groups=groups, **validation)
     model = fitted.table_model()
     left_out = dict(model.contract.left_out)
     if options.time_column is not None:
         left_out[options.time_column] = "it orders the rows in time"
+    if options.group_column is not None:
+        left_out[options.group_column] = "it says which rows belong together"
     # A level that only rows held out have is encoded as one not seen, and the file that was fitted on can be scored.
     columns = with_levels_of(model.contract.columns, train.read)
     contract = replace(model.contract, columns=columns, target=options.target, left_out=left_out)

@@ -9,7 +9,7 @@ import numpy as np
 from qmedoid.cli._display import progress_bar, with_error
 from qmedoid.cli._output import plain_console, print_json, shown
 from qmedoid.cli._roles import roles_of_fit
-from qmedoid.cli.fit import asked_fusion, read_labelled
+from qmedoid.cli.fit import asked_fusion, read_labelled, row_groups_of
 from qmedoid.estimators._stability_report import DecisionStability, GroupStability, MedoidStability, StabilityReport
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.roles import Role
@@ -34,6 +34,7 @@ class Options:
     max_rows: int
     delimiter: str | None
     decimal: str | None
+    group_column: str | None = None
     date_order: str | None = None
     roles: Mapping[str, Role] = field(default_factory=dict)
 
@@ -43,9 +44,13 @@ def run(options: Options, *, as_json: bool) -> None:
     keep_pandas_away()
     fusion = asked_fusion(options.fusion, options.medoids, options.neighbours)
     # What is read is asked for by the same names as for a fit.
-    roles = roles_of_fit(options.roles, options.target)
+    roles = roles_of_fit(options.roles, options.target, options.group_column)
     data = read_labelled(options.table, cast("Any", options), list(roles))
-    report = _stability(options, fusion, data.table.drop_columns([options.target]), np.array(data.target.to_pylist()))
+    groups = None if options.group_column is None else row_groups_of(data, options.group_column)
+    options = replace(options, roles=roles)
+    report = _stability(
+        options, fusion, data.table.drop_columns([options.target]), np.array(data.target.to_pylist()), groups
+    )
     report = _numbered_as_in(data.rows, report)
     if as_json:
         print_json(report.as_dict())
@@ -61,7 +66,7 @@ def run(options: Options, *, as_json: bool) -> None:
         console.print(note)
 
 
-def _stability(options: Options, fusion: Any, table: Any, labels: Any) -> StabilityReport:
+def _stability(options: Options, fusion: Any, table: Any, labels: Any, groups: Any) -> StabilityReport:
     from qmedoid.estimators.geometric import GeometricClassifier
     from qmedoid.estimators.stability import stability
     from qmedoid.estimators.table import TableClassifier
@@ -73,7 +78,7 @@ def _stability(options: Options, fusion: Any, table: Any, labels: Any) -> Stabil
     with progress_bar() as bar:
         task = bar.add_task("fitting", total=options.bootstraps + 1)
         return stability(
-            classifier, table, labels, n_bootstraps=options.bootstraps, random_state=options.seed,
+            classifier, table, labels, groups=groups, n_bootstraps=options.bootstraps, random_state=options.seed,
             progress=lambda done, _: bar.update(task, completed=done, description="fitting again"),
         )  # fmt: skip
 

@@ -13,6 +13,7 @@ from sklearn.callback import CallbackContext
 from qmedoid.estimators._folds import check_splits, stratified_splits
 from qmedoid.estimators._parameters import Constraint, Flag, Folds, Optional, check_parameters
 from qmedoid.exceptions import ParameterError
+from qmedoid.fitting.row_groups import part_of
 from qmedoid.geometry.fusion import Channels
 from qmedoid.geometry.protocols import SwapTestFunction
 from qmedoid.models.evidence import EvidenceModel, MeasuredEvidence
@@ -76,14 +77,22 @@ class FirstStageSettings(BaseEstimator):
         """Raise for settings that are not allowed."""
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
 
-    def fit_stage(self, table: Array, codes: Codes, classes: npt.NDArray[Any], seed: int, told: Told) -> FirstFit:
-        """Fit the model, on all rows or on the training part of the only split."""
+    def fit_stage(
+        self,
+        table: Array,
+        codes: Codes,
+        classes: npt.NDArray[Any],
+        seed: int,
+        told: Told,
+        groups: Codes | None = None,
+    ) -> FirstFit:
+        """Fit the model, on all rows or on the training part of the only split; groups are left out together."""
         if self.cv is None:
-            model, apart = self._fit_rows(table, codes, classes, seed, told)
+            model, apart = self._fit_rows(table, codes, classes, seed, told, groups)
             fold = np.zeros(len(codes), dtype=np.intp) if apart.fold is None else apart.fold
             folds = [np.flatnonzero(fold == number) for number in range(fold.max() + 1)]
             return self._described(model, table, apart, folds)
-        splits = stratified_splits(self.cv, table, codes, classes, np.random.default_rng(seed))
+        splits = stratified_splits(self.cv, table, codes, classes, np.random.default_rng(seed), groups)
         check_splits(type(self).__name__, splits, codes, classes)
         if not self.refit and len(splits) > 1:
             raise ParameterError(
@@ -94,7 +103,8 @@ class FirstStageSettings(BaseEstimator):
         scores = np.full((len(codes), len(classes)), np.nan)
         deltas: Array | None = None
         for number, (train, held_out) in enumerate(splits):
-            model, own = self._fit_rows(table[train], codes[train], classes, seed, _part_of(told, number, n_fits))
+            own_told, own_groups = _part_of(told, number, n_fits), part_of(groups, train)
+            model, own = self._fit_rows(table[train], codes[train], classes, seed, own_told, own_groups)
             found = model.measure(table[held_out])
             scores[held_out] = found.scores
             if own.deltas is not None and found.deltas is not None:
@@ -102,13 +112,19 @@ class FirstStageSettings(BaseEstimator):
                 deltas[train], deltas[held_out] = own.deltas, found.deltas
             model = renumbered(model, train)
         if self.refit:
-            model, own = self._fit_rows(table, codes, classes, seed, _part_of(told, n_fits - 1, n_fits))
+            model, own = self._fit_rows(table, codes, classes, seed, _part_of(told, n_fits - 1, n_fits), groups)
             deltas = own.deltas
         return self._described(model, table, Apart(scores, deltas), [held_out for _, held_out in splits])
 
     @abstractmethod
     def _fit_rows(
-        self, table: Array, codes: Codes, classes: npt.NDArray[Any], seed: int, told: Told
+        self,
+        table: Array,
+        codes: Codes,
+        classes: npt.NDArray[Any],
+        seed: int,
+        told: Told,
+        groups: Codes | None,
     ) -> tuple[PlainStage, Apart]:
         """The model of these rows, and what models that have not seen them say of them."""
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from qmedoid.estimators._parameters import Constraint, Optional, Positive
 from qmedoid.exceptions import DataError, ParameterError, warn
+from qmedoid.fitting.row_groups import draws_per_row, part_of
 from qmedoid.fitting.variational_selection import OutOfFold, two_class_margin
 from qmedoid.kernels.ties import merged
 from qmedoid.metrics.operating_points import at_cost, at_precision, at_recall, most_precise
@@ -146,8 +147,10 @@ def warn_on_majority(rule: Rule, codes: Codes, classes: npt.NDArray[Any]) -> Non
         )
 
 
-def operating_summary(rule: Rule, codes: Codes, held_out: OutOfFold | None) -> OperatingSummary:
-    """Where a rule cuts, and what it did to held-out rows.
+def operating_summary(
+    rule: Rule, codes: Codes, held_out: OutOfFold | None, groups: Codes | None = None
+) -> OperatingSummary:
+    """Where a rule cuts, and what it did to held-out rows; rows of one group count as one draw.
 
     Where no rows were held out that could say, the cut is at even odds; a floor that is out of reach is replaced by the
     nearest that is not.
@@ -165,7 +168,10 @@ def operating_summary(rule: Rule, codes: Codes, held_out: OutOfFold | None) -> O
     else:
         warn(f"All {len(rows):,} held-out rows are of one class: the threshold stays at even odds.")
         cut = 0.0
-    return OperatingSummary(rule.name, rule.asked, cut, Counts(**counts_at(positive, margins, cut)))
+    share = draws_per_row(part_of(groups, rows))
+    return OperatingSummary(
+        rule.name, rule.asked, cut, Counts(**counts_at(positive, margins, cut)), draws_per_row=share
+    )
 
 
 def _warn_out_of_reach(rule: Rule, positive: Flags, margins: Array, cut: float) -> None:

@@ -133,14 +133,14 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         warn_on_majority(asked_rule(self._operating_parameters(), self.classes_), codes, self.classes_)
         return table, codes
 
-    def _set_cut(self, codes: Codes, held_out: OutOfFold | None) -> None:
+    def _set_cut(self, codes: Codes, held_out: OutOfFold | None, groups: Codes | None = None) -> None:
         """Turn the operating point into log-odds by held-out rows, and keep what it did to them."""
         self._prior_shift = None
         self.class_priors_ = self._probability_priors(codes, held_out)
         self.expected_, self._cut = None, None
         if len(self.classes_) == 2:
             rule = asked_rule(self._operating_parameters(), self.classes_)
-            self.expected_ = operating_summary(rule, codes, held_out)
+            self.expected_ = operating_summary(rule, codes, held_out, groups)
             self._cut = None if rule.name == "likeliest" else self.expected_.log_odds
         self.threshold_ = probability(self._cut or 0.0)
 

@@ -19,6 +19,7 @@ from qmedoid.estimators._training import TrainingPlan, grid_candidates, reportin
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError, warn
 from qmedoid.fitting.geometric import Stage, circuit_pays
+from qmedoid.fitting.row_groups import part_of
 from qmedoid.fitting.variational_selection import OutOfFold, out_of_fold_score
 from qmedoid.models.geometric import DeltaSettings, GeometricModel
 
@@ -142,6 +143,7 @@ class Refiner:
     policy : when they decide
     classes, codes : the classes, and the class code of every training row
     entropy : of the trainings
+    groups : group of every training row, None where every row is one
     """
 
     owner: Any
@@ -151,6 +153,7 @@ class Refiner:
     classes: npt.NDArray[Any]
     codes: Codes
     entropy: list[int]
+    groups: Codes | None = None
 
     def fit(self, stage: Stage) -> Fitted:
         """The hybrid model of one fusion model; under ``"auto"`` a circuit is kept only if held-out rows say so."""
@@ -166,7 +169,8 @@ class Refiner:
         circuit.set_params(cv=splits_of_part(self.settings.cv, rows, len(self.codes)))
         between_two = stage.model.deltas.decides_between_two(len(self.classes))
         circuit.classes_ = np.array(["runner-up", "nearest"]) if between_two else self.classes
-        plan = TrainingPlan.of(circuit, data, circuit.classes_, self.entropy, out_of_fold=True)
+        own_groups = part_of(self.groups, rows)
+        plan = TrainingPlan.of(circuit, data, circuit.classes_, self.entropy, out_of_fold=True, groups=own_groups)
         task = self.context.subcontext("variational", max_subtasks=plan.n_reports)
         task.call_on_fit_task_begin(estimator=self.owner)
         chosen = plan.run(reporting_watch(self.owner, task, self.settings.checkpoint))
@@ -175,7 +179,9 @@ class Refiner:
         held_out = None
         if chosen.out_of_fold is not None:
             held_out = stage.refined_held_out(chosen.out_of_fold, rows, refine_below)
-        if self.policy == "auto" and (held_out is None or not circuit_pays(stage.held_out, held_out, self.codes)):
+        if self.policy == "auto" and (
+            held_out is None or not circuit_pays(stage.held_out, held_out, self.codes, self.groups)
+        ):
             return self._without_circuit(stage)
         model = stage.with_circuit(chosen.trained.model, refine_below)
         name: StageName = "variational" if self.policy == "always" else "selective"

@@ -1,7 +1,8 @@
 """A classifier and a table of which samples of rows are drawn, to fit the classifier on them again."""
 
 import warnings
-from typing import Any
+from inspect import signature
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,9 @@ from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._targets import check_target, class_codes
 from qmedoid.estimators.table import TableClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
+from qmedoid.fitting.row_groups import given_groups, group_classes, row_groups
 from qmedoid.models.stage import PlainStage
+from qmedoid.tables.cell_codes import cell_codes
 from qmedoid.tables.kinds import Inferred
 
 Array = npt.NDArray[np.float64]
@@ -29,6 +32,7 @@ class Subject:
     estimator : classifier
         Left as it is: every fit is one of a clone.
     X, y : the table, and a label for every row of it
+    groups : labels of rows that belong together, or None for equal rows
 
     Attributes
     ----------
@@ -41,7 +45,7 @@ class Subject:
         encoding.
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Any) -> None:
+    def __init__(self, estimator: Any, X: Any, y: Any, groups: Any = None) -> None:
         if not isinstance(estimator, BaseEstimator) or estimator.__sklearn_tags__().estimator_type != "classifier":
             raise ParameterError(
                 f"Stability is that of a classifier, such as GeometricClassifier(). Got {estimator!r} instead."
@@ -55,6 +59,12 @@ class Subject:
         self.n_rows = len(self._table)
         self.labels = check_target(y, self.n_rows)
         _, self.strata = class_codes(self.labels)
+        self._given = None
+        if groups is not None:
+            found = given_groups(groups, self.n_rows)
+            self._given = np.arange(self.n_rows) if found is None else found
+        takes = signature(cast("Any", estimator).fit).parameters
+        self._takes_groups = groups is not None and "groups" in takes
         given = [] if self._is_raw else getattr(shell, "feature_names_in_", range(self._table.shape[1]))
         self.columns = [str(name) for name in given]
 
@@ -66,7 +76,16 @@ class Subject:
             fresh.set_params(random_state=seed)
         if self._settled is not None:
             fresh._settled = self._settled
-        return fresh.fit(self.part(rows), self.labels[rows])
+        if not self._takes_groups or self._given is None:
+            return fresh.fit(self.part(rows), self.labels[rows])
+        return fresh.fit(self.part(rows), self.labels[rows], groups=self._given[rows])
+
+    def row_groups(self, full: Any) -> Codes | None:
+        """Groups of the rows: those that were given, or rows that are equal in the columns of the fit of all rows."""
+        if self._given is not None:
+            return self._given
+        cells = cell_codes(self._table, full.contract_.names) if self._is_raw else self._table
+        return row_groups(cells, self.strata)
 
     def fix_columns(self, full: Any) -> None:
         """Read the columns of a raw table in all fits to come as the fit of all rows has read them.
@@ -135,8 +154,17 @@ def plain_stage(fitted: Any) -> PlainStage | None:
     return stage
 
 
-def sampled_rows(strata: Codes, rng: np.random.Generator, *, with_replacement: bool) -> Codes:
-    """Rows of a sample, rising: as many of each class as there are, with replacement, or half of them, rounded up."""
+def sampled_rows(
+    strata: Codes, rng: np.random.Generator, *, with_replacement: bool, groups: Codes | None = None
+) -> Codes:
+    """Rows of a sample, rising: as many of each class as there are, with replacement, or half of them, rounded up.
+
+    Where rows belong together, whole groups are drawn.
+    """
+    if groups is not None:
+        chosen = sampled_rows(group_classes(groups, strata), rng, with_replacement=with_replacement)
+        times = np.bincount(chosen, minlength=groups.max() + 1)
+        return np.repeat(np.arange(len(groups)), times[groups])
     drawn = []
     for stratum in np.unique(strata):
         rows = np.flatnonzero(strata == stratum)

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from qmedoid.estimators.variational import VariationalClassifier
 
 Array = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.intp]
 
 BATCH_SIZE = 256
 """Rows of a batch where no number is asked for."""
@@ -121,10 +122,12 @@ class TrainingPlan:
         entropy: list[int],
         *,
         out_of_fold: bool,
+        groups: Codes | None = None,
     ) -> "TrainingPlan":
         """The plan that the parameters of an estimator describe; the circuits are checked against the data.
 
-        Folds are made where there is something to choose, or where out-of-fold scores are asked for.
+        Folds are made where there is something to choose, or where out-of-fold scores are asked for; they keep groups
+        together.
         """
         points, candidates = grid_candidates(estimator)
         n_rows, n_inputs = data.features.shape
@@ -137,7 +140,7 @@ class TrainingPlan:
         # Where every class has one row, no row can be held out.
         if (out_of_fold or len(candidates) > 1) and np.bincount(data.codes).max() > 1:
             rng = np.random.default_rng(entropy)
-            splits = stratified_splits(estimator.cv, data.features, data.codes, classes, rng)
+            splits = stratified_splits(estimator.cv, data.features, data.codes, classes, rng, groups)
             check_splits(type(estimator).__name__, splits, data.codes, classes)
         metric = estimator.operating_point if isinstance(estimator.operating_point, str) else None
         return cls(data, points, candidates, splits, entropy, estimator.n_seeds, metric)

@@ -125,10 +125,16 @@ class EvidenceFusion(FirstStageSettings):
         return int(self.neighbours)
 
     def _fit_rows(
-        self, table: Array, codes: Codes, classes: npt.NDArray[Any], seed: int, told: Told
+        self,
+        table: Array,
+        codes: Codes,
+        classes: npt.NDArray[Any],
+        seed: int,
+        told: Told,
+        groups: Codes | None,
     ) -> tuple[PlainStage, Apart]:
         order = order_by_content(table)
         ordered = np.ascontiguousarray(table[:, order])
-        fitted = fit_evidence(ordered, codes, len(classes), self._settings(), seed, told)
+        fitted = fit_evidence(ordered, codes, len(classes), self._settings(), seed, told, groups)
         self.regularization_, self.path_ = fitted.regularisation, fitted.path
         return evidence_in_order(fitted.model, order), Apart(fitted.held_out)

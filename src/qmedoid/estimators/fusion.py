@@ -27,6 +27,7 @@ from qmedoid.estimators._parameters import (
     Whole,
     check_parameters,
 )
+from qmedoid.estimators._row_groups import groups_of_fit
 from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._tables import check_size, check_table
 from qmedoid.estimators._targets import check_target, class_codes, known_codes
@@ -226,7 +227,7 @@ class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseE
 
     @with_callbacks
     @one_blas_thread
-    def fit(self, X: Any, y: Any, *, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, X_val: Any = None, y_val: Any = None, groups: Any = None) -> Self:
         """Find groups, search configurations, calibrate α and keep the best models.
 
         Parameters
@@ -237,11 +238,15 @@ class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseE
         X_val, y_val : array-like, optional
             Rows on which configurations and α are chosen instead of the folds of `cv`. Models are then fitted on X
             alone.
+        groups : array-like of shape (n,), optional
+            Rows with the same label belong together and are held out together. None takes equal rows as groups.
         """
-        self._fit_selected(X, y, X_val, y_val)
+        self._fit_selected(X, y, X_val, y_val, groups)
         return self
 
-    def _fit_selected(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> tuple[list[Selected], list[Codes]]:
+    def _fit_selected(
+        self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Any = None
+    ) -> tuple[list[Selected], list[Codes]]:
         """Fit; the models with their channels of held-out rows, and which rows of X these are, fold by fold."""
         check_parameters("FusionClassifier", self.get_params(deep=False), self._constraints)
         table = check_table(self, X, reset=True, ensure_min_samples=2)
@@ -249,9 +254,10 @@ class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseE
             check_size(table, getattr(self, "feature_names_in_", None))
         codes = self._class_codes(table, y)
         check_counts(codes, self.classes_, table.shape[1])
+        together = groups_of_fit(groups, table, codes)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
         settings = self._settings()
-        train, folds = self._training_data(table, codes, X_val, y_val, settings, rng)
+        train, folds = self._training_data(table, codes, X_val, y_val, settings, rng, together)
         self.groups_ = make_groups(
             train.X,
             train.codes,
@@ -349,7 +355,14 @@ class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseE
         )
 
     def _training_data(
-        self, table: Array, codes: Codes, X_val: Any, y_val: Any, settings: FusionSettings, rng: np.random.Generator
+        self,
+        table: Array,
+        codes: Codes,
+        X_val: Any,
+        y_val: Any,
+        settings: FusionSettings,
+        rng: np.random.Generator,
+        groups: Codes | None,
     ) -> tuple[TrainingRows, list[Fold]]:
         """The rows of the final fit, and the folds that judge configurations."""
         n_classes = len(self.classes_)
@@ -362,7 +375,7 @@ class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseE
             labels = check_target(y_val, len(held_out), name="y_val", table="X_val")
             nowhere = np.full(len(held_out), -1, dtype=np.intp)
             return train, [Fold(train, train.scaling.apply(held_out), known_codes(labels, self.classes_), nowhere)]
-        splits = stratified_splits(self.cv, table, codes, self.classes_, rng)
+        splits = stratified_splits(self.cv, table, codes, self.classes_, rng, groups)
         check_splits(type(self).__name__, splits, codes, self.classes_)
         folds = prepare_folds(table, codes, splits, n_classes, settings, rng)
         if self.refit:

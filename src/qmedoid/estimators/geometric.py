@@ -26,6 +26,7 @@ from qmedoid.estimators._refinement import (
     first_stage_for,
     policy_for,
 )
+from qmedoid.estimators._row_groups import Together, groups_of_fit
 from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._threads import one_blas_thread
@@ -38,6 +39,7 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.fitting.calibration import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.fitting.geometric import Stage, calibrated_stage, fusion_apart
 from qmedoid.fitting.novelty import fit_novelty
+from qmedoid.fitting.row_groups import first_rows
 from qmedoid.fitting.select import Selected
 from qmedoid.geometry.deltas import DELTA_KINDS, DeltaKind
 from qmedoid.geometry.protocols import SwapTestFunction
@@ -197,7 +199,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
 
     @with_callbacks
     @one_blas_thread
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
         """Fit the first stage, calibrate it, and train circuits on its deltas where the policy asks for them.
 
         Parameters
@@ -205,10 +207,15 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         X : array-like or data frame of shape (n, M)
         y : array-like of shape (n,)
             Class labels, numbers or strings.
+        groups : array-like of shape (n,), optional
+            Rows with the same label belong together, such as those of one customer: they are left out together, and
+            count as one in the intervals of `expected_`. None takes equal rows as groups.
         """
         table, codes = self._checked(X, y)
-        self.first_stage_ = self._first_stage(codes)
-        policy = policy_for(self.refine, codes, self.first_stage_)
+        together = groups_of_fit(groups, table, codes)
+        draws = codes if together is None else codes[first_rows(together)]
+        self.first_stage_ = self._first_stage(draws)
+        policy = policy_for(self.refine, draws, self.first_stage_)
         variational = circuit_settings(self.variational, self.operating_point, self.first_stage_)
         if self.first_stage_ == "convex":
             given = self.fusion if isinstance(self.fusion, FusionClassifier) else None
@@ -222,11 +229,11 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         selected: list[Selected] = []
         if self.first_stage_ == "convex":
-            selected, stages = self._fusion_stages(X, y, table, codes, context)
+            selected, stages = self._fusion_stages(X, y, table, codes, context, together)
         else:
-            stages = [self._only_stage(table, codes, context)]
+            stages = [self._only_stage(table, codes, context, together)]
         entropy = self._entropy(variational)
-        refiner = Refiner(self, context, variational, policy, self.classes_, codes, entropy)
+        refiner = Refiner(self, context, variational, policy, self.classes_, codes, entropy, together)
         fitted = [refiner.fit(stage) for stage in stages]
         if len(fitted) > 1 and any(one.stage != "fusion" for one in fitted):
             # A circuit may do more for the second fusion model than for the first.
@@ -240,7 +247,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         self.variational_ = best.circuit
         self.margin_ = best.model.refine_below
         self.held_out_scores_ = np.array([one.score for one in fitted])
-        self._set_cut(codes, best.held_out)
+        self._set_cut(codes, best.held_out, together)
         self._novelty = fit_novelty(table, stage=best.model.fusion.plain)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
@@ -315,36 +322,43 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         return self._delta_settings().n_features(len(self.classes_), angular)
 
     def _fusion_stages(
-        self, X: Any, y: Any, table: Array, codes: Codes, context: CallbackContext
+        self, X: Any, y: Any, table: Array, codes: Codes, context: CallbackContext, groups: Codes | None
     ) -> tuple[list[Selected], list[Stage]]:
         """The fusion models, best first, and what becomes of each by calibration."""
         task = context.subcontext("fusion")
         with task.propagate_callback_context(self.fusion_):
             task.call_on_fit_task_begin(estimator=self)
-            selected, folds = self.fusion_._fit_selected(X, y)
+            selected, folds = self.fusion_._fit_selected(X, y, groups=Together(groups))
             task.call_on_fit_task_end(estimator=self)
         stages = []
         for choice in selected:
             measured = choice.model.measure(table)
-            stages.append(self._calibrated(choice.model, measured, fusion_apart(choice, folds, measured), folds, codes))
+            apart = fusion_apart(choice, folds, measured)
+            stages.append(self._calibrated(choice.model, measured, apart, folds, codes, groups))
         return selected, stages
 
-    def _only_stage(self, table: Array, codes: Codes, context: CallbackContext) -> Stage:
+    def _only_stage(self, table: Array, codes: Codes, context: CallbackContext, groups: Codes | None) -> Stage:
         """The first stage that is fitted in one go, calibrated."""
         task = context.subcontext(self.first_stage_, max_subtasks=REPORTS)
         task.call_on_fit_task_begin(estimator=self)
         seed = int(check_random_state(self.random_state).randint(2**31))
-        found = self.fusion_.fit_stage(table, codes, self.classes_, seed, reported(self, task))
+        found = self.fusion_.fit_stage(table, codes, self.classes_, seed, reported(self, task), groups)
         task.call_on_fit_task_end(estimator=self)
-        return self._calibrated(found.model, found.measured, found.apart, found.folds, codes)
+        return self._calibrated(found.model, found.measured, found.apart, found.folds, codes, groups)
 
     def _calibrated(
-        self, model: FirstStage, measured: Measured, apart: Measured, folds: list[Codes], codes: Codes
+        self,
+        model: FirstStage,
+        measured: Measured,
+        apart: Measured,
+        folds: list[Codes],
+        codes: Codes,
+        groups: Codes | None,
     ) -> Stage:
         residual = self.first_stage_ != "convex" if self.residual == "auto" else bool(self.residual)
         return calibrated_stage(
             model, measured, apart, folds, codes,
-            kind=self._calibration_kind(), deltas=self._delta_settings(), residual=residual,
+            kind=self._calibration_kind(), deltas=self._delta_settings(), residual=residual, groups=groups,
         )  # fmt: skip
 
     def _calibration_kind(self) -> CalibrationKind:

@@ -43,9 +43,9 @@ class RareEventFusion(FirstStageSettings):
     leave_one_out : bool, default=True
         Whether a training row is not compared with itself. Without, the rare rows know their own class.
     n_folds : int, default=3
-        Folds of the scores that calibrate and set thresholds.
+        Folds of the scores that calibrate and set thresholds: in each, everything is fitted anew.
     cv : int, splitter, iterable or None, default=None
-        Folds for which everything is fitted anew instead, prototypes included.
+        Other folds in place of these.
     refit : bool, default=True
         Whether the final model is fitted on all rows; False keeps that of the only split of `cv`.
 
@@ -113,7 +113,13 @@ class RareEventFusion(FirstStageSettings):
         )
 
     def _fit_rows(
-        self, table: Array, codes: Codes, classes: npt.NDArray[Any], seed: int, told: Told
+        self,
+        table: Array,
+        codes: Codes,
+        classes: npt.NDArray[Any],
+        seed: int,
+        told: Told,
+        groups: Codes | None,
     ) -> tuple[PlainStage, Apart]:
         if len(classes) != 2:
             raise ParameterError(
@@ -121,5 +127,5 @@ class RareEventFusion(FirstStageSettings):
                 "Use fusion='evidence'."
             )
         order = order_by_content(table)
-        fitted = fit_rare(np.ascontiguousarray(table[:, order]), codes, self._settings(), seed, told)
+        fitted = fit_rare(np.ascontiguousarray(table[:, order]), codes, self._settings(), seed, told, groups)
         return rare_in_order(fitted.model, order), Apart(fitted.held_out, fitted.circuit_features, fitted.fold)

@@ -54,6 +54,7 @@ def stability(
     X: Any,
     y: Any,
     *,
+    groups: Any = None,
     n_bootstraps: int = 20,
     sampling: str = "bootstrap",
     random_state: Any = None,
@@ -72,6 +73,8 @@ def stability(
         fits, so that only the rows differ; where it is None, every fit has another seed.
     X : array-like or data frame of shape (n, M)
     y : array-like of shape (n,)
+    groups : array-like of shape (n,), optional
+        Rows with the same label belong together: a sample has all of them or none. None takes equal rows as groups.
     n_bootstraps : int, default=20
         Number of refits, at least 2. The first refits are the same for any number.
     sampling : {"bootstrap", "half"}, default="bootstrap"
@@ -90,20 +93,21 @@ def stability(
     """
     given = {"n_bootstraps": n_bootstraps, "sampling": sampling, "random_state": random_state}
     check_parameters("stability", given, _CONSTRAINTS)
-    subject = Subject(estimator, X, y)
+    subject = Subject(estimator, X, y, groups)
     entropy = [int(value) for value in check_random_state(random_state).randint(2**31, size=4)]
     rng = np.random.default_rng(entropy)
     everything = np.arange(subject.n_rows)
     full = subject.fit(everything, int(rng.integers(2**31)))
     subject.fix_columns(full)
-    groups, medoids, decisions = [subject.groups(full)], _Medoids(subject, full, rng), _Decisions(subject, full)
+    together = subject.row_groups(full)
+    found, medoids, decisions = [subject.groups(full)], _Medoids(subject, full, rng), _Decisions(subject, full)
     for number in range(1, n_bootstraps + 1):
         if progress is not None:
             progress(number, n_bootstraps + 1)
         own = np.random.default_rng([*entropy, number])
-        sample = sampled_rows(subject.strata, own, with_replacement=sampling == "bootstrap")
+        sample = sampled_rows(subject.strata, own, with_replacement=sampling == "bootstrap", groups=together)
         fitted = subject.refit(sample, int(own.integers(2**31)), f"Refit {number} of {n_bootstraps}")
-        groups.append(subject.groups(fitted))
+        found.append(subject.groups(fitted))
         medoids.add(fitted, sample)
         decisions.add(fitted, np.setdiff1d(everything, sample))
     if progress is not None:
@@ -112,7 +116,7 @@ def stability(
         n_rows=subject.n_rows,
         n_bootstraps=int(n_bootstraps),
         classes=tuple(full.classes_.tolist()),
-        groups=_group_stability(groups, subject.columns),
+        groups=_group_stability(found, subject.columns),
         medoids=medoids.result(),
         decisions=decisions.result(),
     )

@@ -29,6 +29,7 @@ from qmedoid.estimators._parameters import (
     check_parameters,
 )
 from qmedoid.estimators._raw_tables import read_table, records_of
+from qmedoid.estimators._row_groups import Together
 from qmedoid.estimators._saving import SavingMixin, table_model
 from qmedoid.estimators._targets import check_target, class_codes
 from qmedoid.estimators._unset_parts import with_parts
@@ -37,6 +38,7 @@ from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError, warn
 from qmedoid.fitting.novelty import encoded_readings, fit_novelty
+from qmedoid.fitting.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.models.contract import Contract
 from qmedoid.models.operating import OperatingSummary
@@ -44,6 +46,7 @@ from qmedoid.models.priors import asked_priors
 from qmedoid.models.stage import PlainStage
 from qmedoid.models.table import Record, TableModel
 from qmedoid.tables._identifiers import IDENTIFIERS, OWN_NUMBER
+from qmedoid.tables.cell_codes import cell_codes
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found, encode_batch
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
@@ -168,7 +171,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         """Set parameters, those of the classifier by two underscores, such as ``classifier__alert_rate``."""
         return super().set_params(**with_parts(self, params, {"classifier": GeometricClassifier}))
 
-    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, groups: Any = None) -> Self:
         """Find the kinds of the columns, fit their encodings, and fit the classifier.
 
         Parameters
@@ -179,6 +182,10 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         X_val, y_val : optional
             Rows on which configuration, α, circuits and operating point are chosen instead of by cross-validation.
             Encodings and medoids come from X alone; a circuit, once chosen, is trained on both.
+        groups : array-like of shape (n,), optional
+            Rows of X with the same label belong together, such as those of one customer: they are left out together,
+            and count as one in the intervals of `expected_`. None takes rows as groups that are equal in all columns
+            which are learnt from.
         """
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
         if (X_val is None) != (y_val is None):
@@ -191,19 +198,23 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         self.classes_ = np.sort(self._order.classes)
         self.positive_ = self._order.classes.tolist()[1] if len(self._order.classes) == 2 else None
         rng = check_random_state(self.random_state)
+        labels = None if groups is None else Together(given_groups(groups, table.num_rows))
         val_table = table.slice(0, 0)
         target = getattr(y, "name", None)
         roles = self._asked_roles(table, target)
         table = in_roles(table, roles)
-        encoded = self._encode_training(table, codes, target, roles, rng)
+        encoded, together = self._encode_training(table, codes, target, roles, rng, labels)
         if X_val is None:
-            self._fit_inner(encoded.matrix, codes, None, rng)
+            self._fit_inner(encoded.matrix, codes, None, rng, together)
         else:
             val_table = read_table(self, X_val, self._names, "X_val")[1]
             val_labels = check_target(y_val, val_table.num_rows, name="y_val", table="X_val")
             val_matrix = np.column_stack(self._encode(val_table))
             everything = np.concatenate([codes, self._order.codes(val_labels)])
-            self._fit_inner(np.concatenate([encoded.matrix, val_matrix]), everything, len(codes), rng)
+            # Validation rows are held out as they are, but equal ones are one draw.
+            before = np.arange(len(codes)) if together is None else together
+            together = part_of(np.append(before, len(codes) + equal_rows(val_matrix)), np.arange(len(everything)))
+            self._fit_inner(np.concatenate([encoded.matrix, val_matrix]), everything, len(codes), rng, together)
         expected = self.expected_
         if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
             self._note(seldom_note(self._order.classes.tolist(), expected.counts))
@@ -347,9 +358,15 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             warn(note[0].upper() + note[1:])
 
     def _encode_training(
-        self, table: pa.Table, codes: Codes, target: Any, roles: Mapping[str, Role], rng: np.random.RandomState
-    ) -> Encoded:
-        """Fit contract and encodings; the training rows as numbers."""
+        self,
+        table: pa.Table,
+        codes: Codes,
+        target: Any,
+        roles: Mapping[str, Role],
+        rng: np.random.RandomState,
+        given: Together | None,
+    ) -> tuple[Encoded, Codes | None]:
+        """Fit contract and encodings; the training rows as numbers, and their groups."""
         target = target if isinstance(target, str) else None
         if self._settled is None:
             inferred = infer_columns(
@@ -362,7 +379,10 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         inferred.check_any()
         settings = EncodingSettings(self.max_one_hot, self.max_levels)
         generator = np.random.default_rng(rng.randint(2**31, size=4))
-        encoded = fit_encodings(table, inferred.columns, codes, self._order.classes.tolist(), settings, generator)
+        names = [column.name for column in inferred.columns]
+        groups = row_groups(cell_codes(table, names), codes) if given is None else given.groups
+        classes = self._order.classes.tolist()
+        encoded = fit_encodings(table, inferred.columns, codes, classes, settings, generator, groups)
         self.contract_ = Contract(encoded.columns, target, left_out)
         self.encodings_ = encoded.encodings
         pairs = zip(self.encodings_, self.contract_.names, strict=True)
@@ -373,9 +393,11 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             for name in (name for name, why in left_out.items() if why == OWN_NUMBER):
                 warn(_left_out_note(name, OWN_NUMBER))
         self._inferred = inferred
+        note = equal_rows_note(groups) if given is None else None
+        self.notes_ += [] if note is None else [note]
         same = np.flatnonzero(np.ptp(encoded.matrix, axis=0) == 0)
         self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
-        return encoded
+        return encoded, groups
 
     def _asked_roles(self, table: pa.Table, target: Any) -> dict[str, Role]:
         """The roles of columns, those to be ignored among them; names and contradictions are checked."""
@@ -392,7 +414,14 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         check_role_names(others, table.column_names, target if isinstance(target, str) else None)
         return asked
 
-    def _fit_inner(self, matrix: Array, codes: Codes, n_train: int | None, rng: np.random.RandomState) -> None:
+    def _fit_inner(
+        self,
+        matrix: Array,
+        codes: Codes,
+        n_train: int | None,
+        rng: np.random.RandomState,
+        groups: Codes | None,
+    ) -> None:
         """Fit the classifier; rows from `n_train` on, where given, are those on which it is chosen."""
         inner = inner_classifier(self.classifier)
         if inner.random_state is None:
@@ -408,7 +437,8 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             warnings.filterwarnings("ignore", message=r"column \d+.* held one value only|Feature column \d+ is")
             # The class of interest was said, or chosen with a note.
             warnings.filterwarnings("ignore", message=ON_THE_MAJORITY)
-            self.classifier_ = inner.fit(matrix, self._order.classes[codes] if in_order else codes)
+            labels = self._order.classes[codes] if in_order else codes
+            self.classifier_ = inner.fit(matrix, labels, groups=Together(groups))
 
     def _stage(self) -> PlainStage | None:
         """The first stage of the classifier, if it has one."""

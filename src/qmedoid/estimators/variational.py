@@ -14,6 +14,7 @@ from qmedoid.estimators._class_weights import loss_weights
 from qmedoid.estimators._operating_point import OperatingPoint
 from qmedoid.estimators._parameters import Constraint
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
+from qmedoid.estimators._row_groups import groups_of_fit
 from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._tables import check_table, column_label
 from qmedoid.estimators._threads import one_blas_thread
@@ -215,7 +216,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
 
     @with_callbacks
     @one_blas_thread
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
         """Choose from the grid, train, and set the threshold.
 
         Parameters
@@ -224,16 +225,19 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
             A few features.
         y : array-like of shape (n,)
             Class labels, numbers or strings.
+        groups : array-like of shape (n,), optional
+            Rows with the same label belong together and are held out together. None takes equal rows as groups.
         """
         table, codes = self._checked(X, y)
+        together = groups_of_fit(groups, table, codes)
         warn_constant(table, getattr(self, "feature_names_in_", None))
         data = TrainingData(table, codes, loss_weights(self.class_weight, codes, self.classes_))
         entropy = check_random_state(self.random_state).randint(2**31, size=4).tolist()
         named = isinstance(self.operating_point, str)
-        plan = TrainingPlan.of(self, data, self.classes_, entropy, out_of_fold=named)
+        plan = TrainingPlan.of(self, data, self.classes_, entropy, out_of_fold=named, groups=together)
         context = self._init_callback_context(max_subtasks=plan.n_reports)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        self._keep(plan.run(reporting_watch(self, context, self.checkpoint)), codes, entropy)
+        self._keep(plan.run(reporting_watch(self, context, self.checkpoint)), codes, entropy, together)
         self._novelty = fit_novelty(table)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
@@ -275,7 +279,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
             return self.model_.scores(table)
         return self.model_.sampled_scores(table, shots=self.shots, rng=np.random.default_rng(self._shot_entropy))
 
-    def _keep(self, chosen: Chosen, codes: Codes, entropy: list[int]) -> None:
+    def _keep(self, chosen: Chosen, codes: Codes, entropy: list[int], groups: Codes | None = None) -> None:
         """Hold what a training leaves."""
         model = chosen.trained.model
         self.model_: VariationalModel | MeasuredVariational = model
@@ -284,7 +288,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         self.seed_losses_ = chosen.trained.seed_losses
         self.loss_curve_ = chosen.trained.minima[chosen.trained.best].losses
         self.n_features_in_ = model.network.ansatz.n_inputs
-        self._set_cut(codes, chosen.out_of_fold)
+        self._set_cut(codes, chosen.out_of_fold, groups)
         self._shot_entropy = [*entropy, 1]
 
 

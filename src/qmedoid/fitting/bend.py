@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from qmedoid.fitting.row_groups import draws_per_row, numbered
 from qmedoid.kernels.ties import TIE, first_largest, stable_order
 from qmedoid.variational.loss import log_softmax
 
@@ -33,7 +34,7 @@ _PULL = 0.01
 _MOST_STEPS = 50
 
 
-def fit_bend(log_odds: Array, positive: Flags) -> Bend:
+def fit_bend(log_odds: Array, positive: Flags, groups: Codes | None = None) -> Bend:
     """The bend of log-odds of rows that a model has not seen; empty where a straight line will do.
 
     Parameters
@@ -41,35 +42,37 @@ def fit_bend(log_odds: Array, positive: Flags) -> Bend:
     log_odds : ndarray of shape (n,)
     positive : ndarray of bool of shape (n,)
         Which rows are of the second class.
+    groups : ndarray of shape (n,), optional
+        Rows of one group are in one fold, and count as one draw.
     """
     if positive.all() or not positive.any():
         return np.zeros(0), np.zeros(0)
-    targets = smoothed_targets(positive)
+    targets = smoothed_targets(positive, draws_per_row(groups))
     scores = np.column_stack([np.zeros(len(log_odds)), log_odds])
     knots = _apart(*_balanced(log_odds, positive))
     # The first of two scores is 0 and stays there.
-    return _likeliest_bend(_Rows(scores, np.column_stack([1.0 - targets, targets]), slice(1, 2)), knots)
+    return _likeliest_bend(_Rows(scores, np.column_stack([1.0 - targets, targets]), slice(1, 2)), knots, groups)
 
 
-def fit_class_bend(scores: Array, codes: Codes) -> Bend:
+def fit_class_bend(scores: Array, codes: Codes, groups: Codes | None = None) -> Bend:
     """The bend of the scores of every class, of rows that a model has not seen; empty where straight lines will do.
 
     Parameters
     ----------
     scores : ndarray of shape (n, C)
         Their softmax is a probability.
-    codes : ndarray of shape (n,)
+    codes, groups : ndarray of shape (n,)
     """
     n, n_classes = scores.shape
     highest = np.sort(np.partition(scores, n_classes - 2, axis=1)[:, -2:].ravel())
     knots = _apart(highest, np.full(2 * n, 0.5 / n))
-    return _likeliest_bend(_Rows(scores, np.eye(n_classes)[codes], slice(0, n_classes)), knots)
+    return _likeliest_bend(_Rows(scores, np.eye(n_classes)[codes], slice(0, n_classes)), knots, groups)
 
 
-def smoothed_targets(positive: Flags) -> Array:
-    """1 and 0 with the doubt that so many rows of a class leave (Platt): (N + 1)/(N + 2), and 1/(N + 2)."""
-    n_positive = int(positive.sum())
-    n_others = len(positive) - n_positive
+def smoothed_targets(positive: Flags, share: float = 1.0) -> Array:
+    """1 and 0 with the doubt that N draws of a class leave (Platt): (N + 1)/(N + 2), and 1/(N + 2)."""
+    n_positive = share * int(positive.sum())
+    n_others = share * len(positive) - n_positive
     targets: Array = np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_others + 2.0))
     return targets
 
@@ -127,37 +130,42 @@ def _apart(values: Array, weights: Array) -> Array:
     return np.array(kept)
 
 
-def _likeliest_bend(rows: _Rows, knots: Array) -> Bend:
+def _likeliest_bend(rows: _Rows, knots: Array, groups: Codes | None = None) -> Bend:
     """With the penalty that makes left-out rows likeliest; empty where none does."""
     if len(knots) < 2:
         return np.zeros(0), np.zeros(0)
     # In turn by the highest score, so that every fold has all of them, and nothing is drawn; classes have no say in it.
     folds = np.empty(len(rows.scores), dtype=np.intp)
-    folds[stable_order(rows.scores[:, rows.bent].max(axis=1))] = np.arange(len(folds)) % _FOLDS
+    order = stable_order(rows.scores[:, rows.bent].max(axis=1))
+    folds[order] = (np.arange(len(folds)) if groups is None else numbered(groups[order])) % _FOLDS
+    share = draws_per_row(groups)
     straight = rows.losses(log_softmax(rows.scores)).mean()
-    gains = straight - _held_out_losses(rows, knots, folds).mean(axis=1)
+    gains = straight - _held_out_losses(rows, knots, folds, share).mean(axis=1)
     best = first_largest(gains, float(straight))
     if gains[best] <= TIE * straight:
         return np.zeros(0), np.zeros(0)
-    return knots, _likeliest(rows, rows.hats(knots), knots, float(_PENALTIES[best]), np.zeros(len(knots)))
+    return knots, _likeliest(rows, rows.hats(knots), knots, float(_PENALTIES[best]), np.zeros(len(knots)), share)
 
 
-def _held_out_losses(rows: _Rows, knots: Array, folds: Codes) -> Array:
+def _held_out_losses(rows: _Rows, knots: Array, folds: Codes, share: float) -> Array:
     """Of every penalty and row."""
     losses = np.empty((len(_PENALTIES), len(folds)))
     for fold in range(_FOLDS):
         own, others = rows.take(folds == fold), rows.take(folds != fold)
         own_hats, hats, bends = own.hats(knots), others.hats(knots), np.zeros(len(knots))
         for number, penalty in reversed(list(enumerate(_PENALTIES.tolist()))):
-            bends = _likeliest(others, hats, knots, penalty, bends)
+            bends = _likeliest(others, hats, knots, penalty, bends, share)
             losses[number, folds == fold] = own.losses(own.log_chances(own_hats @ bends))
     return losses
 
 
-def _likeliest(rows: _Rows, hats: csr_array, knots: Array, penalty: float, bends: Array) -> Array:
-    """Bends of the highest penalised likelihood by Newton's method, held back where they would turn the order."""
+def _likeliest(rows: _Rows, hats: csr_array, knots: Array, penalty: float, bends: Array, share: float = 1.0) -> Array:
+    """Bends of the highest penalised likelihood by Newton's method, held back where they would turn the order.
+
+    A row is this share of a draw: the penalty is that beside the sum over draws.
+    """
     slopes = np.diff(np.eye(len(knots)), axis=0) / np.diff(knots)[:, None]
-    quadratic = penalty * slopes.T @ slopes + _PULL * np.eye(len(knots))
+    quadratic = (penalty * slopes.T @ slopes + _PULL * np.eye(len(knots))) / share
 
     def loss(bends: Array) -> tuple[float, Array]:
         log_chances = rows.log_chances(hats @ bends)

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.fitting.calibration import CalibrationKind, fit_calibration
+from qmedoid.fitting.row_groups import draws_per_row, group_sums, part_of
 from qmedoid.fitting.select import Selected
 from qmedoid.fitting.variational import TrainingData
 from qmedoid.fitting.variational_selection import OutOfFold
@@ -118,6 +119,7 @@ def calibrated_stage(
     kind: CalibrationKind,
     deltas: DeltaSettings,
     residual: bool,
+    groups: Codes | None = None,
 ) -> Stage:
     """Calibrate a first stage on its held-out rows and describe the training rows by it.
 
@@ -128,9 +130,11 @@ def calibrated_stage(
         What it says of the training rows, and the same by models that have not seen the row where a fold holds it out.
     folds : sequence of ndarray
         The rows of the table that each fold held out.
+    groups : ndarray of shape (n,), optional
+        Rows of one group count as one draw.
     """
     rows = np.concatenate(folds)
-    calibration = fit_calibration(apart.scores[rows], codes[rows], kind)
+    calibration = fit_calibration(apart.scores[rows], codes[rows], kind, part_of(groups, rows))
     scores_apart = calibration.apply(apart.scores)
     held_out = OutOfFold(np.full(apart.scores.shape, np.nan), np.full(len(codes), -1, dtype=np.intp))
     held_out.scores[rows] = scores_apart[rows]
@@ -140,7 +144,7 @@ def calibrated_stage(
     return Stage(model, calibration.apply(measured.scores), scores_apart, features, held_out)
 
 
-def circuit_pays(before: OutOfFold, after: OutOfFold, codes: Codes) -> bool:
+def circuit_pays(before: OutOfFold, after: OutOfFold, codes: Codes, groups: Codes | None = None) -> bool:
     """Whether held-out rows are likelier after refinement, by more than one standard error of the difference."""
     rows = np.flatnonzero((before.fold >= 0) & (after.fold >= 0))
     rows = rows[(before.scores[rows] != after.scores[rows]).any(axis=1)]
@@ -148,4 +152,6 @@ def circuit_pays(before: OutOfFold, after: OutOfFold, codes: Codes) -> bool:
         return False
     own = np.arange(len(rows))
     gain = log_softmax(after.scores[rows])[own, codes[rows]] - log_softmax(before.scores[rows])[own, codes[rows]]
-    return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
+    together = part_of(groups, rows)
+    gain = draws_per_row(together) * group_sums(gain, together)
+    return bool(len(gain) > 1 and gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))

@@ -24,13 +24,13 @@ class Interval(NamedTuple):
     high: float
 
 
-def share_interval(hits: int, n: int, *, confidence: float = CONFIDENCE) -> Interval:
+def share_interval(hits: float, n: float, *, confidence: float = CONFIDENCE) -> Interval:
     """The share of hits among n draws; of no draws nothing is known, and the share counts as 0.
 
     Parameters
     ----------
-    hits, n : int
-        0 <= hits <= n.
+    hits, n : float
+        0 <= hits <= n; not necessarily whole, where rows are less than a draw each.
     """
     if n == 0:
         return Interval(0.0, 0.0, 1.0)
@@ -41,7 +41,7 @@ def share_interval(hits: int, n: int, *, confidence: float = CONFIDENCE) -> Inte
 
 
 def beta_quantile(level: float, a: float, b: float) -> float:
-    """The x with I_x(a, b) = level, where I is the regularised incomplete beta function; a and b are at least 1."""
+    """The x with I_x(a, b) = level, where I is the regularised incomplete beta function; a and b are above 0."""
     low, high, x = 0.0, 1.0, a / (a + b)
     for _ in range(_STEPS):
         excess = incomplete_beta(x, a, b) - level

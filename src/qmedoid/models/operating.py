@@ -70,6 +70,9 @@ class OperatingSummary:
         are wide. None where no row was held out, or where another prevalence leaves counts without meaning.
     prevalence : float or None
         The prevalence that is expected, where it is not that of the held-out rows.
+    draws_per_row : float
+        Independent draws for each held-out row, above 0 and at most 1: rows of one group, such as equal ones, are one
+        draw. Intervals are as wide as those of so many draws.
     """
 
     rule: str
@@ -77,6 +80,7 @@ class OperatingSummary:
     log_odds: float
     counts: Counts | None = None
     prevalence: float | None = None
+    draws_per_row: float = 1.0
 
     @property
     def threshold(self) -> float:
@@ -96,7 +100,7 @@ class OperatingSummary:
         """
         if self.counts is None or self.counts.tp + self.counts.fn == 0:
             return None
-        return share_interval(self.counts.tp, self.counts.tp + self.counts.fn)
+        return self._interval(self.counts.tp, self.counts.tp + self.counts.fn)
 
     @property
     def alert_rate(self) -> Interval | None:
@@ -105,7 +109,7 @@ class OperatingSummary:
             return None
         tp, fp, _, _ = self.counts
         if self.prevalence is None:
-            return share_interval(tp + fp, self.n_rows)
+            return self._interval(tp + fp, self.n_rows)
         recall, false = self._rates(self.counts)
         share = self.prevalence
         return Interval(*(share * hit + (1.0 - share) * miss for hit, miss in zip(recall, false, strict=True)))
@@ -117,7 +121,7 @@ class OperatingSummary:
             return None
         tp, fp, _, _ = self.counts
         if self.prevalence is None:
-            return share_interval(tp, tp + fp)
+            return self._interval(tp, tp + fp)
         recall, false = self._rates(self.counts)
         return Interval(
             self._precision(recall.value, false.value),
@@ -140,7 +144,7 @@ class OperatingSummary:
         expected = self.alert_rate
         if expected is None or self.counts is None or rows == 0:
             return None
-        share, draws = expected.value, float(self.n_rows)
+        share, draws = expected.value, self.draws_per_row * self.n_rows
         if self.prevalence is not None:
             draws = self._draws(self.counts)
         change = share_change(alerts, rows, share * draws, draws, width=DRIFT_WIDTH)
@@ -159,6 +163,7 @@ class OperatingSummary:
             "threshold": self.threshold,
             "log_odds": self.log_odds,
             "held_out_rows": self.n_rows,
+            "draws_per_row": self.draws_per_row,
             "counts": None if self.counts is None else self.counts._asdict(),
             "prevalence": self.prevalence,
             **{name: None if figure is None else figure._asdict() for name, figure in figures.items()},
@@ -166,7 +171,10 @@ class OperatingSummary:
 
     def _rates(self, counts: Counts) -> tuple[Interval, Interval]:
         """Shares of the positive and of the other records that are alerts."""
-        return share_interval(counts.tp, counts.tp + counts.fn), share_interval(counts.fp, counts.fp + counts.tn)
+        return self._interval(counts.tp, counts.tp + counts.fn), self._interval(counts.fp, counts.fp + counts.tn)
+
+    def _interval(self, hits: int, n: int) -> Interval:
+        return share_interval(self.draws_per_row * hits, self.draws_per_row * n)
 
     def _precision(self, recall: float, false: float) -> float:
         share = self.prevalence or 0.0
@@ -176,7 +184,8 @@ class OperatingSummary:
     def _draws(self, counts: Counts) -> float:
         """Draws after which a plain share would be known as well as this mixture of two."""
         share = self.prevalence or 0.0
-        kinds = ((share, counts.tp, counts.fn), (1.0 - share, counts.fp, counts.tn))
+        tp, fp, fn, tn = (self.draws_per_row * count for count in counts)
+        kinds = ((share, tp, fn), (1.0 - share, fp, tn))
         # A hit and a miss more than there were: none seen is not none to come.
         rates = [(weight, (hits + 1.0) / (hits + misses + 2.0), hits + misses + 2.0) for weight, hits, misses in kinds]
         rate = sum(weight * one for weight, one, _ in rates)

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.fitting.evidence.design import Design
+from qmedoid.fitting.evidence.left_out import Together
 from qmedoid.fitting.evidence.logistic import fit_logistic
 from qmedoid.fitting.evidence.ridge import Ridge, fit_ridge
 from qmedoid.fitting.evidence.settings import RidgePath, Selection
@@ -52,28 +53,35 @@ def class_targets(codes: Codes, n_classes: int) -> Array:
     return np.where(codes[:, None] == wanted, 1.0, -1.0)
 
 
-def fit_bag(design: Design, targets: Array, logistic: bool, selection: Selection, judged: Codes | None) -> Bag:
+def fit_bag(
+    design: Design,
+    targets: Array,
+    logistic: bool,
+    selection: Selection,
+    judged: Codes | None,
+    together: Together | None = None,
+) -> Bag:
     """Weigh a design by ridge regression on ±1, then, if asked and with one output, by logistic regression.
 
-    λ is that of the `judged` rows, by which no group was chosen.
+    λ is that of the `judged` rows, by which no group was chosen. Rows that belong `together` are left out together.
     """
-    ridge = fit_ridge(design.features, targets, selection, judged)
+    ridge = fit_ridge(design.features, targets, selection, judged, together=together, same_intercept=True)
     if logistic and targets.shape[1] == 1:
-        weights, intercepts, left_out = _logistic(ridge, targets)
+        weights, intercepts, left_out = _logistic(ridge, targets, together)
     else:
         weights, intercepts, left_out = ridge.directions @ ridge.coefficients, ridge.means, ridge.left_out
     error = float(ridge.path.errors[ridge.place])
     return Bag(design, design.term_weights(weights), intercepts, left_out, ridge.penalty, error, ridge.path)
 
 
-def _logistic(ridge: Ridge, targets: Array) -> tuple[Array, Array, Array]:
+def _logistic(ridge: Ridge, targets: Array, together: Together | None) -> tuple[Array, Array, Array]:
     """Weights of the features, intercepts and outputs of left-out rows, all as logits."""
     penalty = ridge.penalty * len(targets)
     kept = np.flatnonzero(ridge.sizes > _LEAST_SHARE * penalty)[-_MAX_DIRECTIONS:]
     # An output of ±1 stands for shares (1 ± t) / 2, whose logit starts as 2 t.
     fitted = fit_logistic(
         ridge.rotated[:, kept], (targets[:, 0] + 1.0) / 2.0, _LOGISTIC_SHARE * penalty / 4.0,
-        2.0 * float(ridge.means[0]), 2.0 * ridge.coefficients[kept, 0],
+        2.0 * float(ridge.means[0]), 2.0 * ridge.coefficients[kept, 0], together, same_intercept=True,
     )  # fmt: skip
     weights = ridge.directions[:, kept] @ fitted.coefficients
     return weights[:, None], np.array([fitted.intercept]), fitted.left_out[:, None]

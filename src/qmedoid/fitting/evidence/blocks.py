@@ -34,6 +34,8 @@ class Blocks:
     varying, many_valued : tuple of int
         Columns of more than one and of more than two values.
     n_bags : int
+    groups_of_rows : ndarray of shape (n,) or None
+        Rows that belong together.
     """
 
     settings: EvidenceSettings
@@ -42,6 +44,7 @@ class Blocks:
     varying: Columns
     many_valued: Columns
     n_bags: int
+    groups_of_rows: Codes | None = None
 
     @property
     def by_rank(self) -> bool:
@@ -83,8 +86,11 @@ class Blocks:
             return [], None
         if not settings.targeted:
             return self._named(drawn_groups(len(columns), settings.n_pairs, settings.n_triples, rng)), None
-        order = rng.permutation(len(residuals))
+        together = self.groups_of_rows
+        order = rng.permutation(len(residuals) if together is None else int(together.max()) + 1)
         some, others = np.split(order, [math.ceil(_GROUP_ROWS * len(order))])
+        if together is not None:
+            some, others = (np.flatnonzero(np.isin(together, part)) for part in (some, others))
         values = self.rows.ranks[some][:, list(columns)]
         found = chosen_groups(values, residuals[some], settings.n_pairs, settings.n_triples)
         return self._named(found), np.sort(others) if len(others) else None

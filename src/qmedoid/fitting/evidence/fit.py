@@ -9,11 +9,13 @@ import numpy.typing as npt
 from qmedoid.fitting.evidence.bag import Bag, class_targets, fit_bag
 from qmedoid.fitting.evidence.blocks import Blocks
 from qmedoid.fitting.evidence.design import Scaled, evidence_design
+from qmedoid.fitting.evidence.left_out import Together
 from qmedoid.fitting.evidence.neighbours import choose_neighbours
 from qmedoid.fitting.evidence.ridge import fit_ridge
-from qmedoid.fitting.evidence.rows import medoids_of_classes, stratified_sample
+from qmedoid.fitting.evidence.rows import counted_rows, medoids_of_classes, stratified_sample
 from qmedoid.fitting.evidence.settings import EvidenceSettings, FittedEvidence, RidgePath
 from qmedoid.fitting.rank_scaling import fit_rank_scaling
+from qmedoid.fitting.row_groups import first_rows, part_of
 from qmedoid.geometry.rank_scaling import RankScaling
 from qmedoid.geometry.scaling import Scaling, fit_standard
 from qmedoid.models.evidence import CLIP, EvidenceModel, Group, Terms
@@ -33,6 +35,7 @@ def fit_evidence(
     settings: EvidenceSettings,
     seed: int,
     progress: Callable[[float], None] | None = None,
+    groups: Codes | None = None,
 ) -> FittedEvidence:
     """Fit an evidence model.
 
@@ -47,11 +50,15 @@ def fit_evidence(
         The same seed gives the same model.
     progress : callable, optional
         Told the share of the work that is done.
+    groups : ndarray of shape (n,), optional
+        Group of every row: rows of one group are left out together. None where every row is a group.
     """
     told = progress or (lambda _: None)
     rng = np.random.default_rng(seed)
-    kept = stratified_sample(codes, n_classes, settings.max_rows, rng)
-    table, own = X[kept], codes[kept]
+    kept = stratified_sample(codes, n_classes, settings.max_rows, rng, groups)
+    table, own, own_groups = X[kept], codes[kept], part_of(groups, kept)
+    together = None if own_groups is None else Together.of(own_groups, table)
+    counts = None if own_groups is None else counted_rows(table, own)
     rank_scaling, linear_scaling = fit_rank_scaling(table), fit_standard(table)
     rows = Scaled(rank_scaling.apply(table), np.clip(linear_scaling.apply(table), -CLIP, CLIP))
     n_bags = int(np.clip(settings.n_medoids // (_FEWEST_PER_CLASS * n_classes), 1, settings.n_bags))
@@ -59,21 +66,23 @@ def fit_evidence(
     chosen: list[Codes] = []
     for _ in range(n_bags):
         taken = np.concatenate([*chosen, np.empty(0, dtype=np.intp)])
-        chosen.append(medoids_of_classes(space, own, n_classes, settings.n_medoids // n_bags, rng, taken))
+        chosen.append(medoids_of_classes(space, own, n_classes, settings.n_medoids // n_bags, rng, taken, counts))
     every, of_bag = np.unique(np.concatenate(chosen), return_inverse=True)
     places = np.split(of_bag.astype(np.intp), np.cumsum([len(part) for part in chosen])[:-1])
     n_values = np.diff(rank_scaling.offsets)
     varying = tuple(np.flatnonzero(n_values > 1).tolist())
     many_valued = tuple(np.flatnonzero(n_values > 2).tolist())
-    blocks = Blocks(settings, rows, rows.take(every), varying, many_valued, n_bags)
+    blocks = Blocks(settings, rows, rows.take(every), varying, many_valued, n_bags, own_groups)
     told(0.1)
-    bags = _fit_bags(blocks, class_targets(own, n_classes), places, rng, told)
+    bags = _fit_bags(blocks, class_targets(own, n_classes), places, together, rng, told)
     model = _joined(bags, rank_scaling, linear_scaling, table[every], own[every], kept[every], varying, n_classes)
     outputs = np.mean([bag.left_out for bag in bags], axis=0)
     if settings.n_neighbours:
-        known = stratified_sample(own, n_classes, settings.n_neighbours, rng)
+        # One row of a group is enough, and so a row has one neighbour at most that is not to be compared with.
+        heads = np.arange(len(own)) if own_groups is None else first_rows(own_groups)
+        known = heads[stratified_sample(own[heads], n_classes, settings.n_neighbours, rng)]
         compared = Scaled(*(values[:, list(varying)] for values in rows))
-        asked = choose_neighbours(model.class_scores(outputs), outputs.shape[1], own, compared, known)
+        asked = choose_neighbours(model.class_scores(outputs), outputs.shape[1], own, compared, known, together)
         if asked is not None:
             outputs = outputs + asked.left_out
             records = table[known], own[known], kept[known]
@@ -94,7 +103,12 @@ def fit_evidence(
 
 
 def _fit_bags(
-    blocks: Blocks, targets: Array, places: Sequence[Codes], rng: np.random.Generator, told: Callable[[float], None]
+    blocks: Blocks,
+    targets: Array,
+    places: Sequence[Codes],
+    together: Together | None,
+    rng: np.random.Generator,
+    told: Callable[[float], None],
 ) -> list[Bag]:
     settings = blocks.settings
     residuals = targets - targets.mean(axis=0)
@@ -102,7 +116,7 @@ def _fit_bags(
     plain = blocks.columns_alone(places[0]) if settings.targeted and "group" in settings.blocks else []
     if plain:
         alone = evidence_design(plain, blocks.rows, blocks.medoids)
-        residuals = targets - fit_ridge(alone.features, targets, settings.selection).left_out
+        residuals = targets - fit_ridge(alone.features, targets, settings.selection, together=together).left_out
     told(0.25)
     bags = []
     for number, own in enumerate(places):
@@ -110,7 +124,7 @@ def _fit_bags(
         groups, judged = blocks.groups(residuals, rng)
         parts += blocks.columns_together(own, parts, groups)
         design = evidence_design(parts, blocks.rows, blocks.medoids)
-        bags.append(fit_bag(design, targets, settings.logistic, settings.selection, judged))
+        bags.append(fit_bag(design, targets, settings.logistic, settings.selection, judged, together))
         told(0.25 + 0.7 * (number + 1) / len(places))
     return bags
 

@@ -13,6 +13,8 @@ import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import expit
 
+from qmedoid.fitting.evidence.left_out import Together, moved_logits
+
 Array = npt.NDArray[np.float64]
 
 _MAX_STEPS = 15
@@ -33,7 +35,16 @@ class Logistic(NamedTuple):
     left_out: Array
 
 
-def fit_logistic(rotated: Array, positive: Array, penalty: float, intercept: float, coefficients: Array) -> Logistic:
+def fit_logistic(
+    rotated: Array,
+    positive: Array,
+    penalty: float,
+    intercept: float,
+    coefficients: Array,
+    together: Together | None = None,
+    *,
+    same_intercept: bool = False,
+) -> Logistic:
     r"""Fit from a start, such as a ridge regression gives.
 
     Parameters
@@ -45,6 +56,11 @@ def fit_logistic(rotated: Array, positive: Array, penalty: float, intercept: flo
         λ of :math:`\tfrac\lambda2|\beta|^2` beside the sum of the losses.
     intercept, coefficients : float, ndarray of shape (r,)
         The start.
+    together : Together, optional
+        Rows that are left out together.
+    same_intercept : bool
+        Whether the logits of left-out rows have the intercept of all rows, see `fit_ridge`; rows of groups that are
+        not all equal never have.
     """
     columns = np.column_stack([np.ones(len(rotated)), rotated])
     penalties = np.full(columns.shape[1], penalty)
@@ -63,8 +79,21 @@ def fit_logistic(rotated: Array, positive: Array, penalty: float, intercept: flo
     shares = expit(logits)
     curvature = _curvature(shares)
     factor = _factored(columns, shares, penalties)
-    leverage = curvature * (solve_triangular(factor, columns.T, lower=True, check_finite=False) ** 2).sum(axis=0)
-    moved = leverage / np.maximum(1.0 - leverage, _LEAST_FREE) * (positive - shares) / curvature
+    reach, residuals = solve_triangular(factor, columns.T, lower=True, check_finite=False), positive - shares
+    alone = reach
+    if same_intercept:
+        factor = _factored(rotated, shares, penalties[1:])
+        alone = solve_triangular(factor, rotated.T, lower=True, check_finite=False)
+    leverage = curvature * (alone**2).sum(axis=0)
+    if together is None:
+        moved = leverage / np.maximum(1.0 - leverage, _LEAST_FREE) * residuals / curvature
+    else:
+        # Equal rows move by what all of them miss.
+        leverage, missed = together.sizes * leverage, together.means(residuals[:, None])[:, 0]
+        moved = leverage / np.maximum(1.0 - leverage, _LEAST_FREE) * missed / curvature
+        mixed = moved_logits(together, reach, curvature, residuals, _LEAST_FREE)
+        for rows in together.batches:
+            moved[rows] = mixed[rows]
     return Logistic(float(weights[0]), weights[1:], logits - moved)
 
 

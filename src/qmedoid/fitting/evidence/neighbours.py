@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from qmedoid.fitting.calibration import fit_calibration
 from qmedoid.fitting.evidence.design import Scaled
+from qmedoid.fitting.evidence.left_out import Together
 from qmedoid.fitting.likeliest import likeliest
+from qmedoid.fitting.row_groups import draws_per_row, group_sums
 from qmedoid.kernels.ties import first_smallest
 from qmedoid.models.neighbours import Found, added, find
 from qmedoid.variational.loss import log_softmax
@@ -58,7 +60,7 @@ class Chosen(NamedTuple):
 
 
 def choose_neighbours(
-    dissimilarities: Array, n_outputs: int, codes: Codes, rows: Scaled, known: Codes
+    dissimilarities: Array, n_outputs: int, codes: Codes, rows: Scaled, known: Codes, together: Together | None = None
 ) -> Chosen | None:
     """The neighbours that make left-out rows likeliest; None where that is not clearly more than evidence alone does.
 
@@ -73,25 +75,30 @@ def choose_neighbours(
     rows : Scaled
         All rows, of the columns that distances look at.
     known : ndarray of shape (N,)
-        Rows that may be kept.
+        Rows that may be kept, no two of one group.
+    together : Together, optional
+        Rows of one group are no neighbours of each other, and count as one in what is gained.
     """
     if len(known) < _FEWEST_ROWS or rows.ranks.shape[1] == 0:
         return None
-    calibration = fit_calibration(dissimilarities, codes, "logistic")
+    groups = None if together is None else together.groups
+    calibration = fit_calibration(dissimilarities, codes, "logistic", groups)
     scores = calibration.apply(dissimilarities)
     scores -= scores.mean(axis=1, keepdims=True)
     surprise = np.eye(scores.shape[1])[codes] - np.exp(log_softmax(_CONFIDENCE * scores))
-    tried = list(_candidates(scores, surprise[known], codes, rows, known))
+    surprise = (surprise if together is None else together.means(surprise))[known]
+    share = draws_per_row(groups)
+    tried = list(_candidates(scores, surprise, codes, rows, known, groups))
     if not tried:
         return None
     best = tried[first_smallest([float(one.losses.mean()) for one in tried])]
-    alone, _ = _likeliest(scores, np.zeros_like(scores), codes)
-    better = _losses(alone * scores, codes) - best.losses
+    alone, _ = _likeliest(scores, np.zeros_like(scores), codes, share)
+    better = share * group_sums(_losses(alone * scores, codes) - best.losses, groups)
     if not better.sum() > max(_WORTH_IT * better.std() * np.sqrt(len(better)), _LEAST_GAIN):
         return None
     # A single output is the difference of two scores.
     of_class = 2.0 * surprise[:, 1:] if n_outputs == 1 else surprise
-    amounts = best.gain / calibration.slope * of_class[known]
+    amounts = best.gain / calibration.slope * of_class
     left_out = added(best.found, best.length, amounts)
     return Chosen(best.found.places.shape[1], best.length, best.by_rank, amounts, left_out)
 
@@ -106,9 +113,12 @@ class _Candidate(NamedTuple):
     losses: Array
 
 
-def _candidates(scores: Array, surprise: Array, codes: Codes, rows: Scaled, known: Codes) -> Iterator[_Candidate]:
+def _candidates(
+    scores: Array, surprise: Array, codes: Codes, rows: Scaled, known: Codes, groups: Codes | None
+) -> Iterator[_Candidate]:
     own = np.full(len(codes), -1, dtype=np.intp)
-    own[known] = np.arange(len(known))
+    own[known if groups is None else groups[known]] = np.arange(len(known))
+    own = own if groups is None else own[groups]
     for by_rank in (True, False):
         values = np.ascontiguousarray(rows.ranks if by_rank else rows.plain)
         found = find(values, values[known], min(_NUMBERS[-1], len(known) - 1), own)
@@ -118,16 +128,16 @@ def _candidates(scores: Array, surprise: Array, codes: Codes, rows: Scaled, know
         for number in _NUMBERS:
             nearest = Found(found.distances[:, :number], found.places[:, :number])
             moved = added(nearest, length, surprise)
-            slope, gain = _likeliest(scores, moved, codes)
+            slope, gain = _likeliest(scores, moved, codes, draws_per_row(groups))
             yield _Candidate(by_rank, length, nearest, gain / slope, _losses(slope * scores + gain * moved, codes))
 
 
-def _likeliest(scores: Array, moved: Array, codes: Codes) -> tuple[float, float]:
-    """Slopes of the scores and of what is added to them, of the highest likelihood."""
+def _likeliest(scores: Array, moved: Array, codes: Codes, share: float = 1.0) -> tuple[float, float]:
+    """Slopes of the scores and of what is added to them, of the highest likelihood; a row is this share of a draw."""
     as_it_is = np.array([1.0, 0.0])
     slope, gain = likeliest(
         [scores, moved], np.eye(scores.shape[1])[codes], as_it_is,
-        lowest=[_FLATTEST, 0.0], pulls=np.array([_PULL, _PULL_ADDED]), towards=as_it_is,
+        lowest=[_FLATTEST, 0.0], pulls=np.array([_PULL, _PULL_ADDED]) / share, towards=as_it_is,
     )  # fmt: skip
     return float(slope), float(gain)
 

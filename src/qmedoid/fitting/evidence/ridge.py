@@ -19,7 +19,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh
 
+from qmedoid.fitting.evidence.left_out import Together, missed_by_ridge
 from qmedoid.fitting.evidence.settings import RidgePath, Selection
+from qmedoid.fitting.row_groups import group_sums, numbered
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -71,29 +73,45 @@ class Ridge(NamedTuple):
 
 
 def fit_ridge(
-    features: Array, targets: Array, selection: Selection, judged: Codes | None = None, penalties: Array = PENALTIES
+    features: Array,
+    targets: Array,
+    selection: Selection,
+    judged: Codes | None = None,
+    penalties: Array = PENALTIES,
+    together: Together | None = None,
+    *,
+    same_intercept: bool = False,
 ) -> Ridge:
     """Ridge of targets (n, K) on features (n, p) of mean 0.
 
-    Errors are those of the `judged` rows alone, if given: features may have been chosen by what the others say.
+    Errors are those of the `judged` rows alone, if given: features may have been chosen by what the others say. Rows
+    that belong `together` are left out together. With `same_intercept` the outputs of left-out rows have the means of
+    all rows: without it, a row is seen by its being missing from the mean, which is all that there is to see where
+    features say nothing, and rows are ordered against their targets. λ is judged without.
     """
     n = len(features)
     sizes, directions, rotated = _rotated(features)
     means = targets.mean(axis=0)
-    missing = _Missing.of(rotated / np.sqrt(sizes), targets - means)
+    missing = _Missing.of(rotated / np.sqrt(sizes), targets - means, together)
+    judging, rows, groups = missing, judged if judged is not None else np.arange(n), None
+    if together is not None:
+        some, by_some = together.judging(len(sizes), len(penalties))
+        judging, rows = missing._replace(together=some), rows[by_some[rows]]
+        groups = numbered(together.groups[rows])
     errors, standard_errors = np.empty(len(penalties)), np.empty(len(penalties))
     for place, penalty in enumerate(penalties):
-        missed = missing.left_out(n * penalty / (sizes + n * penalty))
-        by_row = (missed * missed).mean(axis=1)[judged if judged is not None else slice(None)]
+        missed = judging.left_out(n * penalty / (sizes + n * penalty))
+        by_row = (missed * missed).mean(axis=1)[rows]
         errors[place] = by_row.mean()
-        standard_errors[place] = by_row.std() / np.sqrt(len(by_row))
+        deviations = group_sums(by_row - errors[place], groups)
+        standard_errors[place] = np.sqrt((deviations * deviations).sum()) / len(by_row)
     best = int(errors.argmin())
     slack = standard_errors[best] if selection == "one_se" else _TIE * errors[best]
     place = int(np.flatnonzero(errors <= errors[best] + slack)[-1])
     penalty = float(penalties[place])
     return Ridge(
         penalty, RidgePath(penalties, errors, standard_errors), place, means,
-        targets - missing.left_out(n * penalty / (sizes + n * penalty)),
+        targets - missing.left_out(n * penalty / (sizes + n * penalty), same_intercept=same_intercept),
         sizes, directions, rotated, rotated.T @ (targets - means) / (sizes + n * penalty)[:, None],
     )  # fmt: skip
 
@@ -106,19 +124,27 @@ class _Missing(NamedTuple):
     inner: Array
     outside: Array
     free: Array
+    together: Together | None
 
     @classmethod
-    def of(cls, units: Array, centered: Array) -> "_Missing":
-        """From U and the targets of mean 0."""
-        squares, inner = units * units, units.T @ centered
-        free = 1.0 - 1.0 / len(units) - squares.sum(axis=1)
-        return cls(units, squares, inner, centered - units @ inner, np.where(free > _NOTHING, free, 0.0))
+    def of(cls, units: Array, centered: Array, together: Together | None) -> "_Missing":
+        """From U and the targets of mean 0; squares and what is free are those of a row and its equals."""
+        squares, inner, sizes = units * units, units.T @ centered, np.ones(len(units))
+        if together is not None:
+            sizes = together.sizes
+            squares *= sizes[:, None]
+        free = 1.0 - sizes / len(units) - squares.sum(axis=1)
+        return cls(units, squares, inner, centered - units @ inner, np.where(free > _NOTHING, free, 0.0), together)
 
-    def left_out(self, shrunk: Array) -> Array:
+    def left_out(self, shrunk: Array, *, same_intercept: bool = False) -> Array:
         """What is missed of every row by weights that have not seen it, where directions are shrunk by these shares."""
         missed = self.outside + self.units @ (self.inner * shrunk[:, None])
         # A single row leaves nothing, and nothing is missed of it.
         left = np.maximum(self.free + self.squares @ shrunk, np.finfo(np.float64).tiny)
+        if same_intercept:
+            left += (1.0 if self.together is None else self.together.sizes) / len(left)
+        if self.together is not None:
+            return missed_by_ridge(self.together, missed, left, self.units, shrunk)
         return np.asarray(missed / left[:, None])
 
 

@@ -89,7 +89,8 @@ class FittedEvidence:
     ----------
     model : EvidenceModel
     held_out : ndarray of shape (n, C)
-        Dissimilarities of every training row by weights that have not seen it: leave-one-out in closed form.
+        Dissimilarities of every training row by weights that have not seen it or its group: leave-one-out in closed
+        form, with the intercept of all rows.
     regularisation : float
         The λ that was chosen, geometric mean of the bags.
     loo_error : float

@@ -3,14 +3,16 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.exceptions import DataError
+from qmedoid.exceptions import DataError, warn
 from qmedoid.fitting.rare.logistic import Logistic, fit_logistic
 from qmedoid.fitting.rare.prototypes import Prototypes, draw_prototypes, hardest, make_metric
 from qmedoid.fitting.rare.settings import RareSettings
+from qmedoid.fitting.row_groups import draws_per_row, equal_rows, first_rows, group_folds, numbered, part_of
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.geometry.signed_log import SignedLog, fit_signed_log
 from qmedoid.kernels._threads import thread_count
@@ -35,9 +37,11 @@ class FittedRare:
     ----------
     model : RareEventModel
     held_out : ndarray of shape (n, 2)
-        Dissimilarities of every training row by weights that were not fitted on it, compared with others alone.
+        Dissimilarities of every training row by the model of the other folds: its scaling, prototypes and weights.
+        A row that is compared with all but itself finds one less of its own class than a new row does, and weights
+        of any fold know that.
     circuit_features : ndarray of shape (n, m)
-        What a circuit is fed for every training row, compared with others alone.
+        What a circuit is fed for every training row, by the same models.
     fold : ndarray of shape (n,)
         The fold that held each row out.
     """
@@ -54,6 +58,7 @@ def fit_rare(
     settings: RareSettings,
     seed: int,
     progress: Callable[[float], None] | None = None,
+    groups: Codes | None = None,
 ) -> FittedRare:
     """Fit a rare-event model; the class with fewer rows is the rare one, of equal ones the second.
 
@@ -68,43 +73,86 @@ def fit_rare(
         Of the prototypes and folds.
     progress : callable or None
         Told the share of the work that is done.
+    groups : ndarray of shape (n,), optional
+        Group of every row: rows of one group are left out together. None where every row is a group.
     """
     tell = progress or (lambda _: None)
     rng = np.random.default_rng(seed)
     rare_class = _rare_class(codes)
     is_rare = codes == rare_class
+    if groups is not None and min(len(np.unique(groups[own])) for own in (is_rare, ~is_rare)) < 2:
+        raise DataError(
+            "All rows of a class belong together or are equal: a rare-event model needs rows of at least two groups of "
+            "each class. Use another fusion for such a table."
+        )
+    found = _fit_model(X, is_rare, rare_class, settings, rng, groups)
+    fold = _folds(is_rare, settings.n_folds, rng, groups)
+    if fold is None:
+        warn(
+            "The rare class has rows of two groups only, and none of them can be held out: what is expected of new "
+            "rows comes from rows that the weights have seen."
+        )
+        seen = found.model.logit(found.features)
+        circuit_features = found.features[:, found.model.circuit_features]
+        return FittedRare(
+            found.model, found.model.class_scores(seen), circuit_features, np.zeros(len(X), dtype=np.intp)
+        )
+    n_fits = fold.max() + 2
+    tell(1 / n_fits)
+    scores, circuit_features = np.empty((len(X), 2)), found.features[:, found.model.circuit_features]
+    for number in range(fold.max() + 1):
+        rest, own = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+        part = _fit_model(
+            X[rest], is_rare[rest], rare_class, settings, rng, part_of(groups, rest), found.model.circuit_features
+        )
+        measured = part.model.measure(X[own])
+        scores[own] = measured.scores
+        if measured.deltas is not None:
+            circuit_features[own] = measured.deltas
+        tell((number + 2) / n_fits)
+    return FittedRare(found.model, scores, circuit_features, fold)
+
+
+class _Fitted(NamedTuple):
+    """A model, and the features of its rows, each compared with others alone."""
+
+    model: RareEventModel
+    features: Array
+
+
+def _fit_model(
+    X: Array,
+    is_rare: Mask,
+    rare_class: int,
+    settings: RareSettings,
+    rng: np.random.Generator,
+    groups: Codes | None,
+    chosen: Codes | None = None,
+) -> _Fitted:
+    """The model of some rows; `chosen` features are for a circuit, where they are chosen already."""
     scaling = fit_signed_log(X, compress=settings.signed_log)
     scaled = np.ascontiguousarray(scaling.apply(X))
     metrics = np.array([make_metric(name, scaled, is_rare, rng) for name in settings.metrics])
-    prototypes = draw_prototypes(is_rare, settings, rng)
-    tell(0.1)
-
+    # A row that belongs to others stands for none of them: one prototype of a group and class at most.
+    heads = None if groups is None else first_rows(numbered(2 * groups + is_rare))
+    prototypes = draw_prototypes(is_rare, settings, rng, heads)
     geometry = _geometry(scaling, scaled, prototypes, metrics, settings)
-    strengths = _strengths(geometry, settings)
-    by_column = _in_blocks(scaled, _own(prototypes, len(X), settings), geometry.by_column)
-    tell(0.3)
+    strengths, share = _strengths(geometry, settings), draws_per_row(groups)
+    own_twins = None if groups is None else equal_rows(scaled)
+    by_column = _in_blocks(scaled, _own(prototypes, len(X), settings, own_twins), geometry.by_column)
     if settings.n_hard:
-        coarse = _coarse_logits(by_column, is_rare, strengths[geometry.n_features[0] :], rng)
-        prototypes = prototypes.with_hard(hardest(coarse, is_rare, prototypes, settings.n_hard))
+        coarse = _coarse_logits(by_column, is_rare, strengths[geometry.n_features[0] :], rng, share)
+        prototypes = prototypes.with_hard(hardest(coarse, is_rare, prototypes, settings.n_hard, heads))
         # Hard rows change no feature of a column alone: they stand for nobody but themselves.
         geometry = _geometry(scaling, scaled, prototypes, metrics, settings)
-    tell(0.4)
-    deltas = _in_blocks(scaled, _own(prototypes, len(X), settings), lambda *rows: geometry.deltas(*rows).features)
+    own = _own(prototypes, len(X), settings, groups)
+    deltas = _in_blocks(scaled, own, lambda *rows: geometry.deltas(*rows).features)
     features = np.hstack([deltas, by_column])
-    tell(0.7)
-
     standard = fit_standard(features)
     standardised = np.clip(standard.apply(features), -CLIP, CLIP)
-    fusion = fit_logistic(standardised, is_rare, strengths)
-    tell(0.8)
-    fold = _folds(is_rare, settings.n_folds, rng)
-    held_out = np.empty(len(X))
-    for number in range(fold.max() + 1):
-        rest = fold != number
-        apart = fit_logistic(standardised[rest], is_rare[rest], strengths, start=fusion)
-        held_out[~rest] = apart.logits(standardised[~rest])
-        tell(0.8 + 0.2 * (number + 1) / (fold.max() + 1))
-    chosen = _circuit_features(geometry, standardised, fusion, is_rare, settings)
+    fusion = fit_logistic(standardised, is_rare, share * strengths)
+    if chosen is None:
+        chosen = _circuit_features(geometry, standardised, fusion, is_rare, settings)
     model = RareEventModel(
         geometry=geometry,
         medoid_rows=np.concatenate([prototypes.rare, prototypes.common]),
@@ -115,7 +163,7 @@ def fit_rare(
         circuit_features=chosen,
         rare_class=rare_class,
     )
-    return FittedRare(model, model.class_scores(held_out), features[:, chosen], fold)
+    return _Fitted(model, features)
 
 
 def _rare_class(codes: Codes) -> int:
@@ -144,8 +192,8 @@ def _geometry(
     )
 
 
-def _own(prototypes: Prototypes, n_rows: int, settings: RareSettings) -> Own | None:
-    return prototypes.own(n_rows) if settings.leave_one_out else None
+def _own(prototypes: Prototypes, n_rows: int, settings: RareSettings, groups: Codes | None) -> Own | None:
+    return prototypes.own(n_rows, groups) if settings.leave_one_out else None
 
 
 def _in_blocks(scaled: Array, own: Own | None, measure: Callable[[Array, Own | None], Array]) -> Array:
@@ -169,7 +217,7 @@ def _strengths(geometry: RareGeometry, settings: RareSettings) -> Array:
     return np.repeat(np.array(kinds), geometry.n_features)
 
 
-def _coarse_logits(by_column: Array, is_rare: Mask, strengths: Array, rng: np.random.Generator) -> Array:
+def _coarse_logits(by_column: Array, is_rare: Mask, strengths: Array, rng: np.random.Generator, share: float) -> Array:
     """Logits of all rows from the columns alone, fitted on the rare rows and some of the others."""
     common = np.flatnonzero(~is_rare)
     taken = common if len(common) <= _COARSE_ROWS else np.sort(rng.choice(common, _COARSE_ROWS, replace=False))
@@ -177,16 +225,22 @@ def _coarse_logits(by_column: Array, is_rare: Mask, strengths: Array, rng: np.ra
     u = np.where(is_rare[rows], 1.0, len(common) / len(taken))
     standard = fit_standard(by_column[rows], weights=u)
     sample = np.clip(standard.apply(by_column[rows]), -CLIP, CLIP)
-    fusion = fit_logistic(sample, is_rare[rows], strengths, row_weights=u)
+    fusion = fit_logistic(sample, is_rare[rows], share * strengths, row_weights=u)
     return fusion.logits(np.clip(standard.apply(by_column), -CLIP, CLIP))
 
 
-def _folds(is_rare: Mask, n_folds: int, rng: np.random.Generator) -> Codes:
-    """Fold of every row, with equal shares of both classes in each."""
-    count = min(n_folds, int(is_rare.sum()), int((~is_rare).sum()))
-    fold = np.empty(len(is_rare), dtype=np.intp)
-    for rows in (np.flatnonzero(is_rare), np.flatnonzero(~is_rare)):
-        fold[rng.permutation(rows)] = np.arange(len(rows)) % count
+def _folds(is_rare: Mask, n_folds: int, rng: np.random.Generator, groups: Codes | None) -> Codes | None:
+    """Fold of every row, with equal shares of both classes in each; groups are kept together.
+
+    Rows of two groups of each class are left for the other folds; None where that cannot be.
+    """
+    together = np.arange(len(is_rare)) if groups is None else groups
+    n_draws = min(len(np.unique(together[own])) for own in (is_rare, ~is_rare))
+    fold = group_folds(together, is_rare.astype(np.intp), max(2, min(n_folds, n_draws)), rng)
+    for number in range(fold.max() + 1):
+        rest = fold != number
+        if min(len(np.unique(together[rest & own])) for own in (is_rare, ~is_rare)) < 2:
+            return None
     return fold
 
 

@@ -27,12 +27,13 @@ class Prototypes(NamedTuple):
     common: Codes
     hard: Mask
 
-    def own(self, n_rows: int) -> Own:
-        """For all training rows their places among the prototypes."""
+    def own(self, n_rows: int, groups: Codes | None = None) -> Own:
+        """For all training rows their places among the prototypes, or those of a row of their group."""
+        group = np.arange(n_rows) if groups is None else groups
         rare, common = np.full(n_rows, -1, dtype=np.intp), np.full(n_rows, -1, dtype=np.intp)
-        rare[self.rare] = np.arange(len(self.rare))
-        common[self.common] = np.arange(len(self.common))
-        return Own(rare, common)
+        rare[group[self.rare]] = np.arange(len(self.rare))
+        common[group[self.common]] = np.arange(len(self.common))
+        return Own(rare[group], common[group])
 
     def with_hard(self, rows: Codes) -> "Prototypes":
         """The same with more common rows, which are hard."""
@@ -41,16 +42,21 @@ class Prototypes(NamedTuple):
         )
 
 
-def draw_prototypes(is_rare: Mask, settings: RareSettings, rng: np.random.Generator) -> Prototypes:
-    """Rare and common rows at random, in the order of the table."""
-    rare = _draw(np.flatnonzero(is_rare), settings.n_rare, rng)
-    common = _draw(np.flatnonzero(~is_rare), settings.n_common, rng)
+def draw_prototypes(
+    is_rare: Mask, settings: RareSettings, rng: np.random.Generator, heads: Codes | None = None
+) -> Prototypes:
+    """Rare and common rows at random, in the order of the table; of `heads` alone, if given."""
+    rows = np.arange(len(is_rare)) if heads is None else np.sort(heads)
+    rare = _draw(rows[is_rare[rows]], settings.n_rare, rng)
+    common = _draw(rows[~is_rare[rows]], settings.n_common, rng)
     return Prototypes(rare, common, np.zeros(len(common), dtype=np.bool_))
 
 
-def hardest(logits: Array, is_rare: Mask, prototypes: Prototypes, count: int) -> Codes:
-    """Common rows with the highest logits that are no prototypes yet, in the order of the table."""
+def hardest(logits: Array, is_rare: Mask, prototypes: Prototypes, count: int, heads: Codes | None = None) -> Codes:
+    """Common rows with the highest logits that are no prototypes yet, in the order of the table; of `heads` alone."""
     candidates = ~is_rare
+    if heads is not None:
+        candidates &= np.isin(np.arange(len(is_rare)), heads)
     candidates[prototypes.common] = False
     rows = np.flatnonzero(candidates)
     highest = rows[stable_order(-logits[rows])[:count]]

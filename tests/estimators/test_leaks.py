@@ -1,0 +1,182 @@
+"""A leak detector for every method: labels that are noise must look like noise to all that is called out-of-fold."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata
+from sklearn.base import clone
+
+from qmedoid import FusionClassifier, GeometricClassifier, VariationalClassifier
+from qmedoid.estimators._probabilistic import ProbabilisticClassifier
+from qmedoid.estimators.evidence import EvidenceFusion
+from qmedoid.estimators.rare import RareEventFusion
+from qmedoid.fitting.evidence.fit import fit_evidence
+from qmedoid.fitting.evidence.ridge import fit_ridge
+from qmedoid.fitting.evidence.settings import EvidenceSettings
+from qmedoid.fitting.rare.fit import fit_rare
+from qmedoid.fitting.rare.settings import RareSettings
+from qmedoid.fitting.variational_selection import two_class_margin
+
+SEEDS = range(3)
+ROWS, COLUMNS, PREVALENCE = 300, 6, 0.4
+CIRCUIT = VariationalClassifier(n_steps=20, n_reps=1, n_seeds=1, cv=3)
+QUICK = {"n_anchors": 3, "subset_sizes": (2, 2), "max_passes": 1, "n_models": 1}
+METHODS = {
+    "evidence": {"fusion": EvidenceFusion()},
+    "evidence, no neighbours": {"fusion": EvidenceFusion(neighbours=0)},
+    "evidence, drawn groups": {"fusion": EvidenceFusion(targeted=False)},
+    "evidence, ridge": {"fusion": EvidenceFusion(logistic=False, selection="one_se")},
+    "evidence, standard scaling": {"fusion": EvidenceFusion(scaling="standard", medoids=16)},
+    "evidence, folds": {"fusion": EvidenceFusion(cv=3, medoids=16)},
+    "evidence, circuit": {"fusion": EvidenceFusion(medoids=16), "refine": "always", "variational": CIRCUIT},
+    "evidence, replaced by a circuit": {
+        "fusion": EvidenceFusion(medoids=16), "refine": 0.5, "residual": False, "variational": CIRCUIT,
+    },
+    "rare": {"fusion": RareEventFusion(), "refine": "never"},
+    "rare, no hard rows": {"fusion": RareEventFusion(n_hard=0, n_folds=5), "refine": "never"},
+    "rare, folds": {"fusion": RareEventFusion(cv=3), "refine": "never"},
+    "rare, circuit": {"fusion": RareEventFusion(), "refine": "always", "variational": CIRCUIT},
+    "convex": {"fusion": FusionClassifier(**QUICK), "refine": "never"},
+    "convex, one split": {"fusion": FusionClassifier.paper(**QUICK), "refine": "never"},
+    "convex, circuit": {"fusion": FusionClassifier(**QUICK), "refine": "always", "variational": CIRCUIT},
+}  # fmt: skip
+
+
+def noise(seed):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(ROWS, COLUMNS)), (rng.random(ROWS) < PREVALENCE).astype(int)
+
+
+def out_of_fold(monkeypatch, method, X, y, seed=0, groups=None, **changes):
+    """The fitted classifier, and the log-odds and classes of the rows that it held out."""
+    kept = {}
+    set_cut = ProbabilisticClassifier._set_cut
+
+    def spy(self, codes, held_out, groups=None):
+        kept[type(self).__name__] = held_out
+        set_cut(self, codes, held_out, groups)
+
+    monkeypatch.setattr(ProbabilisticClassifier, "_set_cut", spy)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = GeometricClassifier(**METHODS[method], random_state=seed, **changes).fit(X, y, groups=groups)
+    held_out = kept["GeometricClassifier"]
+    return fitted, two_class_margin(held_out.scores), held_out.judged
+
+
+def auc(margins, y):
+    ranks, n_positive = rankdata(margins), y.sum()
+    return (ranks[y == 1].sum() - n_positive * (n_positive + 1) / 2) / (n_positive * (len(y) - n_positive))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_labels_that_are_noise_look_like_noise(monkeypatch, method):
+    """Within 4 standard errors of chance, over three tables: order, precision, and how sure probabilities are."""
+    aucs, precisions, alerts, spreads, rows = [], [], [], [], []
+    for seed in SEEDS:
+        X, y = noise(seed)
+        fitted, margins, judged = out_of_fold(monkeypatch, method, X, y, seed, alert_rate=0.25)
+        aucs.append(auc(margins[judged], y[judged]))
+        spreads.append(margins[judged].std())
+        precisions.append(fitted.expected_.precision.value)
+        alerts.append(fitted.expected_.counts.tp + fitted.expected_.counts.fp)
+        rows.append(len(judged))
+    n = sum(rows)
+    error = np.sqrt(1.0 / (12.0 * n * PREVALENCE * (1.0 - PREVALENCE)))
+    assert abs(np.average(aucs, weights=rows) - 0.5) < 4.0 * error
+    n_alerts = max(sum(alerts), 1)
+    share = np.average(precisions, weights=np.maximum(alerts, 1))
+    assert abs(share - PREVALENCE) < 4.0 * np.sqrt(PREVALENCE * (1.0 - PREVALENCE) / n_alerts)
+    # A slope of 1 on scores that say nothing would spread log-odds by 1 and more.
+    assert np.mean(spreads) < 0.5
+
+
+@pytest.mark.parametrize("method", ["evidence", "rare", "convex"])
+def test_likelier_rows_are_not_called_so_by_noise(monkeypatch, method):
+    """Without an operating point, the share of rows that are called rightly is that of the larger class at most."""
+    right = []
+    for seed in SEEDS:
+        X, y = noise(seed)
+        counts = out_of_fold(monkeypatch, method, X, y, seed)[0].expected_.counts
+        right.append((counts.tp + counts.tn) / ROWS - max(y.mean(), 1.0 - y.mean()))
+    assert np.mean(right) < 4.0 * np.sqrt(PREVALENCE * (1.0 - PREVALENCE) / (ROWS * len(right)))
+
+
+@pytest.mark.parametrize("selection", ["best", "one_se"])
+def test_the_penalty_of_noise_leaves_next_to_nothing(selection):
+    """λ is judged by rows that no group was chosen by: the ridge is then as good as the mean, and hardly moves."""
+    for seed in SEEDS:
+        X, y = noise(seed)
+        settings = EvidenceSettings(logistic=False, n_neighbours=0, selection=selection)
+        fitted = fit_evidence(X, y, 2, settings, seed)
+        variance = 4.0 * y.mean() * (1.0 - y.mean())
+        assert fitted.loo_error > 0.97 * variance
+        assert fitted.model.neighbours is None
+
+
+def signal(seed, n=200):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    return X, (X[:, 0] + X[:, 1] * X[:, 2] + 0.7 * rng.normal(size=n) > 0).astype(int)
+
+
+def test_an_output_of_a_ridge_does_not_know_the_target_of_its_row():
+    X, y = signal(0)
+    X -= X.mean(axis=0)
+    targets = 2.0 * y[:, None] - 1.0
+    for row in range(5):
+        flipped = targets.copy()
+        flipped[row] *= -1.0
+        before, after = (fit_ridge(X, one, "best", None, np.array([0.01])).left_out[row] for one in (targets, flipped))
+        np.testing.assert_allclose(after, before, atol=1e-10)
+        # The intercept of all rows has seen it, and moves all rows alike.
+        before, after = (
+            fit_ridge(X, one, "best", None, np.array([0.01]), same_intercept=True).left_out[row]
+            for one in (targets, flipped)
+        )
+        np.testing.assert_allclose(after - before, (flipped - targets)[row] / len(y), rtol=0.1)
+
+
+@pytest.mark.parametrize(
+    "stage", [EvidenceFusion(), RareEventFusion(), EvidenceFusion(logistic=False)], ids=["evidence", "rare", "ridge"]
+)
+def test_scores_of_folds_do_not_know_the_labels_of_their_rows(stage):
+    """Exactly: all labels of a fold may be turned round, and its scores stay the same to the last bit."""
+    X, y = signal(1)
+    fold = np.random.default_rng(0).integers(0, 3, len(y))
+    splits = [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(3)]
+    flipped = np.where(fold == 0, 1 - y, y)
+    before, after = (
+        clone(stage).set_params(cv=splits).fit_stage(X, one, np.arange(2), 0, lambda _: None).apart.scores
+        for one in (y, flipped)
+    )
+    np.testing.assert_array_equal(after[fold == 0], before[fold == 0])
+    assert not np.array_equal(after[fold == 1], before[fold == 1])
+
+
+def test_a_left_out_score_hardly_knows_the_label_of_its_row():
+    """Medoids and groups of columns have seen it; weights have not. So it moves far less than the fitted score does."""
+    X, y = signal(2)
+    settings = EvidenceSettings()
+    fitted = fit_evidence(X, y, 2, settings, 0)
+    left_out, seen = [], []
+    for row in range(0, 40, 4):
+        flipped = y.copy()
+        flipped[row] = 1 - y[row]
+        again, towards = fit_evidence(X, flipped, 2, settings, 0), 2 * flipped[row] - 1
+        pairs = (left_out, fitted.held_out, again.held_out), (seen, fitted.model.scores(X), again.model.scores(X))
+        for kept, *scores in pairs:
+            before, after = (one[row, 0] - one[row, 1] for one in scores)
+            kept.append(towards * (after - before))
+    assert abs(np.mean(left_out)) < 0.2 * np.mean(seen)
+
+
+def test_rare_events_that_are_noise_look_like_noise():
+    aucs = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, codes = rng.normal(size=(2000, 8)), (np.arange(2000) < 100).astype(np.intp)
+        held_out = fit_rare(X, codes, RareSettings(), seed).held_out
+        aucs.append(auc(two_class_margin(-held_out), codes))
+    assert abs(np.mean(aucs) - 0.5) < 4.0 / np.sqrt(12.0 * 8000 * 0.05 * 0.95)
