@@ -1,4 +1,4 @@
-"""Codes and places that a saved model keeps point at something that is there, and what is unreadable is not destroyed."""
+"""Codes and places that a saved model keeps point at what is there, and what is unreadable is not destroyed."""
 
 import errno
 import os

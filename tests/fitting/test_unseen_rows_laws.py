@@ -1,4 +1,4 @@
-"""What is chosen, weighed or calibrated by rows that are called out-of-fold has not seen them: one law for each place."""
+"""What is chosen, weighed or calibrated by rows that are called out-of-fold has not seen them: a law for each place."""
 
 from dataclasses import replace
 
@@ -173,12 +173,12 @@ def test_deltas_of_rows_that_a_split_holds_out_are_those_of_the_model_of_its_oth
     # A flipped label of a held-out row moves neither its deltas nor its scores, nor those of any other row.
     turned = codes.copy()
     turned[held_out[::5]] = 1 - turned[held_out[::5]]
-    other = RareEventFusion(cv=[(train, held_out)], refit=False).fit_stage(X, turned, np.array([0, 1]), 0, lambda _: None)
+    other = stage.fit_stage(X, turned, np.array([0, 1]), 0, lambda _: None)
     np.testing.assert_array_equal(other.apart.deltas, found.apart.deltas)
     np.testing.assert_array_equal(other.apart.scores, found.apart.scores)
 
 
-# --- folds of the nearest medoids, and the circuit ----------------------------------------------------------------------
+# --- folds of the nearest medoids, and the circuit -------------------------------------------------------------------
 
 
 def test_the_scaling_of_a_fold_has_not_seen_the_rows_that_it_holds_out():
@@ -221,9 +221,7 @@ def test_in_sample_scores_tell_a_residual_circuit_nothing(n_classes, deltas):
     for _ in range(2):
         in_sample = measured(rng, rng.random((90, n_classes)) - 5.0 * np.eye(n_classes)[codes])
         folds = [np.flatnonzero(np.arange(90) % 3 == number) for number in range(3)]
-        stage = calibrated_stage(
-            Stub(), in_sample, apart, folds, codes, kind="logistic", deltas=deltas, residual=True
-        )
+        stage = calibrated_stage(Stub(), in_sample, apart, folds, codes, kind="logistic", deltas=deltas, residual=True)
         found.append((stage, *stage.training_data(codes, np.ones(n_classes))))
     (one, data, rows), (other, same_data, same_rows) = found
     np.testing.assert_array_equal(rows, same_rows)
