@@ -21,11 +21,12 @@ if nothing is stale, no survivor lacks a reason and at most 5 % survive. This is
 import argparse
 import contextlib
 import json
+import multiprocessing
 import os
 import queue
 import re
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import tomllib
@@ -34,7 +35,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 FAULTS = ROOT / "tests" / "faults"
@@ -42,8 +43,15 @@ MOST_SURVIVORS = 0.05
 # Seconds after which a test that hangs counts as one that noticed.
 _LONGEST = 600
 _LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "build", "*.egg-info")
-# Exit codes of pytest.
-_PASSED, _FAILED = 0, 1
+# Exit codes of pytest, and ours where it was not the copy that was imported.
+_PASSED, _FAILED, _ELSEWHERE = 0, 1, 99
+# Before SciPy and NumPy are imported, as the tests want it.
+os.environ |= {"SCIPY_ARRAY_API": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+# Imported once, in the process that all others are forked from: they take longer than most tests.
+_HEAVY = ("pytest", "hypothesis.strategies", "numpy", "scipy.optimize", "scipy.stats", "scipy.spatial.distance",
+          "sklearn.model_selection", "sklearn.preprocessing", "sklearn.datasets", "pyarrow.compute", "pyarrow.csv",
+          "pyarrow.parquet", "safetensors.numpy", "rich.console")  # fmt: skip
+_SERVER = multiprocessing.get_context("forkserver")
 Outcome = Literal["noticed", "survived", "stale", "broken"]
 
 
@@ -109,22 +117,57 @@ def workplace() -> Iterator[Path]:
         yield root
 
 
-def run_tests(root: Path, tests: Sequence[str], *options: str) -> subprocess.CompletedProcess[str] | None:
-    """Run tests against a copy; None where they hang."""
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(root / "src"), str(root)]),
-        "PYTHONDONTWRITEBYTECODE": "1",  # a fault of the same length within a second would be read from the cache
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-    }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *options]
-    named = [f"tests/{test}" for test in tests]
-    try:
-        return subprocess.run(
-            [*command, *named], cwd=root, env=environment, capture_output=True, text=True, timeout=_LONGEST, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return None
+class Ended(NamedTuple):
+    """The exit code of a run of tests, None where it hung, and what it printed."""
+
+    code: int | None
+    printed: str
+
+
+def run_tests(root: Path, tests: Sequence[str], *options: str) -> Ended:
+    """Run tests against a copy, in a process that has the heavy packages already but none of the copy's modules."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        log = Path(folder) / "log"
+        arguments = [
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--hypothesis-seed=0",
+            *options,
+            *(f"tests/{test}" for test in tests),
+        ]
+        process = _SERVER.Process(target=_tested, args=(root, arguments, log))
+        process.start()
+        process.join(_LONGEST)
+        if process.exitcode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid or 0, signal.SIGKILL)
+            process.join()
+            return Ended(None, "")
+        return Ended(process.exitcode, log.read_text(errors="replace"))
+
+
+def _tested(root: Path, arguments: Sequence[str], log: Path) -> None:
+    """Run pytest in this process, and what it prints to a file."""
+    os.setsid()
+    os.chdir(root)
+    paths = [str(root / "src"), str(root)]
+    os.environ |= {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
+    # A fault of the same length within a second would be read from the cache.
+    sys.dont_write_bytecode = True
+    sys.path[:] = [*paths, *(path for path in sys.path if path not in (str(ROOT / "src"), str(ROOT / "tests"), ""))]
+    with log.open("wb", buffering=0) as out:
+        for handle in (1, 2):
+            os.dup2(out.fileno(), handle)
+    import pytest
+
+    code = int(pytest.main(list(arguments)))
+    import qmedoid
+
+    if not Path(qmedoid.__file__).is_relative_to(root):
+        code = _ELSEWHERE
+    sys.stdout.flush()
+    os._exit(code)
 
 
 def try_fault(root: Path, fault: Fault, failing: frozenset[str]) -> Result:
@@ -142,34 +185,27 @@ def try_fault(root: Path, fault: Fault, failing: frozenset[str]) -> Result:
         ended = run_tests(root, fault.tests, "-x")
     finally:
         source.write_text(text)
-    if ended is None:
+    if ended.code is None:
         return Result(fault, "noticed", "no end")
-    if ended.returncode == _PASSED:
+    if ended.code == _PASSED:
         return Result(fault, "survived", fault.harmless)
-    failed = re.search(r"^FAILED (\S+?)(?:\[| - |$)", ended.stdout, re.MULTILINE)
-    if ended.returncode == _FAILED:
+    failed = re.search(r"^FAILED (\S+?)(?:\[| - |$)", ended.printed, re.MULTILINE)
+    if ended.code == _FAILED:
         return Result(fault, "noticed", failed[1] if failed else "")
-    return Result(fault, "broken", f"pytest ended with {ended.returncode}: {ended.stdout.strip()[-200:]}")
+    return Result(fault, "broken", f"pytest ended with {ended.code}: {ended.printed.strip()[-200:]}")
 
 
 def failing_tests(root: Path, faults: Sequence[Fault]) -> frozenset[str]:
     """Named tests that fail, or are not there, without any fault."""
     named = sorted({test for fault in faults if not fault.stale(root) for test in fault.tests})
-    check = subprocess.run(
-        [sys.executable, "-c", "import qmedoid; print(qmedoid.__file__)"],
-        env=os.environ | {"PYTHONPATH": str(root / "src")}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    if not Path(check.stdout.strip()).is_relative_to(root):
-        raise SystemExit(f"The copy at {root} is not what Python imports, but {check.stdout.strip()}.")
-    ended = run_tests(root, named) if named else None
-    if ended is None or ended.returncode == _PASSED:
+    if not named or run_tests(root, named).code == _PASSED:
         return frozenset()
-    alone = {test: run_tests(root, [test], "-x") for test in named}
-    return frozenset(test for test, one in alone.items() if one is None or one.returncode != _PASSED)
+    return frozenset(test for test in named if run_tests(root, [test], "-x").code != _PASSED)
 
 
 def run_all(faults: Sequence[Fault], jobs: int, *, tried_first: bool) -> Iterator[Result]:
     """Try faults side by side, each worker in a copy of its own, in their order."""
+    _SERVER.set_forkserver_preload(list(_HEAVY))
     with contextlib.ExitStack() as stack:
         roots: queue.SimpleQueue[Path] = queue.SimpleQueue()
         copies = [stack.enter_context(workplace()) for _ in range(jobs)]
