@@ -6,7 +6,7 @@ The faults lie in ``tests/faults``, one TOML file for each area. A fault is
 
     [[fault]]
     name = "what is wrong, in a few words"
-    file = "metrics/ranking.py"          # below src/qmedoid
+    file = "metrics/ranking.py"          # below src/qmedoid; another one if the text has moved there
     old = '''text that occurs once in it'''
     new = '''what stands there instead'''
     tests = ["metrics/test_ranking.py"]  # below tests; files or single tests, the smallest that will do
@@ -66,21 +66,26 @@ class Fault:
     tests: tuple[str, ...]
     harmless: str = ""
 
-    @property
-    def place(self) -> str:
-        """The source file, below the root of the repository."""
-        return f"src/qmedoid/{self.file}"
+    def place(self, root: Path) -> Path | None:
+        """The source file that holds the old text just once: the named one, or the one that it has moved to."""
+        package = root / "src" / "qmedoid"
+        named = package / self.file
+        counts = {named: _count(named, self.old)}
+        if not counts[named]:
+            counts = {file: _count(file, self.old) for file in package.rglob("*.py")}
+        found = [file for file, count in counts.items() if count]
+        return found[0] if len(found) == 1 and counts[found[0]] == 1 else None
 
     def stale(self, root: Path) -> str:
         """Why the fault no longer fits the source, or nothing."""
-        source = root / self.place
-        if not source.is_file():
-            return f"{self.place} is not there"
-        count = source.read_text().count(self.old)
-        if count != 1:
-            return f"its old text occurs {count} times in {self.place}"
+        if self.place(root) is None:
+            return "its old text does not occur once, and once only"
         absent = [test for test in self.tests if not (root / "tests" / test.partition("::")[0]).is_file()]
         return f"tests/{absent[0]} is not there" if absent else ""
+
+
+def _count(file: Path, text: str) -> int:
+    return file.read_text().count(text) if file.is_file() else 0
 
 
 @dataclass(frozen=True)
@@ -172,13 +177,12 @@ def _tested(root: Path, arguments: Sequence[str], log: Path) -> None:
 
 def try_fault(root: Path, fault: Fault, failing: frozenset[str]) -> Result:
     """Put a fault into a copy, run its tests, and take it out again."""
-    reason = fault.stale(root)
-    if reason:
+    reason, source = fault.stale(root), fault.place(root)
+    if reason or source is None:
         return Result(fault, "stale", reason)
     already = [test for test in fault.tests if test in failing]
     if already:
         return Result(fault, "broken", f"tests/{already[0]} fails, or is not there, without any fault")
-    source = root / fault.place
     text = source.read_text()
     try:
         source.write_text(text.replace(fault.old, fault.new))
