@@ -1,6 +1,7 @@
 """Codes and places that a saved model keeps point at what is there, and what is unreadable is not destroyed."""
 
 import errno
+import json
 import os
 import secrets
 
@@ -10,6 +11,8 @@ import spoilt_bundles as spoilt
 from sample_models import all_models, contents, same
 
 from qmedoid.artifacts._files import CONTENT_NAME, MANIFEST
+from qmedoid.artifacts._json import Fields, RefusedError
+from qmedoid.artifacts._tensors import tensors_parsed
 from qmedoid.artifacts.bundle import save_model
 from qmedoid.artifacts.checkpoints import CheckpointFolder
 from qmedoid.artifacts.loading import load_model
@@ -123,3 +126,31 @@ def test_a_checkpoint_is_taken_up_with_the_very_same_scores_to_correct_alone(tmp
         np.testing.assert_array_equal(trained(other, folder), expected)
         assert steps == list(range(1, 9))
     np.testing.assert_array_equal(trained(offset, folder), trained(offset))
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_a_truth_value_is_no_number(value):
+    """JSON has both, and Python takes one for the other."""
+    fields = Fields({"n": value}, "it", ("n",))
+    for read in (lambda: fields.whole("n", 0, 5), lambda: fields.real("n")):
+        with pytest.raises(RefusedError, match=f"n must be a .*number.*, and is {value}"):
+            read()
+
+
+def test_arrays_that_share_bytes_are_refused():
+    """Many arrays over the same bytes would take many times the memory of their file."""
+    body = np.arange(3.0).tobytes()
+
+    def file(second):
+        places = {"a": [0, 16], "b": second}
+        entries = {
+            name: {"dtype": "F64", "shape": [(last - first) // 8], "data_offsets": [first, last]}
+            for name, (first, last) in places.items()
+        }
+        header = json.dumps(entries).encode()
+        return len(header).to_bytes(8, "little") + header + body
+
+    assert set(tensors_parsed(file([16, 24]))) == {"a", "b"}
+    for second in ([8, 24], [0, 24], [0, 16]):
+        with pytest.raises(RefusedError, match="overlap or leave gaps|do not agree"):
+            tensors_parsed(file(second))

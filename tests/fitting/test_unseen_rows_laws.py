@@ -45,12 +45,12 @@ def seen(monkeypatch):
         found["residuals"].append(residuals)
         return chosen_groups(values, residuals, *counts)
 
-    def bag(design, targets, logistic, selection, judged, *others):
+    def bag(design, targets, logistic, selection, judged, *others, **named):
         found["judged"].append(judged)
-        return fit_bag(design, targets, logistic, selection, judged, *others)
+        return fit_bag(design, targets, logistic, selection, judged, *others, **named)
 
-    def ridge(features, targets, *others):
-        found["ridges"].append((fit_ridge(features, targets, *others), targets))
+    def ridge(features, targets, *others, **named):
+        found["ridges"].append((fit_ridge(features, targets, *others, **named), targets))
         return found["ridges"][-1][0]
 
     chosen_groups, fit_bag = blocks_module.chosen_groups, fit_module.fit_bag
@@ -103,21 +103,29 @@ def test_a_row_beyond_the_sample_moves_nothing_but_its_own_score():
     assert 3 <= beyond <= 10
 
 
-@pytest.mark.parametrize("penalty", [0.01, 0.1, 1.0, 10.0])
-def test_where_classes_can_hardly_be_told_the_logistic_refit_is_the_ridge(penalty):
+@pytest.mark.parametrize("seed", range(3))
+def test_where_classes_can_hardly_be_told_the_logistic_refit_is_the_ridge(monkeypatch, seed):
     """At even odds the logistic loss of a row is a quarter of its square, so that λ means the same in both.
 
     The share of it that is kept, a little below 1, lets logits be a little larger, and never smaller.
     """
-    rng = np.random.default_rng(0)
-    features = rng.normal(size=(600, 5))
-    features -= features.mean(axis=0)
-    targets = np.where(rng.random((600, 1)) < 0.5 + 0.04 * np.tanh(features[:, :1]), 1.0, -1.0)
-    ridge = fit_ridge(features, targets, "best", None, np.array([penalty]))
-    weights, _, _ = bag_module._logistic(ridge, targets)
-    by_ridge = 2.0 * ridge.directions @ ridge.coefficients
-    slope = float((weights * by_ridge).sum() / (by_ridge**2).sum())
-    assert 0.98 < slope < 1.3
+    found = []
+
+    def logistic(rotated, positive, penalty, intercept, coefficients, *others, **named):
+        found.append(
+            (coefficients, fit_logistic(rotated, positive, penalty, intercept, coefficients, *others, **named))
+        )
+        return found[-1][1]
+
+    fit_logistic = bag_module.fit_logistic
+    monkeypatch.setattr(bag_module, "fit_logistic", logistic)
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(400, 5))
+    codes = (rng.random(400) < 0.5 + 0.12 * np.tanh(X[:, 0])).astype(np.intp)
+    fit_evidence(X, codes, 2, replace(SMALL, blocks=("linear", "full"), n_bags=1), 0)
+    for by_ridge, fitted in found:
+        slope = float(fitted.coefficients @ by_ridge / (by_ridge @ by_ridge))
+        assert 0.95 < slope < 1.3, slope
 
 
 # --- neighbors -------------------------------------------------------------------------------------------------------
@@ -146,7 +154,7 @@ def test_what_a_neighbor_adds_is_its_class_less_a_quarter_of_what_evidence_is_su
 # --- rare events -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_rare", [2, 3, 5])
+@pytest.mark.parametrize("n_rare", [3, 5])
 @pytest.mark.parametrize("n_folds", [3, 10])
 def test_every_fold_of_a_rare_class_holds_out_rows_of_both_classes(n_rare, n_folds):
     X, codes = table(n=120)
