@@ -12,7 +12,7 @@ from sample_models import all_models, contents, same
 
 from qmedoid.artifacts._files import CONTENT_NAME, MANIFEST
 from qmedoid.artifacts._json import Fields, RefusedError
-from qmedoid.artifacts._tensors import tensors_parsed
+from qmedoid.artifacts._tensors import Shelf, tensors_parsed
 from qmedoid.artifacts.bundle import save_model
 from qmedoid.artifacts.checkpoints import CheckpointFolder
 from qmedoid.artifacts.loading import load_model
@@ -152,5 +152,15 @@ def test_arrays_that_share_bytes_are_refused():
 
     assert set(tensors_parsed(file([16, 24]))) == {"a", "b"}
     for second in ([8, 24], [0, 24], [0, 16]):
-        with pytest.raises(RefusedError, match="overlap or leave gaps|do not agree"):
+        with pytest.raises(RefusedError, match=r"overlap or leave gaps|do not agree"):
             tensors_parsed(file(second))
+
+
+def test_bounds_of_parts_begin_at_0_ascend_and_end_with_the_last():
+    def offsets(*values):
+        return Shelf({"o": np.array(values, dtype=np.int64)}).offsets("o", 2, 5, step=1)
+
+    np.testing.assert_array_equal(offsets(0, 2, 5), [0, 2, 5])
+    for wrong in ((0, 2, 4), (1, 2, 5), (0, 0, 5), (0, 5, 5), (0, 2, 6), (-1, 2, 5), (0, 2), (0, 1, 2, 5)):
+        with pytest.raises(RefusedError, match="'o' must"):
+            offsets(*wrong)
