@@ -14,6 +14,7 @@ from qmedoid.models.calibration import Calibration
 from qmedoid.models.contract import Column, Contract
 from qmedoid.models.encoding import Numbers
 from qmedoid.models.evidence import CLIP
+from qmedoid.models.evidence_shares import evidence_shares
 from qmedoid.models.geometric import GeometricModel
 from qmedoid.models.rare import CLIP as RARE_CLIP
 from qmedoid.models.table import TableModel
@@ -120,3 +121,22 @@ def test_nearest_medoids_are_the_same_by_every_way_also_of_rows_beyond_the_kerne
     np.testing.assert_array_equal(scores, measured.scores)
     for code in (0, 1):
         assert (model.medoid_classes[nearest[:, code]] == code).all()
+
+
+def test_neighbors_of_an_explanation_are_named_by_their_rows_in_the_table():
+    """Of a model that keeps some of the rows: the row of that name lies at the distance that is told."""
+    X = np.random.default_rng(4).uniform(0, 5, size=(600, 2))
+    codes = (np.floor(X).sum(axis=1) % 2).astype(np.intp)
+    model = fit_evidence(X, codes, 2, EvidenceSettings(n_medoids=12, n_neighbours=150), 0).model
+    known = model.neighbours
+    assert known is not None
+    assert known.rows.max() >= 150
+    space = model.scaled(X)[0 if known.by_rank else 1][:, model.compared]
+    for row in (3, 77):
+        shares = evidence_shares(model, X[[row]], 1, 0)
+        named = getattr(shares, "neighbors", ()) or shares.groups[-1].records
+        assert len(named) == known.n_nearest
+        for one in named:
+            assert one.row in known.rows
+            assert one.code == codes[one.row]
+            assert one.distance == pytest.approx(np.sqrt(((space[one.row] - space[row]) ** 2).sum()))

@@ -7,7 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from qmedoid.models.contract import Column
+from qmedoid.models.encoding import Levels
 from qmedoid.tables._dialect import DELIMITERS, sniff
+from qmedoid.tables.encode import Found, encode_column
 from qmedoid.tables.kinds import infer_columns
 from qmedoid.tables.writing import open_sink
 
@@ -47,3 +50,28 @@ def test_numbers_of_rows_are_not_learnt_from_in_a_sample_of_them(kept):
     found = infer_columns(table)
     assert [column.name for column in found.columns] == ["x"]
     assert "no. of it" in found.left_out
+
+
+@pytest.mark.parametrize(
+    "cells", [[5.0, None, 5.0], [7, None], ["a", None], [True, None, True], ["2024-01-31", None]], ids=str
+)
+def test_one_value_and_missing_cells_say_something_whatever_the_kind(cells):
+    (column,) = infer_columns(pa.table({"x": cells})).columns
+    assert column.missing
+    assert not infer_columns(pa.table({"x": [cell for cell in cells if cell is not None] * 2})).columns
+
+
+@pytest.mark.parametrize("padded", ["01", "007", "0000"])
+def test_one_cell_with_a_leading_zero_makes_texts_of_a_column(padded):
+    found = infer_columns(pa.table({"x": ["10", "25", padded, "10", "25", "99"]}))
+    assert [column.kind for column in found.columns] == ["category"]
+
+
+def test_a_level_that_the_contract_knows_and_the_encoding_does_not_is_no_new_one():
+    column = Column("c", "category", False, levels=("a", "b", "c"))
+    encoding, found = Levels(("a", "b"), np.vstack([np.eye(2), np.zeros((2, 2))]), ("=a", "=b")), Found()
+    first, second = encode_column(pa.array(["a", "c", "d", "b", "c"]), column, encoding, found)
+    assert (first.tolist(), second.tolist()) == ([1, 0, 0, 0, 0], [0, 0, 0, 1, 0])
+    counts = found.column("c")
+    assert (counts.untrained, list(counts.untrained_levels)) == (2, ["c"])
+    assert (counts.unseen, list(counts.unseen_levels)) == (1, ["d"])
