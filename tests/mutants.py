@@ -129,7 +129,7 @@ class Ended(NamedTuple):
     printed: str
 
 
-def run_tests(root: Path, tests: Sequence[str], *options: str) -> Ended:
+def run_tests(root: Path, tests: Sequence[str], *options: str, longest: float | None = _LONGEST) -> Ended:
     """Run tests against a copy, in a process that has the heavy packages already but none of the copy's modules."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         log = Path(folder) / "log"
@@ -143,7 +143,7 @@ def run_tests(root: Path, tests: Sequence[str], *options: str) -> Ended:
         ]
         process = _SERVER.Process(target=_tested, args=(root, arguments, log))
         process.start()
-        process.join(_LONGEST)
+        process.join(longest)
         if process.exitcode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid or 0, signal.SIGKILL)
@@ -202,9 +202,13 @@ def try_fault(root: Path, fault: Fault, failing: frozenset[str]) -> Result:
 def failing_tests(root: Path, faults: Sequence[Fault]) -> frozenset[str]:
     """Named tests that fail, or are not there, without any fault."""
     named = sorted({test for fault in faults if not fault.stale(root) for test in fault.tests})
-    if not named or run_tests(root, named).code == _PASSED:
+    ended = run_tests(root, named, longest=None) if named else Ended(_PASSED, "")
+    if ended.code == _PASSED:
         return frozenset()
-    return frozenset(test for test in named if run_tests(root, [test], "-x").code != _PASSED)
+    if ended.code != _FAILED:  # a test that is not there keeps all others from being run
+        return frozenset(test for test in named if run_tests(root, [test], "-x").code != _PASSED)
+    failed = re.findall(r"^(?:FAILED|ERROR) tests/(\S+)", ended.printed, re.MULTILINE)
+    return frozenset(test for test in named if any(one.startswith(test) for one in failed))
 
 
 def run_all(faults: Sequence[Fault], jobs: int, *, tried_first: bool) -> Iterator[Result]:
@@ -270,8 +274,7 @@ def main() -> int:
         return int(bool(results))
     for result in run_all(faults, max(1, asked.jobs), tried_first=not asked.trust):
         results.append(result)
-        if not asked.json:
-            print(shown(result), flush=True)
+        print(shown(result), flush=True, file=sys.stderr if asked.json else sys.stdout)
     well, words = verdict(results)
     if asked.json:
         listed: list[dict[str, Any]] = [
