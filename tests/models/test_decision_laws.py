@@ -133,8 +133,7 @@ def test_neighbors_of_an_explanation_are_named_by_their_rows_in_the_table():
     assert known.rows.max() >= 150
     space = model.scaled(X)[0 if known.by_rank else 1][:, model.compared]
     for row in (3, 77):
-        shares = evidence_shares(model, X[[row]], 1, 0)
-        named = getattr(shares, "neighbors", ()) or shares.groups[-1].records
+        named = evidence_shares(model, X[[row]], 1, 0).neighbors
         assert len(named) == known.n_nearest
         for one in named:
             assert one.row in known.rows
