@@ -177,3 +177,21 @@ def test_methods_never_see_test_rows_and_use_the_others_as_they_say():
             np.testing.assert_array_equal(spy.calls["X_val"], rows[split.val])
         if make is not baseline:
             assert spy.calls["parameters"] == {"random_state": 11}
+
+
+def test_standard_errors_are_those_of_a_mean_of_draws():
+    """Of methods that are right about another share of the rows on every split."""
+    data, seeds = load_dataset("wine"), [0, 1, 2, 3]
+
+    def method(data, split, seed):
+        right = np.arange(len(split.test)) % 5 <= seed
+        return np.where(right, data.y[split.test], data.y[split.test][::-1])
+
+    (outcome,) = compare(data, {"m": method}, seeds)
+    alone = [next(compare(data, {"m": method}, [seed])) for seed in seeds]
+    for name in ("accuracy", "macro_f1"):
+        scores = np.array([getattr(one, name) for one in alone])
+        assert np.ptp(scores) > 0.1
+        assert getattr(outcome, name) == pytest.approx(scores.mean())
+        unbiased = ((scores - scores.mean()) ** 2).sum() / 3
+        assert getattr(outcome, f"{name}_se") == pytest.approx(np.sqrt(unbiased / 4))

@@ -200,3 +200,18 @@ def test_names_say_quantity_and_classes():
 def test_another_kind_is_refused():
     with pytest.raises(ParameterError, match=r"must be one of \['pairs', 'nearest'\]\. Got 'all' instead"):
         delta_features(*some_records(), kind="all")
+
+
+def test_another_ranking_says_which_two_classes_are_compared_and_nothing_else():
+    channels, scores = some_records()
+    ranking = -scores
+    found = delta_features(channels, scores, kind="nearest", fused=True, ranking=ranking)
+    rows = np.arange(len(scores))
+    order = np.argsort(ranking, axis=1)
+    values = (normalise_channel(channels.distance), normalise_channel(channels.angle), scores)
+    expected = [value[rows, order[:, 1]] - value[rows, order[:, 0]] for value in values]
+    np.testing.assert_allclose(found, np.column_stack(expected))
+    np.testing.assert_array_equal(
+        delta_features(channels, scores, kind="nearest", ranking=scores),
+        delta_features(channels, scores, kind="nearest"),
+    )

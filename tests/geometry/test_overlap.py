@@ -245,6 +245,7 @@ def test_two_registers_are_blind_to_norms_and_signs(XY, scale):
     X, Y = XY
     plain, scaled = two_register_swap_test(X, Y), two_register_swap_test(-scale * X, Y)
     np.testing.assert_allclose(scaled.overlap, plain.overlap, rtol=0, atol=ROUNDING)
+    np.testing.assert_allclose(np.cos(scaled.angle), np.cos(plain.angle), rtol=0, atol=ROUNDING)
     np.testing.assert_allclose(np.cos(plain.angle) ** 2, plain.overlap, rtol=0, atol=ROUNDING)
     np.testing.assert_allclose(plain.distance**2, 2 - 2 * np.cos(plain.angle), rtol=0, atol=ROUNDING)
 

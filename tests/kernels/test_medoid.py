@@ -292,3 +292,16 @@ def test_what_is_not_finite_is_named(primitives, bad, n):
 @BOTH
 def test_no_columns_means_all_rows_are_equal(primitives):
     assert _medoid(primitives, np.empty((4, 0)), np.ones(4)) == 0
+
+
+def test_totals_by_a_product_are_exact_where_its_rounding_leaves_the_smallest_open(monkeypatch):
+    """Rows that are far nearer to each other than to the rest: the product does not tell them apart."""
+    rng = np.random.default_rng(0)
+    centers = np.repeat([[0.0, 0.0], [3e6, 1e6], [-2e6, 2e6]], [30, 25, 25], axis=0)
+    X, w = centers + 1e-3 * rng.normal(size=(80, 2)), np.ones(80)
+    exact, found = np.empty(80), np.empty(80)
+    _medoid_numpy.totals(X, w, np.arange(80), exact)
+    monkeypatch.setattr(_medoid_numpy, "PRODUCT_ABOVE", 0)
+    _medoid_numpy.all_totals(X, w, found)
+    assert found.argmin() == exact.argmin()
+    assert found.min() == exact.min()

@@ -193,3 +193,16 @@ def test_bad_arguments_are_named():
         nearest_squared(x, x, k=1, own=np.zeros(2, dtype=np.intp))
     with pytest.raises(DataError, match=r"'own' holds 3, but there are 3 prototypes"):
         nearest_squared(x, x, k=1, own=np.array([0, 3, -1]))
+
+
+@BOTH
+def test_rows_are_left_out_against_themselves_in_every_chunk(monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(40, 3))
+    own = np.where(np.arange(40) % 4, np.arange(40), -1)
+    whole = nearest_squared(rows, rows, k=2, own=own)
+    np.testing.assert_array_equal(whole[1], brute(rows, rows, 2, own)[1])
+    monkeypatch.setattr(nearest, "_CHUNK_ROWS", 7)
+    monkeypatch.setattr(nearest._nearest_numpy, "_BLOCK_NUMBERS", 7 * 40)
+    for one, other in zip(whole, nearest_squared(rows, rows, k=2, own=own), strict=True):
+        np.testing.assert_array_equal(one, other)

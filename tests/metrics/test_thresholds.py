@@ -179,3 +179,15 @@ def test_certain_probabilities_expect_what_is_there():
     codes = np.array([0, 0, 1, 0, 1, 1])
     log_odds = np.array([-900.0, -800.0, 700.0, -750.0, 800.0, 900.0])
     assert steady_threshold(codes, log_odds, "f1") == best_threshold(codes, log_odds, "f1")
+
+
+@EVERY
+def test_a_steady_threshold_lies_three_times_as_near_to_the_expected_one(metric):
+    """Where labels are as expected both agree; of others, the expected threshold counts threefold."""
+    rng = np.random.default_rng(3)
+    log_odds = np.sort(rng.normal(size=60)) * 2
+    first, second = (rng.random((2, 60)) < 1 / (1 + np.exp(-log_odds))).astype(int)
+    cuts = [(best_threshold(own, log_odds, metric), steady_threshold(own, log_odds, metric)) for own in (first, second)]
+    (best, steady), (other_best, other_steady) = cuts
+    # What is expected does not depend on the labels: the rest of both is the same.
+    assert steady - best / 4 == pytest.approx(other_steady - other_best / 4)

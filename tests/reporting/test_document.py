@@ -55,3 +55,10 @@ def test_tables_that_do_not_hold_together_are_refused() -> None:
 def test_errors_are_called_after_their_column() -> None:
     columns = [Column("a"), Column("±", is_error=True), Column("a", "g"), Column("±", "g", is_error=True)]
     assert _table(columns=columns).labels == ["a", "a ±", "g: a", "g: a ±"]
+
+
+def test_decimals_of_a_row_go_before_those_of_its_columns():
+    columns = [Column("name"), Column("a", digits=4), Column("b", digits=1)]
+    table = Table("t", "T", columns, [["x", 1.0, 2.0], ["y", 1.0, 2.0]], row_digits=[2, None])
+    assert [table.cell_text(0, place) for place in range(3)] == ["x", "1.00", "2.00"]
+    assert [table.cell_text(1, place) for place in range(3)] == ["y", "1.0000", "2.0"]

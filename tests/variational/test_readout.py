@@ -189,3 +189,13 @@ def test_unknown_read_out():
 def test_one_class_is_refused(kind):
     with pytest.raises(ParameterError, match="at least 2 classes"):
         make_readout(kind, 2, 1)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_a_training_begins_at_the_shares_of_the_classes(n_classes):
+    """Where the circuit says nothing yet, the likeliest class is the most frequent, by just its share."""
+    readout = make_readout("strings", 2, n_classes)
+    shares = np.random.default_rng(n_classes).dirichlet(np.ones(n_classes))
+    begun = readout.start(np.ones(readout.n_parameters), shares)
+    silent = np.zeros((1, len(readout.observables)))
+    np.testing.assert_allclose(np.exp(log_softmax(readout.scores(silent, begun)))[0], shares)

@@ -1,0 +1,77 @@
+"""Cells that a spreadsheet would run, by every sign that begins one, and delimiters that are not the widest."""
+
+import csv
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from qmedoid.models.contract import Column
+from qmedoid.models.encoding import Levels
+from qmedoid.tables._dialect import DELIMITERS, sniff
+from qmedoid.tables.encode import Found, encode_column
+from qmedoid.tables.kinds import infer_columns
+from qmedoid.tables.writing import open_sink
+
+SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv"])
+@pytest.mark.parametrize("sign", SIGNS, ids=lambda sign: f"U+{ord(sign):04X}")
+def test_every_sign_that_begins_a_formula_is_guarded_in_cells_and_in_names(tmp_path, sign, ending):
+    path = tmp_path / f"o{ending}"
+    texts = [f"{sign}x", f"{sign}1+1", f"{sign}=1", f"x{sign}"]
+    batch = pa.record_batch({f"{sign}name": texts})
+    with open_sink(str(path), batch.schema) as sink:
+        sink.write(batch)
+    with path.open(encoding="utf-8", newline="") as file:
+        (name,), *cells = csv.reader(file, delimiter="\t" if ending == ".tsv" else ",")
+    assert name == f"'{sign}name"
+    assert [cell for (cell,) in cells] == [*(f"'{text}" for text in texts[:3]), texts[3]]
+
+
+@pytest.mark.parametrize(("delimiter", "other"), list(itertools.permutations(DELIMITERS, 2)))
+def test_what_parts_every_line_alike_is_the_delimiter_however_often_another_sign_occurs(delimiter, other):
+    """A header full of the other sign, and texts with some of it, do not make it the delimiter."""
+    header = delimiter.join([f"total{other} net{other} of tax{other} in all", "name"])
+    lines = [delimiter.join([str(number), f"a{f'{other} b' * (number % 3)}"]) for number in range(12)]
+    dialect = sniff("\n".join([header, *lines, ""]).encode(), True, "table", None, None)
+    assert dialect.delimiter == delimiter
+    assert len(dialect.names) == 2
+
+
+@pytest.mark.parametrize("kept", [1.0, 0.7, 0.45, 0.3])
+def test_numbers_of_rows_are_not_learnt_from_in_a_sample_of_them(kept):
+    """Of 1,000 numbered rows some are drawn: their numbers still say nothing but where they stood."""
+    rng = np.random.default_rng(0)
+    numbers = rng.choice(1000, size=int(1000 * kept), replace=False)
+    table = pa.table({"no. of it": numbers, "x": rng.normal(size=len(numbers))})
+    found = infer_columns(table)
+    assert [column.name for column in found.columns] == ["x"]
+    assert "no. of it" in found.left_out
+
+
+@pytest.mark.parametrize(
+    "cells", [[5.0, None, 5.0], [7, None], ["a", None], [True, None, True], ["2024-01-31", None]], ids=str
+)
+def test_one_value_and_missing_cells_say_something_whatever_the_kind(cells):
+    (column,) = infer_columns(pa.table({"x": cells})).columns
+    assert column.missing
+    assert not infer_columns(pa.table({"x": [cell for cell in cells if cell is not None] * 2})).columns
+
+
+@pytest.mark.parametrize("padded", ["01", "007", "0000"])
+def test_one_cell_with_a_leading_zero_makes_texts_of_a_column(padded):
+    found = infer_columns(pa.table({"x": ["10", "25", padded, "10", "25", "99"]}))
+    assert [column.kind for column in found.columns] == ["category"]
+
+
+def test_a_level_that_the_contract_knows_and_the_encoding_does_not_is_no_new_one():
+    column = Column("c", "category", False, levels=("a", "b", "c"))
+    encoding, found = Levels(("a", "b"), np.vstack([np.eye(2), np.zeros((2, 2))]), ("=a", "=b")), Found()
+    first, second = encode_column(pa.array(["a", "c", "d", "b", "c"]), column, encoding, found)
+    assert (first.tolist(), second.tolist()) == ([1, 0, 0, 0, 0], [0, 0, 0, 1, 0])
+    counts = found.column("c")
+    assert (counts.untrained, list(counts.untrained_levels)) == (2, ["c"])
+    assert (counts.unseen, list(counts.unseen_levels)) == (1, ["d"])
