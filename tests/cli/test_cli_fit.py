@@ -109,6 +109,7 @@ def test_shares_and_files_hold_rows_out(cli, two, tmp_path):
     printed = fit(cli, two.file, tmp_path / "m", "--valid", valid, "--test", test, "--ignore", "id")
     assert (printed["training_rows"], printed["held_out"]["rows"]) == (90, 50)
     report = cli.ok("evaluate", tmp_path / "m", test, "--json").json
+    assert report.pop("novelty")["compared_rows"] == 50
     assert report == {**printed["held_out"], "notes": []}
 
 
@@ -129,6 +130,7 @@ def test_time_column_holds_out_the_last_rows(cli, two, tmp_path):
     # In the order of time, as they were held out: means of the same rows in another order round otherwise.
     later = two.table.filter(np.array([day > last_kept for day in days])).sort_by("day")
     report = cli.ok("evaluate", tmp_path / "m", "-", "--json", stdin=csv_bytes(later)).json
+    assert report.pop("novelty")["compared_rows"] == 36
     assert report == {**shown["metrics"]["held_out"], "notes": []}
 
 

@@ -19,11 +19,11 @@ def sentences(report: dict[str, Any]) -> list[str]:
     return lines
 
 
-def cell_text(value: Any) -> str:
-    """A cell for the reader."""
+def cell_text(value: Any, digits: int = 6) -> str:
+    """A cell for the reader, numbers with so many significant digits."""
     if value is None:
         return "missing"
-    return f"{value:.6g}" if isinstance(value, float) else shown(value)
+    return f"{value:.{digits}g}" if isinstance(value, float) else shown(value)
 
 
 def _decision(report: dict[str, Any]) -> str:

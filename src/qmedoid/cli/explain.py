@@ -101,17 +101,18 @@ def _medoids(report: dict[str, Any], make: Any) -> Any:
 
 
 def _known(report: dict[str, Any], make: Any) -> Any:
-    """The record beside the nearest known rows, cell by cell."""
+    """The record beside the nearest known rows, cell by cell; the columns that contributed most come first."""
     nearest = report["known"]["nearest"]
     table = make(title=f"the nearest of {report['known']['rows']:,} known rows", title_justify="left")
     table.add_column("")
-    table.add_column("contribution", justify="right")
     table.add_column("this record", justify="right")
     for one in nearest:
-        label = "?" if one["class"] is None else shown(one["class"])
-        table.add_column(f"row {one['row']}: {label}", justify="right")
-    table.add_row("distance", "", "", *(f"{one['distance']:.4g}" for one in nearest), end_section=True)
-    _add_cells(table, report, [one["record"] for one in nearest])
+        table.add_column(f"row {one['row']}", justify="right")
+    table.add_row("class", "", *("?" if one["class"] is None else shown(one["class"]) for one in nearest))
+    table.add_row("distance", "", *(f"{one['distance']:.4g}" for one in nearest), end_section=True)
+    for column in report["columns"]:
+        cells = [column["cell"], *(one["record"].get(column["name"]) for one in nearest)]
+        table.add_row(shown(column["name"]), *(cell_text(cell, digits=4) for cell in cells))
     return table
 
 

@@ -61,7 +61,7 @@ def row_groups(values: npt.NDArray[Any], codes: Codes) -> Codes | None:
     """
     groups = equal_rows(values)
     sizes = np.bincount(groups)
-    if len(sizes) == len(groups):
+    if len(sizes) in (1, len(groups)):  # rows that are all the same show nothing that leaving them out could spoil
         return None
     # Columns that depend on each other make more rows equal, not fewer.
     may_be_coarse = np.mean(sizes[groups] > 1) >= _COARSE

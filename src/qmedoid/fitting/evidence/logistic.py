@@ -17,11 +17,15 @@ from qmedoid.fitting.evidence.left_out import Together, moved_logits
 
 Array = npt.NDArray[np.float64]
 
-_MAX_STEPS = 15
-# Root mean square of the change of the logits that ends the steps, and the farthest that one step moves any logit.
-_SETTLED = 0.01
-_FARTHEST = 4.0
-# Least curvature of a row: keeps steps bounded where classes are told apart perfectly.
+_MAX_STEPS = 50
+# Root mean square of the change of the logits that ends the steps: each squares it, so what is left is below 1e-8.
+_SETTLED = 1e-4
+# A step is halved while the loss rises by more than rounding, as a share of the loss; at most down to the smallest.
+_ROUNDING = 1e-13
+_SMALLEST_STEP = 1e-6
+# Least curvature of a row: in a step just above 0, so that steps converge quadratically; for left-out rows enough to
+# keep them bounded where classes are separated perfectly.
+_LEAST_IN_STEPS = 1e-9
 _LEAST_CURVATURE = 1e-3
 _LEAST_FREE = 1e-3
 _INTERCEPT_PENALTY = 1e-6
@@ -67,14 +71,20 @@ def fit_logistic(
     penalties[0] = _INTERCEPT_PENALTY
     weights = np.concatenate([[intercept], coefficients])
     logits = columns @ weights
+    value = _loss(logits, positive, weights, penalties)
     for _ in range(_MAX_STEPS):
         shares = expit(logits)
-        factor = _factored(columns, shares, penalties)
+        factor = _factored(columns, shares, penalties, _LEAST_IN_STEPS)
         step = cho_solve((factor, True), columns.T @ (positive - shares) - penalties * weights, check_finite=False)
         change = columns @ step
-        damping = min(1.0, _FARTHEST / max(float(np.abs(change).max()), 1e-12))
-        weights, logits = weights + damping * step, logits + damping * change
-        if damping * float(np.sqrt(np.mean(change * change))) < _SETTLED:
+        size, highest = 1.0, value + _ROUNDING * (1.0 + abs(value))
+        while size > _SMALLEST_STEP:
+            following = _loss(logits + size * change, positive, weights + size * step, penalties)
+            if following <= highest:
+                break
+            size /= 2.0
+        weights, logits, value = weights + size * step, logits + size * change, following
+        if float(np.sqrt(np.mean(change * change))) < _SETTLED:
             break
     shares = expit(logits)
     curvature = _curvature(shares)
@@ -97,14 +107,18 @@ def fit_logistic(
     return Logistic(float(weights[0]), weights[1:], logits - moved)
 
 
-def _curvature(shares: Array) -> Array:
-    return np.maximum(shares * (1.0 - shares), _LEAST_CURVATURE)
+def _loss(logits: Array, positive: Array, weights: Array, penalties: Array) -> float:
+    return float((np.logaddexp(0.0, logits) - positive * logits).sum() + 0.5 * penalties @ weights**2)
 
 
-def _factored(columns: Array, shares: Array, penalties: Array) -> Array:
+def _curvature(shares: Array, least: float = _LEAST_CURVATURE) -> Array:
+    return np.maximum(shares * (1.0 - shares), least)
+
+
+def _factored(columns: Array, shares: Array, penalties: Array, least: float = _LEAST_CURVATURE) -> Array:
     """Lower Cholesky factor of the curvature H."""
-    bent = columns * np.sqrt(_curvature(shares))[:, None]
-    hessian = bent.T @ bent
+    scaled = columns * np.sqrt(_curvature(shares, least))[:, None]
+    hessian = scaled.T @ scaled
     hessian[np.diag_indices(len(hessian))] += penalties
     factor: Array = cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)[0]
     return factor
