@@ -27,8 +27,8 @@ counts = st.builds(Counts, *[st.integers(0, 400)] * 4).filter(lambda drawn: sum(
 def test_figures_are_those_of_the_counts(drawn, cut):
     summary = OperatingSummary("alert_rate", 0.1, cut, drawn)
     tp, fp, fn, tn = drawn
-    assert summary.precision == share_interval(tp, tp + fp)
-    assert summary.recall == share_interval(tp, tp + fn)
+    assert summary.precision == (share_interval(tp, tp + fp) if tp + fp else None)
+    assert summary.recall == (share_interval(tp, tp + fn) if tp + fn else None)
     assert summary.alert_rate == share_interval(tp + fp, tp + fp + fn + tn)
     assert np.log(summary.threshold / (1 - summary.threshold)) == pytest.approx(cut, abs=1e-2)
     assert json.loads(json.dumps(summary.as_dict())) == summary.as_dict()
