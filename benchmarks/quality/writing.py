@@ -6,9 +6,10 @@ from typing import Any
 
 from benchmarks._timing import RESULTS, versions, write_table
 from benchmarks.quality import comparison
+from benchmarks.quality.baselines import FAMILIES
 from benchmarks.quality.card_tables import write_card
 from benchmarks.quality.cells import Cell, Part
-from benchmarks.quality.figures import Figures, read_cells, write_cells
+from benchmarks.quality.figures import Figures, Row, read_cells, write_cells
 from benchmarks.quality.protocol import Seeds
 from benchmarks.quality.tables import load_table
 
@@ -39,10 +40,24 @@ def write_results(part: Part, seeds: Seeds, found: Mapping[Cell, dict[str, Any]]
     if part == "card":
         write_card(target, seeds, found)
         return
-    rows = [_row(cell, result) for cell, result in found.items()]
+    rows = _with_kept_baselines([_row(cell, result) for cell, result in found.items()], target / "cells.csv")
     command = f"{COMMAND} run --seeds {seeds}"
     write_cells(target / "cells.csv", f"{command} | {versions(*PACKAGES)}", rows)
     write_tables(target, Figures(rows))
+
+
+def _with_kept_baselines(rows: list[Row], path: Path) -> list[Row]:
+    """The rows, and those baselines of an earlier run that were not run again: they do not depend on the package."""
+    if not path.exists():
+        return rows
+    kept = [row for row in read_cells(path) if row["method"] in FAMILIES]
+    by_key = {_key(row): row for row in [*kept, *rows]}
+    order = {_key(row): place for place, row in enumerate([*read_cells(path), *rows])}
+    return sorted(by_key.values(), key=lambda row: order[_key(row)])
+
+
+def _key(row: Row) -> tuple[str, int, str]:
+    return row["data"], row["seed"], row["method"]
 
 
 def write_from_csv(seeds: Seeds) -> None:
