@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.exceptions import DataError, warn
+from qmedoid.fitting.rare.final_scale import on_final_scale
 from qmedoid.fitting.rare.logistic import Logistic, fit_logistic
 from qmedoid.fitting.rare.prototypes import Prototypes, draw_prototypes, hardest, make_metric
 from qmedoid.fitting.rare.settings import RareSettings
@@ -99,18 +100,21 @@ def fit_rare(
         )
     n_fits = fold.max() + 2
     tell(1 / n_fits)
-    scores, circuit_features = np.empty((len(X), 2)), found.features[:, found.model.circuit_features]
+    logits, circuit_features = np.empty(len(X)), found.features[:, found.model.circuit_features]
     for number in range(fold.max() + 1):
         rest, own = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
         part = _fit_model(
             X[rest], is_rare[rest], rare_class, settings, rng, part_of(groups, rest), found.model.circuit_features
         )
         measured = part.model.measure(X[own])
-        scores[own] = measured.scores
+        logits[own] = measured.scores[:, 1 - rare_class] - measured.scores[:, rare_class]
         if measured.deltas is not None:
             circuit_features[own] = measured.deltas
         tell((number + 2) / n_fits)
-    return FittedRare(found.model, scores, circuit_features, fold)
+    shared = ~is_rare
+    shared[found.model.medoid_rows] = False
+    logits = on_final_scale(logits, found.model.logit(found.features), shared)
+    return FittedRare(found.model, found.model.class_scores(logits), circuit_features, fold)
 
 
 class _Fitted(NamedTuple):
