@@ -62,6 +62,8 @@ def card_changes() -> str:
                 gaps = [float(own[name]) - float(other[name]) for own, other in pairs]
                 line.append(signed(str(sum(gaps) / len(gaps))) if gaps else "")
         rows.append(line)
+    if not rows:
+        return "Not measured with this version yet: `python -m benchmarks.quality run --part card --methods changes`."
     return table(["change", *(title for kind in kinds for title in (f"{kind}: splits", *FIGURES))], rows)
 
 
