@@ -9,6 +9,7 @@ all their distances at once and is one term, neighbor by neighbor.
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.kernels.ties import stable_order
 from qmedoid.models.columns_split import split_channel
 from qmedoid.models.evidence import EvidenceModel, root_distances
 from qmedoid.models.neighbours import Neighbours
@@ -95,5 +96,7 @@ def _neighbors(model: EvidenceModel, known: Neighbours, row: Array, winner: int,
 def _sorted(
     rows: list[int], codes: list[int], distances: list[float], contributions: list[float]
 ) -> tuple[RecordShare, ...]:
-    shares = [RecordShare(*one) for one in zip(rows, codes, distances, contributions, strict=True)]
-    return tuple(sorted(shares, key=lambda one: -abs(one.contribution)))
+    shares = sorted(RecordShare(*one) for one in zip(rows, codes, distances, contributions, strict=True))
+    # Equal ones stand in the order of the training rows, whatever rounding says.
+    order = stable_order(-np.abs([one.contribution for one in shares])) if shares else []
+    return tuple(shares[place] for place in order)
