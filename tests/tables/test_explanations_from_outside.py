@@ -189,9 +189,9 @@ def test_medoids_that_swap_their_rows_swap_in_the_explanation(name):
     swapped = SavedModel(after).explain(table, 3)
     assert [medoid["training_row"] for medoid in swapped["medoids"][:2]] == [second, first]
     for one, other in zip(report["groups"], swapped["groups"], strict=True):
-        named = [(places.get(part["training_row"], part["training_row"]), part["contribution"])
-                 for part in one.get("records", [])]  # fmt: skip
-        assert named == [(part["training_row"], part["contribution"]) for part in other.get("records", [])]
+        named = {places.get(part["training_row"], part["training_row"]): part["contribution"]
+                 for part in one.get("records", [])}  # fmt: skip
+        assert named == {part["training_row"]: part["contribution"] for part in other.get("records", [])}
 
 
 def test_rows_that_swap_in_the_table_swap_in_the_explanation():

@@ -98,5 +98,5 @@ def _sorted(
 ) -> tuple[RecordShare, ...]:
     shares = sorted(RecordShare(*one) for one in zip(rows, codes, distances, contributions, strict=True))
     # Equal ones stand in the order of the training rows, whatever rounding says.
-    order = stable_order(-np.abs([one.contribution for one in shares])) if shares else []
+    order = stable_order(-np.abs(np.array([one.contribution for one in shares])))
     return tuple(shares[place] for place in order)

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError
+from qmedoid.kernels.ties import stable_order
 from qmedoid.models.explanation import Explanation, explain
 from qmedoid.models.shares import GroupShare, RecordShare
 from qmedoid.models.stage import PlainStage
@@ -58,12 +59,13 @@ def _columns(model: TableModel, why: Explanation, cells: Mapping[str, Any]) -> l
         {"name": name, "cell": cells.get(name), "contribution": amount}
         for name, amount in zip(model.contract.names, added, strict=True)
     ]
-    return sorted(columns, key=lambda column: (-_rounded(abs(column["contribution"])), column["name"]))
+    return _largest_first(sorted(columns, key=lambda column: str(column["name"])))
 
 
-def _rounded(value: float) -> float:
-    """A number without the digits that hang on the order of a sum."""
-    return float(f"{value:.9e}")
+def _largest_first(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The parts by the size of their contribution; those that are equal up to rounding keep their order."""
+    order = stable_order(-np.abs(np.array([part["contribution"] for part in parts])))
+    return [parts[place] for place in order]
 
 
 def _medoids(model: TableModel, why: Explanation) -> list[dict[str, Any]]:
@@ -86,7 +88,7 @@ def _medoids(model: TableModel, why: Explanation) -> list[dict[str, Any]]:
 def _groups(model: TableModel, why: Explanation) -> list[dict[str, Any]]:
     """What every group contributed, the largest first, with the columns it is made of."""
     groups = [_group(model, share) for share in why.groups]
-    return sorted(groups, key=lambda group: -abs(group["contribution"]))
+    return _largest_first(groups)
 
 
 def _group(model: TableModel, share: GroupShare) -> dict[str, Any]:
