@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.artifacts._json import Fields, RefusedError
 from qmedoid.artifacts._tensors import MODERATE, Shelf, floats, whole
 from qmedoid.geometry.rank_scaling import RankScaling
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.models.evidence import CHANNELS, EvidenceModel, Group, Terms
 from qmedoid.models.neighbours import MOST_NEAREST, Neighbours
-
-Array = npt.NDArray[np.float64]
 
 
 def packed(model: EvidenceModel, number: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:

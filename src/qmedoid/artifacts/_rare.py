@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.artifacts._json import Fields, RefusedError, plain, shown
 from qmedoid.artifacts._tensors import Shelf, floats, whole
 from qmedoid.geometry.scaling import Scaling
@@ -17,7 +18,6 @@ from qmedoid.models.rare_geometry import RareGeometry
 
 FIELDS = ("type", "rare_class", "metric_names", "counts", "length", "floor", "intercept", "compressed")
 
-Array = npt.NDArray[np.float64]
 
 # What a squared difference counts at most: squares of the largest values then stay within the range of a double.
 _MOST_WEIGHT = 1000.0

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.artifacts._columns import read_classes, read_contract, read_encodings, read_rows
 from qmedoid.artifacts._files import MANIFEST
 from qmedoid.artifacts._hybrid import read_circuit, read_geometric, read_slope
@@ -129,7 +129,7 @@ def _calibration(fields: Fields, number: int, n_classes: int, shelf: Shelf) -> C
     return Calibration(read_slope(fields), shelf.moderate(f"{number}.biases", n_classes), knots, bends)
 
 
-def _priors(fields: Fields, name: str, n_classes: int) -> npt.NDArray[np.float64] | None:
+def _priors(fields: Fields, name: str, n_classes: int) -> Array | None:
     if fields.raw(name) is None:
         return None
     values = [restored(value) for value in fields.list(name)]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.artifacts._json import Fields, RefusedError, parsed, shown
 
 _TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "I64": np.dtype("<i8"), "U8": np.dtype("u1")}
@@ -85,35 +86,35 @@ class Shelf:
     def __init__(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         self._arrays = arrays
 
-    def floats(self, name: str, *shape: int | None, nan: bool = False) -> npt.NDArray[np.float64]:
+    def floats(self, name: str, *shape: int | None, nan: bool = False) -> Array:
         """Finite numbers of a shape, None where any length will do; NaN only where it is allowed."""
         array = self._take(name, np.dtype(np.float64), shape)
         if np.isinf(array).any() or not (nan or np.isfinite(array).all()):
             raise RefusedError(f"array {name!r} holds numbers that are not finite")
         return array
 
-    def moderate(self, name: str, *shape: int | None, largest: float = MODERATE) -> npt.NDArray[np.float64]:
+    def moderate(self, name: str, *shape: int | None, largest: float = MODERATE) -> Array:
         """Numbers whose products with some others, and their sums, stay within the range of a double."""
         array = self.floats(name, *shape)
         if (np.abs(array) > largest).any():
             raise RefusedError(f"array {name!r} holds numbers beyond ±{largest:g}")
         return array
 
-    def scales(self, name: str, *shape: int | None) -> npt.NDArray[np.float64]:
+    def scales(self, name: str, *shape: int | None) -> Array:
         """Finite numbers other than 0."""
         array = self.floats(name, *shape)
         if not array.all():
             raise RefusedError(f"array {name!r} holds a 0, by which nothing can be divided")
         return array
 
-    def whole(self, name: str, *shape: int | None, below: int) -> npt.NDArray[np.intp]:
+    def whole(self, name: str, *shape: int | None, below: int) -> Codes:
         """Whole numbers from 0 on and below a bound."""
         array = self._take(name, np.dtype(np.int64), shape)
         if array.size and not 0 <= array.min() <= array.max() < below:
             raise RefusedError(f"array {name!r} must hold numbers from 0 to {below - 1}, and holds others")
         return array.astype(np.intp)
 
-    def offsets(self, name: str, count: int | None, total: int, *, step: int) -> npt.NDArray[np.intp]:
+    def offsets(self, name: str, count: int | None, total: int, *, step: int) -> Codes:
         """Bounds of `count` parts, from 0 to `total`, each at least `step` long."""
         array = self.whole(name, None if count is None else count + 1, below=total + 1)
         if len(array) == 0 or array[0] != 0 or array[-1] != total or (np.diff(array) < step).any():
@@ -144,7 +145,7 @@ class Shelf:
         return array
 
 
-def floats(values: Any) -> npt.NDArray[np.float64]:
+def floats(values: Any) -> Array:
     """Numbers as they are stored."""
     return np.ascontiguousarray(values, dtype=np.float64)
 

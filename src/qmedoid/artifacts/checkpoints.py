@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import safetensors
 import safetensors.numpy
 
+from qmedoid.arrays import Array
 from qmedoid.artifacts.whole import write_whole
 from qmedoid.exceptions import DataError, warn
 from qmedoid.search.training import TrainingState
@@ -123,6 +122,6 @@ def _read(name: str, content: bytes) -> TrainingState:
         raise ValueError(f"it has format {metadata['format']}, and this version reads {FORMAT}")
     if metadata["name"] != name:
         raise ValueError("it belongs to another training")
-    arrays: dict[str, npt.NDArray[np.float64]] = safetensors.numpy.load(body)
+    arrays: dict[str, Array] = safetensors.numpy.load(body)
     counts: dict[str, Any] = json.loads(metadata["counts"])
     return TrainingState.restore(arrays, counts)

@@ -4,14 +4,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from qiskit import QuantumCircuit
 from qiskit.primitives import BaseSamplerV2, BitArray, StatevectorSampler
 from qiskit.transpiler import PassManager
 
+from qmedoid.arrays import Array
 from qmedoid.exceptions import ParameterError
-
-Array = npt.NDArray[np.float64]
 
 #: Name of the classical register that holds what is measured.
 OUTCOME = "outcome"

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from qiskit.quantum_info import Statevector
 
+from qmedoid.arrays import Array
 from qmedoid.circuits._sampling import Sampling
 from qmedoid.circuits.compact_swap import compact_swap_angles, compact_swap_circuit, compact_swap_template
 from qmedoid.geometry.overlap import (
     AngleKind,
-    Array,
     SwapTest,
     check_angle_kind,
     compact_swap_test,

@@ -24,10 +24,10 @@ import numpy.typing as npt
 from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister
 from qiskit.circuit import ParameterExpression, ParameterVector, Qubit
 
+from qmedoid.arrays import Array
 from qmedoid.circuits._sampling import OUTCOME
 from qmedoid.exceptions import DataError, ParameterError
 
-Array = npt.NDArray[np.float64]
 Angle = float | ParameterExpression
 
 

@@ -20,11 +20,11 @@ import numpy.typing as npt
 from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister
 from qiskit.circuit import ParameterExpression, ParameterVector
 
+from qmedoid.arrays import Array
 from qmedoid.circuits._sampling import OUTCOME
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.variational.ansatz import Ansatz
 
-Array = npt.NDArray[np.float64]
 Angle = float | ParameterExpression
 
 

@@ -11,12 +11,11 @@ import numpy.typing as npt
 from qiskit.primitives import BitArray
 from qiskit.quantum_info import Statevector
 
+from qmedoid.arrays import Array
 from qmedoid.circuits._sampling import Sampling
 from qmedoid.circuits.variational import checked_inputs, checked_rotations, variational_circuit
 from qmedoid.exceptions import DataError
 from qmedoid.variational.ansatz import Ansatz
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.fitting.row_groups import group_classes
 
@@ -34,13 +35,13 @@ def share_or_file(option: str, value: str | None) -> float | str:
 
 
 def split_rows(
-    labels: npt.NDArray[np.intp],
+    labels: Codes,
     valid: float,
     test: float,
     *,
     order: Rows | None,
     seed: int,
-    groups: npt.NDArray[np.intp] | None = None,
+    groups: Codes | None = None,
 ) -> Parts:
     """Split rows by shares: in an order, where one is given (the last rows are the test), else by chance and class.
 
@@ -66,9 +67,7 @@ def split_rows(
     return Parts(*(np.sort(np.concatenate(part)).astype(np.int64) for part in parts))
 
 
-def _split_groups(
-    labels: npt.NDArray[np.intp], groups: npt.NDArray[np.intp], valid: float, test: float, rng: np.random.Generator
-) -> Parts:
+def _split_groups(labels: Codes, groups: Codes, valid: float, test: float, rng: np.random.Generator) -> Parts:
     """Whole groups by chance, each as one of its rarest class; the shares are those of the rows."""
     classes, sizes, use = group_classes(groups, labels), np.bincount(groups), np.zeros(groups.max() + 1, dtype=np.intp)
     for code in np.unique(classes):

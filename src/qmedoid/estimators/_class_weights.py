@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.fusion import printed_multipliers, prior_multipliers
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 AUTO_EXPONENTS = (0.0, 0.25, 0.5)
 CLASS_WEIGHTS = ("auto", "balanced", "printed")

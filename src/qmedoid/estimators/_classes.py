@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Codes
 from qmedoid.estimators._targets import class_codes, known_codes
 from qmedoid.exceptions import ParameterError
 from qmedoid.tables.labels import rest_label
-
-Codes = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

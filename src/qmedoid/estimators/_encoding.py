@@ -5,17 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._target_statistics import Category, target_statistics
 from qmedoid.models.contract import Column
 from qmedoid.models.encoding import DATE_PARTS, Dates, Encoding, Levels, Numbers
 from qmedoid.tables import cells
 from qmedoid.tables.encode import date_part, encode_column
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackContext
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._folds import check_splits, stratified_splits
 from qmedoid.estimators._parameters import Constraint, Flag, Folds, Optional, check_parameters
 from qmedoid.exceptions import ParameterError
@@ -23,8 +24,6 @@ from qmedoid.models.rare_measured import MeasuredRare
 from qmedoid.models.renumbering import renumbered
 from qmedoid.models.stage import FirstStage, Measured, PlainStage
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 REPORTS = 20
 """How often a fit in one go tells callbacks how far it is, at most."""
 Told = Callable[[float], None]

@@ -7,11 +7,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, check_cv
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.fitting.row_groups import first_rows, group_classes, group_folds
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 Split = tuple[Codes, Codes]
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.estimators._parameters import Choice, Constraint, Optional, Whole
 from qmedoid.estimators._tables import column_label
 from qmedoid.exceptions import DataError, warn
@@ -18,9 +18,6 @@ from qmedoid.geometry.correlation import (
 from qmedoid.geometry.features import FEATURE_KINDS
 from qmedoid.geometry.groups import Groups, build_groups
 from qmedoid.geometry.scaling import SCALING_KINDS
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 DEFAULT_GROUP_SIZE = 8
 AnchorOrder = Literal["association", "codes", "columns"]
@@ -90,7 +87,7 @@ def _association(X: Array, target: Array | Codes | None, order: AnchorOrder, wei
     return correlation_with_numbers(X, target.astype(np.float64), weights=weights)
 
 
-def _usable_columns(X: Array, names: Any) -> npt.NDArray[np.bool_]:
+def _usable_columns(X: Array, names: Any) -> Flags:
     constant = constant_columns(X)
     if constant.all():
         raise DataError(

@@ -3,15 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
+from qmedoid.arrays import Codes
 from qmedoid.estimators.fusion import FusionClassifier
 from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 
-Codes = npt.NDArray[np.intp]
 Inner = GeometricClassifier | FusionClassifier | VariationalClassifier
 
 

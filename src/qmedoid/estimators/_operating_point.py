@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.estimators._parameters import Constraint, Optional, Positive
 from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.fitting.row_groups import draws_per_row, part_of
@@ -17,10 +18,6 @@ from qmedoid.kernels.ties import merged
 from qmedoid.metrics.operating_points import at_cost, at_precision, at_recall, most_precise
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS, counts_at, steady_threshold, threshold_at_rate
 from qmedoid.models.operating import Counts, OperatingSummary
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._class_weights import loss_weights
 from qmedoid.estimators._operating_point import OPERATING_CONSTRAINTS, asked_rule, operating_summary, warn_on_majority
 from qmedoid.estimators._parameters import Constraint, check_parameters
@@ -21,9 +22,6 @@ from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.models.operating import OperatingSummary, probability
 from qmedoid.models.priors import PriorShift, asked_priors
 from qmedoid.variational.loss import log_softmax
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 
 class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):

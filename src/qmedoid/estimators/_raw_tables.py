@@ -5,18 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError
 from qmedoid.models.table import Record
 from qmedoid.tables.frames import as_table
 from qmedoid.tables.records import plain_records
-
-Codes = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)

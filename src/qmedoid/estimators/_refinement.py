@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.callback import CallbackContext
 
+from qmedoid.arrays import Codes
 from qmedoid.artifacts.checkpoints import CheckpointFolder
 from qmedoid.estimators._class_weights import loss_weights
 from qmedoid.estimators._folds import splits_of_part
@@ -23,7 +24,6 @@ from qmedoid.fitting.row_groups import part_of
 from qmedoid.fitting.variational_selection import OutOfFold, out_of_fold_score
 from qmedoid.models.geometric import DeltaSettings, GeometricModel
 
-Codes = npt.NDArray[np.intp]
 StageName = Literal["fusion", "selective", "variational"]
 FirstStageName = Literal["evidence", "rare", "convex"]
 Policy = str | float

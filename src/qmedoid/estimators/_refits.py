@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from sklearn.base import BaseEstimator, clone
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._raw_tables import read_table
 from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._targets import check_target, class_codes
@@ -19,8 +20,6 @@ from qmedoid.models.stage import PlainStage
 from qmedoid.tables.cell_codes import cell_codes
 from qmedoid.tables.kinds import Inferred
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 Group = frozenset[int]
 
 

@@ -2,14 +2,9 @@
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import warn
 from qmedoid.fitting.row_groups import equal_rows_note, given_groups, row_groups
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 
 class Together:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -20,7 +19,6 @@ from qmedoid.models.geometric import GeometricModel
 from qmedoid.models.table import Record, TableModel
 from qmedoid.models.variational import VariationalModel
 
-Array = npt.NDArray[np.float64]
 # Says where a training was kept, not how the model was made.
 _NOT_KEPT = ("checkpoint",)
 _LONGEST = 100

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.metrics.agreement import MarginBin
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 NO_GROUPS = "Groups: nothing can be said, as the classifier has no groups of 2 or more, but not all, columns."
 NO_MEDOIDS = "Medoids: nothing can be said, as the classifier compares records with no real ones."

@@ -3,15 +3,13 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.models.bad_values import LARGEST
-
-Array = npt.NDArray[np.float64]
 
 SMALLEST = 1e-150
 """Columns without a value of at least this size have squares that vanish, unless they are scaled."""

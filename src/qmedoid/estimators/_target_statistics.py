@@ -12,15 +12,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.model_selection import PredefinedSplit
 from sklearn.preprocessing import TargetEncoder
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.models.encoding import Levels
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
 
 CROSS_FITS = 5
 """Folds of the shares: a training row is described by the rows of the other folds."""
@@ -118,7 +114,7 @@ def spread_folds(places: Codes, codes: Codes, groups: Codes, rng: np.random.Gene
     return folds[of_row]
 
 
-def _others(category: Category, groups: Codes) -> tuple[Codes, Mask]:
+def _others(category: Category, groups: Codes) -> tuple[Codes, Flags]:
     """Rows of its level outside of a row's group, and whether the level would be kept if there were only those."""
     places, n_kept = category.places, len(category.levels)
     others = _counts_of(places)[places] - _counts_of_pairs(places, groups)

@@ -7,9 +7,8 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError
-
-Codes = npt.NDArray[np.intp]
 
 
 def check_target(y: Any, n_rows: int, *, name: str = "y", table: str = "X") -> npt.NDArray[Any]:

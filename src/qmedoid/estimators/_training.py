@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.callback import CallbackContext
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.artifacts.checkpoints import CheckpointFolder
 from qmedoid.estimators._class_weights import ClassWeight
 from qmedoid.estimators._folds import check_splits, stratified_splits
@@ -49,8 +50,6 @@ from qmedoid.variational.readout import READOUT_KINDS
 if TYPE_CHECKING:
     from qmedoid.estimators.variational import VariationalClassifier
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 BATCH_SIZE = 256
 """Rows of a batch where no number is asked for."""

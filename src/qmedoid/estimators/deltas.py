@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from qmedoid.arrays import Array
 from qmedoid.estimators._parameters import Choice, Constraint, Estimator, Flag, Optional, Seed, check_parameters
 from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._unset_parts import with_parts
@@ -16,8 +17,6 @@ from qmedoid.estimators.fusion import FusionClassifier
 from qmedoid.geometry.deltas import DELTA_KINDS, DeltaKind, delta_names
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.models.geometric import DeltaSettings
-
-Array = npt.NDArray[np.float64]
 
 
 class DeltaFeatures(TransformerMixin, BaseEstimator):

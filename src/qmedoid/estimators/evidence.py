@@ -6,15 +6,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._first_stage import Apart, FirstStageSettings, Told
 from qmedoid.estimators._parameters import Choice, Constraint, Either, Flag, Some, Whole
 from qmedoid.fitting.evidence.fit import fit_evidence
 from qmedoid.fitting.evidence.settings import BLOCKS, EvidenceSettings, Selection
 from qmedoid.models.column_order import evidence_in_order, order_by_content
 from qmedoid.models.stage import PlainStage
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 TINY = 6
 """Medoids of the setting ``"tiny"``."""

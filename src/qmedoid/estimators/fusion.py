@@ -12,6 +12,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._class_weights import ClassWeight, multiplier_options
 from qmedoid.estimators._folds import check_counts, check_splits, stratified_splits
 from qmedoid.estimators._grouping import GROUPING_CONSTRAINTS, AnchorOrder, make_groups, sizes_within
@@ -53,9 +54,6 @@ from qmedoid.geometry.scaling import ScalingKind
 from qmedoid.models.fusion import FusionModel, MeasuredFusion
 from qmedoid.search.descent import Progress
 from qmedoid.search.sweep import ALPHA_GRID
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 
 class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):

@@ -12,6 +12,7 @@ from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbac
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.estimators._first_stage import REPORTS, measured_stage, reported
 from qmedoid.estimators._operating_point import AlertRate, OperatingPoint
 from qmedoid.estimators._parameters import Choice, Constraint, Either, Estimator, Flag, Optional, Seed
@@ -47,9 +48,6 @@ from qmedoid.models.geometric import DeltaSettings
 from qmedoid.models.stage import FirstStage, Measured
 from qmedoid.models.variational import MeasuredVariational
 from qmedoid.variational.protocols import ExpectationFunction
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 PAIRS_UP_TO = 5
 """Classes up to which a circuit is fed the deltas of all pairs by default; there are 20 of them then."""
@@ -306,7 +304,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
     def _scores(self, X: Any) -> Array:
         return self._decide(X)[0]
 
-    def _decide(self, X: Any) -> tuple[Array, npt.NDArray[np.bool_]]:
+    def _decide(self, X: Any) -> tuple[Array, Flags]:
         check_is_fitted(self)
         return self.model_.decide(check_table(self, X, reset=False))
 

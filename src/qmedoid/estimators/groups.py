@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._grouping import GROUPING_CONSTRAINTS, AnchorOrder, make_groups
 from qmedoid.estimators._parameters import Constraint, Flag, Optional, Whole, check_parameters
 from qmedoid.estimators._tables import check_size, check_table, check_weights
@@ -16,8 +17,6 @@ from qmedoid.estimators._targets import check_target
 from qmedoid.estimators._threads import one_blas_thread
 from qmedoid.geometry.features import FeatureKind, feature_matrix
 from qmedoid.geometry.scaling import ScalingKind, fit_scaling
-
-Array = npt.NDArray[np.float64]
 
 
 class CorrelationGroups(TransformerMixin, BaseEstimator):
@@ -147,7 +146,7 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
         return feature_matrix(scaled, self.configuration_, self.groups_.correlation, self.kind)
 
 
-def _target(y: Any, n_rows: int) -> Array | npt.NDArray[np.intp] | None:
+def _target(y: Any, n_rows: int) -> Array | Codes | None:
     """Class codes for classes, floats for numbers."""
     if y is None:
         return None

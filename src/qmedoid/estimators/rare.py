@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._first_stage import Apart, FirstStageSettings, Told
 from qmedoid.estimators._parameters import Constraint, Flag, Some, Whole
 from qmedoid.exceptions import ParameterError
@@ -13,10 +14,6 @@ from qmedoid.fitting.rare.fit import fit_rare
 from qmedoid.fitting.rare.settings import RareSettings
 from qmedoid.models.column_order import order_by_content, rare_in_order
 from qmedoid.models.stage import PlainStage
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
-
 
 KINDS = ("deltas", "nearness", "position", "middle")
 """Kinds of evidence of a rare-event model."""

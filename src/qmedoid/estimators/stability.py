@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._parameters import Choice, Constraint, Seed, Whole, check_parameters
 from qmedoid.estimators._refits import Subject, codes_of, margins_of, plain_stage, sampled_rows
 from qmedoid.estimators._stability_report import (
@@ -30,8 +31,6 @@ from qmedoid.metrics.agreement import (
     typical_distance,
 )
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 Groups = frozenset[frozenset[int]]
 
 LISTED_MEDOIDS = 256

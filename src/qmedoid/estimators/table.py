@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._classes import ClassOrder
 from qmedoid.estimators._encoding import Encoded, EncodingSettings, fit_encodings
 from qmedoid.estimators._inner import Inner, choose_on, inner_classifier, weigh_codes
@@ -55,9 +56,6 @@ from qmedoid.tables.positives import choose_positive
 from qmedoid.tables.roles import Role, check_role_names, check_roles, in_roles, merged_roles
 from qmedoid.tables.seen import remember_rows
 from qmedoid.tables.target_notes import seldom_note, target_notes
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 _WAY_OUT = "Make it so, or fit on tables like this one."
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._class_weights import loss_weights
 from qmedoid.estimators._operating_point import OperatingPoint
 from qmedoid.estimators._parameters import Constraint
@@ -33,9 +33,6 @@ from qmedoid.variational.readout import ReadoutKind
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 
 class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):

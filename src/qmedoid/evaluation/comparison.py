@@ -7,14 +7,13 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.estimators.fusion import FusionClassifier
 from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.evaluation.baselines import BASELINES
 from qmedoid.evaluation.datasets import Dataset
 from qmedoid.evaluation.splits import Split, paper_split
 from qmedoid.metrics.classification import evaluate
-
-Codes = npt.NDArray[np.intp]
 
 
 class Method(Protocol):
@@ -95,7 +94,7 @@ def compare(data: Dataset, methods: dict[str, Method], seeds: Sequence[int]) -> 
         yield _outcome(data.name, name, np.array(scores))
 
 
-def _outcome(data: str, method: str, scores: npt.NDArray[np.float64]) -> Outcome:
+def _outcome(data: str, method: str, scores: Array) -> Outcome:
     """Means and their standard errors; one split has none."""
     mean = scores.mean(axis=0)
     error = (scores.std(axis=0, ddof=1) / np.sqrt(len(scores))).tolist() if len(scores) > 1 else [None, None]

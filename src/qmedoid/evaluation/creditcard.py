@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from qmedoid.arrays import Array
 from qmedoid.evaluation.shipped import read_shipped, shipped_path
 from qmedoid.exceptions import DataError, some_of
 
@@ -62,7 +62,7 @@ def check_whole(table: Any, source: str) -> None:
         )
 
 
-def numbers_of(table: Any) -> npt.NDArray[np.float64]:
+def numbers_of(table: Any) -> Array:
     """The 29 columns V1 to V28 and Amount of a table, as rows of numbers."""
     values, start = np.empty((len(table), len(FEATURES))), 0
     for batch in table.select(FEATURES).to_batches(max_chunksize=8192):  # a block of rows fits into the cache
@@ -71,11 +71,11 @@ def numbers_of(table: Any) -> npt.NDArray[np.float64]:
     return values
 
 
-def times_of(table: Any) -> npt.NDArray[np.float64]:
+def times_of(table: Any) -> Array:
     """Seconds since the first payment; where a table has none, the numbers of its rows, which are in that order."""
     if TIME not in table.column_names:
         return np.arange(len(table), dtype=np.float64)
-    seconds: npt.NDArray[np.float64] = table[TIME].to_numpy().astype(np.float64)
+    seconds: Array = table[TIME].to_numpy().astype(np.float64)
     return seconds
 
 

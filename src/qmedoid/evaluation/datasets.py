@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.evaluation.shipped import read_shipped
 from qmedoid.exceptions import DataError, ParameterError
 
-Array = npt.NDArray[np.float64]
 Encoding = Literal["onehot", "ordinal"]
 ENCODINGS: tuple[Encoding, ...] = ("onehot", "ordinal")
 

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import average_precision_score, log_loss
 
+from qmedoid.arrays import Array
 from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.evaluation.baselines import BASELINES
 from qmedoid.evaluation.datasets import Dataset
 from qmedoid.evaluation.splits import paper_split
 
-Array = npt.NDArray[np.float64]
 Maker = Callable[[int], Any]
 
 ALERT_BUDGET = 0.04

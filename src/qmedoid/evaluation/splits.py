@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import train_test_split
 
+from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError
 
-Rows = npt.NDArray[np.intp]
 _SHARE = 0.25
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Odd, so that multiplying by it modulo 2⁶⁴ loses nothing; its bits are those of the golden ratio."""
@@ -22,12 +22,12 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 class Split(NamedTuple):
     """Row numbers of the three parts of a table."""
 
-    train: Rows
-    val: Rows
-    test: Rows
+    train: Codes
+    val: Codes
+    test: Codes
 
     @property
-    def fit(self) -> Rows:
+    def fit(self) -> Codes:
         """Training and validation rows together, for methods that need no validation split."""
         return np.concatenate([self.train, self.val])
 
@@ -85,7 +85,7 @@ def apart_split(X: npt.ArrayLike, y: npt.NDArray[Any], seed: int) -> Split:
     return Split(*(np.flatnonzero(parts == part) for part in range(3)))
 
 
-def duplicate_groups(X: npt.ArrayLike) -> Rows:
+def duplicate_groups(X: npt.ArrayLike) -> Codes:
     """Numbers 0, 1, … such that rows have the same number if and only if all their columns are equal.
 
     Zeros are equal whatever their sign, and so are missing values. A row's number depends on what is in the table, not

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.variational.network import Batch, Network
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 Sampling = Literal["importance", "uniform"]
 SAMPLINGS: tuple[Sampling, ...] = ("importance", "uniform")
 

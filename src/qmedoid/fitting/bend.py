@@ -9,16 +9,13 @@ chosen by cross-validation, and where the bend does not make held-out rows likel
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.fitting.row_groups import draws_per_row, numbered
 from qmedoid.kernels.ties import TIE, first_largest, stable_order
 from qmedoid.variational.loss import log_softmax
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
-Flags = npt.NDArray[np.bool_]
 Bend = tuple[Array, Array]
 """Knots, and what is added there."""
 

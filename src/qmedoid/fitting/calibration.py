@@ -3,15 +3,13 @@ r"""A calibration from held-out fusion scores: the most likely :math:`p_c \propt
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.fitting.bend import fit_bend, fit_class_bend
 from qmedoid.fitting.likeliest import likeliest
 from qmedoid.fitting.row_groups import draws_per_row
 from qmedoid.models.calibration import Calibration
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 CalibrationKind = Literal["curve", "logistic", "temperature"]
 CALIBRATION_KINDS: tuple[CalibrationKind, ...] = ("curve", "logistic", "temperature")
 

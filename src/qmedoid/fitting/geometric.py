@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.fitting.calibration import CalibrationKind, fit_calibration
 from qmedoid.fitting.row_groups import draws_per_row, group_sums, part_of
 from qmedoid.fitting.select import Selected
@@ -22,9 +22,6 @@ from qmedoid.models.geometric import (
 from qmedoid.models.stage import FirstStage, Measured
 from qmedoid.models.variational import VariationalModel
 from qmedoid.variational.loss import log_softmax
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)

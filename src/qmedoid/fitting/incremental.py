@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.fitting.problem import Fold, FusionSettings
 from qmedoid.fitting.rebuild import fold_confusion
 from qmedoid.geometry.features import subset_weights
@@ -25,8 +26,6 @@ from qmedoid.kernels.search import Candidates, FoldSearch
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 Counts = npt.NDArray[np.int64]
 
 # Folds with at least this many numbers (rows × features) are worth a thread of their own.

@@ -7,12 +7,10 @@ r"""Slopes of scores and biases of classes that make known classes likeliest.
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.search.newton import Local, newton
 from qmedoid.variational.loss import log_softmax
-
-Array = npt.NDArray[np.float64]
 
 
 def likeliest(

@@ -1,16 +1,12 @@
 """A fusion model from training rows and a configuration (algorithms 3 and 5)."""
 
-import numpy as np
-import numpy.typing as npt
-
+from qmedoid.arrays import Array
 from qmedoid.fitting.problem import FusionSettings, TrainingRows
 from qmedoid.geometry.features import feature_matrix, subset_weights
 from qmedoid.geometry.groups import Configuration
 from qmedoid.geometry.medoids import sampled_class_medoids
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.models.fusion import FusionModel
-
-Array = npt.NDArray[np.float64]
 
 
 def fit_fusion_model(

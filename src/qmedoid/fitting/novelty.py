@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.models.encoding import Dates, Encoding, Levels, Numbers
 from qmedoid.models.novelty import LEAST, MOST, Far, Novelty, nearest_distances
 from qmedoid.models.stage import PlainStage
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 Reading = Literal["number", "days", "part", "flag", "frequency", "nothing"]
 """What is kept of an encoded column: limits and bins of a number, limits of days, bins of parts of a date and of truth
 values, how frequent new levels are, or nothing."""

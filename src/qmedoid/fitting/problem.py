@@ -4,16 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.geometry.correlation import correlation_matrix
 from qmedoid.geometry.features import FeatureKind
 from qmedoid.geometry.medoids import class_samples
 from qmedoid.geometry.overlap import AngleKind
 from qmedoid.geometry.scaling import Scaling, ScalingKind, fit_scaling
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)

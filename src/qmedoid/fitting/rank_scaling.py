@@ -1,12 +1,10 @@
 """Knots of a Gaussian mid-rank scaling from training rows."""
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
+from qmedoid.arrays import Array
 from qmedoid.geometry.rank_scaling import RankScaling
-
-Array = npt.NDArray[np.float64]
 
 MAX_KNOTS = 256
 """Knots of a column at most; beyond, those at evenly spaced ranks are kept."""

@@ -7,16 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.fitting.model import fit_fusion_model
 from qmedoid.fitting.problem import Fold, FusionSettings
 from qmedoid.geometry.fusion import fusion_scores, predict_codes
 from qmedoid.geometry.groups import Configuration, Subset
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 
 class RebuildObjective:

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 Bits = npt.NDArray[np.uint64]
 
 # A table is coarse if at least this share of its rows would be equal to another if its columns were independent.

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import warn
 from qmedoid.fitting.incremental import IncrementalObjective
 from qmedoid.fitting.model import fit_fusion_model
@@ -20,8 +20,6 @@ from qmedoid.search.descent import DescentResult, Progress, Record, coordinate_d
 from qmedoid.search.one_se import one_se_order
 from qmedoid.search.sweep import Sweep, alpha_sweep
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 Selection = Literal["best", "one_se"]
 SELECTIONS: tuple[Selection, ...] = ("best", "one_se")
 

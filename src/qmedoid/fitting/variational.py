@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError
 from qmedoid.fitting.batches import BatchObjective, Sampling, batch_objective, row_weights
 from qmedoid.geometry.scaling import fit_standard
@@ -23,8 +23,6 @@ from qmedoid.variational.ansatz import Ansatz
 from qmedoid.variational.network import Batch, Network, Precision
 from qmedoid.variational.readout import ReadoutKind, make_readout
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 Optimizer = Literal["adam", "spsa"]
 OPTIMIZERS: tuple[Optimizer, ...] = ("adam", "spsa")
 MAX_DEFAULT_QUBITS = 4

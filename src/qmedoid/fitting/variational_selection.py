@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.fitting.variational import (
     CircuitSettings,
     Trained,
@@ -18,8 +18,6 @@ from qmedoid.kernels.ties import merged
 from qmedoid.metrics.thresholds import best_threshold, metric_at
 from qmedoid.variational.loss import log_softmax
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 Split = tuple[Codes, Codes]
 
 

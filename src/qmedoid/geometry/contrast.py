@@ -1,13 +1,12 @@
 r"""How far each column alone tells two classes apart: :math:`|2\,\mathrm{AUC} - 1|`, 0 for not at all, 1 for fully."""
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import rankdata
 
-Array = npt.NDArray[np.float64]
+from qmedoid.arrays import Array, Flags
 
 
-def column_contrast(values: Array, is_rare: npt.NDArray[np.bool_]) -> Array:
+def column_contrast(values: Array, is_rare: Flags) -> Array:
     """Contrast of every column, shape (M,), from the middle ranks of its values; a constant column has 0.
 
     Parameters

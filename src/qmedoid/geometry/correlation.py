@@ -4,12 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.scaling import column_powers
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 # Blocks of this many rows keep the temporaries small and fix the order of the sums.
 BLOCK_ROWS = 8192
@@ -77,7 +74,7 @@ def correlation_matrix(X: Array, *, weights: Array | None = None) -> Array:
     return correlation_from_moments(spread, constant_columns(X))
 
 
-def correlation_from_moments(spread: Moments, constant: npt.NDArray[np.bool_]) -> Array:
+def correlation_from_moments(spread: Moments, constant: Flags) -> Array:
     """Correlation matrix from co-moments; `constant` marks the columns that correlate with nothing."""
     deviation = np.sqrt(np.where(constant, 0.0, np.diag(spread.comoment)))
     usable = deviation > 0
@@ -121,6 +118,6 @@ def correlation_with_numbers(X: Array, target: Array, *, weights: Array | None =
     return strength
 
 
-def constant_columns(X: Array) -> npt.NDArray[np.bool_]:
+def constant_columns(X: Array) -> Flags:
     """Which columns hold one value only, shape (M,)."""
     return np.asarray(X.min(axis=0) == X.max(axis=0))

@@ -13,14 +13,12 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.fusion import Channels, normalise_channel
 from qmedoid.kernels.ties import first_smallest_of_rows
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 DeltaKind = Literal["pairs", "nearest"]
 DELTA_KINDS: tuple[DeltaKind, ...] = ("pairs", "nearest")
 

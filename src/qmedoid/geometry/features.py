@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.groups import Configuration
 
-Array = npt.NDArray[np.float64]
 FeatureKind = Literal["signed", "weighted", "unweighted", "multiplicative"]
 FEATURE_KINDS: tuple[FeatureKind, ...] = ("signed", "weighted", "unweighted", "multiplicative")
 

@@ -3,12 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.ties import first_smallest_of_rows
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 EPSILON = 1e-12
 """Guard of the denominators of the normalised channels."""

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ParameterError
 from qmedoid.kernels.ties import stable_order
 
-Array = npt.NDArray[np.float64]
 Subset = tuple[int, ...]
 """Columns of one anchor, the anchor first."""
 Configuration = tuple[Subset, ...]
@@ -43,7 +42,7 @@ def build_groups(
     *,
     group_size: int,
     association: Array | None = None,
-    usable: npt.NDArray[np.bool_] | None = None,
+    usable: Flags | None = None,
     n_anchors: int | None = None,
 ) -> Groups:
     """Order the anchors and collect the members of each (algorithm 1).
@@ -71,12 +70,12 @@ def build_groups(
     return Groups(tuple(anchors), members, correlation)
 
 
-def _members(row: Array, anchor: int, allowed: npt.NDArray[np.intp], size: int) -> Subset:
+def _members(row: Array, anchor: int, allowed: Codes, size: int) -> Subset:
     others = allowed[allowed != anchor]
     nearest = others[_falling(np.abs(row[others]))][: size - 1]
     return (anchor, *(int(f) for f in nearest))
 
 
-def _falling(strength: Array) -> npt.NDArray[np.intp]:
+def _falling(strength: Array) -> Codes:
     # Correlations that differ by rounding alone keep the order of the columns.
     return stable_order(-strength, 1.0)

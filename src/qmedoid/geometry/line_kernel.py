@@ -9,10 +9,8 @@ right likewise. So two running sums per knot, kept once, give the sum over all r
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
+from qmedoid.arrays import Array, Codes
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array, Flags
 from qmedoid.exceptions import DataError, ParameterError
 
-Array = npt.NDArray[np.float64]
 AngleKind = Literal["true", "printed"]
 
 ANGLE_KINDS: tuple[AngleKind, ...] = ("true", "printed")
@@ -214,7 +214,7 @@ def _true_angle(X: Array, y: Array) -> Array:
     return 2.0 * np.arctan2(np.sqrt(row_dots(apart, apart)), np.sqrt(row_dots(together, together)))
 
 
-def _with_zero_rule(theta: Array, x_zero: npt.NDArray[np.bool_], y_zero: npt.NDArray[np.bool_]) -> Array:
+def _with_zero_rule(theta: Array, x_zero: Flags, y_zero: Flags) -> Array:
     """The true angle where a vector is zero: π/2 when exactly one is, 0 when both are."""
     return np.where(x_zero | y_zero, np.where(x_zero & y_zero, 0.0, np.pi / 2.0), theta)
 

@@ -6,10 +6,8 @@ The order of the values is kept, and that is all that counts: a monotone change 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
+from qmedoid.arrays import Array, Codes
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Flags
 from qmedoid.exceptions import ParameterError
 
-Array = npt.NDArray[np.float64]
 ScalingKind = Literal["standard", "minmax", "none"]
 SCALING_KINDS: tuple[ScalingKind, ...] = ("standard", "minmax", "none")
 
@@ -51,7 +50,7 @@ def fit_standard(X: Array, *, weights: Array | None = None) -> Scaling:
     return Scaling(mean / powers, np.where(is_constant(mean, variance, len(X)), 1.0, deviation))
 
 
-def is_constant(mean: Array, variance: Array, n_rows: int) -> npt.NDArray[np.bool_]:
+def is_constant(mean: Array, variance: Array, n_rows: int) -> Flags:
     """Whether a variance is no more than the rounding of `n_rows` sums can make."""
     rounding = n_rows * np.finfo(np.float64).eps
     return np.asarray(variance <= rounding * variance + (rounding * mean) ** 2)

@@ -6,11 +6,9 @@ r"""Columns on a scale where far values keep their order and their sign, and yet
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.geometry.scaling import Scaling, fit_standard
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

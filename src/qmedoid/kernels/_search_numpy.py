@@ -8,7 +8,8 @@ visit; a candidate adds one column to it.
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.kernels._search_state import ANGLES, Candidates, Floats, FoldState, Rows
+from qmedoid.arrays import Codes, Flags
+from qmedoid.kernels._search_state import ANGLES, Candidates, Floats, FoldState
 from qmedoid.kernels.medoid import TIE_TOLERANCE
 
 EPSILON = 1e-12
@@ -16,7 +17,7 @@ EPSILON = 1e-12
 
 # Bounds are lowered by this share, far more than the rounding of a sum.
 BOUND_SLACK = 1e-9
-# Rows summed in full before the bound is asked, the most promising first.
+# Codes summed in full before the bound is asked, the most promising first.
 FIRST_ROWS = 4
 # Scores that differ by less than their rounding are computed again, row by row; these are generous sizes of it.
 DISTANCE_NOISE, ANGLE_NOISE, SHORT = 1e-9, 1e-6, 1e-3
@@ -26,8 +27,6 @@ TIE_NOISE = 1e-11
 WORST_CONDITION, WORST_CONDITION_FACTOR = 1e8, 1e3
 # Squares of smaller numbers lose digits.
 SMALLEST_VARIANCE = 1e-290
-
-Flags = npt.NDArray[np.bool_]
 
 
 def fill_column(state: FoldState, anchor: int, column: Candidates) -> None:
@@ -99,7 +98,7 @@ def _terms(columns: Floats, candidates: Candidates) -> tuple[Floats, Floats]:
         return terms, terms * terms
 
 
-def _feature(terms: tuple[Floats, Floats], picks: Rows, factor: float, signed: bool) -> Floats:
+def _feature(terms: tuple[Floats, Floats], picks: Codes, factor: float, signed: bool) -> Floats:
     """Feature of every row, shape (n,): added up in the order of ``geometry.features``, hence equal to the last bit."""
     weighted, squares = terms
     total = squares[picks[0]].copy()
@@ -194,7 +193,7 @@ class _Visit:
         least = totals.min()
         return int(low + tried[totals <= least + TIE_TOLERANCE * least].min())
 
-    def _totals(self, rows: Rows, low: int, z: Floats) -> Floats:
+    def _totals(self, rows: Codes, low: int, z: Floats) -> Floats:
         """Sum of distances of some rows of a class, numbered from `low`, to all rows of it."""
         totals = np.empty(len(rows))
         for i, row in enumerate(rows):
@@ -206,7 +205,7 @@ class _Visit:
             totals[i] = np.sqrt(base + (z - z[row]) ** 2).sum()
         return totals
 
-    def predict(self, medoids: list[int], sample_z: Floats, val_z: Floats, condition: float) -> tuple[Rows, bool]:
+    def predict(self, medoids: list[int], sample_z: Floats, val_z: Floats, condition: float) -> tuple[Codes, bool]:
         """Class of every validation row (algorithms 6 and 8), and whether rounding decides one of them."""
         state = self.state
         with np.errstate(all="ignore"):
@@ -216,7 +215,7 @@ class _Visit:
             if state.angle:
                 noise += (1.0 - state.alpha) * (ANGLE_NOISE + 1e-10 * condition) * angle_share
             close = ~(_gap(scores) > noise * state.multipliers.max()) | short
-        codes: Rows = np.argmin(scores, axis=0)
+        codes: Codes = np.argmin(scores, axis=0)
         rows = np.flatnonzero(close)
         if len(rows) == 0:
             return codes, False
@@ -288,7 +287,7 @@ def _gap(scores: Floats) -> Floats:
     return gap
 
 
-def careful_codes(state: FoldState, records: Floats, medoids: Floats, condition: float) -> tuple[Rows, bool]:
+def careful_codes(state: FoldState, records: Floats, medoids: Floats, condition: float) -> tuple[Codes, bool]:
     """Class of rows that are close to a tie, from all their features and by formulas exact at every angle.
 
     Parameters
@@ -326,7 +325,7 @@ def careful_codes(state: FoldState, records: Floats, medoids: Floats, condition:
             # The arc cosine of a number near 1 keeps half of its digits; the formula of the true angle keeps all.
             blunt = 1.0 / np.maximum(np.sin(angle).min(axis=0), 1e-4) if state.angle == ANGLES["printed"] else 1.0
             noise += (1.0 - state.alpha) * angle_share * (blunt + amplified)
-        codes: Rows = np.argmin(scores, axis=0)
+        codes: Codes = np.argmin(scores, axis=0)
         tied = ~(scores - scores.min(axis=0) > TIE_NOISE * noise * state.multipliers.max())
     same = (medoids[codes][:, None, :] == medoids).all(axis=2).T
     same &= state.multipliers[:, None] == state.multipliers[codes]

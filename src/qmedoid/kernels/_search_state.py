@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.intp]
+from qmedoid.arrays import Array, Codes
+
+Floats = Array
 
 ANGLES = {"none": 0, "true": 1, "printed": 2}
 """How the kernels number the angular channels."""
@@ -28,9 +29,9 @@ class Candidates:
         Factor g of each candidate.
     """
 
-    members: Rows
+    members: Codes
     weights: Floats
-    picks: Rows
+    picks: Codes
     factors: Floats
 
 
@@ -67,10 +68,10 @@ class FoldState:
     """
 
     train: Floats
-    bounds: Rows
+    bounds: Codes
     repeated: npt.NDArray[np.uint8]
     val: Floats
-    val_bounds: Rows
+    val_bounds: Codes
     multipliers: Floats
     alpha: float
     angle: int

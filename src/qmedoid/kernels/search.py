@@ -10,9 +10,10 @@ from types import ModuleType
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Codes, Flags
 from qmedoid.kernels import _search_numpy
 from qmedoid.kernels._backend import compiled
-from qmedoid.kernels._search_state import ANGLES, Candidates, Floats, FoldState, Rows
+from qmedoid.kernels._search_state import ANGLES, Candidates, Floats, FoldState
 
 __all__ = ["Candidates", "FoldSearch"]
 
@@ -44,9 +45,9 @@ class FoldSearch:
     def __init__(
         self,
         train: Floats,
-        samples: Sequence[Rows],
+        samples: Sequence[Codes],
         val: Floats,
-        codes_val: Rows,
+        codes_val: Codes,
         *,
         multipliers: Floats,
         alpha: float,
@@ -87,7 +88,7 @@ class FoldSearch:
         self.backend.fill_column(self.state, anchor, column)
         self.backend.update_squared(self.state, old, self.state.sample_z[anchor])
 
-    def evaluate(self, anchor: int, candidates: Candidates) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    def evaluate(self, anchor: int, candidates: Candidates) -> tuple[npt.NDArray[np.int64], Flags]:
         """Confusion matrices with each candidate in the place of an anchor's feature; the current state stays.
 
         Returns
@@ -104,7 +105,7 @@ class FoldSearch:
         return confusion, unsure
 
 
-def _repeated(rows: Floats) -> npt.NDArray[np.bool_]:
+def _repeated(rows: Floats) -> Flags:
     """Which rows are, byte for byte, equal to an earlier one."""
     keys = np.ascontiguousarray(rows).view(f"V{rows.itemsize * rows.shape[1]}")
     repeated = np.ones(len(rows), dtype=np.bool_)
@@ -112,6 +113,6 @@ def _repeated(rows: Floats) -> npt.NDArray[np.bool_]:
     return repeated
 
 
-def _starts(sizes: Sequence[int] | npt.NDArray[np.intp]) -> Rows:
-    starts: Rows = np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
+def _starts(sizes: Sequence[int] | Codes) -> Codes:
+    starts: Codes = np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
     return starts

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
+from qmedoid.arrays import Array, Codes
+
 Group = frozenset[int]
 Groups = Collection[Group]
 

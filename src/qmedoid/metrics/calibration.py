@@ -3,11 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
-Flags = npt.NDArray[np.bool_]
+from qmedoid.arrays import Array, Codes, Flags
 
 N_BINS = 15
 """Bins of about as many records each."""

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
+from qmedoid.arrays import Array, Codes
+
 Average = Literal["macro", "weighted"]
 
 

@@ -3,9 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.metrics.classification import ClassMetrics
-
-Array = npt.NDArray[np.float64]
 
 
 def jackknife_error(left_out: npt.ArrayLike, counts: npt.ArrayLike | None = None) -> float:

@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Flags
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.metrics.thresholds import Cuts, all_cuts, counts_at, threshold_at_rate
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

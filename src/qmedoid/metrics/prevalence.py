@@ -13,11 +13,9 @@ at any point :math:`\ell` is at most :math:`n\,(\max_c g_c - 1)` below it, with 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError
-
-Array = npt.NDArray[np.float64]
 
 # Log-likelihood that is still missing when the iteration stops: a thousandth of a standard error.
 _MISSING = 1e-6

@@ -5,14 +5,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
+from qmedoid.arrays import Array, Codes, Flags
 
 # Probabilities below this count as this, so that one sure mistake does not make a mean infinite.
 _SMALLEST = float(np.finfo(np.float64).eps)
 
 
-def roc_auc(positive: npt.NDArray[np.bool_], scores: Array) -> float:
+def roc_auc(positive: Flags, scores: Array) -> float:
     """Chance that a positive record has a higher score than another, ties counting half; NaN with one class only."""
     hits, alerts = _cumulative(positive, scores)
     n_positive, n_negative = hits[-1], alerts[-1] - hits[-1]
@@ -23,7 +22,7 @@ def roc_auc(positive: npt.NDArray[np.bool_], scores: Array) -> float:
     return float(area / (n_positive * n_negative))
 
 
-def pr_auc(positive: npt.NDArray[np.bool_], scores: Array) -> float:
+def pr_auc(positive: Flags, scores: Array) -> float:
     """Average precision: precision at every threshold, weighted by the recall it adds; NaN without a positive."""
     hits, alerts = _cumulative(positive, scores)
     if hits[-1] == 0:
@@ -37,7 +36,7 @@ def log_loss(codes: Codes, probabilities: Array) -> float:
     return float(-np.log(np.maximum(own, _SMALLEST)).mean())
 
 
-def _cumulative(positive: npt.NDArray[np.bool_], scores: Array) -> tuple[Array, Array]:
+def _cumulative(positive: Flags, scores: Array) -> tuple[Array, Array]:
     """Positive records and all records at or above every different score, the highest first."""
     order = np.argsort(-scores, kind="stable")
     ranked: npt.NDArray[Any] = scores[order]

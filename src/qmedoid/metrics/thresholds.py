@@ -5,13 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.kernels.ties import first_largest
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
-Flags = npt.NDArray[np.bool_]
 Counts = Mapping[str, Array]
 
 

@@ -3,10 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ModelError
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 LARGEST = 1e150
 """Values beyond this have squares that leave the range of double precision, and are refused."""

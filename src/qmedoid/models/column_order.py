@@ -7,16 +7,13 @@ another model. So a model is fitted to columns in the order of what they hold, a
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.geometry.rank_scaling import RankScaling
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.geometry.signed_log import SignedLog
 from qmedoid.models.evidence import EvidenceModel, Group
 from qmedoid.models.rare import RareEventModel
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 # Rows that nearly always differ between two columns that differ at all.
 _FIRST = 4096

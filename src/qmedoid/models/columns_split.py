@@ -19,11 +19,9 @@ R. J. Aumann and L. S. Shapley, *Values of Non-Atomic Games*, Princeton Universi
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.models.evidence import DISTANCE, NEAR
-
-Array = npt.NDArray[np.float64]
 
 # A mean nearness below this is as good as none; its logarithm stays finite.
 _SMALLEST = 1e-300

@@ -19,15 +19,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.geometry.fusion import EPSILON
 from qmedoid.models.fusion import FusionModel
 from qmedoid.models.shares import GroupShare, Shares
 from qmedoid.models.stage import Measured
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 
 def convex_shares(model: FusionModel, row: Array, measured: Measured, winner: int, other: int) -> Shares:

@@ -6,10 +6,8 @@ Every column of a contract has one encoding, and an encoding gives one or more n
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
+from qmedoid.arrays import Array
 
-Array = npt.NDArray[np.float64]
 DatePart = Literal["days", "month", "weekday", "hour"]
 DATE_PARTS: tuple[DatePart, ...] = ("days", "month", "weekday", "hour")
 """Days since 1970 with their fraction, month from 1, weekday from Monday = 0, hour of the day with its fraction."""

@@ -17,8 +17,8 @@ from functools import cached_property, partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.fusion import Channels, class_channels
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.geometry.protocols import SwapTestFunction
@@ -29,8 +29,6 @@ from qmedoid.models.bad_values import LARGEST, refuse_bad_values
 from qmedoid.models.neighbours import Found, Neighbours, find
 from qmedoid.models.stage import Measured, Table, measured_distances, row_block, row_slices
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 Distances = Callable[[Array, Array], Array]
 """Distance of every row to every medoid, (n, g) and (q, g) to (n, q)."""
 
@@ -153,7 +151,7 @@ class EvidenceModel:
         return tuple(dict.fromkeys(group.columns for group in self.groups))
 
     @property
-    def notices_bad_values(self) -> npt.NDArray[np.bool_]:
+    def notices_bad_values(self) -> Flags:
         """For every column of the table, whether scoring a row with a bad value there is sure to raise."""
         return np.isin(np.arange(self.medoids.shape[1]), self.used)
 

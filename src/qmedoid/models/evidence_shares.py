@@ -7,15 +7,13 @@ all their distances at once and is one term, neighbor by neighbor.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.kernels.ties import stable_order
 from qmedoid.models.columns_split import split_channel
 from qmedoid.models.evidence import EvidenceModel, root_distances
 from qmedoid.models.neighbours import Neighbours
 from qmedoid.models.shares import GroupShare, RecordShare, Shares
-
-Array = npt.NDArray[np.float64]
 
 NEIGHBORS = "neighbors"
 """Name of the term of the neighbors."""

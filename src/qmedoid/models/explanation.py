@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ModelError
 from qmedoid.models.bad_values import refuse_overflow
 from qmedoid.models.convex_shares import convex_shares
@@ -25,9 +26,6 @@ from qmedoid.models.rare_shares import rare_shares
 from qmedoid.models.shares import GroupShare, RecordShare, Shares
 from qmedoid.models.stage import Measured, PlainStage
 from qmedoid.models.table import TableModel
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

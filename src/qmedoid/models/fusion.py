@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.features import anchor_feature
 from qmedoid.geometry.fusion import Channels, class_channels, fusion_scores, margins, predict_codes
 from qmedoid.geometry.overlap import AngleKind, SwapTest, compact_swap_test, from_overlap, row_norms
@@ -16,9 +16,6 @@ from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring
 from qmedoid.models.bad_values import LARGEST, refuse_bad_values
 from qmedoid.models.stage import Measured, Table, row_block
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 # Rows per block where the definition is applied, so that its temporaries stay small.
 _BLOCK_ROWS = 8192
@@ -190,7 +187,7 @@ class FusionModel:
         """Fusion scores from channels, shape (n, C)."""
         return fusion_scores(channels, self.alpha, use_angular=self.use_angular, multipliers=self.multipliers)
 
-    def _undecided(self, X: Table, undecided: npt.NDArray[np.bool_]) -> Iterator[tuple[Codes, Channels, Codes]]:
+    def _undecided(self, X: Table, undecided: Flags) -> Iterator[tuple[Codes, Channels, Codes]]:
         """Channels and nearest medoids, by their definition, of rows that the kernel could not measure, in blocks."""
         rows = np.flatnonzero(undecided)
         for start in range(0, len(rows), _BLOCK_ROWS):
@@ -201,7 +198,7 @@ class FusionModel:
             yield block, *class_channels(measured.distance, measured.angle, self.medoid_classes, self.n_classes)
 
     @cached_property
-    def notices_bad_values(self) -> npt.NDArray[np.bool_]:
+    def notices_bad_values(self) -> Flags:
         """For every column of the table, whether scoring a row with a bad value there is sure to raise.
 
         A NaN, an infinity or a number beyond `LARGEST` makes a feature so large that the kernel leaves the row

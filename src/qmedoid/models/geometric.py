@@ -6,16 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.deltas import DeltaKind, delta_features, delta_names, nearest_two
 from qmedoid.geometry.fusion import Channels
 from qmedoid.models.calibration import Calibration
 from qmedoid.models.stage import FirstStage, Measured, Table
 from qmedoid.models.variational import MeasuredVariational, VariationalModel
 from qmedoid.variational.loss import log_softmax
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -80,11 +77,11 @@ class GeometricModel:
         """Class scores, shape (n, C); the largest decides, and their softmax is the class probability."""
         return self.decide(X)[0]
 
-    def decide(self, X: Table) -> tuple[Array, Mask]:
+    def decide(self, X: Table) -> tuple[Array, Flags]:
         """Class scores, and which records the circuit decided."""
         return self.decide_with_medoids(X)[:2]
 
-    def decide_with_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Mask, Codes]:
+    def decide_with_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Flags, Codes]:
         """Class scores, which records the circuit decided, and the place of each class's nearest medoid, (n, C)."""
         if self.variational is None:
             fused, nearest = self.fusion.scores_and_medoids(X, threads=threads)
@@ -98,7 +95,7 @@ class GeometricModel:
             scores[rows] = self.refined(scores[rows], features)
         return scores, picked, measured.nearest
 
-    def picks(self, scores: Array) -> Mask:
+    def picks(self, scores: Array) -> Flags:
         """Which records the policy gives to the circuit, from calibrated scores."""
         if self.variational is None:
             return np.zeros(len(scores), dtype=np.bool_)

@@ -1,16 +1,14 @@
 """The space in which a model measures how far a record lies from its medoids: any rows can be compared in it."""
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Flags
 from qmedoid.exceptions import ModelError
 from qmedoid.models.bad_values import LARGEST
 from qmedoid.models.evidence import EvidenceModel
 from qmedoid.models.fusion import FusionModel
 from qmedoid.models.rare import RareEventModel
 from qmedoid.models.stage import PlainStage
-
-Array = npt.NDArray[np.float64]
 
 
 def medoid_space(stage: PlainStage, rows: Array) -> Array:
@@ -19,7 +17,7 @@ def medoid_space(stage: PlainStage, rows: Array) -> Array:
     Rows with a value in a column that the model reads that is no number, or beyond `LARGEST`, are NaN.
     """
     with np.errstate(invalid="ignore", over="ignore"):
-        usable: npt.NDArray[np.bool_] = np.all(np.abs(rows[:, stage.used]) <= LARGEST, axis=1)
+        usable: Flags = np.all(np.abs(rows[:, stage.used]) <= LARGEST, axis=1)
         places = _places(stage, np.where(usable[:, None], rows, 0.0))
     places[~usable] = np.nan
     return places

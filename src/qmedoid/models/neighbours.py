@@ -14,12 +14,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 __all__ = ["MOST_NEAREST", "Found", "Neighbours", "added", "find", "weights"]
 

@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.models.stage import PlainStage, Table
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
 Columns = Sequence[npt.NDArray[Any]]
 
 LEAST, MOST = 1e-100, 1e100
@@ -91,7 +89,7 @@ class Novelty:
         """Where the counts of that column are in `counts`."""
         return slice(self.offsets[place] + place, self.offsets[place + 1] + place + 1)
 
-    def bin_counts(self, columns: Columns, read: Mask) -> Codes:
+    def bin_counts(self, columns: Columns, read: Flags) -> Codes:
         """How many rows lie in each bin, as `counts` has it; 0 in columns that are not read."""
         found = np.zeros(len(self.counts), dtype=np.intp)
         for place, column in enumerate(self.binned):
@@ -101,7 +99,7 @@ class Novelty:
                 found[self.bin_slice(place)] = np.bincount(bins, minlength=len(edges) + 1)
         return found
 
-    def outside(self, columns: Columns, read: Mask) -> dict[int, Mask]:
+    def outside(self, columns: Columns, read: Flags) -> dict[int, Flags]:
         """For the places in `limited` where a value is beyond the limits, which rows these are."""
         found = {}
         for place, column in enumerate(self.limited):
@@ -119,7 +117,7 @@ class Novelty:
         held: Array = np.minimum(excess, FARTHEST)
         return held
 
-    def of_records(self, columns: Columns, read: Mask, distances: Array | None) -> Array:
+    def of_records(self, columns: Columns, read: Flags, distances: Array | None) -> Array:
         r"""Novelty of every record, above 1 for those that are farther out than 99 % of the training rows, shape (n,).
 
         .. math:: \max\Bigl(\frac{d}{q_{0.99}},\ \max_{f:\ x_f \notin [l_f, h_f]} \frac{2 x_f - l_f - h_f}{h_f - l_f}

@@ -6,13 +6,11 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.exceptions import ParameterError
 from qmedoid.metrics.prevalence import PrevalenceEstimate, estimate_prevalence, estimate_priors
 from qmedoid.variational.loss import log_softmax
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,17 +6,14 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.fusion import Channels
 from qmedoid.kernels._tables import row_count
 from qmedoid.kernels._threads import thread_count
 from qmedoid.models.bad_values import LARGEST, refuse_bad_values
 from qmedoid.models.rare_geometry import RareGeometry
 from qmedoid.models.stage import Measured, Table, row_block, row_slices
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 CLIP = 12.0
 """Standardised features are held within this many deviations."""
@@ -90,7 +87,7 @@ class RareEventModel:
         return tuple(dict.fromkeys(metrics + [(column,) for column in self.used.tolist()]))
 
     @property
-    def notices_bad_values(self) -> npt.NDArray[np.bool_]:
+    def notices_bad_values(self) -> Flags:
         """For every column of the table, whether scoring a row with a bad value there is sure to raise."""
         return np.ones(len(self.used), dtype=np.bool_)
 

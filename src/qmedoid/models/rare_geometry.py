@@ -19,14 +19,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.line_kernel import LineKernel, line_kernel
 from qmedoid.geometry.signed_log import SignedLog
 from qmedoid.kernels.nearest import nearest_squared
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 Distances = Callable[[Array, Array], Array]
 """Distance of every row to every prototype, (n, g) and (q, g) to (n, q)."""
 
@@ -75,7 +73,7 @@ class RareGeometry:
     scaling: SignedLog
     rare: Array
     common: Array
-    hard: npt.NDArray[np.bool_]
+    hard: Flags
     metrics: Array
     metric_names: tuple[str, ...]
     counts: tuple[int, ...]

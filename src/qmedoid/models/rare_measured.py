@@ -4,14 +4,11 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.geometry.protocols import SwapTestFunction
 from qmedoid.models.rare import RareEventModel
 from qmedoid.models.stage import Measured, Table, measured_distances, row_slices
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 # Distances of a block of rows, so that a table of any length is judged in bounded memory.
 _BLOCK_NUMBERS = 2**21

@@ -11,12 +11,10 @@ rare prototypes are: so a column in which the record lies between both classes a
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.models.rare import CLIP, RareEventModel
 from qmedoid.models.shares import GroupShare, Shares
-
-Array = npt.NDArray[np.float64]
 
 
 def rare_shares(model: RareEventModel, row: Array, winner: int) -> Shares:

@@ -4,12 +4,11 @@ from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Codes
 from qmedoid.models.evidence import EvidenceModel
 from qmedoid.models.stage import PlainStage
 
-Codes = npt.NDArray[np.intp]
 Stage = TypeVar("Stage", bound=PlainStage)
 
 

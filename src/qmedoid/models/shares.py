@@ -4,10 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-Array = npt.NDArray[np.float64]
+from qmedoid.arrays import Array
 
 
 class RecordShare(NamedTuple):

@@ -6,12 +6,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.fusion import Channels
 from qmedoid.geometry.overlap import from_overlap, row_norms
 from qmedoid.geometry.protocols import SwapTestFunction
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 Table = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]
 """Rows of shape (n, M), or M columns."""
 
@@ -103,7 +102,7 @@ class PlainStage(FirstStage, Protocol):
         ...
 
     @property
-    def notices_bad_values(self) -> npt.NDArray[np.bool_]:
+    def notices_bad_values(self) -> Flags:
         """For every column of the table, whether scoring a row with a bad value there is sure to raise."""
         ...
 

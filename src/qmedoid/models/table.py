@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ModelError
 from qmedoid.kernels.ties import first_largest_of_rows
 from qmedoid.metrics.prevalence import PrevalenceEstimate
@@ -24,8 +25,6 @@ from qmedoid.models.stage import PlainStage
 from qmedoid.models.variational import VariationalModel
 from qmedoid.variational.loss import log_softmax
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 Record = Mapping[str, Any]
 """A row of the training table: numbers, texts, truth values, ISO dates or None, by column."""
 
@@ -54,7 +53,7 @@ class Decisions(NamedTuple):
     codes: Codes
     scores: Array
     margins: Array
-    by_circuit: npt.NDArray[np.bool_]
+    by_circuit: Flags
     nearest: Codes | None
 
 
@@ -153,7 +152,7 @@ class TableModel:
         return tuple(int(column) for column in np.unique(read))
 
     @cached_property
-    def read_outputs(self) -> npt.NDArray[np.bool_]:
+    def read_outputs(self) -> Flags:
         """For every encoded column, whether it is of a column that the best model reads, shape (M,)."""
         source = np.repeat(np.arange(len(self.encodings)), [encoding.width for encoding in self.encodings])
         return np.isin(source, self.used_columns)

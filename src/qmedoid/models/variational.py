@@ -6,14 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError
 from qmedoid.variational.angles import AngleMap
 from qmedoid.variational.loss import log_softmax
 from qmedoid.variational.network import Network, Parameters
 from qmedoid.variational.protocols import ExpectationFunction
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 # Rows per block: enough to keep the simulator's threads busy, few enough that temporaries stay small.
 _BLOCK_ROWS = 2**16

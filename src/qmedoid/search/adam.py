@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
+from qmedoid.arrays import Array
 from qmedoid.search.training import (
-    Array,
     Batch,
     DifferentiableObjective,
     Minimum,

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.exceptions import ParameterError
 
-Array = npt.NDArray[np.float64]
 Subset = tuple[int, ...]
 Configuration = tuple[Subset, ...]
 

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from qmedoid.arrays import Array, Flags
 
 _MOST_STEPS = 100
 _MOST_HALVINGS = 40
@@ -63,7 +62,7 @@ def newton(function: Callable[[Array], Local], start: Array, lowest: Array) -> A
     return place
 
 
-def _step(here: Local, at_lowest: npt.NDArray[np.bool_]) -> Array:
+def _step(here: Local, at_lowest: Flags) -> Array:
     """The Newton step of all parameters but those that would leave their range at once."""
     step = np.zeros_like(here.gradient)
     free = ~(at_lowest & (here.gradient >= 0.0))

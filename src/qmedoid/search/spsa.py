@@ -10,9 +10,9 @@ with every entry of Δ drawn from {−1, +1}, so that 1/Δ is Δ itself.
 
 import numpy as np
 
+from qmedoid.arrays import Array
 from qmedoid.exceptions import ParameterError
 from qmedoid.search.training import (
-    Array,
     Batch,
     Minimum,
     Objective,

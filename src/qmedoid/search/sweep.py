@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from qmedoid.arrays import Array
 
 ALPHA_GRID: tuple[float, ...] = tuple(i / 20 for i in range(21))
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError
 
-Array = npt.NDArray[np.float64]
 Batch = TypeVar("Batch")
 Keep = Literal["average", "last"]
 KEEPS: tuple[Keep, ...] = ("average", "last")

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from qmedoid.arrays import Flags
 from qmedoid.exceptions import some_of
 from qmedoid.models.contract import Column
 from qmedoid.tables import cells
@@ -84,12 +85,12 @@ def facts_of(column: pa.ChunkedArray) -> Facts:
     return Facts(codes, encoded.dictionary, int((codes < 0).sum()))
 
 
-def _is_absent(different: pa.Array) -> npt.NDArray[np.bool_]:
+def _is_absent(different: pa.Array) -> Flags:
     """Which of the different cells stand for none: NaN, and texts of blanks."""
     if pa.types.is_floating(different.type):
         return np.asarray(np.isnan(different.to_numpy(zero_copy_only=False)))
     if cells.is_text(different.type):
-        found: npt.NDArray[np.bool_] = cells.texts(different).is_null().to_numpy(zero_copy_only=False)
+        found: Flags = cells.texts(different).is_null().to_numpy(zero_copy_only=False)
         return found
     return np.zeros(len(different), dtype=bool)
 

@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from qmedoid.arrays import Array, Flags
 from qmedoid.metrics.ranking import roc_auc
 from qmedoid.models.contract import Column
 from qmedoid.tables import cells
 
-Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
 Hashes = npt.NDArray[np.uint64]
 
@@ -149,7 +149,7 @@ def _quantile_bins(values: Array) -> npt.NDArray[np.int64]:
     return np.where(np.isnan(values), len(edges) + 1, places).astype(np.int64)
 
 
-def missing_in_one_class(missing: npt.NDArray[np.bool_], classes: Codes) -> int | None:
+def missing_in_one_class(missing: Flags, classes: Codes) -> int | None:
     """The class that has all missing cells of a column, where that is no chance (1 in 10,000); else None."""
     n_missing = int(missing.sum())
     counts = np.bincount(classes[missing], minlength=int(classes.max()) + 1)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from qmedoid.arrays import Array, Flags
 from qmedoid.tables._text_cells import dates_of_text
 from qmedoid.tables.cells import Cells, as_text
 
@@ -109,7 +110,7 @@ def look_like_dates(text: pa.Array) -> pa.Array:
     return pc.fill_null(found, False)
 
 
-def are_days_in_digits(values: npt.NDArray[np.float64], least: int) -> bool:
+def are_days_in_digits(values: Array, least: int) -> bool:
     """Whether all numbers are days such as 20240131, at least so many of them different; NaN is missing."""
     given = values[~np.isnan(values)]
     if len(given) < least or given.min() < FIRST_YEAR * 10_000 or given.max() >= (LAST_YEAR + 1) * 10_000:
@@ -125,7 +126,7 @@ def _dates_of_numbers(array: pa.Array) -> Cells:
     return Cells(found, as_text(wrong).cast(pa.string()))
 
 
-def _days(values: npt.NDArray[np.float64]) -> npt.NDArray[np.datetime64]:
+def _days(values: Array) -> npt.NDArray[np.datetime64]:
     """Numbers of eight digits as days; NaT where there is no such day."""
     fits = (values >= 10_000_000) & (values < 100_000_000) & (values == np.trunc(values))
     whole = np.where(fits, values, 19700101).astype(np.int64)
@@ -194,6 +195,6 @@ def _first(cells: pa.Array) -> str:
     return repr(cells[0].as_py())
 
 
-def _flags(chosen: pa.Array) -> npt.NDArray[np.bool_]:
-    flags: npt.NDArray[np.bool_] = chosen.to_numpy(zero_copy_only=False)
+def _flags(chosen: pa.Array) -> Flags:
+    flags: Flags = chosen.to_numpy(zero_copy_only=False)
     return flags

@@ -3,8 +3,9 @@
 import re
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+
+from qmedoid.arrays import Array
 
 NUMBERS_ROWS = "it numbers the rows"
 OWN_NUMBER = "every row has its own number: it names rows"
@@ -50,7 +51,7 @@ def is_identifier_name(name: str) -> bool:
     return words[-1] in ("index", "row") and before in _BEFORE_INDEX
 
 
-def id_reason(name: str, values: npt.NDArray[np.float64], is_whole: bool, n_different: int | None = None) -> str | None:
+def id_reason(name: str, values: Array, is_whole: bool, n_different: int | None = None) -> str | None:
     """Why a column of numbers is taken for one that numbers or names the rows, or None.
 
     `n_different` are the different numbers, where floats are too coarse to count them.
@@ -63,7 +64,7 @@ def id_reason(name: str, values: npt.NDArray[np.float64], is_whole: bool, n_diff
     return NUMBERS_ROWS if in_sequence else OWN_NUMBER
 
 
-def _are_of_a_run(values: npt.NDArray[np.float64]) -> bool:
+def _are_of_a_run(values: Array) -> bool:
     """Whether so many whole numbers, all different, are too close together for anything but numbered rows.
 
     The rows of a fit are a share of those of the file, so that there are gaps between their numbers. Of n numbers

@@ -1,10 +1,10 @@
 """Cells of a table that is scored which are spelt otherwise than in training."""
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from qmedoid.arrays import Flags
 from qmedoid.models.contract import Column
 from qmedoid.tables._csv import POINT_MARK
 from qmedoid.tables._date_spelling import look_like_dates
@@ -20,7 +20,7 @@ def in_other_spelling(wrong: pa.Array, column: Column) -> pa.Array:
     return wrong.filter(pc.or_(marked, respelt(wrong, column.spelling)))
 
 
-def doubtful_points(given: pa.Array, spelling: str) -> tuple[npt.NDArray[np.bool_], pa.Array] | None:
+def doubtful_points(given: pa.Array, spelling: str) -> tuple[Flags, pa.Array] | None:
     """Which cells may have thousands for decimals, and their texts; None where others show what the sign means."""
     if spelling:
         is_doubtful, is_shown = may_be_other_thousands(given, spelling), False

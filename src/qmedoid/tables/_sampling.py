@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from qmedoid.arrays import Array
+
 
 def sample_rows(
     batches: Iterable[pa.RecordBatch], max_rows: int, rng: "np.random.Generator"
@@ -41,8 +43,8 @@ def sample_rows(
 
 
 def _smallest(
-    parts: list[pa.Table], keys: npt.NDArray[np.float64], rows: npt.NDArray[np.int64], count: int
-) -> tuple[list[pa.Table], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    parts: list[pa.Table], keys: Array, rows: npt.NDArray[np.int64], count: int
+) -> tuple[list[pa.Table], Array, npt.NDArray[np.int64]]:
     if len(keys) <= count:
         return parts, keys, rows
     places = np.sort(np.argpartition(keys, count - 1)[:count])

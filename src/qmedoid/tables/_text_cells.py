@@ -3,13 +3,11 @@
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from qmedoid.arrays import Codes
 from qmedoid.tables.cells import Cells, as_floats, as_text
-
-Codes = npt.NDArray[np.intp]
 
 # What Arrow's own parsers take; the patterns keep them from raising at the first cell that is something else.
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"

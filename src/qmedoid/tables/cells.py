@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-Codes = npt.NDArray[np.intp]
+from qmedoid.arrays import Codes
 
 _LAST_SECOND = 2**63 // 10**6
 """Seconds from 1970 that microseconds can count to."""

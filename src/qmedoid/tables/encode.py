@@ -7,11 +7,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from qmedoid.arrays import Array
 from qmedoid.models.contract import Column, Contract
 from qmedoid.models.encoding import Dates, Encoding, Levels, Numbers
 from qmedoid.tables import cells
-
-Array = npt.NDArray[np.float64]
 
 EXAMPLES = 5
 """Cells that are shown for each column."""
@@ -110,7 +109,7 @@ def encode_batch(
     only: Collection[int] | None = None,
     unchecked: Collection[int] = (),
     found: Found | None = None,
-) -> list[npt.NDArray[np.float64]]:
+) -> list[Array]:
     """Encode the columns of a contract, looked up by name.
 
     Parameters

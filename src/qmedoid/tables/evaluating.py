@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ContractError, some_of
 from qmedoid.metrics.calibration import calibration_error, confidence_outcomes
 from qmedoid.metrics.classification import ClassMetrics, evaluate
@@ -16,8 +16,6 @@ from qmedoid.models.seen import Hashes, seen_in_words
 from qmedoid.models.table import Decisions, TableModel
 from qmedoid.tables.labels import MISSING, UNKNOWN
 from qmedoid.tables.target_notes import seldom_note
-
-Codes = npt.NDArray[np.intp]
 
 # Classes that a note names.
 _NAMED = 5
@@ -51,7 +49,7 @@ def labelled_report(
     return {**decision_report(model, codes[known], part), "left_out": left_out, "seen": seen}
 
 
-def _calibration(codes: Codes, probabilities: npt.NDArray[np.float64]) -> dict[str, float]:
+def _calibration(codes: Codes, probabilities: Array) -> dict[str, float]:
     """How far probabilities are off, beside chance: of the second of two classes, else of the likeliest one."""
     # The same seed for every report: the same decisions give the same figures.
     found = calibration_error(*confidence_outcomes(codes, probabilities), rng=np.random.default_rng(0))

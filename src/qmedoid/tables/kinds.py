@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError
 from qmedoid.models.contract import Column, Kind
 from qmedoid.tables import cells
@@ -313,13 +313,13 @@ def _number_column(
     return Column(name, kind, missing), f"column {name!r}: {'; '.join(notes)}" if notes else None
 
 
-def _loses_digits(values: npt.NDArray[np.float64], given: pa.Array) -> bool:
+def _loses_digits(values: Array, given: pa.Array) -> bool:
     """Whether different whole numbers are one and the same float."""
     largest = max(-values.min(), values.max())
     return bool(largest >= _EXACT) and len(given.drop_null().unique()) > len(np.unique(values))
 
 
-def _are_days(values: npt.NDArray[np.float64]) -> bool:
+def _are_days(values: Array) -> bool:
     """Whether all numbers are days such as 20240131; the first tells of most columns that they are not."""
     if not 19_000_101 <= values[0] <= 21_001_231:
         return False

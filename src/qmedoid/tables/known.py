@@ -4,17 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ModelError
 from qmedoid.models.medoid_space import distance_name, medoid_space
 from qmedoid.models.table import TableModel
 from qmedoid.tables.encode import Found, encode_batch
 from qmedoid.tables.labels import label_codes
 from qmedoid.tables.records import plain_records
-
-Codes = npt.NDArray[np.intp]
 
 N_SHOWN = 5
 """Rows that are shown at most."""
@@ -65,7 +63,7 @@ class NearestRows:
             ],
         }
 
-    def _places(self, batch: pa.RecordBatch | pa.Table, found: Found) -> npt.NDArray[np.float64]:
+    def _places(self, batch: pa.RecordBatch | pa.Table, found: Found) -> Array:
         columns = encode_batch(batch, self._model.contract, self._model.encodings, found=found)
         return medoid_space(self._stage, np.column_stack(columns).astype(np.float64))
 

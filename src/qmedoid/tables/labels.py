@@ -4,14 +4,12 @@ import re
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError
 from qmedoid.models.contract import Label
 from qmedoid.tables._types import shortened
-
-Codes = npt.NDArray[np.intp]
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:[+-]?nan)", re.ASCII)
 

@@ -12,14 +12,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import warn
 from qmedoid.metrics.intervals import Change, share_change
 from qmedoid.models.encoding import Dates
 from qmedoid.models.novelty import Novelty, nearest_distances
 from qmedoid.models.table import TableModel
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 Columns = Sequence[npt.NDArray[Any]]
 
 ENOUGH_ROWS = 20

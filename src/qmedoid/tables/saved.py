@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from qmedoid.arrays import Array
 from qmedoid.artifacts.bundle import save_model
 from qmedoid.artifacts.loading import load_model
 from qmedoid.exceptions import DataError, ModelError
@@ -21,8 +22,6 @@ from qmedoid.tables.frames import as_table
 from qmedoid.tables.known import NearestRows
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
 from qmedoid.tables.scoring import decide_batch, decide_encoded
-
-Array = npt.NDArray[np.float64]
 
 
 def load(path: str | Path) -> "SavedModel":

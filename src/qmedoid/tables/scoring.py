@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.models.table import Decisions, TableModel
 from qmedoid.tables.difference import compare_columns
@@ -54,7 +54,7 @@ def decide_batch(
 
 def decide_encoded(
     model: TableModel, batch: pa.RecordBatch | pa.Table, found: Found, tally: NoveltyTally | None = None
-) -> tuple[Decisions, list[npt.NDArray[np.float64]]]:
+) -> tuple[Decisions, list[Array]]:
     """Decisions about the records of a batch, and its encoded columns, those that the model reads."""
     # A batch of a file is too short to share between threads: starting them costs as much as they save.
     threads = None if len(batch) > _LONG else 1
@@ -95,7 +95,7 @@ def result_batch(
     decided: Decisions,
     *,
     carried: Sequence[str] = (),
-    novelty: npt.NDArray[np.float64] | None = None,
+    novelty: Array | None = None,
 ) -> pa.RecordBatch:
     """A batch of results, behind the carried columns.
 
@@ -114,7 +114,7 @@ def result_batch(
     return pa.record_batch(arrays, names=[*carried, *result_names(model, novelty=novelty is not None)])
 
 
-def _chosen(values: Sequence[Any], places: npt.NDArray[np.intp]) -> Any:
+def _chosen(values: Sequence[Any], places: Codes) -> Any:
     """The value at each place; Arrow's own functions, which are slow to import, only where texts differ."""
     if isinstance(values[0], str):
         same = places[0] if len(places) else 0
@@ -124,7 +124,7 @@ def _chosen(values: Sequence[Any], places: npt.NDArray[np.intp]) -> Any:
     return np.array(values)[places]
 
 
-def _scores(model: TableModel, decided: Decisions) -> npt.NDArray[np.float64]:
+def _scores(model: TableModel, decided: Decisions) -> Array:
     if not model.probabilistic:
         return decided.margins
     if len(model.classes) == 2:

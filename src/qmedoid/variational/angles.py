@@ -10,11 +10,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.exceptions import ParameterError
-
-Array = npt.NDArray[np.float64]
 
 SPAN = math.pi / 2
 """Angle of the clipped extreme by default."""

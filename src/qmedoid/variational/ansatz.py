@@ -14,10 +14,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Codes
 from qmedoid.exceptions import ParameterError
 from qmedoid.kernels.statevector import MAX_QUBITS
 
-Array = npt.NDArray[np.float64]
 Real = npt.NDArray[np.floating]
 
 
@@ -65,7 +65,7 @@ class Ansatz:
         return weight_shape(self.n_qubits, self.n_reps, final_rz=self.final_rz)
 
     @cached_property
-    def input_qubits(self) -> npt.NDArray[np.intp]:
+    def input_qubits(self) -> Codes:
         """The qubit that every input turns, shape (m,)."""
         return np.arange(self.n_inputs) % self.n_qubits
 

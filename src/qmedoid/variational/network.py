@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels import statevector
 from qmedoid.variational.ansatz import Ansatz
@@ -14,9 +15,7 @@ from qmedoid.variational.loss import cross_entropy, cross_entropy_value
 from qmedoid.variational.protocols import ExpectationFunction
 from qmedoid.variational.readout import Readout, sampled_expectations
 
-Array = npt.NDArray[np.float64]
 Real = npt.NDArray[Any]
-Codes = npt.NDArray[np.intp]
 Precision = Literal["float64", "float32"]
 PRECISIONS: tuple[Precision, ...] = ("float64", "float32")
 

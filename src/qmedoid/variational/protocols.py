@@ -2,12 +2,10 @@
 
 from typing import Any, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.variational.ansatz import Ansatz
-
-Array = npt.NDArray[np.float64]
 
 
 class ExpectationFunction(Protocol):

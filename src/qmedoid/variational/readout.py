@@ -20,9 +20,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.exceptions import ParameterError
 
-Array = npt.NDArray[np.float64]
 Real = npt.NDArray[Any]
 ReadoutKind = Literal["strings", "parity", "direct"]
 READOUT_KINDS: tuple[ReadoutKind, ...] = ("strings", "parity", "direct")

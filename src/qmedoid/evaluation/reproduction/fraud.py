@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Flags
 from qmedoid.evaluation.datasets import Dataset
 from qmedoid.evaluation.rare_baselines import RARE_BASELINES
 from qmedoid.evaluation.reproduction.cells import Cell, Result, SplitKind
@@ -29,14 +29,12 @@ from qmedoid.metrics.operating_points import (
     at_threshold,
 )
 
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 FittedOn = Literal["train", "fit"]
 
 PAPER_ALERT_RATE = 0.0131
 """Share of the rows that the paper's own model calls frauds; the baselines are cut to match it."""
 
-CHOICES: dict[str, Callable[[Mask, Array], OperatingPoint]] = {
+CHOICES: dict[str, Callable[[Flags, Array], OperatingPoint]] = {
     "alert rate 1.31 %": lambda positive, scores: at_alert_rate(positive, scores, PAPER_ALERT_RATE),
     "precision at least 0.5": lambda positive, scores: at_precision(positive, scores, 0.5),
     "recall at least 0.8": lambda positive, scores: at_recall(positive, scores, 0.8),
@@ -149,7 +147,7 @@ def split_of(data: Dataset, kind: SplitKind, seed: int) -> Split:
     return apart_split(data.X, data.y, seed) if kind == "apart" else paper_split(data.y, seed)
 
 
-def _thresholds(positive: Mask, scores: Array, fixed: float) -> dict[str, float]:
+def _thresholds(positive: Flags, scores: Array, fixed: float) -> dict[str, float]:
     """The threshold of every operating point that the validation rows can reach."""
     found = {FIXED: fixed}
     for name, choose in CHOICES.items():
@@ -160,7 +158,7 @@ def _thresholds(positive: Mask, scores: Array, fixed: float) -> dict[str, float]
     return found
 
 
-def _judged(positive: Mask, scores: Array, thresholds: dict[str, float]) -> dict[str, Any]:
+def _judged(positive: Flags, scores: Array, thresholds: dict[str, float]) -> dict[str, Any]:
     counts = {}
     for name, threshold in thresholds.items():
         point = at_threshold(positive, scores, threshold)

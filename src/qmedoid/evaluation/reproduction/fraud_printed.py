@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.estimators.fusion import FusionClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.evaluation.datasets import Dataset
@@ -19,8 +19,6 @@ from qmedoid.evaluation.splits import Split
 from qmedoid.metrics.thresholds import best_threshold, metric_at
 from qmedoid.models.fusion import FusionModel
 from qmedoid.models.geometric import DeltaSettings
-
-Array = npt.NDArray[np.float64]
 
 PAPER_THRESHOLD = 0.3
 """Probability above which the paper's own model calls a row a fraud."""

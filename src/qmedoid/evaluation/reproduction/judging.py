@@ -3,14 +3,11 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.evaluation.datasets import Dataset
 from qmedoid.metrics.classification import confusion_matrix
 from qmedoid.metrics.ranking import pr_auc, roc_auc
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 RATES = tuple(i / 100 for i in range(101))
 """False positive rates of a ROC curve, and recalls of a PR curve."""
@@ -48,12 +45,12 @@ def judged(codes: Codes, decisions: Codes, scores: Array) -> dict[str, Any]:
     return found | {name: float(np.mean([one[name] for one in by_class])) for name in by_class[0]}
 
 
-def areas(positive: npt.NDArray[np.bool_], scores: Array) -> dict[str, float]:
+def areas(positive: Flags, scores: Array) -> dict[str, float]:
     """Areas under the ROC and the precision-recall curve."""
     return {"roc_auc": roc_auc(positive, scores), "pr_auc": pr_auc(positive, scores)}
 
 
-def curves(positive: npt.NDArray[np.bool_], scores: Array) -> dict[str, list[float]]:
+def curves(positive: Flags, scores: Array) -> dict[str, list[float]]:
     """Recall by false positive rate, precision by recall, and recall by alert rate, on grids that all cells share.
 
     Between thresholds the first and the last are straight lines, as of a random choice among equal scores; precision

@@ -6,16 +6,14 @@ Plain classifiers have nothing to do with this file, so that their cells stay as
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.estimators.fusion import FusionClassifier
 from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.evaluation.datasets import Dataset
 from qmedoid.evaluation.reproduction.cells import Result
 from qmedoid.evaluation.reproduction.judging import judged_on
 from qmedoid.evaluation.splits import Split
-
-Array = npt.NDArray[np.float64]
 
 TRACE_POINTS = 400
 """At most so many points of a search are kept."""

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.evaluation.datasets import Dataset
 from qmedoid.evaluation.paper import FRAUD, printed_figure
 from qmedoid.evaluation.reproduction.cells import Result
@@ -36,8 +36,6 @@ from qmedoid.reporting.pictures import (
     dots_against_paper,
     trace_grid,
 )
-
-Array = npt.NDArray[np.float64]
 
 _ROLES: dict[str, Role] = {"printed": "printed", "default": "ours", "convex": "ours"}
 _TITLES = {"printed": "ours as printed", "default": "ours by default", "convex": "ours, convex"}

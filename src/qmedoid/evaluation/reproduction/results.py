@@ -5,14 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.evaluation.reproduction.cells import Cell, Result, SplitKind
 from qmedoid.metrics.classification import ClassMetrics
 from qmedoid.metrics.operating_points import OperatingPoint
 from qmedoid.reporting.document import Column, Value
 
-Array = npt.NDArray[np.float64]
 Measure = Callable[[Result], float]
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.evaluation.datasets import Dataset
 from qmedoid.evaluation.paper import TEST_CONFUSIONS, VALIDATION_CONFUSIONS, printed_figure
 from qmedoid.evaluation.reproduction.plan import HEART_ORDINAL, NUMBERED
@@ -14,7 +14,6 @@ from qmedoid.evaluation.reproduction.small_tables import MEASURES, OURS, SEARCHE
 from qmedoid.metrics.classification import f_beta_sweep
 from qmedoid.reporting.document import Column, Table, Value
 
-Array = npt.NDArray[np.float64]
 BETAS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 PRINTED_CONFUSIONS = {"val": VALIDATION_CONFUSIONS, "test": TEST_CONFUSIONS}
 PART_NAMES = {"val": "validation", "test": "test"}

@@ -3,16 +3,13 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.fitting.evidence.design import Design
 from qmedoid.fitting.evidence.left_out import Together
 from qmedoid.fitting.evidence.logistic import fit_logistic
 from qmedoid.fitting.evidence.ridge import Ridge, fit_ridge
 from qmedoid.fitting.evidence.settings import RidgePath, Selection
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 # The logistic loss of one row is curved by a quarter at most, and by less where a row is told with confidence: its λ is
 # this share of the one that would be the same ridge at the quarter.

@@ -4,14 +4,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.fitting.evidence.design import Columns, Part, Scaled, linear_part, near_part, single_part
 from qmedoid.fitting.evidence.groups import chosen_groups, drawn_groups
 from qmedoid.fitting.evidence.settings import Block, EvidenceSettings
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 # Medoids of a single column at least and at most, and their share of the terms.
 _FEWEST_SINGLE, _MOST_SINGLE = 3, 8

@@ -4,14 +4,12 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.fitting.evidence.settings import Block
 from qmedoid.models.evidence import DISTANCE, NEAR, SQUARE, Group
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 Columns = tuple[int, ...]
 
 # Nearness reaches this far: in deviations for one column, else in medians of the distances between rows and medoids.

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.fitting.evidence.bag import Bag, class_targets, fit_bag
 from qmedoid.fitting.evidence.blocks import Blocks
 from qmedoid.fitting.evidence.design import Scaled, evidence_design
@@ -20,9 +20,6 @@ from qmedoid.geometry.rank_scaling import RankScaling
 from qmedoid.geometry.scaling import Scaling, fit_standard
 from qmedoid.models.evidence import CLIP, EvidenceModel, Group, Terms
 from qmedoid.models.neighbours import Neighbours
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 # Medoids of a class in a bag at least; with fewer, there are fewer bags.
 _FEWEST_PER_CLASS = 4

@@ -11,12 +11,10 @@ either column explains by itself. All crossings together are a few matrix produc
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.ties import stable_order, tolerance
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 Columns = tuple[int, ...]
 
 _PAIR_CELLS = 6

@@ -13,13 +13,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.fitting.row_groups import first_rows
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
-Flags = npt.NDArray[np.bool_]
 
 # Numbers that are copied at a time.
 _BLOCK_NUMBERS = 2**22

@@ -9,13 +9,11 @@ leaving row i out moves its logit by one Newton step:
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import expit
 
+from qmedoid.arrays import Array
 from qmedoid.fitting.evidence.left_out import Together, moved_logits
-
-Array = npt.NDArray[np.float64]
 
 _MAX_STEPS = 50
 # Root mean square of the change of the logits that ends the steps: each squares it, so what is left is below 1e-8.

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.fitting.calibration import fit_calibration
 from qmedoid.fitting.evidence.design import Scaled
 from qmedoid.fitting.evidence.left_out import Together
@@ -18,9 +18,6 @@ from qmedoid.fitting.row_groups import draws_per_row, group_sums
 from qmedoid.kernels.ties import first_smallest
 from qmedoid.models.neighbours import Found, added, find
 from qmedoid.variational.loss import log_softmax
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 # How many of the nearest may have a say.
 _NUMBERS = (1, 4, 16)

@@ -16,15 +16,12 @@ remain, :math:`n\lambda / (S + n\lambda)`, and not as a difference.
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import eigh
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.fitting.evidence.left_out import Together, missed_by_ridge
 from qmedoid.fitting.evidence.settings import RidgePath, Selection
 from qmedoid.fitting.row_groups import group_sums, numbered
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 PENALTIES: Array = 10.0 ** np.arange(-7.0, 2.25, 0.5)
 """The path of λ, in units of the number of rows."""

@@ -1,14 +1,11 @@
 """Which training rows an evidence model looks at: medoids of every class, and a sample of a long table."""
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.fitting.row_groups import equal_rows, first_rows
 from qmedoid.kernels.ties import nearest_of, stable_order
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 
 # Rows of a class among which its medoids are sought, and steps of the search.
 _MAX_CLASS_ROWS = 3000

@@ -3,13 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from qmedoid.arrays import Array
 from qmedoid.exceptions import ParameterError
 from qmedoid.models.evidence import EvidenceModel
 
-Array = npt.NDArray[np.float64]
 Block = Literal["linear", "single", "group", "full"]
 Selection = Literal["best", "one_se"]
 BLOCKS: tuple[Block, ...] = ("linear", "single", "group", "full")

@@ -8,10 +8,8 @@ that these rows are common.
 """
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+from qmedoid.arrays import Array, Flags
 
 # Quantiles that are matched. Beyond the first and the last, logits are moved as there.
 _LEVELS = np.linspace(0.005, 0.995, 199)
@@ -19,7 +17,7 @@ _LEVELS = np.linspace(0.005, 0.995, 199)
 _FEWEST_ROWS = 2000
 
 
-def on_final_scale(out_of_fold: Array, final: Array, shared: Mask) -> Array:
+def on_final_scale(out_of_fold: Array, final: Array, shared: Flags) -> Array:
     """Out-of-fold logits as the final model would give them.
 
     Parameters

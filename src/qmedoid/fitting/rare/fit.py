@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import DataError, warn
 from qmedoid.fitting.rare.final_scale import on_final_scale
 from qmedoid.fitting.rare.logistic import Logistic, fit_logistic
@@ -20,10 +20,6 @@ from qmedoid.kernels._threads import thread_count
 from qmedoid.kernels.ties import stable_order
 from qmedoid.models.rare import CLIP, RareEventModel
 from qmedoid.models.rare_geometry import Own, RareGeometry
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
 
 _BLOCK_ROWS = 8192
 # Common rows of the first, coarse fit that finds hard ones; each stands for several.
@@ -126,7 +122,7 @@ class _Fitted(NamedTuple):
 
 def _fit_model(
     X: Array,
-    is_rare: Mask,
+    is_rare: Flags,
     rare_class: int,
     settings: RareSettings,
     rng: np.random.Generator,
@@ -221,7 +217,7 @@ def _strengths(geometry: RareGeometry, settings: RareSettings) -> Array:
     return np.repeat(np.array(kinds), geometry.n_features)
 
 
-def _coarse_logits(by_column: Array, is_rare: Mask, strengths: Array, rng: np.random.Generator, share: float) -> Array:
+def _coarse_logits(by_column: Array, is_rare: Flags, strengths: Array, rng: np.random.Generator, share: float) -> Array:
     """Logits of all rows from the columns alone, fitted on the rare rows and some of the others."""
     common = np.flatnonzero(~is_rare)
     taken = common if len(common) <= _COARSE_ROWS else np.sort(rng.choice(common, _COARSE_ROWS, replace=False))
@@ -233,7 +229,7 @@ def _coarse_logits(by_column: Array, is_rare: Mask, strengths: Array, rng: np.ra
     return fusion.logits(np.clip(standard.apply(by_column), -CLIP, CLIP))
 
 
-def _folds(is_rare: Mask, n_folds: int, rng: np.random.Generator, groups: Codes | None) -> Codes | None:
+def _folds(is_rare: Flags, n_folds: int, rng: np.random.Generator, groups: Codes | None) -> Codes | None:
     """Fold of every row, with equal shares of both classes in each; groups are kept together.
 
     Rows of two groups of each class are left for the other folds; None where that cannot be.
@@ -249,7 +245,7 @@ def _folds(is_rare: Mask, n_folds: int, rng: np.random.Generator, groups: Codes 
 
 
 def _circuit_features(
-    geometry: RareGeometry, standardised: Array, fusion: Logistic, is_rare: Mask, settings: RareSettings
+    geometry: RareGeometry, standardised: Array, fusion: Logistic, is_rare: Flags, settings: RareSettings
 ) -> Codes:
     """Features that a circuit is fed: the deltas, then those whose weighted means lie farthest apart by class."""
     n_deltas = geometry.n_features[0]

@@ -9,9 +9,8 @@ The sums over rows are made block by block, so that no copy of Z is needed.
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from qmedoid.arrays import Array, Flags
 
 _BLOCK_ROWS = 8192
 _MOST_STEPS = 50
@@ -35,7 +34,7 @@ class Logistic(NamedTuple):
 
 def fit_logistic(
     Z: Array,
-    target: npt.NDArray[np.bool_],
+    target: Flags,
     strengths: Array,
     *,
     row_weights: Array | None = None,

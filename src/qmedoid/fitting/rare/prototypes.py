@@ -3,16 +3,12 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.fitting.rare.settings import MetricName, RareSettings
 from qmedoid.geometry.contrast import column_contrast
 from qmedoid.kernels.ties import stable_order
 from qmedoid.models.rare_geometry import Own
-
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
 
 # Common rows that the columns' contrast is told from: its error falls with the rare rows long before.
 _CONTRAST_ROWS = 20_000
@@ -25,7 +21,7 @@ class Prototypes(NamedTuple):
 
     rare: Codes
     common: Codes
-    hard: Mask
+    hard: Flags
 
     def own(self, n_rows: int, groups: Codes | None = None) -> Own:
         """For all training rows their places among the prototypes, or those of a row of their group."""
@@ -43,7 +39,7 @@ class Prototypes(NamedTuple):
 
 
 def draw_prototypes(
-    is_rare: Mask, settings: RareSettings, rng: np.random.Generator, heads: Codes | None = None
+    is_rare: Flags, settings: RareSettings, rng: np.random.Generator, heads: Codes | None = None
 ) -> Prototypes:
     """Rare and common rows at random, in the order of the table; of `heads` alone, if given."""
     rows = np.arange(len(is_rare)) if heads is None else np.sort(heads)
@@ -52,7 +48,7 @@ def draw_prototypes(
     return Prototypes(rare, common, np.zeros(len(common), dtype=np.bool_))
 
 
-def hardest(logits: Array, is_rare: Mask, prototypes: Prototypes, count: int, heads: Codes | None = None) -> Codes:
+def hardest(logits: Array, is_rare: Flags, prototypes: Prototypes, count: int, heads: Codes | None = None) -> Codes:
     """Common rows with the highest logits that are no prototypes yet, in the order of the table; of `heads` alone."""
     candidates = ~is_rare
     if heads is not None:
@@ -63,7 +59,7 @@ def hardest(logits: Array, is_rare: Mask, prototypes: Prototypes, count: int, he
     return np.sort(highest)
 
 
-def make_metric(name: MetricName, scaled: Array, is_rare: Mask, rng: np.random.Generator) -> Array:
+def make_metric(name: MetricName, scaled: Array, is_rare: Flags, rng: np.random.Generator) -> Array:
     """Weights of the columns, shape (M,), at least one above 0."""
     if name == "plain":
         return np.ones(scaled.shape[1])

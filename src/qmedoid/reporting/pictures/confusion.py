@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.exceptions import ParameterError
 from qmedoid.reporting.document import Picture
-from qmedoid.reporting.pictures.curves import Array
 from qmedoid.reporting.pictures.drawing import check_panels, draw, grid_of_axes
 
 if TYPE_CHECKING:

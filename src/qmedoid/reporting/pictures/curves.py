@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ParameterError
 from qmedoid.reporting.document import Picture
 from qmedoid.reporting.pictures.drawing import check_panels, draw, grid_of_axes, legend_below
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Array = npt.NDArray[np.float64]
 
 # Places across a panel, by the number of panels in a row, that are told apart; more would only make the file larger.
 _PLACES = {1: 150, 2: 120, 3: 100}
@@ -142,7 +142,7 @@ def curve_grid(
     return draw(name, title, note, (width * columns, height * rows + _legend_height(len(look) + 1, columns)), paint)
 
 
-def thinned(x: Array, places: int, *, log_x: bool) -> npt.NDArray[np.intp]:
+def thinned(x: Array, places: int, *, log_x: bool) -> Codes:
     """Which points are worth drawing: of neighbours that fall on one place of the axis, the first and the last.
 
     Parameters

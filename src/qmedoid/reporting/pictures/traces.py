@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Array
 from qmedoid.exceptions import ParameterError
 from qmedoid.reporting.document import Picture
-from qmedoid.reporting.pictures.curves import Array
 from qmedoid.reporting.pictures.drawing import check_panels, draw, grid_of_axes, legend_below
 from qmedoid.reporting.pictures.palette import Role, check_role, looks
 
