@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.estimators.evidence import EvidenceFusion
-from qmedoid.estimators.fusion import FusionClassifier
+from qmedoid.estimators.evidence import EvidenceClassifier
+from qmedoid.estimators.fusion import NearestMedoidClassifier
 from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 
@@ -56,13 +56,13 @@ _CIRCUIT: dict[str, Any] = {"n_steps": 40, "n_seeds": 1, "n_reps": 1, "cv": 2}
 
 METHODS: dict[str, Callable[[int], Any]] = {
     "evidence": lambda n: GeometricClassifier(fusion="evidence", random_state=0, **_threshold(n)),
-    "tiny": lambda _: GeometricClassifier(fusion=EvidenceFusion(medoids="tiny"), random_state=0),
+    "tiny": lambda _: GeometricClassifier(fusion=EvidenceClassifier(medoids="tiny"), random_state=0),
     "rare": lambda n: GeometricClassifier(fusion="rare", refine="never", random_state=0, **_threshold(n)),
     "convex": lambda _: GeometricClassifier(
-        fusion=FusionClassifier(n_anchors=8, group_size=6, cv=3), refine="never", random_state=0
+        fusion=NearestMedoidClassifier(n_anchors=8, group_size=6, cv=3), refine="never", random_state=0
     ),
     "paper": lambda _: GeometricClassifier.paper(
-        fusion=FusionClassifier.paper(n_anchors=8, group_size=6), refine="never", random_state=0
+        fusion=NearestMedoidClassifier.paper(n_anchors=8, group_size=6), refine="never", random_state=0
     ),
     "circuit": lambda n: GeometricClassifier(
         fusion="rare" if n == 2 else "evidence",
@@ -92,12 +92,12 @@ def _choices(model: Any) -> dict[str, Any]:
     first = model.model_.fusion
     found: dict[str, Any] = {"stage": model.stage_, "bend": len(model.model_.calibration.knots)}
     if model.first_stage_ == "evidence":
-        near = first.neighbours
+        near = first.neighbors
         found |= {
             "groups": [[list(group.columns), bool(group.by_rank)] for group in first.groups],
             "medoids": first.medoid_rows.tolist(),
             "λ": float(model.fusion_.regularization_),
-            "neighbours": None if near is None else [near.n_nearest, bool(near.by_rank), near.rows.tolist()],
+            "neighbors": None if near is None else [near.n_nearest, bool(near.by_rank), near.rows.tolist()],
         }
     elif model.first_stage_ == "rare":
         found |= {"medoids": first.medoid_rows.tolist(), "features": first.circuit_features.tolist()}

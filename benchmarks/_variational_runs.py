@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.search.spsa import minimize_spsa
-from qmedoid.search.training import Stopping
+from qmedoid.kernels.cross_entropy import cross_entropy
+from qmedoid.optimize.minimizers import minimize_spsa
+from qmedoid.optimize.training import Stopping
 from qmedoid.variational.ansatz import Ansatz
-from qmedoid.variational.loss import cross_entropy
 from qmedoid.variational.network import Batch, Network
 from qmedoid.variational.readout import ReadoutKind, make_readout
 
@@ -42,7 +42,7 @@ def make_batch(angles: Array, codes: npt.NDArray[np.intp], rng: np.random.Genera
 
 
 class Training:
-    """A loss for the minimiser; expectation values come from the network itself or from another library."""
+    """A loss for the minimizer; expectation values come from the network itself or from another library."""
 
     def __init__(self, network: Network, expectations: Expectations | None = None) -> None:
         self.network, self.expectations = network, expectations

@@ -27,7 +27,7 @@ import pandas as pd
 
 from _timing import RESULTS, write_table
 from qmedoid import GeometricClassifier, TableClassifier
-from qmedoid.fitting.row_groups import equal_rows, numbered
+from qmedoid.geometry.row_groups import equal_rows, numbered
 from qmedoid.metrics.intervals import share_interval
 
 Raw = tuple[pd.DataFrame, npt.NDArray[Any]]

@@ -35,12 +35,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from _timing import RESULTS, write_table
-from qmedoid import FusionClassifier, GeometricClassifier, VariationalClassifier
+from qmedoid import GeometricClassifier, NearestMedoidClassifier, VariationalClassifier
 from qmedoid.estimators._training import TrainingPlan
 from qmedoid.exceptions import QMedoidWarning
-from qmedoid.fitting.variational import TrainingData, Watch
-from qmedoid.models.geometric import GeometricModel, score_margins
+from qmedoid.model.hybrid import HybridModel, score_margins
 from qmedoid.variational.angles import SPAN
+from qmedoid.variational.training import TrainingData, Watch
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -155,12 +155,12 @@ def make_split(X: Array, y: Codes, seed: int) -> Split:
     return Split(seed, X_in, y_in, X_out, y_out)
 
 
-def make_deltas(front_end: str, fusion: FusionClassifier, split: Split) -> Deltas:
+def make_deltas(front_end: str, fusion: NearestMedoidClassifier, split: Split) -> Deltas:
     model = fusion.models_[0]
 
     def of(X: Array) -> Array:
-        normalised = [c / (c.sum(axis=1, keepdims=True) + 1e-12) for c in model.channels(X)]
-        return np.column_stack([c[:, 1] - c[:, 0] for c in normalised])
+        normalized = [c / (c.sum(axis=1, keepdims=True) + 1e-12) for c in model.channels(X)]
+        return np.column_stack([c[:, 1] - c[:, 0] for c in normalized])
 
     return Deltas(front_end, of(split.X), of(split.X_out))
 
@@ -254,7 +254,7 @@ def expit(margin: Array) -> Array:
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * margin)))
 
 
-def simple(deltas: Deltas, fusion: FusionClassifier, split: Split) -> list[Entry]:
+def simple(deltas: Deltas, fusion: NearestMedoidClassifier, split: Split) -> list[Entry]:
     """What needs no circuit: one delta, the fusion margin, logistic regression on both deltas."""
     logistic = make_pipeline(StandardScaler(), LogisticRegression())
     _, seconds = timed(lambda: logistic.fit(deltas.train, split.y))
@@ -280,13 +280,13 @@ def circuits(deltas: Deltas, split: Split) -> Iterator[Entry]:
         yield Entry(deltas.front_end, "VariationalClassifier()", depth, train(classifier, deltas, split))
 
 
-def refined(model: GeometricModel, X: Array, share: float) -> GeometricModel:
+def refined(model: HybridModel, X: Array, share: float) -> HybridModel:
     """The model with its circuit deciding only so many of the training rows, those of the smallest margins."""
     margins = score_margins(model.calibration.apply(model.fusion.measure(X).scores))
     return replace(model, refine_below=float(np.quantile(margins, share)))
 
 
-def with_residual(model: GeometricModel, split: Split) -> GeometricModel:
+def with_residual(model: HybridModel, split: Split) -> HybridModel:
     """The same calibrated fusion model with a circuit that corrects it, as ``residual=True`` trains it."""
     measured = model.fusion.measure(split.X)
     features = model.deltas.features(model.fusion, measured)
@@ -300,7 +300,7 @@ def hybrids(hybrid: GeometricClassifier, core: float, split: Split) -> tuple[lis
     correcting, more = timed(lambda: with_residual(hybrid.model_, split))
     entries, some = [], []
 
-    def judge(arguments: list[str], model: GeometricModel, seconds: float) -> tuple[float, float]:
+    def judge(arguments: list[str], model: HybridModel, seconds: float) -> tuple[float, float]:
         scores, picked = model.decide(split.X_out)
         margin = scores[:, 1] - scores[:, 0]
         found = measures(split.y_out, margin, expit(margin)) | {"core-s": seconds}
@@ -343,7 +343,7 @@ def study(seed: int, X: Array, y: Codes) -> tuple[list[Entry], list[Refined]]:
     """Everything on one split."""
     warnings.simplefilter("ignore", QMedoidWarning)
     split = make_split(X, y, seed)
-    paper = FusionClassifier.paper(random_state=seed).fit(split.X, split.y)
+    paper = NearestMedoidClassifier.paper(random_state=seed).fit(split.X, split.y)
     deltas = make_deltas("paper", paper, split)
     entries = [*simple(deltas, paper, split), *circuits(deltas, split)]
     hybrid, core = timed(lambda: GeometricClassifier(fusion="convex", random_state=seed).fit(split.X, split.y))
@@ -377,7 +377,7 @@ def tuned(front_end: str, X: Array, y: Codes) -> str:
     """
     warnings.simplefilter("ignore", QMedoidWarning)
     splits = [make_split(X, y, seed) for seed in TUNING_SPLITS]
-    make = FusionClassifier.paper if front_end == "paper" else FusionClassifier
+    make = NearestMedoidClassifier.paper if front_end == "paper" else NearestMedoidClassifier
     deltas = [make_deltas(front_end, make(random_state=s.seed).fit(s.X, s.y), s) for s in splits]
     lines = []
     for style, fixed in list(STYLES.items())[1:]:

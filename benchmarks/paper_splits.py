@@ -9,16 +9,16 @@ import dataclasses
 import warnings
 
 from _timing import RESULTS, write_table
-from qmedoid import FusionClassifier
-from qmedoid.evaluation.baselines import BASELINES
-from qmedoid.evaluation.comparison import Method, baseline, compare, fusion, fusion_with_validation
-from qmedoid.evaluation.datasets import Dataset, load_breast_cancer, load_heart, load_wine
-from qmedoid.evaluation.paper import PAPER
+from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import QMedoidWarning
+from qmedoid.studies.baselines import BASELINES
+from qmedoid.studies.comparison import Method, baseline, compare, fusion, fusion_with_validation
+from qmedoid.studies.datasets import Dataset, load_breast_cancer, load_heart, load_wine
+from qmedoid.studies.paper import PAPER
 
 
 def printed(**changes: object) -> Method:
-    return fusion_with_validation(lambda: FusionClassifier.paper(**changes))
+    return fusion_with_validation(lambda: NearestMedoidClassifier.paper(**changes))
 
 
 METHODS: dict[str, Method] = {
@@ -30,11 +30,11 @@ METHODS: dict[str, Method] = {
         max_passes=0, subset_sizes=(3, 3), class_weight=None
     ),
     "as printed, inputs scaled to [0, 1], without class weights": printed(class_weight=None, input_scaling="minmax"),
-    "default": fusion(FusionClassifier),
-    "default, without class weights": fusion(lambda: FusionClassifier(class_weight=None)),
-    "default, no search": fusion(lambda: FusionClassifier(max_passes=0)),
-    "default, 3 medoids per class": fusion(lambda: FusionClassifier(n_medoids=3)),
-    "default, no search, 3 medoids per class": fusion(lambda: FusionClassifier(max_passes=0, n_medoids=3)),
+    "default": fusion(NearestMedoidClassifier),
+    "default, without class weights": fusion(lambda: NearestMedoidClassifier(class_weight=None)),
+    "default, no search": fusion(lambda: NearestMedoidClassifier(max_passes=0)),
+    "default, 3 medoids per class": fusion(lambda: NearestMedoidClassifier(n_medoids=3)),
+    "default, no search, 3 medoids per class": fusion(lambda: NearestMedoidClassifier(max_passes=0, n_medoids=3)),
     **{name: baseline(make) for name, make in BASELINES.items()},
 }
 

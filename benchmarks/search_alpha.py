@@ -8,20 +8,20 @@ import dataclasses
 import warnings
 
 from _timing import RESULTS, write_table
-from qmedoid import FusionClassifier
-from qmedoid.evaluation.comparison import Method, compare, fusion, fusion_with_validation
-from qmedoid.evaluation.datasets import load_breast_cancer, load_heart, load_wine
+from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import QMedoidWarning
+from qmedoid.studies.comparison import Method, compare, fusion, fusion_with_validation
+from qmedoid.studies.datasets import load_breast_cancer, load_heart, load_wine
 
 SEEDS = range(100, 120)
 
 
 def as_printed(alpha: float) -> Method:
-    return fusion_with_validation(lambda: FusionClassifier.paper(search_alpha=alpha))
+    return fusion_with_validation(lambda: NearestMedoidClassifier.paper(search_alpha=alpha))
 
 
 def by_default(alpha: float) -> Method:
-    return fusion(lambda: FusionClassifier(search_alpha=alpha))
+    return fusion(lambda: NearestMedoidClassifier(search_alpha=alpha))
 
 
 METHODS: dict[str, Method] = {

@@ -3,7 +3,7 @@
 Run as ``python benchmarks/speed_evidence.py``. With ``QMEDOID_DATA`` set, rows are those of ``creditcard.parquet`` in
 that folder; otherwise random numbers of the same shape. ``--rows`` takes fewer of them.
 
-The evidence model has the size of the compact recipe: two medoids for each standardised column, eight for each
+The evidence model has the size of the compact recipe: two medoids for each standardized column, eight for each
 column scaled by rank, 16 for each of 16 pairs and 10 triples of columns with both channels, and 32 over all
 columns. Its weights are random, which changes nothing about its speed. Its rivals are LightGBM models of 100 and 400
 trees with 31 leaves. Nearest prototypes are the 8 nearest of 4,400, as often as rare events need them, three times
@@ -23,12 +23,11 @@ import numpy as np
 import numpy.typing as npt
 
 from _timing import RESULTS, Timing, core_seconds, write_table
-from qmedoid.fitting.evidence.fit import fit_evidence
-from qmedoid.fitting.evidence.settings import EvidenceSettings
-from qmedoid.fitting.rank_scaling import fit_rank_scaling
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.kernels import evidence, nearest
-from qmedoid.models.neighbours import Neighbours
+from qmedoid.methods.evidence.fit import fit_evidence, fit_rank_scaling
+from qmedoid.methods.evidence.neighbors import Neighbors
+from qmedoid.methods.evidence.settings import EvidenceSettings
 
 Array = npt.NDArray[np.float64]
 
@@ -128,16 +127,16 @@ def both(fn: Callable[[int], Any], repeats: int) -> tuple[Timing, Timing]:
     return core_seconds(lambda: fn(1), repeats), core_seconds(lambda: fn(THREADS), repeats)
 
 
-def time_neighbours(report: Report, X: Array, repeats: int) -> None:
+def time_neighbors(report: Report, X: Array, repeats: int) -> None:
     """A whole model, with and without known records of which the nearest four have a say."""
     from sklearn.neighbors import KNeighborsClassifier
 
     rng = np.random.default_rng(2)
     known = X[rng.choice(len(X), N_KNOWN)]
     codes = (known[:, 0] + rng.normal(size=N_KNOWN) > 0).astype(np.intp)
-    plain = fit_evidence(known, codes, 2, EvidenceSettings(n_neighbours=0), 0).model
-    records = Neighbours(known, codes, np.arange(N_KNOWN), rng.normal(size=(N_KNOWN, 1)), 4, 1.0, True)
-    model = replace(plain, neighbours=records)
+    plain = fit_evidence(known, codes, 2, EvidenceSettings(n_neighbors=0), 0).model
+    records = Neighbors(known, codes, np.arange(N_KNOWN), rng.normal(size=(N_KNOWN, 1)), 4, 1.0, True)
+    model = replace(plain, neighbors=records)
     times = both(lambda t: model.scores(X, threads=t), repeats)
     ours = report.add(f"evidence, a fitted model with {N_KNOWN} known records, rows", len(X), *times)
     times = both(lambda t: plain.scores(X, threads=t), repeats)
@@ -200,11 +199,11 @@ def time_nearest(report: Report, X: Array, repeats: int) -> None:
     for algorithm in ("brute", "kd_tree"):
         fitted = [NearestNeighbors(n_neighbors=N_NEAREST, algorithm=algorithm).fit(prototypes * r) for r in roots]
 
-        def neighbours(threads: int, fitted: list[Any] = fitted) -> None:
+        def neighbors(threads: int, fitted: list[Any] = fitted) -> None:
             for model, root in zip(fitted, roots, strict=True):
                 model.set_params(n_jobs=threads).kneighbors(part * root)
 
-        report.add(f"{what}: scikit-learn kneighbors, {algorithm}", len(part), *both(neighbours, 3), ours)
+        report.add(f"{what}: scikit-learn kneighbors, {algorithm}", len(part), *both(neighbors, 3), ours)
 
 
 def main() -> None:
@@ -218,7 +217,7 @@ def main() -> None:
     print(f"{source}: {X.shape[0]:,} rows, {X.shape[1]} columns")
     report = Report()
     time_evidence(report, X, arguments.repeats)
-    time_neighbours(report, X, arguments.repeats)
+    time_neighbors(report, X, arguments.repeats)
     time_nearest(report, X, max(1, arguments.repeats // 2))
     command = f"python benchmarks/speed_evidence.py ({source})"
     write_table(arguments.output, command, report.rows, ("numpy", "scipy", "scikit-learn", "lightgbm"))

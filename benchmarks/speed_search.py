@@ -17,11 +17,11 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from _timing import RESULTS, Timing, core_seconds, write_table
-from qmedoid.fitting.incremental import IncrementalObjective
-from qmedoid.fitting.problem import FusionSettings, prepare_folds
 from qmedoid.geometry.groups import build_groups
 from qmedoid.kernels import _search_numpy
-from qmedoid.search.descent import coordinate_descent
+from qmedoid.methods.nearest.objective import IncrementalObjective
+from qmedoid.methods.nearest.problem import FusionSettings, prepare_folds
+from qmedoid.optimize.descent import coordinate_descent
 
 SIZES, GROUP_SIZE, PASSES, ALPHA = (2, 3, 4, 5), 8, 2, 0.5
 SETTINGS = {"paper": ("weighted", "printed"), "signed": ("signed", "true")}
@@ -48,7 +48,7 @@ def one_fold(n_rows, settings):
 
 
 def naive_score(fold, configuration, kind, angle):
-    """Macro-F1 of one configuration: a loop over anchors, standardisation, cdist, closed forms, argmin."""
+    """Macro-F1 of one configuration: a loop over anchors, standardization, cdist, closed forms, argmin."""
     train, val = naive_features(fold.train, fold.X_val, configuration, kind)
     medoids = []
     for sample in fold.train.samples:

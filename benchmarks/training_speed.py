@@ -29,15 +29,14 @@ import numpy.typing as npt
 from sklearn.model_selection import train_test_split
 
 from _timing import RESULTS, write_table
-from qmedoid import FusionClassifier
+from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import QMedoidWarning
-from qmedoid.fitting.batches import BatchObjective, batch_objective, row_weights
-from qmedoid.fitting.variational import CircuitSettings, fit_angle_map
 from qmedoid.geometry.deltas import delta_features
-from qmedoid.search.adam import minimize_adam
-from qmedoid.search.spsa import minimize_spsa
-from qmedoid.search.training import Minimum, OnStep, Stopping, TrainingState
+from qmedoid.optimize.minimizers import minimize_adam, minimize_spsa
+from qmedoid.optimize.training import Minimum, OnStep, Stopping, TrainingState
+from qmedoid.variational.batches import BatchObjective, batch_objective, row_weights
 from qmedoid.variational.network import Batch
+from qmedoid.variational.training import CircuitSettings, fit_angle_map
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -120,7 +119,7 @@ def training_part(X: Array, y: Codes) -> tuple[Array, Codes]:
 
 def credit_card() -> BatchObjective:
     X, y = training_part(*read("creditcard", "Class", ("Time",)))
-    fusion = FusionClassifier(random_state=0).fit(X, y).models_[0]
+    fusion = NearestMedoidClassifier(random_state=0).fit(X, y).models_[0]
     channels = fusion.channels(X)
     return problem(delta_features(channels, fusion.fuse(channels)), y, n_reps=4)
 
@@ -144,12 +143,12 @@ def problem(features: Array, codes: Codes, n_reps: int) -> BatchObjective:
     return batch_objective(network, rows, np.ones(2), BATCH_ROWS, "importance")
 
 
-def traced(objective: BatchObjective, seed: int, minimise: Callable[[TrainingState, OnStep], Minimum]) -> Run:
+def traced(objective: BatchObjective, seed: int, minimize: Callable[[TrainingState, OnStep], Minimum]) -> Run:
     rng = np.random.default_rng(seed)
     shares = np.bincount(objective.data.codes) / len(objective.data.codes)
     state = TrainingState.begin(objective.network.start(rng, shares=shares), rng)
     trace, core, wall = Trace(), time.process_time(), time.perf_counter()
-    kept = minimise(state, trace).theta
+    kept = minimize(state, trace).theta
     return Run(kept, trace.thetas, np.array(trace.core) - core, np.array(trace.wall) - wall, trace.evaluations)
 
 

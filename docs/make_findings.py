@@ -16,12 +16,12 @@ import numpy.typing as npt
 from marked_sections import Row, number, table, write_or_check
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from qmedoid import FusionClassifier
-from qmedoid.evaluation.datasets import Dataset, load_dataset
-from qmedoid.evaluation.paper import PAPER
-from qmedoid.evaluation.splits import paper_split
+from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.metrics.classification import evaluate
+from qmedoid.studies.datasets import Dataset, load_dataset
+from qmedoid.studies.paper import PAPER
+from qmedoid.studies.splits import paper_split
 
 Array = npt.NDArray[np.float64]
 
@@ -44,14 +44,14 @@ class Measured(NamedTuple):
     chosen: float
 
 
-def measure(make: Callable[[], FusionClassifier], name: str, splits: range = SPLITS) -> Measured:
+def measure(make: Callable[[], NearestMedoidClassifier], name: str, splits: range = SPLITS) -> Measured:
     """Choose on the validation rows, fit on the training rows, judge on the test rows."""
     data = load_dataset(name)
     each = [_one(make, data, seed) for seed in splits]
     return Measured(*(np.mean(values, axis=0) for values in zip(*each, strict=True)))
 
 
-def _one(make: Callable[[], FusionClassifier], data: Dataset, seed: int) -> Measured:
+def _one(make: Callable[[], NearestMedoidClassifier], data: Dataset, seed: int) -> Measured:
     split = paper_split(data.y, seed)
     fitted = make().set_params(random_state=seed)
     fitted.fit(data.X[split.train], data.y[split.train], X_val=data.X[split.val], y_val=data.y[split.val])
@@ -66,7 +66,7 @@ def _one(make: Callable[[], FusionClassifier], data: Dataset, seed: int) -> Meas
 @cache
 def printed(name: str, **changes: object) -> Measured:
     """The paper preset with changes, no search, k = 3."""
-    return measure(lambda: FusionClassifier.paper(**(NO_SEARCH | changes)), name)
+    return measure(lambda: NearestMedoidClassifier.paper(**(NO_SEARCH | changes)), name)
 
 
 def printed_table() -> str:
@@ -112,8 +112,8 @@ def sign_table() -> str:
     settings: dict[str, dict[str, object]] = {
         "plain norm, raw inputs": {},
         "plain norm, inputs scaled to [0, 1]": {"input_scaling": "minmax"},
-        "plain norm, standardised inputs": {"input_scaling": "standard"},
-        "signed norm, standardised inputs": {"input_scaling": "standard", "kind": "signed"},
+        "plain norm, standardized inputs": {"input_scaling": "standard"},
+        "signed norm, standardized inputs": {"input_scaling": "standard", "kind": "signed"},
     }
     rows: list[Row] = [
         [label, *(number(printed(name, class_weight=None, **changes).accuracy, 3) for name in NAMES)]
@@ -124,7 +124,7 @@ def sign_table() -> str:
 
 def ranking_table() -> str:
     """Areas under the curves of the margin."""
-    default = {name: measure(lambda: FusionClassifier(**NO_SEARCH), name) for name in ("heart", "breast-cancer")}
+    default = {name: measure(lambda: NearestMedoidClassifier(**NO_SEARCH), name) for name in ("heart", "breast-cancer")}
     rows: list[Row] = []
     for name, found in default.items():
         for label, values in (("default", found), ("paper preset", printed(name))):
@@ -142,7 +142,7 @@ def search_table() -> str:
     rows: list[Row] = []
     for name, title in NAMES.items():
         for label, changes in settings.items():
-            found = measure(lambda changes=changes: FusionClassifier.paper(**changes), name, SEARCH_SPLITS)
+            found = measure(lambda changes=changes: NearestMedoidClassifier.paper(**changes), name, SEARCH_SPLITS)
             gap = found.chosen - found.macro_f1
             rows.append([title, label, *(number(value, 3) for value in (found.chosen, found.macro_f1, gap))])
     return table(["data", "paper preset", "macro-F1 on the rows that chose", "on test rows", "difference"], rows, 2)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from marked_sections import Row, table, write_or_check
 
-from qmedoid.evaluation.rare_baselines import SMOTE_SHARE
-from qmedoid.evaluation.reproduction.fraud import PAPER_ALERT_RATE
-from qmedoid.evaluation.reproduction.plan import PARTS, Plan
+from qmedoid.studies.rare_baselines import SMOTE_SHARE
+from qmedoid.studies.reproduction.fraud import PAPER_ALERT_RATE
+from qmedoid.studies.reproduction.plan import PARTS, Plan
 
 Record = dict[str, str]
 

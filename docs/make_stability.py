@@ -16,12 +16,12 @@ from marked_sections import Row, number, table, write_or_check
 from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
-from qmedoid import FusionClassifier, GeometricClassifier
+from qmedoid import GeometricClassifier, NearestMedoidClassifier
 from qmedoid.cli.stability import Options, run
 from qmedoid.estimators.stability import StabilityReport, stability
-from qmedoid.evaluation.catalog import locate
-from qmedoid.evaluation.datasets import LOADERS, load_dataset
 from qmedoid.metrics.agreement import mean_and_error
+from qmedoid.studies.catalog import locate
+from qmedoid.studies.datasets import LOADERS, load_dataset
 
 PAGE = Path(__file__).parent / "stability.md"
 REFITS = 20
@@ -34,7 +34,7 @@ def command() -> str:
     os.environ |= {"COLUMNS": "100", "NO_COLOR": "1"}
     asked = Options(
         table=str(locate("heart")), target="HeartDisease", positive=None, fusion="auto", medoids=None,
-        neighbours=None, bootstraps=REFITS, seed=0, max_rows=20_000, delimiter=None, decimal=None,
+        neighbors=None, bootstraps=REFITS, seed=0, max_rows=20_000, delimiter=None, decimal=None,
     )  # fmt: skip
     with redirect_stdout(io.StringIO()) as printed:
         run(asked, as_json=False)
@@ -64,7 +64,7 @@ def rules() -> str:
     for name in LOADERS:
         data = load_dataset(name)
         for rule in ("best", "one_se"):
-            classifier = FusionClassifier(selection=rule, random_state=0)
+            classifier = NearestMedoidClassifier(selection=rule, random_state=0)
             report = stability(classifier, data.X, data.y, n_bootstraps=REFITS, random_state=0)
             groups = report.groups
             assert groups is not None
@@ -98,7 +98,7 @@ def _macro_f1(name: str, rule: str) -> str:
         X_train, X_test, y_train, y_test = train_test_split(
             data.X, data.y, test_size=0.25, stratify=data.y, random_state=seed
         )
-        fitted = FusionClassifier(selection=rule, random_state=seed).fit(X_train, y_train)
+        fitted = NearestMedoidClassifier(selection=rule, random_state=seed).fit(X_train, y_train)
         scores.append(f1_score(y_test, fitted.predict(X_test), average="macro"))
     mean, error = mean_and_error(scores)
     return f"{number(mean, 3)} ± {number(error or 0.0, 3)}"

@@ -21,7 +21,7 @@ from sklearn.model_selection import train_test_split
 from walkthrough_pictures import GREY, MARK, NO, STYLE, YES, save
 
 from qmedoid import DeltaFeatures, VariationalClassifier
-from qmedoid.evaluation.datasets import load_creditcard_sample
+from qmedoid.studies.datasets import load_creditcard_sample
 from qmedoid.variational.angles import AngleMap
 from qmedoid.variational.ansatz import Ansatz
 from qmedoid.variational.network import Network
@@ -52,7 +52,7 @@ STUDY_ROWS = {
 
 @dataclass(frozen=True)
 class Story:
-    """Standardised deltas of training and test rows, and classifiers trained on them."""
+    """Standardized deltas of training and test rows, and classifiers trained on them."""
 
     deltas: DeltaFeatures
     Z_train: Array
@@ -113,7 +113,7 @@ def study_table() -> str:
             ]
             cells.append(" / ".join(row["PR-AUC"] for row in depths))
         rows.append(cells)
-    return table(["PR-AUC (L = 1 / 3 / 6)", "paper's fusion", "`FusionClassifier()`"], rows)
+    return table(["PR-AUC (L = 1 / 3 / 6)", "paper's fusion", "`NearestMedoidClassifier()`"], rows)
 
 
 def draw_all(story: Story) -> None:
@@ -135,12 +135,12 @@ def fold_picture(axes: Axes) -> None:
     network = Network(Ansatz(2, 1, 3), ParityReadout(2, 2), np.ones(1), learn_scales=False)
     theta = np.random.default_rng(2).normal(size=network.n_parameters)
     spans = (("π, as printed: both ends agree", np.pi, MARK, "--"), ("π/2", np.pi / 2, NO, "-"))
-    for label, span, colour, style in spans:
+    for label, span, color, style in spans:
         angles = AngleMap(np.zeros(1), np.ones(1), 3.0, span).apply(z)
         p = np.exp(network.scores(theta, angles)[:, 1])
-        axes.plot(z[:, 0], p, color=colour, linestyle=style, label=label)
-        axes.plot(z[[0, -1], 0], p[[0, -1]], "o", color=colour)
-    axes.set_xlabel("standardised feature, clipped at ±3")
+        axes.plot(z[:, 0], p, color=color, linestyle=style, label=label)
+        axes.plot(z[[0, -1], 0], p[[0, -1]], "o", color=color)
+    axes.set_xlabel("standardized feature, clipped at ±3")
     axes.set_ylabel("probability of odd parity")
     axes.set_title("The angle map folds at ±π")
     axes.legend()
@@ -153,12 +153,12 @@ def surface_picture(axes: Axes, story: Story) -> None:
     odds = story.by_gradients.decision_function(np.column_stack([part.ravel() for part in grid])).reshape(grid[0].shape)
     image = axes.contourf(*grid, odds, levels=np.arange(-9, 9.1, 1.5), cmap="PuOr_r", extend="both", alpha=0.55)
     axes.contour(*grid, odds, levels=[0.0], colors="black", linewidths=1.2)
-    for code, colour, size, label in ((0, NO, 3, "normal"), (1, YES, 16, "fraud")):
+    for code, color, size, label in ((0, NO, 3, "normal"), (1, YES, 16, "fraud")):
         own = story.Z_test[story.y_test == code]
-        axes.scatter(own[:, 0], own[:, 1], s=size, color=colour, edgecolor="black" if code else "none",
+        axes.scatter(own[:, 0], own[:, 1], s=size, color=color, edgecolor="black" if code else "none",
                      linewidth=0.4, label=label)  # fmt: skip
-    axes.set_xlabel("Δ_D, standardised (left: nearer the fraud)")
-    axes.set_ylabel("Δ_Θ, standardised")
+    axes.set_xlabel("Δ_D, standardized (left: nearer the fraud)")
+    axes.set_ylabel("Δ_Θ, standardized")
     axes.set_title("Test rows, and the log-odds of the circuit")
     axes.legend(loc="lower right")
     axes.figure.colorbar(image, ax=axes, shrink=0.85)
@@ -167,10 +167,10 @@ def surface_picture(axes: Axes, story: Story) -> None:
 def training_picture(axes: Axes, story: Story) -> None:
     """Batch losses of both trainings, smoothed over 15 steps."""
     window = np.ones(15) / 15
-    for label, model, colour in (("SPSA", story.by_spsa, MARK), ("exact gradients", story.by_gradients, NO)):
+    for label, model, color in (("SPSA", story.by_spsa, MARK), ("exact gradients", story.by_gradients, NO)):
         losses = model.loss_curve_
-        axes.plot(np.arange(0, len(losses), 3), losses[::3], color=colour, alpha=0.2, linewidth=0.8)
-        axes.plot(np.arange(7, len(losses) - 7), np.convolve(losses, window, "valid"), color=colour, label=label)
+        axes.plot(np.arange(0, len(losses), 3), losses[::3], color=color, alpha=0.2, linewidth=0.8)
+        axes.plot(np.arange(7, len(losses) - 7), np.convolve(losses, window, "valid"), color=color, label=label)
     prior = story.y_train.mean()
     axes.axhline(-prior * np.log(prior) - (1 - prior) * np.log(1 - prior), color=GREY, linestyle=":", label="prior")
     axes.set_yscale("log")

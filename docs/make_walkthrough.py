@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 from marked_sections import Row, number, table, write_or_check
 
-from qmedoid import FusionClassifier, SwapTest, compact_swap_test
-from qmedoid.evaluation.datasets import Dataset, load_heart
-from qmedoid.evaluation.splits import Split, paper_split
+from qmedoid import NearestMedoidClassifier, SwapTest, compact_swap_test
 from qmedoid.geometry.correlation import correlation_ratio
-from qmedoid.geometry.fusion import fusion_scores, normalise_channel
+from qmedoid.geometry.fusion import fusion_scores, normalize_channel
 from qmedoid.metrics.classification import evaluate
+from qmedoid.studies.datasets import Dataset, load_heart
+from qmedoid.studies.splits import Split, paper_split
 
 Array = npt.NDArray[np.float64]
 
@@ -39,13 +39,13 @@ class Walk:
 
     data: Dataset
     split: Split
-    fitted: FusionClassifier
+    fitted: NearestMedoidClassifier
     record: int
 
     @cached_property
     def raw(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows of heart.csv as they were written, without the target."""
-        text = (files("qmedoid.evaluation") / "data" / "heart.csv").read_text(encoding="utf-8")
+        text = (files("qmedoid.studies") / "data" / "heart.csv").read_text(encoding="utf-8")
         header, *rows = csv.reader(text.splitlines())
         return header[:-1], [row[:-1] for row in rows]
 
@@ -61,7 +61,7 @@ class Walk:
 
     @cached_property
     def features(self) -> Array:
-        """Standardised anchor features v, shape (A,)."""
+        """Standardized anchor features v, shape (A,)."""
         return self.fitted.model_.features(self.x)[0]
 
     @cached_property
@@ -109,7 +109,7 @@ def compute(**changes: object) -> Walk:
     split = paper_split(data.y, SEED)
     if RECORD not in split.test:
         raise SystemExit(f"Row {RECORD} is not a test row of split {SEED}. Test rows: {sorted(split.test.tolist())}")
-    fitted = FusionClassifier(random_state=SEED, **changes).fit(data.X[split.fit], data.y[split.fit])
+    fitted = NearestMedoidClassifier(random_state=SEED, **changes).fit(data.X[split.fit], data.y[split.fit])
     return Walk(data, split, fitted, RECORD)
 
 
@@ -145,7 +145,7 @@ def columns_table(walk: Walk) -> str:
     rows: list[Row] = [
         [f"`{name}`", f"{value:g}", number(z, 3)] for name, value, z in zip(walk.names, walk.x[0], scaled, strict=True)
     ]
-    return table(["column", "value", "standardised"], rows)
+    return table(["column", "value", "standardized"], rows)
 
 
 def groups_table(walk: Walk) -> str:
@@ -196,7 +196,7 @@ def worked_feature_table(walk: Walk) -> str:
         f"- Over the fitting rows u has mean {number(mean)} and deviation {number(deviation)}: "
         f"v = (u − mean) / deviation = {number(walk.features[j])}.",
     ]
-    return table(["column", "value", "standardised x", "ρ", "ρ·x"], rows) + "\n\n" + "\n".join(steps)
+    return table(["column", "value", "standardized x", "ρ", "ρ·x"], rows) + "\n\n" + "\n".join(steps)
 
 
 def configuration_table(walk: Walk) -> str:
@@ -255,7 +255,7 @@ def _swap_column(v: Array, mu: Array) -> dict[str, str]:
 def scores_table(walk: Walk) -> str:
     """Channels, their shares and the scores."""
     model = walk.fitted.model_
-    distance, angle = normalise_channel(walk.measured.distance)[0], normalise_channel(walk.measured.angle)[0]
+    distance, angle = normalize_channel(walk.measured.distance)[0], normalize_channel(walk.measured.angle)[0]
     rows: list[Row] = [
         [f"“{name}”", number(walk.measured.distance[0, c]), number(distance[c]),
          number(walk.measured.angle[0, c]), number(angle[c]), number(model.multipliers[c]), number(walk.scores[c])]

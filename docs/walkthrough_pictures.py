@@ -14,7 +14,7 @@ from matplotlib.patches import Patch, Rectangle
 if TYPE_CHECKING:
     from make_walkthrough import Walk
 
-# Okabe and Ito's palette: told apart with every kind of colour vision, and by lightness in print.
+# Okabe and Ito's palette: told apart with every kind of color vision, and by lightness in print.
 NO, YES, MARK, GREY, LIGHT = "#0072B2", "#E69F00", "#D55E00", "#555555", "#BBBBBB"
 SIZES = ["#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#E69F00", "#D55E00"]
 STYLE = {
@@ -80,13 +80,13 @@ def search_picture(axes: Axes, walk: "Walk") -> None:
     scores = np.array([step.score for step in trace])
     sizes = np.array([step.size for step in trace])
     taken = np.array([step.accepted for step in trace])
-    for size, colour in zip(np.unique(sizes), SIZES, strict=False):
+    for size, color in zip(np.unique(sizes), SIZES, strict=False):
         own = np.flatnonzero(sizes == size)
-        axes.plot(own, scores[own], ".", markersize=3, color=colour, alpha=0.45)
+        axes.plot(own, scores[own], ".", markersize=3, color=color, alpha=0.45)
         steps = own[taken[own]]
         path = np.append(steps, own[-1])
         axes.plot(path, np.append(scores[steps], scores[steps].max()), drawstyle="steps-post", color="black", lw=1.2)
-        axes.plot(steps, scores[steps], "o", color=colour, markeredgecolor="black", markersize=6)
+        axes.plot(steps, scores[steps], "o", color=color, markeredgecolor="black", markersize=6)
         axes.annotate(
             f"k={size}", (own.mean(), 1.0), xycoords=("data", "axes fraction"), ha="center", va="top", fontsize=11
         )
@@ -127,12 +127,12 @@ def distances_picture(axes: Axes, walk: "Walk") -> None:
     X, y = walk.data.X[walk.split.test], walk.data.y[walk.split.test]
     distance = walk.fitted.channels(X).distance
     right = walk.fitted.predict(X) == y
-    for label, colour, marker in ((0, NO, "o"), (1, YES, "^")):
+    for label, color, marker in ((0, NO, "o"), (1, YES, "^")):
         for ok in (True, False):
             own = (y == label) & (right == ok)
-            face = colour if ok else "none"
+            face = color if ok else "none"
             axes.scatter(
-                *distance[own].T, s=26, marker=marker, facecolor=face, edgecolor=colour, linewidth=1.0, alpha=0.85
+                *distance[own].T, s=26, marker=marker, facecolor=face, edgecolor=color, linewidth=1.0, alpha=0.85
             )
     low, (right_end, top) = distance.min() * 0.92, distance.max(axis=0)
     w = walk.fitted.class_multipliers_

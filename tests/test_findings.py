@@ -11,23 +11,23 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 
-from qmedoid import DeltaFeatures, FusionClassifier, compact_swap_test
-from qmedoid.evaluation.datasets import Dataset, load_breast_cancer, load_creditcard_sample, load_heart, load_wine
-from qmedoid.evaluation.splits import paper_split
+from qmedoid import DeltaFeatures, NearestMedoidClassifier, compact_swap_test
 from qmedoid.exceptions import QMedoidWarning
-from qmedoid.fitting.problem import FusionSettings, prepare_rows
 from qmedoid.geometry.fusion import Channels, fusion_scores, predict_codes
+from qmedoid.methods.nearest.problem import FusionSettings, prepare_rows
 from qmedoid.metrics.classification import ClassMetrics, evaluate
+from qmedoid.studies.datasets import Dataset, load_breast_cancer, load_creditcard_sample, load_heart, load_wine
+from qmedoid.studies.splits import paper_split
 
 SPLITS = range(20)
 
 
-def printed(**changes: object) -> FusionClassifier:
+def printed(**changes: object) -> NearestMedoidClassifier:
     """The paper preset with the first three members of every group, without a search."""
-    return FusionClassifier.paper(**({"max_passes": 0, "subset_sizes": (3, 3)} | changes))
+    return NearestMedoidClassifier.paper(**({"max_passes": 0, "subset_sizes": (3, 3)} | changes))
 
 
-def judged(make: Callable[[], FusionClassifier], data: Dataset, splits: range = SPLITS) -> list[ClassMetrics]:
+def judged(make: Callable[[], NearestMedoidClassifier], data: Dataset, splits: range = SPLITS) -> list[ClassMetrics]:
     """Test metrics of each split; α is chosen on the validation rows, the rest fitted on the training rows."""
     found = []
     for seed in splits:
@@ -102,7 +102,7 @@ def test_the_weights_of_the_default_help_the_rare_class():
 
 
 @pytest.mark.parametrize("load", [load_breast_cancer, load_wine])
-def test_plain_norms_of_standardised_columns_lose_the_signal(load):
+def test_plain_norms_of_standardized_columns_lose_the_signal(load):
     data = load()
     settings = {"raw": {}, "plain": {"input_scaling": "standard"}}
     settings["signed"] = settings["plain"] | {"kind": "signed"}
@@ -114,17 +114,17 @@ def test_plain_norms_of_standardised_columns_lose_the_signal(load):
     assert accuracy["plain"] < accuracy["signed"] - 0.15
 
 
-# 6 and 7: everything is fitted on training rows, and features are standardised there
+# 6 and 7: everything is fitted on training rows, and features are standardized there
 
 
-@pytest.mark.parametrize("make", [FusionClassifier, FusionClassifier.paper])
+@pytest.mark.parametrize("make", [NearestMedoidClassifier, NearestMedoidClassifier.paper])
 def test_rows_to_be_judged_leave_the_fit_alone(make):
     """With the choice of configuration and α taken away, validation rows of any kind give the same model."""
     data = load_wine()
     split = paper_split(data.y, 0)
     rng = np.random.default_rng(0)
     settings = {"max_passes": 0, "subset_sizes": (3, 3), "alpha": 0.7, "random_state": 0}
-    settings |= {} if make is FusionClassifier.paper else {"class_weight": None}
+    settings |= {} if make is NearestMedoidClassifier.paper else {"class_weight": None}
     models = []
     for X_val in (data.X[split.val], rng.normal(scale=1e3, size=(len(split.val), data.X.shape[1]))):
         model = make(**settings).fit(data.X[split.train], data.y[split.train], X_val=X_val, y_val=data.y[split.val])
@@ -149,8 +149,8 @@ def test_the_paper_preset_keeps_to_the_training_rows_of_its_split():
     assert set(model.medoid_indices_) <= set(rows)
 
 
-@pytest.mark.parametrize("make", [FusionClassifier, FusionClassifier.paper])
-def test_features_are_standardised_with_training_statistics(make):
+@pytest.mark.parametrize("make", [NearestMedoidClassifier, NearestMedoidClassifier.paper])
+def test_features_are_standardized_with_training_statistics(make):
     data = load_wine()
     split = paper_split(data.y, 1)
     model = make(max_passes=0, random_state=0)
@@ -167,7 +167,7 @@ def test_features_are_standardised_with_training_statistics(make):
 def test_renumbering_classes_moves_the_anchors_of_the_paper_preset_alone():
     data = load_wine()
     renumbered = np.array([1, 2, 0])[data.y]
-    for make, same in ((FusionClassifier, True), (FusionClassifier.paper, False)):
+    for make, same in ((NearestMedoidClassifier, True), (NearestMedoidClassifier.paper, False)):
         # Validation rows are passed so that both fits have the same training rows: folds depend on the numbering too.
         first, second = (
             make(max_passes=0, random_state=0).fit(data.X, y, X_val=data.X, y_val=y) for y in (data.y, renumbered)
@@ -184,7 +184,7 @@ def test_sizes_beyond_a_group_are_left_out_and_constant_columns_dropped_by_name(
     X[:, 2] = 5.0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", QMedoidWarning)
-        model = FusionClassifier(subset_sizes=(2, 9), random_state=0).fit(X, y)
+        model = NearestMedoidClassifier(subset_sizes=(2, 9), random_state=0).fit(X, y)
     assert any("column 2" in str(w.message) for w in caught)
     assert [record.size for record in model.search_records_] == [2, 3]
     assert all(2 not in subset and len(subset) <= 3 for subset in model.configuration_)
@@ -198,7 +198,7 @@ def validation_and_test_f1(data: Dataset, splits: range = range(6), **changes: o
     found = []
     for seed in splits:
         split = paper_split(data.y, seed)
-        model = FusionClassifier.paper(random_state=seed, **changes)
+        model = NearestMedoidClassifier.paper(random_state=seed, **changes)
         model.fit(data.X[split.train], data.y[split.train], X_val=data.X[split.val], y_val=data.y[split.val])
         codes = data.y[split.test].astype(np.intp)
         test = evaluate(codes, model.model_.predict(data.X[split.test]), len(data.class_names))
@@ -266,7 +266,7 @@ def test_scoring_training_rows_flatters_a_forest_and_hardly_two_deltas():
 def test_the_margin_ranks_records(load, least):
     data = load()
     split = paper_split(data.y, 0)
-    model = FusionClassifier(max_passes=0, random_state=0).fit(data.X[split.fit], data.y[split.fit])
+    model = NearestMedoidClassifier(max_passes=0, random_state=0).fit(data.X[split.fit], data.y[split.fit])
     margin = model.decision_function(data.X[split.test])
     assert roc_auc_score(data.y[split.test], margin) > least
     np.testing.assert_array_equal(model.predict(data.X[split.test]), (margin > 0).astype(int))
@@ -278,7 +278,9 @@ def test_the_margin_ranks_records(load, least):
 def test_a_margin_on_the_heart_data_is_a_sum_over_anchors_and_an_angle():
     data = load_heart()
     split = paper_split(data.y, 0)
-    fitted = FusionClassifier(max_passes=0, class_weight=None, random_state=0).fit(data.X[split.fit], data.y[split.fit])
+    fitted = NearestMedoidClassifier(max_passes=0, class_weight=None, random_state=0).fit(
+        data.X[split.fit], data.y[split.fit]
+    )
     X, model = data.X[split.test], fitted.model_
     distance, angle = fitted.channels(X)
     to_medoid = [(model.features(X) - medoid) ** 2 for medoid in model.medoids]

@@ -14,11 +14,11 @@ FIT = """
 import warnings
 import numpy as np
 from sklearn.datasets import load_wine
-from qmedoid import FusionClassifier
+from qmedoid import NearestMedoidClassifier
 X, y = load_wine(return_X_y=True)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    model = FusionClassifier(max_passes=1, subset_sizes=(2, 2), random_state=0).fit(X[:, :5], y)
+    model = NearestMedoidClassifier(max_passes=1, subset_sizes=(2, 2), random_state=0).fit(X[:, :5], y)
 print([str(w.message) for w in caught if "not built" in str(w.message)])
 print(model.configuration_)
 print(model.medoid_indices_.tolist(), model.alpha_)

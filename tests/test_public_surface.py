@@ -12,13 +12,13 @@ import qmedoid
 PUBLIC = [
     "CorrelationGroups",
     "DeltaFeatures",
-    "EvidenceFusion",
+    "EvidenceClassifier",
     "EvidenceModel",
-    "FusionClassifier",
-    "FusionModel",
+    "NearestMedoidClassifier",
+    "NearestModel",
     "GeometricClassifier",
-    "GeometricModel",
-    "RareEventFusion",
+    "HybridModel",
+    "RareEventClassifier",
     "RareEventModel",
     "SavedModel",
     "SwapTest",
@@ -69,7 +69,7 @@ def test_importing_the_package_imports_nothing_heavy():
     assert not {"sklearn", "scipy", "qiskit", "pandas", "polars", "pyarrow", "rich", "typer"} & set(loaded)
 
 
-@pytest.mark.parametrize("name", ["FusionModel", "medoid_index", "compact_swap_test"])
+@pytest.mark.parametrize("name", ["NearestModel", "medoid_index", "compact_swap_test"])
 def test_models_and_geometry_need_no_scikit_learn_and_no_qiskit(name):
     loaded = python(
         f"import sys, qmedoid; qmedoid.{name}; print(*{{n.partition('.')[0] for n in sys.modules}})"

@@ -16,7 +16,6 @@ import pytest
 from benchmarks._fingerprints import Fingerprint, difference, fingerprint, nudged
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
-from qmedoid.evaluation.datasets import load_heart
 from qmedoid.kernels.ties import (
     first_largest,
     first_largest_of_rows,
@@ -25,6 +24,7 @@ from qmedoid.kernels.ties import (
     stable_order,
     with_equal_cells,
 )
+from qmedoid.studies.datasets import load_heart
 
 ROOT = Path(__file__).parent.parent
 # What other processors of the same family run; those that this one cannot run end with an illegal instruction.
@@ -154,7 +154,7 @@ def test_ordinary_and_crowded_columns_are_left_as_they_are():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 4))
     assert with_equal_cells(X) is X
-    # Neighbouring floats one after the other are no copies of one value.
+    # Neighboring floats one after the other are no copies of one value.
     crowded = (1.0 + np.arange(400) * np.spacing(1.0))[:, None]
     assert np.array_equal(with_equal_cells(crowded), crowded)
 

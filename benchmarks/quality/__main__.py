@@ -12,7 +12,7 @@ from benchmarks.quality.cells import PARTS, Cell, planned
 from benchmarks.quality.running import Result, done, run_cells
 from benchmarks.quality.tables import available
 
-from qmedoid.evaluation.catalog import cache_folder
+from qmedoid.studies.catalog import cache_folder
 
 
 def main() -> None:

@@ -19,9 +19,9 @@ from benchmarks.quality.protocol import TEST_SHARE, Seeds
 from benchmarks.quality.running import Result, done, run_cells
 from benchmarks.quality.writing import PACKAGES, folder
 
-from qmedoid.evaluation.catalog import cache_folder
-from qmedoid.evaluation.reproduction.against import Duel
-from qmedoid.evaluation.reproduction.results import Spread
+from qmedoid.studies.catalog import cache_folder
+from qmedoid.studies.reproduction.against import Duel
+from qmedoid.studies.reproduction.results import Spread
 
 REPORTS: tuple[Seeds, ...] = ("first", "second", "report")
 RIVALS = ("LightGBM", "LightGBM, raw columns")

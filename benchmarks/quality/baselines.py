@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from qmedoid.evaluation.baselines import lightgbm
+from qmedoid.studies.baselines import lightgbm
 
 FOLDS = 3
 Setting = Mapping[str, Any]
@@ -72,7 +72,7 @@ def _forest(seed: int, **setting: Any) -> Any:
 
 
 def _rbf(seed: int, width: float, **setting: Any) -> Any:
-    """γ in units of 1/M, which is what scikit-learn takes for standardised columns."""
+    """γ in units of 1/M, which is what scikit-learn takes for standardized columns."""
 
     class ByColumns(SVC):
         def fit(self, X: Array, y: Codes, sample_weight: Any = None) -> Any:

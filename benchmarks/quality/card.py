@@ -22,9 +22,9 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from qmedoid.evaluation.baselines import lightgbm
-from qmedoid.evaluation.catalog import digest, load_creditcard
-from qmedoid.evaluation.datasets import Dataset
+from qmedoid.studies.baselines import lightgbm
+from qmedoid.studies.catalog import digest, load_creditcard
+from qmedoid.studies.datasets import Dataset
 
 SHIFT = 50.0
 """By what the share of frauds is multiplied to see whether probabilities follow."""
@@ -170,7 +170,7 @@ class Shifted(NamedTuple):
     told : float
         With log-odds moved by the known new share.
     estimated : float
-        The share that expectation and maximisation find without labels, over the true one.
+        The share that expectation and maximization find without labels, over the true one.
     """
 
     unaware: float

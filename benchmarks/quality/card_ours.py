@@ -21,8 +21,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from qmedoid import GeometricClassifier
-from qmedoid.evaluation.baselines import lightgbm
-from qmedoid.fitting.geometric import Stage
+from qmedoid.model.refinement import Stage
+from qmedoid.studies.baselines import lightgbm
 
 Corrected = Callable[[Array, Array], Array]
 """From deltas (n, m) and the log-odds of the fusion (n,) to log-odds (n,)."""

@@ -26,14 +26,14 @@ _HERE, _PACKAGE = Path(__file__).parent, Path(qmedoid.__file__).parent
 # Nothing of the package but how LightGBM is made: baselines stay as they are while the package changes.
 _OF_BASELINES = (
     *(_HERE / f"{name}.py" for name in ("tables", "protocol", "judging", "baselines")),
-    _PACKAGE / "evaluation" / "baselines.py",
+    _PACKAGE / "studies" / "baselines.py",
 )
 _OF_CARD = (_HERE / "card.py",)
 _OF_OURS = (
     _HERE / "ours.py",
     _HERE / "card_ours.py",
-    *(_PACKAGE / stage for stage in ("kernels", "geometry", "metrics", "search", "variational", "models")),
-    *(_PACKAGE / stage for stage in ("fitting", "estimators")),
+    *(_PACKAGE / stage for stage in ("kernels", "geometry", "metrics", "optimize", "variational", "methods", "model")),
+    *(_PACKAGE / stage for stage in ("calibration", "estimators")),
 )
 
 

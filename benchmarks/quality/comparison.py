@@ -12,8 +12,8 @@ from benchmarks.quality.protocol import TEST_SHARE
 from benchmarks.quality.tables import TUNED
 from scipy.stats import rankdata
 
-from qmedoid.evaluation.reproduction.against import Duel
-from qmedoid.evaluation.reproduction.results import Spread
+from qmedoid.studies.reproduction.against import Duel
+from qmedoid.studies.reproduction.results import Spread
 
 NEAR, FAR = 0.01, 0.02
 """Differences of macro-F1 that are as good as none, and too much."""

@@ -12,11 +12,11 @@ from benchmarks.quality.judging import calibration_error
 from benchmarks.quality.protocol import FIRST_SEED, encode_split
 from benchmarks.quality.tables import Array, Codes, available, load_table
 
-from qmedoid.fitting.calibration import fit_calibration
-from qmedoid.fitting.evidence.fit import fit_evidence
-from qmedoid.fitting.evidence.settings import EvidenceSettings
-from qmedoid.models.calibration import Calibration
-from qmedoid.variational.loss import log_softmax
+from qmedoid.calibration.curve import Calibration
+from qmedoid.calibration.fit import fit_calibration
+from qmedoid.kernels.cross_entropy import log_softmax
+from qmedoid.methods.evidence.fit import fit_evidence
+from qmedoid.methods.evidence.settings import EvidenceSettings
 
 SPLITS, DRAWS = 3, 4
 

@@ -10,13 +10,13 @@ from typing import Any
 from benchmarks.quality.cells import Cell, cell_key, run_cell
 from threadpoolctl import threadpool_limits
 
-from qmedoid.evaluation.reproduction.running import (
+from qmedoid.studies.reproduction.running import (
     CellError,
     _one_thread_each,
     _peak_megabytes,
     _prepare_worker,
 )
-from qmedoid.evaluation.reproduction.store import CellStore
+from qmedoid.studies.reproduction.store import CellStore
 
 Result = dict[str, Any]
 

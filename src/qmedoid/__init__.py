@@ -10,35 +10,35 @@ from qmedoid._version import __version__
 if TYPE_CHECKING:
     from qmedoid.estimators._saving import save
     from qmedoid.estimators.deltas import DeltaFeatures
-    from qmedoid.estimators.evidence import EvidenceFusion
-    from qmedoid.estimators.fusion import FusionClassifier
+    from qmedoid.estimators.evidence import EvidenceClassifier
+    from qmedoid.estimators.fusion import NearestMedoidClassifier
     from qmedoid.estimators.geometric import GeometricClassifier
     from qmedoid.estimators.groups import CorrelationGroups
     from qmedoid.estimators.progress import TrainingProgress
-    from qmedoid.estimators.rare import RareEventFusion
+    from qmedoid.estimators.rare import RareEventClassifier
     from qmedoid.estimators.stability import stability
     from qmedoid.estimators.table import TableClassifier
     from qmedoid.estimators.variational import VariationalClassifier
     from qmedoid.geometry.medoids import medoid_index
     from qmedoid.geometry.overlap import SwapTest, compact_swap_test
-    from qmedoid.models.evidence import EvidenceModel
-    from qmedoid.models.fusion import FusionModel
-    from qmedoid.models.geometric import GeometricModel
-    from qmedoid.models.rare import RareEventModel
+    from qmedoid.methods.evidence.model import EvidenceModel
+    from qmedoid.methods.nearest.model import NearestModel
+    from qmedoid.methods.rare.model import RareEventModel
+    from qmedoid.model.hybrid import HybridModel
     from qmedoid.tables.checking import check_table
     from qmedoid.tables.saved import SavedModel, load
 
 _HOMES = {
     "CorrelationGroups": "qmedoid.estimators.groups",
     "DeltaFeatures": "qmedoid.estimators.deltas",
-    "EvidenceFusion": "qmedoid.estimators.evidence",
-    "EvidenceModel": "qmedoid.models.evidence",
-    "FusionClassifier": "qmedoid.estimators.fusion",
-    "FusionModel": "qmedoid.models.fusion",
+    "EvidenceClassifier": "qmedoid.estimators.evidence",
+    "EvidenceModel": "qmedoid.methods.evidence.model",
+    "NearestMedoidClassifier": "qmedoid.estimators.fusion",
+    "NearestModel": "qmedoid.methods.nearest.model",
     "GeometricClassifier": "qmedoid.estimators.geometric",
-    "GeometricModel": "qmedoid.models.geometric",
-    "RareEventFusion": "qmedoid.estimators.rare",
-    "RareEventModel": "qmedoid.models.rare",
+    "HybridModel": "qmedoid.model.hybrid",
+    "RareEventClassifier": "qmedoid.estimators.rare",
+    "RareEventModel": "qmedoid.methods.rare.model",
     "SavedModel": "qmedoid.tables.saved",
     "SwapTest": "qmedoid.geometry.overlap",
     "TableClassifier": "qmedoid.estimators.table",
@@ -55,13 +55,13 @@ _HOMES = {
 __all__ = [
     "CorrelationGroups",
     "DeltaFeatures",
-    "EvidenceFusion",
+    "EvidenceClassifier",
     "EvidenceModel",
-    "FusionClassifier",
-    "FusionModel",
     "GeometricClassifier",
-    "GeometricModel",
-    "RareEventFusion",
+    "HybridModel",
+    "NearestMedoidClassifier",
+    "NearestModel",
+    "RareEventClassifier",
     "RareEventModel",
     "SavedModel",
     "SwapTest",

@@ -16,8 +16,14 @@ from scipy import stats
 
 from qmedoid.circuits import SamplerSwapTest, StatevectorSwapTest
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.geometry.overlap import ANGLE_KINDS, compact_swap_test, from_overlap, row_norms, sample_overlap
-from qmedoid.geometry.protocols import SwapTestFunction
+from qmedoid.geometry.overlap import (
+    ANGLE_KINDS,
+    SwapTestFunction,
+    compact_swap_test,
+    from_overlap,
+    row_norms,
+    sample_overlap,
+)
 
 # Unit vectors with cosine 1/5, so s = 0.4 and p0 = 0.7: four standard deviations from the clip at 100 shots.
 X_ONE, Y_ONE, S_ONE = np.array([1.0, 0.0]), np.array([0.2, np.sqrt(0.96)]), 0.4

@@ -14,8 +14,8 @@ from pathlib import Path
 import pyarrow as pa
 from small_tables import small_table, write
 
-from qmedoid.artifacts.loading import load_model
 from qmedoid.exceptions import ModelError
+from qmedoid.storage.loading import load_model
 
 QMEDOID = (sys.executable, "-m", "qmedoid")
 

@@ -13,13 +13,13 @@ def small_table(classes=("no", "yes"), n=90, seed=0):
     """Rows with an id, numbers, a category, a truth value, a day, and the class in ``y``."""
     rng = np.random.default_rng(seed)
     code = rng.permutation(np.arange(n) % len(classes))
-    colour = np.where(rng.random(n) < 0.7, code % 3, rng.integers(0, 3, n))
+    color = np.where(rng.random(n) < 0.7, code % 3, rng.integers(0, 3, n))
     return pa.table(
         {
             "id": [f"{k:03d}" for k in range(n)],
             "x1": rng.normal(size=n) + 1.8 * code,
             "x2": rng.normal(size=n) - code,
-            "colour": np.array(["red", "green", "blue"])[colour],
+            "color": np.array(["red", "green", "blue"])[color],
             "member": rng.random(n) < 0.3 + 0.4 * (code > 0),
             "day": pa.array(rng.integers(18_000, 19_000, n).astype(np.int32), pa.date32()),
             "y": pa.array([classes[c] for c in code]),

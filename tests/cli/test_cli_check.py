@@ -44,7 +44,7 @@ def test_check_and_fit_never_disagree(cli, tmp_path, seed, ending):
     asked = ("--target", "y", "--category", "zip", "--ignore", "x" if seed == 3 else "almost")
     report = check(cli, file, *asked)
     cli.ok(
-        "fit", file, *asked, "-o", tmp_path / "m", "--refine", "never", "--medoids", "6", "--neighbours", "0", "--json"
+        "fit", file, *asked, "-o", tmp_path / "m", "--refine", "never", "--medoids", "6", "--neighbors", "0", "--json"
     )
     contract = qmedoid.load(tmp_path / "m").model.contract
     shown = {column["name"]: column for column in report["columns"]}
@@ -56,7 +56,7 @@ def test_check_and_fit_never_disagree(cli, tmp_path, seed, ending):
     assert set(shown) == {*contract.names, *contract.left_out}
     fit_all = cli.ok(
         "fit", file, *asked, "-o", tmp_path / "all", "--test", "0", "--refine", "never", "--medoids", "6",
-        "--neighbours", "0", "--json",
+        "--neighbors", "0", "--json",
     ).json  # fmt: skip
     assert {name: shown[name]["why"] for name in shown if not shown[name]["used"]} == fit_all["left_out"]
     notes = [note for note in fit_all["notes"] if note.startswith("column ") and " was left out" not in note]
@@ -170,7 +170,7 @@ def test_equal_rows_are_counted_and_rows_that_contradict_each_other(copies):
         ([k / 7 for k in range(40)], "target"),
         (list(range(40)), "target_quantity"),
         ([[k % 2] for k in range(40)], "target"),
-        ([None] * 20 + ["a", "b"] * 10, "unlabelled"),
+        ([None] * 20 + ["a", "b"] * 10, "unlabeled"),
         ([None] * 40, "no_classes"),
     ],
 )
@@ -208,7 +208,7 @@ def test_roles_by_options_and_by_file_are_the_same_model(cli, tmp_path):
     file = write(strange_table(0), tmp_path / "t.csv")
     (tmp_path / "roles.toml").write_text('zip = "category"\nid = "keep"\nwords = "ignore"\n')
     by_option = ("--category", "zip", "--keep", "id", "--ignore", "words")
-    fit = ("--target", "y", "--refine", "never", "--medoids", "6", "--neighbours", "0", "--json")
+    fit = ("--target", "y", "--refine", "never", "--medoids", "6", "--neighbors", "0", "--json")
     for name, roles in (("a", by_option), ("b", ("--roles", tmp_path / "roles.toml"))):
         cli.ok("fit", file, *fit, "-o", tmp_path / name, *roles)
     one, two = (qmedoid.load(tmp_path / name).model for name in "ab")
@@ -241,7 +241,7 @@ def test_what_is_left_out_is_noted_with_the_way_to_keep_it(cli, tmp_path):
     [
         (("--category", "zpi"), 3, "no column 'zpi'"),
         (("--category", "x1", "--ignore", "x1"), 2, "'x1' has two roles: 'category' by --category and 'ignore' by"),
-        (("--date", "colour"), 3, "none of its cells is a date, such as"),
+        (("--date", "color"), 3, "none of its cells is a date, such as"),
         (("--keep", "y"), 2, "'y' is the target"),
         (("--roles", "none.toml"), 3, "cannot be read"),
     ],

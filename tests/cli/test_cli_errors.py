@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from small_tables import replaced, small_table, write
 
-from qmedoid.artifacts._files import MANIFEST
+from qmedoid.storage._files import MANIFEST
 
 OLD = b"what was here before"
 
@@ -117,13 +117,13 @@ class TestContract:
     def tables(self, two, tmp_path):
         table, x1 = two.table, two.table["x1"]
         text = [*(str(value) for value in x1.to_pylist()[:-1]), "abc"]
-        colour = ["violet", *table["colour"].to_pylist()[1:]]
+        color = ["violet", *table["color"].to_pylist()[1:]]
         made = {
             "- missing: 'x1' (number)": table.drop_columns(["x1"]),
             "~ renamed: 'x1' is called 'X_1' here": replaced(table, "x1", x1, "X_1"),
             "~ kind: 'x1' was a number, 1 of 90 cells is not, such as 'abc'": replaced(table, "x1", [text]),
-            "~ unseen: 'colour' has 1 level that the training rows did not, in 1 row: 'violet'": replaced(
-                table, "colour", [colour]
+            "~ unseen: 'color' has 1 level that the training rows did not, in 1 row: 'violet'": replaced(
+                table, "color", [color]
             ),
         }
         return {

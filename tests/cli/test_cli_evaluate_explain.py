@@ -89,7 +89,7 @@ class TestEvaluate:
         assert report == cli.ok("evaluate", two.model, two.file, "--json").json
 
     def test_no_label_of_the_model_is_an_error(self, cli, two):
-        outcome = cli("evaluate", two.model, two.file, "--target", "colour")
+        outcome = cli("evaluate", two.model, two.file, "--target", "color")
         assert outcome.code == 3
         assert "90 are other labels" in outcome.err
 
@@ -131,7 +131,7 @@ class TestExplain:
         report = cli.ok("explain", two.model, two.file, "--row", "7", "--json").json
         row = two.table.slice(7, 1).to_pylist()[0]
         assert report["record"] == {
-            "x1": row["x1"], "x2": row["x2"], "colour": row["colour"], "member": row["member"],
+            "x1": row["x1"], "x2": row["x2"], "color": row["color"], "member": row["member"],
             "day": row["day"].isoformat(),
         }  # fmt: skip
         in_python = qmedoid.load(two.model).explain(two.table, 7)
@@ -154,7 +154,7 @@ class TestExplain:
 class TestInspectAndCircuit:
     def test_the_card_names_columns_classes_and_figures(self, cli, two):
         text = cli.ok("inspect", two.model).out
-        for word in ("Saved model", "no, yes", "colour", "category", "accuracy"):
+        for word in ("Saved model", "no, yes", "color", "category", "accuracy"):
             assert word in text
 
     def test_circuits_in_every_form_are_one_circuit(self, cli, two, tmp_path):

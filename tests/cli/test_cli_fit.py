@@ -8,7 +8,7 @@ import pytest
 from small_tables import csv_bytes, replaced, small_table, write
 
 import qmedoid
-from qmedoid.artifacts._files import MANIFEST
+from qmedoid.storage._files import MANIFEST
 
 
 def fit(cli, file, model, *options):
@@ -135,15 +135,15 @@ def test_time_column_holds_out_the_last_rows(cli, two, tmp_path):
 
 
 def test_time_column_of_texts_is_refused(cli, two, tmp_path):
-    outcome = cli("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--time-column", "colour")
+    outcome = cli("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--time-column", "color")
     assert outcome.code == 3
-    assert "'colour' holds texts" in outcome.err
+    assert "'color' holds texts" in outcome.err
 
 
 def test_ignored_columns_are_not_needed(cli, two, tmp_path):
     fit(cli, two.file, tmp_path / "m", "--ignore", "x2", "--ignore", "member")
     shown = cli.ok("inspect", tmp_path / "m", "--json").json
-    assert [column["name"] for column in shown["columns"]] == ["x1", "colour", "day"]
+    assert [column["name"] for column in shown["columns"]] == ["x1", "color", "day"]
     file = write(two.table.drop_columns(["x2", "member", "y"]), tmp_path / "t.csv")
     cli.ok("score", tmp_path / "m", file, "-o", tmp_path / "o.csv")
 
@@ -156,7 +156,7 @@ def test_paper_is_another_model(cli, two, tmp_path):
 
 def test_no_raw_rows_keeps_cells_out_of_the_folder(cli, tmp_path):
     table = small_table()
-    file = write(replaced(table, "colour", [[f"secret-{c}" for c in table["colour"].to_pylist()]]), tmp_path / "t.csv")
+    file = write(replaced(table, "color", [[f"secret-{c}" for c in table["color"].to_pylist()]]), tmp_path / "t.csv")
     fit(cli, file, tmp_path / "m", "--no-raw-rows")
     assert not list((tmp_path / "m").glob("rows-*"))
     report = cli.ok("explain", tmp_path / "m", file, "--row", "1", "--json").json
@@ -243,11 +243,11 @@ def test_known_records_are_kept_where_they_pay_and_numbered_as_in_the_file(cli, 
     for record in cli.ok("explain", tmp_path / "m", file, "--row", "0", "--json").json["neighbors"]:
         assert record["class"] == "ab"[squares[record["training_row"]]]
     assert "neighbors" in cli.ok("explain", tmp_path / "m", file, "--row", "0").out
-    without = fit(cli, file, tmp_path / "n", *few, "--neighbours", "0")
+    without = fit(cli, file, tmp_path / "n", *few, "--neighbors", "0")
     assert not any("training rows" in note for note in without["notes"])
     assert cli.ok("inspect", tmp_path / "n", "--json").json["known_records"] == 0
-    refused = cli("fit", file, "--target", "y", "-o", tmp_path / "o", "--neighbours", "many")
+    refused = cli("fit", file, "--target", "y", "-o", tmp_path / "o", "--neighbors", "many")
     assert refused.code == 2
-    assert "'neighbours' parameter" in refused.err
-    refused = cli("fit", file, "--target", "y", "-o", tmp_path / "o", "--fusion", "convex", "--neighbours", "9")
-    assert "--neighbours is of --fusion evidence" in refused.err
+    assert "'neighbors' parameter" in refused.err
+    refused = cli("fit", file, "--target", "y", "-o", tmp_path / "o", "--fusion", "convex", "--neighbors", "9")
+    assert "--neighbors is of --fusion evidence" in refused.err

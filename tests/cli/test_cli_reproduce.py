@@ -17,9 +17,9 @@ from rich.console import Console
 from qmedoid.cli._document import print_table
 from qmedoid.cli.app import app
 from qmedoid.cli.reproduce import _outlook
-from qmedoid.evaluation.reproduction import report, running
-from qmedoid.evaluation.reproduction.plan import Plan, expected_seconds
 from qmedoid.reporting.document import Column, Table
+from qmedoid.studies.reproduction import report, running
+from qmedoid.studies.reproduction.plan import Plan, expected_seconds
 
 TABLES = {
     "test_comparison", "summary", "test_fusion", "confusion_matrices", "class_wise", "alpha_sweep", "f_beta_sweep",
@@ -156,7 +156,7 @@ class TestAgain:
         def read_only(*_):
             raise AssertionError("written")
 
-        monkeypatch.setattr("qmedoid.evaluation.reproduction.store.write_whole", read_only)
+        monkeypatch.setattr("qmedoid.studies.reproduction.store.write_whole", read_only)
         seen = []
         monkeypatch.setattr("qmedoid.cli.reproduce.check_folder", seen.append)
         cli.ok("reproduce", "wine", "--quick", "-o", tmp_path, "--cache", wine.cache)

@@ -84,8 +84,8 @@ def odd(cli, tmp_path_factory):
     table = small_table((ESCAPES[0], ESCAPES[1]))
     table = replaced(table, "x1", table["x1"], ESCAPES[2] + ESCAPES[4])
     table = replaced(table, "x2", table["x2"], ESCAPES[5] + ESCAPES[6])
-    colours = [f"\x1b]0;{colour}\x07" for colour in table["colour"].to_pylist()]
-    table = replaced(table, "colour", [colours])
+    colors = [f"\x1b]0;{color}\x07" for color in table["color"].to_pylist()]
+    table = replaced(table, "color", [colors])
     file = write(table, folder / "t.parquet")
     cli.ok("fit", file, "--target", "y", "-o", folder / "m", "--refine", "never")
     return folder / "m", file, table

@@ -34,31 +34,31 @@ def test_a_few_cells_that_are_no_numbers(cli, tmp_path, rows):
 @pytest.mark.parametrize("row", range(0, 90, 15))
 def test_a_level_of_one_row_wherever_it_falls(cli, tmp_path, row):
     table = small_table()
-    colours = table["colour"].to_pylist()
-    colours[row] = "violet"
+    colors = table["color"].to_pylist()
+    colors[row] = "violet"
     labels = table["y"].to_pylist()
     labels[(row + 1) % 90] = None
-    colours[(row + 1) % 90] = "of a row without a class"
-    table = replaced(replaced(table, "colour", pa.array(colours)), "y", pa.array(labels))
+    colors[(row + 1) % 90] = "of a row without a class"
+    table = replaced(replaced(table, "color", pa.array(colors)), "y", pa.array(labels))
     file = write(table, tmp_path / "t.csv")
     fit(cli, file, tmp_path / "m", "--valid", "0.2")
     assert not scored(cli, tmp_path / "m", file, tmp_path / "o.csv")["breaks"]
-    other = write(replaced(table, "colour", pa.array(["pink"] * 90)), tmp_path / "other.csv")
+    other = write(replaced(table, "color", pa.array(["pink"] * 90)), tmp_path / "other.csv")
     assert cli("score", tmp_path / "m", other, "-o", tmp_path / "o.csv").code == 3
 
 
 def test_names_of_held_out_levels_are_all_that_enters(cli, tmp_path):
     """The model is that of the training rows, number for number."""
     table = small_table()
-    colours, names = table["colour"].to_pylist(), ("plain", "named")
+    colors, names = table["color"].to_pylist(), ("plain", "named")
     held_out = write(table.slice(60), tmp_path / "held_out.csv")
     fit(cli, write(table.slice(0, 60), tmp_path / "plain.csv"), tmp_path / "plain", "--test", held_out)
     order = pa.array(range(90))
-    colours[89] = "violet"
-    timed = replaced(table, "colour", pa.array(colours)).append_column("t", order)
+    colors[89] = "violet"
+    timed = replaced(table, "color", pa.array(colors)).append_column("t", order)
     fit(cli, write(timed, tmp_path / "timed.csv"), tmp_path / "named", "--time-column", "t", "--test", str(1 / 3))
     plain, named = (qmedoid.load(tmp_path / name).model for name in names)
-    assert next(column for column in named.contract.columns if column.name == "colour").levels[-1] == "violet"
+    assert next(column for column in named.contract.columns if column.name == "color").levels[-1] == "violet"
     assert [encoding.width for encoding in named.encodings] == [encoding.width for encoding in plain.encodings]
     np.testing.assert_array_equal(named.fusion.medoids, plain.fusion.medoids)
     X = table.slice(0, 60)
@@ -89,11 +89,11 @@ def test_leading_zeros_and_blanks_and_declared_categories(cli, tmp_path):
         for k, (z, c) in enumerate(zip(zips, code, strict=True))
     ]
     file = tmp_path / "t.csv"
-    file.write_text("\n".join(["zip, x, colour, y", *lines]))
+    file.write_text("\n".join(["zip, x, color, y", *lines]))
     fit(cli, file, tmp_path / "m")
     model = qmedoid.load(tmp_path / "m")
     assert {column.name: column.levels for column in model.contract.columns} == {
-        "zip": ("00123", "00999", "10123"), "x": (), "colour": ("blue", "red"),
+        "zip": ("00123", "00999", "10123"), "x": (), "color": ("blue", "red"),
     }  # fmt: skip
     assert model.model.classes == ("a", "b")
     assert not scored(cli, tmp_path / "m", file, tmp_path / "o.csv")["cells"]

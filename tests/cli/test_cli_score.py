@@ -148,9 +148,9 @@ def test_decimal_commas_from_a_file_and_from_a_pipe(cli, two, tmp_path):
 
 class TestCarried:
     def test_columns_come_first_in_the_order_asked_for(self, cli, two, tmp_path):
-        cli.ok("score", two.model, two.file, "-o", tmp_path / "o.csv", "--columns", "y, id", "--columns", "colour,id")
+        cli.ok("score", two.model, two.file, "-o", tmp_path / "o.csv", "--columns", "y, id", "--columns", "color,id")
         out = cells(tmp_path / "o.csv")
-        assert list(out)[:4] == ["y", "id", "colour", "prediction"]
+        assert list(out)[:4] == ["y", "id", "color", "prediction"]
         assert out["id"] == two.table["id"].to_pylist()
         assert out["id"][7] == "007"
 

@@ -13,7 +13,7 @@ from qmedoid.exceptions import DataError, ParameterError
 
 
 def options(file, **changes):
-    plain = {"positive": None, "fusion": "auto", "medoids": None, "neighbours": None}
+    plain = {"positive": None, "fusion": "auto", "medoids": None, "neighbors": None}
     plain |= {"bootstraps": 3, "seed": 0}
     return Options(
         table=str(file), target="y", **(plain | {"max_rows": 1000, "delimiter": None, "decimal": None} | changes)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from small_tables import replaced, small_table, write
 
-TINY = ("--refine", "never", "--medoids", "tiny", "--neighbours", "0")
+TINY = ("--refine", "never", "--medoids", "tiny", "--neighbors", "0")
 
 
 def lopsided(classes, n=120, share=0.15, seed=0):

@@ -5,7 +5,7 @@ import numpy as np
 from qmedoid.estimators._operating_point import OPERATING_CONSTRAINTS
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._tables import check_table
-from qmedoid.fitting.variational_selection import OutOfFold
+from qmedoid.variational.selection import OutOfFold
 
 
 def drawn(n, priors, seed=0, apart=2.0, labels=None):

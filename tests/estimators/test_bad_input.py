@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from qmedoid import CorrelationGroups, FusionClassifier
+from qmedoid import CorrelationGroups, NearestMedoidClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 
 NAMES = ["age", "pulse", "sugar", "weight"]
@@ -25,7 +25,7 @@ FRAME = pd.DataFrame(X, columns=NAMES)
 
 
 def quick(**changes):
-    return FusionClassifier(**({"max_passes": 0, "cv": 2, "random_state": 0, "n_models": 1} | changes))
+    return NearestMedoidClassifier(**({"max_passes": 0, "cv": 2, "random_state": 0, "n_models": 1} | changes))
 
 
 BOTH = pytest.mark.parametrize("make", [quick, CorrelationGroups], ids=["fusion", "groups"])
@@ -158,7 +158,7 @@ def test_other_columns_than_at_fit_are_refused():
         fitted.predict(FRAME.drop(columns="age"))
     with pytest.raises(ValueError, match=r"(?s)in the same order.*- column 0 is '.*' and was '.*Put the columns"):
         fitted.predict(FRAME[NAMES[::-1]])
-    with pytest.raises(ValueError, match="X has 3 features, but FusionClassifier is expecting 4"):
+    with pytest.raises(ValueError, match="X has 3 features, but NearestMedoidClassifier is expecting 4"):
         quick().fit(X, Y).predict(X[:, :3])
     with pytest.raises(ValueError, match=r"(?s)yet now missing:\n- age"):
         quick().fit(FRAME, Y, X_val=FRAME.drop(columns="age"), y_val=Y)
@@ -277,11 +277,11 @@ def test_a_small_class_gets_fewer_folds_and_a_warning_that_says_so(caught):
 
 def test_a_splitter_that_cannot_split_says_what_to_do(caught):
     with pytest.raises(ValueError, match=r"(?s)'cv' splitter could not split the rows.*Pass an int as 'cv'"):
-        FusionClassifier.paper().fit(X, np.where(np.arange(60) < 59, 0, 1))
+        NearestMedoidClassifier.paper().fit(X, np.where(np.arange(60) < 59, 0, 1))
     assert "Class 1 has one row" in str(caught[0].message)
 
 
-@pytest.mark.parametrize("make", [FusionClassifier, CorrelationGroups])
+@pytest.mark.parametrize("make", [NearestMedoidClassifier, CorrelationGroups])
 def test_a_column_whose_squares_vanish_is_named_unless_it_is_scaled(make):
     tiny = FRAME.assign(age=FRAME["age"] * 1e-200)
     with pytest.raises(ValueError, match=r"The values in column 'age'.*their squares vanish.*input_scaling='standard'"):
@@ -375,7 +375,7 @@ def test_a_fold_that_misses_a_class_is_refused():
 @pytest.mark.parametrize(
     ("cv", "message"),
     [
-        ([], "'cv' parameter of FusionClassifier holds no split"),
+        ([], "'cv' parameter of NearestMedoidClassifier holds no split"),
         ([(range(60), [])], "Split 0 of 'cv' has no validation rows"),
         ([(range(40), [99])], "Split 0 of 'cv' does not fit the 60 rows of X: index 99"),
         ([(range(60), range(60)), ([0.5], [1])], "Split 1 of 'cv' does not fit the 60 rows"),
@@ -434,19 +434,19 @@ def test_a_wrong_parameter_is_named_with_what_is_allowed_and_what_was_given(name
     with pytest.raises(ParameterError) as error:
         quick(**{name: value}).fit(X, Y)
     message = str(error.value)
-    assert re.fullmatch(rf"The '{name}' parameter of FusionClassifier must be .+\. Got .+ instead\.", message)
+    assert re.fullmatch(rf"The '{name}' parameter of NearestMedoidClassifier must be .+\. Got .+ instead\.", message)
     assert f"Got {value!r} instead." in message
 
 
 def test_every_parameter_is_tried():
-    assert set(WRONG) == set(FusionClassifier().get_params())
+    assert set(WRONG) == set(NearestMedoidClassifier().get_params())
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         ("kind", "norm"), ("input_scaling", 1), ("group_size", 0), ("n_anchors", 0), ("subset_size", 0),
-        ("anchor_order", "x"), ("standardise", 1),
+        ("anchor_order", "x"), ("standardize", 1),
     ],
 )  # fmt: skip
 def test_a_wrong_parameter_of_the_groups(name, value):

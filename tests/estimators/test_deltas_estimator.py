@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from qmedoid import DeltaFeatures, FusionClassifier, VariationalClassifier
+from qmedoid import DeltaFeatures, NearestMedoidClassifier, VariationalClassifier
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.deltas import delta_features
 
@@ -24,7 +24,9 @@ KINDS = np.array(["low", "mid", "top"])
 
 def quick(fusion=None, **changes):
     """Deltas of a fusion model without a search."""
-    return DeltaFeatures(fusion or FusionClassifier(max_passes=0, subset_sizes=(2, 2)), random_state=0, **changes)
+    return DeltaFeatures(
+        fusion or NearestMedoidClassifier(max_passes=0, subset_sizes=(2, 2)), random_state=0, **changes
+    )
 
 
 def test_deltas_are_those_of_the_fitted_fusion_model():
@@ -39,7 +41,7 @@ def test_deltas_are_those_of_the_fitted_fusion_model():
     np.testing.assert_allclose(fitted.transform(X2)[:, 2], -fusion.decision_function(X2), atol=1e-12)
 
 
-def test_they_are_standardised_on_training_rows_only():
+def test_they_are_standardized_on_training_rows_only():
     fitted = quick().fit(X2[:400], Y2[:400])
     train, test = fitted.transform(X2[:400]), fitted.transform(X2[400:])
     np.testing.assert_allclose(train.mean(axis=0), 0, atol=1e-12)
@@ -62,7 +64,7 @@ def test_negative_deltas_mean_nearer_the_second_class():
         ({}, ["distance[mid-low]", "angle[mid-low]", "distance[top-low]", "angle[top-low]", "distance[top-mid]",
               "angle[top-mid]"]),
         ({"kind": "nearest", "fused": True}, ["distance[second-best]", "angle[second-best]", "score[second-best]"]),
-        ({"fusion": FusionClassifier(max_passes=0, use_angular=False)}, ["distance[mid-low]", "distance[top-low]",
+        ({"fusion": NearestMedoidClassifier(max_passes=0, use_angular=False)}, ["distance[mid-low]", "distance[top-low]",
                                                                        "distance[top-mid]"]),
     ],
     ids=["pairs", "nearest", "distance"],
@@ -117,11 +119,11 @@ def test_parameters_that_change_after_the_fit_wait_for_the_next():
 
 
 def test_the_given_fusion_classifier_is_left_alone_and_keeps_its_own_seed():
-    given = FusionClassifier(max_passes=0, random_state=7)
+    given = NearestMedoidClassifier(max_passes=0, random_state=7)
     fitted = DeltaFeatures(given, random_state=0).fit(X2, Y2)
     assert not hasattr(given, "model_")
     assert fitted.fusion_.random_state == 7
-    drawn = DeltaFeatures(FusionClassifier(max_passes=0), random_state=0).fit(X2, Y2)
+    drawn = DeltaFeatures(NearestMedoidClassifier(max_passes=0), random_state=0).fit(X2, Y2)
     assert isinstance(drawn.fusion_.random_state, int)
 
 

@@ -12,7 +12,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
 from qmedoid.estimators._encoding import EncodingSettings, fit_encodings
-from qmedoid.models.contract import Column
+from qmedoid.model.contract import Column
 from qmedoid.tables.encode import encode_column
 from qmedoid.tables.kinds import infer_columns
 

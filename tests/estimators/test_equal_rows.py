@@ -7,26 +7,26 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import KFold
 
-from qmedoid import FusionClassifier, GeometricClassifier, TableClassifier, VariationalClassifier
+from qmedoid import GeometricClassifier, NearestMedoidClassifier, TableClassifier, VariationalClassifier
 from qmedoid.estimators._folds import stratified_splits
 from qmedoid.estimators._refits import sampled_rows
-from qmedoid.estimators.evidence import EvidenceFusion
-from qmedoid.estimators.rare import RareEventFusion
+from qmedoid.estimators.evidence import EvidenceClassifier
+from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.exceptions import DataError, QMedoidWarning
-from qmedoid.fitting.evidence.fit import fit_evidence
-from qmedoid.fitting.evidence.settings import EvidenceSettings
+from qmedoid.methods.evidence.fit import fit_evidence
+from qmedoid.methods.evidence.settings import EvidenceSettings
 
 CIRCUIT = VariationalClassifier(n_steps=20, n_reps=1, n_seeds=1, cv=3)
 QUICK = {"n_anchors": 3, "subset_sizes": (2, 2), "max_passes": 1, "n_models": 1}
 METHODS = {
-    "evidence": {"fusion": EvidenceFusion()},
-    "evidence, ridge": {"fusion": EvidenceFusion(logistic=False, neighbours=0)},
-    "evidence, folds": {"fusion": EvidenceFusion(cv=3, medoids=16)},
-    "evidence, circuit": {"fusion": EvidenceFusion(medoids=16), "refine": "always", "variational": CIRCUIT},
-    "rare": {"fusion": RareEventFusion(), "refine": "never"},
-    "rare, folds": {"fusion": RareEventFusion(cv=3), "refine": "never"},
-    "convex": {"fusion": FusionClassifier(**QUICK), "refine": "never"},
-    "convex, one split": {"fusion": FusionClassifier.paper(**QUICK), "refine": "never"},
+    "evidence": {"fusion": EvidenceClassifier()},
+    "evidence, ridge": {"fusion": EvidenceClassifier(logistic=False, neighbors=0)},
+    "evidence, folds": {"fusion": EvidenceClassifier(cv=3, medoids=16)},
+    "evidence, circuit": {"fusion": EvidenceClassifier(medoids=16), "refine": "always", "variational": CIRCUIT},
+    "rare": {"fusion": RareEventClassifier(), "refine": "never"},
+    "rare, folds": {"fusion": RareEventClassifier(cv=3), "refine": "never"},
+    "convex": {"fusion": NearestMedoidClassifier(**QUICK), "refine": "never"},
+    "convex, one split": {"fusion": NearestMedoidClassifier.paper(**QUICK), "refine": "never"},
 }
 
 
@@ -99,7 +99,7 @@ def test_equal_rows_are_told_of_and_given_groups_are_not():
 @pytest.mark.parametrize("groups", [np.zeros(60), np.arange(59), [None, *range(59)]])
 def test_groups_that_cannot_be_left_out_are_refused(groups):
     X, y = drawn(60)
-    for model in (GeometricClassifier(), FusionClassifier(), VariationalClassifier(), TableClassifier()):
+    for model in (GeometricClassifier(), NearestMedoidClassifier(), VariationalClassifier(), TableClassifier()):
         with pytest.raises(DataError, match="group"):
             model.fit(X, y, groups=groups)
 
@@ -113,14 +113,14 @@ def test_labels_of_groups_mean_nothing():
     assert numbers.expected_ == names.expected_
 
 
-def test_neighbours_are_not_of_the_group_of_the_row():
-    """Rows of two copies in two far places each: their neighbours are their copies, whose labels are noise."""
+def test_neighbors_are_not_of_the_group_of_the_row():
+    """Rows of two copies in two far places each: their neighbors are their copies, whose labels are noise."""
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
     X, y, groups = np.tile(X, (3, 1)), np.tile(y, 3), np.tile(np.arange(200), 3)
     blind = fit_evidence(X, y, 2, EvidenceSettings(), 0)
     sighted = fit_evidence(X, y, 2, EvidenceSettings(), 0, None, groups)
-    assert sighted.model.neighbours is None
+    assert sighted.model.neighbors is None
     assert ((blind.held_out[:, 0] > blind.held_out[:, 1]) == y).mean() > 0.9
     assert ((sighted.held_out[:, 0] > sighted.held_out[:, 1]) == y).mean() < 0.65
 
@@ -141,7 +141,7 @@ def test_splits_that_cut_a_group_in_two_are_told_of():
     X, y = drawn(60)
     splits = [(np.arange(30, 60), np.arange(30)), (np.arange(30), np.arange(30, 60))]
     with pytest.warns(QMedoidWarning, match="same group as 30 of its 30"):
-        GeometricClassifier(fusion=EvidenceFusion(cv=splits)).fit(X, y, groups=np.arange(60) % 30)
+        GeometricClassifier(fusion=EvidenceClassifier(cv=splits)).fit(X, y, groups=np.arange(60) % 30)
 
 
 @pytest.mark.parametrize("with_replacement", [True, False])

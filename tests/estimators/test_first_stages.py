@@ -9,11 +9,11 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-from qmedoid import FusionClassifier, GeometricClassifier, VariationalClassifier
+from qmedoid import GeometricClassifier, NearestMedoidClassifier, VariationalClassifier
+from qmedoid.calibration.fit import fit_calibration
 from qmedoid.estimators._refinement import first_stage_for, policy_for
-from qmedoid.estimators.evidence import EvidenceFusion
+from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.fitting.calibration import fit_calibration
 
 X2, Y2 = load_breast_cancer(return_X_y=True)
 X2 = X2[:, :6]
@@ -23,7 +23,7 @@ CIRCUIT = VariationalClassifier(n_steps=30, n_reps=1, n_seeds=1, cv=2)
 
 
 def evidence(*, medoids=16, cv=None, refit=True, **changes):
-    settings = EvidenceFusion(medoids=medoids, cv=cv, refit=refit)
+    settings = EvidenceClassifier(medoids=medoids, cv=cv, refit=refit)
     return GeometricClassifier(fusion=settings, **({"random_state": 0} | changes))
 
 
@@ -51,15 +51,15 @@ def test_large_tables_with_a_rare_one_of_two_classes_are_those_of_rare_events():
         ("auto", "evidence"),
         ("evidence", "evidence"),
         ("convex", "convex"),
-        (EvidenceFusion(), "evidence"),
-        (FusionClassifier(max_passes=0), "convex"),
+        (EvidenceClassifier(), "evidence"),
+        (NearestMedoidClassifier(max_passes=0), "convex"),
     ],
     ids=str,
 )
 def test_what_was_asked_for_is_fitted(fusion, first):
     found = GeometricClassifier(fusion=fusion, random_state=0).fit(X2, Y2)
     assert found.first_stage_ == first
-    assert isinstance(found.fusion_, FusionClassifier) == (first == "convex")
+    assert isinstance(found.fusion_, NearestMedoidClassifier) == (first == "convex")
     assert found.fusion_.model_ is found.model_.fusion
     assert found.fusion_ is not fusion
 
@@ -67,7 +67,7 @@ def test_what_was_asked_for_is_fitted(fusion, first):
 def test_a_word_is_the_settings_by_default():
     by_word, by_settings, by_default = (
         GeometricClassifier(random_state=0, **changes).fit(X2, Y2).predict_proba(X2)
-        for changes in ({"fusion": "evidence"}, {"fusion": EvidenceFusion()}, {})
+        for changes in ({"fusion": "evidence"}, {"fusion": EvidenceClassifier()}, {})
     )
     np.testing.assert_array_equal(by_word, by_settings)
     np.testing.assert_array_equal(by_word, by_default)
@@ -144,7 +144,7 @@ def test_the_circuit_corrects_evidence_and_replaces_the_convex_fusion(fitted):
     assert corrected.stage_ == "variational"
     assert corrected.model_.residual
     convex = GeometricClassifier(
-        fusion=FusionClassifier(max_passes=0), refine="always", variational=CIRCUIT, random_state=0
+        fusion=NearestMedoidClassifier(max_passes=0), refine="always", variational=CIRCUIT, random_state=0
     )
     assert not convex.fit(X2, Y2).model_.residual
     some = evidence(refine=0.2, variational=CIRCUIT).fit(X2, Y2)
@@ -197,10 +197,10 @@ def test_a_class_of_one_row_has_its_medoid():
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"medoids": 0}, r"'medoids' parameter of EvidenceFusion"),
-        ({"medoids": "large"}, r"'medoids' parameter of EvidenceFusion"),
-        ({"cv": 1}, r"'cv' parameter of EvidenceFusion"),
-        ({"refit": 1}, r"'refit' parameter of EvidenceFusion"),
+        ({"medoids": 0}, r"'medoids' parameter of EvidenceClassifier"),
+        ({"medoids": "large"}, r"'medoids' parameter of EvidenceClassifier"),
+        ({"cv": 1}, r"'cv' parameter of EvidenceClassifier"),
+        ({"refit": 1}, r"'refit' parameter of EvidenceClassifier"),
         ({"cv": 3, "refit": False}, r"a single split, but cv made 3\. Pass refit=True, or a cv with one split"),
         ({"residual": "often"}, r"'residual' parameter of GeometricClassifier"),
     ],
@@ -221,12 +221,12 @@ def test_a_grid_search_reaches_into_evidence():
     ("changes", "words"),
     [
         ({"fusion__medoids": 8}, "'fusion__medoids' is a parameter of the object that is passed as fusion="),
-        ({"fusion": "rare", "fusion__n_hard": 0}, "fusion is 'rare'. Pass fusion=EvidenceFusion"),
+        ({"fusion": "rare", "fusion__n_hard": 0}, "fusion is 'rare'. Pass fusion=EvidenceClassifier"),
         ({"variational__n_steps": 3}, "variational is None. Pass variational=VariationalClassifier"),
     ],
 )
 def test_parameters_of_a_stage_that_is_a_name_are_not_set(changes, words):
     with pytest.raises(ParameterError, match=words):
         GeometricClassifier().set_params(**changes)
-    together = GeometricClassifier().set_params(fusion=EvidenceFusion(), fusion__medoids=8)
+    together = GeometricClassifier().set_params(fusion=EvidenceClassifier(), fusion__medoids=8)
     assert together.fusion.medoids == 8

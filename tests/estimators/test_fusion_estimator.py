@@ -1,4 +1,4 @@
-"""FusionClassifier as users meet it: tables of every make, labels, weights, callbacks, and what a fit leaves behind."""
+"""NearestMedoidClassifier as users meet it: tables of every make, labels, weights, callbacks, and what a fit leaves behind."""
 
 import pickle
 import warnings
@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedShuffleSplit, cross_
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from qmedoid import FusionClassifier
+from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import QMedoidWarning
 
 WINE = load_wine()
@@ -26,7 +26,7 @@ X2, Y2 = make_classification(160, 6, n_informative=4, n_redundant=2, flip_y=0.1,
 
 def quick(**changes):
     """A classifier that searches little."""
-    return FusionClassifier(**({"max_passes": 1, "subset_sizes": (2, 3), "cv": 2, "random_state": 0} | changes))
+    return NearestMedoidClassifier(**({"max_passes": 1, "subset_sizes": (2, 3), "cv": 2, "random_state": 0} | changes))
 
 
 def rare(n=400, seed=0):
@@ -163,7 +163,7 @@ def test_subset_sizes_and_groups_are_as_asked():
     for subset, members in zip(fitted.configuration_, fitted.groups_.members, strict=True):
         assert set(subset) <= set(members)
     assert fitted.configuration_[0][0] == fitted.groups_.anchors[0]
-    default = FusionClassifier(max_passes=0, cv=2).fit(X2, Y2)
+    default = NearestMedoidClassifier(max_passes=0, cv=2).fit(X2, Y2)
     assert [record.size for record in default.search_records_] == [2, 3, 4, 5]
 
 
@@ -247,12 +247,12 @@ def test_validation_rows_may_miss_a_class():
 
 
 def test_the_paper_preset_is_what_is_printed():
-    parameters = FusionClassifier.paper().get_params()
+    parameters = NearestMedoidClassifier.paper().get_params()
     cv = parameters.pop("cv")
     assert isinstance(cv, StratifiedShuffleSplit)
     assert (cv.get_n_splits(), cv.test_size) == (1, 0.25)
     changed = {
-        name: value for name, value in parameters.items() if value != FusionClassifier().get_params()[name]
+        name: value for name, value in parameters.items() if value != NearestMedoidClassifier().get_params()[name]
     }  # fmt: skip
     assert changed == {
         "kind": "weighted",
@@ -264,12 +264,12 @@ def test_the_paper_preset_is_what_is_printed():
         "anchor_order": "codes",
         "refit": False,
     }
-    assert FusionClassifier.paper(kind="signed", random_state=3).get_params()["kind"] == "signed"
-    assert FusionClassifier.paper(random_state=3).angle == "printed"
+    assert NearestMedoidClassifier.paper(kind="signed", random_state=3).get_params()["kind"] == "signed"
+    assert NearestMedoidClassifier.paper(random_state=3).angle == "printed"
 
 
 def test_the_paper_preset_fits():
-    fitted = FusionClassifier.paper(max_passes=1, subset_sizes=(2, 2), random_state=0).fit(X3, Y3)
+    fitted = NearestMedoidClassifier.paper(max_passes=1, subset_sizes=(2, 2), random_state=0).fit(X3, Y3)
     np.testing.assert_array_equal(fitted.model_.input_scaling.scale, 1)
     assert fitted.model_.angle == "printed"
     priors = np.bincount(Y3) / len(Y3)
@@ -361,7 +361,7 @@ def test_callbacks_are_told_of_every_visit_of_an_anchor():
     fitted = quick().set_callbacks(watch).fit(X2, Y2)
     same_model(fitted.model_, quick().fit(X2, Y2).model_)
     anchors = len(fitted.groups_.anchors)
-    assert watch.events[0] == ("setup", "FusionClassifier", 2 * anchors)
+    assert watch.events[0] == ("setup", "NearestMedoidClassifier", 2 * anchors)
     assert watch.events[-1] == "teardown"
     assert watch.events.count("begin") == watch.events.count("end") == 2 * anchors + 1
     assert watch.tasks == ["k=2, pass 1"] * anchors + ["k=3, pass 1"] * anchors + ["fit"]
@@ -394,7 +394,7 @@ def test_a_callback_that_fails_is_torn_down_and_heard():
 def test_the_progress_bar_of_scikit_learn_works(capsys):
     fitted = quick().set_callbacks(ProgressBar()).fit(X2, Y2)
     same_model(fitted.model_, quick().fit(X2, Y2).model_)
-    assert "FusionClassifier" in capsys.readouterr().out
+    assert "NearestMedoidClassifier" in capsys.readouterr().out
 
 
 def test_a_keyboard_interrupt_in_the_search_leaves_a_fitted_classifier():

@@ -14,14 +14,14 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 
-from qmedoid import FusionClassifier, GeometricClassifier, TrainingProgress, VariationalClassifier
+from qmedoid import GeometricClassifier, NearestMedoidClassifier, TrainingProgress, VariationalClassifier
 from qmedoid.estimators import _refinement
-from qmedoid.estimators.evidence import EvidenceFusion
+from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
-from qmedoid.fitting.geometric import Stage
 from qmedoid.geometry.deltas import nearest_two
-from qmedoid.models.geometric import score_margins, two_nearest
-from qmedoid.variational.loss import log_softmax
+from qmedoid.kernels.cross_entropy import log_softmax
+from qmedoid.model.hybrid import score_margins, two_nearest
+from qmedoid.model.refinement import Stage
 
 CANCER, WINE = load_breast_cancer(), load_wine()
 X2, Y2 = CANCER.data[:, :6], CANCER.target
@@ -33,7 +33,7 @@ CIRCUIT = {"n_steps": 40, "n_reps": 1, "n_seeds": 1, "cv": 2, "learning_rate": 0
 def quick(*, fusion=None, variational=None, **changes):
     """A classifier that searches nothing and trains little."""
     return GeometricClassifier(
-        fusion=FusionClassifier(**(FUSION | (fusion or {}))),
+        fusion=NearestMedoidClassifier(**(FUSION | (fusion or {}))),
         variational=VariationalClassifier(**(CIRCUIT | (variational or {}))),
         **({"random_state": 0} | changes),
     )
@@ -192,7 +192,7 @@ def test_the_likeliest_class_is_predicted(X, y, refine):
 def test_a_temperature_keeps_every_decision_of_the_fusion_score(X, y):
     fitted = quick(refine="never", calibration="temperature").fit(X, y)
     np.testing.assert_array_equal(fitted.predict(X), fitted.fusion_.predict(X))
-    alone = FusionClassifier(**FUSION, random_state=fitted.fusion_.random_state).fit(X, y)
+    alone = NearestMedoidClassifier(**FUSION, random_state=fitted.fusion_.random_state).fit(X, y)
     np.testing.assert_array_equal(fitted.predict(X), alone.predict(X))
 
 
@@ -303,7 +303,7 @@ def test_a_circuit_of_all_pairs_may_move_everything():
 @pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)], ids=["two", "three"])
 def test_the_preset_runs_on_two_and_on_three_classes(X, y, refine):
     """Parity tells two classes apart; of three, the circuit decides between the two nearest."""
-    printed = FusionClassifier.paper(max_passes=0, subset_sizes=(2, 2))
+    printed = NearestMedoidClassifier.paper(max_passes=0, subset_sizes=(2, 2))
     fitted = GeometricClassifier.paper(fusion=printed, refine=refine, random_state=0).fit(X, y)
     assert fitted.stage_ == {"auto": "fusion", "always": "variational", 0.2: "selective"}[refine]
     assert np.isfinite(fitted.predict_proba(X)).all()
@@ -446,7 +446,7 @@ def test_parameters_that_cannot_be_used_are_refused():
         ({"calibration": "isotonic"}, r"'calibration' parameter"),
         ({"operating_point": "auc"}, r"'operating_point' parameter"),
         ({"variational": {"n_steps": 0}}, r"'n_steps' parameter of VariationalClassifier"),
-        ({"fusion": {"alpha": 2}}, r"'alpha' parameter of FusionClassifier"),
+        ({"fusion": {"alpha": 2}}, r"'alpha' parameter of NearestMedoidClassifier"),
         ({"variational": {"operating_point": "f1"}}, r"operating point of a GeometricClassifier is its own: pass"),
         ({"variational": {"shots": 100}}, r"runs its circuit exactly: pass shots=None .* measured_by"),
     ):
@@ -579,8 +579,8 @@ def test_a_circuit_that_cannot_work_is_refused_before_the_first_stage(monkeypatc
     def begun(*_arguments, **_named):
         raise AssertionError("The first stage has begun.")
 
-    monkeypatch.setattr(FusionClassifier, "_fit_selected", begun)
-    monkeypatch.setattr(EvidenceFusion, "fit_stage", begun)
+    monkeypatch.setattr(NearestMedoidClassifier, "_fit_selected", begun)
+    monkeypatch.setattr(EvidenceClassifier, "fit_stage", begun)
     X, y = load_wine(return_X_y=True)
     circuit = VariationalClassifier(**settings)
     with pytest.raises(ValueError, match=message):

@@ -30,7 +30,7 @@ FRAMES = {
 
 
 def test_the_features_are_those_of_the_formulas():
-    groups = CorrelationGroups(group_size=4, subset_size=3, standardise=False).fit(X, Y)
+    groups = CorrelationGroups(group_size=4, subset_size=3, standardize=False).fit(X, Y)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     np.testing.assert_allclose(groups.groups_.correlation, np.corrcoef(X.T), atol=1e-12)
     assert groups.groups_.anchors == tuple(np.argsort(-correlation_ratio(X, Y), kind="stable"))
@@ -41,7 +41,7 @@ def test_the_features_are_those_of_the_formulas():
 
 @pytest.mark.parametrize("kind", FEATURE_KINDS)
 @pytest.mark.parametrize("input_scaling", ["standard", "minmax", "none"])
-def test_features_are_standardised_on_the_training_rows(kind, input_scaling):
+def test_features_are_standardized_on_the_training_rows(kind, input_scaling):
     u = CorrelationGroups(kind=kind, input_scaling=input_scaling).fit(X, Y).transform(X)
     np.testing.assert_allclose(u.mean(axis=0), 0, atol=1e-10)
     np.testing.assert_allclose(u.std(axis=0), 1, rtol=1e-10)
@@ -59,8 +59,8 @@ def test_every_make_of_table_gives_the_same_result_and_its_names(make):
 @pytest.mark.parametrize("make", FRAMES)
 def test_other_columns_than_at_fit_are_shown_as_a_difference(make):
     fitted = CorrelationGroups().fit(FRAMES[make], Y)
-    with pytest.raises(ValueError, match=r"(?s)unseen at fit time:\n- colour\n.*yet now missing:\n- hue"):
-        fitted.transform(FRAMES["pandas"].rename(columns={"hue": "colour"}))
+    with pytest.raises(ValueError, match=r"(?s)unseen at fit time:\n- color\n.*yet now missing:\n- hue"):
+        fitted.transform(FRAMES["pandas"].rename(columns={"hue": "color"}))
     with pytest.raises(ValueError, match="must be in the same order"):
         fitted.transform(FRAMES["pandas"][NAMES[::-1]])
 

@@ -7,39 +7,39 @@ import pytest
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from qmedoid import FusionClassifier, GeometricClassifier, VariationalClassifier
+from qmedoid import GeometricClassifier, NearestMedoidClassifier, VariationalClassifier
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
-from qmedoid.estimators.evidence import EvidenceFusion
-from qmedoid.estimators.rare import RareEventFusion
-from qmedoid.fitting.evidence.fit import fit_evidence
-from qmedoid.fitting.evidence.ridge import fit_ridge
-from qmedoid.fitting.evidence.settings import EvidenceSettings
-from qmedoid.fitting.rare.fit import fit_rare
-from qmedoid.fitting.rare.settings import RareSettings
-from qmedoid.fitting.variational_selection import two_class_margin
+from qmedoid.estimators.evidence import EvidenceClassifier
+from qmedoid.estimators.rare import RareEventClassifier
+from qmedoid.methods.evidence.fit import fit_evidence
+from qmedoid.methods.evidence.ridge import fit_ridge
+from qmedoid.methods.evidence.settings import EvidenceSettings
+from qmedoid.methods.rare.fit import fit_rare
+from qmedoid.methods.rare.prototypes import RareSettings
+from qmedoid.variational.selection import two_class_margin
 
 SEEDS = range(3)
 ROWS, COLUMNS, PREVALENCE = 300, 6, 0.4
 CIRCUIT = VariationalClassifier(n_steps=20, n_reps=1, n_seeds=1, cv=3)
 QUICK = {"n_anchors": 3, "subset_sizes": (2, 2), "max_passes": 1, "n_models": 1}
 METHODS = {
-    "evidence": {"fusion": EvidenceFusion()},
-    "evidence, no neighbours": {"fusion": EvidenceFusion(neighbours=0)},
-    "evidence, drawn groups": {"fusion": EvidenceFusion(targeted=False)},
-    "evidence, ridge": {"fusion": EvidenceFusion(logistic=False, selection="one_se")},
-    "evidence, standard scaling": {"fusion": EvidenceFusion(scaling="standard", medoids=16)},
-    "evidence, folds": {"fusion": EvidenceFusion(cv=3, medoids=16)},
-    "evidence, circuit": {"fusion": EvidenceFusion(medoids=16), "refine": "always", "variational": CIRCUIT},
+    "evidence": {"fusion": EvidenceClassifier()},
+    "evidence, no neighbors": {"fusion": EvidenceClassifier(neighbors=0)},
+    "evidence, drawn groups": {"fusion": EvidenceClassifier(targeted=False)},
+    "evidence, ridge": {"fusion": EvidenceClassifier(logistic=False, selection="one_se")},
+    "evidence, standard scaling": {"fusion": EvidenceClassifier(scaling="standard", medoids=16)},
+    "evidence, folds": {"fusion": EvidenceClassifier(cv=3, medoids=16)},
+    "evidence, circuit": {"fusion": EvidenceClassifier(medoids=16), "refine": "always", "variational": CIRCUIT},
     "evidence, replaced by a circuit": {
-        "fusion": EvidenceFusion(medoids=16), "refine": 0.5, "residual": False, "variational": CIRCUIT,
+        "fusion": EvidenceClassifier(medoids=16), "refine": 0.5, "residual": False, "variational": CIRCUIT,
     },
-    "rare": {"fusion": RareEventFusion(), "refine": "never"},
-    "rare, no hard rows": {"fusion": RareEventFusion(n_hard=0, n_folds=5), "refine": "never"},
-    "rare, folds": {"fusion": RareEventFusion(cv=3), "refine": "never"},
-    "rare, circuit": {"fusion": RareEventFusion(), "refine": "always", "variational": CIRCUIT},
-    "convex": {"fusion": FusionClassifier(**QUICK), "refine": "never"},
-    "convex, one split": {"fusion": FusionClassifier.paper(**QUICK), "refine": "never"},
-    "convex, circuit": {"fusion": FusionClassifier(**QUICK), "refine": "always", "variational": CIRCUIT},
+    "rare": {"fusion": RareEventClassifier(), "refine": "never"},
+    "rare, no hard rows": {"fusion": RareEventClassifier(n_hard=0, n_folds=5), "refine": "never"},
+    "rare, folds": {"fusion": RareEventClassifier(cv=3), "refine": "never"},
+    "rare, circuit": {"fusion": RareEventClassifier(), "refine": "always", "variational": CIRCUIT},
+    "convex": {"fusion": NearestMedoidClassifier(**QUICK), "refine": "never"},
+    "convex, one split": {"fusion": NearestMedoidClassifier.paper(**QUICK), "refine": "never"},
+    "convex, circuit": {"fusion": NearestMedoidClassifier(**QUICK), "refine": "always", "variational": CIRCUIT},
 }  # fmt: skip
 
 
@@ -108,11 +108,11 @@ def test_the_penalty_of_noise_leaves_next_to_nothing(selection):
     """λ is judged by rows that no group was chosen by: the ridge is then as good as the mean, and hardly moves."""
     for seed in SEEDS:
         X, y = noise(seed)
-        settings = EvidenceSettings(logistic=False, n_neighbours=0, selection=selection)
+        settings = EvidenceSettings(logistic=False, n_neighbors=0, selection=selection)
         fitted = fit_evidence(X, y, 2, settings, seed)
         variance = 4.0 * y.mean() * (1.0 - y.mean())
         assert fitted.loo_error > 0.97 * variance
-        assert fitted.model.neighbours is None
+        assert fitted.model.neighbors is None
 
 
 def signal(seed, n=200):
@@ -139,7 +139,9 @@ def test_an_output_of_a_ridge_does_not_know_the_target_of_its_row():
 
 
 @pytest.mark.parametrize(
-    "stage", [EvidenceFusion(), RareEventFusion(), EvidenceFusion(logistic=False)], ids=["evidence", "rare", "ridge"]
+    "stage",
+    [EvidenceClassifier(), RareEventClassifier(), EvidenceClassifier(logistic=False)],
+    ids=["evidence", "rare", "ridge"],
 )
 def test_scores_of_folds_do_not_know_the_labels_of_their_rows(stage):
     """Exactly: all labels of a fold may be turned round, and its scores stay the same to the last bit."""

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from qmedoid import FusionClassifier, GeometricClassifier, RareEventFusion, compact_swap_test
-from qmedoid.estimators.evidence import EvidenceFusion
+from qmedoid import GeometricClassifier, NearestMedoidClassifier, RareEventClassifier, compact_swap_test
+from qmedoid.estimators.evidence import EvidenceClassifier
 
 pytest.importorskip("qiskit", reason='needs Qiskit: pip install "qmedoid[quantum]"')
 from qmedoid.circuits import SamplerSwapTest, StatevectorSwapTest
 
 
-@pytest.fixture(params=[FusionClassifier, FusionClassifier.paper], ids=["default", "paper"])
+@pytest.fixture(params=[NearestMedoidClassifier, NearestMedoidClassifier.paper], ids=["default", "paper"])
 def fitted(request):
     X, y = load_wine(return_X_y=True)
     return request.param(max_passes=0, random_state=0).fit(X, y), X[::9]
@@ -35,7 +35,7 @@ def test_the_closed_form_is_one_more_backend(fitted):
 
 def test_shots_come_nearer_as_they_grow():
     X, y = load_breast_cancer(return_X_y=True)
-    model = FusionClassifier(max_passes=0, random_state=0, n_anchors=6).fit(X, y)
+    model = NearestMedoidClassifier(max_passes=0, random_state=0, n_anchors=6).fit(X, y)
     exact = model.decision_function(X[:40])
     errors = [
         np.abs(model.measured_by(SamplerSwapTest(shots=shots, seed=1)).decision_function(X[:40]) - exact).mean()
@@ -47,7 +47,7 @@ def test_shots_come_nearer_as_they_grow():
 @pytest.mark.parametrize("load", [load_breast_cancer, load_wine], ids=["two classes", "three"])
 def test_exact_circuits_weigh_the_same_evidence(load):
     X, y = load(return_X_y=True)
-    model = GeometricClassifier(fusion=EvidenceFusion(medoids="tiny"), random_state=0).fit(X[:, :5], y)
+    model = GeometricClassifier(fusion=EvidenceClassifier(medoids="tiny"), random_state=0).fit(X[:, :5], y)
     rows = X[::40, :5]
     measured = model.measured_by(StatevectorSwapTest())
     np.testing.assert_allclose(measured.predict_proba(rows), model.predict_proba(rows), atol=1e-6)
@@ -57,7 +57,7 @@ def test_exact_circuits_weigh_the_same_evidence(load):
 def test_exact_circuits_look_for_rare_events():
     X, y = load_breast_cancer(return_X_y=True)
     keep = np.concatenate([np.flatnonzero(y == 1)[:200], np.flatnonzero(y == 0)[:9]])
-    settings = RareEventFusion(n_common=20, n_hard=5)
+    settings = RareEventClassifier(n_common=20, n_hard=5)
     model = GeometricClassifier(fusion=settings, refine="never", random_state=0).fit(X[keep, :4], y[keep])
     rows = X[keep[::30], :4]
     measured = model.measured_by(StatevectorSwapTest())

@@ -5,12 +5,12 @@ import warnings
 import numpy as np
 import pytest
 
-from qmedoid.estimators.evidence import EvidenceFusion
+from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.estimators.table import TableClassifier
 from qmedoid.exceptions import QMedoidWarning
 
-SMALL = EvidenceFusion(medoids="tiny", neighbours=0)
+SMALL = EvidenceClassifier(medoids="tiny", neighbors=0)
 
 
 def _rows(n=120, rare=0.2, labels=("ill", "well")):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from gaussian_classes import GaussianClasses, drawn
 
-from qmedoid import FusionClassifier, GeometricClassifier, TableClassifier, VariationalClassifier
+from qmedoid import GeometricClassifier, NearestMedoidClassifier, TableClassifier, VariationalClassifier
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.tables.saved import SavedModel
 
@@ -178,7 +178,7 @@ def test_class_weights_are_counted_in(case):
 
 def test_margins_alone_have_no_prevalence(case):
     X, y, *_ = case
-    table = TableClassifier(FusionClassifier(random_state=0)).fit(X, y)
+    table = TableClassifier(NearestMedoidClassifier(random_state=0)).fit(X, y)
     assert not hasattr(table, "prior_shift")
     with pytest.raises(ModelError, match="no probabilities"):
         SavedModel(table.table_model()).prior_shift(0.1)

@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from qmedoid import FusionClassifier, TrainingProgress, VariationalClassifier
+from qmedoid import NearestMedoidClassifier, TrainingProgress, VariationalClassifier
 from qmedoid.estimators import progress
 
 rng = np.random.default_rng(0)
@@ -110,7 +110,7 @@ def test_without_a_terminal_there_is_nothing(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_colour_setting_makes_no_terminal(monkeypatch, capfd):
+def test_a_color_setting_makes_no_terminal(monkeypatch, capfd):
     monkeypatch.setenv("FORCE_COLOR", "1")
     quick().set_callbacks(TrainingProgress()).fit(X, Y)
     assert capfd.readouterr() == ("", "")
@@ -170,7 +170,7 @@ def test_it_shows_the_fits_inside_a_search(monkeypatch):
 
 def test_it_serves_every_estimator_of_the_package():
     console = terminal()
-    model = make_pipeline(StandardScaler(), FusionClassifier(max_passes=1, cv=2, random_state=0))
+    model = make_pipeline(StandardScaler(), NearestMedoidClassifier(max_passes=1, cv=2, random_state=0))
     model.set_callbacks(TrainingProgress(console)).fit(X, Y)
     assert "Pipeline" in plain(console)
     assert "loss" not in plain(console)

@@ -11,10 +11,10 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from qmedoid import FusionClassifier, GeometricClassifier, VariationalClassifier, compact_swap_test
-from qmedoid.artifacts.loading import load_model
+from qmedoid import GeometricClassifier, NearestMedoidClassifier, VariationalClassifier, compact_swap_test
 from qmedoid.estimators._saving import save, table_model
 from qmedoid.exceptions import ModelError
+from qmedoid.storage.loading import load_model
 
 WINE, WINE_CLASSES = (array for array in load_wine(return_X_y=True))
 CANCER = load_breast_cancer(as_frame=True)
@@ -26,12 +26,12 @@ def circuit(**changes):
 
 
 def fusion(**changes):
-    return FusionClassifier(**({"max_passes": 1, "subset_sizes": (2, 3), "cv": 3, "random_state": 0} | changes))
+    return NearestMedoidClassifier(**({"max_passes": 1, "subset_sizes": (2, 3), "cv": 3, "random_state": 0} | changes))
 
 
 ESTIMATORS = {
     "fusion": fusion(n_medoids=2),
-    "printed": FusionClassifier.paper(max_passes=0),
+    "printed": NearestMedoidClassifier.paper(max_passes=0),
     "geometric": GeometricClassifier(fusion=fusion(), refine="never", random_state=0),
     "selective": GeometricClassifier(fusion=fusion(n_medoids=2), variational=circuit(), refine=0.3, random_state=0),
     "always": GeometricClassifier(
@@ -135,11 +135,11 @@ def test_what_a_bundle_cannot_hold_is_said_in_one_line(tmp_path):
     both.fit(WINE[:, :3], WINE_CLASSES)
     for estimator, reason in [
         (scaled, r"step 'standardscaler' \(StandardScaler\) cannot be stored without running its code on loading"),
-        (make_pipeline(fusion()), r"step 'fusionclassifier' \(FusionClassifier\) cannot be stored"),
+        (make_pipeline(fusion()), r"step 'fusionclassifier' \(NearestMedoidClassifier\) cannot be stored"),
         (LogisticRegression(), "and a LogisticRegression cannot be stored"),
         ("model", "and a str cannot be stored"),
         (alone.groups_, "not fitted|cannot be stored"),
-        (FusionClassifier(), "This FusionClassifier is not fitted: call fit before it is saved"),
+        (NearestMedoidClassifier(), "This NearestMedoidClassifier is not fitted: call fit before it is saved"),
         (GeometricClassifier(), "This GeometricClassifier is not fitted"),
         (VariationalClassifier(), "This VariationalClassifier is not fitted"),
         (alone.measured_by(compact_swap_test), "backends are not saved"),

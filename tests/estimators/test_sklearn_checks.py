@@ -5,8 +5,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from qmedoid import (
     CorrelationGroups,
     DeltaFeatures,
-    FusionClassifier,
     GeometricClassifier,
+    NearestMedoidClassifier,
     TableClassifier,
     VariationalClassifier,
 )
@@ -16,7 +16,7 @@ from qmedoid import (
     [
         CorrelationGroups(),
         DeltaFeatures(),
-        FusionClassifier(),
+        NearestMedoidClassifier(),
         GeometricClassifier(),
         TableClassifier(),
         VariationalClassifier(),

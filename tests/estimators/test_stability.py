@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVR
 
-from qmedoid import FusionClassifier, GeometricClassifier, TableClassifier, VariationalClassifier
+from qmedoid import GeometricClassifier, NearestMedoidClassifier, TableClassifier, VariationalClassifier
 from qmedoid.estimators import _refits
 from qmedoid.estimators import stability as module
 from qmedoid.estimators._stability_report import NO_GROUPS, NO_MARGINS, NO_MEDOIDS, NO_SPREAD, NO_VOTES
@@ -244,7 +244,7 @@ def test_wrong_calls_are_refused(arguments, message):
 @pytest.mark.parametrize("one_se", [False, True])
 def test_a_fusion_classifier_has_groups_and_medoids_and_no_probabilities(one_se):
     frame = pd.DataFrame(WINE.data[:, :5], columns=WINE.feature_names[:5])
-    classifier = FusionClassifier(selection="one_se" if one_se else "best", **QUICK)
+    classifier = NearestMedoidClassifier(selection="one_se" if one_se else "best", **QUICK)
     report = check(stability(classifier, frame, WINE.target, n_bootstraps=3, random_state=0))
     assert report.groups.columns == tuple(frame.columns)
     assert all(len(group) == 2 for group in report.groups.groups)
@@ -302,7 +302,7 @@ def raw_table(n=120):
             {
                 "number": [f"{k:04d}" for k in range(n)],
                 "x": rng.normal(size=n) + y,
-                "colour": np.array(["red", "green", "blue"])[np.where(rng.random(n) < 0.6, y, rng.integers(0, 3, n))],
+                "color": np.array(["red", "green", "blue"])[np.where(rng.random(n) < 0.6, y, rng.integers(0, 3, n))],
                 "seldom": ["once" if k == 7 else "often" if k % 2 else "else" for k in range(n)],
             }
         ),
@@ -313,12 +313,12 @@ def raw_table(n=120):
 @pytest.mark.parametrize("positive", [None, "c"])
 def test_raw_tables_are_fitted_with_their_encodings(positive):
     table, labels = raw_table()
-    classifier = TableClassifier(FusionClassifier(**QUICK), positive=positive, random_state=0)
+    classifier = TableClassifier(NearestMedoidClassifier(**QUICK), positive=positive, random_state=0)
     report = check(stability(classifier, table, labels, n_bootstraps=4, random_state=0))
     assert report.classes == (("a", "b", "c") if positive is None else ("c", "not c"))
     # The row number is unique in the table and not in a sample: it is left out all the same.
     assert not any(name.startswith("number") for name in report.groups.columns)
-    assert {"x", "colour=red", "seldom=once"} <= set(report.groups.columns)
+    assert {"x", "color=red", "seldom=once"} <= set(report.groups.columns)
     assert set(report.medoids.classes) == set(report.classes)
     assert report.medoids.moved[np.isfinite(report.medoids.moved)].max() < 3
 
@@ -326,7 +326,7 @@ def test_raw_tables_are_fitted_with_their_encodings(positive):
 def test_a_pair_of_columns_is_the_same_pair_however_a_sample_is_encoded():
     """A level that a sample lacks has no column there, and all columns behind it have other numbers."""
     table, labels = raw_table()
-    subject = _refits.Subject(TableClassifier(FusionClassifier(**QUICK), random_state=0), table, labels)
+    subject = _refits.Subject(TableClassifier(NearestMedoidClassifier(**QUICK), random_state=0), table, labels)
     full = subject.fit(np.arange(120), 0)
     subject.fix_columns(full)
     without = subject.fit(np.delete(np.arange(120), 7), 0)

@@ -13,16 +13,16 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import get_scorer
 
-from qmedoid import FusionClassifier, GeometricClassifier, VariationalClassifier
-from qmedoid.estimators.evidence import EvidenceFusion
+from qmedoid import GeometricClassifier, NearestMedoidClassifier, VariationalClassifier
+from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.table import TableClassifier
 from qmedoid.exceptions import ContractError, DataError, ParameterError, QMedoidWarning
-from qmedoid.models.encoding import Levels
+from qmedoid.model.contract import Levels
 from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.saved import load
 
 N = 240
-FAST = GeometricClassifier(fusion=FusionClassifier(max_passes=1, subset_sizes=(2, 2)), refine="never")
+FAST = GeometricClassifier(fusion=NearestMedoidClassifier(max_passes=1, subset_sizes=(2, 2)), refine="never")
 TINY_CIRCUIT = VariationalClassifier(n_steps=5, n_seeds=1, n_qubits=2)
 
 
@@ -34,7 +34,7 @@ def make_frame(seed=0, n=N):
         {
             "row": np.arange(n),
             "strength": strength + rng.normal(scale=0.3, size=n),
-            "colour": np.where(strength > 0.3, "red", np.where(rng.random(n) < 0.5, "blue", "green")),
+            "color": np.where(strength > 0.3, "red", np.where(rng.random(n) < 0.5, "blue", "green")),
             "town": [f"town {number}" for number in (rng.integers(0, 15, n) + 15 * (strength > 0))],
             "member": rng.random(n) < 0.5,
             "since": [dt.datetime(2024, 1, 1) + dt.timedelta(days=int(d)) for d in rng.integers(0, 300, n)],
@@ -43,7 +43,7 @@ def make_frame(seed=0, n=N):
         }
     )
     frame.loc[frame.index % 11 == 0, "strength"] = np.nan
-    frame.loc[frame.index % 13 == 0, "colour"] = None
+    frame.loc[frame.index % 13 == 0, "color"] = None
     labels = np.where(strength > 0.4, "high", np.where(strength < -0.4, "low", "mid"))
     return frame, pd.Series(labels, name="level")
 
@@ -64,7 +64,7 @@ def test_the_contract_says_what_the_columns_are(fitted):
     kinds = {column.name: column.kind for column in fitted.contract_.columns}
     assert kinds == {
         "strength": "number",
-        "colour": "category",
+        "color": "category",
         "town": "category",
         "member": "boolean",
         "since": "date",
@@ -105,7 +105,7 @@ def test_a_table_is_a_table(fitted, data):
         {name: arrow.column(name).to_pylist() for name in arrow.column_names},
         frame[frame.columns[::-1]],
         frame.assign(new=1).drop(columns=["row", "constant"]),
-        frame.astype({"colour": "category", "town": "category"}),
+        frame.astype({"color": "category", "town": "category"}),
         frame.set_index("row"),
         frame.assign(amount=frame["amount"].astype(float)),
     ]
@@ -165,7 +165,7 @@ INNER = {
     "cut": clone(FAST).set_params(operating_point="f1"),
     "budget": clone(FAST).set_params(alert_rate=0.1),
     "hybrid": clone(FAST).set_params(refine=0.3, variational=TINY_CIRCUIT),
-    "fusion": FusionClassifier(max_passes=1),
+    "fusion": NearestMedoidClassifier(max_passes=1),
     "circuit": clone(TINY_CIRCUIT).set_params(operating_point=0.4),
 }
 
@@ -228,7 +228,7 @@ def test_class_weights_name_classes_whatever_their_order(data):
     for positive in (None, "no"):
         light, heavy = (
             TableClassifier(
-                FusionClassifier(max_passes=0, class_weight={"yes": weight}), positive=positive, random_state=0
+                NearestMedoidClassifier(max_passes=0, class_weight={"yes": weight}), positive=positive, random_state=0
             )
             .fit(frame, labels)
             .predict(frame)
@@ -275,7 +275,7 @@ def test_the_operating_point_is_that_of_the_validation_rows(data):
     assert (fitted.predict(new) == "yes").sum() == 10
 
 
-@pytest.mark.parametrize("fusion", ["auto", EvidenceFusion(medoids="tiny")], ids=["default", "tiny"])
+@pytest.mark.parametrize("fusion", ["auto", EvidenceClassifier(medoids="tiny")], ids=["default", "tiny"])
 def test_validation_rows_calibrate_evidence_and_are_not_fitted_on(fusion, data):
     frame, labels = data
     new, truth = make_frame(seed=2, n=100)
@@ -294,12 +294,12 @@ def test_validation_rows_calibrate_evidence_and_are_not_fitted_on(fusion, data):
 
 def test_a_broken_contract_is_refused_with_a_diff(fitted, data):
     frame, _ = data
-    with pytest.raises(ContractError, match=r"- missing: 'colour' \(category\)"):
-        fitted.predict(frame.drop(columns="colour"))
+    with pytest.raises(ContractError, match=r"- missing: 'color' \(category\)"):
+        fitted.predict(frame.drop(columns="color"))
     with pytest.raises(ContractError, match="or fit on tables like this one"):
-        fitted.predict(frame.drop(columns="colour"))
-    with pytest.raises(ContractError, match="~ renamed: 'colour' is called 'Colour' here"):
-        fitted.predict(frame.rename(columns={"colour": "Colour"}))
+        fitted.predict(frame.drop(columns="color"))
+    with pytest.raises(ContractError, match="~ renamed: 'color' is called 'Color' here"):
+        fitted.predict(frame.rename(columns={"color": "Color"}))
     with pytest.raises(ContractError, match=r"'strength' was a number, 240 of 240 cells are not, such as 'much'"):
         fitted.predict(frame.assign(strength="much"))
     with pytest.raises(ContractError, match="'since' was a date, and is a number"):
@@ -308,8 +308,8 @@ def test_a_broken_contract_is_refused_with_a_diff(fitted, data):
 
 def test_new_levels_are_tolerated_with_a_warning(fitted, data):
     frame, _ = data
-    with pytest.warns(QMedoidWarning, match=r"'colour' has 1 level .* in 240 rows: 'pink'"):
-        assert len(fitted.predict(frame.assign(colour="pink"))) == N
+    with pytest.warns(QMedoidWarning, match=r"'color' has 1 level .* in 240 rows: 'pink'"):
+        assert len(fitted.predict(frame.assign(color="pink"))) == N
 
 
 def test_ignored_columns_say_nothing(data):
@@ -393,6 +393,6 @@ def test_targets_of_pandas_own_types_are_classes_of_numpy(dtype, plain):
     X = np.random.default_rng(0).normal(size=(40, 2))
     y = (X[:, 0] > 0).astype(int)
     for target in (pd.array(y.astype(plain), dtype=dtype), pd.Series(y.astype(plain), dtype=dtype)):
-        classifier = TableClassifier(FusionClassifier(random_state=0)).fit(X, target)
+        classifier = TableClassifier(NearestMedoidClassifier(random_state=0)).fit(X, target)
         assert classifier.classes_.dtype == plain
         assert classifier.classes_.tolist() == [0, 1]

@@ -8,10 +8,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from qmedoid import EvidenceFusion, GeometricClassifier, TableClassifier, stability
+from qmedoid import EvidenceClassifier, GeometricClassifier, TableClassifier, stability
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 
-FAST = GeometricClassifier(fusion=EvidenceFusion(medoids=6, neighbours=0), refine="never", random_state=0)
+FAST = GeometricClassifier(fusion=EvidenceClassifier(medoids=6, neighbors=0), refine="never", random_state=0)
 
 
 def parity(n=160, seed=0):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from qmedoid import TableClassifier
 from qmedoid.estimators._encoding import EncodingSettings, fit_encodings
 from qmedoid.estimators._target_statistics import CROSS_FITS, Category, spread_folds, target_statistics
-from qmedoid.models.contract import Column
+from qmedoid.model.contract import Column
 from qmedoid.tables.encode import encode_column
 
 

@@ -5,8 +5,8 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 from qmedoid.estimators.deltas import DeltaFeatures
-from qmedoid.estimators.evidence import EvidenceFusion
-from qmedoid.estimators.fusion import FusionClassifier
+from qmedoid.estimators.evidence import EvidenceClassifier
+from qmedoid.estimators.fusion import NearestMedoidClassifier
 from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.estimators.table import TableClassifier
 from qmedoid.exceptions import ParameterError
@@ -20,7 +20,10 @@ def _rows(n=60):
 
 def test_a_grid_over_a_classifier_that_is_not_set():
     X, y = _rows()
-    grid = {"classifier__fusion": [EvidenceFusion(medoids="tiny", neighbours=0)], "classifier__alert_rate": [0.1, 0.5]}
+    grid = {
+        "classifier__fusion": [EvidenceClassifier(medoids="tiny", neighbors=0)],
+        "classifier__alert_rate": [0.1, 0.5],
+    }
     search = GridSearchCV(TableClassifier(random_state=0), grid, cv=2).fit(X, y)
     assert search.best_params_["classifier__alert_rate"] == 0.5
     assert search.best_estimator_.classifier.alert_rate == 0.5
@@ -30,7 +33,7 @@ def test_a_grid_over_a_classifier_that_is_not_set():
     ("estimator", "part", "default", "name", "value"),
     [
         (TableClassifier(), "classifier", GeometricClassifier, "alert_rate", 0.25),
-        (DeltaFeatures(), "fusion", FusionClassifier, "random_state", 3),
+        (DeltaFeatures(), "fusion", NearestMedoidClassifier, "random_state", 3),
     ],
 )
 def test_the_part_is_its_default_otherwise(estimator, part, default, name, value):

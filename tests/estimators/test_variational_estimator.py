@@ -23,10 +23,10 @@ from sklearn.preprocessing import MinMaxScaler
 
 from qmedoid import VariationalClassifier
 from qmedoid.exceptions import QMedoidWarning
-from qmedoid.fitting import variational_selection
 from qmedoid.kernels._backend import compiled
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS, steady_threshold
-from qmedoid.models import variational as variational_model
+from qmedoid.variational import model as variational_model
+from qmedoid.variational import selection as variational_selection
 
 rng = np.random.default_rng(0)
 NAMES = ["delta", "angle", "fused"]

@@ -5,8 +5,8 @@ import pytest
 from gaussian_classes import GaussianClasses, drawn
 
 from qmedoid.estimators._class_weights import loss_weights, multiplier_options
-from qmedoid.fitting.batches import row_weights
-from qmedoid.fitting.variational_selection import OutOfFold
+from qmedoid.variational.batches import row_weights
+from qmedoid.variational.selection import OutOfFold
 
 
 def test_a_weight_of_k_counts_a_row_k_times_in_a_loss():

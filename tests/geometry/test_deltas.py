@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.deltas import class_pairs, delta_features, delta_names, nearest_two
-from qmedoid.geometry.fusion import Channels, fusion_scores, margins, normalise_channel
+from qmedoid.geometry.fusion import Channels, fusion_scores, margins, normalize_channel
 from qmedoid.geometry.overlap import compact_swap_test
 
 
@@ -101,7 +101,7 @@ def test_all_pairs_with_the_later_class_first():
     assert class_pairs(4) == [(1, 0), (2, 0), (3, 0), (2, 1), (3, 1), (3, 2)]
     channels, scores = some_records()
     deltas = delta_features(channels, scores, fused=True)
-    shares = [normalise_channel(channels.distance), normalise_channel(channels.angle), scores]
+    shares = [normalize_channel(channels.distance), normalize_channel(channels.angle), scores]
     for p, (b, a) in enumerate(class_pairs(4)):
         for q, share in enumerate(shares):
             np.testing.assert_array_equal(deltas[:, 3 * p + q], share[:, b] - share[:, a])
@@ -113,7 +113,7 @@ def test_pairs_say_where_every_class_lies():
     to_first = delta_features(channels, scores, angular=False)[:, :3]
     shares = np.column_stack([np.zeros(len(scores)), to_first])
     shares += (1 - shares.sum(axis=1, keepdims=True)) / 4
-    np.testing.assert_allclose(shares, normalise_channel(channels.distance), atol=1e-10)
+    np.testing.assert_allclose(shares, normalize_channel(channels.distance), atol=1e-10)
 
 
 def test_nearest_compares_the_runner_up_with_the_best():
@@ -123,7 +123,7 @@ def test_nearest_compares_the_runner_up_with_the_best():
         assert [best[row], second[row]] == np.argsort(scores[row])[:2].tolist()
     deltas = delta_features(channels, scores, kind="nearest", fused=True)
     assert (deltas[:, 2] >= 0).all()
-    shares = normalise_channel(channels.distance)
+    shares = normalize_channel(channels.distance)
     rows = np.arange(len(scores))
     np.testing.assert_array_equal(deltas[:, 0], shares[rows, second] - shares[rows, best])
 
@@ -208,7 +208,7 @@ def test_another_ranking_says_which_two_classes_are_compared_and_nothing_else():
     found = delta_features(channels, scores, kind="nearest", fused=True, ranking=ranking)
     rows = np.arange(len(scores))
     order = np.argsort(ranking, axis=1)
-    values = (normalise_channel(channels.distance), normalise_channel(channels.angle), scores)
+    values = (normalize_channel(channels.distance), normalize_channel(channels.angle), scores)
     expected = [value[rows, order[:, 1]] - value[rows, order[:, 0]] for value in values]
     np.testing.assert_allclose(found, np.column_stack(expected))
     np.testing.assert_array_equal(

@@ -12,7 +12,7 @@ from qmedoid.geometry.fusion import (
     class_channels,
     fusion_scores,
     margins,
-    normalise_channel,
+    normalize_channel,
     predict_codes,
     printed_multipliers,
     prior_multipliers,
@@ -39,9 +39,9 @@ def random_channels(n=50, c=3, seed=0):
 
 @given(MATRICES)
 @settings(max_examples=80, deadline=None)
-def test_a_normalised_channel_is_shares_of_almost_one(channel):
+def test_a_normalized_channel_is_shares_of_almost_one(channel):
     """Fact 11: Σ C / (Σ C + ε)."""
-    shares = normalise_channel(channel)
+    shares = normalize_channel(channel)
     total = channel.sum(axis=1)
     assert ((shares >= 0) & (shares <= 1)).all()
     np.testing.assert_allclose(shares.sum(axis=1), total / (total + EPSILON), rtol=1e-14)
@@ -50,13 +50,13 @@ def test_a_normalised_channel_is_shares_of_almost_one(channel):
 
 def test_epsilon_is_the_printed_one_and_sits_in_the_denominator():
     assert EPSILON == 1e-12
-    np.testing.assert_allclose(normalise_channel(np.array([[1e-12, 2e-12]])), [[0.25, 0.5]], rtol=1e-14)
+    np.testing.assert_allclose(normalize_channel(np.array([[1e-12, 2e-12]])), [[0.25, 0.5]], rtol=1e-14)
 
 
 def test_shares_of_a_record_do_not_depend_on_its_unit_or_on_other_records():
     channel = random_channels().distance
-    np.testing.assert_allclose(normalise_channel(channel * 1000), normalise_channel(channel), rtol=1e-10)
-    np.testing.assert_array_equal(normalise_channel(channel[7:8]), normalise_channel(channel)[7:8])
+    np.testing.assert_allclose(normalize_channel(channel * 1000), normalize_channel(channel), rtol=1e-10)
+    np.testing.assert_array_equal(normalize_channel(channel[7:8]), normalize_channel(channel)[7:8])
 
 
 @pytest.mark.parametrize("medoid_classes", [[0, 1, 2], [0, 0, 1, 1, 1, 2], [2, 1, 0, 1, 2, 0], [1, 1, 0]])
@@ -101,9 +101,9 @@ def test_a_score_is_the_formula(channels, alpha):
 def test_the_ends_of_alpha_are_the_channels_alone():
     channels = random_channels()
     np.testing.assert_array_equal(
-        fusion_scores(channels, 1.0, use_angular=True), normalise_channel(channels.distance)
+        fusion_scores(channels, 1.0, use_angular=True), normalize_channel(channels.distance)
     )  # fmt: skip
-    np.testing.assert_array_equal(fusion_scores(channels, 0.0, use_angular=True), normalise_channel(channels.angle))
+    np.testing.assert_array_equal(fusion_scores(channels, 0.0, use_angular=True), normalize_channel(channels.angle))
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
@@ -113,7 +113,7 @@ def test_without_the_angle_the_distance_decides_alone(alpha):
     other = Channels(channels.distance, np.full_like(channels.angle, np.nan))
     for given_channels in (channels, other):
         scores = fusion_scores(given_channels, alpha, use_angular=False)
-        np.testing.assert_array_equal(scores, normalise_channel(channels.distance))
+        np.testing.assert_array_equal(scores, normalize_channel(channels.distance))
         np.testing.assert_array_equal(predict_codes(scores), channels.distance.argmin(axis=1))
 
 

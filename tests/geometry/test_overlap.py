@@ -11,13 +11,13 @@ from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.geometry import overlap as module
 from qmedoid.geometry.overlap import (
     ANGLE_KINDS,
+    SwapTestFunction,
     compact_swap_test,
     from_overlap,
     row_norms,
     sample_overlap,
     two_register_swap_test,
 )
-from qmedoid.geometry.protocols import SwapTestFunction
 
 # Multiples of 1/64: differences of such numbers are exact, so a law is not blurred by the inputs' own rounding.
 numbers = st.integers(-(10**5), 10**5).map(lambda k: k / 64)
@@ -65,7 +65,7 @@ def test_overlap_is_the_squared_distance_over_2z_and_stays_within_0_and_1(XY):
 
 
 @given(tables())
-def test_cosine_of_the_true_angle_is_the_normalised_inner_product(XY):
+def test_cosine_of_the_true_angle_is_the_normalized_inner_product(XY):
     X, Y = XY
     both = (row_norms(X) > 0)[:, None] & (row_norms(Y) > 0)[None, :]
     with np.errstate(invalid="ignore"):

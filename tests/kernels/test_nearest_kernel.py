@@ -174,7 +174,7 @@ def test_prototypes_that_hardly_differ_are_found(size):
     np.testing.assert_array_equal(indices, [[0, 1]] * 9)
 
 
-def test_fewer_neighbours_are_the_first_of_more():
+def test_fewer_neighbors_are_the_first_of_more():
     rng = np.random.default_rng(3)
     rows, prototypes = rng.normal(size=(50, 30)), rng.normal(size=(2000, 30))
     squared, _ = nearest_squared(rows, prototypes, k=MOST_NEAREST)

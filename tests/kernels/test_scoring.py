@@ -14,7 +14,7 @@ from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.geometry.fusion import class_channels, fusion_scores
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import _backend, scoring
-from qmedoid.models.fusion import FusionModel
+from qmedoid.methods.nearest.model import NearestModel
 
 kernel = _backend.compiled("scoring")
 TILE = 64 if kernel is None else kernel.TILE
@@ -29,7 +29,7 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(scoring, "compiled", lambda _: chosen)
 
 
-def make_model(seed: int, **changes: object) -> FusionModel:
+def make_model(seed: int, **changes: object) -> NearestModel:
     """A random model: subsets of differing length, 2 to 5 classes, one to three medoids each."""
     rng = np.random.default_rng(seed)
     n_columns, n_classes = int(rng.integers(1, 12)), int(rng.integers(2, 6))
@@ -52,14 +52,14 @@ def make_model(seed: int, **changes: object) -> FusionModel:
         "use_angular": True,
         "angle": ["true", "printed"][rng.integers(2)],
     }
-    return FusionModel(**(parts | changes))  # type: ignore[arg-type]
+    return NearestModel(**(parts | changes))  # type: ignore[arg-type]
 
 
-def make_rows(model: FusionModel, n: int, seed: int = 0) -> np.ndarray:
+def make_rows(model: NearestModel, n: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(n, len(model.input_scaling.center))) * 2.0
 
 
-def defined(model: FusionModel, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def defined(model: NearestModel, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Distance, angle, nearest medoid and scores, as the model defines them."""
     measured = model.swap_test(model.features(X))
     channels, nearest = class_channels(measured.distance, measured.angle, model.medoid_classes, model.n_classes)
@@ -67,7 +67,7 @@ def defined(model: FusionModel, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     return channels.distance, channels.angle, nearest, scores
 
 
-def assert_as_defined(model: FusionModel, X: np.ndarray, given: scoring.Table | None = None) -> None:
+def assert_as_defined(model: NearestModel, X: np.ndarray, given: scoring.Table | None = None) -> None:
     """Channels, scores and labels of `given` (X in some other layout) are those that the model defines for X."""
     table = X if given is None else given
     distance, angle, nearest, scores = defined(model, X)
@@ -229,7 +229,7 @@ def test_twin_agrees_with_compiled(seed: int) -> None:
     np.testing.assert_allclose(twin.angle, compiled.angle, atol=1e-8 if model.angle == "printed" else 1e-11)
 
 
-def plain_model(medoids: list[list[float]], **changes: object) -> FusionModel:
+def plain_model(medoids: list[list[float]], **changes: object) -> NearestModel:
     """A model whose features are the columns themselves, up to sign."""
     n_columns = len(medoids[0])
     parts: dict[str, object] = {
@@ -286,7 +286,7 @@ def test_ties_go_to_the_first() -> None:
     model = plain_model([[1.0, 0.0], [-1.0, 0.0], [1.0, 0.0]], angle="true")
     assert scoring.labels(np.array([[0.0, 1.0], [1.0, 0.0], [-5.0, 0.0]]), model.scoring_plan).tolist() == [0, 0, 1]
     several = plain_model([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
-    same_class = FusionModel(
+    same_class = NearestModel(
         **{**vars(several), "medoid_classes": np.array([0, 1, 0, 1]), "multipliers": np.array([1.0, 1.0])}
     )
     assert scoring.channels(np.array([[0.4, 0.4]]), same_class.scoring_plan).medoid.tolist() == [[0, 1]]

@@ -141,7 +141,7 @@ def test_kernel_and_twin_agree(angle, shape):
 
 @both_backends
 @pytest.mark.parametrize("signed", [True, False])
-def test_features_are_standardised_on_all_training_rows(backend, signed):
+def test_features_are_standardized_on_all_training_rows(backend, signed):
     table = Table()
     search = table.search(backend, signed=signed)
     table.start(search, START)

@@ -12,7 +12,7 @@ AVERAGES = ("macro", "weighted")
 
 
 @st.composite
-def labelled(draw):
+def labeled(draw):
     """True and predicted codes; some of the classes may be absent from either or both."""
     n_classes = draw(st.integers(2, 5))
     n = draw(st.integers(1, 40))
@@ -26,7 +26,7 @@ def by_reference(y_true, y_pred, n_classes, *, beta=1.0, average=None, weights=N
     )
 
 
-@given(labelled(), st.sampled_from([0.5, 1.0, 2.0, 3.0]))
+@given(labeled(), st.sampled_from([0.5, 1.0, 2.0, 3.0]))
 @settings(max_examples=60, deadline=None)
 def test_every_figure_equals_scikit_learn(case, beta):
     y_true, y_pred, n_classes = case
@@ -43,7 +43,7 @@ def test_every_figure_equals_scikit_learn(case, beta):
     assert ours.macro_f1 == pytest.approx(by_reference(*case, average="macro")[2], rel=1e-13)
 
 
-@given(labelled(), st.sampled_from([0.5, 2.0]))
+@given(labeled(), st.sampled_from([0.5, 2.0]))
 @settings(max_examples=40, deadline=None)
 def test_the_summary_holds_both_averages_of_everything(case, beta):
     summary = evaluate(*case).summary(beta=beta)
@@ -60,7 +60,7 @@ def test_without_beta_the_summary_has_none():
     assert set(names) == {"accuracy"} | {f"{a}_{m}" for a in AVERAGES for m in ("precision", "recall", "f1")}
 
 
-@given(labelled(), st.data())
+@given(labeled(), st.data())
 @settings(max_examples=40, deadline=None)
 def test_a_weight_of_k_is_k_copies_of_the_row(case, data):
     y_true, y_pred, n_classes = case
@@ -71,7 +71,7 @@ def test_a_weight_of_k_is_k_copies_of_the_row(case, data):
     assert weighted.summary() == copied.summary()
 
 
-@given(labelled(), st.permutations(range(5)))
+@given(labeled(), st.permutations(range(5)))
 @settings(max_examples=60, deadline=None)
 def test_renumbering_classes_renumbers_the_figures(case, order):
     y_true, y_pred, n_classes = case

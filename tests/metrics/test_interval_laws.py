@@ -23,7 +23,7 @@ def test_intervals_go_with_their_classes_in_any_order(n_classes):
     rng = np.random.default_rng(n_classes)
     priors = rng.dirichlet(np.full(n_classes, 3.0))
     codes = rng.choice(n_classes, size=1500, p=rng.dirichlet(np.full(n_classes, 3.0)))
-    # Neighbouring classes lie nearer to each other, so that their intervals are of different width.
+    # Neighboring classes lie nearer to each other, so that their intervals are of different width.
     distance = np.abs(np.arange(n_classes) - (codes + rng.normal(scale=0.7, size=1500))[:, None])
     log_p = -(distance**2) + np.log(priors)
     found = estimate_priors(log_p, priors)

@@ -44,7 +44,7 @@ def rows(of_score):
 
 
 tied = rows(st.integers(-4, 4))
-# The floats bring neighbours, denormals, both zeros and huge values.
+# The floats bring neighbors, denormals, both zeros and huge values.
 wild = rows(st.one_of(st.integers(-3, 3), st.floats(allow_nan=False, allow_infinity=False)))
 shares = st.one_of(st.floats(0, 1), st.integers(0, 20).map(lambda k: k / 20))
 # Sums of their multiples and squares are exact, so that equal cuts are equal in fractions and in floats.

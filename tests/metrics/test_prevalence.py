@@ -1,4 +1,4 @@
-"""Prevalence of unlabelled records: the maximum of the likelihood by other means, laws, and simulated shifts."""
+"""Prevalence of unlabeled records: the maximum of the likelihood by other means, laws, and simulated shifts."""
 
 import numpy as np
 import pytest

@@ -8,7 +8,7 @@ from sklearn import metrics as theirs
 
 from qmedoid.metrics.ranking import log_loss, pr_auc, roc_auc
 
-labelled = st.integers(2, 60).flatmap(
+labeled = st.integers(2, 60).flatmap(
     lambda n: st.tuples(
         st.lists(st.booleans(), min_size=n, max_size=n).filter(lambda labels: 0 < sum(labels) < len(labels)),
         st.lists(st.integers(-4, 4), min_size=n, max_size=n),
@@ -17,7 +17,7 @@ labelled = st.integers(2, 60).flatmap(
 
 
 @settings(max_examples=150, deadline=None)
-@given(labelled)
+@given(labeled)
 def test_the_areas_are_those_of_scikit_learn_with_ties(drawn):
     positive, scores = np.array(drawn[0]), np.array(drawn[1], dtype=float)
     assert roc_auc(positive, scores) == pytest.approx(theirs.roc_auc_score(positive, scores), abs=1e-12)
@@ -25,7 +25,7 @@ def test_the_areas_are_those_of_scikit_learn_with_ties(drawn):
 
 
 @settings(max_examples=50, deadline=None)
-@given(labelled)
+@given(labeled)
 def test_a_ranking_is_all_that_counts(drawn):
     positive, scores = np.array(drawn[0]), np.array(drawn[1], dtype=float)
     for measure in (roc_auc, pr_auc):

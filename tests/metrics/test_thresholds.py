@@ -26,7 +26,7 @@ REFERENCE = {
 }
 EVERY = pytest.mark.parametrize("metric", sorted(THRESHOLD_METRICS))
 
-# Few levels make ties; the floats bring neighbours, denormals and huge values.
+# Few levels make ties; the floats bring neighbors, denormals and huge values.
 scores_of_records = st.one_of(st.integers(-3, 3).map(float), st.floats(allow_nan=False, allow_infinity=False))
 records = st.lists(st.tuples(st.integers(0, 1), scores_of_records), min_size=1, max_size=30).map(
     lambda pairs: (np.array([code for code, _ in pairs]), np.array([score for _, score in pairs]))
@@ -98,7 +98,7 @@ def test_rounding_does_not_decide_between_equal_cuts():
         (-1.75e308, 1.75e308),
     ],
 )
-def test_neighbouring_and_huge_scores_are_parted(low, high):
+def test_neighboring_and_huge_scores_are_parted(low, high):
     found = best_threshold(np.array([0, 1]), np.array([low, high]), "accuracy")
     assert low <= found < high
 

@@ -196,7 +196,7 @@ def test_many_points_still_make_a_small_file() -> None:
 
 
 @given(hnp.arrays(np.float64, st.integers(0, 200), elements=st.floats(-1, 1)), st.booleans())
-def test_points_are_left_out_only_between_neighbours_on_the_same_place(x: npt.NDArray[np.float64], log_x: bool) -> None:
+def test_points_are_left_out_only_between_neighbors_on_the_same_place(x: npt.NDArray[np.float64], log_x: bool) -> None:
     kept = thinned(x, 10, log_x=log_x)
     usable = np.flatnonzero(x > 0) if log_x else np.arange(x.size)
     assert np.all(np.diff(kept) > 0)

@@ -12,12 +12,12 @@ def raw_table(n_classes=2, n=80, seed=0):
     """Numbers, a category and a truth value; the class is in ``y``."""
     rng = np.random.default_rng(seed)
     code = rng.permutation(np.arange(n) % n_classes)
-    colour = np.where(rng.random(n) < 0.7, code % 3, rng.integers(0, 3, n))
+    color = np.where(rng.random(n) < 0.7, code % 3, rng.integers(0, 3, n))
     return pa.table(
         {
             "x1": rng.normal(size=n) + 1.8 * code,
             "x2": rng.normal(size=n) - code,
-            "colour": np.array(["red", "green", "blue"])[colour],
+            "color": np.array(["red", "green", "blue"])[color],
             "member": rng.random(n) < 0.3 + 0.4 * (code > 0),
             "y": pa.array(["a", "b", "c"]).take(pa.array(code)),
         }

@@ -192,9 +192,9 @@ class Evidence:
 
     def _neighbors(self, standard, ranks):
         saved = self.saved
-        if "neighbours" not in saved.first:
+        if "neighbors" not in saved.first:
             return []
-        how = saved.first["neighbours"]
+        how = saved.first["neighbors"]
         scale = ranks if how["by_rank"] else standard
         used = saved["column_weights"] > 0
         far = [math.sqrt(sum((scale(row)[used] - scale(self.x)[used]) ** 2)) for row in saved["known_records"]]

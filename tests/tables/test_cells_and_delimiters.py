@@ -7,8 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from qmedoid.models.contract import Column
-from qmedoid.models.encoding import Levels
+from qmedoid.model.contract import Column, Levels
 from qmedoid.tables._dialect import DELIMITERS, sniff
 from qmedoid.tables.encode import Found, encode_column
 from qmedoid.tables.kinds import infer_columns

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.models.contract import Column
+from qmedoid.model.contract import Column
 from qmedoid.tables._dialect import DELIMITERS, MISSING, mask_quoted, sniff
 from qmedoid.tables.cells import texts
 from qmedoid.tables.kinds import infer_columns, with_levels_of

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import ContractError, QMedoidWarning
-from qmedoid.models.contract import Column, Contract
-from qmedoid.models.encoding import Dates, Levels, Numbers
+from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found, encode_batch
 

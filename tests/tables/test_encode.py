@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.models.contract import Column, Contract
-from qmedoid.models.encoding import Dates, Levels, Numbers
+from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.tables import cells
 from qmedoid.tables.encode import Found, date_part, encode_batch, encode_column
 
@@ -147,7 +146,7 @@ def test_whole_numbers_are_levels_as_they_are_written():
 
 @given(st.lists(st.floats(allow_nan=False) | st.integers(-(2**60), 2**60).map(float) | st.none(), min_size=1))
 @settings(deadline=None)
-def test_a_float_is_a_text_whatever_its_neighbours(values):
+def test_a_float_is_a_text_whatever_its_neighbors(values):
     array = pa.array(values, pa.float64())
     alone = [cells.as_text(array.slice(place, 1))[0].as_py() for place in range(len(values))]
     assert cells.as_text(array).to_pylist() == alone

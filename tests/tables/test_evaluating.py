@@ -10,7 +10,7 @@ from sklearn import metrics
 from qmedoid.exceptions import ContractError
 from qmedoid.metrics.calibration import calibration_error, confidence_outcomes
 from qmedoid.tables.encode import Found
-from qmedoid.tables.evaluating import decision_report, joined, labelled_report, report_notes
+from qmedoid.tables.evaluating import decision_report, joined, labeled_report, report_notes
 from qmedoid.tables.labels import MISSING, UNKNOWN, label_codes
 from qmedoid.tables.scoring import decide_batch
 
@@ -52,7 +52,7 @@ def test_rows_without_a_known_class_do_not_count(case):
     model, codes, decided, _ = case
     spoilt = codes.copy()
     spoilt[:5], spoilt[5:8] = MISSING, UNKNOWN
-    report = labelled_report(model, spoilt, decided)
+    report = labeled_report(model, spoilt, decided)
     assert report["left_out"] == {"missing": 5, "unknown": 3}
     kept = type(decided)(*(None if part is None else part[8:] for part in decided))
     expected = decision_report(model, codes[8:], kept)
@@ -62,7 +62,7 @@ def test_rows_without_a_known_class_do_not_count(case):
 def test_no_known_class_at_all(case):
     model, codes, decided, _ = case
     with pytest.raises(ContractError, match=r"None of the 80 rows has a class of the model \(a, b.*80 are other"):
-        labelled_report(model, np.full_like(codes, UNKNOWN), decided)
+        labeled_report(model, np.full_like(codes, UNKNOWN), decided)
 
 
 def test_one_class_alone_still_gives_a_report():

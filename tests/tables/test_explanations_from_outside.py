@@ -9,33 +9,33 @@ import pytest
 from outside import Outside
 
 from qmedoid import (
-    EvidenceFusion,
-    FusionClassifier,
+    EvidenceClassifier,
     GeometricClassifier,
-    RareEventFusion,
+    NearestMedoidClassifier,
+    RareEventClassifier,
     TableClassifier,
     VariationalClassifier,
     load,
 )
 from qmedoid.tables.saved import SavedModel
 
-SMALL = {"medoids": 12, "n_bags": 1, "n_pairs": 3, "n_triples": 2, "neighbours": 0}
+SMALL = {"medoids": 12, "n_bags": 1, "n_pairs": 3, "n_triples": 2, "neighbors": 0}
 QUICK = VariationalClassifier(n_steps=15, n_seeds=1, n_reps=1, cv=2)
-RARE = RareEventFusion(n_common=30, n_hard=8)
+RARE = RareEventClassifier(n_common=30, n_hard=8)
 CASES = {
-    "evidence": (2, {"fusion": EvidenceFusion(**SMALL), "alert_rate": 0.3}),
-    "evidence, three classes": (3, {"fusion": EvidenceFusion(**SMALL)}),
-    "evidence, circuit": (2, {"fusion": EvidenceFusion(**SMALL), "refine": 0.4, "variational": QUICK}),
-    "neighbors": (2, {"fusion": EvidenceFusion(**SMALL | {"neighbours": "auto"})}),
+    "evidence": (2, {"fusion": EvidenceClassifier(**SMALL), "alert_rate": 0.3}),
+    "evidence, three classes": (3, {"fusion": EvidenceClassifier(**SMALL)}),
+    "evidence, circuit": (2, {"fusion": EvidenceClassifier(**SMALL), "refine": 0.4, "variational": QUICK}),
+    "neighbors": (2, {"fusion": EvidenceClassifier(**SMALL | {"neighbors": "auto"})}),
     "rare": (2, {"fusion": RARE, "refine": "never", "alert_rate": 0.3}),
     "rare, circuit": (2, {"fusion": RARE, "refine": 0.4, "variational": QUICK}),
-    "convex": (2, {"fusion": FusionClassifier(n_medoids=2), "refine": "never"}),
+    "convex": (2, {"fusion": NearestMedoidClassifier(n_medoids=2), "refine": "never"}),
     "convex, three classes": (
-        3, {"fusion": FusionClassifier(n_medoids=2, class_weight={0: 1.0, 1: 2.0, 2: 0.5}), "refine": "never"},
+        3, {"fusion": NearestMedoidClassifier(n_medoids=2, class_weight={0: 1.0, 1: 2.0, 2: 0.5}), "refine": "never"},
     ),
-    "convex, circuit": (2, {"fusion": FusionClassifier(), "refine": 0.4, "variational": QUICK}),
+    "convex, circuit": (2, {"fusion": NearestMedoidClassifier(), "refine": 0.4, "variational": QUICK}),
 }  # fmt: skip
-OTHERS = {"one medoid": (2, {"fusion": FusionClassifier(), "refine": "never"})}
+OTHERS = {"one medoid": (2, {"fusion": NearestMedoidClassifier(), "refine": "never"})}
 ROWS = (0, 3, 17, 44, 101)
 
 

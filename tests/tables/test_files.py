@@ -46,12 +46,12 @@ def test_progress_grows_to_all_rows_and_bytes(model, tmp_path):
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_broken_contract_is_an_error_with_its_difference(model, tmp_path, ending):
-    table = with_column(raw_table(), "colour", [["violet"] * 80])
+    table = with_column(raw_table(), "color", [["violet"] * 80])
     file, out = saved(table, tmp_path / f"t.{ending}"), tmp_path / "o.csv"
     with pytest.raises(BrokenContractError) as refused:
         score_file(model, file, str(out))
     assert isinstance(refused.value, ContractError)
-    assert refused.value.difference["cells"]["colour"]["unseen"] == 80
+    assert refused.value.difference["cells"]["color"]["unseen"] == 80
     assert not out.exists()
     with pytest.warns(QMedoidWarning, match="'violet'"):
         scored = score_file(model, file, str(out), on_mismatch="warn")
@@ -105,7 +105,7 @@ def test_carried_texts_that_look_like_missing_cells_stay_as_they_are(model, tmp_
     file = saved(table, tmp_path / "t.csv")
     plain, carried = tmp_path / "plain.csv", tmp_path / "carried.csv"
     score_file(model, file, str(plain))
-    score_file(model, file, str(carried), carried=["land", "colour"])
+    score_file(model, file, str(carried), carried=["land", "color"])
     rows = [line.split(",", 2) for line in carried.read_text().splitlines()[1:]]
     assert [row[0].strip('"') for row in rows] == lands
     # What is missing for the model does not depend on what is carried.

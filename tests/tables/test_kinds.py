@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.models.contract import Column
+from qmedoid.model.contract import Column
 from qmedoid.tables.kinds import infer_columns, with_levels_of
 
 

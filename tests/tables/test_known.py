@@ -7,7 +7,7 @@ from test_explanations_from_outside import fitted
 
 from qmedoid import VariationalClassifier
 from qmedoid.exceptions import ModelError, QMedoidWarning
-from qmedoid.models.contract import Contract
+from qmedoid.model.contract import Contract
 from qmedoid.tables.known import N_SHOWN, NearestRows
 from qmedoid.tables.saved import SavedModel, load
 

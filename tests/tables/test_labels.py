@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables.labels import MISSING, UNKNOWN, class_labels, label_codes, labelled_rows, rest_label
+from qmedoid.tables.labels import MISSING, UNKNOWN, class_labels, label_codes, labeled_rows, rest_label
 
 texts = st.text(st.characters(codec="utf-8"), max_size=6)
 labels = st.one_of(
@@ -64,7 +64,7 @@ def test_big_numbers_are_told_apart():
 )
 def test_missing_labels(column):
     assert label_codes(column, ("a", "b")).tolist() == [MISSING, 0]
-    assert labelled_rows(column).tolist() == [1]
+    assert labeled_rows(column).tolist() == [1]
 
 
 def test_numbers_that_are_none_are_missing():

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.models.contract import Column
+from qmedoid.model.contract import Column
 from qmedoid.tables.kinds import infer_alike, infer_columns
 from qmedoid.tables.roles import ROLES, check_role_names, check_roles, in_roles, merged_roles, read_roles_file
 from qmedoid.tables.source import open_table

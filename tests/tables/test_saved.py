@@ -7,7 +7,7 @@ import pytest
 from fitted_tables import fitted, with_column
 
 import qmedoid
-from qmedoid import FusionClassifier, GeometricClassifier, SavedModel, TableClassifier
+from qmedoid import GeometricClassifier, NearestMedoidClassifier, SavedModel, TableClassifier
 from qmedoid.exceptions import ContractError, DataError, ModelError, QMedoidWarning
 
 
@@ -45,7 +45,7 @@ def test_saved_again_it_decides_the_same(case, tmp_path):
 
 def test_a_broken_contract_is_refused_or_warned_of(case):
     table, _, model, _ = case
-    for broken in (table.drop_columns(["x1"]), with_column(table, "colour", [["violet"] * 80])):
+    for broken in (table.drop_columns(["x1"]), with_column(table, "color", [["violet"] * 80])):
         for method in (model.predict, model.predict_proba, model.decision_function, model.decided_by, model.explain):
             with pytest.raises(ContractError, match="not like the one that the model was fitted on"):
                 method(broken)
@@ -79,7 +79,7 @@ def test_frames_with_an_index_of_their_own(case):
 def test_a_model_without_probabilities_says_so(tmp_path):
     table, _ = fitted()
     X = table.drop_columns(["y"])
-    classifier = TableClassifier(FusionClassifier(random_state=0)).fit(X, table["y"].to_pylist())
+    classifier = TableClassifier(NearestMedoidClassifier(random_state=0)).fit(X, table["y"].to_pylist())
     model = qmedoid.load(classifier.save(tmp_path / "m"))
     np.testing.assert_array_equal(model.predict(X), classifier.predict(X))
     with pytest.raises(ModelError, match=r"use decision_function\(\)"):
@@ -90,7 +90,7 @@ def test_arrays_go_by_the_order_of_the_contract(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = (X[:, 0] + 0.3 * rng.normal(size=60) > 0).astype(int)
-    classifier = TableClassifier(FusionClassifier(random_state=0)).fit(X, y)
+    classifier = TableClassifier(NearestMedoidClassifier(random_state=0)).fit(X, y)
     model = qmedoid.load(classifier.save(tmp_path / "m"))
     np.testing.assert_array_equal(model.predict(X), classifier.predict(X))
     assert model.predict(X).dtype == y.dtype

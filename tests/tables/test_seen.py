@@ -10,11 +10,11 @@ from fitted_tables import raw_table, with_column
 
 import qmedoid
 from qmedoid import GeometricClassifier, TableClassifier, VariationalClassifier
-from qmedoid.artifacts.bundle import save_model
-from qmedoid.artifacts.loading import load_model
-from qmedoid.estimators.evidence import EvidenceFusion
+from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import ModelError
-from qmedoid.models.seen import SeenRows, seen_in_words
+from qmedoid.model.seen import SeenRows, seen_in_words
+from qmedoid.storage.bundle import save_model
+from qmedoid.storage.loading import load_model
 from qmedoid.tables.seen import remember_rows, row_hashes
 
 
@@ -28,7 +28,7 @@ def _table(n=80, seed=0):
 
 
 def _fit(table, **more):
-    classifier = GeometricClassifier(fusion=EvidenceFusion(medoids="tiny", neighbours=0), refine="never")
+    classifier = GeometricClassifier(fusion=EvidenceClassifier(medoids="tiny", neighbors=0), refine="never")
     fitted = TableClassifier(classifier, random_state=0)
     return fitted.fit(table.drop_columns(["y"]), table["y"].to_pylist(), **more).table_model()
 

@@ -6,7 +6,7 @@ import pyarrow.csv
 import pytest
 from fitted_tables import fitted, raw_table
 
-from qmedoid import FusionClassifier, TableClassifier
+from qmedoid import NearestMedoidClassifier, TableClassifier
 from qmedoid.exceptions import DataError, ModelError, ParameterError, QMedoidWarning
 from qmedoid.tables.encode import Found
 from qmedoid.tables.files import score_file
@@ -78,7 +78,7 @@ def test_a_table_that_is_read_again_is_counted_once(model, file, tmp_path, monke
 
 def test_what_cannot_be_estimated_is_said(model, file, tmp_path):
     empty = tmp_path / "empty.csv"
-    empty.write_text("x1,x2,colour,member\n")
+    empty.write_text("x1,x2,color,member\n")
     with pytest.raises(DataError, match="no rows"):
         estimate_in_file(model, str(empty), on_mismatch="error")
     table, path = file
@@ -87,7 +87,9 @@ def test_what_cannot_be_estimated_is_said(model, file, tmp_path):
     assert not can_estimate(three)
     with pytest.raises(ParameterError, match="there are 3"):
         estimate_in_file(three, str(path), on_mismatch="error")
-    margins = TableClassifier(FusionClassifier(), random_state=0).fit(table.drop_columns(["y"]), table["y"].to_pylist())
+    margins = TableClassifier(NearestMedoidClassifier(), random_state=0).fit(
+        table.drop_columns(["y"]), table["y"].to_pylist()
+    )
     assert not can_estimate(margins.table_model())
     with pytest.raises(ModelError, match="no probabilities"):
         estimate_in_file(margins.table_model(), str(path), on_mismatch="error")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from qmedoid.models.operating import Counts
+from qmedoid.model.operating_point import Counts
 from qmedoid.tables.target_notes import seldom_note, target_notes
 
 

@@ -21,11 +21,11 @@ def angle_map(**changes):
 
 @given(FEATURES, st.floats(0.1, 10), st.floats(0.1, 4))
 @settings(max_examples=60, deadline=None)
-def test_angles_are_clipped_standardised_values_in_units_of_the_span(features, clip, span):
+def test_angles_are_clipped_standardized_values_in_units_of_the_span(features, clip, span):
     angles = angle_map(clip=clip, span=span).apply(features)
-    standardised = (features - CENTER) / SCALE
+    standardized = (features - CENTER) / SCALE
     assert (np.abs(angles) <= span * (1 + 1e-15)).all()
-    np.testing.assert_allclose(angles, np.clip(standardised / clip, -1, 1) * span, rtol=1e-12)
+    np.testing.assert_allclose(angles, np.clip(standardized / clip, -1, 1) * span, rtol=1e-12)
     # Odd about the centre, and the ends are the span itself.
     np.testing.assert_allclose(angle_map(clip=clip, span=span).apply(2 * CENTER - features), -angles, atol=1e-12)
     ends = angle_map(clip=clip, span=span).apply(CENTER + np.array([[2], [-2]]) * clip * SCALE)

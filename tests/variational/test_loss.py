@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from qmedoid.variational.loss import cross_entropy, log_softmax
+from qmedoid.kernels.cross_entropy import cross_entropy, log_softmax
 
 SCORES = arrays(float, st.tuples(st.integers(1, 8), st.integers(2, 5)), elements=st.floats(-30, 30))
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.variational.ansatz import Ansatz
-from qmedoid.variational.loss import log_softmax
 from qmedoid.variational.network import Batch, Network
 from qmedoid.variational.readout import READOUT_KINDS, make_readout
 
@@ -68,7 +68,7 @@ def test_class_probabilities_add_up_to_one(kind):
     p = np.exp(log_softmax(network.scores(random_theta(network), random_batch(network).inputs)))
     np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-14)
     if kind != "strings":
-        # Logarithms of probabilities that the circuit measures: parity needs no renormalising at all.
+        # Logarithms of probabilities that the circuit measures: parity needs no renormalizing at all.
         scores = network.scores(random_theta(network), random_batch(network).inputs)
         assert (np.exp(scores).sum(axis=1) <= 1 + 1e-12).all()
 

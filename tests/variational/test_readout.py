@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.variational.loss import log_softmax
+from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.variational.readout import (
     FLOOR,
     READOUT_KINDS,
@@ -46,7 +46,7 @@ def test_parity_adds_up_even_and_odd_basis_states(n_qubits, seed):
 
 @given(st.integers(1, 5), st.integers(2, 32), SEEDS)
 @settings(max_examples=40, deadline=None)
-def test_direct_renormalises_the_first_basis_states(n_qubits, n_classes, seed):
+def test_direct_renormalizes_the_first_basis_states(n_qubits, n_classes, seed):
     n_classes = min(n_classes, 2**n_qubits)
     p = random_distributions(n_qubits, seed)
     want = p[:, :n_classes] / p[:, :n_classes].sum(axis=1, keepdims=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from qmedoid.cli._output import plain_console, shown
-from qmedoid.models.operating import OperatingSummary, rule_in_words
+from qmedoid.model.operating_point import OperatingSummary, rule_in_words
 
 _NAMES = {
     "accuracy": "accuracy",

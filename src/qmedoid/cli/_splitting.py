@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.fitting.row_groups import group_classes
+from qmedoid.geometry.row_groups import group_classes
 
 Rows = npt.NDArray[np.int64]
 

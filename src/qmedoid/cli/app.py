@@ -40,7 +40,7 @@ GroupColumn = Annotated[
 Medoids = Annotated[
     str | None, typer.Option(help="Training rows that evidence may compare with at most: a number, or tiny for 6.")
 ]
-Neighbours = Annotated[
+Neighbors = Annotated[
     str | None,
     typer.Option(help="Further training rows that evidence may keep for the nearest to have a say: a number, or auto."),
 ]
@@ -146,7 +146,7 @@ def fit(
     paper: Annotated[bool, typer.Option("--paper", help="Everything as printed in the paper.")] = False,
     fusion: Fusion = "auto",
     medoids: Medoids = None,
-    neighbours: Neighbours = None,
+    neighbors: Neighbors = None,
     refine: Annotated[
         str, typer.Option(help="When the circuit decides: auto, always, never, or a share of the records.")
     ] = "auto",
@@ -168,7 +168,7 @@ def fit(
             table=table, target=target, output=output, test=test, valid=valid, positive=positive,
             alert_rate=alert_rate, operating_point=operating_point, min_precision=min_precision, min_recall=min_recall,
             cost=cost, time_column=time_column, group_column=group_column, paper=paper, fusion=fusion,
-            medoids=medoids, neighbours=neighbours,
+            medoids=medoids, neighbors=neighbors,
             refine=refine, seed=seed, max_rows=max_rows, raw_rows=raw_rows, circuits=circuits, delimiter=delimiter,
             decimal=decimal, date_order=date_order,
             roles=asked_roles(category, number, date, keep, ignore, roles),
@@ -284,7 +284,7 @@ def stability(
     roles: RolesFile = None,
     fusion: Fusion = "auto",
     medoids: Medoids = None,
-    neighbours: Neighbours = None,
+    neighbors: Neighbors = None,
     bootstraps: Annotated[int, typer.Option(min=2, help="How many samples of the rows are fitted again.")] = 20,
     seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of samples, search and training.")] = 0,
     max_rows: Annotated[int, typer.Option(min=2, help="Use a random sample of at most so many rows.")] = 20_000,
@@ -299,7 +299,7 @@ def stability(
 
     run(
         Options(table=table, target=target, positive=positive, group_column=group_column, fusion=fusion,
-                medoids=medoids, neighbours=neighbours,
+                medoids=medoids, neighbors=neighbors,
                 bootstraps=bootstraps, seed=seed, max_rows=max_rows, delimiter=delimiter, decimal=decimal,
                 date_order=date_order,
                 roles=asked_roles(category, number, date, keep, ignore, roles)),

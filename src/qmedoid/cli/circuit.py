@@ -5,13 +5,13 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from qmedoid.artifacts.loading import load_model
-from qmedoid.artifacts.whole import check_unchanged, whole_file
 from qmedoid.circuits import export
 from qmedoid.cli._output import print_json
 from qmedoid.exceptions import ParameterError
-from qmedoid.models.table import TableModel
-from qmedoid.models.variational import VariationalModel
+from qmedoid.model.table import TableModel
+from qmedoid.storage.loading import load_model
+from qmedoid.storage.whole import check_unchanged, whole_file
+from qmedoid.variational.model import VariationalModel
 
 Format = Literal["qpy", "qasm", "text"]
 Which = Literal["auto", "variational", "swap-test"]

@@ -8,9 +8,9 @@ from rich.table import Table
 
 from qmedoid.cli._display import over_splits, progress_bar, verdict, with_error
 from qmedoid.cli.fraud import fraud_findings, fraud_outcomes, fraud_table
-from qmedoid.evaluation.comparison import METHODS, Outcome, compare
-from qmedoid.evaluation.datasets import LOADERS, load_dataset
-from qmedoid.evaluation.paper import PAPER, PaperFigure
+from qmedoid.studies.comparison import METHODS, Outcome, compare
+from qmedoid.studies.datasets import LOADERS, load_dataset
+from qmedoid.studies.paper import PAPER, PaperFigure
 
 _PRINTED_NAMES = {"qmedoid, as printed": "Fusion"}
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from qmedoid.artifacts.loading import load_model
 from qmedoid.cli._metrics import print_metrics
 from qmedoid.cli._output import print_json, reading_bar, tell
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
-from qmedoid.models.table import TableModel
+from qmedoid.model.table import TableModel
+from qmedoid.storage.loading import load_model
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
-from qmedoid.tables.evaluating import joined, labelled_report, report_notes
+from qmedoid.tables.evaluating import joined, labeled_report, report_notes
 from qmedoid.tables.files import Reading
 from qmedoid.tables.labels import label_codes
 from qmedoid.tables.scoring import decide_batch
@@ -39,7 +39,7 @@ def run(model: Path, table: str, *, target: str | None, on_mismatch: OnMismatch,
     if not parts:
         raise DataError("The table has no rows: there is nothing to evaluate.")
     codes, decided, hashes = zip(*parts, strict=True)
-    report = labelled_report(
+    report = labeled_report(
         loaded, np.concatenate(codes), joined(decided), None if loaded.seen is None else np.concatenate(hashes)
     )
     left_out = report["left_out"]

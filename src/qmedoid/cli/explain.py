@@ -6,11 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from qmedoid.artifacts.loading import load_model
 from qmedoid.cli._output import plain_console, print_json, shown, tell
 from qmedoid.cli._reasons import cell_text, sentences
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.models.table import TableModel
+from qmedoid.model.table import TableModel
+from qmedoid.storage.loading import load_model
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.explaining import explain_record
@@ -56,14 +56,14 @@ def _nearest(
     """The rows of another table that lie nearest to the record."""
     target = model.contract.target
     with Reading(model, known, on_mismatch, all_columns=True, **dialect) as reading:
-        labelled = [] if target is None or target not in reading.source.names else [target]
-        if not labelled:
+        labeled = [] if target is None or target not in reading.source.names else [target]
+        if not labeled:
             tell(f"note: {known} has no column with the classes ({target!r}): those of its rows are not shown.")
 
         def look(lenient: bool) -> NearestRows:
             nearest = NearestRows(model, record)
-            for batch, extra in reading.batches(labelled, as_text=True, lenient=lenient):
-                nearest.add(batch, extra.column(labelled[0]) if labelled else None, reading.found)
+            for batch, extra in reading.batches(labeled, as_text=True, lenient=lenient):
+                nearest.add(batch, extra.column(labeled[0]) if labeled else None, reading.found)
             return nearest
 
         found: NearestRows = reading.in_kind(look)

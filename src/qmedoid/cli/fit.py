@@ -10,24 +10,24 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.artifacts.bundle import save_model
-from qmedoid.artifacts.folders import check_target_folder
 from qmedoid.cli._metrics import print_metrics, print_operating
 from qmedoid.cli._output import print_json, tell
 from qmedoid.cli._roles import roles_of_fit
 from qmedoid.cli._splitting import Parts, share_or_file, split_rows, time_order
 from qmedoid.exceptions import DataError, ParameterError, some_of
-from qmedoid.fitting.row_groups import given_groups, row_groups
-from qmedoid.models.renumbering import renumbered
-from qmedoid.models.table import TableModel
+from qmedoid.geometry.row_groups import given_groups, row_groups
+from qmedoid.model.medoid_space import renumbered
+from qmedoid.model.table import TableModel
+from qmedoid.storage.bundle import save_model
+from qmedoid.storage.folders import check_target_folder
 from qmedoid.tables._identifiers import IDENTIFIERS
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.cell_codes import cell_codes
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found
-from qmedoid.tables.evaluating import labelled_report, report_notes
+from qmedoid.tables.evaluating import labeled_report, report_notes
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_columns, with_levels_of
-from qmedoid.tables.labels import class_labels, label_codes, labelled_rows
+from qmedoid.tables.labels import class_labels, label_codes, labeled_rows
 from qmedoid.tables.roles import Role, in_roles, read_as_text
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.seen import row_hashes
@@ -56,7 +56,7 @@ class Options:
     paper: bool
     fusion: str
     medoids: str | None
-    neighbours: str | None
+    neighbors: str | None
     refine: str
     seed: int
     max_rows: int
@@ -69,7 +69,7 @@ class Options:
     roles: Mapping[str, Role] = field(default_factory=dict)
 
 
-class Labelled(NamedTuple):
+class Labeled(NamedTuple):
     """A table and its target column, rows without a class left out; `rows` are their places in the file.
 
     `read` is the table with all rows that were read: it is asked for the names of levels, and for nothing else.
@@ -91,7 +91,7 @@ def run(options: Options, *, as_json: bool) -> None:
     roles = roles_of_fit(options.roles, options.target, options.time_column)
     if options.group_column is not None:
         roles = roles_of_fit(roles, options.target, options.group_column)
-    data = read_labelled(options.table, options, list(roles))
+    data = read_labeled(options.table, options, list(roles))
     # How columns are read is settled on all rows, as `qmedoid check` shows it; numbers and levels are of training rows.
     date_order = cast("DateOrder | None", options.date_order)
     inferred = infer_columns(data.table, skip={options.target}, roles=roles, date_order=date_order)
@@ -118,7 +118,7 @@ def run(options: Options, *, as_json: bool) -> None:
     if model.n_known_records:
         notes.append(
             f"the model keeps {model.n_known_records:,} training rows, of which the nearest have a say; "
-            "--neighbours 0 keeps none but the medoids"
+            "--neighbors 0 keeps none but the medoids"
         )
     if as_json:
         print_json(
@@ -169,9 +169,9 @@ def make_classifier(options: Options) -> Any:
         "cost": options.cost,
         "random_state": options.seed,
     }
-    fusion = asked_fusion(options.fusion, options.medoids, options.neighbours)
+    fusion = asked_fusion(options.fusion, options.medoids, options.neighbors)
     if options.paper and fusion != "auto":
-        raise ParameterError("--paper says how distances are fused: leave --fusion, --medoids and --neighbours out.")
+        raise ParameterError("--paper says how distances are fused: leave --fusion, --medoids and --neighbors out.")
     made = GeometricClassifier.paper(**settings) if options.paper else GeometricClassifier(fusion=fusion, **settings)
     check_parameters("fit", made.get_params(deep=False), made._constraints)
     check_parameters("fit", settings, OPERATING_CONSTRAINTS)
@@ -182,20 +182,20 @@ def make_classifier(options: Options) -> Any:
     return made.set_callbacks(TrainingProgress())
 
 
-def asked_fusion(fusion: str, medoids: str | None, neighbours: str | None) -> Any:
+def asked_fusion(fusion: str, medoids: str | None, neighbors: str | None) -> Any:
     """The first stage that was asked for."""
     asked: dict[str, Any] = {
         name: int(value) if value.isdecimal() else value
-        for name, value in {"medoids": medoids, "neighbours": neighbours}.items()
+        for name, value in {"medoids": medoids, "neighbors": neighbors}.items()
         if value is not None
     }
     if not asked:
         return fusion
-    from qmedoid.estimators.evidence import EvidenceFusion
+    from qmedoid.estimators.evidence import EvidenceClassifier
 
     if fusion not in ("auto", "evidence"):
         raise ParameterError(f"--{next(iter(asked))} is of --fusion evidence, and {fusion} was asked for.")
-    made = EvidenceFusion(**asked)
+    made = EvidenceClassifier(**asked)
     made.check()
     return made
 
@@ -225,23 +225,23 @@ def read_rows(where: str, options: Any, needed: Sequence[str] = ()) -> ReadRows:
     return ReadRows(in_roles(table, roles), rows, notes)
 
 
-def read_labelled(where: str, options: Options, needed: Sequence[str] = ()) -> Labelled:
+def read_labeled(where: str, options: Options, needed: Sequence[str] = ()) -> Labeled:
     """A table with its target and what else is needed; rows without a class are left out with a note."""
     table, rows, notes = read_rows(where, options, [options.target, *needed])
     for note in notes:
         tell(f"note: {note}")
-    read, labelled = table, labelled_rows(table[options.target])
-    if len(labelled) < len(table):
-        missing = len(table) - len(labelled)
+    read, labeled = table, labeled_rows(table[options.target])
+    if len(labeled) < len(table):
+        missing = len(table) - len(labeled)
         tell(f"note: {missing:,} of {len(table):,} rows have no class in {options.target!r} and are left out.")
-        table, rows = table.take(labelled), rows[labelled]
+        table, rows = table.take(labeled), rows[labeled]
     if len(table) == 0:
         raise DataError(f"No row of {where} has a class in {options.target!r}: there is nothing to fit.")
     target = class_labels(table[options.target], options.target)
     merged = len(table[options.target].unique()) - len(target.unique())
     if merged > 0:
         tell(f"note: {merged:,} of the classes in {options.target!r} differ from another by blanks around them only.")
-    return Labelled(table, target, rows, read)
+    return Labeled(table, target, rows, read)
 
 
 def _word_or_number(text: str) -> str | float:
@@ -252,7 +252,7 @@ def _word_or_number(text: str) -> str | float:
         return text
 
 
-def row_groups_of(data: Labelled, group_column: str | None, learnt: Sequence[str] = ()) -> Any:
+def row_groups_of(data: Labeled, group_column: str | None, learnt: Sequence[str] = ()) -> Any:
     """Groups of rows by a column, or of rows that are equal in all columns that are learnt from; None for none."""
     if group_column is not None:
         column = data.table[group_column]
@@ -264,11 +264,11 @@ def row_groups_of(data: Labelled, group_column: str | None, learnt: Sequence[str
     return row_groups(cell_codes(data.table, learnt), _class_numbers(data))
 
 
-def _class_numbers(data: Labelled) -> Any:
+def _class_numbers(data: Labeled) -> Any:
     return data.target.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.intp)
 
 
-def _parts(data: Labelled, options: Options, valid: float | str, test: float | str, groups: Any) -> Parts:
+def _parts(data: Labeled, options: Options, valid: float | str, test: float | str, groups: Any) -> Parts:
     """The rows of the table by their use; those of other files are not among them."""
     labels = _class_numbers(data)
     order = (
@@ -286,19 +286,19 @@ def _parts(data: Labelled, options: Options, valid: float | str, test: float | s
     return parts
 
 
-def _taken(data: Labelled, rows: Any) -> Labelled:
-    return Labelled(data.table.take(rows), data.target.take(rows), data.rows[rows], data.read)
+def _taken(data: Labeled, rows: Any) -> Labeled:
+    return Labeled(data.table.take(rows), data.target.take(rows), data.rows[rows], data.read)
 
 
-def _other(data: Labelled, rows: Any, source: float | str, options: Options) -> Labelled | None:
+def _other(data: Labeled, rows: Any, source: float | str, options: Options) -> Labeled | None:
     """The rows of a part, from the table itself or from a file of their own; None where there are none."""
     if isinstance(source, str):
-        return read_labelled(source, options)
+        return read_labeled(source, options)
     return _taken(data, rows) if len(rows) else None
 
 
 def _fit(
-    classifier: Any, train: Labelled, valid: Labelled | None, options: Options, inferred: Inferred, groups: Any
+    classifier: Any, train: Labeled, valid: Labeled | None, options: Options, inferred: Inferred, groups: Any
 ) -> tuple[Any, TableModel]:
     from qmedoid.estimators.table import TableClassifier
 
@@ -336,7 +336,7 @@ def _asked(options: Options) -> dict[str, Any]:
     return given
 
 
-def _validation(train: Labelled, valid: Labelled, options: Options) -> dict[str, Any]:
+def _validation(train: Labeled, valid: Labeled, options: Options) -> dict[str, Any]:
     """Validation rows with the labels of the training rows, however their file spells them."""
     labels = tuple(dict.fromkeys(train.target.to_pylist()))
     codes = label_codes(valid.target, labels)
@@ -370,11 +370,11 @@ def _hint(name: str, why: str) -> str:
     return f" (--keep {shlex.quote(name)} keeps it)" if why in IDENTIFIERS else ""
 
 
-def _labels(data: Labelled) -> Any:
+def _labels(data: Labeled) -> Any:
     return np.array(data.target.to_pylist())
 
 
-def _positive(data: Labelled, options: Options) -> Any:
+def _positive(data: Labeled, options: Options) -> Any:
     """The positive class as the table spells it."""
     if options.positive is None:
         return None
@@ -388,11 +388,11 @@ def _positive(data: Labelled, options: Options) -> Any:
     return labels[code]
 
 
-def _held_out(model: TableModel, data: Labelled) -> dict[str, Any]:
+def _held_out(model: TableModel, data: Labeled) -> dict[str, Any]:
     """What the model shows on held-out rows; what breaks the contract there is said and filled in."""
     found = Found()
     difference = compare_columns(model.contract, data.table.schema)
     table = difference.renamed(data.table)
     decided = decide_batch(model, table, found)
     difference.with_cells(found).raise_or_warn("warn")
-    return labelled_report(model, label_codes(data.target, model.classes), decided, row_hashes(model, table))
+    return labeled_report(model, label_codes(data.target, model.classes), decided, row_hashes(model, table))

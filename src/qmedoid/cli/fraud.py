@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 
 from qmedoid.cli._display import over_splits, progress_bar, verdict, with_error
-from qmedoid.evaluation.datasets import load_creditcard_sample
-from qmedoid.evaluation.fraud import METHODS, RareOutcome, compare_rare
+from qmedoid.studies.datasets import load_creditcard_sample
+from qmedoid.studies.fraud import METHODS, RareOutcome, compare_rare
 
 
 def fraud_outcomes(seeds: Sequence[int]) -> Iterator[RareOutcome]:

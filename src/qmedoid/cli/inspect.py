@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from qmedoid.artifacts.card import model_card
-from qmedoid.artifacts.loading import load_model
 from qmedoid.cli._output import print_json
-from qmedoid.models.fusion import FusionModel
-from qmedoid.models.table import TableModel
+from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.model.table import TableModel
+from qmedoid.storage.card import model_card
+from qmedoid.storage.loading import load_model
 
 
 def run(model: Path, *, as_json: bool) -> None:
@@ -48,7 +48,7 @@ def summary(model: TableModel) -> dict[str, Any]:
         "encoded_columns": list(model.output_names),
         "models": len(model.models),
         "groups": [] if fusion is None else [[model.output_names[c] for c in group] for group in fusion.column_groups],
-        "alpha": fusion.alpha if isinstance(fusion, FusionModel) else None,
+        "alpha": fusion.alpha if isinstance(fusion, NearestModel) else None,
         "medoids": []
         if fusion is None
         else [

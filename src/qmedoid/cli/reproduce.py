@@ -8,14 +8,14 @@ from typing import Any
 
 from qmedoid.cli._document import print_table
 from qmedoid.cli._output import plain_console, print_json, tell
-from qmedoid.evaluation.catalog import cache_folder
-from qmedoid.evaluation.reproduction.cells import Cell
-from qmedoid.evaluation.reproduction.plan import PARTS, Part, Plan, expected_seconds
-from qmedoid.evaluation.reproduction.report import PAPER_TABLES, make_report, require_extras
-from qmedoid.evaluation.reproduction.results import Results
-from qmedoid.evaluation.reproduction.running import Report, find_done, run_cells
 from qmedoid.reporting.document import Document
 from qmedoid.reporting.files import check_folder, check_report_folder, write_report
+from qmedoid.studies.catalog import cache_folder
+from qmedoid.studies.reproduction.cells import Cell
+from qmedoid.studies.reproduction.plan import PARTS, Part, Plan, expected_seconds
+from qmedoid.studies.reproduction.report import PAPER_TABLES, make_report, require_extras
+from qmedoid.studies.reproduction.results import Results
+from qmedoid.studies.reproduction.running import Report, find_done, run_cells
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from qmedoid.artifacts.loading import load_model
 from qmedoid.cli._output import print_json, reading_bar, shown, tell
 from qmedoid.exceptions import ParameterError, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
-from qmedoid.models.operating import Drift
-from qmedoid.models.table import TableModel
+from qmedoid.model.operating_point import Drift
+from qmedoid.model.table import TableModel
+from qmedoid.storage.loading import load_model
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.files import Scored, score_file

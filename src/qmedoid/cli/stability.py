@@ -9,7 +9,7 @@ import numpy as np
 from qmedoid.cli._display import progress_bar, with_error
 from qmedoid.cli._output import plain_console, print_json, shown
 from qmedoid.cli._roles import roles_of_fit
-from qmedoid.cli.fit import asked_fusion, read_labelled, row_groups_of
+from qmedoid.cli.fit import asked_fusion, read_labeled, row_groups_of
 from qmedoid.estimators._stability_report import DecisionStability, GroupStability, MedoidStability, StabilityReport
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.roles import Role
@@ -28,7 +28,7 @@ class Options:
     positive: str | None
     fusion: str
     medoids: str | None
-    neighbours: str | None
+    neighbors: str | None
     bootstraps: int
     seed: int
     max_rows: int
@@ -42,10 +42,10 @@ class Options:
 def run(options: Options, *, as_json: bool) -> None:
     """Fit the table and samples of it, and print what changes."""
     keep_pandas_away()
-    fusion = asked_fusion(options.fusion, options.medoids, options.neighbours)
+    fusion = asked_fusion(options.fusion, options.medoids, options.neighbors)
     # What is read is asked for by the same names as for a fit.
     roles = roles_of_fit(options.roles, options.target, options.group_column)
-    data = read_labelled(options.table, cast("Any", options), list(roles))
+    data = read_labeled(options.table, cast("Any", options), list(roles))
     groups = None if options.group_column is None else row_groups_of(data, options.group_column)
     options = replace(options, roles=roles)
     report = _stability(

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._target_statistics import Category, target_statistics
-from qmedoid.models.contract import Column
-from qmedoid.models.encoding import DATE_PARTS, Dates, Encoding, Levels, Numbers
+from qmedoid.model.contract import DATE_PARTS, Column, Dates, Encoding, Levels, Numbers
 from qmedoid.tables import cells
 from qmedoid.tables.encode import date_part, encode_column
 

@@ -14,15 +14,14 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._folds import check_splits, stratified_splits
 from qmedoid.estimators._parameters import Constraint, Flag, Folds, Optional, check_parameters
 from qmedoid.exceptions import ParameterError
-from qmedoid.fitting.row_groups import part_of
 from qmedoid.geometry.fusion import Channels
-from qmedoid.geometry.protocols import SwapTestFunction
-from qmedoid.models.evidence import EvidenceModel, MeasuredEvidence
-from qmedoid.models.fusion import FusionModel, MeasuredFusion
-from qmedoid.models.rare import RareEventModel
-from qmedoid.models.rare_measured import MeasuredRare
-from qmedoid.models.renumbering import renumbered
-from qmedoid.models.stage import FirstStage, Measured, PlainStage
+from qmedoid.geometry.overlap import SwapTestFunction
+from qmedoid.geometry.row_groups import part_of
+from qmedoid.methods.base import FirstStage, Measured, PlainStage
+from qmedoid.methods.evidence.model import EvidenceModel, MeasuredEvidence
+from qmedoid.methods.nearest.model import MeasuredNearest, NearestModel
+from qmedoid.methods.rare.model import MeasuredRare, RareEventModel
+from qmedoid.model.medoid_space import renumbered
 
 REPORTS = 20
 """How often a fit in one go tells callbacks how far it is, at most."""
@@ -141,8 +140,8 @@ class FirstStageSettings(BaseEstimator):
 def measured_stage(plain: PlainStage, swap_test: SwapTestFunction) -> FirstStage:
     """A first stage whose distances are measured by a SWAP test."""
     match plain:
-        case FusionModel():
-            return MeasuredFusion(plain, swap_test)
+        case NearestModel():
+            return MeasuredNearest(plain, swap_test)
         case EvidenceModel():
             return MeasuredEvidence(plain, swap_test)
         case RareEventModel():

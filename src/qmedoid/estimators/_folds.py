@@ -9,7 +9,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError, warn
-from qmedoid.fitting.row_groups import first_rows, group_classes, group_folds
+from qmedoid.geometry.row_groups import first_rows, group_classes, group_folds
 
 Split = tuple[Codes, Codes]
 

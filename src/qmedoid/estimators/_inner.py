@@ -6,11 +6,11 @@ from typing import Any
 from sklearn.base import clone
 
 from qmedoid.arrays import Codes
-from qmedoid.estimators.fusion import FusionClassifier
+from qmedoid.estimators.fusion import NearestMedoidClassifier
 from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 
-Inner = GeometricClassifier | FusionClassifier | VariationalClassifier
+Inner = GeometricClassifier | NearestMedoidClassifier | VariationalClassifier
 
 
 def inner_classifier(given: Inner | None) -> Inner:
@@ -23,7 +23,9 @@ def weigh_codes(inner: Inner, classes: list[Any]) -> None:
     """Let class weights name class codes where they name classes."""
     stages = [inner, inner.fusion, inner.variational] if isinstance(inner, GeometricClassifier) else [inner]
     for stage in stages:
-        if isinstance(stage, FusionClassifier | VariationalClassifier) and isinstance(stage.class_weight, Mapping):
+        if isinstance(stage, NearestMedoidClassifier | VariationalClassifier) and isinstance(
+            stage.class_weight, Mapping
+        ):
             weights = stage.class_weight
             named = {classes.index(label) if label in classes else label: w for label, w in weights.items()}
             stage.set_params(class_weight=named)
@@ -34,13 +36,13 @@ def choose_on(inner: Inner, splits: list[tuple[Codes, Codes]], codes: Codes) -> 
 
     Parameters
     ----------
-    inner : GeometricClassifier, FusionClassifier or VariationalClassifier
+    inner : GeometricClassifier, NearestMedoidClassifier or VariationalClassifier
         Changed in place.
     splits : list of one (training rows, rows to choose on)
     codes : ndarray of shape (n,)
         Class codes of all rows, which say what the default first stage is.
     """
-    if isinstance(inner, FusionClassifier):
+    if isinstance(inner, NearestMedoidClassifier):
         inner.set_params(cv=splits, refit=False)
     elif isinstance(inner, VariationalClassifier):
         inner.set_params(cv=splits)

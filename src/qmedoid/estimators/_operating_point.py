@@ -12,12 +12,12 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.estimators._parameters import Constraint, Optional, Positive
 from qmedoid.exceptions import DataError, ParameterError, warn
-from qmedoid.fitting.row_groups import draws_per_row, part_of
-from qmedoid.fitting.variational_selection import OutOfFold, two_class_margin
+from qmedoid.geometry.row_groups import draws_per_row, part_of
 from qmedoid.kernels.ties import merged
 from qmedoid.metrics.operating_points import at_cost, at_precision, at_recall, most_precise
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS, counts_at, steady_threshold, threshold_at_rate
-from qmedoid.models.operating import Counts, OperatingSummary
+from qmedoid.model.operating_point import Counts, OperatingSummary
+from qmedoid.variational.selection import OutOfFold, two_class_margin
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ _NEED_BOTH = ("min_precision", "min_recall", "cost")
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of `qmedoid.models.operating.RULES`, and the number that was asked for."""
+    """A rule of `qmedoid.model.operating_point.RULES`, and the number that was asked for."""
 
     name: str
     asked: float | None = None

@@ -16,12 +16,12 @@ from qmedoid.estimators._operating_point import OPERATING_CONSTRAINTS, asked_rul
 from qmedoid.estimators._parameters import Constraint, check_parameters
 from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._targets import check_target, class_codes
-from qmedoid.fitting.variational_selection import OutOfFold, two_class_margin
+from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.kernels.ties import first_largest_of_rows
 from qmedoid.metrics.prevalence import PrevalenceEstimate
-from qmedoid.models.operating import OperatingSummary, probability
-from qmedoid.models.priors import PriorShift, asked_priors
-from qmedoid.variational.loss import log_softmax
+from qmedoid.model.decision import PriorShift, asked_priors
+from qmedoid.model.operating_point import OperatingSummary, probability
+from qmedoid.variational.selection import OutOfFold, two_class_margin
 
 
 class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
@@ -98,7 +98,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         return shifted
 
     def estimate_prevalence(self, X: Any) -> PrevalenceEstimate:
-        """How frequent the classes are among unlabelled rows, by EM (Saerens et al., 2002), with 95 % intervals.
+        """How frequent the classes are among unlabeled rows, by EM (Saerens et al., 2002), with 95 % intervals.
 
         Right where the classes look as they did in training and are only more or less frequent. Pass its `priors` to
         `prior_shift`.

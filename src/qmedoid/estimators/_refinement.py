@@ -12,17 +12,17 @@ from sklearn.base import clone
 from sklearn.callback import CallbackContext
 
 from qmedoid.arrays import Codes
-from qmedoid.artifacts.checkpoints import CheckpointFolder
 from qmedoid.estimators._class_weights import loss_weights
 from qmedoid.estimators._folds import splits_of_part
 from qmedoid.estimators._parameters import check_parameters
 from qmedoid.estimators._training import TrainingPlan, grid_candidates, reporting_watch
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError, warn
-from qmedoid.fitting.geometric import Stage, circuit_pays
-from qmedoid.fitting.row_groups import part_of
-from qmedoid.fitting.variational_selection import OutOfFold, out_of_fold_score
-from qmedoid.models.geometric import DeltaSettings, GeometricModel
+from qmedoid.geometry.row_groups import part_of
+from qmedoid.model.hybrid import DeltaSettings, HybridModel
+from qmedoid.model.refinement import Stage, circuit_pays
+from qmedoid.storage.checkpoints import CheckpointFolder
+from qmedoid.variational.selection import OutOfFold, out_of_fold_score
 
 StageName = Literal["fusion", "selective", "variational"]
 FirstStageName = Literal["evidence", "rare", "convex"]
@@ -124,7 +124,7 @@ class Fitted:
     A circuit that was stopped before it was judged has no scores, and is taken to be as good as fusion alone.
     """
 
-    model: GeometricModel
+    model: HybridModel
     stage: StageName
     circuit: VariationalClassifier | None
     held_out: OutOfFold | None

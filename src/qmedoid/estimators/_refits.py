@@ -15,8 +15,8 @@ from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._targets import check_target, class_codes
 from qmedoid.estimators.table import TableClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
-from qmedoid.fitting.row_groups import given_groups, group_classes, row_groups
-from qmedoid.models.stage import PlainStage
+from qmedoid.geometry.row_groups import given_groups, group_classes, row_groups
+from qmedoid.methods.base import PlainStage
 from qmedoid.tables.cell_codes import cell_codes
 from qmedoid.tables.kinds import Inferred
 
@@ -121,7 +121,7 @@ class Subject:
         return codes_of(full, meant)
 
     def numbers(self, full: Any) -> Array:
-        """The rows as numbers, standardised; columns that are the same everywhere are left out."""
+        """The rows as numbers, standardized; columns that are the same everywhere are left out."""
         matrix = full._matrix(self._table) if self._is_raw else self._table
         deviation = matrix.std(axis=0)
         varied = deviation > 0

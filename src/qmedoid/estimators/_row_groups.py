@@ -4,7 +4,7 @@ from typing import Any
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import warn
-from qmedoid.fitting.row_groups import equal_rows_note, given_groups, row_groups
+from qmedoid.geometry.row_groups import equal_rows_note, given_groups, row_groups
 
 
 class Together:

@@ -10,14 +10,13 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from qmedoid.calibration.curve import Calibration
 from qmedoid.exceptions import ModelError
-from qmedoid.models.calibration import Calibration
-from qmedoid.models.contract import Column, Contract
-from qmedoid.models.encoding import Numbers
-from qmedoid.models.fusion import FusionModel
-from qmedoid.models.geometric import GeometricModel
-from qmedoid.models.table import Record, TableModel
-from qmedoid.models.variational import VariationalModel
+from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.model.contract import Column, Contract, Numbers
+from qmedoid.model.hybrid import HybridModel
+from qmedoid.model.table import Record, TableModel
+from qmedoid.variational.model import VariationalModel
 
 # Says where a training was kept, not how the model was made.
 _NOT_KEPT = ("checkpoint",)
@@ -29,7 +28,7 @@ def save(estimator: Any, path: str | Path, *, circuits: bool = False, raw_rows: 
 
     Parameters
     ----------
-    estimator : FusionClassifier, GeometricClassifier, VariationalClassifier or TableClassifier
+    estimator : NearestMedoidClassifier, GeometricClassifier, VariationalClassifier or TableClassifier
     path : str or path
         A folder: a new one, an empty one, or one with a saved model, which is replaced.
     circuits : bool
@@ -47,7 +46,7 @@ def save(estimator: Any, path: str | Path, *, circuits: bool = False, raw_rows: 
     ModelError
         The estimator is not fitted, or holds what cannot be stored without running its code on loading.
     """
-    from qmedoid.artifacts.bundle import save_model
+    from qmedoid.storage.bundle import save_model
 
     return save_model(table_model(estimator), path, circuits=circuits, raw_rows=raw_rows)
 
@@ -75,7 +74,7 @@ def table_model(estimator: Any) -> TableModel:
 
     Medoids are kept as rows for all models. Missing values are refused, as the classifier itself does.
     """
-    from qmedoid.estimators.fusion import FusionClassifier
+    from qmedoid.estimators.fusion import NearestMedoidClassifier
     from qmedoid.estimators.geometric import GeometricClassifier
     from qmedoid.estimators.variational import VariationalClassifier
 
@@ -83,7 +82,7 @@ def table_model(estimator: Any) -> TableModel:
     if hasattr(estimator, "table_model"):
         own: TableModel = estimator.table_model()
         return own
-    if isinstance(estimator, FusionClassifier):
+    if isinstance(estimator, NearestMedoidClassifier):
         return _of_fusion(estimator)
     if isinstance(estimator, GeometricClassifier):
         return _of_geometric(estimator)
@@ -93,11 +92,11 @@ def table_model(estimator: Any) -> TableModel:
 
 
 def _of_fusion(estimator: Any) -> TableModel:
-    _check_not_measured(isinstance(estimator.model_, FusionModel))
+    _check_not_measured(isinstance(estimator.model_, NearestModel))
     plain = Calibration(1.0, np.zeros(len(estimator.classes_)))
     return _assembled(
         estimator,
-        tuple(GeometricModel(model, plain) for model in estimator.models_),
+        tuple(HybridModel(model, plain) for model in estimator.models_),
         # Its margin decides, not a probability: of two classes the second where s_0 − s_1 is above 0.
         cut=0.0 if len(estimator.classes_) == 2 else None,
         probabilistic=False,
@@ -135,7 +134,7 @@ def _of_variational(estimator: Any) -> TableModel:
 
 def _assembled(
     estimator: Any,
-    models: tuple[GeometricModel | VariationalModel, ...],
+    models: tuple[HybridModel | VariationalModel, ...],
     *,
     cut: float | None,
     probabilistic: bool,
@@ -219,7 +218,7 @@ def _check_ours(estimator: Any) -> None:
 def _foreign(name: str) -> ModelError:
     return ModelError(
         f"A bundle holds qmedoid models only, and a {name} cannot be stored without running its code on loading: save "
-        "a fitted FusionClassifier, GeometricClassifier, VariationalClassifier or TableClassifier."
+        "a fitted NearestMedoidClassifier, GeometricClassifier, VariationalClassifier or TableClassifier."
     )
 
 

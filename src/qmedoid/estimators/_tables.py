@@ -9,7 +9,7 @@ from sklearn.utils.validation import validate_data
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError
 from qmedoid.kernels.ties import with_equal_cells
-from qmedoid.models.bad_values import LARGEST
+from qmedoid.methods.base import LARGEST
 
 SMALLEST = 1e-150
 """Columns without a value of at least this size have squares that vanish, unless they are scaled."""

@@ -16,7 +16,7 @@ from sklearn.model_selection import PredefinedSplit
 from sklearn.preprocessing import TargetEncoder
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.models.encoding import Levels
+from qmedoid.model.contract import Levels
 
 CROSS_FITS = 5
 """Folds of the shares: a training row is described by the rows of the other folds."""

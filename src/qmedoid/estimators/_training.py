@@ -11,7 +11,6 @@ import numpy.typing as npt
 from sklearn.callback import CallbackContext
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.artifacts.checkpoints import CheckpointFolder
 from qmedoid.estimators._class_weights import ClassWeight
 from qmedoid.estimators._folds import check_splits, stratified_splits
 from qmedoid.estimators._parameters import (
@@ -31,8 +30,14 @@ from qmedoid.estimators._parameters import (
     Whole,
 )
 from qmedoid.exceptions import warn
-from qmedoid.fitting.batches import SAMPLINGS
-from qmedoid.fitting.variational import (
+from qmedoid.kernels.statevector import MAX_QUBITS
+from qmedoid.optimize.training import Stopping
+from qmedoid.storage.checkpoints import CheckpointFolder
+from qmedoid.variational.batches import SAMPLINGS
+from qmedoid.variational.network import PRECISIONS
+from qmedoid.variational.readout import READOUT_KINDS
+from qmedoid.variational.selection import Candidate, OutOfFold, Split, select_variational, train_candidate
+from qmedoid.variational.training import (
     OPTIMIZERS,
     CircuitSettings,
     Report,
@@ -41,11 +46,6 @@ from qmedoid.fitting.variational import (
     TrainingSettings,
     Watch,
 )
-from qmedoid.fitting.variational_selection import Candidate, OutOfFold, Split, select_variational, train_candidate
-from qmedoid.kernels.statevector import MAX_QUBITS
-from qmedoid.search.training import Stopping
-from qmedoid.variational.network import PRECISIONS
-from qmedoid.variational.readout import READOUT_KINDS
 
 if TYPE_CHECKING:
     from qmedoid.estimators.variational import VariationalClassifier

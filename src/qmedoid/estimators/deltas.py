@@ -13,10 +13,10 @@ from qmedoid.arrays import Array
 from qmedoid.estimators._parameters import Choice, Constraint, Estimator, Flag, Optional, Seed, check_parameters
 from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._unset_parts import with_parts
-from qmedoid.estimators.fusion import FusionClassifier
+from qmedoid.estimators.fusion import NearestMedoidClassifier
 from qmedoid.geometry.deltas import DELTA_KINDS, DeltaKind, delta_names
 from qmedoid.geometry.scaling import fit_standard
-from qmedoid.models.geometric import DeltaSettings
+from qmedoid.model.hybrid import DeltaSettings
 
 
 class DeltaFeatures(TransformerMixin, BaseEstimator):
@@ -24,8 +24,8 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    fusion : FusionClassifier or None, default=None
-        Whose medoids the records are compared with. None takes `FusionClassifier()`.
+    fusion : NearestMedoidClassifier or None, default=None
+        Whose medoids the records are compared with. None takes `NearestMedoidClassifier()`.
     kind : {"pairs", "nearest"}, default="pairs"
         For more than two classes: every pair of classes, or the two nearest by fusion score.
     fused : bool, default=False
@@ -37,7 +37,7 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    fusion_ : FusionClassifier
+    fusion_ : NearestMedoidClassifier
     scaling_ : Scaling of shape (m,)
         Training mean and deviation of the deltas.
     n_features_in_ : int
@@ -46,7 +46,7 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        fusion: FusionClassifier | None = None,
+        fusion: NearestMedoidClassifier | None = None,
         *,
         kind: DeltaKind = "pairs",
         fused: bool = False,
@@ -60,7 +60,7 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "fusion": Optional(Estimator(FusionClassifier)),
+        "fusion": Optional(Estimator(NearestMedoidClassifier)),
         "kind": Choice(DELTA_KINDS),
         "fused": Flag(),
         "standardize": Flag(),
@@ -74,7 +74,7 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of the fusion classifier by two underscores, such as ``fusion__random_state``."""
-        return super().set_params(**with_parts(self, params, {"fusion": FusionClassifier}))
+        return super().set_params(**with_parts(self, params, {"fusion": NearestMedoidClassifier}))
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the fusion classifier, and the mean and deviation of its deltas."""
@@ -107,9 +107,9 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
         return self._settings.features(model, model.measure(table))
 
 
-def seeded_fusion(fusion: FusionClassifier | None, random_state: Any) -> FusionClassifier:
+def seeded_fusion(fusion: NearestMedoidClassifier | None, random_state: Any) -> NearestMedoidClassifier:
     """A fresh fusion classifier with a seed of its own, or with one drawn from the seed of the whole."""
-    fresh: FusionClassifier = FusionClassifier() if fusion is None else clone(fusion)
+    fresh: NearestMedoidClassifier = NearestMedoidClassifier() if fusion is None else clone(fusion)
     if fresh.random_state is None:
         fresh.set_params(random_state=int(check_random_state(random_state).randint(2**31)))
     return fresh

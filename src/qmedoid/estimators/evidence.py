@@ -9,25 +9,25 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._first_stage import Apart, FirstStageSettings, Told
 from qmedoid.estimators._parameters import Choice, Constraint, Either, Flag, Some, Whole
-from qmedoid.fitting.evidence.fit import fit_evidence
-from qmedoid.fitting.evidence.settings import BLOCKS, EvidenceSettings, Selection
-from qmedoid.models.column_order import evidence_in_order, order_by_content
-from qmedoid.models.stage import PlainStage
+from qmedoid.methods.base import PlainStage
+from qmedoid.methods.column_order import evidence_in_order, order_by_content
+from qmedoid.methods.evidence.fit import fit_evidence
+from qmedoid.methods.evidence.settings import BLOCKS, EvidenceSettings, Selection
 
 TINY = 6
 """Medoids of the setting ``"tiny"``."""
-AUTO_NEIGHBOURS = EvidenceSettings.n_neighbours
+AUTO_NEIGHBORS = EvidenceSettings.n_neighbors
 """Rows that the setting ``"auto"`` keeps at most."""
 
 
-class EvidenceFusion(FirstStageSettings):
-    """Settings of the evidence model: ``GeometricClassifier(fusion=EvidenceFusion(medoids="tiny"))``.
+class EvidenceClassifier(FirstStageSettings):
+    """Settings of the evidence model: ``GeometricClassifier(fusion=EvidenceClassifier(medoids="tiny"))``.
 
     Parameters
     ----------
     medoids : int or "tiny", default=64
         How many training rows the model may compare with at most, but at least one per class; ``"tiny"`` is 6.
-    neighbours : int or "auto", default="auto"
+    neighbors : int or "auto", default="auto"
         Training rows that are kept at most beside the medoids, so that the nearest of them have a say; it is done only
         where rows that are left out are told apart clearly better. ``"auto"`` is 5,000, and 0 with ``"tiny"`` medoids.
         With 0, nothing of the other rows is kept, and scoring is several times as fast.
@@ -39,7 +39,7 @@ class EvidenceFusion(FirstStageSettings):
     blocks : list of str, default=("linear", "single", "group", "full")
         Kinds of evidence: columns as they are, single columns, chosen pairs and triples, all columns at once.
     scaling : {"rank", "standard"}, default="rank"
-        What distances are measured on: columns bent to a normal shape by their ranks, or standardised.
+        What distances are measured on: columns bent to a normal shape by their ranks, or standardized.
     targeted : bool, default=True
         Whether groups are chosen by what they tell of the classes; else they are drawn.
     logistic : bool, default=True
@@ -64,7 +64,7 @@ class EvidenceFusion(FirstStageSettings):
         self,
         *,
         medoids: int | str = 64,
-        neighbours: int | str = "auto",
+        neighbors: int | str = "auto",
         n_pairs: int = 16,
         n_triples: int = 10,
         n_bags: int = 2,
@@ -77,7 +77,7 @@ class EvidenceFusion(FirstStageSettings):
         refit: bool = True,
     ) -> None:
         self.medoids = medoids
-        self.neighbours = neighbours
+        self.neighbors = neighbors
         self.n_pairs = n_pairs
         self.n_triples = n_triples
         self.n_bags = n_bags
@@ -92,7 +92,7 @@ class EvidenceFusion(FirstStageSettings):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **FirstStageSettings._constraints,
         "medoids": Either(Whole(1), Choice(("tiny",))),
-        "neighbours": Either(Whole(0), Choice(("auto",))),
+        "neighbors": Either(Whole(0), Choice(("auto",))),
         "n_pairs": Whole(0),
         "n_triples": Whole(0),
         "n_bags": Whole(1),
@@ -106,7 +106,7 @@ class EvidenceFusion(FirstStageSettings):
     def _settings(self) -> EvidenceSettings:
         return EvidenceSettings(
             n_medoids=TINY if isinstance(self.medoids, str) else int(self.medoids),
-            n_neighbours=self._n_neighbours(),
+            n_neighbors=self._n_neighbors(),
             n_pairs=int(self.n_pairs),
             n_triples=int(self.n_triples),
             n_bags=int(self.n_bags),
@@ -117,10 +117,10 @@ class EvidenceFusion(FirstStageSettings):
             selection=self.selection,
         )
 
-    def _n_neighbours(self) -> int:
-        if isinstance(self.neighbours, str):
-            return 0 if isinstance(self.medoids, str) else AUTO_NEIGHBOURS
-        return int(self.neighbours)
+    def _n_neighbors(self) -> int:
+        if isinstance(self.neighbors, str):
+            return 0 if isinstance(self.medoids, str) else AUTO_NEIGHBORS
+        return int(self.neighbors)
 
     def _fit_rows(
         self,
@@ -134,5 +134,5 @@ class EvidenceFusion(FirstStageSettings):
         order = order_by_content(table)
         ordered = np.ascontiguousarray(table[:, order])
         fitted = fit_evidence(ordered, codes, len(classes), self._settings(), seed, told, groups)
-        self.regularization_, self.path_ = fitted.regularisation, fitted.path
+        self.regularization_, self.path_ = fitted.regularization, fitted.path
         return evidence_in_order(fitted.model, order), Apart(fitted.held_out)

@@ -34,9 +34,12 @@ from qmedoid.estimators._tables import check_size, check_table
 from qmedoid.estimators._targets import check_target, class_codes, known_codes
 from qmedoid.estimators._threads import one_blas_thread
 from qmedoid.exceptions import ParameterError, warn
-from qmedoid.fitting.novelty import fit_novelty
-from qmedoid.fitting.problem import Fold, FusionSettings, TrainingRows, prepare_folds, prepare_rows
-from qmedoid.fitting.select import (
+from qmedoid.geometry.features import FeatureKind
+from qmedoid.geometry.fusion import Channels
+from qmedoid.geometry.groups import Groups
+from qmedoid.geometry.overlap import ANGLE_KINDS, AngleKind, SwapTestFunction
+from qmedoid.geometry.scaling import ScalingKind
+from qmedoid.methods.nearest.fit import (
     SELECTIONS,
     Best,
     SearchSettings,
@@ -45,18 +48,14 @@ from qmedoid.fitting.select import (
     search_configurations,
     select_models,
 )
-from qmedoid.geometry.features import FeatureKind
-from qmedoid.geometry.fusion import Channels
-from qmedoid.geometry.groups import Groups
-from qmedoid.geometry.overlap import ANGLE_KINDS, AngleKind
-from qmedoid.geometry.protocols import SwapTestFunction
-from qmedoid.geometry.scaling import ScalingKind
-from qmedoid.models.fusion import FusionModel, MeasuredFusion
-from qmedoid.search.descent import Progress
-from qmedoid.search.sweep import ALPHA_GRID
+from qmedoid.methods.nearest.model import MeasuredNearest, NearestModel
+from qmedoid.methods.nearest.problem import Fold, FusionSettings, TrainingRows, prepare_folds, prepare_rows
+from qmedoid.model.novelty import fit_novelty
+from qmedoid.optimize.descent import Progress
+from qmedoid.optimize.sweep import ALPHA_GRID
 
 
-class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class NearestMedoidClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Classify a record by its distance and angle to one real record, the medoid, of each class.
 
     Columns are gathered into correlation groups; a search picks which columns of each group enter its feature; the
@@ -114,7 +113,7 @@ class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseE
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
-    model_ : FusionModel
+    model_ : NearestModel
         The best model; `models_` holds the best `n_models`, best first.
     medoids_ : ndarray of shape (P, M)
         The medoids of `model_` as records of the training table.
@@ -246,7 +245,7 @@ class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseE
         self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, groups: Any = None
     ) -> tuple[list[Selected], list[Codes]]:
         """Fit; the models with their channels of held-out rows, and which rows of X these are, fold by fold."""
-        check_parameters("FusionClassifier", self.get_params(deep=False), self._constraints)
+        check_parameters("NearestMedoidClassifier", self.get_params(deep=False), self._constraints)
         table = check_table(self, X, reset=True, ensure_min_samples=2)
         if self.input_scaling == "none":
             check_size(table, getattr(self, "feature_names_in_", None))
@@ -307,12 +306,12 @@ class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseE
 
         Returns
         -------
-        FusionClassifier
+        NearestMedoidClassifier
             A copy that predicts through `swap_test`; this one is left as it is.
         """
         check_is_fitted(self)
         measured = copy.copy(self)
-        measured.model_ = MeasuredFusion(self.models_[0], swap_test)
+        measured.model_ = MeasuredNearest(self.models_[0], swap_test)
         return measured
 
     def _report_to(self, context: CallbackContext) -> Callable[[Progress], bool]:
@@ -387,8 +386,8 @@ class FusionClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseE
 
     def _keep(self, selected: Sequence[Selected], table: Array) -> None:
         best = selected[0]
-        self.models_: list[FusionModel] = [choice.model for choice in selected]
-        self.model_: FusionModel | MeasuredFusion = best.model
+        self.models_: list[NearestModel] = [choice.model for choice in selected]
+        self.model_: NearestModel | MeasuredNearest = best.model
         self.alpha_ = best.model.alpha
         self.alpha_sweep_ = best.sweep
         self.one_se_: Best | None = best.best

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.estimators._first_stage import REPORTS, measured_stage, reported
 from qmedoid.estimators._operating_point import AlertRate, OperatingPoint
 from qmedoid.estimators._parameters import Choice, Constraint, Either, Estimator, Flag, Optional, Seed
@@ -32,22 +33,21 @@ from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._threads import one_blas_thread
 from qmedoid.estimators.deltas import seeded_fusion
-from qmedoid.estimators.evidence import EvidenceFusion
-from qmedoid.estimators.fusion import FusionClassifier
-from qmedoid.estimators.rare import RareEventFusion
+from qmedoid.estimators.evidence import EvidenceClassifier
+from qmedoid.estimators.fusion import NearestMedoidClassifier
+from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
-from qmedoid.fitting.calibration import CALIBRATION_KINDS, CalibrationKind
-from qmedoid.fitting.geometric import Stage, calibrated_stage, fusion_apart
-from qmedoid.fitting.novelty import fit_novelty
-from qmedoid.fitting.row_groups import first_rows
-from qmedoid.fitting.select import Selected
 from qmedoid.geometry.deltas import DELTA_KINDS, DeltaKind
-from qmedoid.geometry.protocols import SwapTestFunction
-from qmedoid.models.geometric import DeltaSettings
-from qmedoid.models.stage import FirstStage, Measured
-from qmedoid.models.variational import MeasuredVariational
-from qmedoid.variational.protocols import ExpectationFunction
+from qmedoid.geometry.overlap import SwapTestFunction
+from qmedoid.geometry.row_groups import first_rows
+from qmedoid.methods.base import FirstStage, Measured
+from qmedoid.methods.nearest.fit import Selected
+from qmedoid.model.hybrid import DeltaSettings
+from qmedoid.model.novelty import fit_novelty
+from qmedoid.model.refinement import Stage, calibrated_stage, fusion_apart
+from qmedoid.variational.model import MeasuredVariational
+from qmedoid.variational.network import ExpectationFunction
 
 PAIRS_UP_TO = 5
 """Classes up to which a circuit is fed the deltas of all pairs by default; there are 20 of them then."""
@@ -61,7 +61,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
 
     Parameters
     ----------
-    fusion : {"auto", "evidence", "rare", "convex"}, EvidenceFusion, RareEventFusion or FusionClassifier, default="auto"
+    fusion : {"auto", "evidence", "rare", "convex"}, EvidenceClassifier, RareEventClassifier or NearestMedoidClassifier, default="auto"
         The first stage. ``"evidence"`` learns signed weights on distances, group of columns by group of columns;
         ``"rare"`` compares with many prototypes of a rare class and of its hardest counterparts (two classes);
         ``"convex"`` is the nearest medoid by a mean of distance and angle over searched groups, as in the paper.
@@ -109,12 +109,12 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         Who decides: the fusion score, the circuit for some records, or the circuit for all.
     first_stage_ : {"evidence", "rare", "convex"}
         Which fusion it is.
-    fusion_ : EvidenceFusion, RareEventFusion or FusionClassifier
+    fusion_ : EvidenceClassifier, RareEventClassifier or NearestMedoidClassifier
         The first stage; the medoids of its `model_` are those that decide.
     variational_ : VariationalClassifier or None
         The circuit of the best model as an estimator of its own, fitted on deltas, with its loss curve, the scores of
         the grid and `circuit()`; None where fusion decides everything.
-    model_ : GeometricModel
+    model_ : HybridModel
         The best model; `models_` holds one for each fusion model that was kept (several are convex only): by
         `held_out_scores_` where a circuit takes part, else in the order of `fusion_`.
     margin_ : float
@@ -135,7 +135,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
     def __init__(
         self,
         *,
-        fusion: str | FusionClassifier | EvidenceFusion | RareEventFusion = "auto",
+        fusion: str | NearestMedoidClassifier | EvidenceClassifier | RareEventClassifier = "auto",
         variational: VariationalClassifier | None = None,
         refine: str | float = "auto",
         residual: bool | str = "auto",
@@ -166,7 +166,10 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "fusion": Either(
             Choice(("auto", "evidence", "rare", "convex")),
-            Either(Estimator(EvidenceFusion), Either(Estimator(RareEventFusion), Estimator(FusionClassifier))),
+            Either(
+                Estimator(EvidenceClassifier),
+                Either(Estimator(RareEventClassifier), Estimator(NearestMedoidClassifier)),
+            ),
         ),
         "variational": Optional(Estimator(VariationalClassifier)),
         "refine": Refinement(),
@@ -181,13 +184,13 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
 
     @classmethod
     def paper(cls, **changes: Any) -> Self:
-        """Both stages as printed: see `FusionClassifier.paper` and `VariationalClassifier.paper`.
+        """Both stages as printed: see `NearestMedoidClassifier.paper` and `VariationalClassifier.paper`.
 
         Everything is still fitted on training rows only. The paper chooses a threshold for two classes, and uses 0.3
         in its fraud tables: pass ``operating_point="macro_f1"`` or ``0.3``. `changes` override single parameters.
         """
         printed: dict[str, Any] = {
-            "fusion": FusionClassifier.paper(),
+            "fusion": NearestMedoidClassifier.paper(),
             "variational": VariationalClassifier.paper(operating_point=None),
             "residual": False,
             "deltas": "nearest",
@@ -216,7 +219,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         policy = policy_for(self.refine, draws, self.first_stage_)
         variational = circuit_settings(self.variational, self.operating_point, self.first_stage_)
         if self.first_stage_ == "convex":
-            given = self.fusion if isinstance(self.fusion, FusionClassifier) else None
+            given = self.fusion if isinstance(self.fusion, NearestMedoidClassifier) else None
             self.fusion_: Any = seeded_fusion(given, self.random_state)
         else:
             self.fusion_ = self._stage_settings(self.first_stage_)
@@ -258,7 +261,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         ParameterError
             The stage is given by name, or not at all: it has no parameters to set.
         """
-        for stage, example in (("fusion", "EvidenceFusion"), ("variational", "VariationalClassifier")):
+        for stage, example in (("fusion", "EvidenceClassifier"), ("variational", "VariationalClassifier")):
             inner = next((name for name in params if name.startswith(f"{stage}__")), None)
             owner = params.get(stage, getattr(self, stage))
             if inner is not None and not hasattr(owner, "set_params"):
@@ -366,25 +369,27 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
 
     def _first_stage(self, codes: Codes) -> FirstStageName:
         match self.fusion:
-            case "convex" | FusionClassifier():
+            case "convex" | NearestMedoidClassifier():
                 return "convex"
-            case "evidence" | EvidenceFusion():
+            case "evidence" | EvidenceClassifier():
                 return "evidence"
-            case "rare" | RareEventFusion():
+            case "rare" | RareEventClassifier():
                 return "rare"
         return first_stage_for(codes)
 
-    def _stage_settings(self, first: FirstStageName) -> FusionClassifier | EvidenceFusion | RareEventFusion:
+    def _stage_settings(
+        self, first: FirstStageName
+    ) -> NearestMedoidClassifier | EvidenceClassifier | RareEventClassifier:
         """A fresh copy of the first stage that was given, or the default of that name."""
         if not isinstance(self.fusion, str):
-            given: FusionClassifier | EvidenceFusion | RareEventFusion = clone(self.fusion)
+            given: NearestMedoidClassifier | EvidenceClassifier | RareEventClassifier = clone(self.fusion)
             return given
         match first:
             case "convex":
-                return FusionClassifier()
+                return NearestMedoidClassifier()
             case "rare":
-                return RareEventFusion()
-        return EvidenceFusion()
+                return RareEventClassifier()
+        return EvidenceClassifier()
 
     def _entropy(self, variational: VariationalClassifier) -> list[int]:
         seed = self.random_state if variational.random_state is None else variational.random_state

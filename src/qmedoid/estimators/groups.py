@@ -37,7 +37,7 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
     anchor_order : {"association", "codes", "columns"}, default="association"
         By the correlation ratio with the classes (or |r| with a numeric target), by |r| with label codes as printed,
         or as the columns stand. Without a target the column order stands.
-    standardise : bool, default=True
+    standardize : bool, default=True
         Bring every feature to mean 0 and deviation 1 on the training rows.
 
     Attributes
@@ -61,7 +61,7 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
         n_anchors: int | None = None,
         subset_size: int | None = None,
         anchor_order: AnchorOrder = "association",
-        standardise: bool = True,
+        standardize: bool = True,
     ) -> None:
         self.kind = kind
         self.input_scaling = input_scaling
@@ -69,12 +69,12 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
         self.n_anchors = n_anchors
         self.subset_size = subset_size
         self.anchor_order = anchor_order
-        self.standardise = standardise
+        self.standardize = standardize
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **GROUPING_CONSTRAINTS,
         "subset_size": Optional(Whole(1)),
-        "standardise": Flag(),
+        "standardize": Flag(),
     }
 
     @one_blas_thread
@@ -112,7 +112,7 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
         )
         self.configuration_ = self.groups_.first(self.subset_size or len(table[0]))
         features = self._features(scaled)
-        self.feature_scaling_ = fit_scaling(features, "standard" if self.standardise else "none", weights=weights)
+        self.feature_scaling_ = fit_scaling(features, "standard" if self.standardize else "none", weights=weights)
         return self
 
     def transform(self, X: Any) -> Array:

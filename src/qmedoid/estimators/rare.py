@@ -10,17 +10,17 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._first_stage import Apart, FirstStageSettings, Told
 from qmedoid.estimators._parameters import Constraint, Flag, Some, Whole
 from qmedoid.exceptions import ParameterError
-from qmedoid.fitting.rare.fit import fit_rare
-from qmedoid.fitting.rare.settings import RareSettings
-from qmedoid.models.column_order import order_by_content, rare_in_order
-from qmedoid.models.stage import PlainStage
+from qmedoid.methods.base import PlainStage
+from qmedoid.methods.column_order import order_by_content, rare_in_order
+from qmedoid.methods.rare.fit import fit_rare
+from qmedoid.methods.rare.prototypes import RareSettings
 
 KINDS = ("deltas", "nearness", "position", "middle")
 """Kinds of evidence of a rare-event model."""
 
 
-class RareEventFusion(FirstStageSettings):
-    """Settings of the rare-event model: ``GeometricClassifier(fusion=RareEventFusion(n_hard=0))``.
+class RareEventClassifier(FirstStageSettings):
+    """Settings of the rare-event model: ``GeometricClassifier(fusion=RareEventClassifier(n_hard=0))``.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ def stability(
     Parameters
     ----------
     estimator : classifier
-        `GeometricClassifier`, `FusionClassifier`, `TableClassifier`, or any other classifier of scikit-learn, of which
+        `GeometricClassifier`, `NearestMedoidClassifier`, `TableClassifier`, or any other classifier of scikit-learn, of which
         decisions alone are reported. It is left as it is. Its own `random_state`, where it has one, is that of all
         fits, so that only the rows differ; where it is None, every fit has another seed.
     X : array-like or data frame of shape (n, M)

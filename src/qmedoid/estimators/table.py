@@ -34,18 +34,18 @@ from qmedoid.estimators._row_groups import Together
 from qmedoid.estimators._saving import SavingMixin, table_model
 from qmedoid.estimators._targets import check_target, class_codes
 from qmedoid.estimators._unset_parts import with_parts
-from qmedoid.estimators.fusion import FusionClassifier
+from qmedoid.estimators.fusion import NearestMedoidClassifier
 from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError, warn
-from qmedoid.fitting.novelty import encoded_readings, fit_novelty
-from qmedoid.fitting.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
+from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
+from qmedoid.methods.base import PlainStage
 from qmedoid.metrics.prevalence import PrevalenceEstimate
-from qmedoid.models.contract import Contract
-from qmedoid.models.operating import OperatingSummary
-from qmedoid.models.priors import asked_priors
-from qmedoid.models.stage import PlainStage
-from qmedoid.models.table import Record, TableModel
+from qmedoid.model.contract import Contract
+from qmedoid.model.decision import asked_priors
+from qmedoid.model.novelty import encoded_readings, fit_novelty
+from qmedoid.model.operating_point import OperatingSummary
+from qmedoid.model.table import Record, TableModel
 from qmedoid.tables._identifiers import IDENTIFIERS, OWN_NUMBER
 from qmedoid.tables.cell_codes import cell_codes
 from qmedoid.tables.difference import compare_columns
@@ -77,7 +77,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    classifier : GeometricClassifier, FusionClassifier, VariationalClassifier or None, default=None
+    classifier : GeometricClassifier, NearestMedoidClassifier, VariationalClassifier or None, default=None
         What decides. None is `GeometricClassifier()`.
     positive : str, int, float, bool or None, default=None
         The class of interest: the one of two that an alert rate or an operating point is about, and the second of the
@@ -147,7 +147,8 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "classifier": Optional(
             Either(
-                Estimator(GeometricClassifier), Either(Estimator(FusionClassifier), Estimator(VariationalClassifier))
+                Estimator(GeometricClassifier),
+                Either(Estimator(NearestMedoidClassifier), Estimator(VariationalClassifier)),
             )
         ),
         "decimal": Optional(Choice((".", ","))),
@@ -285,7 +286,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
 
     @available_if(_inner_has("estimate_prevalence"))
     def estimate_prevalence(self, X: Any) -> PrevalenceEstimate:
-        """How frequent the classes are among unlabelled rows by EM, with 95 % intervals, in the order of `classes_`."""
+        """How frequent the classes are among unlabeled rows by EM, with 95 % intervals, in the order of `classes_`."""
         matrix = self._matrix(X)
         found: PrevalenceEstimate = self.classifier_.estimate_prevalence(matrix)  # type: ignore[union-attr]
         order = self._order.codes_of_sorted

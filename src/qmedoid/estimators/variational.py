@@ -20,16 +20,15 @@ from qmedoid.estimators._tables import check_table, column_label
 from qmedoid.estimators._threads import one_blas_thread
 from qmedoid.estimators._training import TRAINING_CONSTRAINTS, Chosen, TrainingPlan, reporting_watch
 from qmedoid.exceptions import warn
-from qmedoid.fitting.batches import Sampling
-from qmedoid.fitting.novelty import fit_novelty
-from qmedoid.fitting.variational import Optimizer, TrainingData
 from qmedoid.geometry.scaling import column_powers, is_constant
-from qmedoid.models.variational import MeasuredVariational, VariationalModel
-from qmedoid.search.spsa import GAINS
+from qmedoid.model.novelty import fit_novelty
+from qmedoid.optimize.minimizers import GAINS
 from qmedoid.variational.angles import PRINTED_SPAN, SPAN
-from qmedoid.variational.network import Precision
-from qmedoid.variational.protocols import ExpectationFunction
+from qmedoid.variational.batches import Sampling
+from qmedoid.variational.model import MeasuredVariational, VariationalModel
+from qmedoid.variational.network import ExpectationFunction, Precision
 from qmedoid.variational.readout import ReadoutKind
+from qmedoid.variational.training import Optimizer, TrainingData
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):
     """A small trained quantum circuit that classifies a few features, such as deltas.
 
-    Features are standardised, clipped and turned into rotation angles of a circuit with data re-uploading; its
+    Features are standardized, clipped and turned into rotation angles of a circuit with data re-uploading; its
     expectation values give class scores. The circuit is simulated exactly and trained by exact gradients.
 
     Parameters
@@ -55,7 +54,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
     input_scales : "learned", float or sequence of float, default="learned"
         Factors λ on the angles of the features: trained, or fixed.
     clip : float or None, default=None
-        Standardised values beyond ±clip are not told apart. None takes the largest of the training rows, but at least
+        Standardized values beyond ±clip are not told apart. None takes the largest of the training rows, but at least
         3 and at most 10.
     span : float, default=π/2
         The angle of a value at the clip. At π both ends are the same state.

@@ -1,6 +1,6 @@
 r"""Contrastive margins: how much nearer a record lies to one class than to another (algorithm 13).
 
-For a pair of classes (b, a), from channels normalised within the record,
+For a pair of classes (b, a), from channels normalized within the record,
 
 .. math:: \Delta_D = \tilde D_b - \tilde D_a, \qquad \Delta_\Theta = \tilde\Theta_b - \tilde\Theta_a,
           \qquad \Delta_s = s_b - s_a
@@ -16,7 +16,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ParameterError
-from qmedoid.geometry.fusion import Channels, normalise_channel
+from qmedoid.geometry.fusion import Channels, normalize_channel
 from qmedoid.kernels.ties import first_smallest_of_rows
 
 DeltaKind = Literal["pairs", "nearest"]
@@ -65,9 +65,9 @@ def delta_features(
     """
     if kind not in DELTA_KINDS:
         raise ParameterError(f"The kind of deltas must be one of {list(DELTA_KINDS)}. Got {kind!r} instead.")
-    values = [normalise_channel(channels.distance)]
+    values = [normalize_channel(channels.distance)]
     if angular:
-        values.append(normalise_channel(channels.angle))
+        values.append(normalize_channel(channels.angle))
     if fused:
         values.append(scores)
     n, n_classes = scores.shape

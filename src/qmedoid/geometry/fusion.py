@@ -8,7 +8,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.ties import first_smallest_of_rows
 
 EPSILON = 1e-12
-"""Guard of the denominators of the normalised channels."""
+"""Guard of the denominators of the normalized channels."""
 
 
 class Channels(NamedTuple):
@@ -39,7 +39,7 @@ def class_channels(distance: Array, angle: Array, medoid_classes: Codes, n_class
     return Channels(np.take_along_axis(distance, nearest, axis=1), np.take_along_axis(angle, nearest, axis=1)), nearest
 
 
-def normalise_channel(channel: Array) -> Array:
+def normalize_channel(channel: Array) -> Array:
     """Share of each class in a record's channel, C_c / (Σ C + ε), shape (n, C)."""
     total: Array = channel.sum(axis=1, keepdims=True)
     return channel / (total + EPSILON)
@@ -52,9 +52,9 @@ def fusion_scores(channels: Channels, alpha: float, *, use_angular: bool, multip
 
     Scores are dissimilarities: a multiplier w above 1 pushes a class away, one below 1 draws it nearer.
     """
-    scores = normalise_channel(channels.distance)
+    scores = normalize_channel(channels.distance)
     if use_angular:
-        scores = alpha * scores + (1.0 - alpha) * normalise_channel(channels.angle)
+        scores = alpha * scores + (1.0 - alpha) * normalize_channel(channels.angle)
     return scores if multipliers is None else scores * multipliers
 
 

@@ -1,7 +1,7 @@
 """Medoids: the real rows that stand for a class (algorithms 4 and 5).
 
-The medoid of rows x_1 .. x_n with weights w_1 .. w_n is the row i that minimises sum_j w_j |x_j - x_i|; K medoids
-minimise sum_j w_j min_m |x_j - x_m|. Ties, and differences below ``TIE_TOLERANCE`` of the total, go to the lowest
+The medoid of rows x_1 .. x_n with weights w_1 .. w_n is the row i that minimizes sum_j w_j |x_j - x_i|; K medoids
+minimize sum_j w_j min_m |x_j - x_m|. Ties, and differences below ``TIE_TOLERANCE`` of the total, go to the lowest
 index, so a result depends on the rows alone and not on the machine that computed it.
 """
 
@@ -58,7 +58,7 @@ def medoid_index(X: ArrayLike, *, weights: ArrayLike | None = None) -> int:
     Returns
     -------
     int
-        i minimising sum_j w_j |x_j - x_i|; totals that differ by at most ``TIE_TOLERANCE`` of themselves count as
+        i minimizing sum_j w_j |x_j - x_i|; totals that differ by at most ``TIE_TOLERANCE`` of themselves count as
         equal and the lowest index wins.
 
     Raises

@@ -7,9 +7,11 @@ those of *y*. Its ancilla then reads 0 with probability :math:`p_0 = (1 + s)/2`,
 
 So :math:`D = \sqrt{2Zs}` is the Euclidean distance itself, and the closed form is the exact expectation of the
 circuit. A finite number of shots is a binomial draw on top of it.
+
+What the stages above ask of a SWAP test, whichever way it is carried out.
 """
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +20,7 @@ from qmedoid.arrays import Array, Flags
 from qmedoid.exceptions import DataError, ParameterError
 
 AngleKind = Literal["true", "printed"]
-
 ANGLE_KINDS: tuple[AngleKind, ...] = ("true", "printed")
-
 # Rows are taken in blocks of this many so that the temporaries of a large table stay within a few megabytes.
 _BLOCK_ROWS = 8192
 # Squares of entries between these bounds neither overflow nor lose digits, whatever the number of columns.
@@ -247,3 +247,14 @@ def _rows(values: npt.ArrayLike, name: str) -> Array:
         row, column = np.argwhere(~np.isfinite(rows))[0]
         raise DataError(f"{name} holds {rows[row, column]} at row {row}, column {column}: pass finite numbers only.")
     return rows
+
+
+class SwapTestFunction(Protocol):
+    """Anything that compares every row of X with every row of Y: the closed form, a simulator or a machine.
+
+    :func:`qmedoid.geometry.overlap.compact_swap_test` is one; the backends of :mod:`qmedoid.circuits` are others.
+    """
+
+    def __call__(self, X: npt.ArrayLike, Y: npt.ArrayLike, /) -> SwapTest:
+        """Overlap, distance and angle of every pair of rows, each of shape (n_X, n_Y)."""
+        ...

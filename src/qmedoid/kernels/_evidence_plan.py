@@ -35,9 +35,9 @@ class Columns:
     used : ndarray of shape (U,)
         Which ones of the table they are.
     center, scale : ndarray of shape (U,)
-        How they are standardised.
+        How they are standardized.
     clip : float
-        What a standardised value may be at most.
+        What a standardized value may be at most.
     knot_offsets : ndarray of shape (U + 1,)
     knots, marks, rises : ndarray
         Where the knots of column u, ``knot_offsets[u]`` and on, lie, what they are mapped to, and the slope from there.
@@ -53,10 +53,10 @@ class Columns:
     rises: Array
 
     def scaled(self, x: Array, u: int, by_rank: bool) -> Array:
-        """Values of the u-th column scaled by rank, or standardised; the compiled kernel rounds them likewise."""
+        """Values of the u-th column scaled by rank, or standardized; the compiled kernel rounds them likewise."""
         if not by_rank:
-            standardised: Array = np.clip((x - self.center[u]) / self.scale[u], -self.clip, self.clip)
-            return standardised
+            standardized: Array = np.clip((x - self.center[u]) / self.scale[u], -self.clip, self.clip)
+            return standardized
         first, last = self.knot_offsets[u], self.knot_offsets[u + 1]
         held = np.clip(x, self.knots[first], self.knots[last - 1])
         place = first - 1 + np.searchsorted(self.knots[first:last], held, side="right")

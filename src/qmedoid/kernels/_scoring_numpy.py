@@ -45,7 +45,7 @@ def score(columns: Table, plan: ScoringPlan, angle: str, out: Results) -> int:
 
 
 def _features(columns: Table, plan: ScoringPlan) -> Array:
-    """Standardised anchor features (u_a − center) / scale with u_a = ±√Σ(w·(x − c))², shape (n, A)."""
+    """Standardized anchor features (u_a − center) / scale with u_a = ±√Σ(w·(x − c))², shape (n, A)."""
     raw = columns.T if isinstance(columns, np.ndarray) else columns
     centered = [np.asarray(raw[j], dtype=np.float64) - center for j, center in zip(plan.used, plan.center, strict=True)]
     features = np.empty((len(centered[0]), len(plan.feature_center)))

@@ -73,7 +73,7 @@ cdef qm_candidates _group(candidates) except *:
 
 
 def fill_column(state, Py_ssize_t anchor, column):
-    """Write the one candidate of `column` as the standardised feature of an anchor."""
+    """Write the one candidate of `column` as the standardized feature of an anchor."""
     cdef qm_fold fold = _fold(state)
     cdef qm_candidates group = _group(column)
     cdef int failed

@@ -13,7 +13,7 @@ from qmedoid.kernels._search_state import ANGLES, Candidates, Floats, FoldState
 from qmedoid.kernels.medoid import TIE_TOLERANCE
 
 EPSILON = 1e-12
-"""Guard of the denominators of the normalised channels, as in ``geometry.fusion``."""
+"""Guard of the denominators of the normalized channels, as in ``geometry.fusion``."""
 
 # Bounds are lowered by this share, far more than the rounding of a sum.
 BOUND_SLACK = 1e-9
@@ -30,8 +30,8 @@ SMALLEST_VARIANCE = 1e-290
 
 
 def fill_column(state: FoldState, anchor: int, column: Candidates) -> None:
-    """Write the one candidate of `column` as the standardised feature of an anchor."""
-    sample, val, condition = _standardised(state, column, 0, _terms(state.train, column), _terms(state.val, column))
+    """Write the one candidate of `column` as the standardized feature of an anchor."""
+    sample, val, condition = _standardized(state, column, 0, _terms(state.train, column), _terms(state.val, column))
     state.sample_z[anchor], state.val_z[anchor], state.condition[anchor] = sample, val, condition
 
 
@@ -80,7 +80,7 @@ def evaluate(
     visit = _Visit(state, anchor)
     train, val = _terms(state.train, candidates), _terms(state.val, candidates)
     for i in range(len(candidates.picks)):
-        sample_z, val_z, condition = _standardised(state, candidates, i, train, val)
+        sample_z, val_z, condition = _standardized(state, candidates, i, train, val)
         condition = max(condition, visit.condition)
         unsure[i] = not np.isfinite(condition)
         if not unsure[i]:
@@ -113,10 +113,10 @@ def _feature(terms: tuple[Floats, Floats], picks: Codes, factor: float, signed: 
     return np.where(total < 0, -norm, norm)
 
 
-def _standardised(
+def _standardized(
     state: FoldState, candidates: Candidates, i: int, train: tuple[Floats, Floats], val: tuple[Floats, Floats]
 ) -> tuple[Floats, Floats, float]:
-    """Candidate number i, standardised on the training rows: on medoid rows, on validation rows; its condition."""
+    """Candidate number i, standardized on the training rows: on medoid rows, on validation rows; its condition."""
     picks, factor = candidates.picks[i], float(candidates.factors[i])
     feature = _feature(train, picks, factor, state.signed)
     with np.errstate(all="ignore"):

@@ -37,7 +37,7 @@ class Candidates:
 
 @dataclass
 class FoldState:
-    """A fold as columns, and the standardised features of the current configuration on the rows that need them.
+    """A fold as columns, and the standardized features of the current configuration on the rows that need them.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class FoldState:
     signed : bool
         Whether features carry a sign.
     sample_z, val_z : ndarray of shape (A, bounds[C]) and (A, n_val)
-        Standardised features of the medoid rows and of the validation rows.
+        Standardized features of the medoid rows and of the validation rows.
     condition : ndarray of shape (A,)
         |mean| / deviation of each feature on the training rows: how much the rounding of the mean is magnified.
         Infinite where rounding decides what the feature is.

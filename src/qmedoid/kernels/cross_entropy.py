@@ -1,11 +1,14 @@
 r"""Cross-entropy :math:`-\sum_i w_i \log p_{i,y_i}` of class scores, whose softmax is p, with its gradient.
 
 A training asks for it at every step, on batches so small that the calls of NumPy would take longer than the numbers.
+
+Class probabilities from class scores, and the loss of a training, which is a kernel.
 """
 
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 from qmedoid.exceptions import DataError
@@ -47,3 +50,12 @@ def _check(scores: Real, codes: Codes, weights: Real) -> tuple[Array, Codes, Arr
         np.ascontiguousarray(codes, dtype=np.intp),
         np.ascontiguousarray(weights, dtype=np.float64),
     )
+
+
+def log_softmax(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Logarithms of the class probabilities, shape (n_rows, C)."""
+    # Classes first: NumPy reduces along the long axis of a few rows much faster than along many short ones.
+    by_class: npt.NDArray[Any] = np.array(scores.T, order="C")
+    by_class -= by_class.max(axis=0)
+    by_class -= np.log(np.exp(by_class).sum(axis=0))
+    return by_class.T

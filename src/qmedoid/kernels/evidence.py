@@ -5,7 +5,7 @@ r"""Raw columns to the outputs of an evidence model and to nearest medoids, in o
    t_k(x) = b_k + \sum_j w_{jk}\,\bigl(\varphi_j(D_j(x)) - c_j\bigr), \qquad
    D_j^2(x) = \sum_{f\in g_j} u_f\,(v_f(x) - v_f(m_j))^2
 
-with v a column scaled by rank (interpolated between knots) or standardised and clipped, and φ the square, the distance
+with v a column scaled by rank (interpolated between knots) or standardized and clipped, and φ the square, the distance
 or the nearness exp(−D/ℓ). A plan gathers what can be: squares are a polynomial of degree two of each scaled column;
 terms of one column and of equal values are one term; a distance that several terms look at is measured once.
 

@@ -24,7 +24,7 @@ _SAFE_SPREAD = (2.0**-100, 2.0**100)
 
 
 def medoid(X: NDArray[np.float64], *, weights: NDArray[np.float64] | None = None) -> int:
-    """Return the row i of X that minimises sum_j w_j |x_j - x_i|.
+    """Return the row i of X that minimizes sum_j w_j |x_j - x_i|.
 
     Parameters
     ----------

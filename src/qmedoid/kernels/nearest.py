@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Fill = Callable[[Array, Codes | None, Array, Codes], None]
 
-#: The largest number of neighbours that can be asked for.
+#: The largest number of neighbors that can be asked for.
 MOST_NEAREST = 16
 
 # Rows per call of the compiled kernel, and multiply-adds that are worth a thread of their own.

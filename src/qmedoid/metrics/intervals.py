@@ -41,7 +41,7 @@ def share_interval(hits: float, n: float, *, confidence: float = CONFIDENCE) -> 
 
 
 def beta_quantile(level: float, a: float, b: float) -> float:
-    """The x with I_x(a, b) = level, where I is the regularised incomplete beta function; a and b are above 0."""
+    """The x with I_x(a, b) = level, where I is the regularized incomplete beta function; a and b are above 0."""
     low, high, x = 0.0, 1.0, a / (a + b)
     for _ in range(_STEPS):
         excess = incomplete_beta(x, a, b) - level

@@ -30,7 +30,7 @@ _RANGE, _WIDTH = 60.0, 0.01
 
 @dataclass(frozen=True, eq=False)
 class PrevalenceEstimate:
-    """Priors of the classes among unlabelled records, each with a 95 % interval.
+    """Priors of the classes among unlabeled records, each with a 95 % interval.
 
     The interval is for the records drawn; that the probabilities are right is taken for granted.
 
@@ -91,7 +91,7 @@ class LogOddsHistogram:
 
 
 def estimate_priors(log_probabilities: Array, priors: Array, *, weights: Array | None = None) -> PrevalenceEstimate:
-    """The most likely priors of unlabelled records.
+    """The most likely priors of unlabeled records.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def estimate_priors(log_probabilities: Array, priors: Array, *, weights: Array |
     ratios = log_probabilities - np.log(priors)
     ratios = np.exp(ratios - ratios.max(axis=1, keepdims=True))
     mixture = _Mixture(ratios, weights / weights.sum(), float(weights.sum()))
-    found, n_steps, converged = _maximised(mixture, priors / priors.sum())
+    found, n_steps, converged = _maximized(mixture, priors / priors.sum())
     low, high = _likelihood_interval(mixture, found) if len(priors) == 2 else _curvature_interval(mixture, found)
     return PrevalenceEstimate(found, low, high, round(mixture.n), n_steps, converged)
 
@@ -144,7 +144,7 @@ class _Mixture:
         return gains
 
 
-def _maximised(mixture: _Mixture, start: Array) -> tuple[Array, int, bool]:
+def _maximized(mixture: _Mixture, start: Array) -> tuple[Array, int, bool]:
     """EM from the training priors, two steps extrapolated to a third where that is likelier (Varadhan and Roland)."""
     priors = start
     for step in range(_MOST_STEPS):

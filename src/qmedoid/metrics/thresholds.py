@@ -146,5 +146,5 @@ def _between(rising: Array, cut: int) -> float:
         return float(rising[-1])
     low, high = float(rising[cut - 1]), float(rising[cut])
     halfway = low / 2 + high / 2
-    # Of neighbouring floats the middle rounds to one of them; only the lower one still parts them.
+    # Of neighboring floats the middle rounds to one of them; only the lower one still parts them.
     return halfway if low <= halfway < high else low

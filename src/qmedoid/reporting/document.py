@@ -20,7 +20,7 @@ class Column:
     name : str
         Within its group.
     group : str
-        Heading above this column and its neighbours of the same group; empty for none.
+        Heading above this column and its neighbors of the same group; empty for none.
     digits : int
         Decimals of its floats.
     is_error : bool

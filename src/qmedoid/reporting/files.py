@@ -6,10 +6,10 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from qmedoid.artifacts.whole import cannot_write, whole_file
 from qmedoid.reporting.document import Document, Table
 from qmedoid.reporting.ownership import check_replaceable, signed_page
 from qmedoid.reporting.page import html_page
+from qmedoid.storage.whole import cannot_write, whole_file
 
 PAGE = "index.html"
 FINDINGS = "findings.txt"

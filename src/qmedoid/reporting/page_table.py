@@ -72,13 +72,13 @@ def _error_width(table: Table, column: int) -> int:
 
 
 def _head(table: Table, places: Sequence[_Place]) -> Iterator[str]:
-    """One line of headings, or two where there are groups: a group spans its neighbours, the rest spans both lines."""
+    """One line of headings, or two where there are groups: a group spans its neighbors, the rest spans both lines."""
     if not any(table.columns[place.column].group for place in places):
         yield f"<tr>{''.join(_heading(table, place) for place in places)}</tr>"
         return
     above, below = "", ""
-    for group, neighbours in groupby(places, key=lambda place: table.columns[place.column].group):
-        members = list(neighbours)
+    for group, neighbors in groupby(places, key=lambda place: table.columns[place.column].group):
+        members = list(neighbors)
         if group:
             above += f'<th scope="colgroup" colspan="{len(members)}" class="group">{escape(group)}</th>'
             below += "".join(_heading(table, place) for place in members)

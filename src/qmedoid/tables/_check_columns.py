@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from qmedoid.arrays import Flags
 from qmedoid.exceptions import some_of
-from qmedoid.models.contract import Column
+from qmedoid.model.contract import Column
 from qmedoid.tables import cells
 from qmedoid.tables._identifiers import IDENTIFIERS
 from qmedoid.tables.kinds import Inferred

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Flags
 from qmedoid.metrics.ranking import roc_auc
-from qmedoid.models.contract import Column
+from qmedoid.model.contract import Column
 from qmedoid.tables import cells
 
 Codes = npt.NDArray[np.int32]

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from qmedoid.arrays import Flags
-from qmedoid.models.contract import Column
+from qmedoid.model.contract import Column
 from qmedoid.tables._csv import POINT_MARK
 from qmedoid.tables._date_spelling import look_like_dates
 from qmedoid.tables._spelling import may_be_other_thousands, may_be_thousands, respelt, shows_points

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from qmedoid.models.contract import split_spelling
+from qmedoid.model.contract import split_spelling
 from qmedoid.tables.cells import Cells, as_floats, as_text
 
 _CURRENCY = (

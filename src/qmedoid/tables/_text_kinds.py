@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from qmedoid.exceptions import DataError
-from qmedoid.models.contract import Kind
+from qmedoid.model.contract import Kind
 from qmedoid.tables import cells
 from qmedoid.tables._date_spelling import find_dates
 from qmedoid.tables._spelling import (

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError, ParameterError, some_of
-from qmedoid.models.contract import Column
+from qmedoid.model.contract import Column
 from qmedoid.tables._check_columns import Facts, Finding, describe, facts_of, odd_spellings, oddities
 from qmedoid.tables._check_rows import (
     GIVES_AWAY,
@@ -22,7 +22,7 @@ from qmedoid.tables._check_rows import (
 )
 from qmedoid.tables.frames import as_table
 from qmedoid.tables.kinds import DateOrder, infer_columns
-from qmedoid.tables.labels import class_labels, labelled_rows
+from qmedoid.tables.labels import class_labels, labeled_rows
 from qmedoid.tables.roles import Role, check_role_names, check_roles, in_roles
 
 _FEW = 10
@@ -98,7 +98,7 @@ def check_rows(
     findings: list[Finding] = []
     classes, labels = None, None
     if target is not None:
-        table, labels = _labelled(table, target, findings)
+        table, labels = _labeled(table, target, findings)
     if labels is not None:
         classes = _classes(labels, report, findings, str(target))
     order = cast("DateOrder | None", date_order)
@@ -132,18 +132,18 @@ def check_rows(
     return report
 
 
-def _labelled(table: pa.Table, target: str, findings: list[Finding]) -> tuple[pa.Table, Any]:
+def _labeled(table: pa.Table, target: str, findings: list[Finding]) -> tuple[pa.Table, Any]:
     """The rows that have a class, as a fit takes them, and their labels; None where the target holds no classes."""
     try:
-        rows = labelled_rows(table[target])
+        rows = labeled_rows(table[target])
         if len(rows) < table.num_rows:
             message = f"{table.num_rows - len(rows):,} of {table.num_rows:,} rows have no class in {target!r}"
-            findings.append(Finding("unlabelled", "note", (target,), f"{message}: a fit leaves them out"))
+            findings.append(Finding("unlabeled", "note", (target,), f"{message}: a fit leaves them out"))
         if not len(rows):
             findings.append(Finding("no_classes", "problem", (target,), f"no row has a class in {target!r}"))
             return table, None
-        labelled = table.take(pa.array(rows)) if len(rows) < table.num_rows else table
-        return labelled, class_labels(labelled[target], target)
+        labeled = table.take(pa.array(rows)) if len(rows) < table.num_rows else table
+        return labeled, class_labels(labeled[target], target)
     except DataError as error:
         findings.append(Finding("target", "problem", (target,), str(error)))
     except (pa.ArrowNotImplementedError, TypeError):

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from qmedoid.exceptions import ContractError, warn
-from qmedoid.models.contract import Column, Contract, Kind
+from qmedoid.model.contract import Column, Contract, Kind
 from qmedoid.tables._types import shortened
 from qmedoid.tables.encode import EXAMPLES, NAMED_LEVELS, ColumnFound, Found
 from qmedoid.tables.kinds import ENOUGH_ROWS, kind_of_type

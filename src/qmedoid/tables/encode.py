@@ -8,8 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Array
-from qmedoid.models.contract import Column, Contract
-from qmedoid.models.encoding import Dates, Encoding, Levels, Numbers
+from qmedoid.model.contract import Column, Contract, Dates, Encoding, Levels, Numbers
 from qmedoid.tables import cells
 
 EXAMPLES = 5
@@ -223,7 +222,7 @@ def _levels(given: pa.Array, column: Column, encoding: Levels, found: Found) -> 
 
 
 def date_part(values: npt.NDArray[np.datetime64], part: str) -> Array:
-    """A part of dates in microseconds: see `qmedoid.models.encoding.DATE_PARTS`."""
+    """A part of dates in microseconds: see `qmedoid.model.contract.DATE_PARTS`."""
     return _PARTS[part](values)
 
 

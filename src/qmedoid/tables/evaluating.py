@@ -11,9 +11,9 @@ from qmedoid.exceptions import ContractError, some_of
 from qmedoid.metrics.calibration import calibration_error, confidence_outcomes
 from qmedoid.metrics.classification import ClassMetrics, evaluate
 from qmedoid.metrics.ranking import log_loss, pr_auc, roc_auc
-from qmedoid.models.operating import Counts
-from qmedoid.models.seen import Hashes, seen_in_words
-from qmedoid.models.table import Decisions, TableModel
+from qmedoid.model.operating_point import Counts
+from qmedoid.model.seen import Hashes, seen_in_words
+from qmedoid.model.table import Decisions, TableModel
 from qmedoid.tables.labels import MISSING, UNKNOWN
 from qmedoid.tables.target_notes import seldom_note
 
@@ -29,9 +29,7 @@ def joined(parts: Iterable[Decisions]) -> Decisions:
     )
 
 
-def labelled_report(
-    model: TableModel, codes: Codes, decided: Decisions, hashes: Hashes | None = None
-) -> dict[str, Any]:
+def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: Hashes | None = None) -> dict[str, Any]:
     """The report over rows that have a class of the model; codes are those of `qmedoid.tables.labels`.
 
     With the `qmedoid.tables.seen.row_hashes` of the rows it says how many were seen in fitting.

@@ -8,10 +8,9 @@ import pyarrow as pa
 
 from qmedoid.exceptions import DataError
 from qmedoid.kernels.ties import stable_order
-from qmedoid.models.explanation import Explanation, explain
-from qmedoid.models.shares import GroupShare, RecordShare
-from qmedoid.models.stage import PlainStage
-from qmedoid.models.table import TableModel
+from qmedoid.methods.base import GroupShare, PlainStage, RecordShare
+from qmedoid.model.explanation import Explanation, explain
+from qmedoid.model.table import TableModel
 from qmedoid.tables.encode import Found, encode_batch
 from qmedoid.tables.records import plain_records
 from qmedoid.tables.scoring import holes_told

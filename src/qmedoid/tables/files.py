@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.artifacts.whole import would_be_lost
 from qmedoid.exceptions import DataError, ParameterError, QMedoidError
-from qmedoid.models.table import TableModel
+from qmedoid.model.table import TableModel
+from qmedoid.storage.whole import would_be_lost
 from qmedoid.tables._bytes import find_files
 from qmedoid.tables._csv import comma_numbers
 from qmedoid.tables._types import without_missing

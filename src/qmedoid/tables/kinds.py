@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError
-from qmedoid.models.contract import Column, Kind
+from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
 from qmedoid.tables._identifiers import IDENTIFIERS, NEARLY, OWN_TEXT, code_among_numbers, id_reason, is_identifier_name
 from qmedoid.tables._types import DECIMAL, shortened

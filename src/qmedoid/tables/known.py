@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ModelError
-from qmedoid.models.medoid_space import distance_name, medoid_space
-from qmedoid.models.table import TableModel
+from qmedoid.model.medoid_space import distance_name, medoid_space
+from qmedoid.model.table import TableModel
 from qmedoid.tables.encode import Found, encode_batch
 from qmedoid.tables.labels import label_codes
 from qmedoid.tables.records import plain_records

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError
-from qmedoid.models.contract import Label
+from qmedoid.model.contract import Label
 from qmedoid.tables._types import shortened
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:[+-]?nan)", re.ASCII)
@@ -45,7 +45,7 @@ def label_codes(column: pa.Array | pa.ChunkedArray, classes: tuple[Label, ...]) 
     )
 
 
-def labelled_rows(column: pa.Array | pa.ChunkedArray) -> Codes:
+def labeled_rows(column: pa.Array | pa.ChunkedArray) -> Codes:
     """Row numbers of the cells that hold a label at all."""
     return np.flatnonzero(label_codes(column, ()) != MISSING)
 

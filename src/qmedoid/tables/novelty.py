@@ -15,9 +15,9 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import warn
 from qmedoid.metrics.intervals import Change, share_change
-from qmedoid.models.encoding import Dates
-from qmedoid.models.novelty import Novelty, nearest_distances
-from qmedoid.models.table import TableModel
+from qmedoid.model.contract import Dates
+from qmedoid.model.novelty import Novelty, nearest_distances
+from qmedoid.model.table import TableModel
 
 Columns = Sequence[npt.NDArray[Any]]
 

@@ -8,13 +8,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Array
-from qmedoid.artifacts.bundle import save_model
-from qmedoid.artifacts.loading import load_model
 from qmedoid.exceptions import DataError, ModelError
 from qmedoid.metrics.prevalence import PrevalenceEstimate
-from qmedoid.models.contract import Contract
-from qmedoid.models.operating import Drift, OperatingSummary
-from qmedoid.models.table import Decisions, TableModel
+from qmedoid.model.contract import Contract
+from qmedoid.model.operating_point import Drift, OperatingSummary
+from qmedoid.model.table import Decisions, TableModel
+from qmedoid.storage.bundle import save_model
+from qmedoid.storage.loading import load_model
 from qmedoid.tables.difference import OnMismatch, compare_columns
 from qmedoid.tables.encode import Found
 from qmedoid.tables.explaining import explain_record
@@ -69,7 +69,7 @@ class SavedModel:
         if not self.model.probabilistic:
             raise ModelError(
                 "This model has no probabilities, only margins: use decision_function(), or save a "
-                "GeometricClassifier instead of a FusionClassifier."
+                "GeometricClassifier instead of a NearestMedoidClassifier."
             )
         return self.model.probabilities(self.decide(data, on_mismatch=on_mismatch).scores)
 
@@ -137,7 +137,7 @@ class SavedModel:
         return SavedModel(self.model.shifted(new_prevalence))
 
     def estimate_prevalence(self, data: Any, *, on_mismatch: OnMismatch = "error") -> PrevalenceEstimate:
-        """How frequent the classes are among unlabelled records, by EM, with 95 % intervals; for `prior_shift`."""
+        """How frequent the classes are among unlabeled records, by EM, with 95 % intervals; for `prior_shift`."""
         return self.model.estimated_prevalence(self.decide(data, on_mismatch=on_mismatch).scores)
 
     def explain(

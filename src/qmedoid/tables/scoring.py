@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
-from qmedoid.models.table import Decisions, TableModel
+from qmedoid.model.table import Decisions, TableModel
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found, encode_batch
 from qmedoid.tables.novelty import NoveltyTally

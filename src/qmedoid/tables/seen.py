@@ -7,10 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.models.contract import Column
-from qmedoid.models.encoding import Dates, Encoding, Levels
-from qmedoid.models.seen import KEY_BYTES, MOST_KEPT, Hashes, SeenRows
-from qmedoid.models.table import TableModel
+from qmedoid.model.contract import Column, Dates, Encoding, Levels
+from qmedoid.model.seen import KEY_BYTES, MOST_KEPT, Hashes, SeenRows
+from qmedoid.model.table import TableModel
 from qmedoid.tables import cells
 
 # Rows whose cells lie side by side in memory at once.

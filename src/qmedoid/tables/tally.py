@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
-from qmedoid.models.table import Decisions, TableModel
+from qmedoid.model.table import Decisions, TableModel
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.files import OnProgress, Reading
 from qmedoid.tables.scoring import decide_batch

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from qmedoid.exceptions import some_of
-from qmedoid.models.operating import Counts
+from qmedoid.model.operating_point import Counts
 
 # So many different numbers are a quantity; fewer are one where each has only a few rows.
 _MANY_NUMBERS, _SOME_NUMBERS, _FEW_ROWS = 30, 10, 10

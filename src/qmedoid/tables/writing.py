@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from qmedoid.artifacts.whole import whole_file
 from qmedoid.exceptions import ParameterError
+from qmedoid.storage.whole import whole_file
 from qmedoid.tables.cells import as_text
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq", ".feather", ".arrow")

@@ -1,4 +1,4 @@
-r"""Features to rotation angles: standardise, clip, map (algorithm 14).
+r"""Features to rotation angles: standardize, clip, map (algorithm 14).
 
 .. math:: A_{ij} = \frac{\text{span}}{z_{\max}}\,\operatorname{clip}(z_{ij}, -z_{\max}, z_{\max})
 
@@ -29,7 +29,7 @@ class AngleMap:
     center, scale : ndarray of shape (m,)
         Training mean and deviation of every feature.
     clip : float
-        Largest standardised value z_max that is told apart.
+        Largest standardized value z_max that is told apart.
     span : float
         The angle it is mapped to.
     """
@@ -49,5 +49,5 @@ class AngleMap:
 
     def apply(self, features: Array) -> Array:
         """Angles of every row, shape (n, m), within ±span."""
-        standardised = (features - self.center) / self.scale
-        return np.clip(standardised, -self.clip, self.clip) * (self.span / self.clip)
+        standardized = (features - self.center) / self.scale
+        return np.clip(standardized, -self.clip, self.clip) * (self.span / self.clip)

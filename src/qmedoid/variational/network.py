@@ -1,8 +1,11 @@
-"""Ansatz and read-out as one function of a flat parameter vector, with its loss and exact gradient."""
+"""What a network asks of whatever runs its circuit.
+
+Ansatz and read-out as one function of a flat parameter vector, with its loss and exact gradient.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -10,10 +13,31 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels import statevector
+from qmedoid.kernels.cross_entropy import cross_entropy, cross_entropy_value
 from qmedoid.variational.ansatz import Ansatz
-from qmedoid.variational.loss import cross_entropy, cross_entropy_value
-from qmedoid.variational.protocols import ExpectationFunction
 from qmedoid.variational.readout import Readout, sampled_expectations
+
+
+class ExpectationFunction(Protocol):
+    """Anything that measures diagonal observables on the circuit of every row: a simulator or a machine.
+
+    The variational backends of :mod:`qmedoid.circuits` are such functions.
+    """
+
+    def __call__(self, ansatz: Ansatz, rotations: Array, inputs: Array, observables: Array, /) -> npt.NDArray[Any]:
+        """Expectation values, shape (n_rows, K).
+
+        Parameters
+        ----------
+        ansatz : Ansatz
+        rotations : ndarray of shape ``ansatz.weight_shape``
+        inputs : ndarray of shape (n_rows, m)
+            Angles, already multiplied by their scales.
+        observables : ndarray of shape (K, 2**n)
+            Eigenvalues at the basis states; qubit q is bit q of the index.
+        """
+        ...
+
 
 Real = npt.NDArray[Any]
 Precision = Literal["float64", "float32"]

@@ -1,7 +1,7 @@
 /* Evidence: raw columns -> scaled columns -> distances to medoids, group by group -> channels -> outputs.
  *
  * As in scoring.c, rows are handled in tiles of QM_TILE, with one line of QM_TILE numbers for each quantity, and a
- * row is computed the same way wherever it stands. A *line* is a column, scaled by rank or standardised, times the
+ * row is computed the same way wherever it stands. A *line* is a column, scaled by rank or standardized, times the
  * root of its weight in a group; so a squared distance is a plain sum of squared differences.
  *
  * What limits the speed is a square root and a power of two for each pair of a small group and a medoid, and the
@@ -107,7 +107,7 @@ QM_INLINE void by_rank(const double *QM_RESTRICT knots, const double *QM_RESTRIC
     for (ptrdiff_t r = 0; r < T; r++) scaled[r] += marks[place[r]];
 }
 
-QM_INLINE void standardise(const double *QM_RESTRICT raw, double center, double scale, double clip,
+QM_INLINE void standardize(const double *QM_RESTRICT raw, double center, double scale, double clip,
                            double *QM_RESTRICT scaled)
 {
     EACH_ROW {
@@ -137,7 +137,7 @@ QM_INLINE void all_lines(const qm_evidence_plan *plan, const qm_column *columns,
                 by_rank(plan->knots + knots, plan->marks + knots, plan->rises + knots,
                         plan->knot_offsets[u + 1] - knots, t->raw, t->place, t->scaled);
             else if (!plan->line_by_rank[l] && kind != 0)
-                standardise(t->raw, plan->center[u], plan->scale[u], plan->clip, t->scaled);
+                standardize(t->raw, plan->center[u], plan->scale[u], plan->clip, t->scaled);
             kind = plan->line_by_rank[l];
             times(t->scaled, plan->line_root[l], t->lines + l * T);
         }

@@ -11,12 +11,12 @@
  * and a medoid, K outputs, C classes. Group 0 tells the nearest medoids; its pairs are in order of class. */
 typedef struct {
     ptrdiff_t n_columns, n_lines, n_groups, n_outputs, n_classes;
-    double largest, clip;                /* what a raw value, and a standardised one, may be at most */
-    const double *center, *scale;        /* (U,): how columns are standardised */
+    double largest, clip;                /* what a raw value, and a standardized one, may be at most */
+    const double *center, *scale;        /* (U,): how columns are standardized */
     const ptrdiff_t *knot_offsets;       /* (U + 1,): where each column's knots start */
     const double *knots, *marks, *rises; /* where they lie, what they are mapped to, and the slope from there on */
     const ptrdiff_t *line_offsets;       /* (U + 1,): where each column's lines start */
-    const ptrdiff_t *line_by_rank;       /* (L,): mapped by knots, else standardised */
+    const ptrdiff_t *line_by_rank;       /* (L,): mapped by knots, else standardized */
     const double *line_root;             /* (L,): what the scaled column is multiplied by */
     const double *intercepts;            /* (K,) */
     const double *quadratic, *linear;    /* (L, K): factors of v^2 and v */

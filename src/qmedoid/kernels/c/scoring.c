@@ -15,7 +15,7 @@
 #include "angle.h"
 
 #define T QM_TILE
-#define EPSILON 1e-12 /* guard of the denominators of the normalised channels */
+#define EPSILON 1e-12 /* guard of the denominators of the normalized channels */
 
 /* Squared norms outside these bounds may have lost digits or overflowed. */
 #define SMALLEST 0x1p-960
@@ -107,7 +107,7 @@ QM_INLINE void prefetch_share(const qm_plan *plan, const qm_column *columns, ptr
 }
 
 /* v = (u - center) / scale with u = +-sqrt(sum (w (x - c))^2), given the sums; adds v^2 to |v|^2. */
-QM_INLINE double standardise(double squares, double sum, int is_signed, double center, double inverse_scale,
+QM_INLINE double standardize(double squares, double sum, int is_signed, double center, double inverse_scale,
                              double *square)
 {
     double norm = sqrt(squares);
@@ -133,7 +133,7 @@ QM_INLINE void feature_of_few(const qm_plan *plan, const double *const *lines, p
             squares += term * term;
             sum += term;
         }
-        v[r] = standardise(squares, sum, is_signed, center, inverse_scale, &square[r]);
+        v[r] = standardize(squares, sum, is_signed, center, inverse_scale, &square[r]);
     }
 }
 
@@ -153,7 +153,7 @@ QM_INLINE void feature_of_many(const qm_plan *plan, const double *const *lines, 
             sum[r] += term;
         }
     }
-    EACH_ROW v[r] = standardise(squares[r], sum[r], is_signed, center, inverse_scale, &square[r]);
+    EACH_ROW v[r] = standardize(squares[r], sum[r], is_signed, center, inverse_scale, &square[r]);
 }
 
 QM_INLINE void anchor_feature(const qm_plan *plan, const double *const *lines, const tile *t, ptrdiff_t a,
@@ -320,7 +320,7 @@ QM_INLINE void class_angles(const qm_plan *plan, const tile *t, ptrdiff_t c)
 
 QM_INLINE void add_line(const double *QM_RESTRICT line, double *QM_RESTRICT sum) { EACH_ROW sum[r] += line[r]; }
 
-/* 1 / (sum over the classes + epsilon), what a channel is normalised with. */
+/* 1 / (sum over the classes + epsilon), what a channel is normalized with. */
 QM_INLINE void channel_factor(const double *channel, ptrdiff_t n_classes, double *QM_RESTRICT factor)
 {
     EACH_ROW factor[r] = 0.0;

@@ -24,7 +24,7 @@ typedef struct {
     double *terms, *squares, *signs, *block;
     moments *sums;           /* (CHUNK) */
     standard *standards;     /* (CHUNK) */
-    double *features;        /* (CHUNK, n_sample): of the medoid rows, then standardised */
+    double *features;        /* (CHUNK, n_sample): of the medoid rows, then standardized */
     medoid_search search;
     ptrdiff_t *medoids;      /* (CHUNK, C) */
     ptrdiff_t *slots;        /* (CHUNK * C): distinct medoids of a chunk */
@@ -129,7 +129,7 @@ static void measure(visit *v, ptrdiff_t first, ptrdiff_t count)
     for (ptrdiff_t k = 0; k < count; k++) {
         double *u = v->features + k * fold->n_sample;
         v->standards[k] = finish(v->sums + k, fold->n_train, v->group->factors[first + k]);
-        standardise(u, fold->n_sample, v->standards + k, u);
+        standardize(u, fold->n_sample, v->standards + k, u);
     }
 }
 
@@ -216,7 +216,7 @@ static void judge(visit *v, ptrdiff_t k, ptrdiff_t candidate, ptrdiff_t truth, p
     const double *sample_z = v->features + k * fold->n_sample;
     const double own = v->standards[k].condition, condition = own > v->condition ? own : v->condition;
     feature(v->group, candidate, fold->is_signed, n, v->terms, v->squares, v->signs, v->block);
-    standardise(v->block, n, v->standards + k, v->val->z);
+    standardize(v->block, n, v->standards + k, v->val->z);
     for (ptrdiff_t c = 0; c < n_classes; c++) {
         const ptrdiff_t row = v->medoids[k * n_classes + c], slot = v->slot_of[row];
         const double z = sample_z[row];
@@ -293,7 +293,7 @@ int qm_fill_column(const qm_fold *fold, ptrdiff_t anchor, const qm_candidates *c
         const ptrdiff_t n = fold->n_val - start < BLOCK ? fold->n_val - start : BLOCK;
         weigh_members(fold->val, fold->n_val, column, start, n, v.terms, v.squares);
         feature(column, 0, fold->is_signed, n, v.terms, v.squares, v.signs, v.block);
-        standardise(v.block, n, v.standards, fold->val_z + anchor * fold->n_val + start);
+        standardize(v.block, n, v.standards, fold->val_z + anchor * fold->n_val + start);
     }
     fold->condition[anchor] = v.standards[0].condition;
     free(memory);

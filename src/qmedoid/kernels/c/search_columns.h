@@ -1,4 +1,4 @@
-/* Feature columns u = g * sign * sqrt(sum_f (w_f x_f)^2) and their standardisation (algorithms 2, 2b and 3). */
+/* Feature columns u = g * sign * sqrt(sum_f (w_f x_f)^2) and their standardization (algorithms 2, 2b and 3). */
 #ifndef QMEDOID_SEARCH_COLUMNS_H
 #define QMEDOID_SEARCH_COLUMNS_H
 
@@ -146,7 +146,7 @@ static standard finish(const moments *m, ptrdiff_t n, double factor)
 }
 
 QM_CLONES
-static void standardise(const double *u, ptrdiff_t n, const standard *s, double *z)
+static void standardize(const double *u, ptrdiff_t n, const standard *s, double *z)
 {
     const double mean = s->mean, inverse = s->inverse;
     for (ptrdiff_t i = 0; i < n; i++)

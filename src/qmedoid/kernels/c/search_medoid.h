@@ -141,7 +141,7 @@ static double total_bounds(const double *base, const double *z, ptrdiff_t n, int
         place = place > 0.0 ? place : 0.0;
         bins[i] = (int32_t)(place < BINS - 1 ? place : BINS - 1);
     }
-    for (ptrdiff_t i = 0; i < n; i++) { /* two tables, so that neighbours in one bin need not wait for each other */
+    for (ptrdiff_t i = 0; i < n; i++) { /* two tables, so that neighbors in one bin need not wait for each other */
         sums[i & 1][bins[i]] += z[i];
         counts[i & 1][bins[i]] += 1.0;
     }

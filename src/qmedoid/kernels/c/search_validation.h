@@ -10,7 +10,7 @@
 
 /* Validation rows of one class are taken in blocks that leave room for the other columns in the cache. */
 #define VAL_BLOCK 256
-/* Guard of the denominators of the normalised channels, as in geometry.fusion. */
+/* Guard of the denominators of the normalized channels, as in geometry.fusion. */
 #define EPSILON 1e-12
 /* Scores that differ by less than their rounding are computed again, row by row; these are generous sizes of it. */
 #define DISTANCE_NOISE 1e-9

@@ -96,8 +96,8 @@ def _paint_panel(axes: "Axes", panel: Panel) -> None:
     axes.pcolormesh(shares, cmap=colormaps["Blues"], vmin=0, vmax=1.2, edgecolors="white", linewidth=1.5)
     for (row, column), share in np.ndenumerate(shares):
         text = count_texts(matrix)[row][column]
-        colour = "white" if share > _DARK else "black"
-        axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=colour)
+        color = "white" if share > _DARK else "black"
+        axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=color)
     axes.set_xticks(ticks + 0.5, list(panel.class_names))
     axes.set_yticks(ticks + 0.5, list(panel.class_names), rotation=90, va="center")
     axes.invert_yaxis()

@@ -143,7 +143,7 @@ def curve_grid(
 
 
 def thinned(x: Array, places: int, *, log_x: bool) -> Codes:
-    """Which points are worth drawing: of neighbours that fall on one place of the axis, the first and the last.
+    """Which points are worth drawing: of neighbors that fall on one place of the axis, the first and the last.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def _paint_panel(
         (handles[curve.label],) = axes.plot(x[kept], _values(curve.mean, x, curve.label)[kept], **style)
         if curve.low is not None and curve.high is not None:
             low, high = _values(curve.low, x, curve.label), _values(curve.high, x, curve.label)
-            # Edges, because two bands over each other have a colour of neither.
+            # Edges, because two bands over each other have a color of neither.
             inside, edge = (style["color"], 0.12), (style["color"], 0.5)
             axes.fill_between(x[kept], low[kept], high[kept], facecolor=inside, edgecolor=edge, linewidth=0.5, zorder=2)
     if panel.marker is not None:

@@ -80,7 +80,7 @@ def dots_against_paper(
     """
     check_panels(panels)
     whole = [DotPanel(*panel) for panel in panels]
-    # Rows have names, so only what is ours needs a colour.
+    # Rows have names, so only what is ours needs a color.
     look = {role: looks([("", role)])[""] for role in _ROLES} | {"baseline": Look("baseline", MUTED, "-")}
     is_named_once = len({tuple(dot.label for dot in panel.dots) for panel in whole}) == 1
     columns = min(len(whole), 3 if is_named_once and len(whole) != 4 else 2)
@@ -104,7 +104,7 @@ def _paint_panel(axes: "Axes", panel: DotPanel, look: dict[Role, Look]) -> None:
     for row, dot in enumerate(panel.dots):
         style = look[dot.role]
         if dot.low is not None and dot.high is not None:
-            axes.plot([dot.low, dot.high], [row, row], color=style.colour, linewidth=2.2, alpha=0.45, zorder=3)
+            axes.plot([dot.low, dot.high], [row, row], color=style.color, linewidth=2.2, alpha=0.45, zorder=3)
         if dot.mean is not None and math.isfinite(dot.mean):
             axes.plot([dot.mean], [row], **style.dot)
         if dot.paper is not None and math.isfinite(dot.paper):
@@ -112,7 +112,7 @@ def _paint_panel(axes: "Axes", panel: DotPanel, look: dict[Role, Look]) -> None:
     axes.set_yticks(range(len(panel.dots)), [dot.label for dot in panel.dots])
     for text, dot in zip(axes.get_yticklabels(), panel.dots, strict=True):
         if dot.role != "baseline":
-            text.set_color(look[dot.role].colour)
+            text.set_color(look[dot.role].color)
             text.set_fontweight("bold")
     axes.set_ylim(len(panel.dots) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)

@@ -1,4 +1,4 @@
-"""Colours and line styles: whose figures they are can be told with every kind of colour vision, and in print."""
+"""Colors and line styles: whose figures they are can be told with every kind of color vision, and in print."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ Role = Literal["ours", "printed", "baseline"]
 PAPER: dict[str, Any] = {"marker": "D", "color": "black", "markersize": 5, "linestyle": "none", "zorder": 6}
 """What the paper states is a black diamond everywhere."""
 MUTED = "#666666"
-"""For what is not compared by colour."""
+"""For what is not compared by color."""
 
-# After Okabe and Ito. The strong colours are ours alone; a second method of ours is a darker, a third a lighter shade.
-_COLOURS: dict[Role, tuple[str, ...]] = {
+# After Okabe and Ito. The strong colors are ours alone; a second method of ours is a darker, a third a lighter shade.
+_COLORS: dict[Role, tuple[str, ...]] = {
     "ours": ("#0072B2", "#003F66", "#4FA3D9"),
     "printed": ("#D55E00", "#8A3C00", "#F0945A"),
     "baseline": ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A7A7A", "#7B5EA7", "#A6761D"),
@@ -33,7 +33,7 @@ class Look:
     """How one method is drawn, in all panels of a picture."""
 
     role: Role
-    colour: str
+    color: str
     dashes: Any
 
     @property
@@ -41,7 +41,7 @@ class Look:
         """Arguments of a line; ours are wider and lie above the others."""
         is_other = self.role == "baseline"
         return {
-            "color": self.colour,
+            "color": self.color,
             "linestyle": self.dashes,
             "linewidth": 1.3 if is_other else 2.1,
             "zorder": 3 if is_other else 4,
@@ -50,7 +50,7 @@ class Look:
     @property
     def dot(self) -> dict[str, Any]:
         """Arguments of a dot: larger than a diamond, so that it shows below one."""
-        return {"color": self.colour, "marker": _DOTS[self.role], "markersize": 7, "linestyle": "none", "zorder": 5}
+        return {"color": self.color, "marker": _DOTS[self.role], "markersize": 7, "linestyle": "none", "zorder": 5}
 
 
 def looks(methods: Iterable[tuple[str, Role]]) -> dict[str, Look]:
@@ -59,8 +59,8 @@ def looks(methods: Iterable[tuple[str, Role]]) -> dict[str, Look]:
     counts: dict[Role, int] = dict.fromkeys(get_args(Role), 0)
     for label, role in methods:
         if label not in found:
-            colours, dashes = _COLOURS[role], _DASHES[role]
-            found[label] = Look(role, colours[counts[role] % len(colours)], dashes[counts[role] % len(dashes)])
+            colors, dashes = _COLORS[role], _DASHES[role]
+            found[label] = Look(role, colors[counts[role] % len(colors)], dashes[counts[role] % len(dashes)])
             counts[role] += 1
     return found
 

@@ -88,13 +88,13 @@ def trace_grid(
     whole = [TracePanel(*panel) for panel in panels]
     for panel in whole:
         check_panels(panel.traces)
-    colour = looks([("", role)])[""].colour
+    color = looks([("", role)])[""].color
     columns = len(whole) if len(whole) <= 3 else 2
 
     def paint(figure: "Figure") -> None:
         handles: dict[str, Artist] = {}
         for number, (axes, panel) in enumerate(zip(grid_of_axes(figure, len(whole), columns), whole, strict=True)):
-            handles |= _paint_panel(axes, panel, colour, log_x=log_x)
+            handles |= _paint_panel(axes, panel, color, log_x=log_x)
             axes.set_xlabel(x_label)
             if number % columns == 0:
                 axes.set_ylabel(y_label)
@@ -112,17 +112,17 @@ def median_trace(traces: Sequence[Trace]) -> Trace:
     return Trace(places, np.median([trace.at(places) for trace in traces], axis=0))
 
 
-def _paint_panel(axes: "Axes", panel: TracePanel, colour: str, *, log_x: bool) -> "dict[str, Artist]":
+def _paint_panel(axes: "Axes", panel: TracePanel, color: str, *, log_x: bool) -> "dict[str, Artist]":
     handles: dict[str, Artist] = {}
     end = max(np.asarray(trace.evaluations)[-1] for trace in panel.traces)
     for trace in panel.traces:
         x, y = np.asarray(trace.evaluations), np.asarray(trace.best)
         (handles["a split"],) = axes.plot(
-            x, y, drawstyle="steps-post", color=colour, alpha=0.35, linewidth=0.7, zorder=3
+            x, y, drawstyle="steps-post", color=color, alpha=0.35, linewidth=0.7, zorder=3
         )
     median = median_trace(panel.traces)
     x, y = np.append(median.evaluations, end), np.append(median.best, np.asarray(median.best)[-1])
-    (handles["median of the splits"],) = axes.plot(x, y, drawstyle="steps-post", color=colour, linewidth=2.1, zorder=4)
+    (handles["median of the splits"],) = axes.plot(x, y, drawstyle="steps-post", color=color, linewidth=2.1, zorder=4)
     if log_x:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")

@@ -1,1 +1,0 @@
-"""Data sets, splits, baselines and the tables made with them (algorithm 21)."""

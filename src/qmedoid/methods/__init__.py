@@ -1,0 +1,1 @@
+"""Methods that classify by distances to medoids, one folder each, behind one protocol."""

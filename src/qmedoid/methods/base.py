@@ -1,0 +1,258 @@
+"""Values that no model of distances can take: missing, infinite, or too large for their squares.
+
+Contributions of columns, of groups of columns and of real records to the difference of two classes' scores.
+
+What the first stage of a hybrid model, whatever it is made of, says of records.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.exceptions import DataError, ModelError
+from qmedoid.geometry.fusion import Channels
+from qmedoid.geometry.overlap import SwapTestFunction, from_overlap, row_norms
+
+LARGEST = 1e150
+"""Values beyond this have squares that leave the range of double precision, and are refused."""
+
+
+def refuse_bad_values(values: Array, used: Codes, rows: Codes | range) -> None:
+    """Raise for the first value in a column that is read which is NaN, infinite or beyond `LARGEST`.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, M)
+    used : ndarray
+        Columns that the model reads.
+    rows : sequence of n int
+        Which rows of the table these are.
+    """
+    # Good rows, the many, are told by their extremes: a NaN makes both NaN.
+    if values.max(initial=0.0) <= LARGEST and values.min(initial=0.0) >= -LARGEST:
+        return
+    bad = np.argwhere(~(np.abs(values[:, used]) <= LARGEST))
+    if len(bad):
+        row, column = int(bad[0][0]), int(used[bad[0][1]])
+        raise DataError(
+            f"Row {rows[row]} holds {values[row, column]} in column {column} (both counted from 0). The model needs "
+            f"finite numbers within ±{LARGEST:g}: fill in or drop such rows first."
+        )
+
+
+def refuse_overflow(*results: npt.ArrayLike) -> None:
+    """Raise where what a model computed is NaN or infinite.
+
+    Records are within bounds when a model takes them, so its numbers are to blame: a saved model may hold any finite
+    ones, and their products leave the range of double precision.
+
+    Raises
+    ------
+    ModelError
+        A result is not a finite number.
+    """
+    for result in results:
+        if not np.isfinite(result).all():
+            raise ModelError(
+                "The model holds numbers so large or so small that its scores leave the range of double precision: it "
+                "was changed after it was saved, or fitted on numbers that are far out. Fit it again on columns in "
+                "other units."
+            )
+
+
+class RecordShare(NamedTuple):
+    """What the distance to one real record adds.
+
+    Attributes
+    ----------
+    row, code : int
+        Its training row, and its class.
+    distance : float
+        To it, over the columns of the group.
+    contribution : float
+    """
+
+    row: int
+    code: int
+    distance: float
+    contribution: float
+
+
+@dataclass(frozen=True)
+class GroupShare:
+    """What a group of columns adds.
+
+    Attributes
+    ----------
+    columns : tuple of int
+    contribution : float
+        Above 0 speaks for the class that won.
+    name : str or None
+        What is looked at in these columns, where they have more than one share.
+    records : tuple of RecordShare
+        The contribution by medoid, where there are several.
+    value : float or None
+        Of the group's feature, where the group has one.
+    medoid_values : mapping of int to float
+        Of the same feature in the medoids, by class code.
+    """
+
+    columns: tuple[int, ...]
+    contribution: float
+    name: str | None = None
+    records: tuple[RecordShare, ...] = ()
+    value: float | None = None
+    medoid_values: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Contributions that add up to the difference of two dissimilarities, in two ways.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (M,)
+        What each encoded column adds; with `terms` they add up to the difference.
+    groups : tuple of GroupShare
+        The same, group of columns by group of columns: they add up to what `columns` add up to.
+    terms : mapping of str to float
+        What belongs to no column, by name.
+    neighbors : tuple of RecordShare
+        The neighbors that the term ``"neighbors"`` is the sum of.
+    """
+
+    columns: Array
+    groups: tuple[GroupShare, ...]
+    terms: Mapping[str, float]
+    neighbors: tuple[RecordShare, ...] = ()
+
+    def times(self, factor: float) -> "Shares":
+        """All contributions in another unit."""
+        groups = tuple(
+            replace(group, contribution=factor * group.contribution, records=_times(group.records, factor))
+            for group in self.groups
+        )
+        terms = {name: factor * value for name, value in self.terms.items()}
+        return Shares(factor * self.columns, groups, terms, _times(self.neighbors, factor))
+
+
+def _times(records: tuple[RecordShare, ...], factor: float) -> tuple[RecordShare, ...]:
+    return tuple(one._replace(contribution=factor * one.contribution) for one in records)
+
+
+Table = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]
+"""Rows of shape (n, M), or M columns."""
+
+
+class Measured(NamedTuple):
+    """Measurements of n records, with C classes.
+
+    Attributes
+    ----------
+    channels : Channels of shape (n, C)
+        Distance and angle to the nearest medoid of each class.
+    scores : ndarray of shape (n, C)
+        Dissimilarities; the smallest decides.
+    nearest : ndarray of shape (n, C)
+        Place of the nearest medoid of each class.
+    deltas : ndarray of shape (n, m) or None
+        What a circuit is fed, where the stage has deltas of its own; else they are made from the channels.
+    """
+
+    channels: Channels
+    scores: Array
+    nearest: Codes
+    deltas: Array | None = None
+
+
+class FirstStage(Protocol):
+    """A model of distances to real records that decides before any circuit, whatever it is made of."""
+
+    @property
+    def use_angular(self) -> bool:
+        """Whether the angle is one of the channels that a circuit is fed."""
+        ...
+
+    @property
+    def rare_class(self) -> int | None:
+        """The class that is looked for, where the model is one of rare events."""
+        ...
+
+    @property
+    def plain(self) -> "PlainStage":
+        """The model itself, without the backend that measures for it."""
+        ...
+
+    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
+        """Everything about every record."""
+        ...
+
+    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
+        """Dissimilarities, and the place of the nearest medoid of each class, each of shape (n, C)."""
+        ...
+
+
+class PlainStage(FirstStage, Protocol):
+    """A first stage in closed form, with its real records: what can be saved, shown and explained."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes C."""
+        ...
+
+    @property
+    def medoid_rows(self) -> Codes:
+        """Training row of each of the P medoids."""
+        ...
+
+    @property
+    def medoid_classes(self) -> Codes:
+        """Class code of each medoid."""
+        ...
+
+    @property
+    def column_groups(self) -> tuple[tuple[int, ...], ...]:
+        """The groups of columns that distances are made of."""
+        ...
+
+    @property
+    def n_deltas(self) -> int | None:
+        """How many deltas of its own it feeds a circuit; None where they are made from the channels."""
+        ...
+
+    @property
+    def n_measured(self) -> int:
+        """Length of the vectors that its SWAP test compares, at most."""
+        ...
+
+    @property
+    def used(self) -> Codes:
+        """Columns that the model reads."""
+        ...
+
+    @property
+    def notices_bad_values(self) -> Flags:
+        """For every column of the table, whether scoring a row with a bad value there is sure to raise."""
+        ...
+
+
+def measured_distances(swap_test: SwapTestFunction, rows: Array, medoids: Array) -> Array:
+    """Distance of every row to every medoid, (n, g) and (q, g) to (n, q), from measured overlaps and known norms."""
+    overlap = swap_test(rows, medoids).overlap
+    return from_overlap(overlap, row_norms(rows), row_norms(medoids)).distance
+
+
+def row_block(X: Table, rows: slice | Codes) -> Array:
+    """Some rows of a table as numbers, shape (n, M), in one layout whatever the table's: so sums round alike."""
+    part = X[rows] if isinstance(X, np.ndarray) else np.column_stack([column[rows] for column in X])
+    return np.ascontiguousarray(part, dtype=np.float64)
+
+
+def row_slices(X: Table, step: int) -> Iterator[slice]:
+    """Blocks of at most `step` rows that a table is judged by, in bounded memory; at least one, if it is empty."""
+    n = len(X) if isinstance(X, np.ndarray) else len(X[0])
+    return (slice(start, min(start + step, n)) for start in range(0, max(n, 1), step))

@@ -1,0 +1,180 @@
+r"""How a term that looks at several columns is shared among them: an exact sum, the same in any order of the columns.
+
+A channel of a distance is a function F of the sum :math:`D^2 = \sum_f d_f^2`. Against a reference
+:math:`R = \sum_f r_f` column f is given
+
+.. math:: \bigl(F(D^2) - F(R)\bigr)\,\frac{d_f^2 - r_f}{D^2 - R},
+
+its Aumann-Shapley value: what it adds while all squared differences move in a straight line from those of the
+reference to those of the record. The reference is a typical record: R is where the channel is at its mean over the
+training rows, and :math:`r_f` is the share of column f in the mean squared difference. So a column counts for what
+it makes the distance larger or smaller than usual, a column that differs as usual counts 0, and so does one in which
+neither training rows nor the record ever differ from the medoid.
+
+References
+----------
+R. J. Aumann and L. S. Shapley, *Values of Non-Atomic Games*, Princeton University Press, 1974.
+
+What the output of an evidence model for one class against another is made of: columns, groups, medoids, neighbors.
+
+A term counts from its mean over the training rows: what is left is the intercept, the same for all records. Over
+several columns it is shared as above; the usual squared difference of column f to a
+medoid m is :math:`u_f\,(1 + v_f(m)^2)`, because scaled columns have mean 0 and deviation 1. What neighbors add hangs on
+all their distances at once and is one term, neighbor by neighbor.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from qmedoid.arrays import Array
+from qmedoid.kernels.ties import stable_order
+from qmedoid.methods.base import GroupShare, RecordShare, Shares
+from qmedoid.methods.evidence.model import DISTANCE, NEAR, EvidenceModel, root_distances
+from qmedoid.methods.evidence.neighbors import Neighbors
+
+# A mean nearness below this is as good as none; its logarithm stays finite.
+_SMALLEST = 1e-300
+
+
+class SplitChannel(NamedTuple):
+    """Channels of q distances over g columns, column by column.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (q, g)
+        Each row adds up to the channel minus `reference`.
+    reference : ndarray of shape (q,)
+        The channel at the reference: its center, where that is a value that the channel can take.
+    """
+
+    columns: Array
+    reference: Array
+
+
+def split_channel(squares: Array, usual: Array, channel: int, length: Array, center: Array) -> SplitChannel:
+    r"""Share channels among columns.
+
+    Parameters
+    ----------
+    squares : ndarray of shape (q, g)
+        Squared differences :math:`d_f^2` between the record and each of q medoids.
+    usual : ndarray of shape (q, g)
+        Mean squared differences between training rows and each medoid, up to a factor.
+    channel : {0, 1, 2}
+        The squared distance, the distance D, or the nearness :math:`e^{-D/\ell}`.
+    length, center : ndarray of shape (q,)
+        ℓ, and the mean of the channel over the training rows.
+    """
+    distance = np.sqrt(squares.sum(axis=1))
+    if channel == NEAR:
+        reference = np.clip(center, _SMALLEST, 1.0)
+        far = -length * np.log(reference)
+        # (e^(-D/l) - e^(-far/l)) / (D^2 - far^2) without a difference of nearly equal numbers.
+        slope = -reference * _relative_growth((far - distance) / length) / (length * _positive(distance + far))
+    elif channel == DISTANCE:
+        reference = far = np.maximum(center, 0.0)
+        slope = 1.0 / _positive(distance + far)
+    else:
+        reference = np.maximum(center, 0.0)
+        far, slope = np.sqrt(reference), np.ones(len(center))
+    total = usual.sum(axis=1, keepdims=True)
+    shares = np.divide(usual, total, out=np.full(usual.shape, 1.0 / usual.shape[1]), where=total > 0)
+    return SplitChannel(slope[:, None] * (squares - (far * far)[:, None] * shares), reference)
+
+
+def _positive(values: Array) -> Array:
+    """The values, with 1 for those that are 0: there record and reference are at the medoid, and nothing is shared."""
+    return np.where(values > 0, values, 1.0)
+
+
+def _relative_growth(exponent: Array) -> Array:
+    """(e^x − 1)/x, which is 1 at 0."""
+    safe = np.where(exponent == 0, 1.0, exponent)
+    grown: Array = np.where(exponent == 0, 1.0, np.expm1(safe) / safe)
+    return grown
+
+
+NEIGHBORS = "neighbors"
+"""Name of the term of the neighbors."""
+
+
+def evidence_shares(model: EvidenceModel, row: Array, winner: int, other: int) -> Shares:
+    """Contributions of every column, and of every group of columns and medoid; `row` has the shape (1, M)."""
+    weights = _between(model.terms.weights, model.n_classes, winner, other)
+    columns, added, beyond = _split(model, row, weights)
+    by_columns: dict[tuple[int, ...], dict[int, float]] = {}
+    for group, medoid, amount in zip(model.terms.group.tolist(), model.terms.medoid.tolist(), added, strict=True):
+        of_medoids = by_columns.setdefault(model.groups[group].columns, {})
+        of_medoids[medoid] = of_medoids.get(medoid, 0.0) + amount
+    ranks = model.rank_scaling.apply(row), model.rank_scaling.apply(model.medoids)
+    groups = tuple(_group(model, *ranks, own, shares) for own, shares in by_columns.items())
+    intercept = _between(model.intercepts[None], model.n_classes, winner, other)
+    terms = {"intercept": float(intercept[0]) + beyond}
+    if model.neighbors is None:
+        return Shares(columns, groups, terms)
+    neighbors = _neighbors(model, model.neighbors, row, winner, other)
+    terms[NEIGHBORS] = float(sum(one.contribution for one in neighbors))
+    return Shares(columns, groups, terms, neighbors)
+
+
+def _between(outputs: Array, n_classes: int, winner: int, other: int) -> Array:
+    """What outputs, or parts of them, of shape (…, K) say for the winner against the other class."""
+    if n_classes == 2:
+        return outputs[..., 0] if winner == 1 else -outputs[..., 0]
+    difference: Array = outputs[..., winner] - outputs[..., other]
+    return difference
+
+
+def _split(model: EvidenceModel, row: Array, weights: Array) -> tuple[Array, list[float], float]:
+    """What every column adds, shape (M,), and every term; and what centers add that no distance can have.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (T,)
+        Of the terms, for the winner against the other class.
+    """
+    terms, columns, added, beyond = model.terms, np.zeros(row.shape[1]), np.zeros(len(weights)), 0.0
+    rows, medoids = model.scaled(row), model.scaled(model.medoids)
+    order = np.lexsort((terms.channel, terms.group))
+    starts = np.flatnonzero(np.diff(terms.group[order]) | np.diff(terms.channel[order])) + 1
+    for places in np.split(order, starts):
+        group, channel = model.groups[terms.group[places[0]]], int(terms.channel[places[0]])
+        of, space = list(group.columns), 0 if group.by_rank else 1
+        own = medoids[space][terms.medoid[places]][:, of]
+        squares = group.weights * (rows[space][:, of] - own) ** 2
+        usual = group.weights * (1.0 + own**2)
+        split = split_channel(squares, usual, channel, terms.length[places], terms.center[places])
+        columns[of] += weights[places] @ split.columns
+        added[places] = weights[places] * split.columns.sum(axis=1)
+        beyond += float(weights[places] @ (split.reference - terms.center[places]))
+    return columns, added.tolist(), beyond
+
+
+def _group(
+    model: EvidenceModel, row: Array, medoids: Array, columns: tuple[int, ...], shares: dict[int, float]
+) -> GroupShare:
+    """What a group adds, medoid by medoid, each with its distance by rank; `row` and `medoids` are scaled so."""
+    places, of = list(shares), list(columns)
+    distances = root_distances(row[:, of], medoids[places][:, of])[0]
+    rows, codes = model.medoid_rows[places].tolist(), model.medoid_classes[places].tolist()
+    return GroupShare(
+        columns, float(sum(shares.values())), records=_sorted(rows, codes, distances.tolist(), list(shares.values()))
+    )
+
+
+def _neighbors(model: EvidenceModel, known: Neighbors, row: Array, winner: int, other: int) -> tuple[RecordShare, ...]:
+    found = model.nearest_known(row)
+    places = found.places[0]
+    added = _between(known.shares(found)[0], model.n_classes, winner, other)
+    rows, codes = known.rows[places].tolist(), known.classes[places].tolist()
+    return _sorted(rows, codes, found.distances[0].tolist(), added.tolist())
+
+
+def _sorted(
+    rows: list[int], codes: list[int], distances: list[float], contributions: list[float]
+) -> tuple[RecordShare, ...]:
+    shares = sorted(RecordShare(*one) for one in zip(rows, codes, distances, contributions, strict=True))
+    # Equal ones stand in the order of the training rows, whatever rounding says.
+    order = stable_order(-np.abs(np.array([one.contribution for one in shares])))
+    return tuple(shares[place] for place in order)

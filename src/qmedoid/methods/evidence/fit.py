@@ -1,0 +1,290 @@
+"""Knots of a Gaussian mid-rank scaling from training rows.
+
+Which training rows an evidence model looks at: medoids of every class, and a sample of a long table.
+
+The fit of an evidence model: medoids, groups, weights, and the mean of the bags as one model.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from scipy.special import ndtri
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.geometry.row_groups import equal_rows, first_rows, part_of
+from qmedoid.geometry.scaling import RankScaling, Scaling, fit_standard
+from qmedoid.kernels.ties import nearest_of, stable_order
+from qmedoid.methods.evidence.bag import Bag, class_targets, fit_bag
+from qmedoid.methods.evidence.design import Scaled, evidence_design
+from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
+from qmedoid.methods.evidence.groups import Blocks
+from qmedoid.methods.evidence.model import CLIP, EvidenceModel, Group, Terms
+from qmedoid.methods.evidence.neighbors import Neighbors
+from qmedoid.methods.evidence.ridge import Together, fit_ridge
+from qmedoid.methods.evidence.settings import EvidenceSettings, FittedEvidence, RidgePath
+
+MAX_KNOTS = 256
+"""Knots of a column at most; beyond, those at evenly spaced ranks are kept."""
+
+
+def fit_rank_scaling(X: Array) -> RankScaling:
+    """Knots at the distinct values of every column: the normal quantile of the mean rank of the rows that hold it.
+
+    Scores are then brought to mean 0 and deviation 1 over the rows; a constant column is mapped to 0.
+    """
+    parts = [_knots(X[:, column]) for column in range(X.shape[1])]
+    offsets = np.concatenate([[0], np.cumsum([len(values) for values, _ in parts])]).astype(np.intp)
+    return RankScaling(
+        offsets, np.concatenate([values for values, _ in parts]), np.concatenate([scores for _, scores in parts])
+    )
+
+
+def _knots(column: Array) -> tuple[Array, Array]:
+    values, counts = np.unique(column, return_counts=True)
+    if len(values) == 1:
+        return values, np.zeros(1)
+    # Half of a value's own rows count as below it, so that no rank is 0 or 1.
+    ranks = (np.cumsum(counts) - counts / 2) / len(column)
+    scores: Array = ndtri(ranks)
+    mean = counts @ scores / len(column)
+    scores = (scores - mean) / np.sqrt(counts @ (scores - mean) ** 2 / len(column))
+    if len(values) > MAX_KNOTS:
+        wanted = np.linspace(ranks[0], ranks[-1], MAX_KNOTS)
+        kept = np.unique(np.concatenate([[0], np.searchsorted(ranks, wanted[1:-1]), [len(values) - 1]]))
+        values, scores = values[kept], scores[kept]
+    return values, scores
+
+
+# Rows of a class among which its medoids are sought, and steps of the search.
+_MAX_CLASS_ROWS = 3000
+_N_STEPS = 12
+
+
+def class_rows(codes: Codes, n_classes: int) -> list[Codes]:
+    """Rows of every class that has any."""
+    return [rows for rows in (np.flatnonzero(codes == code) for code in range(n_classes)) if len(rows)]
+
+
+def stratified_sample(
+    codes: Codes, n_classes: int, max_rows: int, rng: np.random.Generator, groups: Codes | None = None
+) -> Codes:
+    """At most about `max_rows` rows, rising, each class by its share but with no class left out.
+
+    Groups are drawn as a whole, by the class of their first row.
+    """
+    if len(codes) <= max_rows:
+        return np.arange(len(codes))
+    if groups is not None:
+        first = first_rows(groups)
+        drawn_groups = stratified_sample(
+            codes[first], n_classes, max(1, round(max_rows * len(first) / len(codes))), rng
+        )
+        missing = np.setdiff1d(codes, codes[taken := np.isin(groups, drawn_groups)])
+        return np.flatnonzero(taken | np.isin(codes, missing))
+    share = max_rows / len(codes)
+    drawn = [rng.choice(rows, max(1, round(share * len(rows))), replace=False) for rows in class_rows(codes, n_classes)]
+    return np.sort(np.concatenate(drawn))
+
+
+def medoids_of_classes(
+    Z: Array,
+    codes: Codes,
+    n_classes: int,
+    n_medoids: int,
+    rng: np.random.Generator,
+    taken: Codes | None = None,
+    counts: Codes | None = None,
+) -> Codes:
+    """Rows near the centres of k clusters of each class, classes in turn, large clusters first.
+
+    Any number of leading rows is thus spread over the classes. k is the same for all classes, but at most half of the
+    rows of a class and at least 1. Rows that are `taken` are passed over in classes that have enough others. With
+    `counts` a row counts so many times, and one that counts 0 times is equal to another, and not looked at.
+    """
+    per_class = max(1, n_medoids // n_classes)
+    found = []
+    for rows in class_rows(codes, n_classes):
+        rows = rows if counts is None else rows[counts[rows] > 0]
+        k = min(per_class, max(1, len(rows) // 2))
+        free = rows if taken is None else np.setdiff1d(rows, taken)
+        rows = free if len(free) >= k else rows
+        if len(rows) > _MAX_CLASS_ROWS:
+            rows = np.sort(rng.choice(rows, _MAX_CLASS_ROWS, replace=False))
+        found.append(rows[_cluster_rows(Z[rows], k, rng, None if counts is None else counts[rows])])
+    turns = range(max(len(rows) for rows in found))
+    return np.array([rows[turn] for turn in turns for rows in found if turn < len(rows)], dtype=np.intp)
+
+
+def counted_rows(rows: Array, codes: Codes) -> Codes:
+    """How often every row occurs in its class, 0 where it has occurred before."""
+    cells = equal_rows(np.column_stack([rows, codes]))
+    counts = np.zeros(len(rows), dtype=np.intp)
+    counts[first_rows(cells)] = np.bincount(cells)
+    return counts
+
+
+def _cluster_rows(Z: Array, k: int, rng: np.random.Generator, counts: Codes | None = None) -> Codes:
+    """Lloyd's k-means from k random rows; each centre is then replaced by the nearest row that is still free."""
+    each = np.ones(len(Z)) if counts is None else counts.astype(np.float64)
+    centers = Z[rng.choice(len(Z), k, replace=False)] if k > 1 else np.average(Z, axis=0, weights=each)[None]
+    before = None
+    for _ in range(_N_STEPS):
+        nearest = nearest_of(cdist(Z, centers, "sqeuclidean"))
+        if before is not None and np.array_equal(nearest, before):
+            break
+        sizes = np.bincount(nearest, weights=each, minlength=k)
+        members = np.zeros((k, len(Z)))
+        members[nearest, np.arange(len(Z))] = each
+        # A centre that no row is nearest to stays where it is.
+        centers = np.where(sizes[:, None] > 0, members @ Z / np.maximum(sizes, 1)[:, None], centers)
+        before = nearest
+    distances = cdist(centers, Z)
+    taken: list[int] = []
+    for cluster in np.argsort(-sizes, kind="stable"):
+        order = stable_order(distances[cluster])[: k + 1]
+        taken.append(next(int(row) for row in order if int(row) not in taken))
+    return np.array(taken, dtype=np.intp)
+
+
+# Medoids of a class in a bag at least; with fewer, there are fewer bags.
+_FEWEST_PER_CLASS = 4
+
+
+def fit_evidence(
+    X: Array,
+    codes: Codes,
+    n_classes: int,
+    settings: EvidenceSettings,
+    seed: int,
+    progress: Callable[[float], None] | None = None,
+    groups: Codes | None = None,
+) -> FittedEvidence:
+    """Fit an evidence model.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, M)
+        Encoded columns, finite.
+    codes : ndarray of shape (n,)
+        Class codes, 0 up to and without `n_classes`.
+    settings : EvidenceSettings
+    seed : int
+        The same seed gives the same model.
+    progress : callable, optional
+        Told the share of the work that is done.
+    groups : ndarray of shape (n,), optional
+        Group of every row: rows of one group are left out together. None where every row is a group.
+    """
+    told = progress or (lambda _: None)
+    rng = np.random.default_rng(seed)
+    kept = stratified_sample(codes, n_classes, settings.max_rows, rng, groups)
+    table, own, own_groups = X[kept], codes[kept], part_of(groups, kept)
+    together = None if own_groups is None else Together.of(own_groups, table)
+    counts = None if own_groups is None else counted_rows(table, own)
+    rank_scaling, linear_scaling = fit_rank_scaling(table), fit_standard(table)
+    rows = Scaled(rank_scaling.apply(table), np.clip(linear_scaling.apply(table), -CLIP, CLIP))
+    n_bags = int(np.clip(settings.n_medoids // (_FEWEST_PER_CLASS * n_classes), 1, settings.n_bags))
+    space = rows.ranks if settings.scaling == "rank" else rows.plain
+    chosen: list[Codes] = []
+    for _ in range(n_bags):
+        taken = np.concatenate([*chosen, np.empty(0, dtype=np.intp)])
+        chosen.append(medoids_of_classes(space, own, n_classes, settings.n_medoids // n_bags, rng, taken, counts))
+    every, of_bag = np.unique(np.concatenate(chosen), return_inverse=True)
+    places = np.split(of_bag.astype(np.intp), np.cumsum([len(part) for part in chosen])[:-1])
+    n_values = np.diff(rank_scaling.offsets)
+    varying = tuple(np.flatnonzero(n_values > 1).tolist())
+    many_valued = tuple(np.flatnonzero(n_values > 2).tolist())
+    blocks = Blocks(settings, rows, rows.take(every), varying, many_valued, n_bags, own_groups)
+    told(0.1)
+    bags = _fit_bags(blocks, class_targets(own, n_classes), places, together, rng, told)
+    model = _joined(bags, rank_scaling, linear_scaling, table[every], own[every], kept[every], varying, n_classes)
+    outputs = np.mean([bag.left_out for bag in bags], axis=0)
+    if settings.n_neighbors:
+        # One row of a group is enough, and so a row has one neighbor at most that is not to be compared with.
+        heads = np.arange(len(own)) if own_groups is None else first_rows(own_groups)
+        known = heads[stratified_sample(own[heads], n_classes, settings.n_neighbors, rng)]
+        compared = Scaled(*(values[:, list(varying)] for values in rows))
+        asked = choose_neighbors(model.class_scores(outputs), outputs.shape[1], own, compared, known, together)
+        if asked is not None:
+            outputs = outputs + asked.left_out
+            records = table[known], own[known], kept[known]
+            neighbors = Neighbors(*records, asked.amounts, asked.n_nearest, asked.length, asked.by_rank)
+            model = replace(model, neighbors=neighbors)
+    held_out = model.class_scores(outputs)
+    if len(kept) < len(X):
+        # Rows outside of the sample were not seen by any weight.
+        held_out, left_out = model.scores(X), held_out
+        held_out[kept] = left_out
+    told(1.0)
+    first = bags[0].path.penalties
+    path = RidgePath(first, *(np.mean([bag.path[part] for bag in bags], axis=0) for part in (1, 2)))
+    return FittedEvidence(
+        model, held_out, float(np.exp(np.mean([np.log(bag.penalty) for bag in bags]))),
+        float(np.mean([bag.error for bag in bags])), path,
+    )  # fmt: skip
+
+
+def _fit_bags(
+    blocks: Blocks,
+    targets: Array,
+    places: Sequence[Codes],
+    together: Together | None,
+    rng: np.random.Generator,
+    told: Callable[[float], None],
+) -> list[Bag]:
+    settings = blocks.settings
+    residuals = targets - targets.mean(axis=0)
+    # What single columns leave unsaid: groups are chosen to say that.
+    plain = blocks.columns_alone(places[0]) if settings.targeted and "group" in settings.blocks else []
+    if plain:
+        alone = evidence_design(plain, blocks.rows, blocks.medoids)
+        residuals = targets - fit_ridge(alone.features, targets, settings.selection, together=together).left_out
+    told(0.25)
+    bags = []
+    for number, own in enumerate(places):
+        parts = blocks.columns_alone(own)
+        groups, judged = blocks.groups(residuals, rng)
+        parts += blocks.columns_together(own, parts, groups)
+        design = evidence_design(parts, blocks.rows, blocks.medoids)
+        bags.append(fit_bag(design, targets, settings.logistic, settings.selection, judged, together))
+        told(0.25 + 0.7 * (number + 1) / len(places))
+    return bags
+
+
+def _joined(
+    bags: list[Bag],
+    rank_scaling: RankScaling,
+    linear_scaling: Scaling,
+    medoids: Array,
+    medoid_classes: Codes,
+    medoid_rows: Codes,
+    varying: tuple[int, ...],
+    n_classes: int,
+) -> EvidenceModel:
+    """The mean of the bags; terms that several bags have in common are one, with the sum of their weights."""
+    groups: dict[tuple[tuple[int, ...], bool], int] = {}
+    terms: dict[tuple[int, int, int, float], tuple[float, Array]] = {}
+    of_groups: list[Group] = []
+    for bag in bags:
+        for part, centers, weights in zip(bag.design.parts, bag.design.centers, bag.weights, strict=True):
+            key = part.group.columns, part.group.by_rank
+            if key not in groups:
+                groups[key] = len(of_groups)
+                of_groups.append(part.group)
+            for place, center, weight in zip(part.medoids, centers, weights / len(bags), strict=True):
+                term = groups[key], int(place), part.channel, part.length
+                before = terms[term][1] if term in terms else 0.0
+                terms[term] = float(center), before + weight
+    keys = np.array(list(terms))
+    group, medoid, channel = keys[:, :3].astype(np.intp).T
+    center, weight = (np.array(values) for values in zip(*terms.values(), strict=True))
+    column_weights = np.ones(medoids.shape[1])
+    if varying:
+        column_weights[np.setdiff1d(np.arange(medoids.shape[1]), varying)] = 0.0
+    return EvidenceModel(
+        rank_scaling, linear_scaling, medoids, medoid_classes, medoid_rows, column_weights, tuple(of_groups),
+        Terms(group, medoid, channel, keys[:, 3], center, weight),
+        np.mean([bag.intercepts for bag in bags], axis=0), n_classes,
+    )  # fmt: skip

@@ -1,0 +1,335 @@
+r"""The evidence model: signed weights on distances to real records, group of columns by group of columns.
+
+.. math::
+
+   t_k(x) = b_k + \sum_j w_{jk}\,\bigl(\varphi_j(D_j(x)) - c_j\bigr), \qquad
+   D_j^2(x) = \sum_{f\in g_j} u_f\,(v_f(x) - v_f(m_j))^2
+
+Every term j looks at one group of columns g, one medoid m and one channel φ: the squared distance, the distance, or
+the nearness :math:`\exp(-D/\ell)`. So a decision is an exact sum over real training rows and groups of columns, and
+each number in it is a distance that the compact SWAP test measures on the columns of the group. Where that pays, the
+nearest of many more training rows add what they turned out to be (`Neighbors`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.geometry.fusion import Channels, class_channels
+from qmedoid.geometry.overlap import SwapTestFunction, compact_swap_test
+from qmedoid.geometry.scaling import RankScaling, Scaling
+from qmedoid.kernels import evidence
+from qmedoid.methods.base import LARGEST, Measured, Table, measured_distances, refuse_bad_values, row_block, row_slices
+from qmedoid.methods.evidence.neighbors import Found, Neighbors, find
+
+Distances = Callable[[Array, Array], Array]
+"""Distance of every row to every medoid, (n, g) and (q, g) to (n, q)."""
+
+SQUARE, DISTANCE, NEAR = 0, 1, 2
+CHANNELS = ("square", "distance", "near")
+"""Names of the channels by their codes."""
+CLIP = 8.0
+"""Standardized values are held within this many deviations."""
+
+# Numbers of a block of rows, so that a table of any length is judged in bounded memory.
+_BLOCK_NUMBERS = 2**21
+
+
+class Group(NamedTuple):
+    """Columns that one distance looks at.
+
+    Attributes
+    ----------
+    columns : tuple of int
+    weights : ndarray of shape (g,)
+        u, above 0: what a squared difference in each column counts.
+    by_rank : bool
+        Whether columns are scaled by rank; else they are standardized.
+    """
+
+    columns: tuple[int, ...]
+    weights: Array
+    by_rank: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """T terms of evidence for K outputs.
+
+    Attributes
+    ----------
+    group, medoid, channel : ndarray of shape (T,)
+        Places in the groups, in the medoids and in `CHANNELS`.
+    length : ndarray of shape (T,)
+        ℓ of the nearness, above 0; of no meaning to the other channels.
+    center : ndarray of shape (T,)
+        c: mean of the channel over the training rows, so that a weighted term says what a record has more than others.
+    weights : ndarray of shape (T, K)
+        w; positive speaks for the second of two classes (K = 1), else for class k.
+    """
+
+    group: Codes
+    medoid: Codes
+    channel: Codes
+    length: Array
+    center: Array
+    weights: Array
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceModel:
+    """A fitted evidence model over M encoded columns, with P medoids, G groups, T terms and C classes.
+
+    Attributes
+    ----------
+    rank_scaling, linear_scaling : RankScaling, Scaling of shape (M,)
+        The two scalings of the raw columns; what is standardized is held within ±`CLIP`.
+    medoids : ndarray of shape (P, M)
+        Raw columns of the medoids.
+    medoid_classes, medoid_rows : ndarray of shape (P,)
+        Class code and training row of each.
+    column_weights : ndarray of shape (M,)
+        Weights of the distance over all columns, scaled by rank, by which the nearest medoids are told; 0 leaves a
+        column out.
+    groups : tuple of Group
+    terms : Terms
+    intercepts : ndarray of shape (K,)
+        b; K is 1 for two classes and C for more.
+    n_classes : int
+    neighbors : Neighbors or None
+        Known records of which the nearest have a say, too.
+    """
+
+    rank_scaling: RankScaling
+    linear_scaling: Scaling
+    medoids: Array
+    medoid_classes: Codes
+    medoid_rows: Codes
+    column_weights: Array
+    groups: tuple[Group, ...]
+    terms: Terms
+    intercepts: Array
+    n_classes: int
+    neighbors: Neighbors | None = None
+
+    use_angular: ClassVar[bool] = True
+    rare_class: ClassVar[None] = None
+    n_deltas: ClassVar[None] = None
+
+    @property
+    def plain(self) -> "EvidenceModel":
+        """Itself: the closed form."""
+        return self
+
+    @cached_property
+    def used(self) -> Codes:
+        """Columns that the model reads."""
+        read = self.column_weights > 0
+        for group in self.groups:
+            read[list(group.columns)] = True
+        return np.flatnonzero(read)
+
+    @property
+    def n_measured(self) -> int:
+        """Length of the vectors that the SWAP test compares: columns of the largest group."""
+        by_group = max((len(group.columns) for group in self.groups), default=self.medoids.shape[1])
+        return by_group if self.neighbors is None else max(by_group, len(self.compared))
+
+    @cached_property
+    def column_groups(self) -> tuple[tuple[int, ...], ...]:
+        """The groups of columns that distances are made of, each once."""
+        return tuple(dict.fromkeys(group.columns for group in self.groups))
+
+    @property
+    def notices_bad_values(self) -> Flags:
+        """For every column of the table, whether scoring a row with a bad value there is sure to raise."""
+        return np.isin(np.arange(self.medoids.shape[1]), self.used)
+
+    @cached_property
+    def plan(self) -> evidence.EvidencePlan:
+        """The model as the kernel takes it."""
+        return evidence.make_plan(
+            rank_offsets=self.rank_scaling.offsets,
+            rank_values=self.rank_scaling.values,
+            rank_scores=self.rank_scaling.scores,
+            center=self.linear_scaling.center,
+            scale=self.linear_scaling.scale,
+            clip=CLIP,
+            largest=LARGEST,
+            medoids=self.medoids,
+            medoid_classes=self.medoid_classes,
+            n_classes=self.n_classes,
+            column_weights=self.column_weights,
+            groups=self.groups,
+            term_group=self.terms.group,
+            term_medoid=self.terms.medoid,
+            term_channel=self.terms.channel,
+            term_length=self.terms.length,
+            term_center=self.terms.center,
+            weights=self.terms.weights,
+            intercepts=self.intercepts,
+        )
+
+    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
+        """Scores, nearest medoids, and distance and angle to them."""
+        outputs, found = evidence.measure(X, self.plan, threads=threads)
+        self._check_decided(X, found.medoid)
+        self._add_neighbors(outputs, X, threads)
+        return Measured(Channels(found.distance, found.angle), self.class_scores(outputs), found.medoid)
+
+    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
+        """Dissimilarities, and the place in `medoids` of the nearest medoid of each class, each of shape (n, C)."""
+        outputs, nearest = evidence.outputs_and_medoids(X, self.plan, threads=threads)
+        self._check_decided(X, nearest)
+        self._add_neighbors(outputs, X, threads)
+        return self.class_scores(outputs), nearest
+
+    def scores(self, X: Table, *, threads: int | None = None) -> Array:
+        """Dissimilarity to every class, shape (n, C); the smallest decides."""
+        return self.scores_and_medoids(X, threads=threads)[0]
+
+    def evidence(self, X: Array, distances: Distances | None = None) -> Array:
+        """Channel of every term for raw rows, shape (n, T): the definition."""
+        by_rank, linear = self.scaled(X)
+        own_rank, own_linear = self.scaled(self.medoids)
+        values = np.empty((len(X), len(self.terms)))
+        for number, group in enumerate(self.groups):
+            places = np.flatnonzero(self.terms.group == number)
+            medoids, of_term = np.unique(self.terms.medoid[places], return_inverse=True)
+            columns, roots = list(group.columns), np.sqrt(group.weights)
+            rows, own = (by_rank, own_rank) if group.by_rank else (linear, own_linear)
+            measure = root_distances if distances is None else distances
+            found = measure(rows[:, columns] * roots, own[medoids][:, columns] * roots)
+            for place, column in zip(places, of_term, strict=True):
+                values[:, place] = self._channel(int(place), found[:, column])
+        return values
+
+    def outputs(self, evidence: Array) -> Array:
+        """The outputs t from the channels of the terms, shape (n, K), without what neighbors add."""
+        outputs: Array = self.intercepts + (evidence - self.terms.center) @ self.terms.weights
+        return outputs
+
+    def scaled(self, X: Array) -> tuple[Array, Array]:
+        """Raw rows by rank and standardized, each of shape (n, M)."""
+        return self.rank_scaling.apply(X), self._standardized(X)
+
+    def _standardized(self, X: Array) -> Array:
+        return np.clip(self.linear_scaling.apply(X), -CLIP, CLIP)
+
+    def class_scores(self, outputs: Array) -> Array:
+        """Dissimilarities from t, shape (n, C)."""
+        return np.hstack([outputs / 2.0, outputs / -2.0]) if self.n_classes == 2 else -outputs
+
+    def _channel(self, term: int, distance: Array) -> Array:
+        match self.terms.channel[term]:
+            case 0:
+                return distance * distance
+            case 1:
+                return distance
+        near: Array = np.exp(-distance / self.terms.length[term])
+        return near
+
+    def nearest_known(self, rows: Array, threads: int | None = None) -> Found:
+        """The known records that are nearest to raw rows."""
+        assert self.neighbors is not None, "a model without neighbors knows none"
+        return find(self._in_space(rows), self._known, self.neighbors.n_nearest, threads=threads)
+
+    @cached_property
+    def compared(self) -> Codes:
+        """Columns that distances over all columns look at."""
+        return np.flatnonzero(self.column_weights > 0)
+
+    @cached_property
+    def _known(self) -> Array:
+        """Known records as they are compared, shape (N, M')."""
+        assert self.neighbors is not None
+        return self._in_space(self.neighbors.records)
+
+    def _in_space(self, rows: Array) -> Array:
+        """Raw rows as they are compared with known records."""
+        assert self.neighbors is not None
+        scaled = self.rank_scaling.apply(rows) if self.neighbors.by_rank else self._standardized(rows)
+        return np.ascontiguousarray(scaled[:, self.compared])
+
+    def _add_neighbors(self, outputs: Array, X: Table, threads: int | None) -> None:
+        """Add to the outputs of rows, in place, what neighbors say."""
+        if self.neighbors is None or not len(outputs):
+            return
+        for rows in row_slices(X, max(1, _BLOCK_NUMBERS // self.medoids.shape[1])):
+            outputs[rows] += self.neighbors.added(self.nearest_known(row_block(X, rows), threads))
+
+    def _measured_neighbors(self, rows: Array, distances: Distances) -> Array:
+        """What neighbors add, by measured distances to those that the closed form finds nearest."""
+        if self.neighbors is None:
+            return np.zeros((len(rows), len(self.intercepts)))
+        found, values = self.nearest_known(rows), self._in_space(rows)
+        measured = [distances(row[None], self._known[places]) for row, places in zip(values, found.places, strict=True)]
+        return self.neighbors.added(found._replace(distances=np.concatenate([found.distances[:0], *measured])))
+
+    def measured_by(self, X: Table, distances: Distances) -> Measured:
+        """The same as `measure` by its definition, with distances that are measured by others."""
+        step = max(1, _BLOCK_NUMBERS // max(len(self.terms), self.medoids.shape[1]))
+        parts = [self._measured_block(X, rows, distances) for rows in row_slices(X, step)]
+        if len(parts) == 1:
+            return parts[0]
+        return Measured(
+            Channels(*(np.concatenate(one) for one in zip(*(part.channels for part in parts), strict=True))),
+            np.concatenate([part.scores for part in parts]),
+            np.concatenate([part.nearest for part in parts]),
+        )
+
+    def _measured_block(self, X: Table, place: slice, distances: Distances) -> Measured:
+        rows = row_block(X, place)
+        refuse_bad_values(rows, self.used, range(place.start, place.stop))
+        outputs = self.outputs(self.evidence(rows, distances)) + self._measured_neighbors(rows, distances)
+        scores = self.class_scores(outputs)
+        roots = np.sqrt(self.column_weights)
+        tested = compact_swap_test(self.rank_scaling.apply(rows) * roots, self.rank_scaling.apply(self.medoids) * roots)
+        channels, nearest = class_channels(tested.distance, tested.angle, self.medoid_classes, self.n_classes)
+        return Measured(channels, scores, nearest)
+
+    def _check_decided(self, X: Table, nearest: Codes) -> None:
+        """Raise for the first row that the kernel left undecided: it holds a bad value."""
+        undecided = np.flatnonzero(nearest[:, 0] < 0)[:1]
+        refuse_bad_values(row_block(X, undecided), self.used, undecided)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredEvidence:
+    """An evidence model whose distances are measured by another SWAP test than the closed form, such as by circuits."""
+
+    model: EvidenceModel
+    swap_test: SwapTestFunction
+
+    use_angular: ClassVar[bool] = True
+    rare_class: ClassVar[None] = None
+
+    @property
+    def plain(self) -> "EvidenceModel":
+        """The model without the backend."""
+        return self.model
+
+    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
+        """Scores from measured distances; the nearest medoids are told by the closed form."""
+        del threads  # the backend has its own
+        return self.model.measured_by(X, partial(measured_distances, self.swap_test))
+
+    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
+        """Dissimilarities, and the place of the nearest medoid of each class, each of shape (n, C)."""
+        measured = self.measure(X, threads=threads)
+        return measured.scores, measured.nearest
+
+
+def root_distances(rows: Array, medoids: Array) -> Array:
+    """Distances column by column: differences first, so that equal rows are at distance 0 exactly."""
+    squares = np.zeros((len(rows), len(medoids)))
+    for column in range(rows.shape[1]):
+        squares += (rows[:, column, None] - medoids[None, :, column]) ** 2
+    return np.sqrt(squares)

@@ -1,0 +1,283 @@
+r"""Outputs of rows whose whole group is left out of a weighted sum, in closed form.
+
+With the hat matrix H of a ridge regression and the residuals r of all rows, what weights that have not seen the group
+G miss of it is
+
+.. math:: (I - H_{GG})^{-1} r_G .
+
+Where the rows of a group are equal, :math:`H_{GG} = h\,1 1^\top`, and this is
+:math:`(r - \bar r) + \bar r / (1 - |G|\,h)`: the deviation from the mean of the group, and what is missed of the mean.
+
+Ridge regression with an intercept, its λ by leave-one-out errors in closed form.
+
+With features :math:`\Phi = U S^{1/2} V^\top` and targets :math:`\tilde y`, both of mean 0, what weights that have not
+seen row i miss of its target is
+
+.. math::
+
+   y_i - t_{-i} = \frac{y_i - t_i}{1 - h_i}, \qquad
+   y - t = \tilde y - U\,\frac{S}{S + n\lambda}\,U^\top \tilde y, \qquad
+   h_i = \frac1n + \sum_j \frac{S_j\,U_{ij}^2}{S_j + n\lambda}.
+
+Both sides of the fraction vanish with λ where there are more features than rows, so each is summed from the parts that
+remain, :math:`n\lambda / (S + n\lambda)`, and not as a difference.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+
+from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.geometry.row_groups import first_rows, group_sums, numbered
+from qmedoid.methods.evidence.settings import RidgePath, Selection
+
+# Numbers that are copied at a time.
+_BLOCK_NUMBERS = 2**22
+# Products of numbers along a path of λ; of larger groups, some judge λ.
+_MOST_PRODUCTS = 2e10
+
+
+class Together(NamedTuple):
+    """Rows that are left out together.
+
+    Attributes
+    ----------
+    groups : ndarray of shape (n,)
+        Group of every row.
+    twins : ndarray of shape (n,)
+        Sets of equal rows that make up a whole group; all other rows are alone in theirs.
+    sizes : ndarray of shape (n,)
+        Rows in the set of each row.
+    batches : tuple of ndarray of shape (m, s)
+        Rows of the m groups of s rows each that are not all equal.
+    """
+
+    groups: Codes
+    twins: Codes
+    sizes: Array
+    batches: tuple[Codes, ...]
+
+    @classmethod
+    def of(cls, groups: Codes, rows: Array) -> "Together":
+        """From the groups of rows (n, M)."""
+        n_groups = int(groups.max()) + 1
+        differ = (rows != rows[first_rows(groups)[groups]]).any(axis=1)
+        mixed = np.bincount(groups, weights=differ, minlength=n_groups) > 0
+        order = np.argsort(groups, kind="stable")
+        counts = np.bincount(groups, minlength=n_groups)
+        ends = np.cumsum(counts)
+        batches = []
+        for size in np.unique(counts[mixed]):
+            chosen = np.flatnonzero(mixed & (counts == size))
+            batches.append(order[(ends[chosen] - size)[:, None] + np.arange(size)])
+        alone = mixed[groups]
+        twins = np.where(alone, n_groups + np.arange(len(groups)), groups)
+        sizes = np.where(alone, 1, counts[groups]).astype(np.float64)
+        return cls(groups, twins, sizes, tuple(batches))
+
+    def means(self, values: Array) -> Array:
+        """Mean of the values (n, K) over the equal rows of each row."""
+        sums = [np.bincount(self.twins, weights=column)[self.twins] for column in values.T]
+        return np.column_stack(sums) / self.sizes[:, None]
+
+    def judging(self, n_directions: int, n_penalties: int) -> tuple["Together", Flags]:
+        """The groups that λ is judged by within the time there is, and the rows of these and of all others."""
+        products = n_directions * n_penalties * sum(rows.shape[1] * rows.size for rows in self.batches)
+        share, judged = min(1.0, _MOST_PRODUCTS / max(products, 1)), np.ones(len(self.groups), dtype=np.bool_)
+        batches = []
+        for rows in self.batches:
+            kept = max(1, round(share * len(rows)))
+            judged[rows[kept:]] = False
+            batches.append(rows[:kept])
+        return self._replace(batches=tuple(batches)), judged
+
+    def blocks(self, n_numbers: int) -> Iterator[Codes]:
+        """The batches, no more rows at a time than make a block where each row has so many numbers."""
+        for rows in self.batches:
+            step = max(1, _BLOCK_NUMBERS // (rows.shape[1] * (n_numbers + rows.shape[1])))
+            yield from (rows[start : start + step] for start in range(0, len(rows), step))
+
+
+def missed_by_ridge(together: Together, missed: Array, left: Array, units: Array, shrunk: Array) -> Array:
+    """What weights that have not seen a row's group miss of it, shape (n, K).
+
+    Parameters
+    ----------
+    missed : ndarray of shape (n, K)
+        Residuals.
+    left : ndarray of shape (n,)
+        1 − |G| h of every row and its twins.
+    units : ndarray of shape (n, r)
+        U.
+    shrunk : ndarray of shape (r,)
+        Shares by which directions are shrunk.
+    """
+    means = together.means(missed)
+    found: Array = (missed - means) + means / left[:, None]
+    for rows in together.blocks(units.shape[1]):
+        own = units[rows]
+        inverse = np.eye(rows.shape[1]) - 1.0 / len(units) - (own * (1.0 - shrunk)) @ own.transpose(0, 2, 1)
+        found[rows] = np.linalg.solve(inverse, missed[rows])
+    return found
+
+
+def moved_logits(together: Together, reach: Array, curvature: Array, residuals: Array, least_free: float) -> Array:
+    r"""By how much the logits of rows that differ from others of their group fall when it is left out, shape (n,).
+
+    One Newton step moves them by :math:`Q(I - WQ)^{-1} r` with :math:`Q = T_G H^{-1} T_G^\top`; 0 for other rows.
+
+    Parameters
+    ----------
+    reach : ndarray of shape (r, n)
+        :math:`L^{-1} T^\top`, where :math:`H = L L^\top`.
+    curvature, residuals : ndarray of shape (n,)
+        Diagonal of W, and y − p.
+    least_free : float
+        Least eigenvalue of I − WQ.
+    """
+    moved = np.zeros(len(curvature))
+    for rows in together.blocks(len(reach)):
+        roots = np.sqrt(curvature[rows])
+        own = reach[:, rows].transpose(1, 2, 0) * roots[:, :, None]
+        values, vectors = np.linalg.eigh(own @ own.transpose(0, 2, 1))
+        along = np.einsum("mij,mi->mj", vectors, residuals[rows] / roots)
+        along *= values / np.maximum(1.0 - values, least_free)
+        moved[rows] = np.einsum("mij,mj->mi", vectors, along) / roots
+    return moved
+
+
+PENALTIES: Array = 10.0 ** np.arange(-7.0, 2.25, 0.5)
+"""The path of λ, in units of the number of rows."""
+# Directions whose share of the largest is below this are rounding.
+_ROUNDING = 1e-11
+# Errors that differ by less than this share are the same; the larger λ is then the simpler model.
+_TIE = 1e-9
+# Rows that lie wholly in the directions have nothing else, but for rounding.
+_NOTHING = 1e-9
+
+
+class Ridge(NamedTuple):
+    """A ridge regression in its own directions: r of them over p features, with K outputs.
+
+    Attributes
+    ----------
+    penalty : float
+        λ, in units of the number of rows.
+    path : RidgePath
+    place : int
+        Place of λ on the path.
+    means : ndarray of shape (K,)
+        Means of the targets: the intercepts.
+    left_out : ndarray of shape (n, K)
+        Outputs of weights that have not seen the row.
+    sizes : ndarray of shape (r,)
+        S, rising.
+    directions : ndarray of shape (p, r)
+        V.
+    rotated : ndarray of shape (n, r)
+        T.
+    coefficients : ndarray of shape (r, K)
+        Weights of the directions.
+    """
+
+    penalty: float
+    path: RidgePath
+    place: int
+    means: Array
+    left_out: Array
+    sizes: Array
+    directions: Array
+    rotated: Array
+    coefficients: Array
+
+
+def fit_ridge(
+    features: Array,
+    targets: Array,
+    selection: Selection,
+    judged: Codes | None = None,
+    penalties: Array = PENALTIES,
+    together: Together | None = None,
+    *,
+    same_intercept: bool = False,
+) -> Ridge:
+    """Ridge of targets (n, K) on features (n, p) of mean 0.
+
+    Errors are those of the `judged` rows alone, if given: features may have been chosen by what the others say. Rows
+    that belong `together` are left out together. With `same_intercept` the outputs of left-out rows have the means of
+    all rows: without it, a row is seen by its being missing from the mean, which is all that there is to see where
+    features say nothing, and rows are ordered against their targets. λ is judged without.
+    """
+    n = len(features)
+    sizes, directions, rotated = _rotated(features)
+    means = targets.mean(axis=0)
+    missing = _Missing.of(rotated / np.sqrt(sizes), targets - means, together)
+    judging, rows, groups = missing, judged if judged is not None else np.arange(n), None
+    if together is not None:
+        some, by_some = together.judging(len(sizes), len(penalties))
+        judging, rows = missing._replace(together=some), rows[by_some[rows]]
+        groups = numbered(together.groups[rows])
+    errors, standard_errors = np.empty(len(penalties)), np.empty(len(penalties))
+    for place, penalty in enumerate(penalties):
+        missed = judging.left_out(n * penalty / (sizes + n * penalty))
+        by_row = (missed * missed).mean(axis=1)[rows]
+        errors[place] = by_row.mean()
+        deviations = group_sums(by_row - errors[place], groups)
+        standard_errors[place] = np.sqrt((deviations * deviations).sum()) / len(by_row)
+    best = int(errors.argmin())
+    slack = standard_errors[best] if selection == "one_se" else _TIE * errors[best]
+    place = int(np.flatnonzero(errors <= errors[best] + slack)[-1])
+    penalty = float(penalties[place])
+    return Ridge(
+        penalty, RidgePath(penalties, errors, standard_errors), place, means,
+        targets - missing.left_out(n * penalty / (sizes + n * penalty), same_intercept=same_intercept),
+        sizes, directions, rotated, rotated.T @ (targets - means) / (sizes + n * penalty)[:, None],
+    )  # fmt: skip
+
+
+class _Missing(NamedTuple):
+    """What a ridge misses: U, U², their share of the targets, and what lies outside of U."""
+
+    units: Array
+    squares: Array
+    inner: Array
+    outside: Array
+    free: Array
+    together: Together | None
+
+    @classmethod
+    def of(cls, units: Array, centered: Array, together: Together | None) -> "_Missing":
+        """From U and the targets of mean 0; squares and what is free are those of a row and its equals."""
+        squares, inner, sizes = units * units, units.T @ centered, np.ones(len(units))
+        if together is not None:
+            sizes = together.sizes
+            squares *= sizes[:, None]
+        free = 1.0 - sizes / len(units) - squares.sum(axis=1)
+        return cls(units, squares, inner, centered - units @ inner, np.where(free > _NOTHING, free, 0.0), together)
+
+    def left_out(self, shrunk: Array, *, same_intercept: bool = False) -> Array:
+        """What is missed of every row by weights that have not seen it, where directions are shrunk by these shares."""
+        missed = self.outside + self.units @ (self.inner * shrunk[:, None])
+        # A single row leaves nothing, and nothing is missed of it.
+        left = np.maximum(self.free + self.squares @ shrunk, np.finfo(np.float64).tiny)
+        if same_intercept:
+            left += (1.0 if self.together is None else self.together.sizes) / len(left)
+        if self.together is not None:
+            return missed_by_ridge(self.together, missed, left, self.units, shrunk)
+        return np.asarray(missed / left[:, None])
+
+
+def _rotated(features: Array) -> tuple[Array, Array, Array]:
+    """S, V and T from the smaller of the two Gram matrices."""
+    n, p = features.shape
+    if n >= p:
+        sizes, directions = eigh(features.T @ features, overwrite_a=True, check_finite=False)
+        kept = sizes > _ROUNDING * max(sizes[-1], 0.0)
+        directions = directions[:, kept]
+        return sizes[kept], directions, features @ directions
+    sizes, rows = eigh(features @ features.T, overwrite_a=True, check_finite=False)
+    kept = sizes > _ROUNDING * max(sizes[-1], 0.0)
+    roots = np.sqrt(sizes[kept])
+    return sizes[kept], features.T @ rows[:, kept] / roots, rows[:, kept] * roots

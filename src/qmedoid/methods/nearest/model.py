@@ -1,0 +1,273 @@
+"""The fusion model: scaled columns, anchor features, medoids, and one score per class (algorithm 8)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.geometry.features import anchor_feature
+from qmedoid.geometry.fusion import Channels, class_channels, fusion_scores, margins, predict_codes
+from qmedoid.geometry.overlap import AngleKind, SwapTest, SwapTestFunction, compact_swap_test, from_overlap, row_norms
+from qmedoid.geometry.scaling import Scaling
+from qmedoid.kernels import scoring
+from qmedoid.methods.base import LARGEST, Measured, Table, refuse_bad_values, row_block
+
+# Rows per block where the definition is applied, so that its temporaries stay small.
+_BLOCK_ROWS = 8192
+
+
+@dataclass(frozen=True)
+class NearestModel:
+    """A fitted nearest-medoid rule over the features of one configuration.
+
+    Attributes
+    ----------
+    input_scaling : Scaling of shape (M,)
+        Applied to the raw columns.
+    configuration : tuple of tuple of int
+        Columns of each anchor's subset, the anchor first.
+    weights : tuple of ndarray
+        Weight of each column of each subset.
+    signed : bool
+        Whether features carry the sign of their weighted sum.
+    feature_scaling : Scaling of shape (A,)
+        Training mean and deviation of the features.
+    medoids : ndarray of shape (P, A)
+        Standardized features of the medoids, class by class.
+    medoid_classes, medoid_rows : ndarray of shape (P,)
+        Class code and training row of each medoid.
+    multipliers : ndarray of shape (C,)
+        Factor on each class's score; below 1 draws a class nearer.
+    alpha : float
+        Share of the distance channel in the score.
+    use_angular : bool
+        Whether the angle has a share at all.
+    angle : {"true", "printed"}
+        Which angle it is.
+
+    Notes
+    -----
+    `channels`, `scores`, `margins` and `predict` take a table as rows of shape (n, M) or as a sequence of M columns,
+    of any real type, and read it in place: one pass of :mod:`qmedoid.kernels.scoring`. `features`, `swap_test` and
+    `feature_channels` define what that pass computes, and decide the rare rows it leaves undecided.
+    """
+
+    input_scaling: Scaling
+    configuration: tuple[tuple[int, ...], ...]
+    weights: tuple[Array, ...]
+    signed: bool
+    feature_scaling: Scaling
+    medoids: Array
+    medoid_classes: Codes
+    medoid_rows: Codes
+    multipliers: Array
+    alpha: float
+    use_angular: bool
+    angle: AngleKind
+
+    rare_class: ClassVar[None] = None
+    n_deltas: ClassVar[None] = None
+
+    @property
+    def plain(self) -> "NearestModel":
+        """Itself: the closed form."""
+        return self
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes C."""
+        return len(self.multipliers)
+
+    def features(self, X: Array) -> Array:
+        """Standardized anchor features of raw rows, shape (n, A) (algorithms 2 and 3)."""
+        return self.scaled_features(self.input_scaling.apply(X))
+
+    def scaled_features(self, scaled: Array) -> Array:
+        """Standardized anchor features of rows whose columns are scaled already, shape (n, A)."""
+        columns = [
+            anchor_feature(scaled, subset, weights, signed=self.signed)
+            for subset, weights in zip(self.configuration, self.weights, strict=True)
+        ]
+        return self.feature_scaling.apply(np.column_stack(columns))
+
+    def swap_test(self, features: Array) -> SwapTest:
+        """Overlap, distance and angle of every feature vector to every medoid, each of shape (n, P) (algorithm 6)."""
+        return compact_swap_test(features, self.medoids, angle=self.angle)
+
+    def feature_channels(self, features: Array) -> Channels:
+        """Channels of standardized feature vectors, each of shape (n, C)."""
+        return self.nearest_channels(self.swap_test(features))
+
+    def nearest_channels(self, measured: SwapTest) -> Channels:
+        """Channels of each class from the measurements against every medoid."""
+        return class_channels(measured.distance, measured.angle, self.medoid_classes, self.n_classes)[0]
+
+    @property
+    def used(self) -> Codes:
+        """Columns that the model reads."""
+        return self.scoring_plan.used
+
+    @property
+    def n_measured(self) -> int:
+        """Length of the feature vectors that the SWAP test compares."""
+        return len(self.configuration)
+
+    @property
+    def column_groups(self) -> tuple[tuple[int, ...], ...]:
+        """The groups of columns that distances are made of."""
+        return self.configuration
+
+    @cached_property
+    def scoring_plan(self) -> scoring.ScoringPlan:
+        """The model as the scoring kernel takes it."""
+        return scoring.make_plan(
+            center=self.input_scaling.center,
+            scale=self.input_scaling.scale,
+            subsets=self.configuration,
+            weights=self.weights,
+            signed=self.signed,
+            feature_center=self.feature_scaling.center,
+            feature_scale=self.feature_scaling.scale,
+            medoids=self.medoids,
+            medoid_classes=self.medoid_classes,
+            multipliers=self.multipliers,
+            alpha=self.alpha,
+            use_angular=self.use_angular,
+            angle=self.angle,
+        )
+
+    def channels(self, X: Table, *, threads: int | None = None) -> Channels:
+        """Distance and angle to the nearest medoid of each class, each of shape (n, C)."""
+        measured = scoring.channels(X, self.scoring_plan, threads=threads)
+        channels = Channels(measured.distance, measured.angle)
+        for rows, block, _ in self._undecided(X, measured.medoid[:, 0] < 0):
+            channels.distance[rows], channels.angle[rows] = block
+        return channels
+
+    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
+        """Channels, fusion scores, and the place in `medoids` of each class's nearest medoid, all of shape (n, C)."""
+        measured, scores = scoring.channels_and_scores(X, self.scoring_plan, threads=threads)
+        channels = Channels(measured.distance, measured.angle)
+        for rows, block, nearest in self._undecided(X, measured.medoid[:, 0] < 0):
+            channels.distance[rows], channels.angle[rows] = block
+            scores[rows], measured.medoid[rows] = self.fuse(block), nearest
+        return Measured(channels, scores, measured.medoid)
+
+    def scores(self, X: Table, *, threads: int | None = None) -> Array:
+        """Fusion score of every class, shape (n, C); the smallest decides."""
+        scores = scoring.scores(X, self.scoring_plan, threads=threads)
+        for rows, block, _ in self._undecided(X, np.isnan(scores[:, 0])):
+            scores[rows] = self.fuse(block)
+        return scores
+
+    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
+        """Fusion scores, and the place in `medoids` of the nearest medoid of each class, each of shape (n, C)."""
+        scores, medoids = scoring.scores_and_medoids(X, self.scoring_plan, threads=threads)
+        for rows, block, nearest in self._undecided(X, np.isnan(scores[:, 0])):
+            scores[rows], medoids[rows] = self.fuse(block), nearest
+        return scores, medoids
+
+    def margins(self, X: Table, *, threads: int | None = None) -> Array:
+        """Decision values: s_0 − s_1 for two classes, −s for more."""
+        return margins(self.scores(X, threads=threads))
+
+    def predict(self, X: Table, *, threads: int | None = None) -> Codes:
+        """Class code of every row, shape (n,)."""
+        labels = scoring.labels(X, self.scoring_plan, threads=threads)
+        for rows, block, _ in self._undecided(X, labels < 0):
+            labels[rows] = predict_codes(self.fuse(block))
+        return labels
+
+    def fuse(self, channels: Channels) -> Array:
+        """Fusion scores from channels, shape (n, C)."""
+        return fusion_scores(channels, self.alpha, use_angular=self.use_angular, multipliers=self.multipliers)
+
+    def _undecided(self, X: Table, undecided: Flags) -> Iterator[tuple[Codes, Channels, Codes]]:
+        """Channels and nearest medoids, by their definition, of rows that the kernel could not measure, in blocks."""
+        rows = np.flatnonzero(undecided)
+        for start in range(0, len(rows), _BLOCK_ROWS):
+            block = rows[start : start + _BLOCK_ROWS]
+            values = row_block(X, block)
+            refuse_bad_values(values, self.used, block)
+            measured = self.swap_test(self.features(values))
+            yield block, *class_channels(measured.distance, measured.angle, self.medoid_classes, self.n_classes)
+
+    @cached_property
+    def notices_bad_values(self) -> Flags:
+        """For every column of the table, whether scoring a row with a bad value there is sure to raise.
+
+        A NaN, an infinity or a number beyond `LARGEST` makes a feature so large that the kernel leaves the row
+        undecided, unless the weight of the column is so small that it does not show.
+        """
+        plan = self.scoring_plan
+        # The kernel leaves features undecided beyond 2**480, far below 1e146.
+        anchors = np.repeat(np.arange(len(plan.offsets) - 1), np.diff(plan.offsets))
+        gains = np.abs(plan.weights) * plan.feature_inverse_scale[anchors]
+        of_used = np.zeros(len(plan.used))
+        np.maximum.at(of_used, plan.members, gains)
+        centers = np.abs(plan.center) + np.abs(plan.feature_center).max(initial=0.0)
+        notices = np.zeros(plan.n_columns, dtype=np.bool_)
+        notices[plan.used] = (of_used * LARGEST > 1e146) & (centers < 1e140)
+        return notices
+
+
+@dataclass(frozen=True)
+class MeasuredNearest:
+    """A fusion model whose overlaps are measured by another SWAP test than the closed form, for example by circuits.
+
+    Distance and angle follow from the measured overlap and the known norms, so that the angle is always the one the
+    model was fitted with.
+    """
+
+    model: NearestModel
+    swap_test: SwapTestFunction
+
+    rare_class: ClassVar[None] = None
+
+    @property
+    def plain(self) -> "NearestModel":
+        """The model without the backend."""
+        return self.model
+
+    @property
+    def use_angular(self) -> bool:
+        """Whether the angle has a share in the score."""
+        return self.model.use_angular
+
+    def fuse(self, channels: Channels) -> Array:
+        """Fusion scores from channels, shape (n, C)."""
+        return self.model.fuse(channels)
+
+    def channels(self, X: Array) -> Channels:
+        """Distance and angle to the nearest medoid of each class, each of shape (n, C)."""
+        return self.measure(X).channels
+
+    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
+        """Channels, fusion scores and nearest medoids by the measured overlaps, all of shape (n, C)."""
+        del threads  # the backend has its own
+        model = self.model
+        features = model.features(row_block(X, slice(None)))
+        overlap = self.swap_test(features, model.medoids).overlap
+        found = from_overlap(overlap, row_norms(features), row_norms(model.medoids), angle=model.angle)
+        channels, nearest = class_channels(found.distance, found.angle, model.medoid_classes, model.n_classes)
+        return Measured(channels, self.fuse(channels), nearest)
+
+    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
+        """Fusion scores, and the place of the nearest medoid of each class, each of shape (n, C)."""
+        measured = self.measure(X, threads=threads)
+        return measured.scores, measured.nearest
+
+    def scores(self, X: Array) -> Array:
+        """Fusion score of every class, shape (n, C); the smallest decides."""
+        return self.fuse(self.channels(X))
+
+    def margins(self, X: Array) -> Array:
+        """Decision values: s_0 − s_1 for two classes, −s for more."""
+        return margins(self.scores(X))
+
+    def predict(self, X: Array) -> Codes:
+        """Class code of every row, shape (n,)."""
+        return predict_codes(self.scores(X))

@@ -1,0 +1,137 @@
+"""What is fitted and how it is judged: settings, folds, and the rows among which medoids are sought.
+
+A fusion model from training rows and a configuration (algorithms 3 and 5).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.geometry.correlation import correlation_matrix
+from qmedoid.geometry.features import FeatureKind, feature_matrix, subset_weights
+from qmedoid.geometry.groups import Configuration
+from qmedoid.geometry.medoids import class_samples, sampled_class_medoids
+from qmedoid.geometry.overlap import AngleKind
+from qmedoid.geometry.scaling import Scaling, ScalingKind, fit_scaling, fit_standard
+from qmedoid.methods.nearest.model import NearestModel
+
+
+@dataclass(frozen=True)
+class FusionSettings:
+    """Choices of the fusion model that do not depend on the data.
+
+    Attributes
+    ----------
+    kind : feature kind
+    input_scaling : scaling of the raw columns
+    use_angular, angle : whether there is an angular channel, and which angle it holds
+    n_medoids : medoids per class in the final model; the search always uses one
+    max_medoid_rows : at most so many rows of a class are searched for its medoid (algorithm 4)
+    """
+
+    kind: FeatureKind = "signed"
+    input_scaling: ScalingKind = "standard"
+    use_angular: bool = True
+    angle: AngleKind = "true"
+    n_medoids: int = 1
+    max_medoid_rows: int = 1000
+
+    @property
+    def signed(self) -> bool:
+        """Whether features carry a sign."""
+        return self.kind == "signed"
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Rows that a model is fitted on, with all that depends on the rows alone and not on a configuration.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, M)
+        Scaled columns.
+    codes : ndarray of shape (n,)
+        Class codes.
+    rows : ndarray of shape (n,)
+        Number of each row in the table it was taken from.
+    scaling : Scaling
+        The scaling of the raw columns, fitted on these rows.
+    correlation : ndarray of shape (M, M)
+        Correlation of the columns on these rows: the weights of the features.
+    samples : tuple of ndarray
+        For each class the positions (in X) among which its medoid is sought, rising.
+    """
+
+    X: Array
+    codes: Codes
+    rows: Codes
+    scaling: Scaling
+    correlation: Array
+    samples: tuple[Codes, ...]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Training rows and the held-out rows they are judged on, scaled alike; `rows_val` are these in their table."""
+
+    train: TrainingRows
+    X_val: Array
+    codes_val: Codes
+    rows_val: Codes
+
+
+def prepare_rows(
+    X: Array, codes: Codes, rows: Codes, n_classes: int, settings: FusionSettings, rng: np.random.Generator
+) -> TrainingRows:
+    """Scale some rows of a table, correlate its columns over them and draw the medoid samples."""
+    scaling = fit_scaling(X[rows], settings.input_scaling)
+    scaled = scaling.apply(X[rows])
+    samples = class_samples(codes[rows], n_classes, max_rows=settings.max_medoid_rows, rng=rng)
+    return TrainingRows(scaled, codes[rows], rows, scaling, correlation_matrix(scaled), samples)
+
+
+def prepare_folds(
+    X: Array,
+    codes: Codes,
+    splits: Sequence[tuple[Codes, Codes]],
+    n_classes: int,
+    settings: FusionSettings,
+    rng: np.random.Generator,
+) -> list[Fold]:
+    """Folds from pairs of training and validation rows; everything in a fold is fitted on its training rows."""
+    folds = []
+    for train_rows, val_rows in splits:
+        train = prepare_rows(X, codes, train_rows, n_classes, settings, rng)
+        folds.append(Fold(train, train.scaling.apply(X[val_rows]), codes[val_rows], val_rows))
+    return folds
+
+
+def fit_fusion_model(
+    train: TrainingRows,
+    configuration: Configuration,
+    settings: FusionSettings,
+    *,
+    alpha: float,
+    multipliers: Array,
+) -> NearestModel:
+    """Features of the configuration, standardized on the training rows, and the medoids of each class."""
+    features = feature_matrix(train.X, configuration, train.correlation, settings.kind)
+    scaling = fit_standard(features)
+    standardized = scaling.apply(features)
+    picked = sampled_class_medoids(standardized, train.samples, n_medoids=settings.n_medoids)
+    return NearestModel(
+        input_scaling=train.scaling,
+        configuration=configuration,
+        weights=tuple(subset_weights(train.correlation, subset, settings.kind) for subset in configuration),
+        signed=settings.signed,
+        feature_scaling=scaling,
+        medoids=standardized[picked.rows],
+        medoid_classes=picked.classes,
+        medoid_rows=train.rows[picked.rows],
+        multipliers=multipliers,
+        alpha=alpha,
+        use_angular=settings.use_angular,
+        angle=settings.angle,
+    )

@@ -1,0 +1,259 @@
+r"""Mean nearness of a value to the rows of each of two classes on one column, exact and in logarithmic time.
+
+.. math:: N_c(x) = \frac{1}{n_c} \sum_{m \in c} e^{-|x - m| / \ell}
+
+On a line a row to the left counts :math:`e^{-(x-k)/\ell}` times what it counts at the knot k next to x, and one to the
+right likewise. So two running sums per knot, kept once, give the sum over all rows from the two knots around x.
+
+What a rare-event model measures: deltas to the nearest real records of both classes, and columns one by one.
+
+.. math::
+
+   \Delta_{g,k} = \frac{D_0 - D_1}{D_0 + D_1}, \qquad
+   N_f = \log\frac{\bar N_1(x_f) + \varepsilon}{\bar N_0(x_f) + \varepsilon}, \qquad
+   L_f = \frac{(x_f - l_f)^2 - (x_f - h_f)^2}{2 (h_f - l_f)}, \qquad
+   A_{c,f} = |x_f - a_{c,f}|
+
+:math:`D_c` is the mean distance to the k nearest prototypes of class c in a metric g, :math:`\bar N_c` the mean
+nearness :math:`e^{-|x_f - m_f|/\ell}` to the prototypes of the class on one column, L says which of two real
+records, the lowest l and the highest h on the column, is the nearer, and A how far the middle record a of a class is.
+So every feature is made of distances to real training rows on a group of columns.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.geometry.scaling import SignedLog
+from qmedoid.kernels.nearest import nearest_squared
+
+
+@dataclass(frozen=True, eq=False)
+class LineKernel:
+    """Running sums over M columns with K rows of two groups.
+
+    Attributes
+    ----------
+    length : float
+        ℓ, above 0.
+    counts : ndarray of shape (2,)
+        Rows of each group.
+    knots : ndarray of shape (M, K + 2)
+        Values of the rows in ascending order, between −∞ and ∞.
+    left, right : ndarray of shape (M, 2, K + 2)
+        For each knot what rows at it or to its left, or at it or to its right, add up to there.
+    """
+
+    length: float
+    counts: Array
+    knots: Array
+    left: Array
+    right: Array
+
+    def nearness(self, values: Array, own: Codes | None = None) -> tuple[Array, Array]:
+        """Mean nearness of every value to both groups, each of shape (n, M).
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, M)
+        own : ndarray of shape (n,), or None
+            Group in which the row itself stands and is left out, −1 for neither.
+        """
+        sums = np.empty((2, values.shape[1], len(values)))
+        for column, x in enumerate(np.ascontiguousarray(values.T)):
+            knots = self.knots[column]
+            place = np.searchsorted(knots[1:-1], x, side="right")
+            from_left = np.exp((knots[place] - x) / self.length)
+            from_right = np.exp((x - knots[place + 1]) / self.length)
+            for group in (0, 1):
+                left, right = self.left[column, group], self.right[column, group]
+                sums[group, column] = left[place] * from_left + right[place + 1] * from_right
+        means = []
+        for group in (0, 1):
+            count = np.full(len(values), self.counts[group])
+            if own is not None:
+                itself = own == group
+                count -= itself
+                # What is left of a sum of rounded terms may lie below zero by a rounding.
+                sums[group][:, itself] = np.maximum(sums[group][:, itself] - 1.0, 0.0)
+            means.append((sums[group] / np.maximum(count, 1.0)).T)
+        return means[0], means[1]
+
+
+def line_kernel(rows: Array, groups: Codes, length: float) -> LineKernel:
+    """The kernel of rows (K, M) that belong to the groups 0 and 1."""
+    k, m = rows.shape
+    order = np.argsort(rows, axis=0, kind="stable")
+    inner = np.take_along_axis(rows, order, axis=0)
+    belongs = (groups[order][:, None, :] == np.array([0, 1])[:, None]).astype(np.float64)
+    decay = np.exp(-np.diff(inner, axis=0) / length)
+    left, right = belongs.copy(), belongs.copy()
+    for i in range(1, k):
+        left[i] += left[i - 1] * decay[i - 1]
+        right[k - 1 - i] += right[k - i] * decay[k - 1 - i]
+    ends = np.full((m, 1), np.inf)
+    padding = ((0, 0), (0, 0), (1, 1))
+    return LineKernel(
+        length,
+        np.bincount(groups, minlength=2).astype(np.float64),
+        np.ascontiguousarray(np.hstack([-ends, inner.T, ends])),
+        np.pad(left.transpose(2, 1, 0), padding),
+        np.pad(right.transpose(2, 1, 0), padding),
+    )
+
+
+Distances = Callable[[Array, Array], Array]
+"""Distance of every row to every prototype, (n, g) and (q, g) to (n, q)."""
+
+
+class Own(NamedTuple):
+    """For n rows their places among the rare and among the common prototypes, −1 for none: they are left out."""
+
+    rare: Codes
+    common: Codes
+
+    def part(self, rows: slice) -> "Own":
+        """The same for some of the rows."""
+        return Own(self.rare[rows], self.common[rows])
+
+
+class Evidence(NamedTuple):
+    """Features (n, F), and squared distance and place of the nearest rare and common prototype, each (n, 2)."""
+
+    features: Array
+    squared: Array
+    nearest: Codes
+
+
+@dataclass(frozen=True, eq=False)
+class RareGeometry:
+    """The real records of a rare-event model and how rows are compared with them: R rare ones, Q common ones.
+
+    Attributes
+    ----------
+    scaling : SignedLog
+        Of the M raw columns.
+    rare, common : ndarray of shape (R, M) and (Q, M)
+        Scaled prototypes; at least two of each.
+    hard : ndarray of shape (Q,)
+        Which common prototypes were chosen for their likeness to rare ones. Nearness on a column is to the others,
+        which stand for their class.
+    metrics : ndarray of shape (G, M)
+        What a squared difference in each column counts, for each metric; nearest prototypes are told by the first.
+    metric_names : tuple of str
+    counts : tuple of int
+        The k of the nearest prototypes.
+    length, floor : float
+        ℓ and ε of the nearness on a column.
+    """
+
+    scaling: SignedLog
+    rare: Array
+    common: Array
+    hard: Flags
+    metrics: Array
+    metric_names: tuple[str, ...]
+    counts: tuple[int, ...]
+    length: float
+    floor: float
+
+    @cached_property
+    def kernel(self) -> LineKernel:
+        """Nearness on every column to common (0) and to rare (1) prototypes."""
+        typical = self.common[~self.hard]
+        groups = np.repeat(np.arange(2, dtype=np.intp), [len(typical), len(self.rare)])
+        return line_kernel(np.concatenate([typical, self.rare]), groups, self.length)
+
+    @cached_property
+    def middle(self) -> Array:
+        """Half-way between the lowest and the highest prototype on every column, shape (M,); hard ones do not count."""
+        typical = self.common[~self.hard]
+        low = np.minimum(self.rare.min(axis=0), typical.min(axis=0))
+        high = np.maximum(self.rare.max(axis=0), typical.max(axis=0))
+        middle: Array = 0.5 * (low + high)
+        return middle
+
+    @cached_property
+    def typical(self) -> Array:
+        """The middle common and the middle rare prototype on every column, shape (2, M); hard ones do not count."""
+        return np.array([np.sort(own, axis=0)[(len(own) - 1) // 2] for own in (self.common[~self.hard], self.rare)])
+
+    @cached_property
+    def n_features(self) -> tuple[int, int, int, int]:
+        """Numbers of deltas, of nearnesses, of positions and of distances to the middle of a class."""
+        columns = self.rare.shape[1]
+        return len(self.metrics) * len(self.counts), columns, columns, 2 * columns
+
+    def by_column(self, scaled: Array, own: Own | None) -> Array:
+        """Nearness, position and distances to the middle of both classes on every column, shape (n, 4M)."""
+        group = None
+        if own is not None:
+            typical = np.append(~self.hard, False)[own.common]
+            group = np.where(own.rare >= 0, 1, np.where(typical, 0, -1))
+        common, rare = self.kernel.nearness(scaled, group)
+        nearness = np.log((rare + self.floor) / (common + self.floor))
+        return np.hstack([nearness, scaled - self.middle, *(np.abs(scaled - row) for row in self.typical)])
+
+    def deltas(self, scaled: Array, own: Own | None, *, threads: int | None = 1) -> Evidence:
+        """Deltas of every metric and count, and the nearest prototypes of each class."""
+        deltas, squared, nearest = [], np.empty((len(scaled), 2)), np.empty((len(scaled), 2), dtype=np.intp)
+        for number, weights in enumerate(self.metrics):
+            columns, roots = np.flatnonzero(weights), np.sqrt(weights[weights > 0])
+            rows = np.ascontiguousarray(scaled[:, columns] * roots)
+            means = []
+            for c, (prototypes, left_out) in enumerate(self._classes(own)):
+                # A row that is itself a prototype has one less to be compared with.
+                most = min(max(self.counts), len(prototypes) - 1)
+                found, places = nearest_squared(
+                    rows, prototypes[:, columns] * roots, k=most, own=left_out, threads=threads
+                )
+                distances = np.sqrt(found)
+                means.append([distances[:, :k].mean(axis=1) for k in self.counts])
+                if number == 0:
+                    squared[:, c], nearest[:, c] = found[:, 0], places[:, 0]
+            deltas += [(far - near) / (far + near + 1e-300) for far, near in zip(*means, strict=True)]
+        return Evidence(np.column_stack(deltas), squared, nearest)
+
+    def evidence(self, scaled: Array, own: Own | None = None) -> Evidence:
+        """All features of scaled rows: deltas, nearness, positions, distances to the middle of both classes."""
+        found = self.deltas(scaled, own)
+        return found._replace(features=np.hstack([found.features, self.by_column(scaled, own)]))
+
+    def measured_features(self, scaled: Array, distances: Distances) -> Array:
+        """The features of `evidence` by their definition, with distances that are measured by others."""
+        deltas = []
+        for weights in self.metrics:
+            columns, roots = np.flatnonzero(weights), np.sqrt(weights[weights > 0])
+            rows, prototypes = scaled[:, columns] * roots, [own[:, columns] * roots for own in (self.common, self.rare)]
+            found = [np.sort(distances(rows, own), axis=1) for own in prototypes]
+            for k in self.counts:
+                # The farthest of few is left out: a prototype itself would have one less to be compared with.
+                far, near = (one[:, : min(k, one.shape[1] - 1)].mean(axis=1) for one in found)
+                deltas.append((far - near) / (far + near + 1e-300))
+        nearness, positions = [], []
+        middles: tuple[list[Array], list[Array]] = [], []
+        typical = self.common[~self.hard]
+        for column in range(scaled.shape[1]):
+            value, classes = scaled[:, [column]], (typical[:, [column]], self.rare[:, [column]])
+            found = [distances(value, own) for own in classes]
+            common, rare = (np.exp(one / -self.length).mean(axis=1) for one in found)
+            nearness.append(np.log((rare + self.floor) / (common + self.floor)))
+            places, every = np.concatenate(classes)[:, 0], np.hstack(found)
+            low, high = places.argmin(), places.argmax()
+            span = places[high] - places[low]
+            # Where all prototypes agree, no two distances say on which side of them a record lies.
+            by_span = (every[:, low] ** 2 - every[:, high] ** 2) / (2.0 * span) if span > 0 else value[:, 0] - places[0]
+            positions.append(by_span)
+            for own, one, far in zip(classes, found, middles, strict=True):
+                far.append(one[:, own[:, 0].argsort(kind="stable")[(len(own) - 1) // 2]])
+        return np.column_stack([*deltas, *nearness, *positions, *middles[0], *middles[1]])
+
+    def _classes(self, own: Own | None) -> tuple[tuple[Array, Codes | None], tuple[Array, Codes | None]]:
+        """Prototypes of the common and of the rare class, and the places that are left out."""
+        if own is None:
+            return (self.common, None), (self.rare, None)
+        return (self.common, own.common), (self.rare, own.rare)

@@ -1,0 +1,258 @@
+"""The rare-event model: a logistic sum of evidence from many real records of the rare class and of its counterparts.
+
+A rare-event model whose distances are measured one by one, such as by circuits: slow, and what it claims to be.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import ClassVar
+
+import numpy as np
+
+from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.geometry.fusion import Channels
+from qmedoid.geometry.overlap import SwapTestFunction
+from qmedoid.kernels._tables import row_count
+from qmedoid.kernels._threads import thread_count
+from qmedoid.methods.base import LARGEST, Measured, Table, measured_distances, refuse_bad_values, row_block, row_slices
+from qmedoid.methods.rare.geometry import RareGeometry
+
+CLIP = 12.0
+"""Standardized features are held within this many deviations."""
+# Rows that are judged at a time: their features stay in the cache.
+_BLOCK_ROWS = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class RareEventModel:
+    """A fitted rare-event model with F features.
+
+    Attributes
+    ----------
+    geometry : RareGeometry
+    medoid_rows : ndarray of shape (R + Q,)
+        Training row of each prototype, the rare ones first.
+    center, scale : ndarray of shape (F,)
+        Mean and deviation of the features over the training rows.
+    weights : ndarray of shape (F,)
+        Of the standardized features; positive speaks for the rare class.
+    intercept : float
+    circuit_features : ndarray of shape (m,)
+        Features that a circuit is fed.
+    rare_class : int
+        Code of the rare class, 0 or 1.
+    """
+
+    geometry: RareGeometry
+    medoid_rows: Codes
+    center: Array
+    scale: Array
+    weights: Array
+    intercept: float
+    circuit_features: Codes
+    rare_class: int
+
+    n_classes: ClassVar[int] = 2
+    use_angular: ClassVar[bool] = False
+
+    @property
+    def plain(self) -> "RareEventModel":
+        """Itself: the closed form."""
+        return self
+
+    @cached_property
+    def medoid_classes(self) -> Codes:
+        """Class code of each prototype."""
+        counts = [len(self.geometry.rare), len(self.geometry.common)]
+        return np.repeat(np.array([self.rare_class, 1 - self.rare_class], dtype=np.intp), counts)
+
+    @cached_property
+    def used(self) -> Codes:
+        """Columns that the model reads: all of them."""
+        return np.arange(self.geometry.rare.shape[1])
+
+    @property
+    def n_deltas(self) -> int:
+        """How many features it feeds a circuit."""
+        return len(self.circuit_features)
+
+    @property
+    def n_measured(self) -> int:
+        """Length of the vectors that its SWAP test compares: all columns."""
+        return len(self.used)
+
+    @cached_property
+    def column_groups(self) -> tuple[tuple[int, ...], ...]:
+        """The groups of columns that distances are made of: those of each metric, and every column alone."""
+        metrics = [tuple(np.flatnonzero(weights).tolist()) for weights in self.geometry.metrics]
+        return tuple(dict.fromkeys(metrics + [(column,) for column in self.used.tolist()]))
+
+    @property
+    def notices_bad_values(self) -> Flags:
+        """For every column of the table, whether scoring a row with a bad value there is sure to raise."""
+        return np.ones(len(self.used), dtype=np.bool_)
+
+    @cached_property
+    def feature_columns(self) -> tuple[tuple[int, ...], ...]:
+        """Columns that each feature looks at."""
+        metrics = [tuple(np.flatnonzero(weights).tolist()) for weights in self.geometry.metrics]
+        deltas = [columns for columns in metrics for _ in self.geometry.counts]
+        single: list[tuple[int, ...]] = [(column,) for column in self.used.tolist()]
+        return tuple(deltas + 4 * single)
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """What each feature says of its columns, in words."""
+        deltas = [
+            f"{_nearest(k, 'rare')} against {_nearest(k, 'common')} ({metric} metric)"
+            for metric in self.geometry.metric_names
+            for k in self.geometry.counts
+        ]
+        nearness = ["nearness to rare rows against common rows"] * len(self.used)
+        positions = ["nearness to its highest row against its lowest"] * len(self.used)
+        middles = [f"distance to the middle {name} row" for name in ("common", "rare") for _ in self.used]
+        return tuple(deltas + nearness + positions + middles)
+
+    def features(self, X: Table) -> Array:
+        """All features of raw rows, shape (n, F): the definition."""
+        row_count(X, len(self.used))
+        blocks = (self.scaled(X, rows) for rows in row_slices(X, _BLOCK_ROWS))
+        return np.concatenate([self.geometry.evidence(scaled).features for scaled in blocks])
+
+    def logits(self, X: Table, *, threads: int | None = None) -> Array:
+        """Logarithm of the odds of the rare class, shape (n,)."""
+        scores: Array = self.measure(X, threads=threads).scores
+        return scores[:, 1 - self.rare_class] - scores[:, self.rare_class]
+
+    def logit(self, features: Array) -> Array:
+        """The same from features, shape (n,)."""
+        # A sum along each row, not a product of matrices: it is the same whatever rows stand beside it.
+        logit: Array = self.intercept + (self.standardized(features) * self.weights).sum(axis=1)
+        return logit
+
+    def standardized(self, features: Array) -> Array:
+        """Features in deviations from their means, held within ±`CLIP`."""
+        standardized: Array = np.clip((features - self.center) / self.scale, -CLIP, CLIP)
+        return standardized
+
+    def contributions(self, row: Array) -> Array:
+        """What every feature adds to the logit of one raw row, shape (F,); with the intercept they add up to it."""
+        added: Array = self.standardized(self.features(np.asarray(row)[None]))[0] * self.weights
+        return added
+
+    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
+        """Dissimilarities, and the place of the nearest prototype of each class, each of shape (n, 2)."""
+        measured = self.measure(X, threads=threads)
+        return measured.scores, measured.nearest
+
+    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
+        """Scores, what the circuit is fed, and the nearest prototypes of each class by the first metric."""
+        row_count(X, len(self.used))
+        blocks = list(row_slices(X, _BLOCK_ROWS))
+        workers = min(thread_count(threads), len(blocks))
+        if workers == 1:
+            parts = [self._measured(X, rows) for rows in blocks]
+        else:
+            # Once, before the threads ask for it.
+            _ = self.geometry.kernel, self.geometry.middle, self.geometry.typical
+            with ThreadPoolExecutor(workers) as pool:
+                parts = list(pool.map(lambda rows: self._measured(X, rows), blocks))
+        return Measured(
+            Channels(*(np.concatenate(one) for one in zip(*(part.channels for part in parts), strict=True))),
+            np.concatenate([part.scores for part in parts]),
+            np.concatenate([part.nearest for part in parts]),
+            np.concatenate([part.deltas for part in parts if part.deltas is not None]),
+        )
+
+    def class_scores(self, logit: Array) -> Array:
+        """Dissimilarities from the logit of the rare class, shape (n, 2)."""
+        scores = np.column_stack([0.5 * logit, -0.5 * logit])
+        return scores if self.rare_class == 1 else scores[:, ::-1]
+
+    def _measured(self, X: Table, rows: slice) -> Measured:
+        scaled = self.scaled(X, rows)
+        found = self.geometry.evidence(scaled)
+        distance = np.sqrt(found.squared)
+        nearest = found.nearest + np.array([len(self.geometry.rare), 0])
+        angle = self._angles(scaled, nearest)
+        by_class = slice(None, None, 1 if self.rare_class == 1 else -1)
+        return Measured(
+            Channels(distance[:, by_class], angle[:, by_class]),
+            self.class_scores(self.logit(found.features)),
+            nearest[:, by_class],
+            found.features[:, self.circuit_features],
+        )
+
+    @cached_property
+    def _weighted(self) -> Array:
+        """All prototypes in the first metric, shape (R + Q, M)."""
+        weighted: Array = np.concatenate([self.geometry.rare, self.geometry.common]) * np.sqrt(self.geometry.metrics[0])
+        return weighted
+
+    def _angles(self, scaled: Array, nearest: Codes) -> Array:
+        """Angle between every row and its nearest prototypes in the first metric, shape (n, 2); π/2 beside a zero."""
+        rows = scaled * np.sqrt(self.geometry.metrics[0])
+        angles = np.empty(nearest.shape)
+        for c in range(2):
+            others = self._weighted[nearest[:, c]]
+            norms = np.sqrt((rows * rows).sum(axis=1) * (others * others).sum(axis=1))
+            cosine = (rows * others).sum(axis=1) / np.where(norms > 0, norms, 1.0)
+            angles[:, c] = np.arccos(np.clip(cosine, -1.0, 1.0))
+        return angles
+
+    def scaled(self, X: Table, rows: slice) -> Array:
+        """Some raw rows on the scale of the prototypes, shape (n, M)."""
+        block = row_block(X, rows)
+        refuse_bad_values(block, self.used, range(rows.start, rows.stop))
+        # Beside a column of tiny values a large one may leave the range of a double, or its square may.
+        with np.errstate(over="ignore"):
+            scaled = self.geometry.scaling.apply(block)
+        return np.clip(scaled, -LARGEST, LARGEST, out=scaled)
+
+
+def _nearest(k: int, name: str) -> str:
+    return f"nearest {name} row" if k == 1 else f"{k} nearest {name} rows"
+
+
+# Distances of a block of rows, so that a table of any length is judged in bounded memory.
+_BLOCK_NUMBERS = 2**21
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredRare:
+    """A rare-event model with another SWAP test than the closed form; all prototypes are measured, not the nearest."""
+
+    model: RareEventModel
+    swap_test: SwapTestFunction
+
+    use_angular = False
+
+    @property
+    def rare_class(self) -> int:
+        """The class that is looked for."""
+        return self.model.rare_class
+
+    @property
+    def plain(self) -> RareEventModel:
+        """The model without the backend."""
+        return self.model
+
+    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
+        """Scores from measured distances; the nearest prototypes are told by the closed form."""
+        told = self.model.measure(X, threads=threads)
+        features = self.features(X)
+        scores = self.model.class_scores(self.model.logit(features))
+        return told._replace(scores=scores, deltas=features[:, self.model.circuit_features])
+
+    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
+        """Dissimilarities, and the place of the nearest prototype of each class, each of shape (n, 2)."""
+        measured = self.measure(X, threads=threads)
+        return measured.scores, measured.nearest
+
+    def features(self, X: Table) -> Array:
+        """All features of raw rows, shape (n, F), each from the distances in its definition."""
+        step = max(1, _BLOCK_NUMBERS // len(self.model.medoid_rows))
+        blocks = (self.model.scaled(X, rows) for rows in row_slices(X, step))
+        distances = partial(measured_distances, self.swap_test)
+        return np.concatenate([self.model.geometry.measured_features(scaled, distances) for scaled in blocks])

@@ -1,0 +1,181 @@
+"""What a table must look like to be scored: the columns a model was fitted on, and their kinds.
+
+How the columns of a contract become numbers: plain arrays, fitted elsewhere and applied elsewhere.
+
+Every column of a contract has one encoding, and an encoding gives one or more numbers per record.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from qmedoid.arrays import Array
+
+Kind = Literal["number", "category", "boolean", "date"]
+KINDS: tuple[Kind, ...] = ("number", "category", "boolean", "date")
+Label = str | int | float | bool
+"""A class as it stands in the target column."""
+_NUMBER_FORM = re.compile(r"1(?:[ ']?234(?:[.,]5)?|,234(?:\.5)?|\.234(?:,5)?)( [^\s,\d]{1,4})?")
+DATE_SPELLINGS = ("d.m.y", "d/m/y", "d-m-y", "m.d.y", "m/d/y", "m-d-y", "yyyymmdd")
+"""Orders of day, month and year that a text does not show by itself, and dates as whole numbers."""
+
+
+def is_spelling(kind: Kind, spelling: str) -> bool:
+    """Whether a text is a spelling of columns of a kind; nothing is one of every kind."""
+    if kind == "number":
+        return not spelling or _NUMBER_FORM.fullmatch(spelling) is not None
+    return not spelling or (kind == "date" and spelling in DATE_SPELLINGS)
+
+
+def split_spelling(spelling: str) -> tuple[str, str]:
+    """The form and the unit of a spelling of numbers: ``"1.234,5 %"`` is ``("1.234,5", "%")``."""
+    found = _NUMBER_FORM.fullmatch(spelling)
+    if found is None:
+        raise ValueError(f"{spelling!r} is no spelling of numbers, such as '1.234,5' or '1,234.5 %'.")
+    unit = found[1] or ""
+    return spelling.removesuffix(unit) if unit else spelling, unit.strip()
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that a model was fitted on.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"number", "category", "boolean", "date"}
+    missing : bool
+        Whether cells were missing in the training rows.
+    levels : tuple of str
+        Of a closed category: all that the training rows held, and names that were seen beside them (in held-out rows
+        of the same file), which no encoding knows. Another level breaks the contract.
+    is_open : bool
+        Of a category: whether there are so many levels that new ones are expected. Of a number or a date: whether it
+        stood in a column of texts, so that a few cells of another kind are expected; they count as missing.
+    spelling : str
+        How texts of the column are read. Of a number: ``"1.234,5"`` and its like, without the 5 where no cell
+        had decimals, with a unit behind a blank, as in ``"1,234.5 %"``. Of a date: one of `DATE_SPELLINGS`. Nothing
+        stands for plain numbers and for dates that begin with the year or name the month. Texts in another spelling
+        break the contract.
+    """
+
+    name: str
+    kind: Kind
+    missing: bool = False
+    levels: tuple[str, ...] = ()
+    is_open: bool = False
+    spelling: str = ""
+
+
+@dataclass(frozen=True)
+class Contract:
+    """Columns, target and what was left out.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        In the order of the training table.
+    target : str or None
+        The column that held the classes, where it had a name.
+    left_out : mapping of str to str
+        Columns of the training table that no model reads, each with the reason.
+    """
+
+    columns: tuple[Column, ...]
+    target: str | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+
+DatePart = Literal["days", "month", "weekday", "hour"]
+DATE_PARTS: tuple[DatePart, ...] = ("days", "month", "weekday", "hour")
+"""Days since 1970 with their fraction, month from 1, weekday from Monday = 0, hour of the day with its fraction."""
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """A number or a boolean (0 or 1) as it is.
+
+    Attributes
+    ----------
+    fill : float
+        What stands in for a missing cell; NaN where missing cells are refused.
+    indicator : bool
+        Whether a second number says that the cell was missing.
+    """
+
+    fill: float
+    indicator: bool = False
+
+    @property
+    def width(self) -> int:
+        """Numbers per record."""
+        return 2 if self.indicator else 1
+
+    def output_names(self, name: str) -> tuple[str, ...]:
+        """What the numbers are called."""
+        return (name, f"{name} is missing") if self.indicator else (name,)
+
+
+@dataclass(frozen=True, eq=False)
+class Dates:
+    """A date or time as a few numbers.
+
+    Attributes
+    ----------
+    parts : tuple of {"days", "month", "weekday", "hour"}
+    fills : ndarray of shape (parts,)
+        What stands in for the parts of a missing date.
+    indicator : bool
+        Whether one more number says that the cell was missing.
+    """
+
+    parts: tuple[DatePart, ...]
+    fills: Array
+    indicator: bool = False
+
+    @property
+    def width(self) -> int:
+        """Numbers per record."""
+        return len(self.parts) + self.indicator
+
+    def output_names(self, name: str) -> tuple[str, ...]:
+        """What the numbers are called."""
+        missing = (f"{name} is missing",) if self.indicator else ()
+        return tuple(f"{name}: {part}" for part in self.parts) + missing
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A category: each level has its row of numbers.
+
+    Attributes
+    ----------
+    levels : tuple of str
+        L different texts, in ascending order.
+    values : ndarray of shape (L + 2, width)
+        A row for each level, then that of a missing cell, then that of a level not seen in training.
+    outputs : tuple of str
+        What each number says: ``"=level"``, ``" is missing"``, ``": frequency"``, ``": target mean"``...
+    """
+
+    levels: tuple[str, ...]
+    values: Array
+    outputs: tuple[str, ...]
+
+    @property
+    def width(self) -> int:
+        """Numbers per record."""
+        return len(self.outputs)
+
+    def output_names(self, name: str) -> tuple[str, ...]:
+        """What the numbers are called."""
+        return tuple(name + output for output in self.outputs)
+
+
+Encoding = Numbers | Dates | Levels

@@ -1,0 +1,122 @@
+"""Why a record was decided as it was: terms that add up to the margin (fact 20).
+
+With w the class that won and o the one it is compared with, the margin is a difference of calibrated scores,
+b_w − b_o + β·(s_o − s_w), where s are the dissimilarities of the first stage. How s_o − s_w is made up of columns, of
+groups of columns and of real records, each first stage has a module for; calibration, circuit, prevalence and
+operating point are other terms.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.exceptions import ModelError
+from qmedoid.methods.base import GroupShare, Measured, PlainStage, RecordShare, Shares, refuse_overflow
+from qmedoid.methods.evidence.contributions import evidence_shares
+from qmedoid.methods.evidence.model import EvidenceModel
+from qmedoid.methods.nearest.contributions import convex_shares
+from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.methods.rare.contributions import rare_shares
+from qmedoid.methods.rare.model import RareEventModel
+from qmedoid.model.hybrid import HybridModel
+from qmedoid.model.table import TableModel
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """The decision about one record.
+
+    Attributes
+    ----------
+    winner, other : int
+        Codes of the class that won and of the one it is compared with: the other of two, else the next best.
+    margin : float
+        By how much the winner is ahead, in the units of the class scores.
+    columns : ndarray of shape (M,)
+        What each encoded column adds to the margin; above 0 speaks for the winner.
+    groups : tuple of GroupShare
+        The same by group of columns: they add up to what `columns` add up to.
+    terms : mapping of str to float
+        The other terms; with the columns, or with the groups, they add up to the margin.
+    neighbors : tuple of RecordShare
+        The neighbors that the term ``"neighbors"`` is the sum of, where the model has one.
+    by_circuit : bool
+        Whether the circuit decided.
+    nearest : ndarray of shape (C,)
+        Place of the nearest medoid of each class.
+    distances, angles : ndarray of shape (C,)
+        To that medoid.
+    """
+
+    winner: int
+    other: int
+    margin: float
+    columns: Array
+    groups: tuple[GroupShare, ...]
+    terms: Mapping[str, float]
+    neighbors: tuple[RecordShare, ...]
+    by_circuit: bool
+    nearest: Codes
+    distances: Array
+    angles: Array
+
+
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanation:
+    """Explain the decision about one record from its encoded columns, each of shape (1,)."""
+    fusion, best = model.fusion, model.best
+    if fusion is None or not isinstance(best, HybridModel):
+        raise ModelError(
+            "This model is a circuit alone: it has no medoids to explain a decision by. Explain a model of "
+            "GeometricClassifier or NearestMedoidClassifier instead."
+        )
+    decided = model.decide(columns)
+    measured = fusion.measure(columns)
+    scores, winner = decided.scores[0], int(decided.codes[0])
+    other = int(np.argmax(np.where(np.arange(len(scores)) == winner, -np.inf, scores)))
+    calibration = best.calibration
+    calibrated = calibration.apply(measured.scores)[0]
+    row = np.column_stack(list(columns)).astype(np.float64)
+    shares = _shares(fusion, row, measured, winner, other).times(calibration.slope)
+    shift = model.prior_shift
+    prevalence = 0.0 if shift is None else float(shift.log_ratios[winner] - shift.log_ratios[other])
+    # For two classes the cut is taken off the score of the second.
+    cut = 0.0 if model.cut is None else model.cut * (1.0 if winner == 0 else -1.0)
+    added = calibration.biases + calibration.bend(measured.scores)[0]
+    terms = dict(shares.terms) | {
+        "calibration": float(added[winner] - added[other]),
+        "circuit": float((scores[winner] - scores[other]) - (calibrated[winner] - calibrated[other]) - prevalence),
+        "prevalence": prevalence,
+        "operating point": cut,
+    }
+    contributions = [share.contribution for share in shares.groups]
+    channels = measured.channels
+    refuse_overflow(contributions, list(terms.values()), channels.distance[0], channels.angle[0])
+    return Explanation(
+        winner=winner,
+        other=other,
+        margin=float(scores[winner] - scores[other] + cut),
+        columns=shares.columns,
+        groups=shares.groups,
+        terms=terms,
+        neighbors=shares.neighbors,
+        by_circuit=bool(decided.by_circuit[0]),
+        nearest=measured.nearest[0],
+        distances=measured.channels.distance[0],
+        angles=measured.channels.angle[0],
+    )
+
+
+def _shares(stage: PlainStage, row: Array, measured: Measured, winner: int, other: int) -> Shares:
+    match stage:
+        case NearestModel():
+            return convex_shares(stage, row, measured, winner, other)
+        case EvidenceModel():
+            return evidence_shares(stage, row, winner, other)
+        case RareEventModel():
+            return rare_shares(stage, row, winner)
+    raise ModelError(f"Decisions of a {type(stage).__name__} cannot be explained.")

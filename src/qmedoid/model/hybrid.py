@@ -1,0 +1,164 @@
+"""The hybrid model: fusion first, the variational circuit for the records the policy picks (algorithm 20)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.calibration.curve import Calibration
+from qmedoid.geometry.deltas import DeltaKind, delta_features, delta_names, nearest_two
+from qmedoid.geometry.fusion import Channels
+from qmedoid.kernels.cross_entropy import log_softmax
+from qmedoid.methods.base import FirstStage, Measured, Table
+from qmedoid.variational.model import MeasuredVariational, VariationalModel
+
+
+@dataclass(frozen=True)
+class DeltaSettings:
+    """Which deltas a circuit is fed: all pairs of classes or the two nearest, and the fused score's own or not."""
+
+    kind: DeltaKind = "pairs"
+    fused: bool = False
+
+    def decides_between_two(self, n_classes: int) -> bool:
+        """Whether the circuit only decides between a record's two nearest classes."""
+        return self.kind == "nearest" and n_classes > 2
+
+    def n_features(self, n_classes: int, angular: bool) -> int:
+        """Number of deltas."""
+        return len(delta_names([""] * n_classes, kind=self.kind, angular=angular, fused=self.fused))
+
+    def features(self, model: FirstStage, measured: Measured, scores: Array | None = None) -> Array:
+        """Deltas under a first stage, shape (n, m); class scores, if given, say which two classes are nearest."""
+        if measured.deltas is not None:
+            return measured.deltas
+        ranking = None if scores is None else -scores
+        return delta_features(
+            measured.channels,
+            measured.scores,
+            kind=self.kind,
+            angular=model.use_angular,
+            fused=self.fused,
+            ranking=ranking,
+        )
+
+
+@dataclass(frozen=True)
+class HybridModel:
+    """A first stage with calibrated scores, and a circuit that refines some of its decisions.
+
+    Attributes
+    ----------
+    fusion : NearestModel, EvidenceModel or RareEventModel
+        The first stage, or the same measured by a backend.
+    calibration : Calibration
+        Of its scores.
+    deltas : DeltaSettings
+        What the circuit is fed.
+    variational : VariationalModel or None
+        The circuit, if there is one.
+    refine_below : float
+        Records whose margin, the best calibrated score minus the second, is at most this are decided by the circuit:
+        −∞ is none, ∞ is all. For rare events the margin is the score of the common class minus that of the rare one.
+    residual : bool
+        Whether the circuit corrects the calibrated scores instead of replacing them.
+    """
+
+    fusion: FirstStage
+    calibration: Calibration
+    deltas: DeltaSettings = DeltaSettings()
+    variational: VariationalModel | MeasuredVariational | None = None
+    refine_below: float = -np.inf
+    residual: bool = False
+
+    def scores(self, X: Table) -> Array:
+        """Class scores, shape (n, C); the largest decides, and their softmax is the class probability."""
+        return self.decide(X)[0]
+
+    def decide(self, X: Table) -> tuple[Array, Flags]:
+        """Class scores, and which records the circuit decided."""
+        return self.decide_with_medoids(X)[:2]
+
+    def decide_with_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Flags, Codes]:
+        """Class scores, which records the circuit decided, and the place of each class's nearest medoid, (n, C)."""
+        if self.variational is None:
+            fused, nearest = self.fusion.scores_and_medoids(X, threads=threads)
+            return self.calibration.apply(fused), np.zeros(len(fused), dtype=np.bool_), nearest
+        measured = self.fusion.measure(X, threads=threads)
+        scores = self.calibration.apply(measured.scores)
+        picked = self.picks(scores)
+        rows = np.flatnonzero(picked)
+        if len(rows):
+            features = self.deltas.features(self.fusion, _part(measured, rows), scores[rows])
+            scores[rows] = self.refined(scores[rows], features)
+        return scores, picked, measured.nearest
+
+    def picks(self, scores: Array) -> Flags:
+        """Which records the policy gives to the circuit, from calibrated scores."""
+        if self.variational is None:
+            return np.zeros(len(scores), dtype=np.bool_)
+        return self.refinement_margins(scores) <= self.refine_below
+
+    def refinement_margins(self, scores: Array) -> Array:
+        """What says of calibrated scores whether a record goes to the circuit, shape (n,): the smallest do."""
+        rare = self.fusion.rare_class
+        return score_margins(scores) if rare is None else scores[:, 1 - rare] - scores[:, rare]
+
+    def refined(self, scores: Array, features: Array) -> Array:
+        """Scores by the circuit, from calibrated scores and deltas."""
+        if self.variational is None:
+            return scores
+        if not self.deltas.decides_between_two(scores.shape[1]):
+            return self.variational.scores(features, scores if self.residual else None)
+        offset = two_nearest_scores(scores) if self.residual else None
+        return shared_out(scores, scores, self.variational.scores(features, offset))
+
+
+def _part(measured: Measured, rows: Codes) -> Measured:
+    """Measurements of some of the records."""
+    channels = Channels(measured.channels.distance[rows], measured.channels.angle[rows])
+    deltas = None if measured.deltas is None else measured.deltas[rows]
+    return Measured(channels, measured.scores[rows], measured.nearest[rows], deltas)
+
+
+def score_margins(scores: Array) -> Array:
+    """Best class score minus the second best, shape (n,)."""
+    ranked = np.sort(scores, axis=1)
+    margin: Array = ranked[:, -1] - ranked[:, -2]
+    return margin
+
+
+def two_nearest(scores: Array) -> tuple[Codes, Codes]:
+    """The best class and the runner-up of every record, by the highest scores; of equal ones the first.
+
+    Between these a margin lies. A calibration with biases may rank others first than the fusion score does.
+    """
+    return nearest_two(-scores)
+
+
+def two_nearest_scores(scores: Array) -> Array:
+    """Class scores of the runner-up and of the best, shape (n, 2)."""
+    best, second = two_nearest(scores)
+    rows = np.arange(len(scores))
+    return np.column_stack([scores[rows, second], scores[rows, best]])
+
+
+def shared_out(scores: Array, ranking: Array, between_two: Array) -> Array:
+    """Scores where the probability of the two classes that rank highest is shared out anew.
+
+    Parameters
+    ----------
+    scores, ranking : ndarray of shape (n, C)
+        Class scores, and those whose two highest are the classes.
+    between_two : ndarray of shape (n, 2)
+        New scores of the runner-up and of the best.
+    """
+    best, second = two_nearest(ranking)
+    rows = np.arange(len(scores))
+    log_p = log_softmax(scores)
+    both = np.logaddexp(log_p[rows, best], log_p[rows, second])
+    shares: npt.NDArray[Any] = log_softmax(between_two)
+    log_p[rows, second], log_p[rows, best] = both + shares[:, 0], both + shares[:, 1]
+    return log_p

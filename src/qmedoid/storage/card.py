@@ -1,0 +1,268 @@
+"""The model card: what a saved model is, what it carries and how to use it, in Markdown for people."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from qmedoid.methods.base import PlainStage
+from qmedoid.methods.evidence.model import EvidenceModel
+from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.methods.rare.model import RareEventModel
+from qmedoid.model.contract import Column, Dates, Encoding, Levels
+from qmedoid.model.operating_point import rule_in_words
+from qmedoid.model.table import TableModel
+from qmedoid.variational.model import VariationalModel
+
+_STAGES = {
+    "fusion": "Every record is decided by {}, which are real training rows.",
+    "selective": "Records are decided by {}, which are real training rows; those with a narrow margin by a small "
+    "trained quantum circuit, simulated exactly.",
+    "variational": "Every record is decided by a small trained quantum circuit, simulated exactly.",
+}
+_CONVEX = "distance and angle to the medoids"
+_RARE = "how much nearer a record lies to known cases of the rare class than to others: to the medoids"
+_EVIDENCE = "weighted distances, group of columns by group of columns, to the medoids"
+# Rows of a table that a reader still takes in; the manifest has all of them.
+_MOST_ROWS = 200
+_LONGEST_TEXT = 200
+# An underscore within a word is no markup.
+_MARKUP = re.compile(r"[\\`*{}\[\]<>#|!~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+
+
+def model_card(model: TableModel, *, raw_rows: bool) -> str:
+    """The card of a model.
+
+    Parameters
+    ----------
+    model : TableModel
+    raw_rows : bool
+        Whether its medoids are saved as rows of the training table.
+    """
+    sections = [
+        ("Saved model", [_decided(model), "", *_facts(model)]),
+        ("What to expect", _expected(model)),
+        ("Columns", _columns(model)),
+        ("Left out", _left_out(model.contract.left_out)),
+        ("Training rows in this folder", [*_privacy(model, raw_rows), *_summary(model)]),
+        ("How it was made", _values(model.parameters, "parameter")),
+        ("What it showed", _values(model.metrics, "metric", none="–")),
+        ("How to use it", _usage()),
+    ]
+    lines: list[str] = []
+    for title, body in sections:
+        if body:
+            lines += [f"{'##' if lines else '#'} {title}", "", *body, ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def cell(value: Any) -> str:
+    """Any text within a table or a sentence of Markdown: on one line, and nothing in it is markup."""
+    text = value if isinstance(value, str) else _number(value) if isinstance(value, float) else str(value)
+    if len(text) > _LONGEST_TEXT:
+        text = text[: _LONGEST_TEXT - 1] + "…"
+    # Line breaks of any alphabet, and characters that steer a terminal.
+    text = "".join(one if one.isprintable() else " " for one in text)
+    return _MARKUP.sub(r"\\\g<0>", text)
+
+
+def _decided(model: TableModel) -> str:
+    how = {EvidenceModel: _EVIDENCE, RareEventModel: _RARE}.get(type(model.fusion), _CONVEX)
+    return _STAGES[model.stage].format(how)
+
+
+def _facts(model: TableModel) -> Iterator[str]:
+    yield f"- Target: {cell(model.contract.target) if model.contract.target is not None else 'not named'}"
+    classes = ", ".join(cell(label) for label in model.classes[:20])
+    yield f"- Classes ({len(model.classes)}): {classes}{', …' if len(model.classes) > 20 else ''}"
+    if model.operating is not None:
+        yield (
+            f"- A record is called {cell(model.classes[1])} above a probability of "
+            f"{_number(model.operating.threshold)}: {rule_in_words(model.operating)}."
+        )
+    elif model.cut is not None:
+        yield f"- A record is called {cell(model.classes[1])} when its margin is above {_number(model.cut)}."
+    if model.probabilistic:
+        yield "- The softmax of the scores is a probability."
+    else:
+        yield "- Scores rank the classes; they are not probabilities."
+    if model.fusion is not None:
+        yield f"- Medoids: {_medoid_counts(model, model.fusion)}"
+    if isinstance(model.fusion, EvidenceModel) and model.fusion.neighbors is not None:
+        known = model.fusion.neighbors
+        nearest = "the nearest has" if known.n_nearest == 1 else f"the nearest {known.n_nearest} have"
+        yield f"- Known records beside them: {len(known.rows)}, of which {nearest} a say"
+    circuit = _circuit(model)
+    if circuit is not None:
+        ansatz = circuit.network.ansatz
+        yield f"- Circuit: {ansatz.n_qubits} qubits, {ansatz.n_inputs} inputs, {ansatz.n_reps} repetitions"
+    yield f"- Models kept: {len(model.models)}; the first decides."
+
+
+def _expected(model: TableModel) -> list[str]:
+    """Precision, recall and alert rate on held-out rows, and the priors that probabilities are made for."""
+    lines: list[str] = []
+    operating = model.operating
+    if operating is not None and operating.counts is not None:
+        figures = {
+            f"share called {cell(model.classes[1])} (alert rate)": operating.alert_rate,
+            "precision": operating.precision,
+            "recall": operating.recall,
+        }
+        rows = [
+            [name, *(["–"] * 3 if figure is None else [_number(bound) for bound in figure])]
+            for name, figure in figures.items()
+        ]
+        at = "" if operating.prevalence is None else f", at a prevalence of {_number(operating.prevalence)}"
+        lines += [
+            f"From {operating.n_rows:,} rows that were held out from fitting{at}, with 95 % intervals:",
+            "",
+            *_table(["figure", "value", "from", "to"], rows),
+        ]
+    if model.priors is not None and len(model.classes) <= _MOST_ROWS:
+        shares = zip(model.classes, model.priors, strict=True)
+        text = ", ".join(f"{cell(label)} {_number(float(share))}" for label, share in shares)
+        lines += [*([""] if lines else []), f"Class frequencies that the model was made for: {text}."]
+        if model.prior_shift is not None:
+            shares = zip(model.classes, model.prior_shift.priors, strict=True)
+            text = ", ".join(f"{cell(label)} {_number(float(share))}" for label, share in shares)
+            lines += ["", f"Probabilities are those for other frequencies: {text}."]
+    return lines
+
+
+def _circuit(model: TableModel) -> VariationalModel | None:
+    best = model.best
+    circuit = best if isinstance(best, VariationalModel) else best.variational
+    return circuit if isinstance(circuit, VariationalModel) else None
+
+
+def _medoid_counts(model: TableModel, fusion: PlainStage) -> str:
+    counts = [int((fusion.medoid_classes == code).sum()) for code in range(len(model.classes))]
+    parts = [f"{count} of {cell(label)}" for count, label in zip(counts[:20], model.classes, strict=False)]
+    return f"{sum(counts)} ({', '.join(parts)}{', …' if len(counts) > 20 else ''})"
+
+
+def _columns(model: TableModel) -> list[str]:
+    used = set(model.used_columns)
+    pairs = zip(model.contract.columns, model.encodings, strict=True)
+    rows = [
+        [cell(column.name), column.kind, _encoded(column, encoding), "yes" if number in used else "no"]
+        for number, (column, encoding) in enumerate(pairs)
+    ]
+    return _table(["column", "kind", "becomes", "read by the first model"], rows)
+
+
+def _encoded(column: Column, encoding: Encoding) -> str:
+    if isinstance(encoding, Levels):
+        levels = f"{len(encoding.levels)} levels{', new ones expected' if column.is_open else ''}"
+        return f"{encoding.width} {'number' if encoding.width == 1 else 'numbers'} from {levels}"
+    what = ", ".join(encoding.parts) if isinstance(encoding, Dates) else "the number itself"
+    if column.spelling:
+        what += f", written like {column.spelling}"
+    return what + (", and whether it is missing" if encoding.indicator else "")
+
+
+def _left_out(left_out: Mapping[str, str]) -> list[str]:
+    return _table(["column", "why"], [[cell(name), cell(reason)] for name, reason in left_out.items()])
+
+
+def _privacy(model: TableModel, raw_rows: bool) -> list[str]:
+    hashed = []
+    if model.seen is not None and raw_rows:
+        hashed = [
+            "",
+            f"The folder also holds {len(model.seen.hashes):,} hashes of training rows, so that a report can say "
+            "whether rows are new. No row can be read from them, but whoever has a row, or guesses it, can test "
+            "whether it was there. To leave them out, save with raw_rows=False.",
+        ]
+    return [*_rows_kept(model, raw_rows), *hashed]
+
+
+def _rows_kept(model: TableModel, raw_rows: bool) -> list[str]:
+    counts = [len(one) for one in model.records or ()] if raw_rows else []
+    if sum(counts):
+        records = [record for one in model.records or () for record in one]
+        names = list(dict.fromkeys(name for record in records for name in record))
+        more = ", …" if len(names) > _MOST_ROWS else ""
+        return [
+            f"Medoids are real rows of the training table. This folder carries {sum(counts)} of them, with "
+            f"{len(names)} columns each, as they stood there. Whoever can read the folder can read them. To leave them "
+            "out, save with raw_rows=False.",
+            "",
+            f"Columns: {', '.join(cell(name) for name in names[:_MOST_ROWS])}{more}",
+            *_known_records(model),
+        ]
+    if model.fusion is None:
+        return ["None: a circuit keeps its trained numbers only."]
+    if not isinstance(model.fusion, NearestModel):
+        return [
+            f"Medoids are real rows of the training table. The model compares with {len(model.fusion.medoid_rows)} of "
+            "them column by column, so their columns, as numbers, are part of it and can be read back. Only the rows "
+            "as they stood in the table, with the columns that no model reads, are left out of this folder.",
+            *_known_records(model),
+        ]
+    return [
+        "Medoids are real rows of the training table. This folder carries none of them as they stood there, only their "
+        "coordinates in the model's features and their row numbers. Where a feature is made of a single column, the "
+        "value of that column can be computed back from its coordinate.",
+    ]
+
+
+def _summary(model: TableModel) -> list[str]:
+    """That extremes and quantiles of columns are kept, if they are."""
+    if model.novelty is None:
+        return []
+    return [
+        "",
+        "To notice records unlike the training rows, the model keeps the smallest and the largest value and up to nine "
+        "quantiles of each column of numbers, and how many rows lie between them.",
+    ]
+
+
+def _known_records(model: TableModel) -> list[str]:
+    """That training rows are kept as neighbors, if they are."""
+    if not model.n_known_records:
+        return []
+    return [
+        "",
+        f"Beside the medoids the model keeps {model.n_known_records} training rows, the columns that it "
+        "reads as numbers, to compare with the nearest of them. To leave them out, fit with neighbors=0.",
+    ]
+
+
+def _values(values: Mapping[str, Any], what: str, none: str = "None") -> list[str]:
+    return _table([what, "value"], [[cell(name), cell(_one_line(value, none))] for name, value in values.items()])
+
+
+def _one_line(value: Any, none: str) -> str:
+    if value is None:
+        return none
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_one_line(one, none)}" for name, one in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(_one_line(one, none) for one in value)
+    return _number(value) if isinstance(value, float) else str(value)
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}" if math.isfinite(value) else str(value)
+
+
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    if not rows:
+        return []
+    lines = [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows[:_MOST_ROWS])]
+    more = len(rows) - _MOST_ROWS
+    return [*lines, "", f"{more} more are in manifest.json."] if more > 0 else lines
+
+
+def _usage() -> list[str]:
+    return [
+        "```python",
+        "import qmedoid",
+        "",
+        'model = qmedoid.load("this folder")',
+        "```",
+        "",
+        "Loading runs no code from this folder, and takes neither scikit-learn nor Qiskit.",
+    ]

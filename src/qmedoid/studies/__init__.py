@@ -1,0 +1,1 @@
+"""Data sets, splits, baselines and the studies made with them (algorithm 21)."""

@@ -1,0 +1,229 @@
+"""The plots of a reproduction, drawn from the same results as its tables."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from qmedoid.arrays import Array
+from qmedoid.reporting.document import Picture
+from qmedoid.reporting.pictures import (
+    Curve,
+    CurvePanel,
+    Dot,
+    DotPanel,
+    Marker,
+    Panel,
+    Role,
+    Trace,
+    TracePanel,
+    confusion_grid,
+    curve_grid,
+    dots_against_paper,
+    trace_grid,
+)
+from qmedoid.studies.datasets import Dataset
+from qmedoid.studies.paper import FRAUD, printed_figure
+from qmedoid.studies.reproduction.cells import Result
+from qmedoid.studies.reproduction.fraud import FIXED, PAPER_ALERT_RATE
+from qmedoid.studies.reproduction.fraud_tables import PARTS, PRINTED_TABLES, measure_of
+from qmedoid.studies.reproduction.judging import BUDGETS, RATES
+from qmedoid.studies.reproduction.results import Results, Spread
+from qmedoid.studies.reproduction.small_details import (
+    PART_NAMES,
+    PRINTED_CONFUSIONS,
+    f_beta_spreads,
+    mean_confusion,
+    sweep_spreads,
+)
+from qmedoid.studies.reproduction.small_tables import BASELINES, MEASURES, OURS, SEARCHED
+
+_ROLES: dict[str, Role] = {"printed": "printed", "default": "ours", "convex": "ours"}
+_TITLES = {"printed": "ours as printed", "default": "ours by default", "convex": "ours, convex"}
+_BANDS = "Means over the splits; bands reach from the least to the most."
+_FRAUD_METHODS = ("default", "convex", "printed", "LogReg", "LinearSVM", "RandomForest", "LightGBM")
+
+
+def small_pictures(results: Results, sets: Mapping[str, Dataset]) -> list[Picture]:
+    """Accuracy against the paper's, confusion matrices, ROC and PR curves of the small data sets."""
+    dots = [
+        DotPanel(data.name, [_accuracy_dot(results, name, method) for method in (*_ROLES, *BASELINES)])
+        for name, data in sets.items()
+    ]
+    pictures = [
+        dots_against_paper("accuracy_against_paper", "Accuracy on test rows", dots, x_label="accuracy"),
+        _confusions(results, sets, "test", "confusion_matrices"),
+        _confusions(results, sets, "val", "confusion_matrices_validation"),
+    ]
+    binary = {name: data for name, data in sets.items() if len(data.class_names) == 2}
+    if binary:
+        pictures += [_small_curves(results, binary, "roc"), _small_curves(results, binary, "pr")]
+    return pictures
+
+
+def small_detail_pictures(results: Results, sets: Mapping[str, Dataset]) -> list[Picture]:
+    """The α and F-beta sweeps and the searches."""
+    alphas, betas, traces = [], [], []
+    for name, data in sets.items():
+        sweeps = {method: sweep_spreads(results, name, method) for method in SEARCHED.values()}
+        grid = list(sweeps["printed"])
+        curves = [_curve(method, [sweep[x] for x in grid]) for method, sweep in sweeps.items()]
+        alphas.append(CurvePanel(data.name, grid, curves))
+        by_beta = {method: f_beta_spreads(results, name, method) for method in _ROLES}
+        curves = [_curve(method, list(sweep.values())) for method, sweep in by_beta.items()]
+        betas.append(CurvePanel(data.name, list(by_beta["printed"]), curves))
+        traces.append(TracePanel(data.name, [_trace(result) for result in results.of(name, "printed")]))
+    return [
+        curve_grid(
+            "alpha_sweep",
+            "Macro-F1 of the rows that choose α",
+            alphas,
+            x_label="α, share of the distance",
+            y_label="macro-F1",
+            note=f"{_BANDS} At 0 the angle decides alone.",
+        ),
+        curve_grid(
+            "f_beta_sweep",
+            "Macro F-beta on test rows",
+            betas,
+            x_label="β",
+            y_label="macro F-beta",
+            note=_BANDS,
+        ),
+        trace_grid(
+            "search_trace",
+            "Searches as printed: best macro-F1 on validation rows so far",
+            traces,
+            role="printed",
+            note="A line for each split, and their median.",
+        ),
+    ]
+
+
+def fraud_pictures(results: Results, data: str, *, comparable: bool) -> list[Picture]:
+    """PR and ROC curves and recall by alert rate, on all rows and on test rows, and PR-AUC against the paper's."""
+    ours = FRAUD["fraud_matched"]["ours"]
+    at_budget = Marker(PAPER_ALERT_RATE, ours["recall"], "the paper, all rows") if comparable else None
+    dots = [
+        DotPanel(title, [_area_dot(results, data, method, part, comparable) for method in _FRAUD_METHODS])
+        for part, title in PARTS.items()
+    ]
+    return [
+        dots_against_paper(
+            "fraud_pr_auc",
+            "PR-AUC of the frauds: on all rows, as the paper has it, and on test rows",
+            dots,
+            x_label="PR-AUC",
+        ),
+        curve_grid(
+            "fraud_pr",
+            "Frauds: precision by recall",
+            _fraud_panels(results, data, "pr", RATES),
+            x_label="recall",
+            y_label="precision",
+            note=_BANDS,
+        ),
+        curve_grid(
+            "fraud_roc",
+            "Frauds: ROC curves",
+            _fraud_panels(results, data, "roc", RATES),
+            x_label="false positive rate",
+            y_label="recall",
+            diagonal=True,
+            note=_BANDS,
+        ),
+        curve_grid(
+            "fraud_recall_by_alert_rate",
+            "Frauds: recall by alert rate",
+            _fraud_panels(results, data, "recall_by_rate", BUDGETS, at_budget),
+            x_label="alert rate",
+            y_label="recall",
+            log_x=True,
+            note=_BANDS,
+        ),
+    ]
+
+
+def _confusions(results: Results, sets: Mapping[str, Dataset], part: str, name: str) -> Picture:
+    panels = []
+    for source, data in sets.items():
+        panels.append(Panel(f"{data.name}: paper", PRINTED_CONFUSIONS[part][source], data.class_names))
+        for title, method in OURS.items():
+            mean = mean_confusion(results, source, method, part)
+            panels.append(Panel(f"{data.name}: {title}", mean, data.class_names))
+    note = "The paper's are of one split, ours means over the splits."
+    return confusion_grid(name, f"Confusion matrices of the {PART_NAMES[part]} rows", panels, note)
+
+
+def _small_curves(results: Results, sets: Mapping[str, Dataset], kind: str) -> Picture:
+    panels = []
+    for name, data in sets.items():
+        curves = [
+            _band(method, np.array([result["test"]["curves"][kind] for result in results.of(name, method)]))
+            for method in (*_ROLES, *BASELINES)
+        ]
+        panels.append(CurvePanel(data.name, RATES, curves))
+    if kind == "roc":
+        return curve_grid(
+            "small_roc",
+            "ROC curves on test rows",
+            panels,
+            x_label="false positive rate",
+            y_label="recall",
+            diagonal=True,
+            note=_BANDS,
+        )
+    return curve_grid(
+        "small_pr", "Precision by recall on test rows", panels, x_label="recall", y_label="precision", note=_BANDS
+    )
+
+
+def _fraud_panels(
+    results: Results, data: str, kind: str, grid: Sequence[float], marker: Marker | None = None
+) -> list[CurvePanel]:
+    """Curves of all methods that were run, on all rows and on test rows."""
+    found = {method: own for method in _FRAUD_METHODS if (own := results.of(data, method))}
+    panels = []
+    for part, title in PARTS.items():
+        curves = [
+            _band(method, np.array([result[part]["curves"][kind] for result in own])) for method, own in found.items()
+        ]
+        panels.append(CurvePanel(title, grid, curves, marker))
+    return panels
+
+
+def _band(method: str, values: Array) -> Curve:
+    """A curve from its values on every split; only ours have bands, lest nothing be seen."""
+    title, role = _TITLES.get(method, method), _ROLES.get(method, "baseline")
+    if role == "baseline" or len(values) == 1:
+        return Curve(title, values.mean(axis=0), role=role)
+    return Curve(title, values.mean(axis=0), values.min(axis=0), values.max(axis=0), role)
+
+
+def _curve(method: str, spreads: Sequence[Spread]) -> Curve:
+    return _band(method, np.array([spread.values for spread in spreads]).T)
+
+
+def _trace(result: Result) -> Trace:
+    return Trace(result["trace"]["evaluation"], result["trace"]["best"])
+
+
+def _accuracy_dot(results: Results, name: str, method: str) -> Dot:
+    printed = printed_figure(name, "Fusion" if method == "printed" else method, "accuracy")
+    return _dot(method, results.spread(name, method, MEASURES["accuracy"]), printed)
+
+
+def _area_dot(results: Results, data: str, method: str, part: str, comparable: bool) -> Dot:
+    printed = {
+        model.method: FRAUD["fraud_matched"][model.printed]["PR-AUC"]
+        for model in PRINTED_TABLES["fraud_matched"][1]
+        if model.printed
+    }
+    spread = results.spread(data, method, measure_of("PR-AUC", part, FIXED))
+    return _dot(method, spread, printed.get(method) if comparable and part == "all" else None)
+
+
+def _dot(method: str, spread: Spread | None, printed: float | None) -> Dot:
+    title, role = _TITLES.get(method, method), _ROLES.get(method, "baseline")
+    if spread is None:
+        return Dot(title, None, paper=printed, role=role)
+    return Dot(title, spread.mean, spread.low, spread.high, printed, role)

@@ -1,0 +1,113 @@
+"""Results of cells gathered: figures of one method over its splits, and differences of two on the same splits."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from qmedoid.arrays import Array
+from qmedoid.metrics.classification import ClassMetrics
+from qmedoid.metrics.operating_points import OperatingPoint
+from qmedoid.reporting.document import Column, Value
+from qmedoid.studies.reproduction.cells import Cell, Result, SplitKind
+
+Measure = Callable[[Result], float]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Values of one figure over repeated splits.
+
+    Attributes
+    ----------
+    values : ndarray
+        One for each split, in the order of the seeds.
+    """
+
+    values: Array
+
+    @property
+    def mean(self) -> float:
+        """Mean over splits."""
+        return float(self.values.mean())
+
+    @property
+    def deviation(self) -> float | None:
+        """Standard deviation from split to split; None for a single one."""
+        return float(self.values.std(ddof=1)) if len(self.values) > 1 else None
+
+    @property
+    def error(self) -> float | None:
+        """Standard error of the mean; None for a single split."""
+        return None if self.deviation is None else self.deviation / math.sqrt(len(self.values))
+
+    @property
+    def low(self) -> float:
+        """The smallest value."""
+        return float(self.values.min())
+
+    @property
+    def high(self) -> float:
+        """The largest value."""
+        return float(self.values.max())
+
+    def contains(self, value: float, digits: int = 4) -> bool:
+        """Whether a figure printed with so many digits could be one of these splits.
+
+        It lies in their range, or within two standard deviations of their mean, as the range of few splits is narrow.
+        """
+        slack = 0.5 * 10.0**-digits
+        reach = 2.0 * (self.deviation or 0.0)
+        return min(self.low, self.mean - reach) - slack <= value <= max(self.high, self.mean + reach) + slack
+
+
+@dataclass(frozen=True)
+class Results:
+    """All results of a run, by cell."""
+
+    by_cell: Mapping[Cell, Result]
+
+    def of(self, data: str, method: str, split: SplitKind = "random") -> list[Result]:
+        """Results of a method on the splits of a data set, in the order of the seeds; empty where it was not run."""
+        found = [cell for cell in self.by_cell if (cell.data, cell.method, cell.split) == (data, method, split)]
+        return [self.by_cell[cell] for cell in sorted(found)]
+
+    def spread(self, data: str, method: str, measure: Measure, split: SplitKind = "random") -> Spread | None:
+        """A figure of a method over its splits; None where it was not run, or where the figure is not there."""
+        values = np.array([measure(result) for result in self.of(data, method, split)], dtype=np.float64)
+        return Spread(values) if len(values) and not np.isnan(values).any() else None
+
+    def difference(
+        self, data: str, first: str, second: str, measure: Measure, split: SplitKind = "random"
+    ) -> Spread | None:
+        """The figure of the first method minus that of the second, split by split."""
+        both = [self.spread(data, method, measure, split) for method in (first, second)]
+        if both[0] is None or both[1] is None:
+            return None
+        return Spread(both[0].values - both[1].values)
+
+    def methods(self, data: str, split: SplitKind = "random") -> list[str]:
+        """Methods that were run on a data set."""
+        return list(dict.fromkeys(cell.method for cell in self.by_cell if (cell.data, cell.split) == (data, split)))
+
+
+def confusion(part: str) -> Callable[[Result], ClassMetrics]:
+    """Metrics of a result's confusion matrix on the rows of a part, ``"test"`` or ``"val"``."""
+    return lambda result: ClassMetrics(np.array(result[part]["confusion"], dtype=np.float64))
+
+
+def point(result: Result, part: str, name: str) -> OperatingPoint | None:
+    """A result's counts at an operating point on the rows of a part; None where validation rows could not reach it."""
+    counts: Sequence[int] | None = result[part]["counts"].get(name)
+    return None if counts is None else OperatingPoint(result["thresholds"][name], *counts)
+
+
+def with_error(spread: Spread | None) -> tuple[Value, Value]:
+    """Mean and standard error, for a column of a table and the one of its errors."""
+    return (None, None) if spread is None else (spread.mean, spread.error)
+
+
+def mean_columns(name: str, group: str = "", digits: int = 4) -> tuple[Column, Column]:
+    """A column of means and the one of their standard errors."""
+    return Column(name, group, digits), Column("±", group, digits, is_error=True)

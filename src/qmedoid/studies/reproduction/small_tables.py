@@ -1,0 +1,159 @@
+"""The paper's tables of the small data sets, each figure beside ours as printed, convex and by default."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+
+from qmedoid.metrics.classification import ClassMetrics
+from qmedoid.reporting.document import Column, Table, Value
+from qmedoid.studies.datasets import Dataset
+from qmedoid.studies.paper import SUMMARIES, TEST_CONFUSIONS, printed_figure
+from qmedoid.studies.reproduction.results import Measure, Results, Spread, confusion, mean_columns, with_error
+from qmedoid.studies.splits import paper_split
+
+BASELINES = ("LogReg", "LinearSVM", "RBF-SVM", "RandomForest", "LightGBM")
+SEARCHED = {"as printed": "printed", "convex": "convex"}
+"""Our methods that search groups and sweep α, by what their columns are called."""
+OURS = {**SEARCHED, "default": "default"}
+"""All our methods."""
+
+_of_test, _of_val = confusion("test"), confusion("val")
+MEASURES: dict[str, Measure] = {
+    "accuracy": lambda result: _of_test(result).accuracy,
+    "macro-F1": lambda result: _of_test(result).macro_f1,
+    "weighted-F1": lambda result: _of_test(result).average(_of_test(result).f1, "weighted"),
+    "ROC-AUC": lambda result: float(result["test"]["roc_auc"]),
+    "PR-AUC": lambda result: float(result["test"]["pr_auc"]),
+}
+"""Figures of the test rows."""
+VALIDATION_MEASURES: dict[str, Measure] = {
+    "accuracy": lambda result: _of_val(result).accuracy,
+    "macro-F1": lambda result: _of_val(result).macro_f1,
+}
+CLASS_MEASURES: dict[str, Callable[[ClassMetrics, int], float]] = {
+    "precision": lambda metrics, code: float(metrics.precision[code]),
+    "recall": lambda metrics, code: float(metrics.recall[code]),
+    "F1": lambda metrics, code: float(metrics.f1[code]),
+}
+"""Figures of one class."""
+
+
+def summary_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
+    """Sizes, classes and splits, counted on our data, and the k and α that validation chooses."""
+    rows: list[list[Value]] = []
+    for name, data in sets.items():
+        printed, split = SUMMARIES[name], paper_split(data.y, 0)
+        counts = np.unique(data.y, return_counts=True)[1].tolist()
+        facts: list[tuple[str, Value, Value]] = [
+            ("rows", printed.n_rows, len(data.y)),
+            ("columns", printed.n_columns, data.n_columns),
+            ("classes", len(printed.class_counts), len(counts)),
+            ("rows of each class", _joined(printed.class_counts, ", "), _joined(counts, ", ")),
+            ("train/validation/test rows", _joined(printed.split_sizes, "/"), _joined(map(len, split), "/")),
+        ]
+        rows += [[data.name, what, theirs, ours, *[None] * len(_own_columns())] for what, theirs, ours in facts]
+        chosen: dict[str, tuple[float, Measure]] = {
+            "best k": (printed.best_k, lambda result: float(result.get("k", np.nan))),
+            "α*": (printed.alpha, lambda result: float(result.get("alpha", np.nan))),
+            "validation accuracy": (printed.validation_accuracy, VALIDATION_MEASURES["accuracy"]),
+            "validation macro-F1": (printed.validation_macro_f1, VALIDATION_MEASURES["macro-F1"]),
+        }
+        for what, (theirs, measure) in chosen.items():
+            own = [cell for method in OURS.values() for cell in with_error(results.spread(name, method, measure))]
+            rows.append([data.name, what, theirs, None, *own])
+    return Table(
+        "summary",
+        "Data sets, splits, and what validation chose",
+        [Column("data"), Column("figure"), Column("paper"), Column("counted here"), *_own_columns()],
+        rows,
+        "As printed: fitted on the training rows and chosen on the validation rows; the validation figures are of the "
+        "rows that chose, so they flatter. Convex: chosen by cross-validation. Default: evidence, without k and α. The "
+        "validation figures of these two are of a fit on the training rows alone.",
+    )
+
+
+def comparison_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
+    """Every method on the test rows."""
+    rows: list[list[Value]] = []
+    for name, data in sets.items():
+        for what, measure in MEASURES.items():
+            theirs = {model: printed_figure(name, model, what) for model in ("Fusion", *BASELINES)}
+            rows.append([data.name, what, *_figures(results, name, measure, theirs)])
+    return Table(
+        "test_comparison",
+        "Test rows: ours against plain classifiers",
+        [Column("data"), Column("figure"), *_figure_columns()],
+        rows,
+        "Means over the splits, ± their standard errors; the paper has one split. Areas of three classes are means of "
+        "one class against the others. Ours gets its areas from the margin; the paper leaves them out.",
+    )
+
+
+def class_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
+    """Precision, recall and F1 of every class."""
+    rows: list[list[Value]] = []
+    for name, data in sets.items():
+        printed = ClassMetrics(np.array(TEST_CONFUSIONS[name], dtype=np.float64))
+        for code, label in enumerate(data.class_names):
+            for what, of_class in CLASS_MEASURES.items():
+                figures = _figures(results, name, _for_class(of_class, code), {"Fusion": of_class(printed, code)})
+                rows.append([data.name, label, what, *figures])
+    return Table(
+        "class_wise",
+        "Test rows, class by class",
+        [Column("data"), Column("class"), Column("figure"), *_figure_columns()],
+        rows,
+        "The paper's figures are computed from its confusion matrices; it has none for the other methods.",
+    )
+
+
+def own_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
+    """Our accuracy and macro-F1 with their range over the splits."""
+    columns = [Column("data"), Column("figure"), Column("paper")]
+    for title in OURS:
+        columns += [*mean_columns("mean", title), Column("low", title), Column("high", title)]
+    rows: list[list[Value]] = []
+    for name, data in sets.items():
+        for what in ("accuracy", "macro-F1"):
+            row: list[Value] = [data.name, what, printed_figure(name, "Fusion", what)]
+            for method in OURS.values():
+                row += _with_range(results.spread(name, method, MEASURES[what]))
+            rows.append(row)
+    return Table("test_fusion", "Test rows: ours alone, with the range over the splits", columns, rows)
+
+
+def _figures(results: Results, name: str, measure: Measure, printed: Mapping[str, float | None]) -> list[Value]:
+    """The cells of `_figure_columns` for one figure."""
+    cells: list[Value] = [printed.get("Fusion")]
+    for method in OURS.values():
+        cells += with_error(results.spread(name, method, measure))
+    for method in BASELINES:
+        cells += [printed.get(method)] if method != "LightGBM" else []
+        cells += with_error(results.spread(name, method, measure))
+    return cells
+
+
+def _figure_columns() -> list[Column]:
+    columns = [Column("paper", "ours"), *_own_columns("ours")]
+    for method in BASELINES:
+        columns += [Column("paper", method)] if method != "LightGBM" else []
+        columns += mean_columns("here", method)
+    return columns
+
+
+def _own_columns(group: str = "") -> list[Column]:
+    return [column for title in OURS for column in mean_columns(title, group)]
+
+
+def _with_range(spread: Spread | None) -> list[Value]:
+    if spread is None:
+        return [None] * 4
+    return [spread.mean, spread.error, spread.low, spread.high]
+
+
+def _for_class(of_class: Callable[[ClassMetrics, int], float], code: int) -> Measure:
+    return lambda result: of_class(_of_test(result), code)
+
+
+def _joined(values: Iterable[int], sign: str) -> str:
+    return sign.join(map(str, values))

@@ -1,0 +1,208 @@
+"""Laws of the fit of an evidence model: what it says of its rows, its bags, its medoids and its scalings."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from qmedoid.exceptions import ParameterError
+from qmedoid.methods.evidence import fit as fit_module
+from qmedoid.methods.evidence.fit import fit_evidence
+from qmedoid.methods.evidence.settings import BLOCKS, EvidenceSettings
+
+SMALL = EvidenceSettings(n_medoids=16, n_pairs=3, n_triples=2, n_terms=300)
+
+
+def table(n_classes=2, n=160, columns=5, seed=3):
+    rng = np.random.default_rng(seed)
+    codes = np.arange(n) % n_classes
+    X = rng.normal(size=(n, columns)) + 0.8 * codes[:, None] * np.linspace(-1.0, 1.0, columns)
+    X[:, 1] = np.round(X[:, 1])
+    X[:, 2] = X[:, 2] > 0
+    return X, codes
+
+
+def outputs(model, X):
+    return model.outputs(model.evidence(X))
+
+
+@pytest.fixture
+def bags(monkeypatch):
+    """The bags of every fit that follows."""
+    seen = []
+
+    def keep(*arguments):
+        seen.append(fit_bag(*arguments))
+        return seen[-1]
+
+    fit_bag = fit_module.fit_bag
+    monkeypatch.setattr(fit_module, "fit_bag", keep)
+    return seen
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("changes", [{}, {"scaling": "standard"}, {"logistic": False}])
+def test_the_model_is_the_mean_of_what_its_bags_say_of_their_designs(bags, n_classes, changes):
+    X, codes = table(n_classes, n=150)
+    model = fit_evidence(X, codes, n_classes, replace(SMALL, n_medoids=24, **changes), 0).model
+    assert len(bags) == 2
+    own = []
+    for bag in bags:
+        design, first = bag.design, 0
+        total = np.tile(bag.intercepts, (len(X), 1))
+        for part, scale, weights in zip(design.parts, design.scales, bag.weights, strict=True):
+            last = first + part.n_features
+            # Weights of features from those of terms: mixing has full column rank.
+            mixing = np.eye(part.n_features) if part.mixing is None else part.mixing
+            of_features = np.linalg.lstsq(scale * mixing, weights, rcond=None)[0]
+            total += design.features[:, first:last] @ of_features
+            first = last
+        own.append(total)
+    np.testing.assert_allclose(outputs(model, X), np.mean(own, axis=0), atol=1e-8)
+
+
+def test_held_out_scores_are_the_mean_of_the_bags_and_of_opposite_sign(bags):
+    X, codes = table()
+    fitted = fit_evidence(X, codes, 2, SMALL, 0)
+    margins = np.mean([bag.left_out for bag in bags], axis=0)
+    np.testing.assert_allclose(fitted.held_out, np.hstack([margins / 2, -margins / 2]))
+
+
+def test_held_out_scores_tell_less_than_fitted_ones_and_still_something():
+    X, codes = table()
+    fitted = fit_evidence(X, codes, 2, SMALL, 0)
+    sign = 2.0 * codes - 1.0
+    own, held = sign * outputs(fitted.model, X)[:, 0], sign * (fitted.held_out[:, 0] - fitted.held_out[:, 1])
+    assert (held <= own + 1e-9).mean() > 0.95
+    # Chance would tell half of the 160 rows, give or take 0.04.
+    assert (held > 0).mean() > 0.62
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_same_seed_gives_the_same_model_and_another_seed_another(n_classes):
+    X, codes = table(n_classes)
+    one, two, other = (fit_evidence(X, codes, n_classes, SMALL, seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one.model.terms.weights, two.model.terms.weights)
+    np.testing.assert_array_equal(one.held_out, two.held_out)
+    assert not np.array_equal(one.model.medoid_rows, other.model.medoid_rows)
+
+
+def test_a_monotone_change_of_columns_changes_nothing_but_the_linear_block():
+    X, codes = table()
+    bent = np.column_stack([X[:, 0] ** 3, np.exp(X[:, 1]), X[:, 2] * 5 - 1, np.arctan(X[:, 3]), X[:, 4]])
+    settings = replace(SMALL, blocks=("single", "group", "full"))
+    one, other = (fit_evidence(rows, codes, 2, settings, 0) for rows in (X, bent))
+    np.testing.assert_array_equal(one.model.medoid_rows, other.model.medoid_rows)
+    assert one.model.groups[-1].columns == other.model.groups[-1].columns
+    np.testing.assert_allclose(one.held_out, other.held_out, atol=1e-7)
+
+
+def test_an_affine_change_of_columns_changes_no_decision():
+    X, codes = table()
+    one, other = (fit_evidence(rows, codes, 2, SMALL, 0) for rows in (X, X * [2.0, 0.5, 4.0, 8.0, 1.0] + 3.0))
+    np.testing.assert_allclose(one.held_out, other.held_out, atol=1e-6)
+
+
+def test_exchanged_classes_turn_the_signs():
+    X, codes = table()
+    settings = replace(SMALL, blocks=("linear",), n_bags=1)
+    one, other = fit_evidence(X, codes, 2, settings, 0), fit_evidence(X, 1 - codes, 2, settings, 0)
+    np.testing.assert_allclose(one.held_out, other.held_out[:, ::-1], atol=1e-4)
+
+
+def test_medoids_are_training_rows_of_their_class_and_no_more_than_asked():
+    for n_classes, n_medoids in ((2, 64), (2, 6), (3, 20), (5, 7)):
+        X, codes = table(n_classes)
+        model = fit_evidence(X, codes, n_classes, replace(SMALL, n_medoids=n_medoids), 0).model
+        assert len(model.medoids) <= n_medoids
+        np.testing.assert_array_equal(model.medoids, X[model.medoid_rows])
+        np.testing.assert_array_equal(model.medoid_classes, codes[model.medoid_rows])
+        assert len(set(model.medoid_rows.tolist())) == len(model.medoids)
+        assert set(model.medoid_classes.tolist()) == set(range(n_classes))
+
+
+def test_there_is_a_medoid_of_every_class_even_beyond_the_budget():
+    X, codes = table(50, n=200)
+    model = fit_evidence(X, codes, 50, replace(SMALL, n_medoids=6), 0).model
+    np.testing.assert_array_equal(np.sort(model.medoid_classes), np.arange(50))
+
+
+def test_terms_keep_to_their_budget_and_no_term_is_there_twice():
+    X, codes = table(columns=12, n=300)
+    model = fit_evidence(X, codes, 2, EvidenceSettings(n_terms=900), 0).model
+    assert 500 < len(model.terms) <= 900
+    keys = np.column_stack([model.terms.group, model.terms.medoid, model.terms.channel, model.terms.length])
+    assert len(np.unique(keys, axis=0)) == len(keys)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("targeted", [True, False])
+def test_every_block_stands_alone(block, targeted):
+    X, codes = table()
+    fitted = fit_evidence(X, codes, 2, replace(SMALL, blocks=(block,), targeted=targeted), 0)
+    sizes = {len(group.columns) for group in fitted.model.groups}
+    assert sizes == {"linear": {1}, "single": {1}, "group": {2, 3}, "full": {5}}[block]
+    assert fitted.loo_error < 1.0
+
+
+def test_a_pair_that_alone_tells_the_classes_is_found_and_used():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 12))
+    codes = (X[:, 3] * X[:, 8] > 0).astype(np.intp)
+    fitted = fit_evidence(X, codes, 2, replace(SMALL, n_medoids=32, n_pairs=2, n_triples=0), 0)
+    assert (3, 8) in fitted.model.column_groups
+    told = fitted.held_out[:, 0] > fitted.held_out[:, 1]
+    assert (told == codes).mean() > 0.85
+
+
+@pytest.mark.parametrize(
+    ("X", "codes", "n_classes"),
+    [
+        (np.zeros((4, 1)), [0, 0, 1, 1], 2),
+        (np.arange(4.0)[:, None], [0, 0, 1, 1], 2),
+        (np.column_stack([np.zeros(6), np.arange(6.0)]), [0, 1, 2, 0, 1, 2], 3),
+        (np.repeat(np.eye(3), 4, axis=0), np.repeat([0, 1, 2], 4), 3),
+        (np.repeat([[0.0, 1.0], [1.0, 0.0]], 5, axis=0), np.repeat([0, 1], 5), 2),
+        (np.tile([[0.5, 1.0]], (8, 1)), [0, 1] * 4, 2),
+        (np.random.default_rng(0).normal(size=(8, 40)), [0, 1] * 4, 2),
+        (np.column_stack([np.r_[np.zeros(39), 1e6], np.arange(40.0) % 7]), [0, 1] * 20, 2),
+    ],
+    ids=["constant", "one column", "three classes", "one-hot", "two rows", "equal rows", "wide", "outlier"],
+)
+@pytest.mark.parametrize("settings", [EvidenceSettings(), EvidenceSettings(n_medoids=6, selection="one_se")])
+def test_poor_tables_give_finite_models(X, codes, n_classes, settings):
+    codes = np.asarray(codes)
+    fitted = fit_evidence(X, codes, n_classes, settings, 0)
+    assert np.isfinite(fitted.held_out).all()
+    assert np.isfinite(outputs(fitted.model, X)).all()
+    assert fitted.held_out.shape == (len(X), n_classes)
+
+
+def test_rows_beyond_the_sample_are_judged_by_a_model_that_has_not_seen_them():
+    X, codes = table(n=500)
+    fitted = fit_evidence(X, codes, 2, replace(SMALL, max_rows=200), 0)
+    scores = fitted.model.class_scores(outputs(fitted.model, X))
+    same = np.isclose(fitted.held_out, scores, rtol=0, atol=1e-12).all(axis=1)
+    assert 290 <= same.sum() <= 310
+    assert not same[fitted.model.medoid_rows].any()
+
+
+def test_the_one_standard_error_rule_shrinks_more():
+    X, codes = table()
+    best, simple = (fit_evidence(X, codes, 2, replace(SMALL, selection=rule), 0) for rule in ("best", "one_se"))
+    assert simple.regularization > best.regularization
+    assert simple.loo_error >= best.loo_error
+    np.testing.assert_array_equal(best.path.penalties, simple.path.penalties)
+
+
+def test_progress_rises_to_one():
+    X, codes = table()
+    told: list[float] = []
+    fit_evidence(X, codes, 2, SMALL, 0, told.append)
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+
+
+def test_blocks_that_do_not_exist_are_refused():
+    with pytest.raises(ParameterError, match=r"some of .* Got"):
+        EvidenceSettings(blocks=("corner",))

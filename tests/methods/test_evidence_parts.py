@@ -1,0 +1,217 @@
+"""Closed forms of the evidence fit against refits, and its parts against their definitions."""
+
+import numpy as np
+import pytest
+
+from qmedoid.methods.evidence.bag import fit_logistic
+from qmedoid.methods.evidence.design import Scaled, evidence_design, linear_part, near_part, single_part
+from qmedoid.methods.evidence.fit import medoids_of_classes, stratified_sample
+from qmedoid.methods.evidence.groups import chosen_groups, drawn_groups
+from qmedoid.methods.evidence.ridge import fit_ridge
+
+
+def scaled(n, columns, seed=0):
+    rng = np.random.default_rng(seed)
+    return Scaled(rng.normal(size=(n, columns)), rng.normal(size=(n, columns)))
+
+
+def refitted_ridge(features, targets, penalty):
+    """Weights and intercepts of a ridge from its definition, with an intercept that is not shrunk."""
+    columns = np.column_stack([np.ones(len(features)), features])
+    shrinking = np.diag([0.0] + [penalty] * features.shape[1])
+    return np.linalg.solve(columns.T @ columns + shrinking, columns.T @ targets)
+
+
+@pytest.mark.parametrize(("n", "p", "n_outputs"), [(30, 5, 1), (30, 5, 3), (12, 20, 1)])
+@pytest.mark.parametrize("selection", ["best", "one_se"])
+def test_left_out_outputs_are_those_of_refits(n, p, n_outputs, selection):
+    rng = np.random.default_rng(p)
+    features = rng.normal(size=(n, p))
+    features -= features.mean(axis=0)
+    targets = np.sign(features[:, :n_outputs] + rng.normal(size=(n, n_outputs)))
+    ridge = fit_ridge(features, targets, selection)
+    for row in range(n):
+        others = np.arange(n) != row
+        # The penalty is λ n for all rows, and stays so when one is left out.
+        weights = refitted_ridge(features[others], targets[others], ridge.penalty * n)
+        np.testing.assert_allclose(ridge.left_out[row], weights[0] + features[row] @ weights[1:], rtol=1e-6, atol=1e-8)
+
+
+def test_ridge_weights_are_those_of_the_definition():
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(40, 6))
+    features -= features.mean(axis=0)
+    targets = np.sign(rng.normal(size=(40, 2)) + features[:, :2])
+    ridge = fit_ridge(features, targets, "best")
+    expected = refitted_ridge(features, targets, ridge.penalty * 40)
+    np.testing.assert_allclose(ridge.means, expected[0], atol=1e-10)
+    np.testing.assert_allclose(ridge.directions @ ridge.coefficients, expected[1:], atol=1e-8)
+    assert ridge.path.errors[ridge.place] == ridge.path.errors.min()
+
+
+def test_one_standard_error_is_the_largest_penalty_within_it():
+    rng = np.random.default_rng(2)
+    features = rng.normal(size=(50, 8))
+    features -= features.mean(axis=0)
+    targets = np.sign(features[:, :1] + rng.normal(size=(50, 1)))
+    path, place = (lambda ridge: (ridge.path, ridge.place))(fit_ridge(features, targets, "one_se"))
+    limit = path.errors.min() + path.standard_errors[path.errors.argmin()]
+    assert path.errors[place] <= limit
+    assert (path.errors[place + 1 :] > limit).all()
+    assert place > path.errors.argmin()
+
+
+def test_rows_that_judge_choose_the_penalty_alone():
+    rng = np.random.default_rng(3)
+    features = rng.normal(size=(60, 6))
+    features -= features.mean(axis=0)
+    targets = np.sign(features[:, :1] + np.r_[np.zeros(30), 9 * rng.normal(size=30)][:, None])
+    clear, noisy = (fit_ridge(features, targets, "best", np.arange(30) + first) for first in (0, 30))
+    assert clear.penalty < noisy.penalty
+    missed = (targets - clear.left_out)[:30]
+    assert clear.path.errors[clear.place] == pytest.approx((missed**2).mean())
+
+
+@pytest.fixture
+def logistic_rows():
+    rng = np.random.default_rng(4)
+    columns = rng.normal(size=(80, 4))
+    return columns, (rng.random(80) < 1 / (1 + np.exp(-columns @ [1.5, -1.0, 0.5, 0.0]))).astype(float)
+
+
+def test_logistic_gradients_vanish_at_the_solution(logistic_rows):
+    columns, positive = logistic_rows
+    found = fit_logistic(columns, positive, 2.0, 0.0, np.zeros(4))
+    missed = positive - 1 / (1 + np.exp(-found.intercept - columns @ found.coefficients))
+    assert abs(missed.sum()) < 0.02
+    np.testing.assert_allclose(columns.T @ missed, 2.0 * found.coefficients, atol=0.02)
+
+
+def test_logits_of_left_out_rows_are_those_of_refits_to_first_order(logistic_rows):
+    columns, positive = logistic_rows
+    found = fit_logistic(columns, positive, 2.0, 0.0, np.zeros(4))
+    refits = np.empty(len(columns))
+    for row in range(len(columns)):
+        others = np.arange(len(columns)) != row
+        own = fit_logistic(columns[others], positive[others], 2.0, found.intercept, found.coefficients)
+        refits[row] = own.intercept + columns[row] @ own.coefficients
+    fitted = found.intercept + columns @ found.coefficients
+    assert np.abs(found.left_out - refits).max() < 0.1 * np.abs(fitted - refits).max()
+
+
+def test_perfectly_separated_classes_have_finite_weights():
+    columns = np.r_[np.full(20, -1.0), np.full(20, 1.0)][:, None]
+    found = fit_logistic(columns, (columns[:, 0] > 0).astype(float), 1e-9, 0.0, np.zeros(1))
+    assert np.isfinite(found.left_out).all()
+    assert (found.left_out * columns[:, 0] > 0).all()
+
+
+def test_the_linear_part_is_linear_in_its_column():
+    rows, medoids = scaled(50, 3), scaled(7, 3, seed=1)
+    part = linear_part(1, rows, medoids)
+    feature = part.values(rows, medoids) @ part.mixing
+    slope, intercept = np.polyfit(rows.plain[:, 1], feature[:, 0], 1)
+    np.testing.assert_allclose(feature[:, 0], slope * rows.plain[:, 1] + intercept, atol=1e-10)
+    assert feature.std() == pytest.approx(1.0)
+    assert len(part.medoids) == 2
+
+
+def test_a_column_of_two_values_needs_one_distance():
+    rows = Scaled(np.zeros((10, 1)), np.tile([[-0.5], [2.0]], (5, 1)))
+    part = linear_part(0, rows, rows.take(np.array([0, 2, 4])))
+    feature = (part.values(rows, rows.take(np.array([0, 2, 4]))) @ part.mixing)[:, 0]
+    assert len(part.medoids) == 1
+    assert feature.std() == pytest.approx(1.0)
+    assert set(np.round(feature, 12)) == {0.0, feature.max().round(12)}
+
+
+def test_a_column_that_is_mostly_0_is_linear_even_where_all_medoids_are_0():
+    rows = Scaled(np.zeros((30, 1)), np.r_[np.zeros(20), np.arange(10.0)][:, None])
+    medoids = rows.take(np.arange(4))
+    part = linear_part(0, rows, medoids)
+    feature = (part.values(rows, medoids) @ part.mixing)[:, 0]
+    np.testing.assert_allclose(feature, rows.plain[:, 0] / rows.plain[:, 0].std())
+
+
+def test_nearness_reaches_farther_where_distances_are_larger():
+    rows, medoids = scaled(60, 4), scaled(9, 4, seed=1)
+    wide = Scaled(rows.ranks * 3, rows.plain), Scaled(medoids.ranks * 3, medoids.plain)
+    one = near_part("full", (0, 1, 2, 3), True, np.arange(9), rows, medoids)
+    other = near_part("full", (0, 1, 2, 3), True, np.arange(9), *wide)
+    assert other.length == pytest.approx(3 * one.length)
+    np.testing.assert_allclose(one.values(rows, medoids), other.values(*wide))
+
+
+def test_single_columns_take_medoids_from_end_to_end():
+    medoids = scaled(20, 2)
+    part = single_part(0, True, np.arange(20), 5, medoids)
+    assert part is not None
+    own = medoids.ranks[part.medoids, 0]
+    assert len(own) == 5
+    assert (own.min(), own.max()) == (medoids.ranks[:, 0].min(), medoids.ranks[:, 0].max())
+    assert single_part(0, True, np.array([3, 3]), 5, medoids) is None
+
+
+def test_every_block_has_mean_zero_and_total_variance_one():
+    rows, medoids = scaled(60, 3), scaled(9, 3, seed=1)
+    parts = [linear_part(column, rows, medoids) for column in range(3)]
+    parts += [near_part("group", columns, True, np.arange(9), rows, medoids) for columns in ((0, 1), (1, 2))]
+    design = evidence_design(parts, rows, medoids)
+    np.testing.assert_allclose(design.features.mean(axis=0), 0.0, atol=1e-12)
+    variances = design.features.var(axis=0)
+    assert variances[:3].sum() == pytest.approx(1.0)
+    assert variances[3:].sum() == pytest.approx(1.0)
+
+
+def test_gains_are_those_of_counting_cells_one_by_one():
+    rng = np.random.default_rng(5)
+    Z, residuals = rng.integers(0, 3, size=(200, 5)).astype(float), rng.normal(size=(200, 2))
+    residuals[:, 0] += (Z[:, 1] == Z[:, 4]) * 0.7
+    residuals -= residuals.mean(axis=0)
+    chance = (residuals**2).sum(axis=1).mean()
+
+    def explained(*columns):
+        cells = [residuals[(Z[:, list(columns)] == cell).all(axis=1)] for cell in np.unique(Z[:, columns], axis=0)]
+        return sum((cell.sum(axis=0) ** 2).sum() / len(cell) - chance for cell in cells)
+
+    pairs = [(f, g) for f in range(5) for g in range(f + 1, 5)]
+    gains = [explained(f, g) - max(explained(f), 0) - max(explained(g), 0) for f, g in pairs]
+    expected = [pairs[place] for place in np.argsort(np.negative(gains), kind="stable")]
+    assert chosen_groups(Z, residuals, len(pairs), 0) == expected
+    assert expected[0] == (1, 4)
+
+
+def test_a_triple_that_only_tells_together_is_found():
+    rng = np.random.default_rng(6)
+    Z = rng.integers(0, 2, size=(800, 5)).astype(float)
+    residuals = np.where(Z[:, [0, 2, 3]].sum(axis=1) % 2 == 1, 1.0, -1.0)[:, None]
+    assert chosen_groups(Z, residuals, 0, 4)[0] == (0, 2, 3)
+
+
+def test_drawn_groups_are_different_groups_of_different_columns():
+    for columns in (4, 40):
+        groups = drawn_groups(columns, 6, 4, np.random.default_rng(0))
+        assert len(set(groups)) == len(groups) == 10
+        assert all(len(set(group)) == len(group) and max(group) < columns for group in groups)
+    assert drawn_groups(2, 6, 4, np.random.default_rng(0)) == [(0, 1)]
+
+
+def test_medoids_take_turns_between_classes_and_sit_in_their_clusters():
+    rng = np.random.default_rng(7)
+    corners = np.array([[0.0, 0.0], [20.0, 0.0], [0.0, 20.0], [20.0, 20.0]])
+    Z = np.repeat(corners, 25, axis=0) + rng.normal(size=(100, 2))
+    codes = np.repeat([0, 1, 0, 1], 25)
+    found = medoids_of_classes(Z, codes, 2, 16, rng)
+    np.testing.assert_array_equal(codes[found], np.arange(16) % 2)
+    assert len(set(found.tolist())) == 16
+    one = medoids_of_classes(Z, codes, 2, 2, rng)
+    assert codes[one].tolist() == [0, 1]
+    assert not set(medoids_of_classes(Z, codes, 2, 16, rng, found)) & set(found)
+
+
+def test_a_sample_keeps_shares_and_every_class():
+    codes = np.r_[np.zeros(900), np.ones(99), 2].astype(np.intp)
+    kept = stratified_sample(codes, 3, 100, np.random.default_rng(0))
+    assert np.bincount(codes[kept]).tolist() == [90, 10, 1]
+    assert (np.diff(kept) > 0).all()
+    np.testing.assert_array_equal(stratified_sample(codes, 3, 1000, np.random.default_rng(0)), np.arange(1000))

@@ -1,0 +1,175 @@
+"""Laws of the fit of a rare-event model: nobody is compared with itself, and nothing hangs on the order of the rows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from qmedoid.exceptions import DataError
+from qmedoid.methods.rare.fit import fit_rare
+from qmedoid.methods.rare.geometry import Own
+from qmedoid.methods.rare.prototypes import METRICS, Prototypes, RareSettings, hardest, make_metric
+
+SMALL = RareSettings(n_common=60, n_hard=20)
+
+
+def table(n=600, n_rare=24, m=5, seed=0):
+    """Rare rows lie a little off, in some of the columns."""
+    rng = np.random.default_rng(seed)
+    codes = np.zeros(n, dtype=np.intp)
+    codes[rng.choice(n, n_rare, replace=False)] = 1
+    X = rng.normal(size=(n, m)) * np.arange(1, m + 1)
+    X[codes == 1, :2] += 2.5
+    return X, codes
+
+
+def rows_of(geometry, rows, rare, common):
+    """The features of rows that stand at these places among the prototypes."""
+    own = Own(np.asarray(rare, dtype=np.intp), np.asarray(common, dtype=np.intp))
+    return geometry.evidence(np.atleast_2d(rows), own)
+
+
+def test_a_prototype_sees_what_it_would_if_it_were_none():
+    X, codes = table()
+    geometry = fit_rare(X, codes, SMALL, 0).model.geometry
+    assert geometry.hard.any()
+    assert not geometry.hard.all()
+    for place in (0, 7):
+        without = replace(geometry, rare=np.delete(geometry.rare, place, axis=0))
+        here = rows_of(geometry, geometry.rare[place], [place], [-1])
+        there = replace(without, counts=geometry.counts).evidence(geometry.rare[place][None])
+        n_deltas, m, *_ = geometry.n_features
+        np.testing.assert_array_equal(here.features[:, :n_deltas], there.features[:, :n_deltas])
+        np.testing.assert_array_equal(here.squared, there.squared)
+        np.testing.assert_allclose(
+            here.features[:, n_deltas : n_deltas + m], there.features[:, n_deltas : n_deltas + m], rtol=1e-9
+        )
+    for place in (int(np.flatnonzero(geometry.hard)[0]), int(np.flatnonzero(~geometry.hard)[3])):
+        without = replace(
+            geometry, common=np.delete(geometry.common, place, axis=0), hard=np.delete(geometry.hard, place)
+        )
+        here = rows_of(geometry, geometry.common[place], [-1], [place])
+        there = without.evidence(geometry.common[place][None])
+        np.testing.assert_allclose(here.features[:, : n_deltas + m], there.features[:, : n_deltas + m], rtol=1e-9)
+
+
+def test_prototypes_know_their_own_class_only_if_they_are_compared_with_themselves():
+    X, codes = table()
+    alone, with_itself = fit_rare(X, codes, SMALL, 0), fit_rare(X, codes, replace(SMALL, leave_one_out=False), 0)
+    nearest = alone.model.feature_names.index("nearest rare row against nearest common row (plain metric)")
+    # With itself, that is all that a rare row is told by, and new rows have nothing like it.
+    assert with_itself.model.weights[nearest] > 2.0 * abs(alone.model.weights[nearest])
+
+
+def test_held_out_rows_are_described_and_scored_by_the_model_of_the_other_folds():
+    X, codes = table()
+    fitted = fit_rare(X, codes, SMALL, 0)
+    assert abs(np.bincount(fitted.fold[codes == 1]) - 8).max() == 0
+    for number in range(3):
+        # Whatever the labels and the places of the rows of a fold, others decide about them.
+        own = np.flatnonzero(fitted.fold == number)[:40]
+        moved = X.copy()
+        moved[own] = X[own][::-1]
+        again = fit_rare(moved, codes, SMALL, 0)
+        same = np.flatnonzero(fitted.fold == number)[40:]
+        np.testing.assert_allclose(again.held_out[same], fitted.held_out[same], atol=1e-9)
+        np.testing.assert_allclose(again.held_out[own], fitted.held_out[own][::-1], atol=1e-9)
+
+
+def test_the_order_of_the_rows_means_nothing_when_all_are_prototypes():
+    X, codes = table(n=200, n_rare=20)
+    settings = RareSettings(n_common=200, n_hard=0)
+    order = np.random.default_rng(1).permutation(len(X))
+    first, second = fit_rare(X, codes, settings, 0).model, fit_rare(X[order], codes[order], settings, 0).model
+    new, _ = table(seed=5)
+    np.testing.assert_allclose(first.logits(new), second.logits(new), atol=1e-6)
+    np.testing.assert_array_equal(np.sort(first.medoid_rows), np.sort(order[second.medoid_rows]))
+
+
+def test_the_same_seed_gives_the_same_model_and_another_seed_other_prototypes():
+    X, codes = table()
+    once, again, other = (fit_rare(X, codes, SMALL, seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(once.held_out, again.held_out)
+    np.testing.assert_array_equal(once.model.weights, again.model.weights)
+    assert not np.array_equal(once.model.medoid_rows, other.model.medoid_rows)
+
+
+def test_either_code_may_be_the_rare_one():
+    X, codes = table()
+    one, zero = fit_rare(X, codes, SMALL, 0), fit_rare(X, 1 - codes, SMALL, 0)
+    assert (one.model.rare_class, zero.model.rare_class) == (1, 0)
+    np.testing.assert_array_equal(one.held_out, zero.held_out[:, ::-1])
+    np.testing.assert_array_equal(one.model.medoid_classes, 1 - zero.model.medoid_classes)
+    here, there = one.model.measure(X), zero.model.measure(X)
+    np.testing.assert_array_equal(here.scores, there.scores[:, ::-1])
+    np.testing.assert_array_equal(here.nearest, there.nearest[:, ::-1])
+    np.testing.assert_array_equal(here.channels.distance, there.channels.distance[:, ::-1])
+
+
+@pytest.mark.parametrize("n_rare", [2, 3])
+def test_two_rare_rows_constant_columns_and_duplicates_are_enough(n_rare):
+    X, codes = table(n=100, n_rare=n_rare)
+    X = np.repeat(np.column_stack([X, np.full(len(X), 3.0)]), 2, axis=0)[: 2 * len(X) - 2]
+    codes = np.repeat(codes, 2)[: len(X)]
+    # Two rows of different classes at the same place.
+    X[np.flatnonzero(codes == 1)[0]] = X[np.flatnonzero(codes == 0)[0]]
+    fitted = fit_rare(X, codes, SMALL, 0)
+    assert np.isfinite(fitted.held_out).all()
+    assert np.isfinite(fitted.circuit_features).all()
+    assert np.isfinite(fitted.model.logits(X + 1e6)).all()
+    assert fitted.model.contributions(X[0])[-1] == 0.0  # the position on the constant column
+
+
+def test_a_class_of_one_row_is_refused():
+    X, codes = table(n_rare=1)
+    with pytest.raises(DataError, match=r"\[599, 1\] rows"):
+        fit_rare(X, codes, SMALL, 0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n_hard": 0},
+        {"n_rare": 10},
+        {"metrics": ("plain",)},
+        {"counts": (3,)},
+        {"signed_log": False},
+        {"leave_one_out": False},
+        {"deltas_strength": 0.0},
+        {"nearness_strength": 0.0},
+        {"position_strength": 0.0},
+        {"middle_strength": 0.0},
+    ],
+)
+def test_every_part_can_be_switched_off(change):
+    X, codes = table()
+    usual, other = fit_rare(X, codes, SMALL, 0), fit_rare(X, codes, replace(SMALL, **change), 0)
+    assert not np.allclose(usual.model.logits(X), other.model.logits(X), atol=1e-3)
+
+
+def test_the_share_of_the_work_rises_to_one():
+    X, codes = table()
+    told = []
+    fit_rare(X, codes, SMALL, 0, progress=told.append)
+    assert told == sorted(told)
+    assert told[-1] == pytest.approx(1.0)
+
+
+def test_hard_rows_are_the_common_ones_with_the_highest_logits():
+    logits = np.array([5.0, 9.0, 1.0, 8.0, 3.0, 7.0])
+    is_rare = np.array([True, False, False, False, False, False])
+    prototypes = Prototypes(np.array([0]), np.array([3]), np.array([False]))
+    np.testing.assert_array_equal(hardest(logits, is_rare, prototypes, 2), [1, 5])
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_metrics_prefer_what_they_say(name):
+    rng = np.random.default_rng(0)
+    is_rare = np.arange(400) < 40
+    scaled = rng.normal(size=(400, 3))
+    scaled[is_rare, 0] += 3.0
+    scaled[is_rare, 1] *= 0.1
+    weights = make_metric(name, scaled, is_rare, rng)
+    assert (weights > 0).all()
+    order = {"plain": None, "contrast": 0, "tight": 1}[name]
+    assert np.ptp(weights) == 0 if order is None else weights.argmax() == order

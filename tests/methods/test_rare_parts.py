@@ -1,0 +1,115 @@
+"""The parts of a rare-event fit against slower ways to the same numbers."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+
+from qmedoid.geometry.scaling import fit_signed_log, signed_log
+from qmedoid.methods.rare.geometry import line_kernel
+from qmedoid.methods.rare.logistic import Logistic, fit_logistic
+from qmedoid.methods.rare.prototypes import column_contrast
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=seeds, n=st.integers(2, 30), scale=st.sampled_from([1e-3, 1.0, 1e3]))
+def test_nearness_on_a_line_is_a_sum_over_all_rows(seed, n, scale):
+    rng = np.random.default_rng(seed)
+    # Few distinct values, so that rows and queries coincide often.
+    rows = np.round(rng.normal(size=(n, 3)), 1) * scale
+    groups = np.arange(n) % 2
+    queries = np.concatenate([rows, rng.normal(size=(5, 3)) * 3 * scale])
+    found = line_kernel(rows, groups, 0.4).nearness(queries)
+    for group in (0, 1):
+        away = np.abs(queries[:, None, :] - rows[None, groups == group, :])
+        np.testing.assert_allclose(found[group], np.exp(-away / 0.4).mean(axis=1), rtol=1e-10, atol=1e-300)
+
+
+@settings(deadline=None, max_examples=20)
+@given(seed=seeds)
+def test_a_row_left_out_of_the_line_is_as_if_it_were_not_there(seed):
+    rng = np.random.default_rng(seed)
+    rows, groups = rng.normal(size=(12, 2)), np.arange(12) % 2
+    kernel = line_kernel(rows, groups, 0.4)
+    for place in (0, 5):
+        rest = line_kernel(np.delete(rows, place, axis=0), np.delete(groups, place), 0.4)
+        here = kernel.nearness(rows[[place]], np.array([groups[place]]))
+        np.testing.assert_allclose(here, rest.nearness(rows[[place]]), rtol=1e-9)
+
+
+def test_far_values_are_near_to_nobody_and_stay_numbers():
+    kernel = line_kernel(np.array([[0.0], [1.0]]), np.array([0, 1]), 0.1)
+    with np.errstate(all="raise", under="ignore"):
+        common, rare = kernel.nearness(np.array([[-1e300], [1e300], [0.0]]))
+    assert common[:2].max() == rare[:2].max() == 0.0
+    assert common[2, 0] == 1.0
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=seeds, levels=st.sampled_from([2, 5, 1000]))
+def test_contrast_counts_pairs(seed, levels):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, levels, size=(30, 2)).astype(float)
+    is_rare = np.arange(30) < 7
+    difference = np.sign(values[is_rare][:, None, :] - values[~is_rare][None, :, :])
+    expected = np.abs(difference.mean(axis=(0, 1)))
+    np.testing.assert_allclose(column_contrast(values, is_rare), expected, atol=1e-12)
+    np.testing.assert_allclose(column_contrast(np.exp(-values / levels), is_rare), expected, atol=1e-12)
+
+
+def test_the_signed_log_is_odd_rises_and_keeps_small_values():
+    z = np.linspace(-50, 50, 1001)
+    np.testing.assert_array_equal(signed_log(-z), -signed_log(z))
+    assert (np.diff(signed_log(z)) > 0).all()
+    assert signed_log(np.array([1e-9]))[0] == pytest.approx(1e-9)
+    X = np.random.default_rng(0).standard_cauchy(size=(500, 2)) * [1.0, 1e6]
+    for compress in (True, False):
+        scaled = fit_signed_log(X, compress=compress).apply(X)
+        np.testing.assert_allclose(scaled.mean(axis=0), 0.0, atol=1e-9)
+        np.testing.assert_allclose(scaled.std(axis=0), 1.0)
+    assert np.abs(fit_signed_log(X).apply(X)).max() < np.abs(fit_signed_log(X, compress=False).apply(X)).max()
+
+
+def problem(seed=0, n=300, f=6):
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(n, f))
+    target = rng.random(n) < 1 / (1 + np.exp(3 - Z @ np.arange(f) / 2))
+    return Z, target
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_the_logistic_minimum_is_the_one_that_others_find(C):
+    Z, target = problem()
+    found = fit_logistic(Z, target, np.full(6, C))
+    other = LogisticRegression(C=C, tol=1e-10, max_iter=5000).fit(Z, target)
+    np.testing.assert_allclose(found.weights, other.coef_[0], atol=1e-4)
+    assert found.intercept == pytest.approx(other.intercept_[0], abs=1e-4)
+
+
+def test_weights_of_rows_count_like_copies():
+    Z, target = problem()
+    copies = np.random.default_rng(1).integers(0, 4, len(Z))
+    weighted = fit_logistic(Z, target, np.ones(6), row_weights=copies.astype(float))
+    repeated = fit_logistic(np.repeat(Z, copies, axis=0), np.repeat(target, copies), np.ones(6))
+    np.testing.assert_allclose(weighted.weights, repeated.weights, atol=1e-6)
+
+
+def test_no_strength_is_no_weight():
+    Z, target = problem()
+    found = fit_logistic(Z, target, np.array([1.0, 0.0, 1.0, 1.0, 0.0, 1.0]))
+    without = fit_logistic(Z[:, [0, 2, 3, 5]], target, np.ones(4))
+    assert found.weights[1] == found.weights[4] == 0.0
+    np.testing.assert_allclose(found.weights[[0, 2, 3, 5]], without.weights, atol=1e-12)
+
+
+def test_the_minimum_is_the_same_from_anywhere_even_where_classes_part():
+    Z = np.concatenate([np.linspace(-2, -1, 50), np.linspace(1, 2, 50)])[:, None]
+    target = Z[:, 0] > 0
+    begun = fit_logistic(Z, target, np.array([1e6]), start=Logistic(-40.0, np.array([-30.0])))
+    usual = fit_logistic(Z, target, np.array([1e6]))
+    assert np.isfinite(usual.weights).all()
+    np.testing.assert_allclose(begun.logits(Z) > 0, usual.logits(Z) > 0)
+    assert begun.weights[0] == pytest.approx(usual.weights[0], rel=1e-2)

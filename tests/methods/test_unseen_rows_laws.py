@@ -1,0 +1,242 @@
+"""What is chosen, weighed or calibrated by rows that are called out-of-fold has not seen them: a law for each place."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from qmedoid.calibration.fit import fit_calibration
+from qmedoid.estimators.rare import RareEventClassifier
+from qmedoid.geometry.fusion import Channels
+from qmedoid.methods.base import Measured
+from qmedoid.methods.evidence import bag as bag_module
+from qmedoid.methods.evidence import fit as fit_module
+from qmedoid.methods.evidence import groups as blocks_module
+from qmedoid.methods.evidence.design import Scaled
+from qmedoid.methods.evidence.fit import fit_evidence
+from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
+from qmedoid.methods.evidence.ridge import fit_ridge
+from qmedoid.methods.evidence.settings import EvidenceSettings
+from qmedoid.methods.nearest.problem import FusionSettings, prepare_folds
+from qmedoid.methods.rare.fit import fit_rare
+from qmedoid.methods.rare.prototypes import RareSettings
+from qmedoid.model.hybrid import DeltaSettings
+from qmedoid.model.refinement import calibrated_stage
+
+SMALL = EvidenceSettings(n_medoids=16, n_pairs=3, n_triples=0, n_terms=300, n_neighbors=0)
+
+
+def table(n=150, columns=6, seed=0):
+    rng = np.random.default_rng(seed)
+    codes = np.arange(n) % 2
+    return rng.normal(size=(n, columns)) + 0.6 * codes[:, None] * np.linspace(-1.0, 1.0, columns), codes
+
+
+# --- evidence: groups, λ, weights ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """What groups are chosen by, and what λ is judged by, in every fit that follows."""
+    found = {"ranks": [], "residuals": [], "judged": [], "ridges": []}
+
+    def chosen(values, residuals, *counts):
+        found["ranks"].append(values)
+        found["residuals"].append(residuals)
+        return chosen_groups(values, residuals, *counts)
+
+    def bag(design, targets, logistic, selection, judged, *others, **named):
+        found["judged"].append(judged)
+        return fit_bag(design, targets, logistic, selection, judged, *others, **named)
+
+    def ridge(features, targets, *others, **named):
+        found["ridges"].append((fit_ridge(features, targets, *others, **named), targets))
+        return found["ridges"][-1][0]
+
+    chosen_groups, fit_bag = blocks_module.chosen_groups, fit_module.fit_bag
+    monkeypatch.setattr(blocks_module, "chosen_groups", chosen)
+    monkeypatch.setattr(fit_module, "fit_bag", bag)
+    monkeypatch.setattr(fit_module, "fit_ridge", ridge)
+    return found
+
+
+def test_no_row_that_chose_a_group_judges_lambda(seen):
+    X, codes = table()
+    model = fit_evidence(X, codes, 2, SMALL, 0).model
+    ranks = model.rank_scaling.apply(X)
+    assert len(seen["ranks"]) == len(seen["judged"]) >= 2
+    for values, judged in zip(seen["ranks"], seen["judged"], strict=True):
+        chose = {int(np.flatnonzero((ranks == row).all(axis=1))[0]) for row in values}
+        assert len(chose) == len(values) > len(X) / 2
+        assert len(judged) > len(X) / 4
+        assert not chose & set(judged.tolist())
+    assert not np.array_equal(seen["judged"][0], seen["judged"][1])
+
+
+def test_groups_are_chosen_by_out_of_fold_residuals(seen):
+    """Residuals of weights that have not seen the row are larger than those of weights that have, and not theirs."""
+    X, codes = table()
+    fit_evidence(X, codes, 2, SMALL, 0)
+    ridge, targets = seen["ridges"][0]
+    unseen, fitted = targets - ridge.left_out, targets - ridge.means - ridge.rotated @ ridge.coefficients
+    assert (np.abs(unseen) > np.abs(fitted)).all()
+    for residuals in seen["residuals"]:
+        assert np.isin(residuals, unseen).all()
+
+
+def test_a_row_beyond_the_sample_moves_nothing_but_its_own_score():
+    """Scalings, medoids, groups and weights are those of the sample: others score as before, bit for bit."""
+    X, codes = table(n=300)
+    settings = replace(SMALL, max_rows=150)
+    before = fit_evidence(X, codes, 2, settings, 0)
+    beyond = 0
+    for row in range(0, 300, 23):
+        changed = X.copy()
+        changed[row] += 50.0
+        after = fit_evidence(changed, codes, 2, settings, 0)
+        others = np.arange(300) != row
+        if np.array_equal(after.model.linear_scaling.center, before.model.linear_scaling.center):
+            np.testing.assert_array_equal(after.held_out[others], before.held_out[others])
+            np.testing.assert_array_equal(after.model.rank_scaling.values, before.model.rank_scaling.values)
+            beyond += 1
+    # About half of the rows lie beyond the sample.
+    assert 3 <= beyond <= 10
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_where_classes_can_hardly_be_told_the_logistic_refit_is_the_ridge(monkeypatch, seed):
+    """At even odds the logistic loss of a row is a quarter of its square, so that λ means the same in both.
+
+    The share of it that is kept, a little below 1, lets logits be a little larger, and never smaller.
+    """
+    found = []
+
+    def logistic(rotated, positive, penalty, intercept, coefficients, *others, **named):
+        found.append(
+            (coefficients, fit_logistic(rotated, positive, penalty, intercept, coefficients, *others, **named))
+        )
+        return found[-1][1]
+
+    fit_logistic = bag_module.fit_logistic
+    monkeypatch.setattr(bag_module, "fit_logistic", logistic)
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(400, 5))
+    codes = (rng.random(400) < 0.5 + 0.12 * np.tanh(X[:, 0])).astype(np.intp)
+    fit_evidence(X, codes, 2, replace(SMALL, blocks=("linear", "full"), n_bags=1), 0)
+    for by_ridge, fitted in found:
+        slope = float(fitted.coefficients @ by_ridge / (by_ridge @ by_ridge))
+        assert 0.95 < slope < 1.3, slope
+
+
+# --- neighbors -------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_neighbor_adds_is_its_class_less_a_quarter_of_what_evidence_is_sure_of():
+    """A record that evidence is sure of still adds: at full confidence it would add next to nothing."""
+    rng = np.random.default_rng(4)
+    places = rng.uniform(0, 5, size=(400, 2))
+    codes = (np.floor(places).sum(axis=1) % 2).astype(np.intp)
+    wrong = rng.random(400) < 0.2
+    margins = np.where(wrong, -1.0, 1.0) * (2.0 * codes - 1.0) * rng.gamma(2.0, 1.5, size=400)
+    dissimilarities = np.column_stack([margins / 2, -margins / 2])
+    found = choose_neighbors(dissimilarities, 1, codes, Scaled(places, places), np.arange(400))
+    assert found is not None
+    calibration = fit_calibration(dissimilarities, codes, "logistic")
+    scores = calibration.apply(dissimilarities)
+    quarter = (scores[:, 1] - scores[:, 0]) / 4.0
+    surprise = codes - 1.0 / (1.0 + np.exp(-quarter))
+    ratio = found.amounts[:, 0] / surprise
+    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
+    sure = (surprise * margins > 0) & (np.abs(margins) > np.quantile(np.abs(margins), 0.9))
+    assert (np.abs(found.amounts[sure]) > 0.1 * np.abs(found.amounts).max()).all()
+
+
+# --- rare events -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_rare", [3, 5])
+@pytest.mark.parametrize("n_folds", [3, 10])
+def test_every_fold_of_a_rare_class_holds_out_rows_of_both_classes(n_rare, n_folds):
+    X, codes = table(n=120)
+    codes = (np.arange(120) < n_rare).astype(np.intp)
+    X[codes == 1] += 2.0
+    settings = RareSettings(n_common=40, n_hard=10, n_folds=n_folds)
+    fold = fit_rare(X, codes, settings, 0).fold
+    assert fold.max() + 1 == min(n_folds, n_rare)
+    for number in range(fold.max() + 1):
+        assert set(codes[fold == number]) == {0, 1}
+        assert set(codes[fold != number]) == {0, 1}
+
+
+def test_deltas_of_rows_that_a_split_holds_out_are_those_of_the_model_of_its_other_rows():
+    X, codes = table(n=160)
+    codes = (np.arange(160) % 8 == 0).astype(np.intp)
+    X[codes == 1] += 1.5
+    train, held_out = np.flatnonzero(np.arange(160) % 3), np.flatnonzero(np.arange(160) % 3 == 0)
+    stage = RareEventClassifier(cv=[(train, held_out)], refit=False)
+    found = stage.fit_stage(X, codes, np.array([0, 1]), 0, lambda _: None)
+    expected = found.model.measure(X[held_out])
+    np.testing.assert_array_equal(found.apart.deltas[held_out], expected.deltas)
+    np.testing.assert_array_equal(found.apart.scores[held_out], expected.scores)
+    # A flipped label of a held-out row moves neither its deltas nor its scores, nor those of any other row.
+    turned = codes.copy()
+    turned[held_out[::5]] = 1 - turned[held_out[::5]]
+    other = stage.fit_stage(X, turned, np.array([0, 1]), 0, lambda _: None)
+    np.testing.assert_array_equal(other.apart.deltas, found.apart.deltas)
+    np.testing.assert_array_equal(other.apart.scores, found.apart.scores)
+
+
+# --- folds of the nearest medoids, and the circuit -------------------------------------------------------------------
+
+
+def test_the_scaling_of_a_fold_has_not_seen_the_rows_that_it_holds_out():
+    X, codes = table()
+    rows = np.arange(150)
+    splits = [(np.flatnonzero(rows % 3 != number), np.flatnonzero(rows % 3 == number)) for number in range(3)]
+
+    def folds(values):
+        return prepare_folds(values, codes, splits, 2, FusionSettings(), np.random.default_rng(0))
+
+    before = folds(X)
+    for number, fold in enumerate(before):
+        changed = X.copy()
+        changed[fold.rows_val] *= 100.0
+        after = folds(changed)[number]
+        np.testing.assert_array_equal(after.train.X, fold.train.X)
+        np.testing.assert_array_equal(after.train.correlation, fold.train.correlation)
+        np.testing.assert_array_equal(after.train.scaling.apply(X), fold.train.scaling.apply(X))
+
+
+class Stub:
+    """A first stage that is not asked for anything but its kind."""
+
+    use_angular, rare_class = True, None
+
+
+def measured(rng, scores):
+    channels = Channels(rng.random(scores.shape), rng.random(scores.shape))
+    return Measured(channels, scores, np.zeros(scores.shape, dtype=np.intp))
+
+
+@pytest.mark.parametrize("deltas", [DeltaSettings("pairs"), DeltaSettings("nearest")], ids=["pairs", "nearest"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_in_sample_scores_tell_a_residual_circuit_nothing(n_classes, deltas):
+    """What a circuit is trained on, and what it corrects, follows from out-of-fold measurements alone."""
+    rng = np.random.default_rng(0)
+    codes = np.arange(90) % n_classes
+    apart = measured(rng, rng.random((90, n_classes)) - 0.2 * np.eye(n_classes)[codes])
+    found = []
+    for _ in range(2):
+        in_sample = measured(rng, rng.random((90, n_classes)) - 5.0 * np.eye(n_classes)[codes])
+        folds = [np.flatnonzero(np.arange(90) % 3 == number) for number in range(3)]
+        stage = calibrated_stage(Stub(), in_sample, apart, folds, codes, kind="logistic", deltas=deltas, residual=True)
+        found.append((stage, *stage.training_data(codes, np.ones(n_classes))))
+    (one, data, rows), (other, same_data, same_rows) = found
+    np.testing.assert_array_equal(rows, same_rows)
+    for part, same_part in zip(data, same_data, strict=True):
+        np.testing.assert_array_equal(part, same_part)
+    np.testing.assert_array_equal(one.held_out.scores, other.held_out.scores)
+    assert one.model.calibration.slope == other.model.calibration.slope
+    assert not np.array_equal(one.scores, other.scores)
+    if n_classes == 2:
+        np.testing.assert_array_equal(data.offset, one.model.calibration.apply(apart.scores))

@@ -1,0 +1,151 @@
+"""A decision decomposes: the terms add up to the margin, whatever the model."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmedoid import (
+    EvidenceClassifier,
+    GeometricClassifier,
+    NearestMedoidClassifier,
+    RareEventClassifier,
+    VariationalClassifier,
+)
+from qmedoid.calibration.curve import Calibration
+from qmedoid.exceptions import ModelError
+from qmedoid.model.contract import Column, Contract, Numbers
+from qmedoid.model.explanation import explain
+from qmedoid.model.hybrid import HybridModel
+from qmedoid.model.table import TableModel
+
+SMALL = EvidenceClassifier(medoids=12, n_bags=1, n_pairs=3, n_triples=2)
+QUICK = VariationalClassifier(n_steps=20, n_seeds=1, n_reps=1, cv=2)
+
+
+def rows_of(n_classes, seed=0, n=240, columns=6):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, n_classes, size=n)
+    return rng.normal(size=(n, columns)) + codes[:, None] * np.linspace(0.2, 1.5, columns), codes
+
+
+def table_model(models, n_columns, classes, cut=None, probabilistic=True):
+    contract = Contract(tuple(Column(f"x{j}", "number") for j in range(n_columns)))
+    encodings = tuple(Numbers(np.nan) for _ in range(n_columns))
+    return TableModel(contract, encodings, classes, tuple(models), cut, probabilistic)
+
+
+def geometric(n_classes, cut=None, **parameters):
+    X, y = rows_of(n_classes)
+    fitted = GeometricClassifier(random_state=0, **parameters).fit(X, y)
+    return table_model(fitted.models_, X.shape[1], tuple(range(n_classes)), cut), X
+
+
+MODELS = {
+    "two classes": lambda: geometric(2, refine="never", fusion="convex"),
+    "two classes, cut": lambda: geometric(2, cut=0.7, refine="never", fusion="convex"),
+    "three classes": lambda: geometric(3, refine="never", fusion="convex"),
+    "evidence": lambda: geometric(2, fusion=SMALL),
+    "evidence, cut": lambda: geometric(2, cut=-0.3, fusion=EvidenceClassifier(medoids="tiny")),
+    "evidence, three classes": lambda: geometric(3, fusion=SMALL),
+    "evidence, some by the circuit": lambda: geometric(2, fusion=SMALL, refine=0.3, variational=QUICK),
+    "rare": lambda: geometric(2, cut=-0.2, fusion=RareEventClassifier(n_common=50, n_hard=20), refine="never"),
+    "rare, some by the circuit": lambda: geometric(
+        2, fusion=RareEventClassifier(n_common=50, n_hard=20), refine=0.3, variational=QUICK
+    ),
+    "medoids and weights": lambda: geometric(
+        3, refine="never", fusion=NearestMedoidClassifier(n_medoids=3, class_weight={0: 1.0, 1: 2.0, 2: 0.5})
+    ),
+    "no angle": lambda: geometric(2, refine="never", fusion=NearestMedoidClassifier(use_angular=False)),
+    "printed angle": lambda: geometric(2, refine="never", fusion=NearestMedoidClassifier(angle="printed")),
+    "some by the circuit": lambda: geometric(2, fusion="convex", refine=0.3, variational=QUICK),
+    "all by the circuit, cut": lambda: geometric(2, cut=-0.4, fusion="convex", refine="always", variational=QUICK),
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model_and_rows(request):
+    return MODELS[request.param]()
+
+
+def test_the_terms_add_up_to_the_margin(model_and_rows):
+    model, X = model_and_rows
+    decided = model.decide(list(X.T))
+    for row in range(40):
+        why = explain(model, [column[row : row + 1] for column in X.T])
+        assert sum(one.contribution for one in why.groups) + sum(why.terms.values()) == pytest.approx(
+            why.margin, abs=1e-12, rel=1e-12
+        )
+        assert why.columns.sum() + sum(why.terms.values()) == pytest.approx(why.margin, abs=1e-12, rel=1e-12)
+        assert why.winner == decided.codes[row]
+        assert why.by_circuit == decided.by_circuit[row]
+        np.testing.assert_array_equal(why.nearest, decided.nearest[row])
+        expected = decided.margins[row] * (-1 if len(model.classes) == 2 and why.winner == 0 else 1)
+        assert why.margin == pytest.approx(expected, abs=1e-12)
+        assert why.margin >= 0
+
+
+def test_shares_of_medoids_add_up_to_the_share_of_their_group():
+    model, X = MODELS["evidence, three classes"]()
+    why = explain(model, [column[:1] for column in X.T])
+    assert len(why.groups) > 1
+    for group in why.groups:
+        assert sum(one.contribution for one in group.records) == pytest.approx(group.contribution, abs=1e-12)
+
+
+def test_a_group_whose_feature_is_equally_far_from_both_medoids_says_nothing():
+    X, y = rows_of(2)
+    fusion = NearestMedoidClassifier(use_angular=False, random_state=0).fit(X, y).model_
+    model = table_model([HybridModel(fusion, Calibration(1.0, np.zeros(2)))], X.shape[1], (0, 1), 0.0, False)
+    features = fusion.features(X[:1])[0]
+    between = fusion.medoids.copy()
+    between[0, 2], between[1, 2] = features[2] - 0.5, features[2] + 0.5
+    object.__setattr__(fusion, "medoids", between)
+    fusion.__dict__.pop("scoring_plan", None)
+    why = explain(model, [column[:1] for column in X.T])
+    shares = [one.contribution for one in why.groups]
+    assert shares[2] == pytest.approx(0.0, abs=1e-15)
+    assert np.abs(np.delete(shares, 2)).max() > 1e-3
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(0.01, 100.0), st.lists(st.floats(-5, 5), min_size=2, max_size=2))
+def test_a_calibration_scales_the_groups_and_adds_its_bias(slope, biases):
+    X, _ = rows_of(2)
+    plain = table_model([HybridModel(FUSION, Calibration(1.0, np.zeros(2)))], X.shape[1], (0, 1))
+    calibrated = table_model([HybridModel(FUSION, Calibration(slope, np.array(biases)))], X.shape[1], (0, 1))
+    record = [column[7:8] for column in X.T]
+    before, after = explain(plain, record), explain(calibrated, record)
+    sign = 1.0 if before.winner == after.winner else -1.0
+    shares = [np.array([one.contribution for one in why.groups]) for why in (before, after)]
+    np.testing.assert_allclose(shares[1], sign * slope * shares[0], rtol=1e-12, atol=1e-300)
+    assert after.terms["calibration"] == biases[after.winner] - biases[after.other]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_what_a_bend_adds_is_the_calibrations(n_classes):
+    X, y = rows_of(n_classes)
+    fusion = NearestMedoidClassifier(random_state=0).fit(X, y).model_
+    bent = Calibration(20.0, np.arange(n_classes) * 0.1, np.array([-8.0, -3.0, 0.0]), np.array([0.5, -1.0, 1.0]))
+    straight = Calibration(bent.slope, bent.biases)
+    for row in range(0, len(X), 7):
+        record = [column[row : row + 1] for column in X.T]
+        why, before = (
+            explain(table_model([HybridModel(fusion, one)], X.shape[1], tuple(range(n_classes))), record)
+            for one in (bent, straight)
+        )
+        total = sum(one.contribution for one in why.groups) + sum(why.terms.values())
+        assert why.margin == pytest.approx(total, abs=1e-12)
+        if (why.winner, why.other) == (before.winner, before.other):
+            assert [one.contribution for one in why.groups] == [one.contribution for one in before.groups]
+            assert why.margin != before.margin
+
+
+FUSION = NearestMedoidClassifier(random_state=0).fit(*rows_of(2)).model_
+
+
+def test_a_circuit_alone_has_no_medoids_to_explain_by():
+    X, y = rows_of(2, columns=2)
+    fitted = VariationalClassifier(n_steps=5, n_seeds=1, random_state=0).fit(X, y)
+    with pytest.raises(ModelError, match="no medoids"):
+        explain(table_model([fitted.model_], 2, (0, 1)), [column[:1] for column in X.T])

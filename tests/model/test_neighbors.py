@@ -1,0 +1,119 @@
+"""Neighbors of an evidence model: a sum over the nearest known records, measurable, explained, kept as it is."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from qmedoid import EvidenceClassifier, GeometricClassifier, compact_swap_test, load
+from qmedoid.circuits.backends import StatevectorSwapTest
+from qmedoid.methods.evidence.fit import fit_evidence
+from qmedoid.methods.evidence.model import CLIP, MeasuredEvidence
+from qmedoid.methods.evidence.neighbors import Found, Neighbors, find, weights
+from qmedoid.methods.evidence.settings import EvidenceSettings
+from qmedoid.model.medoid_space import renumbered
+
+SMALL = EvidenceSettings(n_medoids=12, n_pairs=1, n_triples=0)
+
+
+def checkerboard(n_classes, n=500, seed=4):
+    """Classes in small squares: what lies next to a record tells its class, and little else does."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.uniform(0, 5, size=(n, 2)), np.ones(n)])
+    codes = (np.floor(X[:, 0]) + np.floor(X[:, 1])).astype(int) % n_classes
+    return X, codes
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def fitted(request):
+    X, codes = checkerboard(request.param)
+    model = fit_evidence(X, codes, request.param, SMALL, 0).model
+    assert model.neighbors is not None
+    return model, X, codes
+
+
+def test_what_neighbors_add_is_the_sum_written_out_record_by_record(fitted):
+    model, X, _ = fitted
+    known, rows = model.neighbors, X[:40] + 0.03
+    assert model.compared.tolist() == [0, 1]
+    spaces = (
+        [values[:, :2] for values in (model.rank_scaling.apply(rows), model.rank_scaling.apply(known.records))]
+        if known.by_rank
+        else [np.clip(model.linear_scaling.apply(part), -CLIP, CLIP)[:, :2] for part in (rows, known.records)]
+    )
+    expected = model.outputs(model.evidence(rows))
+    for number, row in enumerate(spaces[0]):
+        distances = np.sqrt(((spaces[1] - row) ** 2).sum(axis=1))
+        nearest = np.argsort(distances, kind="stable")[: known.n_nearest]
+        near = [(distances[place] / known.length + 0.05) ** -3 for place in nearest]
+        for place, weight in zip(nearest, near, strict=True):
+            expected[number] += weight / (1 + sum(near)) * known.amounts[place]
+    np.testing.assert_allclose(model.scores(rows), model.class_scores(expected), rtol=1e-9, atol=1e-9)
+
+
+def test_rows_are_judged_alike_alone_together_and_by_columns(fitted):
+    model, X, _ = fitted
+    whole = model.scores(X)
+    np.testing.assert_array_equal(np.vstack([model.scores(row[None]) for row in X[:20]]), whole[:20])
+    np.testing.assert_array_equal(model.scores(list(X.T)), whole)
+    np.testing.assert_array_equal(model.measure(X).scores, whole)
+    assert model.scores(X[:0]).shape == (0, model.n_classes)
+
+
+@pytest.mark.parametrize("swap_test", [compact_swap_test, StatevectorSwapTest()])
+def test_distances_to_neighbors_are_measured_by_the_compact_swap_test(fitted, swap_test):
+    model, X, _ = fitted
+    rows = X[:6] + 0.1
+    measured = MeasuredEvidence(model, swap_test)
+    np.testing.assert_allclose(measured.measure(rows).scores, model.scores(rows), rtol=1e-5, atol=1e-5)
+    assert measured.measure(rows[:0]).scores.shape == (0, model.n_classes)
+    assert model.n_measured >= 2
+
+
+def test_far_from_all_that_is_known_nothing_is_added():
+    known = Neighbors(np.zeros((3, 1)), np.zeros(3, int), np.arange(3), np.ones((3, 1)), 3, 0.5, True)
+    distances = np.array([[0.0, 0.0, 0.0], [0.5, 0.5, 0.5], [1e3, 1e3, 1e3], [np.inf, np.inf, np.inf]])
+    added = known.added(Found(distances, np.zeros((4, 3), dtype=np.intp)))[:, 0]
+    assert added[0] > 0.999
+    assert 0.5 < added[1] < 0.9
+    assert 0 < added[2] < 1e-8
+    assert added[3] == 0
+    np.testing.assert_allclose(weights(distances[:1], 0.5).sum(), added[0])
+
+
+def test_the_nearest_are_found_without_the_row_itself():
+    known = np.array([[0.0], [1.0], [3.0]])
+    found = find(known, known, 1, own=np.arange(3))
+    assert found.places[:, 0].tolist() == [1, 0, 1]
+    assert found.distances[:, 0].tolist() == [1.0, 1.0, 2.0]
+
+
+def test_rows_have_new_numbers_in_a_larger_table(fitted):
+    model, _, _ = fitted
+    rows = np.arange(500) * 3 + 7
+    other = renumbered(model, rows)
+    np.testing.assert_array_equal(other.medoid_rows, rows[model.medoid_rows])
+    np.testing.assert_array_equal(other.neighbors.rows, rows[model.neighbors.rows])
+    without = renumbered(replace(model, neighbors=None), rows)
+    assert without.neighbors is None
+
+
+def test_a_loaded_model_knows_the_same_records_bit_for_bit(fitted, tmp_path):
+    _, X, codes = fitted
+    classifier = GeometricClassifier(fusion=EvidenceClassifier(medoids=12), random_state=0).fit(X, codes)
+    assert classifier.fusion_.model_.neighbors is not None
+    classifier.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
+    assert loaded.model.n_known_records == 500
+    card = next((tmp_path / "model").glob("card-*.md")).read_text()
+    assert "keeps 500 training rows" in card
+    why = loaded.explain(X, row=3)
+    neighbors = why["neighbors"]
+    assert neighbors[0]["training_row"] == 3  # the record itself, at distance 0
+    assert neighbors[0]["distance"] == 0
+    assert neighbors[0]["class"] == codes[3]
+    assert sum(one["contribution"] for one in neighbors) == pytest.approx(why["terms"]["neighbors"])
+    for parts in (why["groups"], why["columns"]):
+        total = sum(one["contribution"] for one in parts) + sum(why["terms"].values())
+        assert total == pytest.approx(why["margin"], abs=1e-9)

@@ -1,0 +1,199 @@
+"""What a rare-event model says of records: the definition, in blocks of any size, as an exact sum."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from qmedoid.exceptions import DataError
+from qmedoid.geometry.overlap import compact_swap_test
+from qmedoid.methods.rare.fit import fit_rare
+from qmedoid.methods.rare.model import MeasuredRare
+from qmedoid.methods.rare.prototypes import RareSettings
+
+
+@pytest.fixture(scope="module")
+def records():
+    rng = np.random.default_rng(3)
+    codes = (rng.random(700) < 0.05).astype(np.intp)
+    X = rng.standard_t(3, size=(700, 4)) * [1.0, 10.0, 0.1, 5.0]
+    X[codes == 1, 1] += 25.0
+    return X, codes
+
+
+@pytest.fixture(scope="module")
+def model(records):
+    X, codes = records
+    return fit_rare(X, codes, RareSettings(n_common=80, n_hard=30), 0).model
+
+
+def test_deltas_are_means_of_the_nearest_distances(model):
+    new = np.random.default_rng(0).normal(size=(40, 4)) * 10
+    geometry = model.geometry
+    scaled = geometry.scaling.apply(new)
+    found = model.features(new)
+    place = 0
+    for weights in geometry.metrics:
+        roots = np.sqrt(weights)
+        rare, common = (
+            np.sort(cdist(scaled * roots, rows * roots), axis=1) for rows in (geometry.rare, geometry.common)
+        )
+        for k in geometry.counts:
+            near, far = rare[:, :k].mean(axis=1), common[:, :k].mean(axis=1)
+            np.testing.assert_allclose(found[:, place], (far - near) / (far + near), rtol=1e-10, atol=1e-12)
+            place += 1
+    assert place == geometry.n_features[0]
+
+
+def test_columns_are_judged_by_distances_to_real_rows(model):
+    new = np.random.default_rng(1).normal(size=(40, 4)) * 10
+    geometry = model.geometry
+    scaled = geometry.scaling.apply(new)
+    typical = geometry.common[~geometry.hard]
+    n_deltas, m, *_ = geometry.n_features
+    rare, common = (
+        np.exp(-np.abs(scaled[:, None] - rows[None]) / geometry.length).mean(axis=1) + geometry.floor
+        for rows in (geometry.rare, typical)
+    )
+    found = model.features(new)
+    np.testing.assert_allclose(found[:, n_deltas : n_deltas + m], np.log(rare / common), rtol=1e-9, atol=1e-12)
+    rows = np.concatenate([geometry.rare, typical])
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    positions = ((scaled - low) ** 2 - (scaled - high) ** 2) / (2 * (high - low))
+    np.testing.assert_allclose(found[:, n_deltas + m : n_deltas + 2 * m], positions, rtol=1e-9, atol=1e-9)
+    first = n_deltas + 2 * m
+    for prototypes in (geometry.common[~geometry.hard], geometry.rare):
+        middle = np.quantile(prototypes, 0.5, axis=0, method="lower")
+        np.testing.assert_allclose(found[:, first : first + m], np.abs(scaled - middle), rtol=1e-12)
+        first += m
+    assert first == found.shape[1]
+
+
+def test_distances_are_those_of_the_compact_swap_test(model, records):
+    X = records[0][:50]
+    measured = model.measure(X)
+    geometry = model.geometry
+    roots = np.sqrt(geometry.metrics[0])
+    rows = geometry.scaling.apply(X) * roots
+    prototypes = np.concatenate([geometry.rare, geometry.common]) * roots
+    tested = compact_swap_test(rows, prototypes)
+    for c in (0, 1):
+        of_class = np.flatnonzero(model.medoid_classes == c)
+        np.testing.assert_allclose(
+            measured.channels.distance[:, c], tested.distance[:, of_class].min(axis=1), atol=1e-6
+        )
+        assert (model.medoid_classes[measured.nearest[:, c]] == c).all()
+        there = (np.arange(50), measured.nearest[:, c])
+        np.testing.assert_allclose(measured.channels.distance[:, c], tested.distance[there], atol=1e-6)
+        np.testing.assert_allclose(measured.channels.angle[:, c], tested.angle[there], atol=1e-6)
+
+
+def test_a_row_says_the_same_alone_in_a_long_table_and_on_two_threads(model):
+    X = np.random.default_rng(2).normal(size=(5000, 4)) * 10
+    whole = model.measure(X, threads=2)
+    one_thread = model.measure(X, threads=1)
+    columns = model.measure([np.ascontiguousarray(column) for column in X.T], threads=1)
+    for other in (one_thread, columns):
+        np.testing.assert_array_equal(whole.scores, other.scores)
+        np.testing.assert_array_equal(whole.deltas, other.deltas)
+        np.testing.assert_array_equal(whole.nearest, other.nearest)
+    for row in (0, 2047, 2048, 4999):
+        alone = model.measure(X[row : row + 1])
+        np.testing.assert_allclose(alone.scores[0], whole.scores[row], rtol=1e-12)
+        np.testing.assert_array_equal(alone.nearest[0], whole.nearest[row])
+    assert len(model.measure(X[:0]).scores) == 0
+
+
+def test_contributions_add_up_to_the_logit(model, records):
+    X = records[0][:5]
+    logits = model.logits(X)
+    for row, logit in zip(X, logits, strict=True):
+        contributions = model.contributions(row)
+        assert contributions.sum() + model.intercept == pytest.approx(logit, rel=1e-12)
+        said = list(zip(model.feature_columns, model.feature_names, strict=True))
+        assert len(contributions) == len(said) == len(set(said))
+    np.testing.assert_allclose(model.logit(model.features(X)), logits, rtol=1e-12)
+    scores = model.measure(X).scores
+    np.testing.assert_allclose(scores, np.column_stack([logits / 2, -logits / 2]), rtol=1e-12)
+
+
+def test_the_circuit_is_fed_features_of_the_model(model, records):
+    X = records[0][:20]
+    assert len(model.circuit_features) == 8
+    np.testing.assert_array_equal(model.measure(X).deltas, model.features(X)[:, model.circuit_features])
+
+
+def test_prototypes_are_training_rows(model, records):
+    X, codes = records
+    np.testing.assert_array_equal(codes[model.medoid_rows], model.medoid_classes)
+    scaled = model.geometry.scaling.apply(X)[model.medoid_rows]
+    np.testing.assert_array_equal(scaled, np.concatenate([model.geometry.rare, model.geometry.common]))
+    assert len(set(model.medoid_rows.tolist())) == len(model.medoid_rows)
+
+
+def test_rare_rows_it_has_not_seen_are_ranked_high(model):
+    rng = np.random.default_rng(9)
+    X = rng.standard_t(3, size=(300, 4)) * [1.0, 10.0, 0.1, 5.0]
+    X[:30, 1] += 25.0
+    logits = model.logits(X)
+    assert (logits[:30, None] > logits[None, 30:]).mean() > 0.85
+
+
+def test_every_distance_is_measured_by_the_compact_swap_test(model, records):
+    measured = []
+
+    def swap_test(rows, prototypes):
+        measured.append((rows.shape[1], len(prototypes)))
+        return compact_swap_test(rows, prototypes)
+
+    X = records[0][::25]
+    found, plain = MeasuredRare(model, swap_test).measure(X), model.measure(X)
+    np.testing.assert_allclose(found.scores, plain.scores, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found.deltas, plain.deltas, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(found.nearest, plain.nearest)
+    n_rare, n_common, n_typical = len(model.geometry.rare), len(model.geometry.common), 80
+    assert measured == 2 * [(4, n_common), (4, n_rare)] + 4 * [(1, n_typical), (1, n_rare)]
+
+
+def test_few_prototypes_and_constant_columns_are_measured_alike():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=40), np.full(40, 7.0)])
+    X[:2, 0] += 3.0
+    model = fit_rare(X, np.where(np.arange(40) < 2, 0, 1), RareSettings(n_common=3, n_hard=1), 0).model
+    new = np.column_stack([rng.normal(size=10), rng.normal(size=10)])
+    np.testing.assert_allclose(MeasuredRare(model, compact_swap_test).features(new), model.features(new), atol=1e-6)
+
+
+def test_a_table_is_read_alike_in_any_layout(model, records):
+    X = records[0]
+    whole = model.measure(X)
+    for table in (np.asfortranarray(X), [np.ascontiguousarray(column) for column in X.T]):
+        found = model.measure(table)
+        for one, other in zip((*found.channels, *found[1:]), (*whole.channels, *whole[1:]), strict=True):
+            np.testing.assert_array_equal(one, other)
+    for rows in (slice(7, 8), slice(100, 113)):
+        found = model.measure(np.asfortranarray(X)[rows])
+        for one, other in zip((*found.channels, *found[1:]), (*whole.channels, *whole[1:]), strict=True):
+            np.testing.assert_array_equal(one, other[rows])
+
+
+@pytest.mark.parametrize("signed_log", [True, False])
+def test_a_large_value_in_a_column_of_tiny_ones_is_far_from_all(records, signed_log):
+    X, codes = records
+    model = fit_rare(X * 1e-300, codes, RareSettings(n_common=80, n_hard=30, signed_log=signed_log), 0).model
+    found = model.measure(np.array([[1e150, 0.0, -1e150, 1e100]]))
+    assert np.isfinite(found.scores).all()
+    np.testing.assert_array_equal(model.medoid_classes[found.nearest], [[0, 1]])
+
+
+def test_a_table_of_another_shape_is_refused(model):
+    with pytest.raises(DataError, match="has 3 columns; the model was fitted on 4"):
+        model.measure(np.zeros((5, 3)))
+    with pytest.raises(DataError, match="between 2 and 5 rows"):
+        model.features([np.zeros(5), np.zeros(2), np.zeros(5), np.zeros(5)])
+
+
+def test_a_bad_value_is_named(model):
+    X = np.zeros((3000, 4))
+    X[2500, 2] = np.nan
+    with pytest.raises(DataError, match="Row 2500 holds nan in column 2"):
+        model.measure(X)

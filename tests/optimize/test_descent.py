@@ -1,0 +1,388 @@
+"""Coordinate descent: the same trace as algorithm 7 read aloud, and nothing lost when it is cut short."""
+
+import itertools
+import math
+import time
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmedoid.exceptions import ParameterError
+from qmedoid.optimize.descent import (
+    DescentResult,
+    Record,
+    Step,
+    _combination,
+    candidate_subsets,
+    coordinate_descent,
+)
+
+MEMBERS = ((0, 3, 1, 4), (1, 2, 0, 3), (4, 0, 2, 1))
+
+
+def toy_score(configuration, salt=0, levels=64):
+    """A number that depends on nothing but the sets chosen; few levels make many ties."""
+    sets = tuple(tuple(sorted(subset)) for subset in configuration)
+    return zlib.crc32(repr((salt, sets)).encode()) % levels / levels
+
+
+class ToyObjective:
+    """A plain objective that can be interrupted: `interrupt_at` numbers the calls of any kind."""
+
+    def __init__(self, salt=0, levels=64, interrupt_at=None):
+        self.salt, self.levels, self.interrupt_at = salt, levels, interrupt_at
+        self.calls, self.current = 0, None
+
+    def _count(self):
+        self.calls += 1
+        if self.calls == self.interrupt_at:
+            raise KeyboardInterrupt
+
+    def start(self, configuration):
+        self._count()
+        self.current = list(configuration)
+        return toy_score(self.current, self.salt, self.levels)
+
+    def scores(self, anchor, subsets):
+        self._count()
+        return np.array([
+            toy_score([*self.current[:anchor], subset, *self.current[anchor + 1 :]], self.salt, self.levels)
+            for subset in subsets
+        ])  # fmt: skip
+
+    def commit(self, anchor, subset):
+        self._count()
+        self.current[anchor] = subset
+
+
+def algorithm_7(score, members, sizes, max_passes, draw=None):
+    """Coordinate descent with progressive initialization, line by line as printed.
+
+    `draw` lists the candidates of a group and a size; all of them by default.
+    """
+    trace, records, previous = [], [], None
+    for k in sizes:
+        if previous is None:
+            kappa = [tuple(group[:k]) for group in members]
+        else:
+            kappa = []
+            for subset, group in zip(previous, members, strict=True):
+                padded = list(subset)
+                for f in group:
+                    if len(padded) < k and f not in padded:
+                        padded.append(f)
+                kappa.append(tuple(padded))
+        best = score(kappa)
+        trace.append((k, 0, None, None, best, True))
+        for p in range(1, max_passes + 1):
+            improved = False
+            for a, group in enumerate(members):
+                candidates = (
+                    [(group[0], *rest) for rest in itertools.combinations(group[1:], min(k, len(group)) - 1)]
+                    if draw is None
+                    else draw(group, k)
+                )
+                chosen, chosen_score, seen = kappa[a], best, []
+                for subset in candidates:
+                    if set(subset) == set(kappa[a]):
+                        continue
+                    value = score([*kappa[:a], subset, *kappa[a + 1 :]])
+                    seen.append([k, p, a, subset, value, False])
+                    if value > chosen_score:
+                        chosen, chosen_score = subset, value
+                for step in seen:
+                    step[5] = step[3] == chosen
+                trace.extend(map(tuple, seen))
+                if chosen != kappa[a]:
+                    kappa[a], best, improved = chosen, chosen_score, True
+            if not improved:
+                break
+        records.append(Record(k, tuple(kappa), best))
+        previous = kappa
+    return trace, records
+
+
+def descend(objective, members=MEMBERS, sizes=(2, 3, 4), max_passes=3, seed=0, **options):
+    return coordinate_descent(
+        objective, members, sizes, max_passes=max_passes, rng=np.random.default_rng(seed), **options
+    )  # fmt: skip
+
+
+def plain(trace):
+    return [(s.size, s.sweep, s.anchor, s.subset, s.score, s.accepted) for s in trace]
+
+
+# --- the algorithm ----------------------------------------------------------------------------------------------
+
+
+@st.composite
+def problems(draw):
+    columns = draw(st.integers(1, 6))
+    n_anchors = draw(st.integers(1, columns))
+    anchors = draw(st.permutations(range(columns)))[:n_anchors]
+    group_size = draw(st.integers(1, columns))
+    members = []
+    for anchor in anchors:
+        others = draw(st.permutations([f for f in range(columns) if f != anchor]))
+        members.append((anchor, *others[: group_size - 1]))
+    first = draw(st.integers(1, group_size))
+    return tuple(members), range(first, draw(st.integers(first, group_size)) + 1)
+
+
+@given(problems(), st.integers(0, 4), st.integers(0, 10**6), st.sampled_from([2, 8, 10**6]))
+@settings(max_examples=120, deadline=None)
+def test_trace_and_records_are_those_of_the_printed_algorithm(problem, max_passes, salt, levels):
+    members, sizes = problem
+    found = descend(ToyObjective(salt, levels), members, sizes, max_passes)
+    trace, records = algorithm_7(lambda kappa: toy_score(kappa, salt, levels), members, sizes, max_passes)
+    assert plain(found.trace) == trace
+    assert found.records == records
+    assert not found.interrupted
+
+
+@given(problems(), st.integers(0, 10**6), st.integers(1, 5))
+@settings(max_examples=60, deadline=None)
+def test_with_a_budget_it_is_the_printed_algorithm_over_the_drawn_candidates(problem, seed, budget):
+    members, sizes = problem
+    rng = np.random.default_rng(seed)
+    found = descend(ToyObjective(seed), members, sizes, 2, seed=seed, candidate_budget=budget)
+    trace, records = algorithm_7(
+        lambda kappa: toy_score(kappa, seed),
+        members,
+        sizes,
+        2,
+        draw=lambda group, k: candidate_subsets(group, k, budget=budget, rng=rng),
+    )
+    assert plain(found.trace) == trace
+    assert found.records == records
+
+
+@given(problems(), st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_scores_only_rise_within_a_size_and_accepted_steps_lead_to_the_record(problem, salt):
+    members, sizes = problem
+    found = descend(ToyObjective(salt), members, sizes)
+    for record in found.records:
+        accepted = [step for step in found.trace if step.size == record.size and step.accepted]
+        scores = [step.score for step in accepted]
+        assert scores == sorted(set(scores))
+        assert record.score == scores[-1] == toy_score(record.configuration, salt)
+        for subset, group in zip(record.configuration, members, strict=True):
+            assert subset[0] == group[0]
+            assert set(subset) <= set(group)
+            assert len(set(subset)) == len(subset) == min(record.size, len(group))
+
+
+def test_the_next_size_keeps_a_subset_and_pads_it_with_the_next_members():
+    """Fact 10."""
+
+    class Wants(ToyObjective):
+        """Likes column 4, the last of its group."""
+
+        def start(self, configuration):
+            self.current = list(configuration)
+            return self._value(configuration)
+
+        def scores(self, _anchor, subsets):
+            return np.array([self._value([subset]) for subset in subsets])
+
+        def _value(self, configuration):
+            return float(4 in configuration[0])
+
+    found = descend(Wants(), members=((0, 3, 1, 2, 4),), sizes=(2, 3, 4))
+    assert [record.configuration for record in found.records] == [((0, 4),), ((0, 4, 3),), ((0, 4, 3, 1),)]
+
+
+def test_no_pass_only_scores_the_first_members():
+    found = descend(ToyObjective(), max_passes=0)
+    assert [record.configuration for record in found.records] == [
+        tuple(group[:k] for group in MEMBERS) for k in (2, 3, 4)
+    ]
+    assert [step.anchor for step in found.trace] == [None] * 3
+
+
+def test_it_stops_when_a_pass_changes_nothing():
+    class Flat(ToyObjective):
+        def start(self, _configuration):
+            return 0.5
+
+        def scores(self, _anchor, subsets):
+            return np.full(len(subsets), 0.5)
+
+    found = descend(Flat(), max_passes=50, sizes=(2,))
+    assert {step.sweep for step in found.trace} == {0, 1}
+    assert found.records == [Record(2, tuple(group[:2] for group in MEMBERS), 0.5)]
+
+
+def test_of_equal_candidates_the_first_wins():
+    found = descend(ToyObjective(levels=2), max_passes=1, sizes=(2,))
+    for anchor in range(3):
+        steps = [step for step in found.trace if step.anchor == anchor]
+        best = max(step.score for step in steps)
+        accepted = [step for step in steps if step.accepted]
+        assert accepted in ([], [next(step for step in steps if step.score == best)])
+
+
+def test_of_equal_scores_the_smaller_size_ranks_first():
+    """Fact 12."""
+    records = [Record(k, (), score) for k, score in ((2, 0.5), (3, 0.9), (4, 0.9), (5, 0.7))]
+    assert [r.size for r in DescentResult(records).ranked()] == [3, 4, 5, 2]
+    assert [r.size for r in DescentResult(records[::-1]).ranked()] == [3, 4, 5, 2]
+
+
+def test_an_empty_range_of_sizes_is_refused():
+    with pytest.raises(ParameterError, match="range of subset sizes is empty: give at least one size k >= 1"):
+        descend(ToyObjective(), sizes=())
+
+
+# --- cut short --------------------------------------------------------------------------------------------------
+
+
+def consistent(found: DescentResult, full: DescentResult, salt: int) -> None:
+    """What a search that was cut short must still hold to."""
+    assert found.interrupted
+    assert found.trace == full.trace[: len(found.trace)]
+    assert found.records[:-1] == full.records[: len(found.records) - 1]
+    for record in found.records:
+        assert record.score == toy_score(record.configuration, salt)
+        assert record.score == max(step.score for step in found.trace if step.size == record.size and step.accepted)
+
+
+@pytest.mark.parametrize("salt", range(4))
+def test_a_keyboard_interrupt_anywhere_keeps_the_best_so_far(salt):
+    complete = ToyObjective(salt)
+    full = descend(complete)
+    assert sum(step.accepted for step in full.trace) > 3  # the starts, and subsets that were taken
+    with pytest.raises(KeyboardInterrupt):  # nothing has been scored
+        descend(ToyObjective(salt, interrupt_at=1))
+    for call in range(2, complete.calls + 1):
+        consistent(descend(ToyObjective(salt, interrupt_at=call)), full, salt)
+
+
+@pytest.mark.parametrize("salt", range(3))
+def test_a_callback_that_asks_to_stop_ends_after_its_visit(salt):
+    visits = []
+    full = descend(ToyObjective(salt), progress=visits.append)
+    for number in range(1, len(visits) + 1):
+        seen = []
+
+        def stop(progress, seen=seen, number=number):
+            seen.append(progress)
+            return len(seen) == number
+
+        found = descend(ToyObjective(salt), progress=stop)
+        consistent(found, full, salt)
+        assert seen == visits[:number]
+        assert found.records[-1].size == seen[-1].size
+        assert found.records[-1].score == seen[-1].score
+
+
+def test_an_interrupt_inside_the_callback_keeps_the_visit():
+    def interrupt(progress):
+        if progress.done == 2:
+            raise KeyboardInterrupt
+
+    full = descend(ToyObjective(1))
+    consistent(descend(ToyObjective(1), progress=interrupt), full, 1)
+
+
+def test_other_errors_are_not_swallowed():
+    class Broken(ToyObjective):
+        def scores(self, _anchor, _subsets):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        descend(Broken())
+
+
+def test_progress_counts_up_to_a_total_it_never_passes():
+    for salt in range(5):
+        seen = []
+        descend(ToyObjective(salt), progress=seen.append, max_passes=4)
+        done = [progress.done for progress in seen]
+        assert {progress.total for progress in seen} == {3 * 4 * 3}
+        assert done == sorted(set(done))
+        assert done[-1] <= 36
+        assert [progress.size for progress in seen] == sorted(progress.size for progress in seen)
+        # A size that settles early counts the visits it saved: each size starts where its share of the total starts.
+        for number, size in enumerate((2, 3, 4)):
+            assert next(progress.done for progress in seen if progress.size == size) == number * 12 + 1
+
+
+# --- candidates -------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 8), st.integers(1, 10))
+@settings(max_examples=60, deadline=None)
+def test_without_a_budget_all_subsets_that_hold_the_anchor_come_once(n, size):
+    members = tuple(range(10, 10 + n))
+    candidates = candidate_subsets(members, size, budget=None, rng=np.random.default_rng(0))
+    k = min(size, n)
+    assert {frozenset(c) for c in candidates} == {
+        frozenset(s) for s in itertools.combinations(members, k) if members[0] in s
+    }
+    assert len(candidates) == math.comb(n - 1, k - 1)
+    assert all(c[0] == members[0] and len(set(c)) == k for c in candidates)
+
+
+@given(st.integers(2, 9), st.integers(2, 6), st.integers(1, 40), st.integers(0, 1000))
+@settings(max_examples=80, deadline=None)
+def test_a_budget_draws_distinct_subsets_that_depend_on_the_seed_alone(n, size, budget, seed):
+    members = tuple(range(n))
+
+    def drawn():
+        return candidate_subsets(members, size, budget=budget, rng=np.random.default_rng(seed))
+
+    everything = candidate_subsets(members, size, budget=None, rng=np.random.default_rng(0))
+    assert drawn() == drawn()
+    assert len(drawn()) == len({frozenset(c) for c in drawn()}) == min(budget, len(everything))
+    assert set(drawn()) <= set(everything)
+    assert drawn() == sorted(drawn(), key=everything.index)  # in lexicographic order
+
+
+def test_draws_are_uniform():
+    members, rng = tuple(range(6)), np.random.default_rng(0)
+    counts = dict.fromkeys(candidate_subsets(members, 3, budget=None, rng=rng), 0)
+    for _ in range(2000):
+        for subset in candidate_subsets(members, 3, budget=3, rng=rng):
+            counts[subset] += 1
+    observed = np.array(list(counts.values()))
+    assert ((observed - 600) ** 2 / 600).sum() < 30  # 10 cells; chi-square above 30 has a chance below 1e-3
+
+
+@pytest.mark.parametrize(("n", "size"), [(200, 10), (200, 100), (400, 200)])
+def test_the_many_that_are_not_drawn_are_never_listed(n, size):
+    started = time.perf_counter()
+    drawn = candidate_subsets(range(n), size, budget=50, rng=np.random.default_rng(0))
+    assert time.perf_counter() - started < 5
+    assert len(set(drawn)) == 50
+    assert all(c[0] == 0 and len(set(c)) == size and list(c) == sorted(c) for c in drawn)
+    # Ranks beyond machine integers are drawn over their whole range, not from its beginning.
+    assert len({c[1:4] for c in drawn}) > 3
+
+
+def test_different_seeds_draw_differently():
+    draws = {tuple(candidate_subsets(range(30), 5, budget=5, rng=np.random.default_rng(seed))) for seed in range(10)}
+    assert len(draws) == 10
+
+
+@given(st.integers(0, 8), st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_rank_names_its_combination_in_the_order_of_itertools(n, data):
+    chosen = data.draw(st.integers(0, n))
+    items = tuple(range(100, 100 + n))
+    ranked = [_combination(items, chosen, rank) for rank in range(math.comb(n, chosen))]
+    assert ranked == list(itertools.combinations(items, chosen))
+
+
+def test_members_named_twice_are_one_member():
+    assert candidate_subsets((0, 2, 2, 1, 0), 2, budget=None, rng=np.random.default_rng(0)) == [(0, 2), (0, 1)]
+
+
+def test_a_step_knows_what_it_tried():
+    found = descend(ToyObjective(), sizes=(2,), max_passes=1)
+    assert found.trace[0] == Step(2, 0, None, None, found.trace[0].score, accepted=True)
+    assert {step.anchor for step in found.trace[1:]} == {0, 1, 2}

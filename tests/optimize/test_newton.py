@@ -1,0 +1,58 @@
+"""Newton's method ends where the gradient vanishes, or points out of the range, and not before."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from qmedoid.optimize.newton import Local, likeliest, newton
+
+
+def logistic(X, y, pull):
+    def local(w):
+        t = X @ w
+        p = expit(t)
+        value = float((np.logaddexp(0.0, t) - y * t).sum() + 0.5 * pull * w @ w)
+        hessian = (X * (p * (1.0 - p))[:, None]).T @ X + pull * np.eye(len(w))
+        return Local(value, X.T @ (p - y) + pull * w, hessian)
+
+    return local
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("far", [0.0, 30.0])
+def test_the_gradient_vanishes_or_points_out_of_the_range(seed, far):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 4)) * [1.0, 10.0, 0.1, 3.0]
+    y = (X[:, 0] + rng.normal(size=80) > 0).astype(float)
+    lowest = np.array([0.3, -np.inf, 0.0, -np.inf])
+    function = logistic(X, y, 0.01)
+    found = newton(function, np.full(4, far), lowest)
+    gradient = function(found).gradient
+    free = found > lowest
+    assert (found >= lowest).all()
+    np.testing.assert_allclose(gradient[free], 0.0, atol=1e-9)
+    assert (gradient[~free] >= 0.0).all()
+
+
+def test_a_parameter_that_changes_nothing_stays_where_it_is():
+    local = logistic(np.column_stack([np.ones(9), np.zeros(9)]), np.array([0.0, 1.0, 1.0] * 3), 0.0)
+    found = newton(local, np.array([0.0, 7.0]), np.full(2, -np.inf))
+    np.testing.assert_allclose(found, [np.log(2.0), 7.0])
+
+
+@pytest.mark.parametrize("n_biases", [0, 2])
+def test_no_other_slopes_and_biases_are_likelier(n_biases):
+    rng = np.random.default_rng(n_biases)
+    scores = [rng.normal(size=(90, 3)) for _ in range(2)]
+    codes = (scores[0] + 0.3 * scores[1] + rng.gumbel(size=(90, 3))).argmax(axis=1)
+    pulls, towards = np.full(2 + n_biases, 0.2), np.linspace(0.0, 1.0, 2 + n_biases)
+    found = likeliest(scores, np.eye(3)[codes], towards, lowest=[0.0, 0.0], pulls=pulls, towards=towards, offset=0.1)
+
+    def loss(parameters):
+        logits = parameters[0] * scores[0] + parameters[1] * scores[1]
+        logits[:, :n_biases] += parameters[2:]
+        losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(90), codes]
+        return losses.sum() + 0.5 * pulls @ (parameters - towards) ** 2
+
+    for _ in range(50):
+        assert loss(found) <= loss(found + 1e-3 * rng.normal(size=len(found)))

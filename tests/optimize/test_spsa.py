@@ -1,0 +1,150 @@
+"""SPSA is algorithm 18 as printed: two losses a step, and nothing but the given generator decides."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toy_losses import Quadratic, Scripted
+
+from qmedoid.exceptions import ParameterError
+from qmedoid.optimize.minimizers import minimize_spsa
+from qmedoid.optimize.training import Stopping
+
+
+def algorithm_18(objective, theta, rng, steps, a, c, alpha, gamma, g_max, patience, delta):
+    """Line by line as printed."""
+    theta, record = np.array(theta, dtype=float), []
+    best_loss, no_improve = math.inf, 0
+    for t in range(1, steps + 1):
+        a_t, c_t = a / t**alpha, c / t**gamma
+        batch = objective.draw(rng)
+        perturbation = np.array([-1.0, 1.0])[rng.integers(0, 2, size=len(theta))]
+        f_plus = objective.value(theta + c_t * perturbation, batch)
+        f_minus = objective.value(theta - c_t * perturbation, batch)
+        g = (f_plus - f_minus) / (2 * c_t) / perturbation
+        norm = math.sqrt(sum(g**2))
+        g = g * min(1.0, g_max / norm) if norm > 0 else g
+        theta = theta - a_t * g
+        mb_loss = (f_plus + f_minus) / 2
+        record.append(mb_loss)
+        if mb_loss < best_loss - delta:
+            best_loss, no_improve = mb_loss, 0
+        else:
+            no_improve += 1
+        if no_improve >= patience:
+            break
+    return theta, record
+
+
+class Signs:
+    """In place of a generator: perturbations as listed."""
+
+    def __init__(self, *signs):
+        self.left = [np.array(s) for s in signs]
+
+    def integers(self, low, high, size):
+        assert (low, high) == (0, 2)
+        drawn = (self.left.pop(0) + 1) // 2
+        assert drawn.shape == (size,)
+        return drawn
+
+
+def test_three_steps_by_hand():
+    """f(x, y) = x² + 2y from (2, 0) with a = 0.5, c = 0.2, α = 1, γ = 0.5 and gradients cut to length 3.
+
+    A quadratic's central difference along Δ is exact: ĝ = (2xΔ₁ + 2Δ₂)·Δ.
+    """
+
+    class Function:
+        def draw(self, _rng):
+            return None
+
+        def value(self, theta, _batch):
+            return theta[0] ** 2 + 2 * theta[1]
+
+    seen = []
+    found = minimize_spsa(
+        Function(),
+        np.array([2.0, 0.0]),
+        Stopping(3, keep="last"),
+        rng=Signs([1, -1], [-1, -1], [1, 1]),
+        a=0.5, c=0.2, alpha=1.0, gamma=0.5, clip_norm=3.0,
+        on_step=lambda state: seen.append(state.theta.copy()),
+    )  # fmt: skip
+    # 1: slope 4 - 2 = 2, ĝ = (2, -2), length 2.83 is not cut; a₁ = 1/2.
+    np.testing.assert_allclose(seen[0], [1.0, 1.0], rtol=0, atol=1e-12)
+    # 2: slope -2 - 2 = -4, ĝ = (4, 4), length 5.66 is cut to 3, (2.1213, 2.1213); a₂ = 1/4.
+    np.testing.assert_allclose(seen[1], [0.4696699141, 0.4696699141], rtol=0, atol=1e-9)
+    # 3: slope 0.9393398282 + 2 = 2.9393398282, both entries; length 4.157 is cut to 3; a₃ = 1/6.
+    np.testing.assert_allclose(seen[2], [0.1161165235, 0.1161165235], rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(found.theta, seen[2])
+    # Mean of both losses: f plus the curvature c_t², which is 0.04, 0.02 and 0.0133.
+    np.testing.assert_allclose(found.losses, [4.04, 3.02, 0.2205898282 + 0.9393398282 + 0.04 / 3], rtol=0, atol=1e-9)
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    gains=st.tuples(st.floats(0.01, 0.5), st.floats(0.01, 0.5), st.floats(0, 1), st.floats(0, 0.5)),
+    g_max=st.floats(0.05, 5),
+    patience=st.integers(1, 12),
+    delta=st.floats(0, 0.3),
+)
+@settings(max_examples=60, deadline=None)
+def test_it_is_the_printed_algorithm(seed, gains, g_max, patience, delta):
+    start = np.array([3.0, 1.0, -1.0])
+    theta, record = algorithm_18(Quadratic(), start, np.random.default_rng(seed), 30, *gains, g_max, patience, delta)
+    a, c, alpha, gamma = gains
+    found = minimize_spsa(
+        Quadratic(), start, Stopping(30, patience=patience, tolerance=delta, keep="last"),
+        rng=np.random.default_rng(seed), a=a, c=c, alpha=alpha, gamma=gamma, clip_norm=g_max,
+    )  # fmt: skip
+    assert found.steps == len(record)
+    assert found.ended == ("steps" if len(record) == 30 else "patience")
+    np.testing.assert_allclose(found.theta, theta, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.losses, record, rtol=1e-9)
+
+
+def test_every_step_asks_two_losses_of_one_batch_on_either_side():
+    objective = Quadratic()
+    found = minimize_spsa(objective, np.zeros(3), Stopping(17), rng=np.random.default_rng(0), c=0.3, gamma=0.5)
+    assert objective.draws == 17
+    assert found.evaluations == len(objective.asked) == 34
+    for t, (above, below) in enumerate(zip(objective.asked[::2], objective.asked[1::2], strict=True), start=1):
+        assert above[1] is below[1]
+        np.testing.assert_allclose(np.abs(above[0] - below[0]), 2 * 0.3 / t**0.5)
+
+
+def test_perturbations_take_both_signs_alike_and_independently():
+    objective = Quadratic()
+    minimize_spsa(objective, np.zeros(3), Stopping(2000), rng=np.random.default_rng(1), gamma=0.0)
+    signs = np.array([np.sign(above[0] - below[0]) for above, below in zip(*[iter(objective.asked)] * 2, strict=True)])
+    # Four standard errors of a mean of 2000 signs.
+    assert np.abs(signs.mean(axis=0)).max() < 4 / math.sqrt(2000)
+    assert np.abs((signs.T @ signs / 2000) - np.eye(3)).max() < 4 / math.sqrt(2000)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+def test_it_finds_the_minimum_of_a_quadratic(noise):
+    objective = Quadratic(noise=noise)
+    found = minimize_spsa(objective, np.zeros(3), Stopping(1500), rng=np.random.default_rng(3), a=0.3)
+    np.testing.assert_allclose(found.theta, objective.center, atol=0.01 if noise == 0 else 0.15)
+
+
+def test_patience_counts_steps_that_do_not_fall_by_the_tolerance():
+    #         falls  falls  too little   falls by more than 0.1 in sum, then never again
+    losses = [1.0, 0.8, 0.75, 0.72, 0.69, 0.69, 0.62, 0.60, 0.1]
+    found = minimize_spsa(
+        Scripted(losses), np.zeros(2), Stopping(9, patience=3, tolerance=0.1), rng=np.random.default_rng(0)
+    )
+    assert found.ended == "patience"
+    np.testing.assert_array_equal(found.losses, losses[:8])
+    strict = minimize_spsa(Scripted([0.5] * 9), np.zeros(2), Stopping(9, patience=3), rng=np.random.default_rng(0))
+    assert strict.steps == 4  # an equal loss is no improvement
+
+
+@pytest.mark.parametrize("c", [0.0, -0.1, math.nan])
+def test_a_perturbation_of_no_size_is_refused(c):
+    with pytest.raises(ParameterError, match=r"perturbation 'c' of SPSA must be a number above 0\. Got"):
+        minimize_spsa(Quadratic(), np.zeros(3), Stopping(3), rng=np.random.default_rng(0), c=c)

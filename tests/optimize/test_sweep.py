@@ -1,0 +1,68 @@
+"""The sweep of α: every point is asked, and the middle of the widest plateau is taken (algorithm 10)."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmedoid.optimize.sweep import ALPHA_GRID, alpha_sweep, plateau_centre
+
+
+def plain_centre(scores):
+    """All runs of best scores, listed; the longest, the last of those, its (upper) middle."""
+    top, runs = max(scores), []
+    for i, score in enumerate(scores):
+        if score != top:
+            continue
+        if i and scores[i - 1] == top:
+            runs[-1].append(i)
+        else:
+            runs.append([i])
+    length = max(map(len, runs))
+    run = [run for run in runs if len(run) == length][-1]
+    return run[len(run) // 2]
+
+
+@given(st.lists(st.sampled_from([0.1, 0.5, 0.9]), min_size=1, max_size=25))
+@settings(max_examples=200, deadline=None)
+def test_the_centre_of_the_widest_plateau(scores):
+    assert plateau_centre(np.array(scores)) == plain_centre(scores)
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [([7], 0), ([1, 3, 2], 1), ([3, 3, 3], 1), ([3, 3], 1), ([3, 3, 1, 3, 3, 3, 1], 4), ([3, 1, 3], 2), ([0, 0], 1)],
+)
+def test_examples(scores, expected):
+    assert plateau_centre(np.array(scores, dtype=float)) == expected
+
+
+def test_every_point_of_the_grid_is_asked_once_in_order():
+    asked = []
+
+    def objective(alpha):
+        asked.append(alpha)
+        return -((alpha - 0.3) ** 2)
+
+    sweep = alpha_sweep(objective)
+    assert asked == list(ALPHA_GRID)
+    assert all(type(alpha) is float for alpha in asked)
+    assert sweep.value == 0.3
+    assert sweep.score == 0
+    np.testing.assert_array_equal(sweep.grid, ALPHA_GRID)
+    np.testing.assert_array_equal(sweep.scores, [-((alpha - 0.3) ** 2) for alpha in ALPHA_GRID])
+
+
+def test_the_grid_runs_from_angle_to_distance_in_twentieths():
+    assert len(ALPHA_GRID) == 21
+    assert (ALPHA_GRID[0], ALPHA_GRID[-1]) == (0.0, 1.0)
+    np.testing.assert_allclose(np.diff(ALPHA_GRID), 0.05)
+
+
+def test_a_flat_objective_takes_the_middle():
+    assert alpha_sweep(lambda _: 0.8).value == 0.5
+
+
+def test_a_grid_of_one_point():
+    sweep = alpha_sweep(lambda alpha: alpha, (0.85,))
+    assert (sweep.best, sweep.value, sweep.score) == (0, 0.85, 0.85)

@@ -1,0 +1,205 @@
+"""What both minimizers share: the end of a training, what it keeps, and a state that can be taken up anywhere."""
+
+import copy
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from toy_losses import Quadratic, Scripted
+
+from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.optimize.minimizers import minimize_adam, minimize_spsa
+from qmedoid.optimize.training import Stopping, TrainingState, clipped
+
+BOTH = pytest.mark.parametrize("minimize", [minimize_adam, minimize_spsa], ids=["adam", "spsa"])
+START = np.array([3.0, 1.0, -1.0])
+
+
+def followed(minimize, stopping, seed=0, objective=None, stop_at=None):
+    """The minimum, and the parameters after every step."""
+    path = []
+
+    def on_step(state):
+        path.append(state.theta.copy())
+        return state.step == stop_at
+
+    rng = np.random.default_rng(seed)
+    return minimize(objective or Quadratic(), START, stopping, rng=rng, on_step=on_step), np.array(path)
+
+
+# --- what is kept -----------------------------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize(("average", "last"), [(0.3, 12), (0.5, 20), (1.0, 40), (0.01, 1), (0.26, 10)])
+def test_the_average_is_over_the_last_share_of_the_steps(minimize, average, last):
+    found, path = followed(minimize, Stopping(40, average=average))
+    np.testing.assert_allclose(found.theta, path[-last:].mean(axis=0), rtol=1e-12)
+    if 1 < last < 40:
+        assert np.abs(found.theta - path[-last - 1 :].mean(axis=0)).max() > 1e-6
+    assert (found.ended, found.steps) == ("steps", 40)
+
+
+@BOTH
+def test_last_keeps_the_last(minimize):
+    found, path = followed(minimize, Stopping(40, keep="last"))
+    np.testing.assert_array_equal(found.theta, path[-1])
+
+
+@BOTH
+def test_keeping_does_not_change_the_path(minimize):
+    paths = [followed(minimize, Stopping(20, keep=keep, average=0.7))[1] for keep in ("average", "last")]
+    np.testing.assert_array_equal(*paths)
+
+
+def best_by_running_mean(losses):
+    smooth = [losses[0]]
+    for loss in losses[1:]:
+        smooth.append(0.9 * smooth[-1] + 0.1 * loss)
+    return int(np.argmin(smooth))
+
+
+@pytest.mark.parametrize("keep", ["average", "last"])
+def test_a_training_stopped_early_keeps_its_best(keep):
+    # Falls, then rises for long: the last parameters are bad ones.
+    losses = [1.0, 0.5, 0.2, 0.1, 0.1, 3.0, 3.0, 3.0, 3.0, 3.0]
+    objective = Scripted([*losses, *[9.0] * 90])
+    found, path = followed(minimize_adam, Stopping(100, keep=keep), objective=objective, stop_at=10)
+    best = best_by_running_mean(losses)
+    assert best == 4
+    assert (found.ended, found.steps) == ("stopped", 10)
+    np.testing.assert_array_equal(found.losses, losses)
+    np.testing.assert_array_equal(found.theta, path[best - 1])  # the loss of a step is that of where it began
+
+
+def test_a_training_that_only_gets_worse_keeps_its_start():
+    losses = [1.0, 2.0, 3.0, 4.0, 5.0]
+    for stop_at in (1, 5):
+        found, _ = followed(minimize_adam, Stopping(100), objective=Scripted(losses), stop_at=stop_at)
+        np.testing.assert_array_equal(found.theta, START)
+
+
+@BOTH
+def test_a_training_stopped_while_it_averages_keeps_the_average_so_far(minimize):
+    found, path = followed(minimize, Stopping(40, average=0.5), stop_at=30)
+    assert found.ended == "stopped"
+    np.testing.assert_allclose(found.theta, path[20:30].mean(axis=0), rtol=1e-12)
+
+
+@BOTH
+@pytest.mark.parametrize("keep", ["average", "last"])
+def test_a_stop_at_the_last_step_is_the_end(minimize, keep):
+    asked, _ = followed(minimize, Stopping(15, keep=keep), stop_at=15)
+    left, _ = followed(minimize, Stopping(15, keep=keep))
+    assert asked.ended == left.ended == "steps"
+    np.testing.assert_array_equal(asked.theta, left.theta)
+
+
+def test_patience_before_the_average_begins_keeps_the_best():
+    losses = [1.0, 0.5, 0.6, 0.7, 0.7]
+    found, path = followed(minimize_adam, Stopping(100, patience=3), objective=Scripted([*losses, 0.0]))
+    assert (found.ended, found.steps) == ("patience", 5)
+    np.testing.assert_array_equal(found.theta, path[best_by_running_mean(losses) - 1])
+
+
+# --- taken up again ---------------------------------------------------------------------------------------------
+
+
+def restored(state):
+    """Through the bytes of arrays and the text of JSON, as a file would hold them."""
+    arrays = {name: np.frombuffer(a.tobytes()).reshape(a.shape) for name, a in state.arrays().items()}
+    return TrainingState.restore(arrays, json.loads(json.dumps(state.counts())))
+
+
+@BOTH
+@pytest.mark.parametrize("patience", [None, 4])
+@pytest.mark.parametrize("keep", ["average", "last"])
+def test_a_training_goes_on_bit_for_bit_from_any_step(minimize, patience, keep):
+    stopping = Stopping(24, patience=patience, keep=keep, average=0.6)
+    states = []
+    whole = minimize(
+        Quadratic(), START, stopping, rng=np.random.default_rng(5),
+        on_step=lambda state: states.append((state.arrays(), copy.deepcopy(state.counts()))),
+    )  # fmt: skip
+    assert len(states) == whole.steps
+    assert (whole.steps < 24) == (patience is not None)
+    begun = TrainingState.begin(START, np.random.default_rng(5))
+    for arrays, counts in [(begun.arrays(), begun.counts()), *states]:
+        np.random.default_rng(9).normal(size=3)  # another generator in between changes nothing
+        again = minimize(Quadratic(), restored(TrainingState.restore(arrays, counts)), stopping)
+        assert again.theta.tobytes() == whole.theta.tobytes()
+        assert again.losses.tobytes() == whole.losses.tobytes()
+        assert (again.evaluations, again.ended) == (whole.evaluations, whole.ended)
+
+
+def test_a_restored_state_is_its_own():
+    state = TrainingState.begin(START, np.random.default_rng(5))
+    arrays = state.arrays()
+    other = TrainingState.restore(arrays, state.counts())
+    minimize_adam(Quadratic(), other, Stopping(5))
+    np.testing.assert_array_equal(arrays["theta"], START)
+    assert state.step == 0
+
+
+def test_the_start_is_left_as_it_was():
+    start = START.copy()
+    minimize_spsa(Quadratic(), start, Stopping(5), rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(start, START)
+
+
+@pytest.mark.parametrize("name", ["moments", "average", "best_theta", "losses", "numbers"])
+def test_a_state_that_does_not_fit_together_is_refused(name):
+    state = TrainingState.begin(START, np.random.default_rng(5))
+    minimize_adam(Quadratic(), state, Stopping(5))
+    arrays = state.arrays()
+    arrays[name] = arrays[name][:-1]
+    with pytest.raises(DataError, match=f"The '{name}' of a training after 5 steps with 3 parameters must be of shape"):
+        TrainingState.restore(arrays, state.counts())
+
+
+@BOTH
+def test_the_global_random_state_is_neither_read_nor_changed(minimize):
+    np.random.seed(0)  # noqa: NPY002
+    before = pickle.dumps(np.random.get_state())  # noqa: NPY002
+    first, _ = followed(minimize, Stopping(10))
+    assert pickle.dumps(np.random.get_state()) == before  # noqa: NPY002
+    np.random.seed(1)  # noqa: NPY002
+    second, _ = followed(minimize, Stopping(10))
+    assert first.theta.tobytes() == second.theta.tobytes()
+    other, _ = followed(minimize, Stopping(10), seed=1)
+    assert first.theta.tobytes() != other.theta.tobytes()
+
+
+# --- settings ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"steps": 0}, r"at least 1 step\. Got steps=0 instead"),
+        ({"steps": 5, "patience": 0}, r"'patience' must be None or an int >= 1\. Got 0"),
+        ({"steps": 5, "average": 0.0}, r"'average' must be a number above 0, at most 1\. Got 0\.0"),
+        ({"steps": 5, "average": 1.5}, r"'average' must be a number above 0, at most 1\. Got 1\.5"),
+        ({"steps": 5, "average": math.nan}, r"'average' must be a number above 0, at most 1\. Got nan"),
+        ({"steps": 5, "keep": "best"}, r"'keep' must be one of \['average', 'last'\]\. Got 'best'"),
+    ],
+)
+def test_bad_settings_are_named(settings, message):
+    with pytest.raises(ParameterError, match=message):
+        Stopping(**settings)
+
+
+@BOTH
+def test_new_parameters_need_a_generator(minimize):
+    with pytest.raises(ParameterError, match=r"needs an 'rng': pass a numpy.random.Generator"):
+        minimize(Quadratic(), START, Stopping(3))
+
+
+def test_a_gradient_is_shortened_and_never_lengthened_or_turned():
+    long, short = np.array([3.0, -4.0]), np.array([0.3, -0.4])
+    np.testing.assert_allclose(clipped(long, 1.0), [0.6, -0.8])
+    np.testing.assert_array_equal(clipped(short, 1.0), short)
+    np.testing.assert_array_equal(clipped(long, None), long)
+    np.testing.assert_array_equal(clipped(np.zeros(2), 1.0), np.zeros(2))

@@ -1,0 +1,123 @@
+"""Signed bundles whose numbers are finite and far out: refused, or scored with finite numbers, never NaN in silence."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sample_models import all_models, random_columns
+from spoilt_bundles import Bundle
+
+import qmedoid
+from qmedoid import GeometricClassifier, TableClassifier
+from qmedoid.exceptions import QMedoidError
+from qmedoid.model.explanation import explain
+from qmedoid.storage.bundle import save_model
+from qmedoid.storage.loading import load_model
+
+# One of every first stage, calibration, read-out and policy.
+MODELS = (
+    "fusion", "selective", "variational", "several classes", "direct", "evidence", "evidence and circuit",
+    "evidence of classes", "rare", "rare and circuit", "shifted",
+)  # fmt: skip
+COLUMNS = random_columns(6)
+
+
+def _far_out(array):
+    """The array with all its numbers far out, of one sign and of both."""
+    for value in (1e308, 5e-324):
+        yield np.full_like(array, value)
+    signs = np.where(np.arange(array.size) % 2, -1.0, 1.0).reshape(array.shape)
+    yield 1e308 * signs
+
+
+def _floats(value, path=()):
+    """Where a manifest holds a number that is no whole one."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        if isinstance(item, float):
+            yield (*path, key)
+        yield from _floats(item, (*path, key))
+
+
+def _with(value, path, number):
+    if not path:
+        return number
+    changed = dict(value) if isinstance(value, dict) else list(value)
+    changed[path[0]] = _with(value[path[0]], path[1:], number)
+    return changed
+
+
+def _write(files, folder):
+    folder.mkdir(exist_ok=True)
+    for file in folder.iterdir():
+        if file.name not in files:
+            file.unlink()
+    for name, content in files.items():
+        file = folder / name
+        if not file.exists() or name == "manifest.json":
+            file.write_bytes(content)
+
+
+def _outcome(folder):
+    """Whether a bundle was refused; else all that it says must be finite."""
+    try:
+        model = load_model(folder)
+        decided = model.decide(COLUMNS)
+    except QMedoidError:
+        return "refused"
+    for numbers in (decided.scores, decided.margins, model.probabilities(decided.scores)):
+        assert np.isfinite(numbers).all()
+    try:
+        why = explain(model, [column[:1] for column in COLUMNS])
+    except QMedoidError:
+        return "scored"
+    contributions = [share.contribution for share in why.groups]
+    assert np.isfinite([why.margin, *contributions, *why.terms.values()]).all()
+    return "scored"
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_are_far_out_give_no_nan(name, tmp_path):
+    save_model(all_models()[name], tmp_path / "m")
+    bundle = Bundle(tmp_path / "m")
+    arrays = bundle.arrays()
+    outcomes = set()
+    for key, array in arrays.items():
+        if array.dtype != np.float64 or array.size == 0:
+            continue
+        for spoilt in _far_out(array):
+            _write(bundle.with_arrays(arrays | {key: spoilt}), tmp_path / "q")
+            outcomes.add(_outcome(tmp_path / "q"))
+    for path in _floats(bundle.manifest):
+        for value in (1e308, -1e308, 5e-324):
+            manifest = json.loads(json.dumps(bundle.manifest))
+            _write(bundle.with_manifest(_with(manifest, path, value)), tmp_path / "q")
+            outcomes.add(_outcome(tmp_path / "q"))
+    assert outcomes == {"refused", "scored"}
+
+
+@pytest.mark.parametrize("fusion", ["evidence", "convex"])
+def test_encodings_that_are_far_out_give_no_nan(fusion, tmp_path):
+    rng = np.random.default_rng(0)
+    n = 60
+    codes = np.arange(n) % 2
+    columns = {
+        "x": pa.array(np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n) + codes), from_pandas=True),
+        "color": pa.array(np.where(rng.random(n) < 0.8, codes, 1 - codes).astype(str)).cast(pa.string()),
+        "shop": pa.array([f"shop {k}" for k in rng.integers(0, 15, n)]),
+    }
+    table = pa.table(columns)
+    fitted = TableClassifier(GeometricClassifier(fusion=fusion, refine="never"), random_state=0).fit(table, codes)
+    fitted.save(tmp_path / "m")
+    bundle = Bundle(tmp_path / "m")
+    arrays = bundle.arrays()
+    for key in ("encoding.fills", "encoding.values"):
+        for spoilt in _far_out(arrays[key]):
+            _write(bundle.with_arrays(arrays | {key: spoilt}), tmp_path / "q")
+            try:
+                scores = qmedoid.load(tmp_path / "q").predict_proba(table)
+            except QMedoidError:
+                continue
+            assert np.isfinite(scores).all(), key

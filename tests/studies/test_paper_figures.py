@@ -1,0 +1,180 @@
+"""The paper's printed figures against each other, and against what our data and splits count."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from qmedoid.metrics.classification import ClassMetrics
+from qmedoid.studies.datasets import load_dataset
+from qmedoid.studies.paper import (
+    FRAUD,
+    FRAUD_FIGURES,
+    PAPER,
+    SUMMARIES,
+    TEST_CONFUSIONS,
+    TEST_FIGURES,
+    TITLES,
+    TWO_FITS,
+    UNMATCHED,
+    VALIDATION_CONFUSIONS,
+    printed_figure,
+)
+from qmedoid.studies.splits import paper_split
+
+NAMES = list(SUMMARIES)
+COLUMNS = [(table, model) for table, models in FRAUD.items() for model in models]
+BASELINES = ("LogReg", "LinearSVM", "RBF-SVM", "RandomForest")
+
+
+def metrics(confusion):
+    return ClassMetrics(np.array(confusion, dtype=np.float64))
+
+
+def is_printed(value, printed, digits=4):
+    """Whether a value, rounded either way where it lies in the middle, is what was printed."""
+    return abs(value - printed) <= 0.5 * 10**-digits + 1e-12
+
+
+# --- the small data sets --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_columns_and_classes_are_those_of_our_data(name):
+    data, summary = load_dataset(name), SUMMARIES[name]
+    assert (len(data.y), data.n_columns) == (summary.n_rows, summary.n_columns)
+    assert tuple(np.bincount(data.y)) == summary.class_counts
+    assert data.name == TITLES[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("seed", [0, 1, 19])
+def test_splits_have_the_sizes_and_the_class_balance_of_the_paper(name, seed):
+    y, summary = load_dataset(name).y, SUMMARIES[name]
+    split = paper_split(y, seed)
+    assert tuple(map(len, split)) == summary.split_sizes
+    for rows, confusion in ((split.val, VALIDATION_CONFUSIONS[name]), (split.test, TEST_CONFUSIONS[name])):
+        assert np.bincount(y[rows]).tolist() == metrics(confusion).support.tolist()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_confusion_matrices_give_the_printed_figures(name):
+    validation, test, summary = metrics(VALIDATION_CONFUSIONS[name]), metrics(TEST_CONFUSIONS[name]), SUMMARIES[name]
+    assert is_printed(validation.accuracy, summary.validation_accuracy)
+    assert is_printed(validation.macro_f1, summary.validation_macro_f1)
+    ours = PAPER[TITLES[name]]["Fusion"]
+    assert is_printed(test.accuracy, ours.accuracy)
+    assert is_printed(test.macro_f1, ours.macro_f1)
+    assert is_printed(test.average(test.f1, "weighted"), ours.weighted_f1)
+    assert TEST_FIGURES[name] == (ours.accuracy, ours.macro_f1)
+
+
+def matrices_of(counts, figure):
+    """Confusion matrices of two classes with those counts whose figures would be printed so."""
+    for right in itertools.product(*(range(count + 1) for count in counts)):
+        if is_printed(sum(right) / sum(counts), figure.accuracy):
+            found = metrics([[right[0], counts[0] - right[0]], [counts[1] - right[1], right[1]]])
+            weighted = found.average(found.f1, "weighted")
+            if is_printed(found.macro_f1, figure.macro_f1) and is_printed(weighted, figure.weighted_f1):
+                yield found.confusion
+
+
+@pytest.mark.parametrize("name", ["heart", "breast-cancer"])
+def test_three_printed_figures_of_two_classes_have_one_confusion_matrix(name):
+    counts = tuple(map(sum, TEST_CONFUSIONS[name]))
+    for model, figure in PAPER[TITLES[name]].items():
+        found = list(matrices_of(counts, figure))
+        assert len(found) == 1, model
+        if model == "Fusion":
+            np.testing.assert_array_equal(found[0], TEST_CONFUSIONS[name])
+
+
+def test_areas_are_printed_for_the_plain_classifiers_of_two_classes_alone():
+    for name in NAMES:
+        for figure in ("ROC-AUC", "PR-AUC"):
+            printed = {model for model in PAPER[TITLES[name]] if printed_figure(name, model, figure) is not None}
+            assert printed == (set() if name == "wine" else set(BASELINES))
+
+
+def test_figures_are_shares_and_no_error_is_no_error_by_any_of_them():
+    for figures in PAPER.values():
+        for figure in figures.values():
+            assert all(0.5 < value <= 1 for value in figure if value is not None)
+            assert (figure.accuracy == 1) == (figure.macro_f1 == 1) == (figure.weighted_f1 == 1)
+
+
+def test_a_figure_is_found_by_name_and_a_model_of_ours_has_none():
+    assert printed_figure("heart", "RBF-SVM", "weighted-F1") == PAPER["Heart disease"]["RBF-SVM"].weighted_f1
+    assert printed_figure("wine", "LogReg", "accuracy") == 1
+    assert printed_figure("breast-cancer", "LogReg", "PR-AUC") == PAPER["Breast cancer"]["LogReg"].pr_auc
+    assert printed_figure("breast-cancer", "LightGBM", "PR-AUC") is None
+
+
+def test_a_plain_classifier_is_ahead_of_the_paper_s_own_on_every_small_set():
+    for name in NAMES:
+        own = printed_figure(name, "Fusion", "macro-F1")
+        assert all(printed_figure(name, model, "macro-F1") > own for model in BASELINES)
+
+
+# --- the fraud tables -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("table", "model"), COLUMNS)
+def test_the_counts_give_the_printed_figures(table, model):
+    printed = FRAUD[table][model]
+    assert tuple(printed) == FRAUD_FIGURES
+    tp, fp, fn, tn = (int(printed[name]) for name in ("TP", "FP", "FN", "TN"))
+    found = metrics([[tn, fp], [fn, tp]])
+    again = {
+        "prevalence": (tp + fn) / (tp + fp + fn + tn),
+        "alert rate": (tp + fp) / (tp + fp + fn + tn),
+        "precision": found.precision[1],
+        "recall": found.recall[1],
+        "F1": found.f1[1],
+        "macro-F1": found.macro_f1,
+        "accuracy": found.accuracy,
+    }
+    wrong = {name: (value, printed[name]) for name, value in again.items() if not is_printed(value, printed[name])}
+    assert not wrong
+    assert (tp + fp + fn + tn, tp + fn) == (printed["rows"], 492) == (284_807, 492)
+
+
+def test_ours_is_the_same_in_all_four_tables():
+    assert all(FRAUD[table]["ours"] == FRAUD["fraud_matched"]["ours"] for table in FRAUD)
+
+
+@pytest.mark.parametrize("training", ["", "_smote"])
+def test_cuts_of_one_ranking_are_nested(training):
+    """The fewer alerts, the fewer of each kind: so two cuts of one model must be ordered in both counts."""
+    for model in ("LogReg", "LinearSVM", "RandomForest"):
+        cuts = [FRAUD[f"{kind}{training}"][model] for kind in ("fraud_matched", "fraud_fixed")]
+        few, many = sorted(cuts, key=lambda cut: cut["TP"] + cut["FP"])
+        assert few["TP"] <= many["TP"]
+        assert few["FP"] <= many["FP"]
+
+
+def test_areas_do_not_know_the_threshold_but_for_one_model():
+    differing = {}
+    for training, model, area in itertools.product(("", "_smote"), ("LogReg", "RandomForest"), TWO_FITS):
+        pair = tuple(FRAUD[f"{kind}{training}"][model][area] for kind in ("fraud_matched", "fraud_fixed"))
+        if pair[0] != pair[1]:
+            differing[training, model, area] = pair
+    assert differing == {("", "LogReg", area): pair for area, pair in TWO_FITS.items()}
+
+
+def test_one_matched_model_is_not_matched():
+    ours = FRAUD["fraud_matched"]["ours"]["alert rate"]
+    far = [
+        (table, model)
+        for table in ("fraud_matched", "fraud_matched_smote")
+        for model, figures in FRAUD[table].items()
+        if abs(figures["alert rate"] - ours) > 0.0005
+    ]
+    assert far == [UNMATCHED]
+
+
+def test_every_matched_baseline_finds_more_frauds_than_the_paper_s_own_model():
+    for table in ("fraud_matched", "fraud_matched_smote"):
+        own = FRAUD[table]["ours"]
+        for model in ("LogReg", "LinearSVM", "RandomForest"):
+            assert all(FRAUD[table][model][figure] > own[figure] for figure in ("recall", "PR-AUC", "ROC-AUC"))

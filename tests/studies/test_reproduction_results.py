@@ -1,0 +1,306 @@
+"""Figures over splits, paired differences, and sentences made of them: by hand, and by laws."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_up_cells import expanded, made_up
+from sklearn.metrics import accuracy_score, f1_score
+
+from qmedoid.reporting.document import Column, Table
+from qmedoid.studies.reproduction.against import Duel, fraud_duels, paired_table, small_duels, spread_table
+from qmedoid.studies.reproduction.cells import Cell
+from qmedoid.studies.reproduction.findings import encoding_finding, leak_finding, rival_findings, spread_findings
+from qmedoid.studies.reproduction.plan import FRAUD_SAMPLE, Plan, load_data
+from qmedoid.studies.reproduction.results import Results, Spread, point
+from qmedoid.studies.reproduction.small_tables import MEASURES
+from qmedoid.studies.splits import paper_split
+
+values = st.lists(st.floats(0, 1).map(lambda x: round(x, 4)), min_size=1, max_size=8)
+
+
+def by_seed(numbers, method="a", data="wine"):
+    """Results with a figure ``x`` for each seed, put in backwards."""
+    cells = [(Cell("small", data, "random", seed, method, False), {"x": x}) for seed, x in enumerate(numbers)]
+    return Results(dict(reversed(cells)))
+
+
+def x_of(result):
+    return result["x"]
+
+
+class TestSpread:
+    def test_by_hand(self):
+        spread = Spread(np.array([1.0, 2.0, 6.0]))
+        assert (spread.mean, spread.low, spread.high) == (3.0, 1.0, 6.0)
+        # Squares 4 + 1 + 9 over 2 are 7.
+        assert spread.deviation == pytest.approx(math.sqrt(7))
+        assert spread.error == pytest.approx(math.sqrt(7 / 3))
+
+    def test_a_single_split_has_no_deviation(self):
+        spread = Spread(np.array([0.25]))
+        assert (spread.mean, spread.deviation, spread.error) == (0.25, None, None)
+        assert spread.contains(0.25)
+        assert not spread.contains(0.2502)
+
+    @given(values)
+    def test_its_own_values_and_its_mean_are_within(self, numbers):
+        spread = Spread(np.array(numbers))
+        assert all(spread.contains(x) for x in (*numbers, spread.mean))
+
+    def test_the_range_or_two_deviations(self):
+        wide = Spread(np.array([0.0, 1.0]))  # a deviation of 0.7071 around 0.5
+        assert wide.contains(1.9142)
+        assert wide.contains(-0.9142)
+        assert not wide.contains(1.9148)
+        assert not wide.contains(-0.9148)
+        lone = Spread(np.array([0.5] * 30 + [0.9]))  # its range is more than two deviations
+        assert lone.mean + 2 * lone.deviation < 0.9
+        assert lone.contains(0.9)
+        assert not lone.contains(0.9006)
+
+    def test_a_printed_figure_is_rounded(self):
+        same = Spread(np.array([2 / 3, 2 / 3]))
+        assert same.contains(0.6667)
+        assert not same.contains(0.6668)
+        assert same.contains(0.67, digits=2)
+        assert not same.contains(0.67)
+
+
+class TestResults:
+    def test_the_order_is_that_of_the_seeds(self):
+        numbers = [0.3, 0.1, 0.2] * 4
+        assert by_seed(numbers).spread("wine", "a", x_of).values.tolist() == numbers
+
+    def test_what_was_not_run_is_not_there(self):
+        results = by_seed([0.5])
+        assert results.spread("wine", "b", x_of) is None
+        assert results.spread("heart", "a", x_of) is None
+        assert results.spread("wine", "a", x_of, "time") is None
+        assert results.of("wine", "b") == []
+        assert results.difference("wine", "a", "b", x_of) is None
+
+    def test_a_figure_that_a_split_lacks_is_not_there(self):
+        assert by_seed([0.5, float("nan")]).spread("wine", "a", x_of) is None
+
+    @given(values, st.randoms(use_true_random=False))
+    def test_differences_are_antisymmetric_and_split_by_split(self, first, random):
+        second = random.sample(first, len(first))
+        both = Results({**by_seed(first, "a").by_cell, **by_seed(second, "b").by_cell})
+        forth, back = (both.difference("wine", *pair, x_of).values for pair in (("a", "b"), ("b", "a")))
+        assert forth.tolist() == [a - b for a, b in zip(first, second, strict=True)]
+        assert (forth == -back).all()
+
+    def test_methods_in_the_order_of_the_cells(self):
+        results = Results({**by_seed([1, 2], "b").by_cell, **by_seed([1, 2], "a").by_cell})
+        assert results.methods("wine") == ["b", "a"]
+        assert results.methods("wine", "time") == []
+
+    def test_an_operating_point_has_its_threshold_and_counts(self):
+        result = {"thresholds": {"cut": 0.7}, "test": {"counts": {"cut": [1, 2, 3, 4]}}}
+        at = point(result, "test", "cut")
+        assert (at.threshold, at.tp, at.fp, at.fn, at.tn) == (0.7, 1, 2, 3, 4)
+        assert point(result, "test", "other") is None
+
+
+def test_measures_are_those_of_scikit_learn():
+    results = made_up(Plan(["wine", "heart"], splits=2, variants=False))
+    for cell, result in results.by_cell.items():
+        truth, decided = expanded(result["test"]["confusion"])
+        expected = {
+            "accuracy": accuracy_score(truth, decided),
+            "macro-F1": f1_score(truth, decided, average="macro"),
+            "weighted-F1": f1_score(truth, decided, average="weighted"),
+            "ROC-AUC": result["test"]["roc_auc"],
+            "PR-AUC": result["test"]["pr_auc"],
+        }
+        assert {name: measure(result) for name, measure in MEASURES.items()} == pytest.approx(expected), cell
+
+
+def duel(theirs, ours, rival="LogReg", figure="macro-F1", split="random"):
+    theirs, ours = np.array(theirs), np.array(ours)
+    return Duel("wine", split, figure, rival, Spread(ours), Spread(theirs), Spread(theirs - ours), 1 / 3)
+
+
+class TestDuel:
+    def test_the_error_counts_rows_that_splits_share(self):
+        # Differences 0.1, 0.2, 0.3, 0.4: variance 1/60; times 1/4 for four splits, and 1/3 for 25 % against 75 %.
+        one = duel([0.6, 0.7, 0.8, 0.9], [0.5] * 4)
+        assert one.error == pytest.approx(math.sqrt(1 / 60 * (1 / 4 + 1 / 3)))
+        assert one.wins == 4
+        assert duel([0.5], [0.4]).error is None
+
+    def test_equal_is_no_win(self):
+        assert duel([0.5, 0.6, 0.4], [0.5, 0.5, 0.5]).wins == 1
+
+    @pytest.mark.parametrize("parts", [["wine"], ["fraud"]])
+    def test_duels_are_between_the_default_and_each_plain_classifier(self, parts):
+        results = made_up(Plan(parts).quick(), seed=3)
+        (data,) = {cell.data for cell in results.by_cell}
+        duels = list((small_duels if parts == ["wine"] else fraud_duels)(results, data))
+        splits = ("random",) if parts == ["wine"] else ("random", "time", "apart")
+        figures = 5 if parts == ["wine"] else 3
+        assert len(duels) == len(splits) * figures * 5
+        split = paper_split(np.arange(4000) % 2, 0)
+        fitted_on = split.fit if parts == ["wine"] else split.train
+        for one in duels:
+            assert one.test_share == pytest.approx(len(split.test) / len(fitted_on), rel=1e-3)
+            measure = MEASURES.get(one.figure) if parts == ["wine"] else FRAUD[one.figure]
+            ours = [measure(result) for result in results.of(data, "default", one.split)]
+            theirs = [measure(result) for result in results.of(data, one.rival, one.split)]
+            assert one.ours.values.tolist() == pytest.approx(ours)
+            assert one.theirs.values.tolist() == pytest.approx(theirs)
+            assert one.difference.values == pytest.approx(np.array(theirs) - ours)
+
+    def test_the_table_says_who_is_whose(self):
+        table = paired_table([duel([0.9, 0.7], [0.5, 0.8])], {"wine": "Wine"})
+        row = dict(zip(table.labels, table.rows[0], strict=True))
+        assert row["theirs"] == pytest.approx(0.8)
+        assert row["ours by default"] == pytest.approx(0.65)
+        assert row["theirs − ours"] == pytest.approx(0.15)
+        assert row["theirs − ours ±"] == pytest.approx(np.std([0.4, -0.1], ddof=1) * math.sqrt(1 / 2 + 1 / 3))
+        assert row["splits they win"] == "1 of 2"
+        assert (row["data"], row["split"], row["plain classifier"]) == ("Wine", "by chance", "LogReg")
+
+
+def _recall(result):
+    tp, _, fn, _ = result["test"]["counts"]["alert rate 1.31 %"]
+    return tp / (tp + fn)
+
+
+FRAUD = {
+    "PR-AUC": lambda result: result["test"]["pr_auc"],
+    "ROC-AUC": lambda result: result["test"]["roc_auc"],
+    "recall at 1.31 % alerts": _recall,
+}
+RIVALS = ("LogReg", "LinearSVM", "RandomForest")
+
+
+class TestRivalFindings:
+    @given(st.data())
+    def test_a_plain_classifier_is_named_as_winner_if_and_only_if_its_mean_is_higher(self, data):
+        n = data.draw(st.integers(1, 5))
+        # Multiples of 1/64 have sums without rounding, so that a tie is one.
+        scores = st.lists(st.integers(0, 64).map(lambda i: i / 64), min_size=n, max_size=n)
+        ours, theirs = data.draw(scores), [data.draw(scores) for _ in RIVALS]
+        duels = [duel(one, ours, rival) for rival, one in zip(RIVALS, theirs, strict=True)]
+        (sentence,) = rival_findings(duels, {"wine": "Wine"}, ("macro-F1",))
+        means = dict(zip(RIVALS, (sum(one) for one in theirs), strict=True))
+        best = max(means.values())
+        winners = [rival for rival, total in means.items() if total == best]
+        wins = best > sum(ours)
+        assert ("beats our default by" in sentence) == wins
+        assert ("no plain classifier beats our default" in sentence) == (not wins)
+        assert ("behind" in sentence) == (best < sum(ours))
+        assert any(rival in sentence for rival in winners)
+        assert not any(f" {rival} " in sentence for rival in RIVALS if rival not in winners)
+        assert sentence.startswith("Wine: ")
+
+    def test_a_win_in_figures(self):
+        (sentence,) = rival_findings([duel([0.9, 0.7, 0.8], [0.5, 0.8, 0.8])], {"wine": "Wine"}, ("macro-F1",))
+        error = np.std([0.4, -0.1, 0.0], ddof=1) * math.sqrt(1 / 3 + 1 / 3)
+        assert sentence == (
+            f"Wine: the plain classifier LogReg beats our default by 0.100 ± {error:.3f} (0.800 against 0.700 in "
+            "macro-F1), on 1 of 3 splits; that is within two standard errors."
+        )
+
+    def test_a_sure_win_has_no_doubt(self):
+        (sentence,) = rival_findings([duel([0.9, 0.8], [0.5, 0.4])], {"wine": "Wine"}, ("macro-F1",))
+        assert "standard error" not in sentence
+        assert "on 2 of 2 splits." in sentence
+
+    def test_every_kind_of_split_and_figure_has_its_own(self):
+        duels = [
+            duel([0.1], [0.2], rival, figure, split)
+            for rival, figure, split in itertools.product(RIVALS, ("PR-AUC", "other"), ("random", "time", "apart"))
+        ]
+        sentences = list(rival_findings(duels, {"wine": "Wine"}, ("PR-AUC",)))
+        assert len(sentences) == 3
+        assert [sentence.partition(":")[0] for sentence in sentences] == [
+            "Wine",
+            "Wine, split in the order of time",
+            "Wine, split with equal rows on one side",
+        ]
+
+    def test_nothing_to_compare_with(self):
+        assert list(rival_findings([], {}, ("macro-F1",))) == []
+
+
+class TestLeakFinding:
+    def test_all_rows_and_test_rows_are_not_swapped(self):
+        results = made_up(Plan(["fraud"]).quick())
+        own = results.of(FRAUD_SAMPLE, "RandomForest")
+        everything, held_out = (np.mean([result[part]["pr_auc"] for result in own]) for part in ("all", "test"))
+        (sentence,) = leak_finding(results, FRAUD_SAMPLE, comparable=False)
+        assert f"{everything:.3f} on all rows, 56 % of which it was fitted on, and {held_out:.3f} on test" in sentence
+        assert "paper" not in sentence
+        (sentence,) = leak_finding(results, FRAUD_SAMPLE, comparable=True)
+        assert sentence.endswith("The paper prints 0.927, for all rows.")
+
+    def test_without_a_forest_there_is_nothing_to_say(self):
+        assert list(leak_finding(Results({}), FRAUD_SAMPLE, comparable=True)) == []
+
+
+class TestSpreadOfPrintedFigures:
+    def table(self):
+        sets = {"wine": load_data("wine"), "heart": load_data("heart")}
+        return made_up(Plan(["wine", "heart"], splits=6)), sets
+
+    def test_rows_are_those_of_the_method_that_they_name(self):
+        results, sets = self.table()
+        table = spread_table(results, sets, None)
+        rows = {tuple(row[:3]): row[3:] for row in table.rows}
+        assert len(rows) == len(table.rows)
+        values = np.array([MEASURES["macro-F1"](result) for result in results.of("wine", "RBF-SVM")])
+        paper, mean, deviation, low, high, within = rows["Wine", "RBF-SVM", "macro-F1"]
+        assert (paper, mean, deviation) == pytest.approx((1.0, values.mean(), values.std(ddof=1)))
+        assert (low, high) == (values.min(), values.max())
+        assert within == ("yes" if max(values.max(), values.mean() + 2 * values.std(ddof=1)) > 0.99995 else "no")
+        ours = np.mean([MEASURES["accuracy"](result) for result in results.of("wine", "printed")])
+        assert rows["Wine", "printed", "accuracy"][:2] == pytest.approx([0.9556, ours])
+        numbered = np.mean([MEASURES["accuracy"](result) for result in results.of("heart-ordinal", "LogReg")])
+        assert rows["Heart disease, categories numbered", "LogReg", "accuracy"][:2] == [0.8565, numbered]
+
+    def test_figures_that_the_paper_leaves_out_are_left_out(self):
+        results, sets = self.table()
+        rows = spread_table(results, sets, None).rows
+        assert not [row for row in rows if row[0] == "Wine" and row[2] in ("ROC-AUC", "PR-AUC")]
+        assert not [row for row in rows if row[1] in ("LightGBM", "default")]
+        assert all(isinstance(row[3], float) for row in rows)
+
+    def test_findings_count_what_is_outside_and_name_what_is_ours(self):
+        rows = [
+            ["Wine", "printed", "accuracy", 0.9, 0.5, 0.1, 0.4, 0.6, "no"],
+            ["Wine", "printed", "macro-F1", 0.5, 0.5, 0.1, 0.4, 0.6, "yes"],
+            ["Frauds", "printed, fixed", "recall", 0.5, 0.5, 0.1, 0.4, 0.6, "yes"],
+            ["Wine", "LogReg", "accuracy", 0.9, 0.5, 0.1, 0.4, 0.6, "no"],
+        ]
+        table = Table("t", "", [Column(str(i)) for i in range(9)], rows)
+        sentences = list(spread_findings(table))
+        assert len(sentences) == 3
+        assert "its own method: 2 of 3 are" in sentences[0]
+        assert sentences[1] == (
+            "Wine, as printed: the paper has accuracy 0.9000; ours is 0.5000, 0.4000 to 0.6000 over the splits."
+        )
+        assert "plain classifiers: 0 of 1 are" in sentences[2]
+
+    def test_figures_of_another_encoding_count_apart(self):
+        def row(data, method, within):
+            return [data, method, "accuracy", 0.9, 0.5, 0.1, 0.4, 0.6, within]
+
+        def told(one_hot, numbered):
+            rows = [row("Heart", "printed", "yes"), row("Heart", "LogReg", one_hot)]
+            rows += [row("Heart, categories numbered", "printed", "no")]
+            rows += [row("Heart, categories numbered", "LogReg", numbered), row("Wine", "LogReg", "no")]
+            table = Table("t", "", [Column(str(i)) for i in range(9)], rows)
+            assert [line for line in spread_findings(table) if "1 of 1" in line] != []
+            (line,) = encoding_finding(table)
+            return line
+
+        assert "1 figures of plain classifiers 0 are within" in told("no", "yes")
+        assert "and 1 where they are numbered. The paper may have" in told("no", "yes")
+        assert "does not tell" in told("yes", "yes")
+        assert list(encoding_finding(Table("t", "", [Column(str(i)) for i in range(9)], []))) == []

@@ -1,0 +1,185 @@
+"""Splits in the proportions of the paper: drawn within the classes, by time, and with equal rows kept together."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from qmedoid.exceptions import DataError
+from qmedoid.studies import splits
+from qmedoid.studies.datasets import load_dataset
+from qmedoid.studies.splits import apart_split, duplicate_groups, paper_split, time_split
+
+SIZES = {"heart": (516, 172, 230), "breast-cancer": (319, 107, 143), "wine": (99, 34, 45)}
+VALUES = st.sampled_from([-1.5, -1.0, -0.0, 0.0, 1.0, 2.0, np.nan])
+TABLES = st.tuples(st.integers(1, 40), st.integers(1, 3)).flatmap(
+    lambda shape: arrays(np.float64, shape, elements=VALUES)
+)
+
+
+def sizes(split):
+    return tuple(map(len, split))
+
+
+def repeated(seed, n_rows=600, n_distinct=350):
+    """Rows of which many occur several times, with labels that differ within some of the groups."""
+    generator = np.random.default_rng(seed)
+    rows = generator.integers(0, n_distinct, n_rows)
+    labels = (rows % 7 == 0).astype(int)
+    labels[generator.integers(0, n_rows, 5)] ^= 1
+    return generator.normal(size=(n_distinct, 4))[rows], labels
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("seed", [0, 7])
+def test_sizes_are_those_of_the_paper(name, seed):
+    data = load_dataset(name)
+    assert sizes(paper_split(data.y, seed)) == SIZES[name]
+    assert sizes(time_split(np.arange(len(data.y)))) == SIZES[name]
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("kind", ["paper", "time", "apart"])
+def test_every_row_is_in_exactly_one_part(name, kind):
+    data = load_dataset(name)
+    split = {
+        "paper": lambda: paper_split(data.y, 3),
+        "time": lambda: time_split(data.X[:, 0]),
+        "apart": lambda: apart_split(data.X, data.y, 3),
+    }[kind]()
+    np.testing.assert_array_equal(np.sort(np.concatenate(split)), np.arange(len(data.y)))
+    np.testing.assert_array_equal(np.sort(split.fit), np.sort(np.concatenate([split.train, split.val])))
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_every_part_has_its_share_of_every_class(name):
+    data = load_dataset(name)
+    # A stratified part is off by less than one row per class, and once more for having been cut twice.
+    for split in (paper_split(data.y, 1), apart_split(data.X, data.y, 1)):
+        for part in split:
+            expected = np.bincount(data.y) * len(part) / len(data.y)
+            assert np.abs(np.bincount(data.y[part]) - expected).max() < 2
+
+
+def test_a_seed_names_a_split():
+    data = load_dataset("wine")
+    for draw in (lambda seed: paper_split(data.y, seed), lambda seed: apart_split(data.X, data.y, seed)):
+        for a, b in zip(draw(5), draw(5), strict=True):
+            np.testing.assert_array_equal(a, b)
+        assert not np.array_equal(draw(5).test, draw(6).test)
+
+
+class TestByTime:
+    @given(st.lists(st.integers(0, 6), min_size=3, max_size=60))
+    def test_no_row_is_later_than_one_of_the_next_part(self, times):
+        split = time_split(times)
+        times = np.array(times)
+        assert sizes(split) == sizes(time_split(np.zeros(len(times))))
+        order = np.concatenate(split)
+        assert (np.diff(times[order]) >= 0).all()
+        ties = np.diff(times[order]) == 0
+        assert (np.diff(order)[ties] > 0).all()  # stable
+
+    @given(st.integers(8, 300))
+    def test_sizes_are_those_of_the_random_split(self, n):
+        y = np.arange(n) % 2
+        assert sizes(time_split(np.arange(n))) == sizes(paper_split(y, 0))
+
+    def test_the_order_of_the_rows_does_not_matter(self):
+        generator = np.random.default_rng(0)
+        times, order = generator.normal(size=50), generator.permutation(50)
+        for own, permuted in zip(time_split(times), time_split(times[order]), strict=True):
+            np.testing.assert_array_equal(own, order[permuted])
+
+    @pytest.mark.parametrize("times", [[], [1.0, 2.0], [[1.0], [2.0], [3.0]], [1.0, np.nan, 2.0]])
+    def test_what_is_no_column_of_times_is_refused(self, times):
+        with pytest.raises(DataError, match="one finite time per row"):
+            time_split(times)
+
+
+class TestDuplicates:
+    @given(TABLES)
+    def test_rows_share_a_group_if_and_only_if_they_are_equal(self, X):
+        groups = duplicate_groups(X)
+        equal = ((X[:, None] == X[None]) | (np.isnan(X[:, None]) & np.isnan(X[None]))).all(axis=2)
+        np.testing.assert_array_equal(groups[:, None] == groups[None], equal)
+        assert set(groups.tolist()) == set(range(groups.max() + 1))
+
+    @given(TABLES, st.randoms(use_true_random=False))
+    def test_a_group_keeps_its_number_when_rows_move(self, X, random):
+        order = random.sample(range(len(X)), len(X))
+        np.testing.assert_array_equal(duplicate_groups(X[order]), duplicate_groups(X)[order])
+
+    def test_rows_of_one_hash_are_told_apart(self, monkeypatch):
+        X = np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0], [-0.0, 5.0], [0.0, 5.0]])
+        monkeypatch.setattr(splits, "_mixed", lambda bits: np.zeros(len(bits), dtype=np.uint64))
+        groups = duplicate_groups(X)
+        np.testing.assert_array_equal(groups[:, None] == groups[None], (X[:, None] == X[None]).all(axis=2))
+
+    def test_round_numbers_do_not_share_hashes(self):
+        # Small integers as floats have zeros in all low bits: a hash that only adds products would mix them up.
+        X = np.array(np.meshgrid(*[np.arange(8.0)] * 5)).reshape(5, -1).T
+        assert len(np.unique(splits._mixed(X.copy().view(np.uint64)))) == len(X) == 8**5
+
+    @pytest.mark.parametrize("X", [np.empty((0, 3)), np.empty((3, 0)), np.arange(3.0)])
+    def test_what_is_no_table_is_refused(self, X):
+        with pytest.raises(DataError, match="not empty"):
+            duplicate_groups(X)
+
+
+class TestApart:
+    @pytest.mark.parametrize("seed", range(8))
+    def test_equal_rows_are_in_one_part(self, seed):
+        X, y = repeated(seed)
+        groups, split = duplicate_groups(X), apart_split(X, y, seed)
+        parts = [set(groups[part].tolist()) for part in split]
+        assert sum(map(len, parts)) == len(set().union(*parts))
+        assert any(len(set(groups[part].tolist())) < len(part) for part in split)
+        # The random split does tear them: otherwise this test says nothing.
+        torn = [set(groups[part].tolist()) for part in paper_split(y, seed)]
+        assert torn[0] & torn[2]
+
+    @pytest.mark.parametrize("seed", range(8))
+    def test_sizes_are_off_by_half_a_group_for_each_class_and_cut(self, seed):
+        X, y = repeated(seed)
+        largest = np.bincount(duplicate_groups(X)).max()
+        off = np.subtract(sizes(apart_split(X, y, seed)), sizes(paper_split(y, seed)))
+        assert off.sum() == 0
+        assert np.abs(off).max() <= 2 * len(set(y)) * largest / 2
+
+    @given(st.integers(20, 200), st.integers(0, 100))
+    @settings(max_examples=25)
+    def test_without_equal_rows_sizes_and_classes_are_those_of_the_random_split(self, n, seed):
+        y = np.arange(n) % 3
+        for own, random in zip(apart_split(np.arange(float(n))[:, None], y, seed), paper_split(y, seed), strict=True):
+            # Classes are numbered by how rare they are, so which of them gets an odd row may differ.
+            assert len(own) == len(random)
+            assert np.abs(np.bincount(y[own], minlength=3) - np.bincount(y[random], minlength=3)).max() <= 1
+
+    def test_the_order_of_the_rows_does_not_matter(self):
+        X, y = repeated(1)
+        order = np.random.default_rng(2).permutation(len(y))
+        for own, permuted in zip(apart_split(X, y, 4), apart_split(X[order], y[order], 4), strict=True):
+            np.testing.assert_array_equal(own, np.sort(order[permuted]))
+
+    def test_classes_may_have_any_names(self):
+        X, y = repeated(3)
+        for numbers, words in zip(apart_split(X, y, 0), apart_split(X, np.array(["no", "yes"])[y], 0), strict=True):
+            np.testing.assert_array_equal(numbers, words)
+
+    def test_labels_and_rows_must_match(self):
+        with pytest.raises(DataError, match="Got 4 rows and 3 labels"):
+            apart_split(np.zeros((4, 2)), np.zeros(3), 0)
+
+    def test_a_large_table_is_split_in_seconds(self):
+        generator = np.random.default_rng(0)
+        X = generator.normal(size=(284_807, 29))
+        X[::10] = X[5::10][: len(X[::10])].repeat(2, axis=0)[: len(X[::10])]
+        y = (generator.random(len(X)) < 0.0017).astype(int)
+        start = time.process_time()
+        split = apart_split(X, y, 0)
+        assert time.process_time() - start < 4
+        assert sum(sizes(split)) == len(X)
