@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 ENOUGH_CELLS = 5
 """Different cells from which on it says something that all have three digits after their point."""
 _FEW = 256
-_GROUPED = r"^[+-]?[1-9]\d{0,2}\.\d{3}$"
+_GROUPED = r"^\s*([+-]?[1-9]\d{0,2}\.\d{3}\s*)?$"
 
 
 # Halfway between a number and a thousand times as much, in ratios.
@@ -49,10 +49,13 @@ def grouped_example(column: pa.Array | pa.ChunkedArray) -> str | None:
     Missing cells do not count, and fewer than `ENOUGH_CELLS` different ones are too few to tell.
     """
     # The first cells tell of most columns that they hold other numbers.
-    if not (_are_grouped(texts(column.slice(0, _FEW))) and _are_grouped(text := texts(column))):
+    if not (_are_grouped(column.slice(0, _FEW)) and _are_grouped(column)):
         return None
-    different = text.drop_null().unique()
-    return str(different[0].as_py()) if len(different) >= ENOUGH_CELLS else None
+    for part in (column.slice(0, _FEW), column):
+        different = texts(part).drop_null().unique()
+        if len(different) >= ENOUGH_CELLS:
+            return str(different[0].as_py())
+    return None
 
 
 def grouped_note(name: str, example: str) -> str:
@@ -100,8 +103,8 @@ def note_grouped(found: Found, model: TableModel, grouped: Mapping[str, Grouped]
             found.column(name).grouped = one.example
 
 
-def _are_grouped(text: pa.Array) -> bool:
+def _are_grouped(column: pa.Array | pa.ChunkedArray) -> bool:
     import pyarrow.compute as pc
 
     # Of no cells at all nothing is said.
-    return bool(pc.all(pc.match_substring_regex(text, _GROUPED), min_count=0).as_py())
+    return bool(pc.all(pc.match_substring_regex(column, _GROUPED), min_count=0).as_py())
