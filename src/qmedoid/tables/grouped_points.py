@@ -24,10 +24,8 @@ ENOUGH_CELLS = 5
 """Different cells from which on it says something that all have three digits after their point."""
 _FEW = 256
 _GROUPED = r"^\s*([+-]?[1-9]\d{0,2}\.\d{3}\s*)?$"
-
-
-# Halfway between a number and a thousand times as much, in ratios.
 _HALFWAY = 1000.0**0.5
+"""Between a number and a thousand times as much, in ratios."""
 
 
 class Grouped(NamedTuple):
@@ -88,7 +86,7 @@ def training_sizes(model: TableModel, places: Iterable[int]) -> dict[str, float]
     sizes = {}
     for place in places:
         column, encoding = model.contract.columns[place], model.encodings[place]
-        # Every number that is parted is 1.000 at the least: most columns are spared a look at their texts.
+        # What may be parted is read as 1.000 at the least: columns of smaller numbers are spared a look at their texts.
         is_plain = column.kind == "number" and not column.spelling
         if is_plain and isinstance(encoding, Numbers) and abs(encoding.fill) > _HALFWAY:
             sizes[column.name] = abs(encoding.fill)
