@@ -67,3 +67,46 @@ def test_a_carried_column_cannot_hide_it(cli, tables, tmp_path):
     outcome = cli("score", model, named, "-o", tmp_path / "o.csv", "--columns", "novelty", "--novelty")
     assert outcome.code == 2
     assert "a result has this name" in outcome.err
+
+
+def test_a_fit_says_of_a_test_table_what_evaluate_says(cli, tables, tmp_path):
+    """The row that is named is one of the file, where rows without a class are left out too."""
+    model, new, odd = tables
+    known, out = model.parent / "known.csv", tmp_path / "model"
+    header, *lines = odd.read_text().splitlines()
+    unlabeled = [line.rpartition(",")[0] + "," for line in lines[:7]]
+    holes = tmp_path / "holes.csv"
+    holes.write_text("\n".join([header, *unlabeled, *new.read_text().splitlines()[1:], lines[40]]) + "\n")
+    for file, is_unlike in ((new, False), (odd, True), (holes, True)):
+        fitted = cli.ok("fit", known, "--target", "y", "-o", out, "--test", file)
+        as_json = cli.ok("fit", known, "--target", "y", "-o", out, "--test", file, "--json")
+        assert ("Records are unlike" in fitted.err) == ("Records are unlike" in as_json.err) == is_unlike
+        if file is holes:
+            assert "'x1' is " in fitted.err
+            assert "in row 107:" in fitted.err
+            continue
+        evaluated = cli.ok("evaluate", out, file)
+        assert _novelty_note(fitted.err) == _novelty_note(evaluated.err)
+        assert as_json.json["novelty"] == cli.ok("evaluate", out, file, "--json").json["novelty"]
+
+
+def test_a_fit_compares_later_rows_and_none_drawn_by_chance(cli, tmp_path):
+    table = small_table(n=200)
+    moved = np.array(table["x1"].to_pylist()) + np.where(np.arange(200) < 150, 0, 200)
+    table = replaced(table, "x1", [pa.array(moved)]).append_column("when", pa.array(np.arange(200)))
+    file = write(table, tmp_path / "table.csv")
+    common = ("fit", file, "--target", "y", "-o", tmp_path / "model", "--json", "--test", "0.25")
+    later = cli.ok(*common, "--time-column", "when")
+    assert "'x1' is " in later.err
+    assert 150 <= later.json["novelty"]["outside"][0]["row"] < 200
+    drawn = cli.ok(*common, "--ignore", "when")
+    assert drawn.json["novelty"] is None
+    assert "unlike" not in drawn.err
+
+
+def _novelty_note(text):
+    """The lines of the note."""
+    lines = text.splitlines()
+    start = next((place for place, line in enumerate(lines) if "Records are unlike" in line), len(lines))
+    stop = next((place for place in range(start + 1, len(lines)) if not lines[place].startswith("~ ")), len(lines))
+    return lines[start:stop]

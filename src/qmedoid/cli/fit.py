@@ -23,11 +23,14 @@ from qmedoid.storage.folders import check_target_folder
 from qmedoid.tables._identifiers import IDENTIFIERS
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.cell_codes import cell_codes
+from qmedoid.tables.cells import numbers
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Found
 from qmedoid.tables.evaluating import labeled_report, report_notes
+from qmedoid.tables.grouped_points import Grouped, grouped_columns, note_grouped
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_columns, with_levels_of
 from qmedoid.tables.labels import class_labels, label_codes, labeled_rows
+from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
 from qmedoid.tables.roles import Role, in_roles, read_as_text
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.seen import row_hashes
@@ -106,8 +109,11 @@ def run(options: Options, *, as_json: bool) -> None:
     # Seconds are told and not kept: the same fit gives the same files.
     seconds = round(time.perf_counter() - began, 1)
     metrics: dict[str, Any] = {"training_rows": len(train.table)}
+    novelty: NoveltyReport | None = None
     if held_out is not None:
-        metrics["held_out"] = _held_out(model, held_out)
+        metrics["held_out"], novelty = _held_out(model, held_out)
+    # Rows that were drawn by chance are like the others; those of another file, or of a later time, may not be.
+    novelty = novelty if isinstance(test, str) or options.time_column is not None else None
     model = replace(model, metrics=metrics)
     save_model(model, options.output, circuits=options.circuits, raw_rows=options.raw_rows)
     notes = [note for note in fitted.notes_ if " was left out: " not in note]
@@ -120,13 +126,16 @@ def run(options: Options, *, as_json: bool) -> None:
             f"the model keeps {model.n_known_records:,} training rows, of which the nearest have a say; "
             "--neighbors 0 keeps none but the medoids"
         )
+    if novelty is not None:
+        novelty.warn()
     if as_json:
         print_json(
             {"model": str(options.output), "stage": model.stage, "classes": list(model.classes),
              "positive": fitted.positive_, "columns": len(model.contract.columns),
              "left_out": dict(model.contract.left_out), "notes": notes,
              "operating": None if model.operating is None else model.operating.as_dict(),
-             "parameters": dict(model.parameters), "seconds": seconds, **metrics}
+             "parameters": dict(model.parameters), "seconds": seconds, **metrics,
+             "novelty": None if novelty is None else novelty.as_dict()}
         )  # fmt: skip
         return
     for note in notes:
@@ -388,11 +397,24 @@ def _positive(data: Labeled, options: Options) -> Any:
     return labels[code]
 
 
-def _held_out(model: TableModel, data: Labeled) -> dict[str, Any]:
-    """What the model shows on held-out rows; what breaks the contract there is said and filled in."""
-    found = Found()
+def _grouped(table: pa.Table, renames: Mapping[str, str]) -> dict[str, Grouped]:
+    """Columns in which every point may part thousands, by their names in training."""
+    return {
+        renames.get(name, name): Grouped.of(example, numbers(table[name]).values)
+        for name, example in grouped_columns(table).items()
+    }
+
+
+def _held_out(model: TableModel, data: Labeled) -> tuple[dict[str, Any], NoveltyReport]:
+    """What the model shows on held-out rows, and how unlike the training rows they are.
+
+    What breaks the contract there is said and filled in.
+    """
+    found, tally = Found(), NoveltyTally(model)
     difference = compare_columns(model.contract, data.table.schema)
     table = difference.renamed(data.table)
-    decided = decide_batch(model, table, found)
+    decided = decide_batch(model, table, found, tally)
+    note_grouped(found, model, _grouped(data.table, difference.renames))
     difference.with_cells(found).raise_or_warn("warn")
-    return labeled_report(model, label_codes(data.target, model.classes), decided, row_hashes(model, table))
+    report = labeled_report(model, label_codes(data.target, model.classes), decided, row_hashes(model, table))
+    return report, tally.report().with_rows(data.rows)

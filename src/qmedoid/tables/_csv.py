@@ -6,7 +6,7 @@ quarter less time, says on which row a cell is wrong, and lets encodings be deci
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from qmedoid.tables._bytes import Bytes, first_line
 from qmedoid.tables._dialect import MISSING, mask_quoted
 from qmedoid.tables._text import Block, Text
 from qmedoid.tables._types import BATCH_ROWS, CellError, shortened
+from qmedoid.tables.grouped_points import Grouped, grouped_example, with_grouped
 
 _PARSED_AT_ONCE = 1 << 20
 """Arrow parses so many bytes, then converts them: more would not stay in the cache."""
@@ -47,6 +48,7 @@ class TextFile:
 
     def __init__(self, data: Bytes, file: Path | None, delimiter: str | None, decimal: str | None) -> None:
         self._file, self.name, self.n_taken = file, data.name, 0
+        self._asked = delimiter, decimal
         self._text = Text(data, delimiter, decimal)
         # Where it ends is known only until more is read.
         self._first_block = self._text.first_records()
@@ -100,6 +102,24 @@ class TextFile:
         texts = self._parse(self._first_block, [name], {name: pa.string()}, 0, self.dialect.header_lines)
         return may_be_thousands(texts.column(0).combine_chunks())
 
+    def first_grouped(self, name: str) -> Grouped | None:
+        """What the first part shows of a column of floats in which every point may part thousands; None of others."""
+        from qmedoid.tables.cells import maybe_thousands
+
+        column = self._first_rows.column(name)
+        values = column.to_numpy() if pa.types.is_floating(column.type) else None
+        if self.decimal != "." or values is None or not maybe_thousands(values):
+            return None
+        texts = self._parse(self._first_block, [name], {name: pa.string()}, 0, self.dialect.header_lines)
+        example = grouped_example(texts.column(0))
+        return None if example is None else Grouped.of(example, values)
+
+    def first_shows_points(self, except_for: Collection[str]) -> bool:
+        """Whether the first part of some other column shows that points are decimal points."""
+        from qmedoid.tables.cells import floats_show_points
+
+        return any(floats_show_points(self._first_rows.column(name)) for name in self.names if name not in except_for)
+
     def batches(
         self, columns: Sequence[str], types: Mapping[str, Any], *, verbatim: bool = False
     ) -> Iterator[pa.RecordBatch]:
@@ -149,7 +169,8 @@ class TextFile:
                 raise DataError(f"{self.name} can be read once. Save it to a file to go through it again.")
             self._text.close()
             notes = self._text.notes
-            self._text = Text(Bytes(self._file), self.dialect.delimiter, self.dialect.decimal)
+            # What was found out may be what cannot be asked for: commas between cells and in quoted numbers.
+            self._text = Text(Bytes(self._file), *self._asked)
             self._text.notes = notes
         self._is_used = True
         for block in self._text.blocks():
@@ -262,16 +283,22 @@ def may_be_misread(column: pa.ChunkedArray, decimal: str) -> bool:
 
 
 def _with_doubtful(table: pa.Table, texts: pa.Table) -> pa.Table:
-    """The table with those columns as texts whose cells can be read in more than one way."""
+    """The table with those columns as texts whose cells can be read in more than one way.
+
+    Those in which every point may part thousands stay floats, and are marked: see `qmedoid.tables.grouped_points`.
+    """
     if not texts.num_columns:
         return table
     from qmedoid.tables._spelling import are_long_digits, may_be_thousands
 
+    grouped = {}
     for name, column in zip(texts.column_names, texts.columns, strict=True):
         text = column.combine_chunks()
         if may_be_thousands(text) or are_long_digits(text):
             table = table.set_column(table.column_names.index(name), name, column)
-    return table
+        elif (example := grouped_example(text)) is not None:
+            grouped[name] = example
+    return with_grouped(table, grouped)
 
 
 def _is_padded(texts: pa.ChunkedArray) -> bool:

@@ -21,6 +21,7 @@ from qmedoid.tables._spelling import (
     shows_points,
 )
 from qmedoid.tables._text_cells import zero_padded
+from qmedoid.tables.grouped_points import grouped_example, grouped_note
 from qmedoid.tables.kinds import DateOrder
 
 MOSTLY = 0.9
@@ -102,13 +103,20 @@ def read_text(name: str, text: pa.Array, hints: Hints) -> TextRead:
         such = f"cells such as {padded[0].as_py()!r} begin with zeros"
         return TextRead("category", note=f"column {name!r}: {such}: taken as texts")
     if is_number and not len(plain.wrong):
-        return _thousands_or_fractions(name, text, hints) or TextRead("number", "", plain)
+        return _thousands_or_fractions(name, text, hints) or _plain_number(name, text, plain, hints)
     spelt = _spelt_numbers(name, text, given, hints)
     if spelt.read is not None and (not is_number or len(spelt.read.wrong) < len(plain.wrong)):
         return spelt
     if is_number and not pc.any(respelt(plain.wrong, "")).as_py():
-        return TextRead("number", "", plain)
+        return _plain_number(name, text, plain, hints)
     return _spelt_dates(name, text, hints) or spelt
+
+
+def _plain_number(name: str, text: pa.Array, plain: cells.Cells, hints: Hints) -> TextRead:
+    """Plain numbers, with a note where every point may part thousands and nothing shows that it does not."""
+    example = grouped_example(text.filter(pa.array(~np.isnan(plain.values))))
+    doubtful = example is not None and hints.decimal != "."
+    return TextRead("number", "", plain, grouped_note(name, example) if doubtful and example is not None else None)
 
 
 def _thousands_or_fractions(name: str, text: pa.Array, hints: Hints) -> TextRead | None:

@@ -10,6 +10,7 @@ from qmedoid.tables._dialect import MISSING
 
 BATCH_ROWS = 1 << 16
 DECIMAL = b"qmedoid.decimal"
+GROUPED = b"qmedoid.grouped"
 """Where a table that was read from texts says which decimal sign they have."""
 
 

@@ -187,6 +187,17 @@ def _in_thousands(values: npt.NDArray[Any]) -> bool:
     return not (is_odd.any() or (sizes >= 1000).any() or (fractions < 1).any())
 
 
+def floats_show_points(column: pa.ChunkedArray) -> bool:
+    """Whether floats that were read with a decimal point cannot be whole numbers with points between thousands."""
+    if not pa.types.is_floating(column.type):
+        return False
+    values = column.to_numpy()
+    values = values[np.isfinite(values)]
+    fractions = np.abs(values[values != np.trunc(values)])
+    short = np.abs(100 * fractions - np.rint(100 * fractions)) < 1e-6
+    return bool(len(fractions)) and (not maybe_thousands(fractions) or 2 * int(short.sum()) > len(fractions))
+
+
 def are_beyond_floats(values: npt.NDArray[Any]) -> bool:
     """Whether floats are whole numbers that are too large for all their digits; NaN is missing."""
     given = values[~np.isnan(values)]

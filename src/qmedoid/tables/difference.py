@@ -162,6 +162,8 @@ class Difference:
                 lines.append(_unseen_line(name, found.untrained, found.untrained_levels))
             if found.wrong and not found.respelt and self._is_expected(by_name[name], found):
                 lines.append(self._wrong_line(by_name[name], found) + ": taken as missing")
+            if found.grouped and not found.respelt:
+                lines.append(_grouped_line(name, found.grouped))
             if found.missing > found.refused:
                 lines.append(f"~ missing cells: {name!r} has {found.missing:,}, and had none in the training rows")
             # Where the training rows had cells to fill in as well, these are nothing new.
@@ -306,6 +308,15 @@ def _unseen_line(name: str, n_rows: int, found: Mapping[str, None]) -> str:
     )
 
 
+def _grouped_line(name: str, example: str) -> str:
+    whole = example.replace(".", "")
+    return (
+        f"~ spelling: {name!r} is read with a decimal point, {example!r} as {float(example):g}, and the training rows "
+        f"had numbers more like {whole}: if the point parts thousands, write {whole} in the table; --decimal . says "
+        "that it is a decimal point"
+    )
+
+
 def _quoted(texts: Sequence[str]) -> str:
     return ", ".join(repr(text if len(text) <= 40 else text[:39] + "…") for text in texts)
 
@@ -323,4 +334,5 @@ def _counts(found: ColumnFound) -> dict[str, Any]:
         "huge": found.huge,
         "respelt": found.respelt,
         "respelt_examples": found.respelt_examples,
+        "grouped": found.grouped or None,
     }

@@ -37,6 +37,8 @@ class ColumnFound:
     respelt : int
         Those of the wrong cells that are numbers or dates in another spelling than the contract has, so that it is
         not known what the others mean; `respelt_examples` shows some.
+    grouped : str
+        A cell, where every point may part thousands and the training numbers are nearer to what that would mean.
     """
 
     missing: int = 0
@@ -50,6 +52,7 @@ class ColumnFound:
     huge: int = 0
     respelt: int = 0
     respelt_examples: list[str] = field(default_factory=list)
+    grouped: str = ""
 
     def add_unseen(self, found: pa.Array) -> None:
         """Count cells with new levels."""

@@ -16,6 +16,7 @@ from qmedoid.tables._types import without_missing
 from qmedoid.tables.cells import maybe_thousands
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
 from qmedoid.tables.encode import Found
+from qmedoid.tables.grouped_points import note_grouped, training_sizes
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
 from qmedoid.tables.scoring import RESULTS, check_carried, decide_encoded, result_batch
 from qmedoid.tables.source import CellError, TableSource, open_table
@@ -153,7 +154,17 @@ class Reading:
 
     def difference(self) -> Difference:
         """How columns and cells differ, once all batches were decided."""
+        self._find_grouped()
         return self.columns_differ.with_cells(self.found)
+
+    def _find_grouped(self) -> None:
+        """Note columns in which every point may part thousands, where that is more like the training numbers."""
+        if not self.source.is_text:
+            return
+        back = {new: old for old, new in self.columns_differ.renames.items()}
+        known = {back.get(name, name): name for name in training_sizes(self.model, self._places)}
+        grouped = self.source.first_grouped([name for name in known if name in self.source.names])
+        note_grouped(self.found, self.model, {known[name]: one for name, one in grouped.items()})
 
     def check(self, difference: Difference | None = None) -> Difference:
         """Refuse a table that breaks the contract, or warn, as was asked for; else how it differs."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from qmedoid.exceptions import DataError
 from qmedoid.tables._dialect import check_unique
-from qmedoid.tables._types import DECIMAL, as_category, in_plain_type, is_declared_category, plain_type
+from qmedoid.tables._types import DECIMAL, GROUPED, as_category, in_plain_type, is_declared_category, plain_type
 
 _ALLOWED = (
     "a data frame (pandas, polars or another with the Arrow interface), an Arrow table, a dictionary of columns, a "
@@ -135,8 +135,8 @@ def _selected(table: pa.Table, names: Sequence[str] | None) -> pa.Table:
 
 def _plain(table: pa.Table) -> pa.Table:
     columns = [_plain_column(column) for column in table.columns]
-    # What a file showed of its decimal sign goes with the table.
-    kept = {name: value for name, value in (table.schema.metadata or {}).items() if name == DECIMAL}
+    # What a file showed of its decimal sign, or left open, goes with the table.
+    kept = {name: value for name, value in (table.schema.metadata or {}).items() if name in (DECIMAL, GROUPED)}
     return pa.Table.from_arrays(columns, names=table.column_names, metadata=kept or None)
 
 

@@ -13,6 +13,7 @@ from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
 from qmedoid.tables._identifiers import IDENTIFIERS, NEARLY, OWN_TEXT, code_among_numbers, id_reason, is_identifier_name
 from qmedoid.tables._types import DECIMAL, shortened
+from qmedoid.tables.grouped_points import grouped_columns, grouped_note
 from qmedoid.tables.roles import KINDS_BY_ROLE, Role
 
 if TYPE_CHECKING:
@@ -95,7 +96,9 @@ def infer_columns(
     roles = roles or {}
     # Categories by role show neither decimal signs nor the order of dates.
     unread = {*skip, *(name for name, role in roles.items() if role in ("ignore", "category"))}
-    hints = _hints(table, decimal or _decimal_of(table), date_order, unread)
+    decimal = decimal or _decimal_of(table)
+    hints = _hints(table, decimal, date_order, unread)
+    grouped = grouped_columns(table)
     for name in table.column_names:
         if name in skip:
             continue
@@ -109,6 +112,8 @@ def infer_columns(
             continue
         column, note = found
         columns.append(column)
+        if name in grouped and column.kind == "number" and (hints.decimal if hints else decimal) != ".":
+            note = "; ".join([grouped_note(name, grouped[name]), *([note] if note else [])])
         if note:
             notes.append(note)
     return Inferred(tuple(columns), left_out, notes)

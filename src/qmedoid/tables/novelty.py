@@ -5,7 +5,7 @@ and distances to the nearest medoid, are counted in all rows of a short table an
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
@@ -149,6 +149,10 @@ class NoveltyReport:
                 f"rows do ({100 * self.far_expected:.2g} % was expected, up to {100 * self.far_change.high:.2g} %)"
             )
         return lines
+
+    def with_rows(self, rows: npt.NDArray[np.int64]) -> "NoveltyReport":
+        """The report about rows that stand at these places of a file, under their numbers in the file."""
+        return replace(self, outside=tuple(one._replace(row=int(rows[one.row])) for one in self.outside))
 
     def warn(self) -> None:
         """A warning, if there is something to say."""

@@ -14,7 +14,8 @@ from qmedoid.tables._bytes import STANDARD_INPUT, Bytes, detect_format, find_fil
 from qmedoid.tables._csv import TextFile, infer_types
 from qmedoid.tables._sampling import sample_rows
 from qmedoid.tables._types import DECIMAL, CellError, as_category, common_type
-from qmedoid.tables.cells import maybe_thousands
+from qmedoid.tables.cells import floats_show_points
+from qmedoid.tables.grouped_points import Grouped, grouped_columns
 
 if TYPE_CHECKING:
     from qmedoid.tables._sheets import SheetFile
@@ -95,17 +96,6 @@ def _check_names(first: TableFile, other: TableFile) -> None:
         if set(one.names) - set(two.names)
     ]
     raise DataError(f"{first.name} and {other.name} do not have the same columns: {'; '.join(differences)}.")
-
-
-def _shows_points(column: pa.ChunkedArray) -> bool:
-    """Whether floats that were read with a decimal point cannot be whole numbers with points between thousands."""
-    if not pa.types.is_floating(column.type):
-        return False
-    values = column.to_numpy()
-    values = values[np.isfinite(values)]
-    fractions = np.abs(values[values != np.trunc(values)])
-    short = np.abs(100 * fractions - np.rint(100 * fractions)) < 1e-6
-    return bool(len(fractions)) and (not maybe_thousands(fractions) or 2 * int(short.sum()) > len(fractions))
 
 
 class TableSource:
@@ -236,6 +226,17 @@ class TableSource:
         """Whether the first rows of a column of plain numbers leave it open if its points part thousands."""
         return any(file.may_have_thousands(name) for file in self._files if isinstance(file, TextFile))
 
+    def first_grouped(self, names: Sequence[str]) -> dict[str, Grouped]:
+        """Columns in which every point of the first rows may part thousands, where no other column shows points."""
+        files = [file for file in self._files if isinstance(file, TextFile)]
+        if self._given_decimal is not None or len(files) < len(self._files):
+            return {}
+        by_name = {name: [file.first_grouped(name) for file in files] for name in names}
+        found = {name: parts[0] for name, parts in by_name.items() if parts[0] is not None and None not in parts}
+        if not found or any(file.first_shows_points(except_for=found) for file in files):
+            return {}
+        return found
+
     def close(self) -> None:
         """Close the files."""
         for file in self._files:
@@ -261,7 +262,9 @@ class TableSource:
         table = self._with_categories(table)
         shown = self._given_decimal
         if shown is None and self.is_text:
-            shown = "," if self.decimal == "," else "." if any(map(_shows_points, table.columns)) else None
+            grouped = grouped_columns(table)
+            others = table.select([name for name in table.column_names if name not in grouped]).columns
+            shown = "," if self.decimal == "," else "." if any(map(floats_show_points, others)) else None
         return table if shown is None else table.replace_schema_metadata({DECIMAL: shown.encode()})
 
     def _with_categories(self, table: pa.Table) -> pa.Table:
