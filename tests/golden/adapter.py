@@ -128,6 +128,9 @@ def _classifier(settings: dict[str, Any]) -> Any:
     circuit = qmedoid.VariationalClassifier(**settings["circuit"]) if "circuit" in settings else None
     if settings.get("paper"):
         nearest = qmedoid.FusionClassifier.paper(group_size=settings["group_size"])
+        if circuit is not None:
+            circuit = qmedoid.VariationalClassifier.paper(operating_point=None, **settings["circuit"])
+            point |= {"variational": circuit, "refine": settings["refine"]}
         return qmedoid.GeometricClassifier.paper(fusion=nearest, random_state=SEED, **point)
     if settings.get("alone"):
         if circuit is not None:

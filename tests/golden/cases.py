@@ -31,8 +31,8 @@ class Case:
         What is asked of the classifier, by neutral names.
     groups : list or None
         Groups of the training rows.
-    prevalence : float or None
-        Prevalence that the fitted model is shifted to.
+    prevalence : float, list of float or None
+        Prevalence of the second class, or of every class, that the fitted model is shifted to.
     explained : tuple of int
         Rows of `new` whose decisions are explained; none for a circuit alone.
     """
@@ -42,7 +42,7 @@ class Case:
     target: list[Any]
     settings: dict[str, Any] = field(default_factory=dict)
     groups: list[int] | None = None
-    prevalence: float | None = None
+    prevalence: float | list[float] | None = None
     explained: tuple[int, ...] = (0, 5)
 
 
@@ -96,12 +96,26 @@ def paper() -> Case:
     return split(np.round(X + 3.0, 3), codes.tolist(), paper=True, group_size=4, operating_point="macro_f1")
 
 
+def paper_with_circuit() -> Case:
+    X, codes = numbers(18, 150, 5, 2)
+    circuit = {"n_steps": 15, "n_seeds": 1, "cv": 2}
+    settings = {"paper": True, "group_size": 4, "refine": 0.4, "circuit": circuit, "operating_point": 0.3}
+    return split(np.round(X + 3.0, 3), codes.tolist(), **settings)
+
+
 def circuit() -> Case:
     X, codes = numbers(8, 160, 4, 2)
     settings = {"n_steps": 15, "n_seeds": 1, "n_reps": 1, "cv": 2}
     return split(
         X, codes.tolist(), method="evidence", n_medoids=8, n_neighbors=0, refine=0.4, circuit=settings, explained=(0, 4)
     )
+
+
+def circuit_three_classes() -> Case:
+    X, codes = numbers(19, 150, 4, 3)
+    circuit = {"n_steps": 15, "n_seeds": 1, "n_reps": 1, "cv": 2}
+    settings = {"method": "evidence", "n_medoids": 9, "n_neighbors": 0, "refine": 0.4, "circuit": circuit}
+    return split(X, codes.tolist(), **settings)
 
 
 def circuit_alone() -> Case:
@@ -175,6 +189,12 @@ def prior_shift() -> Case:
     return split(X, codes.tolist(), prevalence=0.1, **settings)
 
 
+def prior_shift_three_classes() -> Case:
+    X, codes = numbers(20, 160, 4, 3)
+    settings = {"method": "evidence", "n_medoids": 9, "n_neighbors": 0}
+    return split(X, codes.tolist(), prevalence=[0.6, 0.3, 0.1], **settings)
+
+
 def groups_of_rows() -> Case:
     rng = np.random.default_rng(17)
     persons = rng.integers(30, size=180)
@@ -198,7 +218,9 @@ CASES: dict[str, Callable[[], Case]] = {
         nearest_medoid,
         nearest_medoid_alone,
         paper,
+        paper_with_circuit,
         circuit,
+        circuit_three_classes,
         circuit_alone,
         raw_table,
         missing_cells,
@@ -207,6 +229,7 @@ CASES: dict[str, Callable[[], Case]] = {
         operating_point_metric,
         operating_point_cost,
         prior_shift,
+        prior_shift_three_classes,
         groups_of_rows,
         embedded_table,
     )
@@ -232,7 +255,7 @@ def split(
     target: list[Any],
     *,
     groups: list[int] | None = None,
-    prevalence: float | None = None,
+    prevalence: float | list[float] | None = None,
     explained: tuple[int, ...] = (0, 5),
     **settings: Any,
 ) -> Case:
