@@ -1,0 +1,247 @@
+"""The only place where the golden values touch the package: its names today, on one side, neutral ones on the other.
+
+A step that renames or moves something of the package changes this file; the stored values stay as they are.
+"""
+
+import csv
+import io
+import json
+import sys
+import warnings
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+import qmedoid
+from golden.cases import N_NEW, Case, Table
+from qmedoid.cli import main
+from qmedoid.evaluation.datasets import load_heart
+
+SEED = 0
+LARGEST = 8
+"""Groups of columns that an explanation keeps one by one."""
+_EVIDENCE = {"n_medoids": "medoids", "n_neighbors": "neighbours"}
+_RARE = ("n_rare", "n_common", "n_hard")
+_NEAREST = ("n_anchors", "group_size", "n_medoids", "cv")
+
+
+def prepared(case: Case) -> Case:
+    """The case with its rows: those of an embedded table are read from the package."""
+    if "embedded" not in case.settings:
+        return case
+    heart = load_heart("ordinal")
+    settings = {name: value for name, value in case.settings.items() if name not in ("embedded", "n_rows")}
+    last = case.settings["n_rows"]
+    new = slice(last, last + N_NEW)
+    tables = [dict(zip(heart.feature_names, heart.X[rows].T.tolist(), strict=True)) for rows in (slice(last), new)]
+    return Case(tables[0], tables[1], heart.y[:last].tolist(), {"raw": True, **settings})
+
+
+def build(case: Case) -> Any:
+    """The fitted classifier of a case."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = _classifier(case.settings).fit(case.train, case.target, **_with_groups(case))
+        return fitted if case.prevalence is None else fitted.prior_shift(case.prevalence)
+
+
+def saved(model: Any, folder: Path) -> Any:
+    """A classifier, or a loaded model, saved and loaded again."""
+    model.save(folder)
+    return qmedoid.load(folder)
+
+
+def observe(model: Any, rows: Table) -> dict[str, Any]:
+    """What a fitted classifier or a loaded model says of rows; both say the same.
+
+    Classes stand in the order of the saved model: of two, the positive one is the second.
+    """
+    is_saved = isinstance(model, qmedoid.SavedModel)
+    classes = model.classes_.tolist()
+    found: dict[str, Any] = {"decisions": model.predict(rows).tolist()}
+    values = model.decision_function(rows)
+    order = list(range(len(classes)))
+    positive = None if is_saved else getattr(model, "positive_", None)
+    if positive is not None and positive != classes[1]:
+        order, values = [1, 0], -values
+    found["classes"] = [classes[place] for place in order]
+    found["scores" if values.ndim == 2 else "margins"] = values.tolist()
+    has_probabilities = model.model.probabilistic if is_saved else hasattr(model, "predict_proba")
+    found["probabilities"] = model.predict_proba(rows)[:, order].tolist() if has_probabilities else None
+    return found
+
+
+def describe(model: Any, folder: Path, rows: Table, explained: Sequence[int]) -> dict[str, Any]:
+    """Everything about a loaded model and its decisions, by neutral names; `folder` is where it was loaded from."""
+    card = json.loads(_printed("inspect", str(folder), "--json"))
+    decided, observed = model.decide(rows), observe(model, rows)
+    method = _method(card)
+    names = {"fusion": method, "variational": "circuit"}
+    medoid_rows = np.array([one["training_row"] for one in card["medoids"]], dtype=int)
+    return {
+        "method": method,
+        "classes": observed["classes"],
+        "columns": [{name: column[name] for name in ("name", "kind", "missing")} for column in card["columns"]],
+        "left_out_columns": sorted(card["left_out"]),
+        "encoded_columns": card["encoded_columns"],
+        "groups": card["groups"],
+        "alpha": card["alpha"],
+        "medoids": {
+            "classes": [one["class"] for one in card["medoids"]],
+            "training_rows": [one["training_row"] for one in card["medoids"]],
+        },
+        "n_neighbors_kept": card["known_records"],
+        "operating_point": _operating(card["operating"]),
+        "priors": {"training": card["priors"], "expected": card["expected_priors"]},
+        "decisions": observed["decisions"],
+        "probabilities": observed["probabilities"],
+        "scores": decided.scores.tolist(),
+        "margins": decided.margins.tolist(),
+        "novelty": model.novelty(rows).tolist(),
+        "decided_by": [names[one] for one in model.decided_by(rows).tolist()],
+        "nearest_medoids": None if decided.nearest is None else medoid_rows[decided.nearest].tolist(),
+        "explanations": [_explained(model, folder, rows, row, names) for row in explained],
+    }
+
+
+def configuration(model: Any) -> dict[str, Any]:
+    """What a fitted classifier chose beyond what its saved model shows."""
+    inner = getattr(model, "classifier_", model)
+    method = getattr(inner, "fusion_", inner)
+    found: dict[str, Any] = {}
+    if hasattr(method, "regularization_"):
+        found["lambda"] = float(method.regularization_)
+    if hasattr(method, "configuration_"):
+        found["subsets"] = [list(subset) for subset in method.configuration_]
+        found["class_multipliers"] = method.class_multipliers_.tolist()
+    if hasattr(inner, "margin_") and np.isfinite(inner.margin_):
+        found["circuit_below_margin"] = float(inner.margin_)
+    return found
+
+
+def _classifier(settings: dict[str, Any]) -> Any:
+    point = _operating_parameters(settings.get("operating_point"))
+    circuit = qmedoid.VariationalClassifier(**settings["circuit"]) if "circuit" in settings else None
+    if settings.get("paper"):
+        nearest = qmedoid.FusionClassifier.paper(group_size=settings["group_size"])
+        if circuit is not None:
+            circuit = qmedoid.VariationalClassifier.paper(operating_point=None, **settings["circuit"])
+            point |= {"variational": circuit, "refine": settings["refine"]}
+        return qmedoid.GeometricClassifier.paper(fusion=nearest, random_state=SEED, **point)
+    if settings.get("alone"):
+        if circuit is not None:
+            return circuit.set_params(random_state=SEED, **point)
+        return _nearest(settings).set_params(random_state=SEED)
+    classifier = qmedoid.GeometricClassifier(
+        fusion=_method_settings(settings), variational=circuit, refine=settings.get("refine", "auto"),
+        random_state=SEED, **point,
+    )  # fmt: skip
+    if not settings.get("raw"):
+        return classifier
+    return qmedoid.TableClassifier(classifier, positive=settings.get("positive"), random_state=SEED)
+
+
+def _method_settings(settings: dict[str, Any]) -> Any:
+    match settings["method"]:
+        case "rare":
+            return qmedoid.RareEventFusion(**{name: settings[name] for name in _RARE})
+        case "nearest":
+            return _nearest(settings)
+    # "auto" is evidence on tables of this size.
+    return qmedoid.EvidenceFusion(**{today: settings[name] for name, today in _EVIDENCE.items()})
+
+
+def _nearest(settings: dict[str, Any]) -> Any:
+    return qmedoid.FusionClassifier(**{name: settings[name] for name in _NEAREST if name in settings})
+
+
+def _operating_parameters(point: Any) -> dict[str, Any]:
+    if point is None:
+        return {}
+    return point if isinstance(point, dict) else {"operating_point": point}
+
+
+def _with_groups(case: Case) -> dict[str, Any]:
+    return {} if case.groups is None else {"groups": case.groups}
+
+
+def _operating(card: dict[str, Any] | None) -> dict[str, Any] | None:
+    if card is None:
+        return None
+    same = ("rule", "asked", "threshold", "log_odds", "held_out_rows", "draws_per_row", "counts", "prevalence")
+    return {name: card[name] for name in (*same, "alert_rate", "precision", "recall")}
+
+
+def _method(card: dict[str, Any]) -> str:
+    """The name of the method of a saved model, as `inspect` shows it."""
+    parameters = card["parameters"]
+    parameters = parameters.get("classifier", parameters)
+    estimator = parameters["estimator"]
+    if estimator == "GeometricClassifier":
+        estimator = parameters["fusion"]["estimator"]
+    return {
+        "EvidenceFusion": "evidence",
+        "RareEventFusion": "rare",
+        "FusionClassifier": "nearest",
+        "VariationalClassifier": "circuit",
+    }[estimator]
+
+
+def _explained(model: Any, folder: Path, rows: Table, row: int, names: dict[str, str]) -> dict[str, Any]:
+    report = model.explain(rows, row)
+    return {
+        "row": row,
+        "prediction": report["prediction"],
+        "against": report["against"],
+        "margin": report["margin"],
+        "probabilities": report.get("probabilities"),
+        "decided_by": names[report["decided_by"]],
+        "columns": report["columns"],
+        "groups": [_group(group) for group in report["groups"][:LARGEST]],
+        "all_groups": sum(group["contribution"] for group in report["groups"]),
+        "terms": report["terms"],
+        "medoids": report["medoids"],
+        "neighbors": report.get("neighbors", []),
+        "reasons": _reasons(model, folder, rows, row),
+    }
+
+
+def _group(group: dict[str, Any]) -> dict[str, Any]:
+    """A group's part; of its medoids the first two."""
+    kept = ("name", "columns", "contribution", "value", "medoid_values")
+    found = {name: group[name] for name in kept if name in group}
+    if "records" in group:
+        found["medoids"] = [_medoid_part(one) for one in group["records"][:2]]
+    return found
+
+
+def _medoid_part(part: dict[str, Any]) -> dict[str, Any]:
+    return {name: part[name] for name in ("class", "training_row", "distance", "contribution")}
+
+
+def _reasons(model: Any, folder: Path, rows: Table, row: int) -> str:
+    """The sentence of ``qmedoid explain`` that names the columns that decide."""
+    names = list(model.contract.names)
+    columns = [rows[name] for name in names] if isinstance(rows, dict) else rows.T.tolist()
+    table = folder.parent / "rows.csv"
+    with table.open("w", newline="") as file:
+        csv.writer(file).writerows([names, *zip(*columns, strict=True)])
+    lines = _printed("explain", str(folder), str(table), "--row", str(row)).splitlines()
+    return next(line for line in lines if line.startswith("Speaks for"))
+
+
+def _printed(*arguments: str) -> str:
+    """What a command prints."""
+    printed = io.StringIO()
+    with patch.object(sys, "argv", ["qmedoid", *arguments]), patch.dict("os.environ", {"COLUMNS": "1000"}):
+        try:
+            with redirect_stdout(printed):
+                main()
+        except SystemExit as left:
+            if left.code:
+                raise RuntimeError(f"qmedoid {arguments[0]}: {printed.getvalue()}") from None
+    return printed.getvalue()
