@@ -35,7 +35,7 @@ def package(folder, files):
         ("def f(x):\n    return x.method == 'evidence'", "comparison"),
         ("def f(x):\n    return x in ('nearest', 'other')", "comparison"),
         ("NAMES = {'evidence': 1, 'rare': 2}", "list"),
-        ("HOW = {EvidenceModel: 1, FusionModel: 2}", "list"),
+        ("HOW = {EvidenceModel: 1, NearestModel: 2}", "list"),
         ("def f():\n    return NearestMedoidClassifier()", "mention"),
     ],
 )

@@ -19,12 +19,12 @@ import numpy as np
 import qmedoid
 from golden.cases import N_NEW, Case, Table
 from qmedoid.cli import main
-from qmedoid.evaluation.datasets import load_heart
+from qmedoid.studies.datasets import load_heart
 
 SEED = 0
 LARGEST = 8
 """Groups of columns that an explanation keeps one by one."""
-_EVIDENCE = {"n_medoids": "medoids", "n_neighbors": "neighbours"}
+_EVIDENCE = {"n_medoids": "medoids", "n_neighbors": "neighbors"}
 _RARE = ("n_rare", "n_common", "n_hard")
 _NEAREST = ("n_anchors", "group_size", "n_medoids", "cv")
 
@@ -127,7 +127,7 @@ def _classifier(settings: dict[str, Any]) -> Any:
     point = _operating_parameters(settings.get("operating_point"))
     circuit = qmedoid.VariationalClassifier(**settings["circuit"]) if "circuit" in settings else None
     if settings.get("paper"):
-        nearest = qmedoid.FusionClassifier.paper(group_size=settings["group_size"])
+        nearest = qmedoid.NearestMedoidClassifier.paper(group_size=settings["group_size"])
         if circuit is not None:
             circuit = qmedoid.VariationalClassifier.paper(operating_point=None, **settings["circuit"])
             point |= {"variational": circuit, "refine": settings["refine"]}
@@ -148,15 +148,15 @@ def _classifier(settings: dict[str, Any]) -> Any:
 def _method_settings(settings: dict[str, Any]) -> Any:
     match settings["method"]:
         case "rare":
-            return qmedoid.RareEventFusion(**{name: settings[name] for name in _RARE})
+            return qmedoid.RareEventClassifier(**{name: settings[name] for name in _RARE})
         case "nearest":
             return _nearest(settings)
     # "auto" is evidence on tables of this size.
-    return qmedoid.EvidenceFusion(**{today: settings[name] for name, today in _EVIDENCE.items()})
+    return qmedoid.EvidenceClassifier(**{today: settings[name] for name, today in _EVIDENCE.items()})
 
 
 def _nearest(settings: dict[str, Any]) -> Any:
-    return qmedoid.FusionClassifier(**{name: settings[name] for name in _NEAREST if name in settings})
+    return qmedoid.NearestMedoidClassifier(**{name: settings[name] for name in _NEAREST if name in settings})
 
 
 def _operating_parameters(point: Any) -> dict[str, Any]:
@@ -184,9 +184,9 @@ def _method(card: dict[str, Any]) -> str:
     if estimator == "GeometricClassifier":
         estimator = parameters["fusion"]["estimator"]
     return {
-        "EvidenceFusion": "evidence",
-        "RareEventFusion": "rare",
-        "FusionClassifier": "nearest",
+        "EvidenceClassifier": "evidence",
+        "RareEventClassifier": "rare",
+        "NearestMedoidClassifier": "nearest",
         "VariationalClassifier": "circuit",
     }[estimator]
 

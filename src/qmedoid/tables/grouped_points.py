@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.models.encoding import Numbers
-from qmedoid.models.table import TableModel
+from qmedoid.model.contract import Numbers
+from qmedoid.model.table import TableModel
 from qmedoid.tables._types import GROUPED
 from qmedoid.tables.cells import texts
 from qmedoid.tables.encode import Found
