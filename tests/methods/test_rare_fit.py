@@ -117,7 +117,7 @@ def test_two_rare_rows_constant_columns_and_duplicates_are_enough(n_rare):
     assert np.isfinite(fitted.held_out).all()
     assert np.isfinite(fitted.circuit_features).all()
     assert np.isfinite(fitted.model.logits(X + 1e6)).all()
-    assert fitted.model.contributions(X[0])[-1] == 0.0  # the position on the constant column
+    assert fitted.model.feature_contributions(X[0])[-1] == 0.0  # the position on the constant column
 
 
 def test_a_class_of_one_row_is_refused():

@@ -11,7 +11,6 @@ from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.model import CLIP, MeasuredEvidence
 from qmedoid.methods.evidence.neighbors import Found, Neighbors, find, weights
 from qmedoid.methods.evidence.settings import EvidenceSettings
-from qmedoid.model.medoid_space import renumbered
 
 SMALL = EvidenceSettings(n_medoids=12, n_pairs=1, n_triples=0)
 
@@ -91,10 +90,10 @@ def test_the_nearest_are_found_without_the_row_itself():
 def test_rows_have_new_numbers_in_a_larger_table(fitted):
     model, _, _ = fitted
     rows = np.arange(500) * 3 + 7
-    other = renumbered(model, rows)
+    other = model.with_row_numbers(rows)
     np.testing.assert_array_equal(other.medoid_rows, rows[model.medoid_rows])
     np.testing.assert_array_equal(other.neighbors.rows, rows[model.neighbors.rows])
-    without = renumbered(replace(model, neighbors=None), rows)
+    without = replace(model, neighbors=None).with_row_numbers(rows)
     assert without.neighbors is None
 
 

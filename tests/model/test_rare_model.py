@@ -107,7 +107,7 @@ def test_contributions_add_up_to_the_logit(model, records):
     X = records[0][:5]
     logits = model.logits(X)
     for row, logit in zip(X, logits, strict=True):
-        contributions = model.contributions(row)
+        contributions = model.feature_contributions(row)
         assert contributions.sum() + model.intercept == pytest.approx(logit, rel=1e-12)
         said = list(zip(model.feature_columns, model.feature_names, strict=True))
         assert len(contributions) == len(said) == len(set(said))

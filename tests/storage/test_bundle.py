@@ -16,6 +16,7 @@ from sample_models import all_models, circuit, contents, fusion_model, geometric
 
 from qmedoid.calibration.curve import Calibration
 from qmedoid.exceptions import MissingExtraError, ModelError
+from qmedoid.fields import tensors_parsed
 from qmedoid.geometry.scaling import RankScaling, Scaling, SignedLog
 from qmedoid.methods.evidence.model import CHANNELS, EvidenceModel, Group, Terms
 from qmedoid.methods.evidence.neighbors import Neighbors
@@ -30,7 +31,6 @@ from qmedoid.model.operating_point import Counts, OperatingSummary
 from qmedoid.model.seen import SeenRows
 from qmedoid.model.table import TableModel
 from qmedoid.storage._files import MANIFEST
-from qmedoid.storage._tensors import tensors_parsed
 from qmedoid.storage.bundle import save_model
 from qmedoid.storage.loading import FORMAT, load_model
 from qmedoid.variational.angles import AngleMap

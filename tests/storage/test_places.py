@@ -11,10 +11,9 @@ import spoilt_bundles as spoilt
 from sample_models import all_models, contents, same
 
 from qmedoid.exceptions import DataError, ModelError
+from qmedoid.fields import Fields, RefusedError, Shelf, tensors_parsed
 from qmedoid.optimize.training import Stopping
 from qmedoid.storage._files import CONTENT_NAME, MANIFEST
-from qmedoid.storage._json import Fields, RefusedError
-from qmedoid.storage._tensors import Shelf, tensors_parsed
 from qmedoid.storage.bundle import save_model
 from qmedoid.storage.checkpoints import CheckpointFolder
 from qmedoid.storage.loading import load_model

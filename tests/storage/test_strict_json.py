@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_models import same
 
-from qmedoid.storage._json import RefusedError, parsed, plain, restored
+from qmedoid.fields import RefusedError, parsed, plain, restored
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

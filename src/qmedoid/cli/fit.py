@@ -16,7 +16,6 @@ from qmedoid.cli._roles import roles_of_fit
 from qmedoid.cli._splitting import Parts, share_or_file, split_rows, time_order
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.geometry.row_groups import given_groups, row_groups
-from qmedoid.model.medoid_space import renumbered
 from qmedoid.model.table import TableModel
 from qmedoid.storage.bundle import save_model
 from qmedoid.storage.folders import check_target_folder
@@ -334,7 +333,7 @@ def _fit(
 
 def _in_file(model: Any, rows: Any) -> Any:
     """The model with its medoids numbered by their rows in the file, not among the training rows."""
-    return replace(model, fusion=renumbered(model.fusion, rows))
+    return replace(model, fusion=model.fusion.with_row_numbers(rows))
 
 
 def _asked(options: Options) -> dict[str, Any]:

@@ -15,13 +15,8 @@ from qmedoid.estimators._folds import check_splits, stratified_splits
 from qmedoid.estimators._parameters import Constraint, Flag, Folds, Optional, check_parameters
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.fusion import Channels
-from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.row_groups import part_of
-from qmedoid.methods.base import FirstStage, Measured, PlainStage
-from qmedoid.methods.evidence.model import EvidenceModel, MeasuredEvidence
-from qmedoid.methods.nearest.model import MeasuredNearest, NearestModel
-from qmedoid.methods.rare.model import MeasuredRare, RareEventModel
-from qmedoid.model.medoid_space import renumbered
+from qmedoid.methods.base import Measured, Method
 
 REPORTS = 20
 """How often a fit in one go tells callbacks how far it is, at most."""
@@ -53,12 +48,12 @@ class FirstFit:
 
     Attributes
     ----------
-    model : PlainStage
+    model : Method
     measured, apart : Measured
     folds : list of ndarray
     """
 
-    model: PlainStage
+    model: Method
     measured: Measured
     apart: Measured
     folds: list[Codes]
@@ -108,7 +103,7 @@ class FirstStageSettings(BaseEstimator):
             if own.deltas is not None and found.deltas is not None:
                 deltas = np.full((len(codes), own.deltas.shape[1]), np.nan) if deltas is None else deltas
                 deltas[train], deltas[held_out] = own.deltas, found.deltas
-            model = renumbered(model, train)
+            model = model.with_row_numbers(train)
         if self.refit:
             model, own = self._fit_rows(table, codes, classes, seed, _part_of(told, n_fits - 1, n_fits), groups)
             deltas = own.deltas
@@ -123,10 +118,10 @@ class FirstStageSettings(BaseEstimator):
         seed: int,
         told: Told,
         groups: Codes | None,
-    ) -> tuple[PlainStage, Apart]:
+    ) -> tuple[Method, Apart]:
         """The model of these rows, and what models that have not seen them say of them."""
 
-    def _described(self, model: PlainStage, table: Array, apart: Apart, folds: list[Codes]) -> FirstFit:
+    def _described(self, model: Method, table: Array, apart: Apart, folds: list[Codes]) -> FirstFit:
         measured = model.measure(table)
         unseen = np.isfinite(apart.scores)
         channels = Channels(measured.channels.distance, measured.channels.angle)
@@ -135,18 +130,6 @@ class FirstStageSettings(BaseEstimator):
         self.model_ = model
         self._medoid_tables = [table[model.medoid_rows]]
         return FirstFit(model, measured, apart_all, folds)
-
-
-def measured_stage(plain: PlainStage, swap_test: SwapTestFunction) -> FirstStage:
-    """A first stage whose distances are measured by a SWAP test."""
-    match plain:
-        case NearestModel():
-            return MeasuredNearest(plain, swap_test)
-        case EvidenceModel():
-            return MeasuredEvidence(plain, swap_test)
-        case RareEventModel():
-            return MeasuredRare(plain, swap_test)
-    raise ParameterError(f"A {type(plain).__name__} cannot be measured by another SWAP test.")
 
 
 def reported(owner: Any, task: CallbackContext) -> Told:

@@ -16,7 +16,7 @@ from qmedoid.estimators._targets import check_target, class_codes
 from qmedoid.estimators.table import TableClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.geometry.row_groups import given_groups, group_classes, row_groups
-from qmedoid.methods.base import PlainStage
+from qmedoid.methods.base import Method
 from qmedoid.tables.cell_codes import cell_codes
 from qmedoid.tables.kinds import Inferred
 
@@ -146,10 +146,10 @@ class Subject:
         )
 
 
-def plain_stage(fitted: Any) -> PlainStage | None:
+def plain_stage(fitted: Any) -> Method | None:
     """The model of distances to real records inside a fitted classifier; None where it has none."""
     model = getattr(getattr(fitted, "classifier_", fitted), "model_", None)
-    stage: PlainStage | None = getattr(getattr(model, "fusion", model), "plain", None)
+    stage: Method | None = getattr(getattr(model, "fusion", model), "plain", None)
     return stage
 
 

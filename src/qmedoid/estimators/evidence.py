@@ -9,7 +9,7 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._first_stage import Apart, FirstStageSettings, Told
 from qmedoid.estimators._parameters import Choice, Constraint, Either, Flag, Some, Whole
-from qmedoid.methods.base import PlainStage
+from qmedoid.methods.base import Method
 from qmedoid.methods.column_order import evidence_in_order, order_by_content
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.settings import BLOCKS, EvidenceSettings, Selection
@@ -130,7 +130,7 @@ class EvidenceClassifier(FirstStageSettings):
         seed: int,
         told: Told,
         groups: Codes | None,
-    ) -> tuple[PlainStage, Apart]:
+    ) -> tuple[Method, Apart]:
         order = order_by_content(table)
         ordered = np.ascontiguousarray(table[:, order])
         fitted = fit_evidence(ordered, codes, len(classes), self._settings(), seed, told, groups)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
-from qmedoid.estimators._first_stage import REPORTS, measured_stage, reported
+from qmedoid.estimators._first_stage import REPORTS, reported
 from qmedoid.estimators._operating_point import AlertRate, OperatingPoint
 from qmedoid.estimators._parameters import Choice, Constraint, Either, Estimator, Flag, Optional, Seed
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
@@ -41,7 +41,7 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.deltas import DELTA_KINDS, DeltaKind
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.row_groups import first_rows
-from qmedoid.methods.base import FirstStage, Measured
+from qmedoid.methods.base import Measured, Scorer
 from qmedoid.methods.nearest.fit import Selected
 from qmedoid.model.hybrid import DeltaSettings
 from qmedoid.model.novelty import fit_novelty
@@ -295,7 +295,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         check_is_fitted(self)
         model = self.model_
         if swap_test is not None:
-            model = replace(model, fusion=measured_stage(model.fusion.plain, swap_test))
+            model = replace(model, fusion=model.fusion.plain.with_swap_test(swap_test))
         if expectations is not None and model.variational is not None:
             circuit = model.variational
             circuit = circuit.model if isinstance(circuit, MeasuredVariational) else circuit
@@ -349,7 +349,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
 
     def _calibrated(
         self,
-        model: FirstStage,
+        model: Scorer,
         measured: Measured,
         apart: Measured,
         folds: list[Codes],

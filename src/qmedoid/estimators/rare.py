@@ -10,7 +10,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._first_stage import Apart, FirstStageSettings, Told
 from qmedoid.estimators._parameters import Constraint, Flag, Some, Whole
 from qmedoid.exceptions import ParameterError
-from qmedoid.methods.base import PlainStage
+from qmedoid.methods.base import Method
 from qmedoid.methods.column_order import order_by_content, rare_in_order
 from qmedoid.methods.rare.fit import fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings
@@ -117,7 +117,7 @@ class RareEventClassifier(FirstStageSettings):
         seed: int,
         told: Told,
         groups: Codes | None,
-    ) -> tuple[PlainStage, Apart]:
+    ) -> tuple[Method, Apart]:
         if len(classes) != 2:
             raise ParameterError(
                 f"fusion='rare' tells one rare class from another, and there are {len(classes)} classes. "

@@ -39,7 +39,7 @@ from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError, warn
 from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
-from qmedoid.methods.base import PlainStage
+from qmedoid.methods.base import Method
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.contract import Contract
 from qmedoid.model.decision import asked_priors
@@ -439,7 +439,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             labels = self._order.classes[codes] if in_order else codes
             self.classifier_ = inner.fit(matrix, labels, groups=Together(groups))
 
-    def _stage(self) -> PlainStage | None:
+    def _stage(self) -> Method | None:
         """The first stage of the classifier, if it has one."""
         inner = self.classifier_
         if isinstance(inner, VariationalClassifier):

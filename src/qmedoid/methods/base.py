@@ -7,13 +7,14 @@ What the first stage of a hybrid model, whatever it is made of, says of records.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import DataError, ModelError
+from qmedoid.fields import Arrays, Shelf
 from qmedoid.geometry.fusion import Channels
 from qmedoid.geometry.overlap import SwapTestFunction, from_overlap, row_norms
 
@@ -169,8 +170,8 @@ class Measured(NamedTuple):
     deltas: Array | None = None
 
 
-class FirstStage(Protocol):
-    """A model of distances to real records that decides before any circuit, whatever it is made of."""
+class Scorer(Protocol):
+    """A method that scores records, in closed form or with distances measured by a backend."""
 
     @property
     def use_angular(self) -> bool:
@@ -179,16 +180,16 @@ class FirstStage(Protocol):
 
     @property
     def rare_class(self) -> int | None:
-        """The class that is looked for, where the model is one of rare events."""
+        """The class that is looked for, where the method is one of rare events."""
         ...
 
     @property
-    def plain(self) -> "PlainStage":
-        """The model itself, without the backend that measures for it."""
+    def plain(self) -> "Method":
+        """The method itself, in closed form."""
         ...
 
     def measure(self, X: Table, *, threads: int | None = None) -> Measured:
-        """Everything about every record."""
+        """Channels, scores, nearest medoids and deltas of every record."""
         ...
 
     def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
@@ -196,8 +197,13 @@ class FirstStage(Protocol):
         ...
 
 
-class PlainStage(FirstStage, Protocol):
-    """A first stage in closed form, with its real records: what can be saved, shown and explained."""
+class Method(Scorer, Protocol):
+    """A fitted method in closed form: what is saved, shown, explained and run as circuits.
+
+    A new method is a folder with such a class and its estimator, and a line in :mod:`qmedoid.methods.registry`.
+    """
+
+    name: ClassVar[str]
 
     @property
     def n_classes(self) -> int:
@@ -215,29 +221,78 @@ class PlainStage(FirstStage, Protocol):
         ...
 
     @property
+    def n_neighbors(self) -> int:
+        """Number of training rows kept in addition to the medoids."""
+        ...
+
+    @property
     def column_groups(self) -> tuple[tuple[int, ...], ...]:
         """The groups of columns that distances are made of."""
         ...
 
     @property
     def n_deltas(self) -> int | None:
-        """How many deltas of its own it feeds a circuit; None where they are made from the channels."""
+        """Number of deltas of the method that a circuit is fed; None where they are made from the channels."""
         ...
 
     @property
     def n_measured(self) -> int:
-        """Length of the vectors that its SWAP test compares, at most."""
+        """Maximum length of the vectors that the SWAP test compares."""
         ...
 
     @property
     def used(self) -> Codes:
-        """Columns that the model reads."""
+        """Columns that the method reads."""
         ...
 
     @property
     def notices_bad_values(self) -> Flags:
         """For every column of the table, whether scoring a row with a bad value there is sure to raise."""
         ...
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What a reader may want to know of the method, by name; fit for JSON."""
+        ...
+
+    @property
+    def distance_name(self) -> str:
+        """What the distance to medoids is, in words."""
+        ...
+
+    def coordinates(self, rows: Array) -> Array:
+        """Raw rows (n, M) in the space where Euclidean distances are those to the medoids, shape (n, q)."""
+        ...
+
+    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> "Shares":
+        """What the difference of two classes' scores is made of, for one row of shape (1, M)."""
+        ...
+
+    def with_swap_test(self, swap_test: SwapTestFunction) -> Scorer:
+        """The same method with distances that a SWAP test measures."""
+        ...
+
+    def with_row_numbers(self, rows: Codes) -> Self:
+        """The same method, where training row i is row ``rows[i]`` of a larger table."""
+        ...
+
+    def write(self, number: str, arrays: Arrays) -> dict[str, Any]:
+        """What the manifest says of the method; its arrays are added under names that begin with `number`."""
+        ...
+
+    @classmethod
+    def read(cls, value: Any, where: str, number: int, width: int, n_classes: int, shelf: Shelf) -> Self:
+        """The method from what `write` left, over `width` encoded columns; everything is checked."""
+        ...
+
+
+def usable_coordinates(method: Method, rows: Array) -> Array:
+    """Coordinates of raw rows; those with a value that is no number or beyond `LARGEST` in a used column are NaN."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        usable: Flags = np.all(np.abs(rows[:, method.used]) <= LARGEST, axis=1)
+        coordinates = method.coordinates(np.where(usable[:, None], rows, 0.0))
+    coordinates[~usable] = np.nan
+    return coordinates
 
 
 def measured_distances(swap_test: SwapTestFunction, rows: Array, medoids: Array) -> Array:

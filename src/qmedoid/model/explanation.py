@@ -15,13 +15,7 @@ import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ModelError
-from qmedoid.methods.base import GroupShare, Measured, PlainStage, RecordShare, Shares, refuse_overflow
-from qmedoid.methods.evidence.contributions import evidence_shares
-from qmedoid.methods.evidence.model import EvidenceModel
-from qmedoid.methods.nearest.contributions import convex_shares
-from qmedoid.methods.nearest.model import NearestModel
-from qmedoid.methods.rare.contributions import rare_shares
-from qmedoid.methods.rare.model import RareEventModel
+from qmedoid.methods.base import GroupShare, RecordShare, refuse_overflow
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.table import TableModel
 
@@ -81,7 +75,7 @@ def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanati
     calibration = best.calibration
     calibrated = calibration.apply(measured.scores)[0]
     row = np.column_stack(list(columns)).astype(np.float64)
-    shares = _shares(fusion, row, measured, winner, other).times(calibration.slope)
+    shares = fusion.contributions(row, measured, winner, other).times(calibration.slope)
     shift = model.prior_shift
     prevalence = 0.0 if shift is None else float(shift.log_ratios[winner] - shift.log_ratios[other])
     # For two classes the cut is taken off the score of the second.
@@ -109,14 +103,3 @@ def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanati
         distances=measured.channels.distance[0],
         angles=measured.channels.angle[0],
     )
-
-
-def _shares(stage: PlainStage, row: Array, measured: Measured, winner: int, other: int) -> Shares:
-    match stage:
-        case NearestModel():
-            return convex_shares(stage, row, measured, winner, other)
-        case EvidenceModel():
-            return evidence_shares(stage, row, winner, other)
-        case RareEventModel():
-            return rare_shares(stage, row, winner)
-    raise ModelError(f"Decisions of a {type(stage).__name__} cannot be explained.")

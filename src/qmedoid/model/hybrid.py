@@ -11,7 +11,7 @@ from qmedoid.calibration.curve import Calibration
 from qmedoid.geometry.deltas import DeltaKind, delta_features, delta_names, nearest_two
 from qmedoid.geometry.fusion import Channels
 from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.methods.base import FirstStage, Measured, Table
+from qmedoid.methods.base import Measured, Scorer, Table
 from qmedoid.variational.model import MeasuredVariational, VariationalModel
 
 
@@ -30,7 +30,7 @@ class DeltaSettings:
         """Number of deltas."""
         return len(delta_names([""] * n_classes, kind=self.kind, angular=angular, fused=self.fused))
 
-    def features(self, model: FirstStage, measured: Measured, scores: Array | None = None) -> Array:
+    def features(self, model: Scorer, measured: Measured, scores: Array | None = None) -> Array:
         """Deltas under a first stage, shape (n, m); class scores, if given, say which two classes are nearest."""
         if measured.deltas is not None:
             return measured.deltas
@@ -66,7 +66,7 @@ class HybridModel:
         Whether the circuit corrects the calibrated scores instead of replacing them.
     """
 
-    fusion: FirstStage
+    fusion: Scorer
     calibration: Calibration
     deltas: DeltaSettings = DeltaSettings()
     variational: VariationalModel | MeasuredVariational | None = None

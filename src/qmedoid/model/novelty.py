@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.methods.base import PlainStage, Table
+from qmedoid.methods.base import Method, Table
 from qmedoid.model.contract import Dates, Encoding, Levels, Numbers
 
 Columns = Sequence[npt.NDArray[Any]]
@@ -24,7 +24,7 @@ FARTHEST = 1e9
 """Novelty of a record at most."""
 
 
-def nearest_distances(stage: PlainStage, X: Table, *, threads: int | None = None) -> Array:
+def nearest_distances(stage: Method, X: Table, *, threads: int | None = None) -> Array:
     """Distance of every record to its nearest medoid of any class, on the scale of the model, shape (n,)."""
     distances: Array = stage.measure(X, threads=threads).channels.distance.min(axis=1)
     return distances
@@ -173,7 +173,7 @@ def encoded_readings(encodings: Sequence[Encoding]) -> list[Reading]:
     return readings
 
 
-def fit_novelty(X: Array, readings: Sequence[Reading] | None = None, stage: PlainStage | None = None) -> Novelty:
+def fit_novelty(X: Array, readings: Sequence[Reading] | None = None, stage: Method | None = None) -> Novelty:
     """Summarize training rows.
 
     Parameters
@@ -182,7 +182,7 @@ def fit_novelty(X: Array, readings: Sequence[Reading] | None = None, stage: Plai
         Encoded columns of the training rows.
     readings : sequence of Reading, optional
         What to keep of each; all columns are numbers by default.
-    stage : PlainStage, optional
+    stage : Method, optional
         The model whose medoids distances are measured to.
     """
     readings = ["number"] * X.shape[1] if readings is None else readings
@@ -246,7 +246,7 @@ def _edges(values: Array, reading: Reading, n_rows: int) -> Array:
     return edges
 
 
-def _far(X: Array, stage: PlainStage) -> Far | None:
+def _far(X: Array, stage: Method) -> Far | None:
     """Distances of rows that are not medoids: these have not moved a medoid to themselves."""
     others = np.setdiff1d(np.arange(len(X)), stage.medoid_rows)
     others = others[_spaced(len(others), _MOST_MEASURED)]

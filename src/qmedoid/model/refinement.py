@@ -10,7 +10,7 @@ from qmedoid.calibration.fit import CalibrationKind, fit_calibration
 from qmedoid.geometry.fusion import Channels
 from qmedoid.geometry.row_groups import draws_per_row, group_sums, part_of
 from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.methods.base import FirstStage, Measured
+from qmedoid.methods.base import Measured, Scorer
 from qmedoid.methods.nearest.fit import Selected
 from qmedoid.model.hybrid import (
     DeltaSettings,
@@ -107,7 +107,7 @@ def fusion_apart(selected: Selected, folds: Sequence[Codes], measured: Measured)
 
 
 def calibrated_stage(
-    first: FirstStage,
+    first: Scorer,
     measured: Measured,
     apart: Measured,
     folds: Sequence[Codes],
@@ -122,7 +122,7 @@ def calibrated_stage(
 
     Parameters
     ----------
-    first : FirstStage
+    first : Scorer
     measured, apart : Measured
         What it says of the training rows, and the same by models that have not seen the row where a fold holds it out.
     folds : sequence of ndarray

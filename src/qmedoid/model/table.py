@@ -12,8 +12,7 @@ from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ModelError
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.kernels.ties import first_largest_of_rows
-from qmedoid.methods.base import PlainStage, refuse_overflow
-from qmedoid.methods.evidence.model import EvidenceModel
+from qmedoid.methods.base import Method, refuse_overflow
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.contract import Contract, Encoding, Label
 from qmedoid.model.decision import PriorShift, asked_priors
@@ -109,7 +108,7 @@ class TableModel:
         return self.models[0]
 
     @property
-    def fusion(self) -> PlainStage | None:
+    def fusion(self) -> Method | None:
         """The first stage of the best model, if it has one."""
         model = self.best
         if isinstance(model, VariationalModel):
@@ -120,7 +119,7 @@ class TableModel:
     def n_known_records(self) -> int:
         """Training rows that the first stage keeps beside its medoids."""
         stage = self.fusion
-        return 0 if not isinstance(stage, EvidenceModel) or stage.neighbors is None else len(stage.neighbors.rows)
+        return 0 if stage is None else stage.n_neighbors
 
     @property
     def stage(self) -> str:

@@ -4,6 +4,7 @@ import math
 from itertools import pairwise
 from typing import Any
 
+from qmedoid.fields import Fields, RefusedError, Shelf, restored, shown
 from qmedoid.model.contract import (
     DATE_PARTS,
     KINDS,
@@ -19,8 +20,6 @@ from qmedoid.model.contract import (
     is_spelling,
 )
 from qmedoid.model.table import Record
-from qmedoid.storage._json import Fields, RefusedError, restored, shown
-from qmedoid.storage._tensors import Shelf
 
 _ENCODING_TYPES = ("numbers", "dates", "levels")
 # The encoding that the columns of each kind have: what applies one relies on it.

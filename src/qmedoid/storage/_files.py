@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from qmedoid.storage._json import LARGEST_JSON, Fields, RefusedError, compact, parsed, shown
+from qmedoid.fields import LARGEST_JSON, Fields, RefusedError, compact, parsed, shown
 
 MANIFEST = "manifest.json"
 LARGEST_BUNDLE = 2**28

@@ -6,15 +6,11 @@ import numpy as np
 
 from qmedoid.calibration.curve import Calibration
 from qmedoid.exceptions import ParameterError
+from qmedoid.fields import Fields, RefusedError, Shelf, inside
 from qmedoid.geometry.deltas import DELTA_KINDS
-from qmedoid.geometry.overlap import ANGLE_KINDS
-from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels.statevector import MAX_QUBITS
-from qmedoid.methods.base import LARGEST, PlainStage
-from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.methods.base import Method
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
-from qmedoid.storage._json import Fields, RefusedError, inside
-from qmedoid.storage._tensors import Shelf
 from qmedoid.variational.angles import AngleMap
 from qmedoid.variational.ansatz import Ansatz
 from qmedoid.variational.model import VariationalModel
@@ -28,12 +24,8 @@ _CIRCUIT = (
 )  # fmt: skip
 
 
-# Scores times such a factor are still far from infinite.
-_LARGEST_FACTOR = 1e100
-
-
 def read_geometric(
-    fields: Fields, first: PlainStage, calibration: Calibration, circuit: Any, number: int, shelf: Shelf
+    fields: Fields, first: Method, calibration: Calibration, circuit: Any, number: int, shelf: Shelf
 ) -> HybridModel:
     """A hybrid model from its first stage, its calibration, and the fields of its policy."""
     n_classes = first.n_classes
@@ -66,45 +58,6 @@ def read_slope(fields: Fields) -> float:
     if slope <= 0:
         raise RefusedError(f"{fields.where}.slope must be above 0, and is {slope}")
     return slope
-
-
-def read_convex(fields: Fields, number: int, width: int, n_classes: int, shelf: Shelf) -> NearestModel:
-    """A fusion model of the nearest medoids over `width` encoded columns."""
-    alpha = fields.real("alpha")
-    if not 0 <= alpha <= 1:
-        raise RefusedError(f"{fields.where}.alpha must be from 0 to 1, and is {alpha}")
-    members = shelf.whole(f"{number}.members", None, below=width)
-    offsets = shelf.offsets(f"{number}.offsets", None, len(members), step=1)
-    weights = shelf.moderate(f"{number}.weights", len(members))
-    n_anchors = len(offsets) - 1
-    if n_anchors < 1:
-        raise RefusedError(f"array '{number}.offsets' must have at least 2 entries")
-    parts = [slice(a, b) for a, b in zip(offsets.tolist(), offsets.tolist()[1:], strict=False)]
-    medoids = shelf.moderate(f"{number}.medoids", None, n_anchors)
-    medoid_classes = shelf.whole(f"{number}.medoid_classes", len(medoids), below=n_classes)
-    if len(np.unique(medoid_classes)) != n_classes:
-        raise RefusedError(f"array '{number}.medoid_classes' lacks a class")
-    multipliers = shelf.floats(f"{number}.multipliers", n_classes)
-    if not ((multipliers > 0) & (multipliers < _LARGEST_FACTOR)).all():
-        raise RefusedError(f"array '{number}.multipliers' must be above 0 and below {_LARGEST_FACTOR:g}")
-    return NearestModel(
-        input_scaling=Scaling(
-            shelf.moderate(f"{number}.center", width, largest=LARGEST), shelf.scales(f"{number}.scale", width)
-        ),
-        configuration=tuple(tuple(members[part].tolist()) for part in parts),
-        weights=tuple(weights[part].copy() for part in parts),
-        signed=fields.flag("signed"),
-        feature_scaling=Scaling(
-            shelf.moderate(f"{number}.feature_center", n_anchors), shelf.scales(f"{number}.feature_scale", n_anchors)
-        ),
-        medoids=medoids,
-        medoid_classes=medoid_classes,
-        medoid_rows=shelf.whole(f"{number}.medoid_rows", len(medoids), below=2**62),
-        multipliers=multipliers,
-        alpha=alpha,
-        use_angular=fields.flag("use_angular"),
-        angle=fields.choice("angle", ANGLE_KINDS),
-    )
 
 
 def read_circuit(entry: Any, number: int, n_inputs: int, n_classes: int, shelf: Shelf) -> VariationalModel:

@@ -4,10 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from qmedoid.fields import Arrays, Fields, RefusedError, Shelf, floats, whole
 from qmedoid.model.novelty import LEAST, MOST, Far, Novelty
-from qmedoid.storage._json import Fields, RefusedError
-from qmedoid.storage._stages import Arrays
-from qmedoid.storage._tensors import Shelf, floats, whole
 
 _FIELDS = ("rows", "far")
 _FAR = ("distance", "beyond", "rows")

@@ -12,15 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qmedoid.exceptions import ModelError
+from qmedoid.fields import Arrays, floats, plain, whole
+from qmedoid.methods.registry import write_method
 from qmedoid.model.contract import Contract, Dates, Encoding, Levels, Numbers
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.operating_point import OperatingSummary
 from qmedoid.model.table import Record, TableModel
-from qmedoid.storage._json import plain
 from qmedoid.storage._novelty import packed_novelty
 from qmedoid.storage._seen import packed as packed_seen
-from qmedoid.storage._stages import Arrays, packed_stage
-from qmedoid.storage._tensors import floats, whole
 from qmedoid.variational.model import VariationalModel
 from qmedoid.variational.readout import DirectReadout, ParityReadout, Readout, StringReadout
 
@@ -146,7 +145,7 @@ def _model(model: HybridModel | VariationalModel, number: str, arrays: Arrays) -
     arrays[f"{number}.bends"] = floats(model.calibration.bends)
     return {
         "type": "geometric",
-        "first": packed_stage(model.fusion.plain, number, arrays),
+        "first": write_method(model.fusion.plain, number, arrays),
         "slope": plain(float(model.calibration.slope), "slope"),
         "deltas": {"kind": model.deltas.kind, "fused": bool(model.deltas.fused)},
         "refine_below": plain(float(model.refine_below), "refine_below"),

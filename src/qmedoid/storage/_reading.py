@@ -12,6 +12,8 @@ import numpy as np
 
 from qmedoid.arrays import Array
 from qmedoid.calibration.curve import Calibration
+from qmedoid.fields import Fields, RefusedError, Shelf, inside, parsed, restored, shown, tensors_parsed
+from qmedoid.methods.registry import read_method
 from qmedoid.model.decision import PriorShift
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.operating_point import ASKED, RULES, Counts, OperatingSummary
@@ -19,11 +21,8 @@ from qmedoid.model.table import TableModel
 from qmedoid.storage._columns import read_classes, read_contract, read_encodings, read_rows
 from qmedoid.storage._files import MANIFEST
 from qmedoid.storage._hybrid import read_circuit, read_geometric, read_slope
-from qmedoid.storage._json import Fields, RefusedError, inside, parsed, restored, shown
 from qmedoid.storage._novelty import read_novelty
 from qmedoid.storage._seen import read as read_seen
-from qmedoid.storage._stages import read_stage
-from qmedoid.storage._tensors import Shelf, tensors_parsed
 from qmedoid.variational.model import VariationalModel
 
 DESCRIPTION = (
@@ -115,7 +114,7 @@ def _model(
         if circuit is None:
             raise RefusedError(f"{where} is a circuit, and there is none")
         return read_circuit(circuit, number, width, n_classes, shelf)
-    first = read_stage(fields.raw("first"), f"{where}.first", number, width, n_classes, shelf)
+    first = read_method(fields.raw("first"), f"{where}.first", number, width, n_classes, shelf)
     return read_geometric(fields, first, _calibration(fields, number, n_classes, shelf), circuit, number, shelf)
 
 

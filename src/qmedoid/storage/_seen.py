@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.fields import Fields, RefusedError, Shelf, whole
 from qmedoid.model.seen import KEY_BYTES, MOST_KEPT, SeenRows
-from qmedoid.storage._json import Fields, RefusedError
-from qmedoid.storage._tensors import Shelf, whole
 
 _ARRAY = "seen.hashes"
 _KEY = re.compile(rf"[0-9a-f]{{{2 * KEY_BYTES}}}")

@@ -20,9 +20,9 @@ import numpy as np
 
 from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError
+from qmedoid.fields import RefusedError, compact, written
 from qmedoid.model.table import TableModel
 from qmedoid.storage._files import content_entry, file_entries, parse_manifest, signed
-from qmedoid.storage._json import RefusedError, compact, written
 from qmedoid.storage._packing import packed, plain_circuit
 from qmedoid.storage.card import model_card
 from qmedoid.storage.folders import replace_bundle

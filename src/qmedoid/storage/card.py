@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from qmedoid.methods.base import PlainStage
+from qmedoid.methods.base import Method
 from qmedoid.methods.evidence.model import EvidenceModel
 from qmedoid.methods.nearest.model import NearestModel
 from qmedoid.methods.rare.model import RareEventModel
@@ -136,7 +136,7 @@ def _circuit(model: TableModel) -> VariationalModel | None:
     return circuit if isinstance(circuit, VariationalModel) else None
 
 
-def _medoid_counts(model: TableModel, fusion: PlainStage) -> str:
+def _medoid_counts(model: TableModel, fusion: Method) -> str:
     counts = [int((fusion.medoid_classes == code).sum()) for code in range(len(model.classes))]
     parts = [f"{count} of {cell(label)}" for count, label in zip(counts[:20], model.classes, strict=False)]
     return f"{sum(counts)} ({', '.join(parts)}{', …' if len(counts) > 20 else ''})"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from qmedoid.exceptions import ParameterError
+from qmedoid.fields import LARGEST_JSON, RefusedError, parsed, written
 from qmedoid.storage._files import CONTENT_NAME, MANIFEST, file_entries, parse_manifest
-from qmedoid.storage._json import LARGEST_JSON, RefusedError, parsed, written
 from qmedoid.storage.whole import PART, cannot_write, sync_folder, write_whole
 
 try:

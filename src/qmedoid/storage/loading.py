@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from qmedoid.exceptions import ModelError
+from qmedoid.fields import RefusedError, inside, shown
 from qmedoid.model.table import TableModel
 from qmedoid.storage._files import (
     MANIFEST,
@@ -17,7 +18,6 @@ from qmedoid.storage._files import (
     read_content,
     read_manifest,
 )
-from qmedoid.storage._json import RefusedError, inside, shown
 from qmedoid.storage._reading import read
 
 FORMAT = 5

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from qmedoid.exceptions import DataError
 from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.base import GroupShare, PlainStage, RecordShare
+from qmedoid.methods.base import GroupShare, Method, RecordShare
 from qmedoid.model.explanation import Explanation, explain
 from qmedoid.model.table import TableModel
 from qmedoid.tables.encode import Found, encode_batch
@@ -115,7 +115,7 @@ def _record(model: TableModel, share: RecordShare) -> dict[str, Any]:
     }
 
 
-def _fusion_of(model: TableModel) -> PlainStage:
+def _fusion_of(model: TableModel) -> Method:
     fusion = model.fusion
     assert fusion is not None, "explain() refuses models without medoids"
     return fusion

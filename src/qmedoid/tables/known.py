@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ModelError
-from qmedoid.model.medoid_space import distance_name, medoid_space
+from qmedoid.methods.base import usable_coordinates
 from qmedoid.model.table import TableModel
 from qmedoid.tables.encode import Found, encode_batch
 from qmedoid.tables.labels import label_codes
@@ -55,7 +55,7 @@ class NearestRows:
         if not self._kept:
             raise DataError(f"None of the {self._rows:,} known rows can be compared with the record.")
         return {
-            "distance": distance_name(self._stage),
+            "distance": self._stage.distance_name,
             "rows": self._rows,
             "nearest": [
                 {"row": row, "class": label, "distance": distance, "record": record}
@@ -65,7 +65,7 @@ class NearestRows:
 
     def _places(self, batch: pa.RecordBatch | pa.Table, found: Found) -> Array:
         columns = encode_batch(batch, self._model.contract, self._model.encodings, found=found)
-        return medoid_space(self._stage, np.column_stack(columns).astype(np.float64))
+        return usable_coordinates(self._stage, np.column_stack(columns).astype(np.float64))
 
     def _shown(self, names: Sequence[str]) -> list[str]:
         return [name for name in self._model.contract.names if name in names]

@@ -12,18 +12,28 @@ nearest of many more training rows add what they turned out to be (`Neighbors`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.fields import Arrays, Shelf
 from qmedoid.geometry.fusion import Channels, class_channels
 from qmedoid.geometry.overlap import SwapTestFunction, compact_swap_test
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.kernels import evidence
-from qmedoid.methods.base import LARGEST, Measured, Table, measured_distances, refuse_bad_values, row_block, row_slices
+from qmedoid.methods.base import (
+    LARGEST,
+    Measured,
+    Shares,
+    Table,
+    measured_distances,
+    refuse_bad_values,
+    row_block,
+    row_slices,
+)
 from qmedoid.methods.evidence.neighbors import Found, Neighbors, find
 
 Distances = Callable[[Array, Array], Array]
@@ -119,6 +129,8 @@ class EvidenceModel:
     n_classes: int
     neighbors: Neighbors | None = None
 
+    name: ClassVar[str] = "evidence"
+    distance_name: ClassVar[str] = "over all columns that vary, scaled by rank"
     use_angular: ClassVar[bool] = True
     rare_class: ClassVar[None] = None
     n_deltas: ClassVar[None] = None
@@ -299,6 +311,50 @@ class EvidenceModel:
         """Raise for the first row that the kernel left undecided: it holds a bad value."""
         undecided = np.flatnonzero(nearest[:, 0] < 0)[:1]
         refuse_bad_values(row_block(X, undecided), self.used, undecided)
+
+    @property
+    def n_neighbors(self) -> int:
+        """Number of training rows kept in addition to the medoids."""
+        return 0 if self.neighbors is None else len(self.neighbors.rows)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Nothing beyond what all methods have."""
+        return {}
+
+    def coordinates(self, rows: Array) -> Array:
+        """Raw rows scaled by rank and weighted, between which distances are measured, shape (n, M)."""
+        return np.asarray(self.rank_scaling.apply(rows) * np.sqrt(self.column_weights))
+
+    def with_swap_test(self, swap_test: SwapTestFunction) -> "MeasuredEvidence":
+        """The same method with distances that a SWAP test measures."""
+        return MeasuredEvidence(self, swap_test)
+
+    def with_row_numbers(self, rows: Codes) -> Self:
+        """The same method, where training row i is row ``rows[i]`` of a larger table."""
+        known = None if self.neighbors is None else self.neighbors.renumbered(rows)
+        return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp), neighbors=known)
+
+    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Shares:
+        """What the difference of two classes' scores is made of, for one row of shape (1, M)."""
+        from qmedoid.methods.evidence.contributions import evidence_shares
+
+        del measured  # contributions are exact sums of the terms
+
+        return evidence_shares(self, row, winner, other)
+
+    def write(self, number: str, arrays: Arrays) -> dict[str, Any]:
+        """What the manifest says of the method; its arrays are added."""
+        from qmedoid.methods.evidence.storage import packed
+
+        return packed(self, number, arrays)
+
+    @classmethod
+    def read(cls, value: Any, where: str, number: int, width: int, n_classes: int, shelf: Shelf) -> Self:
+        """A stored method over `width` encoded columns; everything is checked."""
+        from qmedoid.methods.evidence.storage import read
+
+        return cast(Self, read(value, where, number, width, n_classes, shelf))
 
 
 @dataclass(frozen=True, eq=False)

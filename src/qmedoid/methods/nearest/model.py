@@ -1,19 +1,20 @@
 """The fusion model: scaled columns, anchor features, medoids, and one score per class (algorithm 8)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.fields import Arrays, Shelf
 from qmedoid.geometry.features import anchor_feature
 from qmedoid.geometry.fusion import Channels, class_channels, fusion_scores, margins, predict_codes
 from qmedoid.geometry.overlap import AngleKind, SwapTest, SwapTestFunction, compact_swap_test, from_overlap, row_norms
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring
-from qmedoid.methods.base import LARGEST, Measured, Table, refuse_bad_values, row_block
+from qmedoid.methods.base import LARGEST, Measured, Shares, Table, refuse_bad_values, row_block
 
 # Rows per block where the definition is applied, so that its temporaries stay small.
 _BLOCK_ROWS = 8192
@@ -68,8 +69,11 @@ class NearestModel:
     use_angular: bool
     angle: AngleKind
 
+    name: ClassVar[str] = "nearest"
+    distance_name: ClassVar[str] = "over the features of all groups of columns"
     rare_class: ClassVar[None] = None
     n_deltas: ClassVar[None] = None
+    n_neighbors: ClassVar[int] = 0
 
     @property
     def plain(self) -> "NearestModel":
@@ -212,6 +216,42 @@ class NearestModel:
         notices = np.zeros(plan.n_columns, dtype=np.bool_)
         notices[plan.used] = (of_used * LARGEST > 1e146) & (centers < 1e140)
         return notices
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The mixing weight of the fusion score."""
+        return {"alpha": float(self.alpha)}
+
+    def coordinates(self, rows: Array) -> Array:
+        """Raw rows as standardized anchor features, between which distances are measured, shape (n, A)."""
+        return self.features(rows)
+
+    def with_swap_test(self, swap_test: SwapTestFunction) -> "MeasuredNearest":
+        """The same method with distances that a SWAP test measures."""
+        return MeasuredNearest(self, swap_test)
+
+    def with_row_numbers(self, rows: Codes) -> Self:
+        """The same method, where training row i is row ``rows[i]`` of a larger table."""
+        return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp))
+
+    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Shares:
+        """What the difference of two classes' scores is made of, for one row of shape (1, M)."""
+        from qmedoid.methods.nearest.contributions import convex_shares
+
+        return convex_shares(self, row, measured, winner, other)
+
+    def write(self, number: str, arrays: Arrays) -> dict[str, Any]:
+        """What the manifest says of the method; its arrays are added."""
+        from qmedoid.methods.nearest.storage import packed
+
+        return packed(self, number, arrays)
+
+    @classmethod
+    def read(cls, value: Any, where: str, number: int, width: int, n_classes: int, shelf: Shelf) -> Self:
+        """A stored method over `width` encoded columns; everything is checked."""
+        from qmedoid.methods.nearest.storage import read
+
+        return cast(Self, read(value, where, number, width, n_classes, shelf))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from qmedoid.methods.rare.model import CLIP, RareEventModel
 def rare_shares(model: RareEventModel, row: Array, winner: int) -> Shares:
     """Contributions of every feature, and of every column; `row` has the shape (1, M)."""
     sign = 1.0 if winner == model.rare_class else -1.0
-    added = sign * model.contributions(row[0])
+    added = sign * model.feature_contributions(row[0])
     groups = tuple(
         GroupShare(columns, float(amount), name=name)
         for columns, name, amount in zip(model.feature_columns, model.feature_names, added, strict=True)

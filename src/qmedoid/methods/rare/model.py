@@ -4,18 +4,28 @@ A rare-event model whose distances are measured one by one, such as by circuits:
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.fields import Arrays, Shelf
 from qmedoid.geometry.fusion import Channels
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.kernels._tables import row_count
 from qmedoid.kernels._threads import thread_count
-from qmedoid.methods.base import LARGEST, Measured, Table, measured_distances, refuse_bad_values, row_block, row_slices
+from qmedoid.methods.base import (
+    LARGEST,
+    Measured,
+    Shares,
+    Table,
+    measured_distances,
+    refuse_bad_values,
+    row_block,
+    row_slices,
+)
 from qmedoid.methods.rare.geometry import RareGeometry
 
 CLIP = 12.0
@@ -53,7 +63,9 @@ class RareEventModel:
     circuit_features: Codes
     rare_class: int
 
+    name: ClassVar[str] = "rare"
     n_classes: ClassVar[int] = 2
+    n_neighbors: ClassVar[int] = 0
     use_angular: ClassVar[bool] = False
 
     @property
@@ -136,7 +148,7 @@ class RareEventModel:
         standardized: Array = np.clip((features - self.center) / self.scale, -CLIP, CLIP)
         return standardized
 
-    def contributions(self, row: Array) -> Array:
+    def feature_contributions(self, row: Array) -> Array:
         """What every feature adds to the logit of one raw row, shape (F,); with the intercept they add up to it."""
         added: Array = self.standardized(self.features(np.asarray(row)[None]))[0] * self.weights
         return added
@@ -209,6 +221,50 @@ class RareEventModel:
         with np.errstate(over="ignore"):
             scaled = self.geometry.scaling.apply(block)
         return np.clip(scaled, -LARGEST, LARGEST, out=scaled)
+
+    @property
+    def distance_name(self) -> str:
+        """What the distance to prototypes is, in words."""
+        return f"over all columns, signed logarithms in the {self.geometry.metric_names[0]} metric"
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Nothing beyond what all methods have."""
+        return {}
+
+    def coordinates(self, rows: Array) -> Array:
+        """Raw rows on the scale of the prototypes in the first metric, shape (n, M)."""
+        scaled = np.clip(self.geometry.scaling.apply(rows), -LARGEST, LARGEST)
+        return np.asarray(scaled * np.sqrt(self.geometry.metrics[0]))
+
+    def with_swap_test(self, swap_test: SwapTestFunction) -> "MeasuredRare":
+        """The same method with distances that a SWAP test measures."""
+        return MeasuredRare(self, swap_test)
+
+    def with_row_numbers(self, rows: Codes) -> Self:
+        """The same method, where training row i is row ``rows[i]`` of a larger table."""
+        return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp))
+
+    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Shares:
+        """What the difference of two classes' scores is made of, for one row of shape (1, M)."""
+        from qmedoid.methods.rare.contributions import rare_shares
+
+        del measured, other  # of two classes, and exact sums of the features
+
+        return rare_shares(self, row, winner)
+
+    def write(self, number: str, arrays: Arrays) -> dict[str, Any]:
+        """What the manifest says of the method; its arrays are added."""
+        from qmedoid.methods.rare.storage import packed
+
+        return packed(self, number, arrays)
+
+    @classmethod
+    def read(cls, value: Any, where: str, number: int, width: int, n_classes: int, shelf: Shelf) -> Self:
+        """A stored method over `width` encoded columns; everything is checked."""
+        from qmedoid.methods.rare.storage import read
+
+        return cast(Self, read(value, where, number, width, n_classes, shelf))
 
 
 def _nearest(k: int, name: str) -> str:

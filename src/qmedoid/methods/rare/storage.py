@@ -1,4 +1,4 @@
-"""The rare-event model."""
+"""Storage of the rare-event method."""
 
 from itertools import pairwise
 from typing import Any
@@ -7,15 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array
+from qmedoid.fields import Fields, RefusedError, Shelf, floats, plain, shown, whole
 from qmedoid.geometry.scaling import Scaling, SignedLog
 from qmedoid.kernels.nearest import MOST_NEAREST
 from qmedoid.methods.base import LARGEST
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.model import RareEventModel
-from qmedoid.storage._json import Fields, RefusedError, plain, shown
-from qmedoid.storage._tensors import Shelf, floats, whole
 
-FIELDS = ("type", "rare_class", "metric_names", "counts", "length", "floor", "intercept", "compressed")
+FIELDS = ("name", "rare_class", "metric_names", "counts", "length", "floor", "intercept", "compressed")
 
 
 # What a squared difference counts at most: squares of the largest values then stay within the range of a double.

@@ -1,4 +1,4 @@
-"""The evidence model."""
+"""Storage of the evidence method."""
 
 from itertools import accumulate
 from typing import Any
@@ -7,11 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array
+from qmedoid.fields import MODERATE, Fields, RefusedError, Shelf, floats, whole
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.methods.evidence.model import CHANNELS, EvidenceModel, Group, Terms
 from qmedoid.methods.evidence.neighbors import MOST_NEAREST, Neighbors
-from qmedoid.storage._json import Fields, RefusedError
-from qmedoid.storage._tensors import MODERATE, Shelf, floats, whole
 
 
 def packed(model: EvidenceModel, number: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
@@ -51,7 +50,7 @@ def packed(model: EvidenceModel, number: str, arrays: dict[str, npt.NDArray[Any]
 def read(value: Any, where: str, number: int, width: int, n_classes: int, shelf: Shelf) -> EvidenceModel:
     """An evidence model over `width` encoded columns."""
     with_neighbors = isinstance(value, dict) and "neighbors" in value
-    fields = Fields(value, where, ("type", "neighbors") if with_neighbors else ("type",))
+    fields = Fields(value, where, ("name", "neighbors") if with_neighbors else ("name",))
     n_outputs = 1 if n_classes == 2 else n_classes
     medoids = shelf.floats(f"{number}.medoids", None, width)
     medoid_classes = shelf.whole(f"{number}.medoid_classes", len(medoids), below=n_classes)

@@ -1,0 +1,55 @@
+"""The methods by name: a new one is a folder and a line here."""
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from qmedoid.fields import Arrays, RefusedError, Shelf, shown
+from qmedoid.methods.base import Method
+
+
+class MethodEntry(NamedTuple):
+    """Where a method is found, each as ``"module:class"``: its fitted model, and the estimator that fits it."""
+
+    model: str
+    estimator: str
+
+
+METHODS = {
+    "rare": MethodEntry("qmedoid.methods.rare.model:RareEventModel", "qmedoid.estimators.rare:RareEventClassifier"),
+    "evidence": MethodEntry(
+        "qmedoid.methods.evidence.model:EvidenceModel", "qmedoid.estimators.evidence:EvidenceClassifier"
+    ),
+    "nearest": MethodEntry(
+        "qmedoid.methods.nearest.model:NearestModel", "qmedoid.estimators.fusion:NearestMedoidClassifier"
+    ),
+}
+"""The methods; ``method="auto"`` is the first that suits the classes."""
+
+
+def model_class(name: str) -> type[Method]:
+    """The class of the fitted models of a method."""
+    found: type[Method] = _load(METHODS[name].model)
+    return found
+
+
+def estimator_class(name: str) -> Any:
+    """The estimator of a method."""
+    return _load(METHODS[name].estimator)
+
+
+def write_method(method: Method, number: str, arrays: Arrays) -> dict[str, Any]:
+    """What the manifest says of a method; its arrays are added."""
+    return {"name": method.name, **method.write(number, arrays)}
+
+
+def read_method(value: Any, where: str, number: int, width: int, n_classes: int, shelf: Shelf) -> Method:
+    """A stored method; everything is checked."""
+    name = value.get("name") if isinstance(value, dict) else None
+    if not isinstance(name, str) or name not in METHODS:
+        raise RefusedError(f"{where}.name must be one of {sorted(METHODS)}, and is {shown(name)}")
+    return model_class(name).read(value, where, number, width, n_classes, shelf)
+
+
+def _load(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
