@@ -58,25 +58,25 @@ def by_numpy(model: Any, frame: Any) -> Any:
     import numpy as np
     import pandas as pd
 
-    best, fusion = model.best, model.fusion
+    best, method = model.best, model.method
     X = frame[list(model.contract.names)].to_numpy(dtype=np.float64)
-    Z = (X - fusion.input_scaling.center) / fusion.input_scaling.scale
-    features = np.empty((len(X), len(fusion.configuration)))
-    for anchor, (subset, weights) in enumerate(zip(fusion.configuration, fusion.weights, strict=True)):
+    Z = (X - method.input_scaling.center) / method.input_scaling.scale
+    features = np.empty((len(X), len(method.configuration)))
+    for anchor, (subset, weights) in enumerate(zip(method.configuration, method.weights, strict=True)):
         parts = weights * Z[:, subset]
         norm = np.sqrt(np.sum(parts**2, axis=1))
-        features[:, anchor] = np.where(parts.sum(axis=1) < 0, -norm, norm) if fusion.signed else norm
-    features = (features - fusion.feature_scaling.center) / fusion.feature_scaling.scale
-    distance = np.stack([np.linalg.norm(features - medoid, axis=1) for medoid in fusion.medoids], axis=1)
-    norms = np.linalg.norm(features, axis=1)[:, None] * np.linalg.norm(fusion.medoids, axis=1)
-    angle = np.arccos(np.clip(features @ fusion.medoids.T / norms, -1.0, 1.0))
+        features[:, anchor] = np.where(parts.sum(axis=1) < 0, -norm, norm) if method.signed else norm
+    features = (features - method.feature_scaling.center) / method.feature_scaling.scale
+    distance = np.stack([np.linalg.norm(features - medoid, axis=1) for medoid in method.medoids], axis=1)
+    norms = np.linalg.norm(features, axis=1)[:, None] * np.linalg.norm(method.medoids, axis=1)
+    angle = np.arccos(np.clip(features @ method.medoids.T / norms, -1.0, 1.0))
     shares = distance / (distance.sum(axis=1, keepdims=True) + 1e-12)
-    if fusion.use_angular:
+    if method.use_angular:
         turned = angle / (angle.sum(axis=1, keepdims=True) + 1e-12)
-        shares = fusion.alpha * shares + (1 - fusion.alpha) * turned
-    scores = best.calibration.apply(shares * fusion.multipliers)
+        shares = method.alpha * shares + (1 - method.alpha) * turned
+    scores = best.calibration.apply(shares * method.multipliers)
     margin = scores[:, 1] - scores[:, 0]
-    rows = fusion.medoid_rows
+    rows = method.medoid_rows
     return pd.DataFrame(
         {
             "prediction": np.array(model.classes)[(margin > 0).astype(int)],

@@ -55,17 +55,17 @@ def _threshold(n_classes: int) -> dict[str, Any]:
 _CIRCUIT: dict[str, Any] = {"n_steps": 40, "n_seeds": 1, "n_reps": 1, "cv": 2}
 
 METHODS: dict[str, Callable[[int], Any]] = {
-    "evidence": lambda n: GeometricClassifier(fusion="evidence", random_state=0, **_threshold(n)),
-    "tiny": lambda _: GeometricClassifier(fusion=EvidenceClassifier(medoids="tiny"), random_state=0),
-    "rare": lambda n: GeometricClassifier(fusion="rare", refine="never", random_state=0, **_threshold(n)),
-    "convex": lambda _: GeometricClassifier(
-        fusion=NearestMedoidClassifier(n_anchors=8, group_size=6, cv=3), refine="never", random_state=0
+    "evidence": lambda n: GeometricClassifier(method="evidence", random_state=0, **_threshold(n)),
+    "tiny": lambda _: GeometricClassifier(method=EvidenceClassifier(medoids="tiny"), random_state=0),
+    "rare": lambda n: GeometricClassifier(method="rare", refine="never", random_state=0, **_threshold(n)),
+    "nearest": lambda _: GeometricClassifier(
+        method=NearestMedoidClassifier(n_anchors=8, group_size=6, cv=3), refine="never", random_state=0
     ),
     "paper": lambda _: GeometricClassifier.paper(
-        fusion=NearestMedoidClassifier.paper(n_anchors=8, group_size=6), refine="never", random_state=0
+        method=NearestMedoidClassifier.paper(n_anchors=8, group_size=6), refine="never", random_state=0
     ),
     "circuit": lambda n: GeometricClassifier(
-        fusion="rare" if n == 2 else "evidence",
+        method="rare" if n == 2 else "evidence",
         variational=VariationalClassifier(**_CIRCUIT),
         refine=0.2,
         random_state=0,
@@ -89,23 +89,23 @@ def fingerprint(method: str, X: Array, y: npt.NDArray[Any], new: Array) -> Finge
 
 def _choices(model: Any) -> dict[str, Any]:
     """Groups, medoids, λ and the other choices of a fitted classifier."""
-    first = model.model_.fusion
+    first = model.model_.method
     found: dict[str, Any] = {"stage": model.stage_, "bend": len(model.model_.calibration.knots)}
-    if model.first_stage_ == "evidence":
+    if model.method_ == "evidence":
         near = first.neighbors
         found |= {
             "groups": [[list(group.columns), bool(group.by_rank)] for group in first.groups],
             "medoids": first.medoid_rows.tolist(),
-            "λ": float(model.fusion_.regularization_),
+            "λ": float(model.estimator_.regularization_),
             "neighbors": None if near is None else [near.n_nearest, bool(near.by_rank), near.rows.tolist()],
         }
-    elif model.first_stage_ == "rare":
+    elif model.method_ == "rare":
         found |= {"medoids": first.medoid_rows.tolist(), "features": first.circuit_features.tolist()}
     else:
         found |= {
-            "groups": [list(subset) for subset in model.fusion_.configuration_],
-            "medoids": model.fusion_.medoid_indices_.tolist(),
-            "λ": float(model.fusion_.alpha_),
+            "groups": [list(subset) for subset in model.estimator_.configuration_],
+            "medoids": model.estimator_.medoid_indices_.tolist(),
+            "λ": float(model.estimator_.alpha_),
         }
     return found
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-WORDS = {"evidence": "evidence", "rare": "rare", "convex": "nearest", "fusion": "nearest", "nearest": "nearest"}
+WORDS = {"evidence": "evidence", "rare": "rare", "nearest": "nearest", "convex": "nearest", "method": "nearest"}
 """Texts that name a method, and which one."""
 CLASSES = re.compile(r"(Measured)?(Evidence|Rare|Fusion|Nearest)(Event|Medoid)?(Model|Fusion|Classifier|Method)?")
 """Classes of methods: their models, estimators, settings and measured models."""
@@ -16,7 +16,7 @@ DISPATCH = ("isinstance", "match", "comparison", "list")
 """Kinds of places that a new method would have to be added to."""
 
 _OWNERS = {"Evidence": "evidence", "Rare": "rare", "Fusion": "nearest", "Nearest": "nearest"}
-_FOLDERS = {"evidence": ("evidence",), "rare": ("rare",), "nearest": ("nearest", "convex", "fusion")}
+_FOLDERS = {"evidence": ("evidence",), "rare": ("rare",), "nearest": ("nearest", "nearest", "fusion")}
 # Texts that are compared with these are no methods: kinds of deltas, and the columns of a table.
 _OTHER_THINGS = re.compile(r"kind|deltas|column|blocks?\b")
 

@@ -155,8 +155,8 @@ def make_split(X: Array, y: Codes, seed: int) -> Split:
     return Split(seed, X_in, y_in, X_out, y_out)
 
 
-def make_deltas(front_end: str, fusion: NearestMedoidClassifier, split: Split) -> Deltas:
-    model = fusion.models_[0]
+def make_deltas(front_end: str, method: NearestMedoidClassifier, split: Split) -> Deltas:
+    model = method.models_[0]
 
     def of(X: Array) -> Array:
         normalized = [c / (c.sum(axis=1, keepdims=True) + 1e-12) for c in model.channels(X)]
@@ -254,14 +254,14 @@ def expit(margin: Array) -> Array:
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * margin)))
 
 
-def simple(deltas: Deltas, fusion: NearestMedoidClassifier, split: Split) -> list[Entry]:
+def simple(deltas: Deltas, method: NearestMedoidClassifier, split: Split) -> list[Entry]:
     """What needs no circuit: one delta, the fusion margin, logistic regression on both deltas."""
     logistic = make_pipeline(StandardScaler(), LogisticRegression())
     _, seconds = timed(lambda: logistic.fit(deltas.train, split.y))
     probability = logistic.predict_proba(deltas.held_out)[:, 1]
     models = {
         "Δ_D alone": measures(split.y_out, -deltas.held_out[:, 0]),
-        "fusion margin": measures(split.y_out, fusion.decision_function(split.X_out)),
+        "fusion margin": measures(split.y_out, method.decision_function(split.X_out)),
         "logistic regression on both deltas": measures(split.y_out, probability, probability) | {"core-s": seconds},
     }
     return [Entry(deltas.front_end, name, "", found) for name, found in models.items()]
@@ -282,14 +282,14 @@ def circuits(deltas: Deltas, split: Split) -> Iterator[Entry]:
 
 def refined(model: HybridModel, X: Array, share: float) -> HybridModel:
     """The model with its circuit deciding only so many of the training rows, those of the smallest margins."""
-    margins = score_margins(model.calibration.apply(model.fusion.measure(X).scores))
+    margins = score_margins(model.calibration.apply(model.method.measure(X).scores))
     return replace(model, refine_below=float(np.quantile(margins, share)))
 
 
 def with_residual(model: HybridModel, split: Split) -> HybridModel:
     """The same calibrated fusion model with a circuit that corrects it, as ``residual=True`` trains it."""
-    measured = model.fusion.measure(split.X)
-    features = model.deltas.features(model.fusion, measured)
+    measured = model.method.measure(split.X)
+    features = model.deltas.features(model.method, measured)
     data = TrainingData(features, split.y, np.ones(2), model.calibration.apply(measured.scores))
     plan = TrainingPlan.of(Classifier(), data, np.array([0, 1]), [split.seed], out_of_fold=False)
     return replace(model, variational=plan.run(Watch()).trained.model, residual=True)
@@ -304,7 +304,7 @@ def hybrids(hybrid: GeometricClassifier, core: float, split: Split) -> tuple[lis
         scores, picked = model.decide(split.X_out)
         margin = scores[:, 1] - scores[:, 0]
         found = measures(split.y_out, margin, expit(margin)) | {"core-s": seconds}
-        words = ", ".join(['fusion="convex"', *arguments])
+        words = ", ".join(['method="nearest"', *arguments])
         name, depth = f"GeometricClassifier({words})", "" if model.variational is None else 3
         entries.append(Entry("default", name, depth, found))
         return float(picked.mean()), found["PR-AUC"]
@@ -346,9 +346,9 @@ def study(seed: int, X: Array, y: Codes) -> tuple[list[Entry], list[Refined]]:
     paper = NearestMedoidClassifier.paper(random_state=seed).fit(split.X, split.y)
     deltas = make_deltas("paper", paper, split)
     entries = [*simple(deltas, paper, split), *circuits(deltas, split)]
-    hybrid, core = timed(lambda: GeometricClassifier(fusion="convex", random_state=seed).fit(split.X, split.y))
-    deltas = make_deltas("default", hybrid.fusion_, split)
-    entries += [*simple(deltas, hybrid.fusion_, split), *circuits(deltas, split)]
+    hybrid, core = timed(lambda: GeometricClassifier(method="nearest", random_state=seed).fit(split.X, split.y))
+    deltas = make_deltas("default", hybrid.estimator_, split)
+    entries += [*simple(deltas, hybrid.estimator_, split), *circuits(deltas, split)]
     few, some = hybrids(hybrid, core, split)
     return entries + few, some
 

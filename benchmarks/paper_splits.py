@@ -1,4 +1,4 @@
-"""The paper's three small data sets over 20 repeated splits of its proportions: its fusion as printed and by default.
+"""The paper's three small data sets over 20 repeated splits of its proportions: its method as printed and by default.
 
 Writes ``benchmarks/results/paper_splits.csv``: mean test accuracy and macro-F1 with standard errors, next to the
 figures the paper prints for its single split.
@@ -12,7 +12,7 @@ from _timing import RESULTS, write_table
 from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.studies.baselines import BASELINES
-from qmedoid.studies.comparison import Method, baseline, compare, fusion, fusion_with_validation
+from qmedoid.studies.comparison import Method, baseline, compare, fusion_with_validation, method
 from qmedoid.studies.datasets import Dataset, load_breast_cancer, load_heart, load_wine
 from qmedoid.studies.paper import PAPER
 
@@ -30,11 +30,11 @@ METHODS: dict[str, Method] = {
         max_passes=0, subset_sizes=(3, 3), class_weight=None
     ),
     "as printed, inputs scaled to [0, 1], without class weights": printed(class_weight=None, input_scaling="minmax"),
-    "default": fusion(NearestMedoidClassifier),
-    "default, without class weights": fusion(lambda: NearestMedoidClassifier(class_weight=None)),
-    "default, no search": fusion(lambda: NearestMedoidClassifier(max_passes=0)),
-    "default, 3 medoids per class": fusion(lambda: NearestMedoidClassifier(n_medoids=3)),
-    "default, no search, 3 medoids per class": fusion(lambda: NearestMedoidClassifier(max_passes=0, n_medoids=3)),
+    "default": method(NearestMedoidClassifier),
+    "default, without class weights": method(lambda: NearestMedoidClassifier(class_weight=None)),
+    "default, no search": method(lambda: NearestMedoidClassifier(max_passes=0)),
+    "default, 3 medoids per class": method(lambda: NearestMedoidClassifier(n_medoids=3)),
+    "default, no search, 3 medoids per class": method(lambda: NearestMedoidClassifier(max_passes=0, n_medoids=3)),
     **{name: baseline(make) for name, make in BASELINES.items()},
 }
 

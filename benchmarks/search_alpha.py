@@ -10,7 +10,7 @@ import warnings
 from _timing import RESULTS, write_table
 from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import QMedoidWarning
-from qmedoid.studies.comparison import Method, compare, fusion, fusion_with_validation
+from qmedoid.studies.comparison import Method, compare, fusion_with_validation, method
 from qmedoid.studies.datasets import load_breast_cancer, load_heart, load_wine
 
 SEEDS = range(100, 120)
@@ -21,7 +21,7 @@ def as_printed(alpha: float) -> Method:
 
 
 def by_default(alpha: float) -> Method:
-    return fusion(lambda: NearestMedoidClassifier(search_alpha=alpha))
+    return method(lambda: NearestMedoidClassifier(search_alpha=alpha))
 
 
 METHODS: dict[str, Method] = {

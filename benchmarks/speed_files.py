@@ -39,7 +39,7 @@ def save_model(table: pa.Table, folder: Path) -> None:
     part = table.take(np.arange(0, len(table), 10))
     names = [name for name in table.column_names if name != "Class"]
     frame = part.select(names).to_pandas()
-    model = GeometricClassifier(fusion="convex", refine="never", random_state=0)
+    model = GeometricClassifier(method="nearest", refine="never", random_state=0)
     model.fit(frame, part["Class"].to_numpy()).save(folder)
 
 

@@ -1,7 +1,7 @@
 """How much sooner exact gradients reach the loss that 300 steps of SPSA reach, both tuned.
 
 Writes ``benchmarks/results/training_speed.csv``. Two problems, 256 rows a batch, each class weighted to its true prior:
-the two deltas of the credit-card data under the default fusion classifier (2 qubits, 4 repetitions), and the first
+the two deltas of the credit-card data under the default method classifier (2 qubits, 4 repetitions), and the first
 four columns of phoneme (4 qubits, 3 repetitions). ``creditcard.parquet`` and ``phoneme.parquet`` are looked for in the
 folder that ``QMEDOID_DATA`` names.
 
@@ -119,9 +119,9 @@ def training_part(X: Array, y: Codes) -> tuple[Array, Codes]:
 
 def credit_card() -> BatchObjective:
     X, y = training_part(*read("creditcard", "Class", ("Time",)))
-    fusion = NearestMedoidClassifier(random_state=0).fit(X, y).models_[0]
-    channels = fusion.channels(X)
-    return problem(delta_features(channels, fusion.fuse(channels)), y, n_reps=4)
+    method = NearestMedoidClassifier(random_state=0).fit(X, y).models_[0]
+    channels = method.channels(X)
+    return problem(delta_features(channels, method.fuse(channels)), y, n_reps=4)
 
 
 def phoneme() -> BatchObjective:

@@ -33,7 +33,7 @@ def command() -> str:
     """What the command prints on the heart data."""
     os.environ |= {"COLUMNS": "100", "NO_COLOR": "1"}
     asked = Options(
-        table=str(locate("heart")), target="HeartDisease", positive=None, fusion="auto", medoids=None,
+        table=str(locate("heart")), target="HeartDisease", positive=None, method="auto", medoids=None,
         neighbors=None, bootstraps=REFITS, seed=0, max_rows=20_000, delimiter=None, decimal=None,
     )  # fmt: skip
     with redirect_stdout(io.StringIO()) as printed:
@@ -43,17 +43,17 @@ def command() -> str:
 
 
 def models() -> str:
-    """Decisions and medoids of both kinds of fusion, on bootstrap samples and on halves."""
+    """Decisions and medoids of both kinds of method, on bootstrap samples and on halves."""
     rows: list[Row] = []
     for name in LOADERS:
         data = load_dataset(name)
-        for fusion in ("evidence", "convex"):
-            classifier = GeometricClassifier(fusion=fusion, refine="never", random_state=0)
+        for method in ("evidence", "nearest"):
+            classifier = GeometricClassifier(method=method, refine="never", random_state=0)
             whole, half = (
                 stability(classifier, data.X, data.y, n_bootstraps=REFITS, sampling=sampling, random_state=0)
                 for sampling in ("bootstrap", "half")
             )
-            rows.append([name, f'`"{fusion}"`', _flips(whole), _flips(half), *_spread_and_medoids(whole)])
+            rows.append([name, f'`"{method}"`', _flips(whole), _flips(half), *_spread_and_medoids(whole)])
     header = ["data", "fusion", "flips", "flips, halves", "spread", "medoids", "kept", "moved", "blindly"]
     return table(header, rows, 2)
 

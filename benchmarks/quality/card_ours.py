@@ -1,6 +1,6 @@
 """Our classifier on the payments, and others on what its circuit is fed: what the circuit itself adds.
 
-A rival gets exactly what the circuit gets of the training rows, deltas and log-odds of the fusion by models that have
+A rival gets exactly what the circuit gets of the training rows, deltas and log-odds of the method by models that have
 not seen the row, and corrects the log-odds as the circuit does.
 """
 
@@ -25,7 +25,7 @@ from qmedoid.model.refinement import Stage
 from qmedoid.studies.baselines import lightgbm
 
 Corrected = Callable[[Array, Array], Array]
-"""From deltas (n, m) and the log-odds of the fusion (n,) to log-odds (n,)."""
+"""From deltas (n, m) and the log-odds of the method (n,) to log-odds (n,)."""
 
 
 class Watched(GeometricClassifier):
@@ -115,9 +115,9 @@ def _run_rival(method: str, data: Payments, seed: int) -> dict[str, Any]:
     correct = RIVALS[method](stage.features, stage.apart[:, 1] - stage.apart[:, 0], data.y, seed)
     times = clock.fitted()
     model = watched.model_
-    measured = model.fusion.measure(data.X_test)
+    measured = model.method.measure(data.X_test)
     scores = model.calibration.apply(measured.scores)
-    deltas = model.deltas.features(model.fusion, measured, scores)
+    deltas = model.deltas.features(model.method, measured, scores)
     log_odds = correct(deltas, scores[:, 1] - scores[:, 0])
     times |= clock.predicted(len(data.y_test))
     return {**judge_payments(data, log_odds), **times}

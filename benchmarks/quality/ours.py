@@ -67,5 +67,5 @@ def run_ours(method: str, data: Encoded, seed: int) -> dict[str, Any]:
 
 def _n_medoids(classifier: Any) -> int:
     """Different training rows that decisions of a fitted classifier are made of."""
-    rows = np.asarray(classifier.model_.fusion.medoid_rows)
+    rows = np.asarray(classifier.model_.method.medoid_rows)
     return len(np.unique(rows[rows >= 0]))

@@ -184,7 +184,7 @@ class TestInspectAndCircuit:
 
 
 def test_a_rare_event_is_explained_by_the_names_of_columns(cli, two, tmp_path):
-    asked = ("--fusion", "rare", "--refine", "never", "--alert-rate", "0.02")
+    asked = ("--method", "rare", "--refine", "never", "--alert-rate", "0.02")
     cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--ignore", "id", *asked)
     rows = cli.ok("score", tmp_path / "m", two.file, "-o", "-").out.splitlines()[1:]
     row = next(

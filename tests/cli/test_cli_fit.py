@@ -249,5 +249,5 @@ def test_known_records_are_kept_where_they_pay_and_numbered_as_in_the_file(cli, 
     refused = cli("fit", file, "--target", "y", "-o", tmp_path / "o", "--neighbors", "many")
     assert refused.code == 2
     assert "'neighbors' parameter" in refused.err
-    refused = cli("fit", file, "--target", "y", "-o", tmp_path / "o", "--fusion", "convex", "--neighbors", "9")
-    assert "--neighbors is of --fusion evidence" in refused.err
+    refused = cli("fit", file, "--target", "y", "-o", tmp_path / "o", "--method", "nearest", "--neighbors", "9")
+    assert "--neighbors is of --method evidence" in refused.err

@@ -60,7 +60,7 @@ def test_names_of_held_out_levels_are_all_that_enters(cli, tmp_path):
     plain, named = (qmedoid.load(tmp_path / name).model for name in names)
     assert next(column for column in named.contract.columns if column.name == "color").levels[-1] == "violet"
     assert [encoding.width for encoding in named.encodings] == [encoding.width for encoding in plain.encodings]
-    np.testing.assert_array_equal(named.fusion.medoids, plain.fusion.medoids)
+    np.testing.assert_array_equal(named.method.medoids, plain.method.medoids)
     X = table.slice(0, 60)
     np.testing.assert_array_equal(
         qmedoid.load(tmp_path / "named").decision_function(X), qmedoid.load(tmp_path / "plain").decision_function(X)

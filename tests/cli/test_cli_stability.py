@@ -13,7 +13,7 @@ from qmedoid.exceptions import DataError, ParameterError
 
 
 def options(file, **changes):
-    plain = {"positive": None, "fusion": "auto", "medoids": None, "neighbors": None}
+    plain = {"positive": None, "method": "auto", "medoids": None, "neighbors": None}
     plain |= {"bootstraps": 3, "seed": 0}
     return Options(
         table=str(file), target="y", **(plain | {"max_rows": 1000, "delimiter": None, "decimal": None} | changes)
@@ -73,9 +73,9 @@ def test_options_are_heard(capsys, file):
     assert document(capsys, file, bootstraps=2)["bootstraps"] == 2
     assert document(capsys, file, max_rows=60)["rows"] == 60
     assert document(capsys, file, medoids="tiny")["medoids"]["medoids"] == 6
-    assert document(capsys, file, fusion="convex", bootstraps=2)["medoids"]["medoids"] == 2
-    with pytest.raises(ParameterError, match="--medoids is of --fusion evidence"):
-        run(options(file, fusion="rare", medoids="8"), as_json=True)
+    assert document(capsys, file, method="nearest", bootstraps=2)["medoids"]["medoids"] == 2
+    with pytest.raises(ParameterError, match="--medoids is of --method evidence"):
+        run(options(file, method="rare", medoids="8"), as_json=True)
     assert document(capsys, file, roles={"x1": "ignore"})["decisions"]["flip_rate"] != plain["decisions"]["flip_rate"]
 
 

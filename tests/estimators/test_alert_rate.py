@@ -15,11 +15,11 @@ def rows():
     return (X[:600], y[:600]), (X[600:], y[600:])
 
 
-@pytest.mark.parametrize("fusion", ["evidence", "convex"])
+@pytest.mark.parametrize("fusion", ["evidence", "nearest"])
 @pytest.mark.parametrize("rate", [0.02, 0.3, 0.7])
-def test_new_rows_are_called_positive_at_this_rate(rows, fusion, rate):
+def test_new_rows_are_called_positive_at_this_rate(rows, method, rate):
     (X, y), (new, _) = rows
-    called = GeometricClassifier(fusion=fusion, alert_rate=rate, refine="never", random_state=0).fit(X, y).predict(new)
+    called = GeometricClassifier(method=method, alert_rate=rate, refine="never", random_state=0).fit(X, y).predict(new)
     # Three standard deviations of a share of 300 rows, and of the 600 that it was set by.
     assert abs(called.mean() - rate) < 3 * np.sqrt(rate * (1 - rate) * (1 / 300 + 1 / 600))
 

@@ -22,23 +22,23 @@ X3, Y3 = load_wine(return_X_y=True)
 KINDS = np.array(["low", "mid", "top"])
 
 
-def quick(fusion=None, **changes):
+def quick(method=None, **changes):
     """Deltas of a fusion model without a search."""
     return DeltaFeatures(
-        fusion or NearestMedoidClassifier(max_passes=0, subset_sizes=(2, 2)), random_state=0, **changes
+        method or NearestMedoidClassifier(max_passes=0, subset_sizes=(2, 2)), random_state=0, **changes
     )
 
 
 def test_deltas_are_those_of_the_fitted_fusion_model():
     fitted = quick(fused=True, standardize=False).fit(X2, Y2)
-    fusion = fitted.fusion_
-    measured = fusion.model_.measure(X2)
+    method = fitted.estimator_
+    measured = method.model_.measure(X2)
     np.testing.assert_array_equal(fitted.transform(X2), delta_features(measured.channels, measured.scores, fused=True))
-    channels = fusion.channels(X2)
+    channels = method.channels(X2)
     np.testing.assert_allclose(
-        fitted.transform(X2), delta_features(channels, fusion.model_.fuse(channels), fused=True), atol=1e-12
+        fitted.transform(X2), delta_features(channels, method.model_.fuse(channels), fused=True), atol=1e-12
     )
-    np.testing.assert_allclose(fitted.transform(X2)[:, 2], -fusion.decision_function(X2), atol=1e-12)
+    np.testing.assert_allclose(fitted.transform(X2)[:, 2], -method.decision_function(X2), atol=1e-12)
 
 
 def test_they_are_standardized_on_training_rows_only():
@@ -64,7 +64,7 @@ def test_negative_deltas_mean_nearer_the_second_class():
         ({}, ["distance[mid-low]", "angle[mid-low]", "distance[top-low]", "angle[top-low]", "distance[top-mid]",
               "angle[top-mid]"]),
         ({"kind": "nearest", "fused": True}, ["distance[second-best]", "angle[second-best]", "score[second-best]"]),
-        ({"fusion": NearestMedoidClassifier(max_passes=0, use_angular=False)}, ["distance[mid-low]", "distance[top-low]",
+        ({"method": NearestMedoidClassifier(max_passes=0, use_angular=False)}, ["distance[mid-low]", "distance[top-low]",
                                                                        "distance[top-mid]"]),
     ],
     ids=["pairs", "nearest", "distance"],
@@ -83,7 +83,7 @@ def test_names_and_frames(changes, names):
 
 def test_a_logistic_regression_on_deltas_is_as_good_as_the_fusion_score():
     pipeline = make_pipeline(quick(fused=True), LogisticRegression()).fit(X2[::2], Y2[::2])
-    alone = pipeline[0].fusion_.score(X2[1::2], Y2[1::2])
+    alone = pipeline[0].estimator_.score(X2[1::2], Y2[1::2])
     assert pipeline.score(X2[1::2], Y2[1::2]) > alone - 0.02
 
 
@@ -104,7 +104,7 @@ def test_nested_parameters_can_be_searched():
 
 def test_clone_and_pickle_change_nothing():
     original = quick(kind="nearest", fused=True)
-    assert clone(original).get_params()["fusion__max_passes"] == 0
+    assert clone(original).get_params()["method__max_passes"] == 0
     fitted = original.fit(X3, Y3)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(X3), fitted.transform(X3))
     np.testing.assert_array_equal(clone(original).fit(X3, Y3).transform(X3), fitted.transform(X3))
@@ -122,15 +122,15 @@ def test_the_given_fusion_classifier_is_left_alone_and_keeps_its_own_seed():
     given = NearestMedoidClassifier(max_passes=0, random_state=7)
     fitted = DeltaFeatures(given, random_state=0).fit(X2, Y2)
     assert not hasattr(given, "model_")
-    assert fitted.fusion_.random_state == 7
+    assert fitted.estimator_.random_state == 7
     drawn = DeltaFeatures(NearestMedoidClassifier(max_passes=0), random_state=0).fit(X2, Y2)
-    assert isinstance(drawn.fusion_.random_state, int)
+    assert isinstance(drawn.estimator_.random_state, int)
 
 
 def test_wrong_parameters_are_refused_by_name():
     with pytest.raises(ParameterError, match=r"'kind' parameter of DeltaFeatures .*'pairs', 'nearest'"):
         quick(kind="all").fit(X2, Y2)
-    with pytest.raises(ParameterError, match=r"'fusion' parameter of DeltaFeatures"):
+    with pytest.raises(ParameterError, match=r"'method' parameter of DeltaFeatures"):
         DeltaFeatures(LogisticRegression()).fit(X2, Y2)
     with pytest.raises(NotFittedError):
         quick().transform(X2)

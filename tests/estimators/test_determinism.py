@@ -19,7 +19,7 @@ digest = hashlib.sha256()
 for array in (
     model.medoids_, model.model_.medoids, model.model_.feature_scaling.center, model.model_.feature_scaling.scale,
     model.groups_.correlation, model.decision_function(X), CorrelationGroups().fit(X, y).transform(X),
-    evidence.fusion_.model_.medoid_rows, evidence.fusion_.model_.terms.weights, evidence.decision_function(X),
+    evidence.estimator_.model_.medoid_rows, evidence.estimator_.model_.terms.weights, evidence.decision_function(X),
 ):
     digest.update(np.ascontiguousarray(array).tobytes())
 print(digest.hexdigest(), model.configuration_, [step.score for step in model.search_trace_])

@@ -19,14 +19,14 @@ from qmedoid.methods.evidence.settings import EvidenceSettings
 CIRCUIT = VariationalClassifier(n_steps=20, n_reps=1, n_seeds=1, cv=3)
 QUICK = {"n_anchors": 3, "subset_sizes": (2, 2), "max_passes": 1, "n_models": 1}
 METHODS = {
-    "evidence": {"fusion": EvidenceClassifier()},
-    "evidence, ridge": {"fusion": EvidenceClassifier(logistic=False, neighbors=0)},
-    "evidence, folds": {"fusion": EvidenceClassifier(cv=3, medoids=16)},
-    "evidence, circuit": {"fusion": EvidenceClassifier(medoids=16), "refine": "always", "variational": CIRCUIT},
-    "rare": {"fusion": RareEventClassifier(), "refine": "never"},
-    "rare, folds": {"fusion": RareEventClassifier(cv=3), "refine": "never"},
-    "convex": {"fusion": NearestMedoidClassifier(**QUICK), "refine": "never"},
-    "convex, one split": {"fusion": NearestMedoidClassifier.paper(**QUICK), "refine": "never"},
+    "evidence": {"method": EvidenceClassifier()},
+    "evidence, ridge": {"method": EvidenceClassifier(logistic=False, neighbors=0)},
+    "evidence, folds": {"method": EvidenceClassifier(cv=3, medoids=16)},
+    "evidence, circuit": {"method": EvidenceClassifier(medoids=16), "refine": "always", "variational": CIRCUIT},
+    "rare": {"method": RareEventClassifier(), "refine": "never"},
+    "rare, folds": {"method": RareEventClassifier(cv=3), "refine": "never"},
+    "nearest": {"method": NearestMedoidClassifier(**QUICK), "refine": "never"},
+    "convex, one split": {"method": NearestMedoidClassifier.paper(**QUICK), "refine": "never"},
 }
 
 
@@ -47,7 +47,7 @@ def loss(model, X, y):
 
 
 @pytest.mark.parametrize(
-    ("method", "n_copies"), [*((name, 2) for name in METHODS), ("evidence", 3), ("rare", 3), ("convex", 3)]
+    ("method", "n_copies"), [*((name, 2) for name in METHODS), ("evidence", 3), ("rare", 3), ("nearest", 3)]
 )
 def test_copies_of_a_table_change_neither_probabilities_nor_expected_figures(method, n_copies):
     """Log-loss of new rows within 0.03, expected figures within the intervals of one table, which are as wide."""
@@ -141,7 +141,7 @@ def test_splits_that_cut_a_group_in_two_are_told_of():
     X, y = drawn(60)
     splits = [(np.arange(30, 60), np.arange(30)), (np.arange(30), np.arange(30, 60))]
     with pytest.warns(QMedoidWarning, match="same group as 30 of its 30"):
-        GeometricClassifier(fusion=EvidenceClassifier(cv=splits)).fit(X, y, groups=np.arange(60) % 30)
+        GeometricClassifier(method=EvidenceClassifier(cv=splits)).fit(X, y, groups=np.arange(60) % 30)
 
 
 @pytest.mark.parametrize("with_replacement", [True, False])

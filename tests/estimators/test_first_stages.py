@@ -24,7 +24,7 @@ CIRCUIT = VariationalClassifier(n_steps=30, n_reps=1, n_seeds=1, cv=2)
 
 def evidence(*, medoids=16, cv=None, refit=True, **changes):
     settings = EvidenceClassifier(medoids=medoids, cv=cv, refit=refit)
-    return GeometricClassifier(fusion=settings, **({"random_state": 0} | changes))
+    return GeometricClassifier(method=settings, **({"random_state": 0} | changes))
 
 
 @pytest.fixture(scope="module")
@@ -50,24 +50,24 @@ def test_large_tables_with_a_rare_one_of_two_classes_are_those_of_rare_events():
     [
         ("auto", "evidence"),
         ("evidence", "evidence"),
-        ("convex", "convex"),
+        ("nearest", "nearest"),
         (EvidenceClassifier(), "evidence"),
-        (NearestMedoidClassifier(max_passes=0), "convex"),
+        (NearestMedoidClassifier(max_passes=0), "nearest"),
     ],
     ids=str,
 )
-def test_what_was_asked_for_is_fitted(fusion, first):
-    found = GeometricClassifier(fusion=fusion, random_state=0).fit(X2, Y2)
-    assert found.first_stage_ == first
-    assert isinstance(found.fusion_, NearestMedoidClassifier) == (first == "convex")
-    assert found.fusion_.model_ is found.model_.fusion
-    assert found.fusion_ is not fusion
+def test_what_was_asked_for_is_fitted(method, first):
+    found = GeometricClassifier(method=method, random_state=0).fit(X2, Y2)
+    assert found.method_ == first
+    assert isinstance(found.estimator_, NearestMedoidClassifier) == (first == "nearest")
+    assert found.estimator_.model_ is found.model_.method
+    assert found.estimator_ is not method
 
 
 def test_a_word_is_the_settings_by_default():
     by_word, by_settings, by_default = (
         GeometricClassifier(random_state=0, **changes).fit(X2, Y2).predict_proba(X2)
-        for changes in ({"fusion": "evidence"}, {"fusion": EvidenceClassifier()}, {})
+        for changes in ({"method": "evidence"}, {"method": EvidenceClassifier()}, {})
     )
     np.testing.assert_array_equal(by_word, by_settings)
     np.testing.assert_array_equal(by_word, by_default)
@@ -87,7 +87,7 @@ def test_evidence_is_refined_only_if_one_asks_for_it():
 def test_medoids_are_training_rows_and_at_most_as_many_as_asked_for(X, y):
     for medoids, most in ((5, 5), ("tiny", 6), (64, 64)):
         found = evidence(medoids=medoids).fit(X, y)
-        model = found.fusion_.model_
+        model = found.estimator_.model_
         assert len(np.unique(model.medoid_rows)) <= most
         np.testing.assert_array_equal(model.medoids, X[model.medoid_rows])
         np.testing.assert_array_equal(found.classes_[model.medoid_classes], y[model.medoid_rows])
@@ -117,10 +117,10 @@ def test_folds_calibrate_and_all_rows_fit(X, y):
     """With folds the final model is that of all rows, and the calibration that of the rows that folds held out."""
     folds = list(StratifiedKFold(3, shuffle=True, random_state=1).split(X, y))
     by_folds, left_out = evidence(cv=folds).fit(X, y), evidence().fit(X, y)
-    np.testing.assert_array_equal(by_folds.fusion_.model_.scores(X), left_out.fusion_.model_.scores(X))
+    np.testing.assert_array_equal(by_folds.estimator_.model_.scores(X), left_out.estimator_.model_.scores(X))
     apart = np.empty((len(y), len(np.unique(y))))
     for train, held_out in folds:
-        apart[held_out] = evidence().fit(X[train], y[train]).fusion_.model_.scores(X[held_out])
+        apart[held_out] = evidence().fit(X[train], y[train]).estimator_.model_.scores(X[held_out])
     rows = np.concatenate([held_out for _, held_out in folds])
     expected = fit_calibration(apart[rows], y[rows], "curve")
     assert by_folds.model_.calibration.slope == pytest.approx(expected.slope)
@@ -131,8 +131,8 @@ def test_folds_calibrate_and_all_rows_fit(X, y):
 def test_without_refit_the_model_is_that_of_the_training_rows(X, y):
     train, held_out = next(StratifiedKFold(3, shuffle=True, random_state=2).split(X, y))
     found = evidence(cv=[(train, held_out)], refit=False).fit(X, y)
-    alone = evidence().fit(X[train], y[train]).fusion_.model_
-    model = found.fusion_.model_
+    alone = evidence().fit(X[train], y[train]).estimator_.model_
+    model = found.estimator_.model_
     np.testing.assert_array_equal(model.scores(X), alone.scores(X))
     np.testing.assert_array_equal(model.medoid_rows, train[alone.medoid_rows])
     expected = fit_calibration(alone.scores(X[held_out]), y[held_out], "curve")
@@ -144,7 +144,7 @@ def test_the_circuit_corrects_evidence_and_replaces_the_convex_fusion(fitted):
     assert corrected.stage_ == "variational"
     assert corrected.model_.residual
     convex = GeometricClassifier(
-        fusion=NearestMedoidClassifier(max_passes=0), refine="always", variational=CIRCUIT, random_state=0
+        method=NearestMedoidClassifier(max_passes=0), refine="always", variational=CIRCUIT, random_state=0
     )
     assert not convex.fit(X2, Y2).model_.residual
     some = evidence(refine=0.2, variational=CIRCUIT).fit(X2, Y2)
@@ -190,7 +190,7 @@ def test_tables_that_cannot_be_used_are_refused(fitted):
 def test_a_class_of_one_row_has_its_medoid():
     y = np.where(np.arange(len(X3)) == 5, 9, Y3)
     found = evidence().fit(X3, y)
-    assert 5 in found.fusion_.model_.medoid_rows
+    assert 5 in found.estimator_.model_.medoid_rows
     assert np.isfinite(found.predict_proba(X3)).all()
 
 
@@ -212,21 +212,21 @@ def test_parameters_that_cannot_be_used_are_refused(changes, told):
 
 
 def test_a_grid_search_reaches_into_evidence():
-    found = GridSearchCV(evidence(), {"fusion__medoids": [4, 32]}, cv=2, scoring="neg_log_loss").fit(X2, Y2)
-    assert found.best_estimator_.fusion_.medoids == found.best_params_["fusion__medoids"]
+    found = GridSearchCV(evidence(), {"method__medoids": [4, 32]}, cv=2, scoring="neg_log_loss").fit(X2, Y2)
+    assert found.best_estimator_.estimator_.medoids == found.best_params_["method__medoids"]
     assert len(set(found.cv_results_["mean_test_score"])) == 2
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"fusion__medoids": 8}, "'fusion__medoids' is a parameter of the object that is passed as fusion="),
-        ({"fusion": "rare", "fusion__n_hard": 0}, "fusion is 'rare'. Pass fusion=EvidenceClassifier"),
+        ({"method__medoids": 8}, "'method__medoids' is a parameter of the object that is passed as method="),
+        ({"method": "rare", "method__n_hard": 0}, "method is 'rare'. Pass method=EvidenceClassifier"),
         ({"variational__n_steps": 3}, "variational is None. Pass variational=VariationalClassifier"),
     ],
 )
 def test_parameters_of_a_stage_that_is_a_name_are_not_set(changes, words):
     with pytest.raises(ParameterError, match=words):
         GeometricClassifier().set_params(**changes)
-    together = GeometricClassifier().set_params(fusion=EvidenceClassifier(), fusion__medoids=8)
-    assert together.fusion.medoids == 8
+    together = GeometricClassifier().set_params(method=EvidenceClassifier(), method__medoids=8)
+    assert together.method.medoids == 8

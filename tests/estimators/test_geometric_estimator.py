@@ -30,10 +30,10 @@ FUSION = {"max_passes": 0, "subset_sizes": (2, 2), "n_models": 1}
 CIRCUIT = {"n_steps": 40, "n_reps": 1, "n_seeds": 1, "cv": 2, "learning_rate": 0.2}
 
 
-def quick(*, fusion=None, variational=None, **changes):
+def quick(*, method=None, variational=None, **changes):
     """A classifier that searches nothing and trains little."""
     return GeometricClassifier(
-        fusion=NearestMedoidClassifier(**(FUSION | (fusion or {}))),
+        method=NearestMedoidClassifier(**(FUSION | (method or {}))),
         variational=VariationalClassifier(**(CIRCUIT | (variational or {}))),
         **({"random_state": 0} | changes),
     )
@@ -75,7 +75,7 @@ def test_a_number_is_the_share_of_the_training_rows_that_the_circuit_decides(sha
     assert fitted.stage_ == "selective"
     decided = fitted.decided_by(X2) == "variational"
     assert decided.mean() == pytest.approx(share, abs=2 / len(X2))
-    margins = score_margins(fitted.model_.calibration.apply(fitted.fusion_.model_.scores(X2)))
+    margins = score_margins(fitted.model_.calibration.apply(fitted.estimator_.model_.scores(X2)))
     np.testing.assert_array_equal(decided, margins <= fitted.margin_)
 
 
@@ -118,7 +118,7 @@ def test_it_pays_where_fusion_is_wrong_and_not_where_it_is_right():
     side = rng.choice([-1, 1], size=1200)
     X = np.column_stack([np.where(y == 1, 0.0, 2.2 * side) + 0.5 * rng.normal(size=1200), rng.normal(size=1200)])
     circuit = {"n_steps": 150, "n_reps": 2}
-    folded = quick(variational=circuit, fusion={"alpha": 1.0}).fit(X, y)
+    folded = quick(variational=circuit, method={"alpha": 1.0}).fit(X, y)
     assert folded.stage_ == "selective"
     line, labels = drawn(1200)
     assert quick(variational=circuit).fit(line, labels).stage_ == "fusion"
@@ -129,7 +129,7 @@ def test_labels_that_mean_nothing_are_not_learnt_from_medoids(refine):
     """Half of the rows are medoids: by the final model each of these lies at distance 0 from its own class."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 3)), np.arange(400) % 2
-    fitted = quick(refine=refine, fusion={"n_medoids": 100, "alpha": 1.0}).fit(X, y)
+    fitted = quick(refine=refine, method={"n_medoids": 100, "alpha": 1.0}).fit(X, y)
     assert fitted.held_out_scores_[0] == pytest.approx(-np.log(2), abs=0.03)
     assert np.abs(fitted.predict_proba(rng.normal(size=(400, 3))) - 0.5).mean() < 0.1
 
@@ -145,7 +145,7 @@ def test_separated_classes_leave_the_circuit_between_the_two_nearest_nothing_to_
 
 
 def test_the_better_of_several_fusion_models_comes_first():
-    fitted = quick(fusion={"n_models": 3, "subset_sizes": (1, 3)}, refine="always").fit(X2, Y2)
+    fitted = quick(method={"n_models": 3, "subset_sizes": (1, 3)}, refine="always").fit(X2, Y2)
     assert len(fitted.models_) == len(fitted.held_out_scores_) == 3
     assert (np.diff(fitted.held_out_scores_) <= 0).all()
     assert fitted.model_ is fitted.models_[0]
@@ -155,12 +155,12 @@ def test_the_better_of_several_fusion_models_comes_first():
 def test_the_medoids_of_the_first_stage_are_those_that_decide(monkeypatch, better):
     asked = []
     monkeypatch.setattr(_refinement, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked) == better + 1))
-    fitted = quick(fusion={"n_models": 3, "subset_sizes": (1, 3)}, refine="always").fit(X2, Y2)
+    fitted = quick(method={"n_models": 3, "subset_sizes": (1, 3)}, refine="always").fit(X2, Y2)
     assert len(asked) == 3
-    assert [model.fusion for model in fitted.models_] == fitted.fusion_.models_
-    assert fitted.model_.fusion is fitted.fusion_.model_
-    assert fitted.fusion_.configuration_ == fitted.model_.fusion.configuration
-    np.testing.assert_array_equal(fitted.fusion_.medoids_, X2[fitted.model_.fusion.medoid_rows])
+    assert [model.method for model in fitted.models_] == fitted.estimator_.models_
+    assert fitted.model_.method is fitted.estimator_.model_
+    assert fitted.estimator_.configuration_ == fitted.model_.method.configuration
+    np.testing.assert_array_equal(fitted.estimator_.medoids_, X2[fitted.model_.method.medoid_rows])
 
 
 def test_a_circuit_that_does_not_pay_leaves_the_same_model_as_none(monkeypatch):
@@ -169,7 +169,7 @@ def test_a_circuit_that_does_not_pay_leaves_the_same_model_as_none(monkeypatch):
     monkeypatch.setattr(_refinement, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked)))
     X, y = drawn(1000)
     several = {"n_models": 2, "subset_sizes": (1, 2)}
-    fitted, never = (quick(fusion=several, refine=refine).fit(X, y) for refine in ("auto", "never"))
+    fitted, never = (quick(method=several, refine=refine).fit(X, y) for refine in ("auto", "never"))
     np.testing.assert_array_equal(fitted.predict_proba(X), never.predict_proba(X))
 
 
@@ -191,8 +191,8 @@ def test_the_likeliest_class_is_predicted(X, y, refine):
 @pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)], ids=["two", "three"])
 def test_a_temperature_keeps_every_decision_of_the_fusion_score(X, y):
     fitted = quick(refine="never", calibration="temperature").fit(X, y)
-    np.testing.assert_array_equal(fitted.predict(X), fitted.fusion_.predict(X))
-    alone = NearestMedoidClassifier(**FUSION, random_state=fitted.fusion_.random_state).fit(X, y)
+    np.testing.assert_array_equal(fitted.predict(X), fitted.estimator_.predict(X))
+    alone = NearestMedoidClassifier(**FUSION, random_state=fitted.estimator_.random_state).fit(X, y)
     np.testing.assert_array_equal(fitted.predict(X), alone.predict(X))
 
 
@@ -225,8 +225,8 @@ def test_a_fold_is_judged_at_a_threshold_that_the_others_chose(monkeypatch):
         return original(found, codes, metric)
 
     monkeypatch.setattr(_refinement, "out_of_fold_score", spy)
-    quick(refine="never", operating_point="f1", fusion={"cv": 4}).fit(X2, Y2)
-    quick(refine=0.2, operating_point="f1", fusion={"cv": 4}).fit(X2, Y2)
+    quick(refine="never", operating_point="f1", method={"cv": 4}).fit(X2, Y2)
+    quick(refine=0.2, operating_point="f1", method={"cv": 4}).fit(X2, Y2)
     for found in seen:
         assert np.ptp(np.bincount(found.fold)) <= 2
         assert len(np.unique(found.fold)) == 4
@@ -264,7 +264,7 @@ def test_a_small_margin_is_decided_between_the_classes_it_lies_between():
     fitted = quick(refine="always", deltas="nearest").fit(X, y)
     scores = replace(fitted.model_, variational=None).scores(X)
     best, second = two_nearest(scores)
-    nearest = np.sort(nearest_two(fitted.fusion_.model_.scores(X)), axis=0)
+    nearest = np.sort(nearest_two(fitted.estimator_.model_.scores(X)), axis=0)
     assert (nearest != np.sort([best, second], axis=0)).any()
     rows, other = np.arange(len(X)), 3 - best - second
     p, alone = fitted.predict_proba(X), np.exp(log_softmax(scores))
@@ -304,11 +304,11 @@ def test_a_circuit_of_all_pairs_may_move_everything():
 def test_the_preset_runs_on_two_and_on_three_classes(X, y, refine):
     """Parity tells two classes apart; of three, the circuit decides between the two nearest."""
     printed = NearestMedoidClassifier.paper(max_passes=0, subset_sizes=(2, 2))
-    fitted = GeometricClassifier.paper(fusion=printed, refine=refine, random_state=0).fit(X, y)
+    fitted = GeometricClassifier.paper(method=printed, refine=refine, random_state=0).fit(X, y)
     assert fitted.stage_ == {"auto": "fusion", "always": "variational", 0.2: "selective"}[refine]
     assert np.isfinite(fitted.predict_proba(X)).all()
     if refine == "auto":
-        np.testing.assert_array_equal(fitted.predict(X), fitted.fusion_.predict(X))
+        np.testing.assert_array_equal(fitted.predict(X), fitted.estimator_.predict(X))
     else:
         assert fitted.model_.variational.network.readout.n_classes == 2
 
@@ -351,10 +351,10 @@ def test_a_classifier_without_a_circuit_can_be_measured_too(never):
 
 
 def test_a_grid_search_reaches_into_both_stages():
-    grid = {"fusion__use_angular": [True, False], "variational__n_reps": [1, 2], "refine": [0.2]}
+    grid = {"method__use_angular": [True, False], "variational__n_reps": [1, 2], "refine": [0.2]}
     found = GridSearchCV(quick(), grid, cv=2, scoring="neg_log_loss").fit(X2, Y2)
     assert found.best_estimator_.stage_ == "selective"
-    assert found.best_estimator_.fusion_.use_angular == found.best_params_["fusion__use_angular"]
+    assert found.best_estimator_.estimator_.use_angular == found.best_params_["method__use_angular"]
     network = found.best_estimator_.model_.variational.network
     assert network.ansatz.n_reps == found.best_params_["variational__n_reps"]
     assert len(set(found.cv_results_["mean_test_score"])) == 4
@@ -379,8 +379,8 @@ def test_the_same_seed_gives_the_same_bits(selective):
 
 
 def test_stages_keep_seeds_of_their_own():
-    def weights(fusion, variational, seed):
-        fitted = quick(fusion={"random_state": fusion}, variational={"random_state": variational}, refine="always")
+    def weights(method, variational, seed):
+        fitted = quick(method={"random_state": method}, variational={"random_state": variational}, refine="always")
         return fitted.set_params(random_state=seed).fit(X2, Y2).model_.variational.theta
 
     np.testing.assert_array_equal(weights(3, 4, 0), weights(3, 4, 1))
@@ -396,9 +396,9 @@ def test_a_seed_may_be_a_generator_or_none():
 def test_the_given_stages_are_left_as_they_were():
     given = quick(refine="always", operating_point="f1")
     given.fit(X2, Y2)
-    assert not hasattr(given.fusion, "model_")
+    assert not hasattr(given.method, "model_")
     assert given.variational.operating_point is None
-    assert given.fusion.random_state is None
+    assert given.method.random_state is None
 
 
 # --- tables and labels ------------------------------------------------------------------------------------------
@@ -446,7 +446,7 @@ def test_parameters_that_cannot_be_used_are_refused():
         ({"calibration": "isotonic"}, r"'calibration' parameter"),
         ({"operating_point": "auc"}, r"'operating_point' parameter"),
         ({"variational": {"n_steps": 0}}, r"'n_steps' parameter of VariationalClassifier"),
-        ({"fusion": {"alpha": 2}}, r"'alpha' parameter of NearestMedoidClassifier"),
+        ({"method": {"alpha": 2}}, r"'alpha' parameter of NearestMedoidClassifier"),
         ({"variational": {"operating_point": "f1"}}, r"operating point of a GeometricClassifier is its own: pass"),
         ({"variational": {"shots": 100}}, r"runs its circuit exactly: pass shots=None .* measured_by"),
     ):
@@ -454,8 +454,8 @@ def test_parameters_that_cannot_be_used_are_refused():
             quick(**changes).fit(X2, Y2)
     with pytest.raises(ParameterError, match=r"there are 3\. Use operating_point=None"):
         quick(operating_point="f1").fit(X3, Y3)
-    with pytest.raises(ParameterError, match=r"'fusion' parameter"):
-        GeometricClassifier(fusion="concave").fit(X2, Y2)
+    with pytest.raises(ParameterError, match=r"'method' parameter"):
+        GeometricClassifier(method="concave").fit(X2, Y2)
     with pytest.raises(ParameterError, match=r"no weights of classes: pass class_weight=None .* or deltas='pairs'"):
         quick(refine="always", deltas="nearest", variational={"class_weight": "balanced"}).fit(X3, Y3)
 
@@ -496,7 +496,7 @@ def steps(paths):
 
 def test_callbacks_hear_of_both_stages():
     listener = Listener()
-    quick(refine="always", fusion={"max_passes": 1}).set_callbacks(listener).fit(X2, Y2)
+    quick(refine="always", method={"max_passes": 1}).set_callbacks(listener).fit(X2, Y2)
     ended = [path[-1] for path in listener.paths]
     assert ended.index("fusion") < ended.index("variational") < len(ended) - 1
     visits = [path for path in listener.paths if path[-1].startswith("k=2, pass 1")]
@@ -518,7 +518,7 @@ def test_a_callback_can_stop_the_circuit():
 def test_a_callback_can_stop_the_search():
     listener = Listener(lambda path: path[-1].startswith("k="))
     with pytest.warns(QMedoidWarning, match="The search was interrupted"):
-        fitted = quick(refine="never", fusion={"max_passes": 2}).set_callbacks(listener).fit(X2, Y2)
+        fitted = quick(refine="never", method={"max_passes": 2}).set_callbacks(listener).fit(X2, Y2)
     assert fitted.score(X2, Y2) > 0.8
 
 
@@ -544,7 +544,7 @@ def test_a_circuit_that_was_not_judged_is_not_cut_where_fusion_would_be():
 def test_the_bar_shows_both_stages():
     written = io.StringIO()
     bar = TrainingProgress(Console(file=written, force_terminal=True, width=100))
-    quick(refine="always", fusion={"max_passes": 1}).set_callbacks(bar).fit(X2, Y2)
+    quick(refine="always", method={"max_passes": 1}).set_callbacks(bar).fit(X2, Y2)
     assert "GeometricClassifier" in written.getvalue()
     assert "variational" in written.getvalue()
 
@@ -574,8 +574,8 @@ def test_a_fit_that_was_cut_off_goes_on_where_it_was(tmp_path):
         ({"checkpoint": __file__}, "cannot be used"),
     ],
 )
-@pytest.mark.parametrize("fusion", ["convex", "evidence"])
-def test_a_circuit_that_cannot_work_is_refused_before_the_first_stage(monkeypatch, fusion, settings, message):
+@pytest.mark.parametrize("fusion", ["nearest", "evidence"])
+def test_a_circuit_that_cannot_work_is_refused_before_the_first_stage(monkeypatch, method, settings, message):
     def begun(*_arguments, **_named):
         raise AssertionError("The first stage has begun.")
 
@@ -584,13 +584,13 @@ def test_a_circuit_that_cannot_work_is_refused_before_the_first_stage(monkeypatc
     X, y = load_wine(return_X_y=True)
     circuit = VariationalClassifier(**settings)
     with pytest.raises(ValueError, match=message):
-        GeometricClassifier(fusion=fusion, refine="always", variational=circuit, random_state=0).fit(X, y)
+        GeometricClassifier(method=method, refine="always", variational=circuit, random_state=0).fit(X, y)
 
 
 def test_the_circuit_is_there_as_an_estimator_of_its_own():
     grid = {"n_reps": [1, 2]}
     circuit = VariationalClassifier(n_steps=40, n_seeds=2, cv=2, grid=grid)
-    fitted = GeometricClassifier(fusion="convex", refine="always", variational=circuit, random_state=0).fit(X2, Y2)
+    fitted = GeometricClassifier(method="nearest", refine="always", variational=circuit, random_state=0).fit(X2, Y2)
     own = fitted.variational_
     assert own.best_params_["n_reps"] in (1, 2)
     assert own.cv_scores_.shape == (2,)
@@ -598,7 +598,7 @@ def test_the_circuit_is_there_as_an_estimator_of_its_own():
     assert own.loss_curve_.shape == (40,)
     np.testing.assert_array_equal(own.classes_, fitted.classes_)
     model = fitted.model_
-    deltas = model.deltas.features(model.fusion, model.fusion.measure(X2))
+    deltas = model.deltas.features(model.method, model.method.measure(X2))
     np.testing.assert_allclose(own.predict_proba(deltas), fitted.predict_proba(X2), rtol=0, atol=1e-12)
     assert quick(refine="never").fit(X2, Y2).variational_ is None
 

@@ -124,7 +124,7 @@ def case():
 
 def test_a_geometric_classifier(case):
     X, y, new, new_y = case
-    fitted = GeometricClassifier(fusion="convex", refine="never", random_state=0).fit(X, y)
+    fitted = GeometricClassifier(method="nearest", refine="never", random_state=0).fit(X, y)
     np.testing.assert_allclose(fitted.class_priors_, [(y == "no").mean(), (y == "yes").mean()])
     found = fitted.estimate_prevalence(new)
     share = (new_y == "yes").mean()
@@ -136,7 +136,7 @@ def test_a_geometric_classifier(case):
 
 def test_tables_speak_of_the_positive_class(case):
     X, y, new, new_y = case
-    inner = GeometricClassifier(fusion="convex", refine="never", alert_rate=0.2)
+    inner = GeometricClassifier(method="nearest", refine="never", alert_rate=0.2)
     table = TableClassifier(inner, positive="no", random_state=0).fit(X, y)
     share = (new_y == "no").mean()
     by_number = table.prior_shift(share)

@@ -25,17 +25,17 @@ def circuit(**changes):
     return VariationalClassifier(**(SMALL | changes))
 
 
-def fusion(**changes):
+def method(**changes):
     return NearestMedoidClassifier(**({"max_passes": 1, "subset_sizes": (2, 3), "cv": 3, "random_state": 0} | changes))
 
 
 ESTIMATORS = {
-    "fusion": fusion(n_medoids=2),
+    "method": method(n_medoids=2),
     "printed": NearestMedoidClassifier.paper(max_passes=0),
-    "geometric": GeometricClassifier(fusion=fusion(), refine="never", random_state=0),
-    "selective": GeometricClassifier(fusion=fusion(n_medoids=2), variational=circuit(), refine=0.3, random_state=0),
+    "geometric": GeometricClassifier(method=method(), refine="never", random_state=0),
+    "selective": GeometricClassifier(method=method(n_medoids=2), variational=circuit(), refine=0.3, random_state=0),
     "always": GeometricClassifier(
-        fusion=fusion(), variational=circuit(readout="direct"), refine="always", residual=True, random_state=0
+        method=method(), variational=circuit(readout="direct"), refine="always", residual=True, random_state=0
     ),
     "circuit": circuit(random_state=0, precision="float32"),
 }
@@ -85,14 +85,14 @@ def test_contract_and_parameters_say_what_was_fitted(fitted):
 def test_medoids_are_kept_as_rows_for_every_model(fitted):
     for estimator, X in fitted:
         model = table_model(estimator)
-        if model.fusion is None:
+        if model.method is None:
             assert model.records is None
             continue
         rows = np.asarray(X)
         assert len(model.records) == len(model.models) > 1
         for one, records in zip(model.models, model.records, strict=True):
             stored = np.array([[record[name] for name in model.contract.names] for record in records])
-            np.testing.assert_array_equal(stored, rows[one.fusion.medoid_rows])
+            np.testing.assert_array_equal(stored, rows[one.method.medoid_rows])
 
 
 def test_rows_can_be_left_out(fitted, tmp_path):
@@ -115,7 +115,7 @@ def test_circuits_are_written_on_request(tmp_path):
 
 def test_parameters_without_a_plain_form_are_described(tmp_path):
     folds = [(np.arange(0, 178, 2), np.arange(1, 178, 2))]
-    estimator = fusion(
+    estimator = method(
         cv=StratifiedKFold(2), random_state=np.random.RandomState(0), class_weight={0: 1.0, 1: np.float64(2), 2: 1}
     )
     parameters = table_model(estimator.fit(WINE, WINE_CLASSES)).parameters
@@ -123,19 +123,19 @@ def test_parameters_without_a_plain_form_are_described(tmp_path):
     assert parameters["random_state"] == "RandomState"
     assert parameters["class_weight"] == {"0": 1.0, "1": 2.0, "2": 1}
     assert parameters["subset_sizes"] == [2, 3]
-    given = fusion(cv=folds, max_passes=0).fit(WINE, WINE_CLASSES)
+    given = method(cv=folds, max_passes=0).fit(WINE, WINE_CLASSES)
     assert load_model(given.save(tmp_path)).parameters["cv"] == [[list(range(0, 178, 2)), list(range(1, 178, 2))]]
 
 
 def test_what_a_bundle_cannot_hold_is_said_in_one_line(tmp_path):
-    scaled = make_pipeline(StandardScaler(), fusion(max_passes=0)).fit(WINE, WINE_CLASSES)
-    alone = fusion(max_passes=0).fit(WINE, WINE_CLASSES)
+    scaled = make_pipeline(StandardScaler(), method(max_passes=0)).fit(WINE, WINE_CLASSES)
+    alone = method(max_passes=0).fit(WINE, WINE_CLASSES)
     small = circuit(random_state=0).fit(WINE[:, :2], WINE_CLASSES)
-    both = GeometricClassifier(fusion=fusion(), variational=circuit(), refine="always", random_state=0)
+    both = GeometricClassifier(method=method(), variational=circuit(), refine="always", random_state=0)
     both.fit(WINE[:, :3], WINE_CLASSES)
     for estimator, reason in [
         (scaled, r"step 'standardscaler' \(StandardScaler\) cannot be stored without running its code on loading"),
-        (make_pipeline(fusion()), r"step 'fusionclassifier' \(NearestMedoidClassifier\) cannot be stored"),
+        (make_pipeline(method()), r"step 'fusionclassifier' \(NearestMedoidClassifier\) cannot be stored"),
         (LogisticRegression(), "and a LogisticRegression cannot be stored"),
         ("model", "and a str cannot be stored"),
         (alone.groups_, "not fitted|cannot be stored"),

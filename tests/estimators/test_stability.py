@@ -254,9 +254,9 @@ def test_a_fusion_classifier_has_groups_and_medoids_and_no_probabilities(one_se)
 
 
 def test_the_front_door_has_everything():
-    """With fusion as printed, there are groups; with evidence there are medoids by the dozen."""
-    for fusion, n_medoids in (("convex", 3), ("evidence", None)):
-        classifier = GeometricClassifier(fusion=fusion, refine="never", random_state=0)
+    """With method as printed, there are groups; with evidence there are medoids by the dozen."""
+    for method, n_medoids in (("nearest", 3), ("evidence", None)):
+        classifier = GeometricClassifier(method=method, refine="never", random_state=0)
         report = check(stability(classifier, WINE.data[:, :6], WINE.target, n_bootstraps=3, random_state=0))
         assert n_medoids is None or report.medoids.n_medoids == n_medoids
         assert report.medoids.present.max() <= 3

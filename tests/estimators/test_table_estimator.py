@@ -22,7 +22,7 @@ from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.saved import load
 
 N = 240
-FAST = GeometricClassifier(fusion=NearestMedoidClassifier(max_passes=1, subset_sizes=(2, 2)), refine="never")
+FAST = GeometricClassifier(method=NearestMedoidClassifier(max_passes=1, subset_sizes=(2, 2)), refine="never")
 TINY_CIRCUIT = VariationalClassifier(n_steps=5, n_seeds=1, n_qubits=2)
 
 
@@ -149,8 +149,8 @@ def test_medoids_are_rows_of_the_table(fitted, data):
     assert json.loads(json.dumps(medoids)) == medoids
     model = fitted.table_model()
     assert model.records[0] == tuple(medoids)
-    assert [len(records) for records in model.records] == [len(one.fusion.medoids) for one in model.models]
-    for record, row, code in zip(medoids, model.fusion.medoid_rows, model.fusion.medoid_classes, strict=True):
+    assert [len(records) for records in model.records] == [len(one.method.medoids) for one in model.models]
+    for record, row, code in zip(medoids, model.method.medoid_rows, model.method.medoid_classes, strict=True):
         real = frame.iloc[row]
         assert labels[row] == fitted.classes_[code]
         assert record["town"] == real["town"]
@@ -165,7 +165,7 @@ INNER = {
     "cut": clone(FAST).set_params(operating_point="f1"),
     "budget": clone(FAST).set_params(alert_rate=0.1),
     "hybrid": clone(FAST).set_params(refine=0.3, variational=TINY_CIRCUIT),
-    "fusion": NearestMedoidClassifier(max_passes=1),
+    "method": NearestMedoidClassifier(max_passes=1),
     "circuit": clone(TINY_CIRCUIT).set_params(operating_point=0.4),
 }
 
@@ -262,8 +262,8 @@ def test_validation_rows_choose_and_training_rows_fit(inner, data):
             assert one.levels == other.levels
             np.testing.assert_array_equal(one.values, other.values)
     model = fitted.table_model()
-    if model.fusion is not None:
-        assert model.fusion.medoid_rows.max() < len(frame)
+    if model.method is not None:
+        assert model.method.medoid_rows.max() < len(frame)
     assert fitted.predict(frame).shape == labels.shape
 
 
@@ -276,17 +276,17 @@ def test_the_operating_point_is_that_of_the_validation_rows(data):
 
 
 @pytest.mark.parametrize("fusion", ["auto", EvidenceClassifier(medoids="tiny")], ids=["default", "tiny"])
-def test_validation_rows_calibrate_evidence_and_are_not_fitted_on(fusion, data):
+def test_validation_rows_calibrate_evidence_and_are_not_fitted_on(method, data):
     frame, labels = data
     new, truth = make_frame(seed=2, n=100)
     truth = np.where(truth == "high", "yes", "no")
-    table = TableClassifier(GeometricClassifier(fusion=fusion), random_state=0)
+    table = TableClassifier(GeometricClassifier(method=method), random_state=0)
     found = [clone(table).fit(frame, labels, X_val=new, y_val=y) for y in (truth, truth[::-1])]
     alone = clone(table).fit(frame, labels)
     first, second = (one.classifier_.model_ for one in found)
     for model in (first, second):
-        np.testing.assert_array_equal(model.fusion.terms.weights, alone.classifier_.model_.fusion.terms.weights)
-        np.testing.assert_array_equal(model.fusion.medoid_rows, alone.classifier_.model_.fusion.medoid_rows)
+        np.testing.assert_array_equal(model.method.terms.weights, alone.classifier_.model_.method.terms.weights)
+        np.testing.assert_array_equal(model.method.medoid_rows, alone.classifier_.model_.method.medoid_rows)
     # Labels in another order tell of nothing: the same scores are calibrated to hardly any difference.
     assert abs(second.calibration.slope) < first.calibration.slope / 4
     assert first.calibration.slope != alone.classifier_.model_.calibration.slope

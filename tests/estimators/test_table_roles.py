@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from qmedoid import EvidenceClassifier, GeometricClassifier, TableClassifier, stability
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 
-FAST = GeometricClassifier(fusion=EvidenceClassifier(medoids=6, neighbors=0), refine="never", random_state=0)
+FAST = GeometricClassifier(method=EvidenceClassifier(medoids=6, neighbors=0), refine="never", random_state=0)
 
 
 def parity(n=160, seed=0):

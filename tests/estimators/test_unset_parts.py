@@ -51,5 +51,5 @@ def test_the_part_is_its_default_otherwise(estimator, part, default, name, value
 def test_names_that_are_no_parameters_are_refused_in_words():
     with pytest.raises(ValueError, match="Invalid parameter 'none'"):
         TableClassifier().set_params(classifier__none=1)
-    with pytest.raises(ParameterError, match="fusion__medoids"):
+    with pytest.raises(ParameterError, match="method__medoids"):
         TableClassifier().set_params(classifier__fusion__medoids=8)

@@ -80,7 +80,7 @@ def describe(model: Any, folder: Path, rows: Table, explained: Sequence[int]) ->
     card = json.loads(_printed("inspect", str(folder), "--json"))
     decided, observed = model.decide(rows), observe(model, rows)
     method = _method(card)
-    names = {"fusion": method, "variational": "circuit"}
+    names = {"method": method, "variational": "circuit"}
     medoid_rows = np.array([one["training_row"] for one in card["medoids"]], dtype=int)
     return {
         "method": method,
@@ -111,7 +111,7 @@ def describe(model: Any, folder: Path, rows: Table, explained: Sequence[int]) ->
 def configuration(model: Any) -> dict[str, Any]:
     """What a fitted classifier chose beyond what its saved model shows."""
     inner = getattr(model, "classifier_", model)
-    method = getattr(inner, "fusion_", inner)
+    method = getattr(inner, "estimator_", inner)
     found: dict[str, Any] = {}
     if hasattr(method, "regularization_"):
         found["lambda"] = float(method.regularization_)
@@ -131,13 +131,13 @@ def _classifier(settings: dict[str, Any]) -> Any:
         if circuit is not None:
             circuit = qmedoid.VariationalClassifier.paper(operating_point=None, **settings["circuit"])
             point |= {"variational": circuit, "refine": settings["refine"]}
-        return qmedoid.GeometricClassifier.paper(fusion=nearest, random_state=SEED, **point)
+        return qmedoid.GeometricClassifier.paper(method=nearest, random_state=SEED, **point)
     if settings.get("alone"):
         if circuit is not None:
             return circuit.set_params(random_state=SEED, **point)
         return _nearest(settings).set_params(random_state=SEED)
     classifier = qmedoid.GeometricClassifier(
-        fusion=_method_settings(settings), variational=circuit, refine=settings.get("refine", "auto"),
+        method=_method_settings(settings), variational=circuit, refine=settings.get("refine", "auto"),
         random_state=SEED, **point,
     )  # fmt: skip
     if not settings.get("raw"):
@@ -182,7 +182,7 @@ def _method(card: dict[str, Any]) -> str:
     parameters = parameters.get("classifier", parameters)
     estimator = parameters["estimator"]
     if estimator == "GeometricClassifier":
-        estimator = parameters["fusion"]["estimator"]
+        estimator = parameters["method"]["estimator"]
     return {
         "EvidenceClassifier": "evidence",
         "RareEventClassifier": "rare",

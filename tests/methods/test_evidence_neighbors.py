@@ -94,9 +94,9 @@ def test_twins_few_rows_and_no_columns_have_no_neighbors():
 def test_tiny_models_and_0_keep_none():
     X, codes = squares(400)
     for settings in ({"medoids": "tiny"}, {"neighbors": 0}):
-        fitted = GeometricClassifier(fusion=EvidenceClassifier(**settings), random_state=0).fit(X, codes)
-        assert fitted.fusion_.model_.neighbors is None
-    asked = GeometricClassifier(fusion=EvidenceClassifier(medoids="tiny", neighbors=300), random_state=0).fit(X, codes)
-    assert len(asked.fusion_.model_.neighbors.rows) == 300
+        fitted = GeometricClassifier(method=EvidenceClassifier(**settings), random_state=0).fit(X, codes)
+        assert fitted.estimator_.model_.neighbors is None
+    asked = GeometricClassifier(method=EvidenceClassifier(medoids="tiny", neighbors=300), random_state=0).fit(X, codes)
+    assert len(asked.estimator_.model_.neighbors.rows) == 300
     with pytest.raises(ParameterError, match="neighbors"):
-        GeometricClassifier(fusion=EvidenceClassifier(neighbors="all")).fit(X, codes)
+        GeometricClassifier(method=EvidenceClassifier(neighbors="all")).fit(X, codes)

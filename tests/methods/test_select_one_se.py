@@ -97,10 +97,10 @@ def test_never_beyond_one_error_of_the_best_and_nothing_simpler_within(chosen, o
 
 
 def test_the_rule_goes_through_the_front_door_and_wrong_words_are_refused():
-    hybrid = GeometricClassifier(fusion=NearestMedoidClassifier(selection="one_se", max_passes=0), random_state=0).fit(
+    hybrid = GeometricClassifier(method=NearestMedoidClassifier(selection="one_se", max_passes=0), random_state=0).fit(
         X, Y
     )
-    assert hybrid.fusion_.one_se_.over == "folds"
+    assert hybrid.estimator_.one_se_.over == "folds"
     with pytest.raises(
         ParameterError, match=r"'selection' parameter of NearestMedoidClassifier must be one of 'best', 'one"
     ):

@@ -23,10 +23,10 @@ def rows_with_levels(n=260, seed=0):
 
 @pytest.fixture(scope="module", params=STAGES)
 def case(request):
-    fusion, put_back = STAGES[request.param]
+    method, put_back = STAGES[request.param]
     X, codes = rows_with_levels()
-    fitted = GeometricClassifier(fusion=fusion, refine="never", random_state=0).fit(X, codes)
-    return fitted.fusion_.model_, put_back, X, codes, fusion
+    fitted = GeometricClassifier(method=method, refine="never", random_state=0).fit(X, codes)
+    return fitted.estimator_.model_, put_back, X, codes, method
 
 
 def test_the_order_depends_on_what_columns_hold_alone():
@@ -71,11 +71,11 @@ def test_a_model_that_is_put_back_in_order_says_the_same(case):
 
 
 def test_a_fit_to_the_columns_in_another_order_is_the_same_model(case):
-    model, _, X, codes, fusion = case
+    model, _, X, codes, method = case
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(X.shape[1])
-        other = GeometricClassifier(fusion=fusion, refine="never", random_state=0).fit(X[:, order], codes)
-        stage = other.fusion_.model_
+        other = GeometricClassifier(method=method, refine="never", random_state=0).fit(X[:, order], codes)
+        stage = other.estimator_.model_
         np.testing.assert_array_equal(stage.medoid_rows, model.medoid_rows)
         for one, same in zip(bits(model), bits(stage), strict=True):
             np.testing.assert_array_equal(same, one)

@@ -43,9 +43,9 @@ def test_the_table_is_the_one_it_should_be(credit_card):
 
 def test_every_row_is_decided_as_defined(fitted):
     model, X = fitted
-    fusion = model.model_
-    defined = predict_codes(fusion.fuse(fusion.feature_channels(fusion.features(X))))
-    np.testing.assert_array_equal(fusion.predict(X), defined)
+    method = model.model_
+    defined = predict_codes(method.fuse(method.feature_channels(method.features(X))))
+    np.testing.assert_array_equal(method.predict(X), defined)
 
 
 def test_scoring_takes_little_memory_beside_the_table(fitted):

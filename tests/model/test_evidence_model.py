@@ -115,7 +115,7 @@ def test_a_bad_value_is_refused_with_its_place(fitted):
 
 def test_a_classifier_measured_by_circuits_is_the_same_classifier():
     X, codes = table(2)
-    fitted = GeometricClassifier(fusion=EvidenceClassifier(medoids=8, n_bags=1, n_pairs=2), random_state=0).fit(
+    fitted = GeometricClassifier(method=EvidenceClassifier(medoids=8, n_bags=1, n_pairs=2), random_state=0).fit(
         X, codes
     )
     measured = fitted.measured_by(compact_swap_test)

@@ -42,24 +42,24 @@ def geometric(n_classes, cut=None, **parameters):
 
 
 MODELS = {
-    "two classes": lambda: geometric(2, refine="never", fusion="convex"),
-    "two classes, cut": lambda: geometric(2, cut=0.7, refine="never", fusion="convex"),
-    "three classes": lambda: geometric(3, refine="never", fusion="convex"),
-    "evidence": lambda: geometric(2, fusion=SMALL),
-    "evidence, cut": lambda: geometric(2, cut=-0.3, fusion=EvidenceClassifier(medoids="tiny")),
-    "evidence, three classes": lambda: geometric(3, fusion=SMALL),
-    "evidence, some by the circuit": lambda: geometric(2, fusion=SMALL, refine=0.3, variational=QUICK),
-    "rare": lambda: geometric(2, cut=-0.2, fusion=RareEventClassifier(n_common=50, n_hard=20), refine="never"),
+    "two classes": lambda: geometric(2, refine="never", method="nearest"),
+    "two classes, cut": lambda: geometric(2, cut=0.7, refine="never", method="nearest"),
+    "three classes": lambda: geometric(3, refine="never", method="nearest"),
+    "evidence": lambda: geometric(2, method=SMALL),
+    "evidence, cut": lambda: geometric(2, cut=-0.3, method=EvidenceClassifier(medoids="tiny")),
+    "evidence, three classes": lambda: geometric(3, method=SMALL),
+    "evidence, some by the circuit": lambda: geometric(2, method=SMALL, refine=0.3, variational=QUICK),
+    "rare": lambda: geometric(2, cut=-0.2, method=RareEventClassifier(n_common=50, n_hard=20), refine="never"),
     "rare, some by the circuit": lambda: geometric(
-        2, fusion=RareEventClassifier(n_common=50, n_hard=20), refine=0.3, variational=QUICK
+        2, method=RareEventClassifier(n_common=50, n_hard=20), refine=0.3, variational=QUICK
     ),
     "medoids and weights": lambda: geometric(
-        3, refine="never", fusion=NearestMedoidClassifier(n_medoids=3, class_weight={0: 1.0, 1: 2.0, 2: 0.5})
+        3, refine="never", method=NearestMedoidClassifier(n_medoids=3, class_weight={0: 1.0, 1: 2.0, 2: 0.5})
     ),
-    "no angle": lambda: geometric(2, refine="never", fusion=NearestMedoidClassifier(use_angular=False)),
-    "printed angle": lambda: geometric(2, refine="never", fusion=NearestMedoidClassifier(angle="printed")),
-    "some by the circuit": lambda: geometric(2, fusion="convex", refine=0.3, variational=QUICK),
-    "all by the circuit, cut": lambda: geometric(2, cut=-0.4, fusion="convex", refine="always", variational=QUICK),
+    "no angle": lambda: geometric(2, refine="never", method=NearestMedoidClassifier(use_angular=False)),
+    "printed angle": lambda: geometric(2, refine="never", method=NearestMedoidClassifier(angle="printed")),
+    "some by the circuit": lambda: geometric(2, method="nearest", refine=0.3, variational=QUICK),
+    "all by the circuit, cut": lambda: geometric(2, cut=-0.4, method="nearest", refine="always", variational=QUICK),
 }
 
 
@@ -95,13 +95,13 @@ def test_shares_of_medoids_add_up_to_the_share_of_their_group():
 
 def test_a_group_whose_feature_is_equally_far_from_both_medoids_says_nothing():
     X, y = rows_of(2)
-    fusion = NearestMedoidClassifier(use_angular=False, random_state=0).fit(X, y).model_
-    model = table_model([HybridModel(fusion, Calibration(1.0, np.zeros(2)))], X.shape[1], (0, 1), 0.0, False)
-    features = fusion.features(X[:1])[0]
-    between = fusion.medoids.copy()
+    method = NearestMedoidClassifier(use_angular=False, random_state=0).fit(X, y).model_
+    model = table_model([HybridModel(method, Calibration(1.0, np.zeros(2)))], X.shape[1], (0, 1), 0.0, False)
+    features = method.features(X[:1])[0]
+    between = method.medoids.copy()
     between[0, 2], between[1, 2] = features[2] - 0.5, features[2] + 0.5
-    object.__setattr__(fusion, "medoids", between)
-    fusion.__dict__.pop("scoring_plan", None)
+    object.__setattr__(method, "medoids", between)
+    method.__dict__.pop("scoring_plan", None)
     why = explain(model, [column[:1] for column in X.T])
     shares = [one.contribution for one in why.groups]
     assert shares[2] == pytest.approx(0.0, abs=1e-15)
@@ -125,13 +125,13 @@ def test_a_calibration_scales_the_groups_and_adds_its_bias(slope, biases):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_what_a_bend_adds_is_the_calibrations(n_classes):
     X, y = rows_of(n_classes)
-    fusion = NearestMedoidClassifier(random_state=0).fit(X, y).model_
+    method = NearestMedoidClassifier(random_state=0).fit(X, y).model_
     bent = Calibration(20.0, np.arange(n_classes) * 0.1, np.array([-8.0, -3.0, 0.0]), np.array([0.5, -1.0, 1.0]))
     straight = Calibration(bent.slope, bent.biases)
     for row in range(0, len(X), 7):
         record = [column[row : row + 1] for column in X.T]
         why, before = (
-            explain(table_model([HybridModel(fusion, one)], X.shape[1], tuple(range(n_classes))), record)
+            explain(table_model([HybridModel(method, one)], X.shape[1], tuple(range(n_classes))), record)
             for one in (bent, straight)
         )
         total = sum(one.contribution for one in why.groups) + sum(why.terms.values())

@@ -99,8 +99,8 @@ def test_rows_have_new_numbers_in_a_larger_table(fitted):
 
 def test_a_loaded_model_knows_the_same_records_bit_for_bit(fitted, tmp_path):
     _, X, codes = fitted
-    classifier = GeometricClassifier(fusion=EvidenceClassifier(medoids=12), random_state=0).fit(X, codes)
-    assert classifier.fusion_.model_.neighbors is not None
+    classifier = GeometricClassifier(method=EvidenceClassifier(medoids=12), random_state=0).fit(X, codes)
+    assert classifier.estimator_.model_.neighbors is not None
     classifier.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))

@@ -163,15 +163,15 @@ def geometric(
     curved=False,
     **of,
 ):
-    fusion = first(rng, n_classes=n_classes, **of)
+    method = first(rng, n_classes=n_classes, **of)
     curve = (np.sort(rng.normal(scale=3, size=4)), np.sort(rng.normal(size=4))) if curved else ()
     calibration = Calibration(float(rng.uniform(1, 30)), rng.normal(size=n_classes), *curve)
     if refine_below is None:
-        return HybridModel(fusion, calibration)
+        return HybridModel(method, calibration)
     between = 2 if deltas.decides_between_two(n_classes) else n_classes
-    n_inputs = fusion.n_deltas or deltas.n_features(n_classes, fusion.use_angular)
+    n_inputs = method.n_deltas or deltas.n_features(n_classes, method.use_angular)
     trained = circuit(rng, n_inputs=n_inputs, n_classes=between, **dict(circuit_settings))
-    return HybridModel(fusion, calibration, deltas, trained, refine_below, residual)
+    return HybridModel(method, calibration, deltas, trained, refine_below, residual)
 
 
 def records_of(model):
@@ -179,8 +179,8 @@ def records_of(model):
     cells = {"amount": 1.5, "age | `x`\n_y_": None, "paid": True, "when": "2026-02-03T04:05:06", "Größe": "日本"}
     if isinstance(model, VariationalModel):
         return ()
-    fusion = getattr(model.fusion, "model", model.fusion)
-    return tuple({**cells, "shop": f"={i}", "count": i} for i in range(len(fusion.medoid_rows)))
+    method = getattr(model.method, "model", model.method)
+    return tuple({**cells, "shop": f"={i}", "count": i} for i in range(len(method.medoid_rows)))
 
 
 def novelty(rng):
@@ -213,7 +213,7 @@ def all_models():
     direct = {"readout": "direct", "n_qubits": 3, "precision": "float32", "learn_scales": False}
     several = {"n_classes": 4, "per_class": 3}
     return {
-        "fusion": table_model((geometric(rng), geometric(rng)), cut=-0.25),
+        "method": table_model((geometric(rng), geometric(rng)), cut=-0.25),
         "printed": table_model((geometric(rng, angle="printed", signed=False, alpha=1.0),), probabilistic=False),
         "no angle": table_model((geometric(rng, use_angular=False, refine_below=0.5),)),
         "selective": table_model(

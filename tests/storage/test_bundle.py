@@ -109,8 +109,8 @@ def test_the_library_reads_the_same_arrays(tmp_path):
 
 def test_without_raw_rows_no_cell_of_a_row_is_written(tmp_path):
     kept, bare = (
-        save_model(MODELS["fusion"], tmp_path / "a"),
-        save_model(MODELS["fusion"], tmp_path / "b", raw_rows=False),
+        save_model(MODELS["method"], tmp_path / "a"),
+        save_model(MODELS["method"], tmp_path / "b", raw_rows=False),
     )
     assert b"2026-02-03T04:05:06" in next(kept.glob("rows-*")).read_bytes()
     assert not list(bare.glob("rows-*"))
@@ -119,7 +119,7 @@ def test_without_raw_rows_no_cell_of_a_row_is_written(tmp_path):
     loaded = load_model(bare)
     assert loaded.records is None
     # Nor a hash, by which a row could be tested.
-    same(loaded, dataclasses.replace(MODELS["fusion"], records=None, seen=None))
+    same(loaded, dataclasses.replace(MODELS["method"], records=None, seen=None))
 
 
 def test_loading_takes_milliseconds_and_needs_neither_qiskit_nor_scikit_learn(tmp_path):
@@ -169,11 +169,11 @@ class OtherReadout(StringReadout):
 def unstorable():
     rng = np.random.default_rng(0)
     plain_model = geometric(rng, refine_below=1.0)
-    measured = dataclasses.replace(plain_model, fusion=MeasuredNearest(plain_model.fusion, None))
+    measured = dataclasses.replace(plain_model, method=MeasuredNearest(plain_model.method, None))
     run = dataclasses.replace(plain_model, variational=MeasuredVariational(plain_model.variational, None))
     trained = circuit(rng, n_inputs=12)
     other = dataclasses.replace(trained, network=dataclasses.replace(trained.network, readout=OtherReadout(2, 2)))
-    short = dataclasses.replace(plain_model, fusion=fusion_model(rng, n_columns=3))
+    short = dataclasses.replace(plain_model, method=fusion_model(rng, n_columns=3))
     broken = fusion_model(rng, multipliers=np.array([1.0, np.nan]))
     return [
         ("swap test", table_model((measured,)), "SWAP test of this model is run by a backend"),
@@ -182,7 +182,7 @@ def unstorable():
         ("width", table_model((short,)), "'0.center' must be float64 of shape"),
         (
             "nan",
-            table_model((dataclasses.replace(plain_model, fusion=broken),)),
+            table_model((dataclasses.replace(plain_model, method=broken),)),
             "'0.multipliers' holds numbers that are",
         ),
         ("object", table_model((plain_model,), parameters={"a": object()}), "is a object, which a bundle cannot hold"),
@@ -205,7 +205,7 @@ def nested(depth):
 
 @pytest.mark.parametrize(("model", "reason"), [pytest.param(*case[1:], id=case[0]) for case in unstorable()])
 def test_what_could_not_be_loaded_is_not_saved(tmp_path, model, reason):
-    save_model(MODELS["fusion"], tmp_path)
+    save_model(MODELS["method"], tmp_path)
     before = contents(tmp_path)
     with pytest.raises(ModelError, match=reason) as caught:
         save_model(model, tmp_path)
@@ -214,7 +214,7 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path, model, reason):
 
 
 def test_a_model_of_a_file_is_not_a_folder(tmp_path):
-    path = save_model(MODELS["fusion"], tmp_path / "model")
+    path = save_model(MODELS["method"], tmp_path / "model")
     for wrong, reason in {
         path / MANIFEST: "is not a folder: pass the folder that holds",
         path / "nothing": "nothing is there",

@@ -47,7 +47,7 @@ def test_it_says_who_decides_about_what():
     assert "| accuracy | 0.75 |" in selective
     assert "| loss | nan |" in selective
     assert "| nested | a: None |" in selective
-    cut = model_card(MODELS["fusion"], raw_rows=True)
+    cut = model_card(MODELS["method"], raw_rows=True)
     assert "called yes when its margin is above -0.25" in cut
     assert "they are not probabilities" in model_card(MODELS["printed"], raw_rows=True)
     assert "Every record is decided by a small trained quantum circuit" in model_card(MODELS["circuit"], raw_rows=True)
@@ -75,10 +75,10 @@ def test_it_says_what_to_expect():
 
 
 def test_it_says_which_rows_are_carried():
-    kept = model_card(MODELS["fusion"], raw_rows=True)
+    kept = model_card(MODELS["method"], raw_rows=True)
     assert "This folder carries 4 of them, with 7 columns each" in kept
     assert "Columns: amount, age" in kept
-    bare = model_card(MODELS["fusion"], raw_rows=False)
+    bare = model_card(MODELS["method"], raw_rows=False)
     assert bare.count("carries none of them") == 1
     assert "2026-02-03" not in kept + bare  # a card names columns, not cells
     assert "carries none of them" in model_card(MODELS["no rows"], raw_rows=True)

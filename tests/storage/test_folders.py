@@ -44,7 +44,7 @@ def test_other_folders_are_refused_and_left_alone(tmp_path):
             (folder / file).write_text(text)
         before = contents(folder)
         for refused in (
-            lambda folder=folder: save_model(MODELS["fusion"], folder),
+            lambda folder=folder: save_model(MODELS["method"], folder),
             lambda folder=folder: check_target_folder(folder),
         ):
             with pytest.raises(ParameterError, match="holds other things than a saved model, such as"):
@@ -56,7 +56,7 @@ def test_remains_and_damaged_models_are_replaced_and_other_files_kept(tmp_path):
     save_model(MODELS["selective"], tmp_path)
     (tmp_path / MANIFEST).write_text("damaged")
     check_target_folder(tmp_path)
-    save_model(MODELS["fusion"], tmp_path)
+    save_model(MODELS["method"], tmp_path)
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / f".{MANIFEST}.0123456789abcdef.part").write_text("left by a killed process")
     (tmp_path / ".out.csv.0123456789abcdef.part").write_text("somebody else's")
@@ -69,15 +69,15 @@ def test_remains_and_damaged_models_are_replaced_and_other_files_kept(tmp_path):
     (tmp_path / MANIFEST).unlink()
     (tmp_path / "notes.txt").unlink()
     (tmp_path / ".out.csv.0123456789abcdef.part").unlink()
-    save_model(MODELS["fusion"], tmp_path)
-    same(load_model(tmp_path), MODELS["fusion"])
+    save_model(MODELS["method"], tmp_path)
+    same(load_model(tmp_path), MODELS["method"])
 
 
 def test_a_file_in_place_of_the_folder(tmp_path):
     (tmp_path / "file").write_text("x")
     for path in (tmp_path / "file", tmp_path / "file" / "model"):
         with pytest.raises(DataError, match=r"cannot be written: .*Give another path"):
-            save_model(MODELS["fusion"], path)
+            save_model(MODELS["method"], path)
         with pytest.raises(DataError, match="cannot be written: Not a directory"):
             check_target_folder(path)
     check_target_folder(tmp_path / "new" / "model")
@@ -272,14 +272,14 @@ def test_readers_and_savers_at_once_see_whole_models(tmp_path):
 
 def test_a_folder_without_locks_is_written_all_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr(folders, "fcntl", None)
-    save_model(MODELS["fusion"], tmp_path)
-    same(load_model(tmp_path), MODELS["fusion"])
+    save_model(MODELS["method"], tmp_path)
+    same(load_model(tmp_path), MODELS["method"])
 
 
 def test_a_link_to_a_folder_is_written_through(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real", target_is_directory=True)
-    save_model(MODELS["fusion"], tmp_path / "link")
+    save_model(MODELS["method"], tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
-    same(load_model(tmp_path / "real"), MODELS["fusion"])
-    same(load_model(str(tmp_path / "link")), MODELS["fusion"])
+    same(load_model(tmp_path / "real"), MODELS["method"])
+    same(load_model(str(tmp_path / "link")), MODELS["method"])

@@ -98,8 +98,8 @@ def test_numbers_that_are_far_out_give_no_nan(name, tmp_path):
     assert outcomes == {"refused", "scored"}
 
 
-@pytest.mark.parametrize("fusion", ["evidence", "convex"])
-def test_encodings_that_are_far_out_give_no_nan(fusion, tmp_path):
+@pytest.mark.parametrize("fusion", ["evidence", "nearest"])
+def test_encodings_that_are_far_out_give_no_nan(method, tmp_path):
     rng = np.random.default_rng(0)
     n = 60
     codes = np.arange(n) % 2
@@ -109,7 +109,7 @@ def test_encodings_that_are_far_out_give_no_nan(fusion, tmp_path):
         "shop": pa.array([f"shop {k}" for k in rng.integers(0, 15, n)]),
     }
     table = pa.table(columns)
-    fitted = TableClassifier(GeometricClassifier(fusion=fusion, refine="never"), random_state=0).fit(table, codes)
+    fitted = TableClassifier(GeometricClassifier(method=method, refine="never"), random_state=0).fit(table, codes)
     fitted.save(tmp_path / "m")
     bundle = Bundle(tmp_path / "m")
     arrays = bundle.arrays()

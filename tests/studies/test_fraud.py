@@ -43,7 +43,7 @@ def logistic(_seed):
 
 def geometric(seed):
     return GeometricClassifier(
-        fusion=NearestMedoidClassifier(max_passes=0, subset_sizes=(2, 2)), refine="never", random_state=seed
+        method=NearestMedoidClassifier(max_passes=0, subset_sizes=(2, 2)), refine="never", random_state=seed
     )
 
 
@@ -113,7 +113,7 @@ def test_findings_do_not_hide_a_baseline_that_is_ahead():
 def test_the_demo_compares_both_stages_the_print_and_plain_baselines():
     made = {name: make(3) for name, make in METHODS.items()}
     ours = {name: model for name, model in made.items() if isinstance(model, GeometricClassifier)}
-    assert {name: (model.fusion, model.refine) for name, model in ours.items() if "printed" not in name} == {
+    assert {name: (model.method, model.refine) for name, model in ours.items() if "printed" not in name} == {
         "qmedoid": ("auto", "auto"),
         "qmedoid, without circuit": ("auto", "never"),
         "qmedoid, convex": ("convex", "auto"),

@@ -150,8 +150,8 @@ def test_every_recipe_names_parameters_that_there_are(part):
         made = build(own, 0)
         assert made.get_params()["random_state"] == 0
         check_parameters("ours", made.get_params(deep=False), made._constraints)
-        if hasattr(made.fusion, "check"):
-            made.fusion.check()
+        if hasattr(made.method, "check"):
+            made.method.check()
 
 
 def test_keys_do_not_depend_on_words_and_baselines_not_on_ours(monkeypatch):

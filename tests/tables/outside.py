@@ -60,7 +60,7 @@ class Outside:
     def explain(self, record, probabilities):
         """The report, as nested plain values; probabilities are those that the model gives the record."""
         x = self.encoded(record)
-        stage = {"evidence": Evidence, "rare": Rare, "convex": Convex}[self.first["type"]](self, x)
+        stage = {"evidence": Evidence, "rare": Rare, "nearest": Convex}[self.first["type"]](self, x)
         n = len(self.classes)
         slope, biases = self.model["slope"], self["biases"]
         straight = [biases[c] - slope * stage.scores[c] for c in range(n)]

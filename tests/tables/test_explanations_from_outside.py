@@ -23,19 +23,19 @@ SMALL = {"medoids": 12, "n_bags": 1, "n_pairs": 3, "n_triples": 2, "neighbors": 
 QUICK = VariationalClassifier(n_steps=15, n_seeds=1, n_reps=1, cv=2)
 RARE = RareEventClassifier(n_common=30, n_hard=8)
 CASES = {
-    "evidence": (2, {"fusion": EvidenceClassifier(**SMALL), "alert_rate": 0.3}),
-    "evidence, three classes": (3, {"fusion": EvidenceClassifier(**SMALL)}),
-    "evidence, circuit": (2, {"fusion": EvidenceClassifier(**SMALL), "refine": 0.4, "variational": QUICK}),
-    "neighbors": (2, {"fusion": EvidenceClassifier(**SMALL | {"neighbors": "auto"})}),
-    "rare": (2, {"fusion": RARE, "refine": "never", "alert_rate": 0.3}),
-    "rare, circuit": (2, {"fusion": RARE, "refine": 0.4, "variational": QUICK}),
-    "convex": (2, {"fusion": NearestMedoidClassifier(n_medoids=2), "refine": "never"}),
+    "evidence": (2, {"method": EvidenceClassifier(**SMALL), "alert_rate": 0.3}),
+    "evidence, three classes": (3, {"method": EvidenceClassifier(**SMALL)}),
+    "evidence, circuit": (2, {"method": EvidenceClassifier(**SMALL), "refine": 0.4, "variational": QUICK}),
+    "neighbors": (2, {"method": EvidenceClassifier(**SMALL | {"neighbors": "auto"})}),
+    "rare": (2, {"method": RARE, "refine": "never", "alert_rate": 0.3}),
+    "rare, circuit": (2, {"method": RARE, "refine": 0.4, "variational": QUICK}),
+    "nearest": (2, {"method": NearestMedoidClassifier(n_medoids=2), "refine": "never"}),
     "convex, three classes": (
-        3, {"fusion": NearestMedoidClassifier(n_medoids=2, class_weight={0: 1.0, 1: 2.0, 2: 0.5}), "refine": "never"},
+        3, {"method": NearestMedoidClassifier(n_medoids=2, class_weight={0: 1.0, 1: 2.0, 2: 0.5}), "refine": "never"},
     ),
-    "convex, circuit": (2, {"fusion": NearestMedoidClassifier(), "refine": 0.4, "variational": QUICK}),
+    "convex, circuit": (2, {"method": NearestMedoidClassifier(), "refine": 0.4, "variational": QUICK}),
 }  # fmt: skip
-OTHERS = {"one medoid": (2, {"fusion": NearestMedoidClassifier(), "refine": "never"})}
+OTHERS = {"one medoid": (2, {"method": NearestMedoidClassifier(), "refine": "never"})}
 ROWS = (0, 3, 17, 44, 101)
 
 
@@ -128,7 +128,7 @@ def test_every_number_and_name_follows_from_the_saved_arrays(name, tmp_path):
     assert ("neighbors" in report) == (name == "neighbors")
 
 
-@pytest.mark.parametrize("name", ["evidence", "evidence, three classes", "rare", "convex"])
+@pytest.mark.parametrize("name", ["evidence", "evidence, three classes", "rare", "nearest"])
 def test_columns_that_swap_their_names_swap_what_they_contribute(name):
     table, codes, classifier = fitted(name)
     other_name = {"age": "load", "load": "age"}
@@ -144,7 +144,7 @@ def test_columns_that_swap_their_names_swap_what_they_contribute(name):
         assert by_name["age"]["contribution"] != by_name["load"]["contribution"]
 
 
-@pytest.mark.parametrize("name", ["evidence", "evidence, three classes", "neighbors", "rare", "convex"])
+@pytest.mark.parametrize("name", ["evidence", "evidence, three classes", "neighbors", "rare", "nearest"])
 def test_another_order_of_columns_changes_no_reason(name):
     table, codes, classifier = fitted(name)
     mixed = table.select(table.column_names[::-1])
@@ -160,7 +160,7 @@ def test_another_order_of_columns_changes_no_reason(name):
 def test_medoids_that_swap_their_places_swap_in_no_explanation():
     table, _, classifier = fitted("evidence")
     before = classifier.table_model()
-    stage = before.fusion
+    stage = before.method
     order = np.random.default_rng(0).permutation(len(stage.medoid_rows))
     moved = replace(
         stage,
@@ -170,22 +170,22 @@ def test_medoids_that_swap_their_places_swap_in_no_explanation():
         terms=replace(stage.terms, medoid=np.argsort(order)[stage.terms.medoid]),
     )
     records = (tuple(before.records[0][place] for place in order),)
-    after = replace(before, models=(replace(before.best, fusion=moved),), records=records)
+    after = replace(before, models=(replace(before.best, method=moved),), records=records)
     for row in ROWS:
         one, same = SavedModel(before).explain(table, row), SavedModel(after).explain(table, row)
         for key in ("columns", "medoids", "terms"):
             assert flat(one[key]) == pytest.approx(flat(same[key]), abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ["evidence", "evidence, three classes", "rare", "convex"])
+@pytest.mark.parametrize("name", ["evidence", "evidence, three classes", "rare", "nearest"])
 def test_medoids_that_swap_their_rows_swap_in_the_explanation(name):
     table, _, classifier = fitted(name)
     before = classifier.table_model()
     report = SavedModel(before).explain(table, 3)
     first, second = (medoid["training_row"] for medoid in report["medoids"][:2])
     places = {first: second, second: first}
-    rows = np.array([places.get(row, row) for row in before.fusion.medoid_rows.tolist()])
-    after = replace(before, models=(replace(before.best, fusion=replace(before.fusion, medoid_rows=rows)),))
+    rows = np.array([places.get(row, row) for row in before.method.medoid_rows.tolist()])
+    after = replace(before, models=(replace(before.best, method=replace(before.method, medoid_rows=rows)),))
     swapped = SavedModel(after).explain(table, 3)
     assert [medoid["training_row"] for medoid in swapped["medoids"][:2]] == [second, first]
     for one, other in zip(report["groups"], swapped["groups"], strict=True):

@@ -23,7 +23,7 @@ def place(outside, record):
     return Convex(outside, x).v
 
 
-@pytest.fixture(scope="module", params=["evidence", "rare", "convex"])
+@pytest.fixture(scope="module", params=["evidence", "rare", "nearest"])
 def case(request, tmp_path_factory):
     table, codes, classifier = fitted(request.param)
     folder = classifier.save(tmp_path_factory.mktemp("known") / "m")

@@ -28,7 +28,7 @@ def _table(n=80, seed=0):
 
 
 def _fit(table, **more):
-    classifier = GeometricClassifier(fusion=EvidenceClassifier(medoids="tiny", neighbors=0), refine="never")
+    classifier = GeometricClassifier(method=EvidenceClassifier(medoids="tiny", neighbors=0), refine="never")
     fitted = TableClassifier(classifier, random_state=0)
     return fitted.fit(table.drop_columns(["y"]), table["y"].to_pylist(), **more).table_model()
 

@@ -16,7 +16,7 @@ from qmedoid.tables.tally import WatchedModel, can_estimate, estimate_in_file
 
 @pytest.fixture(scope="module")
 def model():
-    return fitted(fusion="convex")[1].table_model()
+    return fitted(method="nearest")[1].table_model()
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_what_cannot_be_estimated_is_said(model, file, tmp_path):
     with pytest.raises(DataError, match="no rows"):
         estimate_in_file(model, str(empty), on_mismatch="error")
     table, path = file
-    three = fitted(3, fusion="convex")[1].table_model()
+    three = fitted(3, method="nearest")[1].table_model()
     assert can_estimate(model)
     assert not can_estimate(three)
     with pytest.raises(ParameterError, match="there are 3"):

@@ -30,7 +30,7 @@ OnMismatch = Annotated[
     typer.Option(help="Refuse a table that breaks the model's contract, or score it as well as can be."),
 ]
 Fusion = Annotated[
-    Literal["auto", "evidence", "rare", "convex"],
+    Literal["auto", "evidence", "rare", "nearest"],
     typer.Option(help="How distances are fused: evidence by group, for rare events, or as in the paper (convex)."),
 ]
 GroupColumn = Annotated[
@@ -144,7 +144,7 @@ def fit(
     ignore: Ignore = None,
     roles: RolesFile = None,
     paper: Annotated[bool, typer.Option("--paper", help="Everything as printed in the paper.")] = False,
-    fusion: Fusion = "auto",
+    method: Fusion = "auto",
     medoids: Medoids = None,
     neighbors: Neighbors = None,
     refine: Annotated[
@@ -167,7 +167,7 @@ def fit(
         Options(
             table=table, target=target, output=output, test=test, valid=valid, positive=positive,
             alert_rate=alert_rate, operating_point=operating_point, min_precision=min_precision, min_recall=min_recall,
-            cost=cost, time_column=time_column, group_column=group_column, paper=paper, fusion=fusion,
+            cost=cost, time_column=time_column, group_column=group_column, paper=paper, method=method,
             medoids=medoids, neighbors=neighbors,
             refine=refine, seed=seed, max_rows=max_rows, raw_rows=raw_rows, circuits=circuits, delimiter=delimiter,
             decimal=decimal, date_order=date_order,
@@ -282,7 +282,7 @@ def stability(
     keep: Keep = None,
     ignore: Ignore = None,
     roles: RolesFile = None,
-    fusion: Fusion = "auto",
+    method: Fusion = "auto",
     medoids: Medoids = None,
     neighbors: Neighbors = None,
     bootstraps: Annotated[int, typer.Option(min=2, help="How many samples of the rows are fitted again.")] = 20,
@@ -298,7 +298,7 @@ def stability(
     from qmedoid.cli.stability import Options, run
 
     run(
-        Options(table=table, target=target, positive=positive, group_column=group_column, fusion=fusion,
+        Options(table=table, target=target, positive=positive, group_column=group_column, method=method,
                 medoids=medoids, neighbors=neighbors,
                 bootstraps=bootstraps, seed=seed, max_rows=max_rows, delimiter=delimiter, decimal=decimal,
                 date_order=date_order,

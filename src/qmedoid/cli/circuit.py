@@ -38,12 +38,12 @@ def circuit_bytes(model: TableModel, form: Format, which: Which) -> bytes:
     trained = _trained(model)
     if which == "variational" and trained is None:
         raise ParameterError(
-            "This model has no trained circuit, fusion decides: use --which swap-test, or fit --refine always."
+            "This model has no trained circuit, method decides: use --which swap-test, or fit --refine always."
         )
     if which != "swap-test" and trained is not None:
         circuit = export.trained_circuit(trained)
-    elif model.fusion is not None:
-        circuit = export.swap_test_circuit(model.fusion.n_measured)
+    elif model.method is not None:
+        circuit = export.swap_test_circuit(model.method.n_measured)
     else:
         raise ParameterError("This model is a circuit alone, without a SWAP test: use --which variational.")
     if form == "qpy":

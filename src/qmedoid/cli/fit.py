@@ -56,7 +56,7 @@ class Options:
     cost: float | None
     time_column: str | None
     paper: bool
-    fusion: str
+    method: str
     medoids: str | None
     neighbors: str | None
     refine: str
@@ -177,10 +177,10 @@ def make_classifier(options: Options) -> Any:
         "cost": options.cost,
         "random_state": options.seed,
     }
-    fusion = asked_fusion(options.fusion, options.medoids, options.neighbors)
-    if options.paper and fusion != "auto":
-        raise ParameterError("--paper says how distances are fused: leave --fusion, --medoids and --neighbors out.")
-    made = GeometricClassifier.paper(**settings) if options.paper else GeometricClassifier(fusion=fusion, **settings)
+    method = asked_method(options.method, options.medoids, options.neighbors)
+    if options.paper and method != "auto":
+        raise ParameterError("--paper says how distances are fused: leave --method, --medoids and --neighbors out.")
+    made = GeometricClassifier.paper(**settings) if options.paper else GeometricClassifier(method=method, **settings)
     check_parameters("fit", made.get_params(deep=False), made._constraints)
     check_parameters("fit", settings, OPERATING_CONSTRAINTS)
     asked = [name for name in OPERATING_CONSTRAINTS if settings[name] is not None]
@@ -190,7 +190,7 @@ def make_classifier(options: Options) -> Any:
     return made.set_callbacks(TrainingProgress())
 
 
-def asked_fusion(fusion: str, medoids: str | None, neighbors: str | None) -> Any:
+def asked_method(method: str, medoids: str | None, neighbors: str | None) -> Any:
     """The first stage that was asked for."""
     asked: dict[str, Any] = {
         name: int(value) if value.isdecimal() else value
@@ -198,11 +198,11 @@ def asked_fusion(fusion: str, medoids: str | None, neighbors: str | None) -> Any
         if value is not None
     }
     if not asked:
-        return fusion
+        return method
     from qmedoid.estimators.evidence import EvidenceClassifier
 
-    if fusion not in ("auto", "evidence"):
-        raise ParameterError(f"--{next(iter(asked))} is of --fusion evidence, and {fusion} was asked for.")
+    if method not in ("auto", "evidence"):
+        raise ParameterError(f"--{next(iter(asked))} is of --method evidence, and {method} was asked for.")
     made = EvidenceClassifier(**asked)
     made.check()
     return made
@@ -333,7 +333,7 @@ def _fit(
 
 def _in_file(model: Any, rows: Any) -> Any:
     """The model with its medoids numbered by their rows in the file, not among the training rows."""
-    return replace(model, fusion=model.fusion.with_row_numbers(rows))
+    return replace(model, method=model.method.with_row_numbers(rows))
 
 
 def _asked(options: Options) -> dict[str, Any]:

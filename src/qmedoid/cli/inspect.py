@@ -24,7 +24,7 @@ def run(model: Path, *, as_json: bool) -> None:
 
 def summary(model: TableModel) -> dict[str, Any]:
     """The model as plain values."""
-    fusion = model.fusion
+    method = model.method
     return {
         "stage": model.stage,
         "classes": list(model.classes),
@@ -47,13 +47,13 @@ def summary(model: TableModel) -> dict[str, Any]:
         "left_out": dict(model.contract.left_out),
         "encoded_columns": list(model.output_names),
         "models": len(model.models),
-        "groups": [] if fusion is None else [[model.output_names[c] for c in group] for group in fusion.column_groups],
-        "alpha": fusion.alpha if isinstance(fusion, NearestModel) else None,
+        "groups": [] if method is None else [[model.output_names[c] for c in group] for group in method.column_groups],
+        "alpha": method.alpha if isinstance(method, NearestModel) else None,
         "medoids": []
-        if fusion is None
+        if method is None
         else [
             {"class": model.classes[code], "training_row": int(row)}
-            for code, row in zip(fusion.medoid_classes, fusion.medoid_rows, strict=True)
+            for code, row in zip(method.medoid_classes, method.medoid_rows, strict=True)
         ],
         "known_records": model.n_known_records,
         "raw_rows": model.records is not None,

@@ -9,7 +9,7 @@ import numpy as np
 from qmedoid.cli._display import progress_bar, with_error
 from qmedoid.cli._output import plain_console, print_json, shown
 from qmedoid.cli._roles import roles_of_fit
-from qmedoid.cli.fit import asked_fusion, read_labeled, row_groups_of
+from qmedoid.cli.fit import asked_method, read_labeled, row_groups_of
 from qmedoid.estimators._stability_report import DecisionStability, GroupStability, MedoidStability, StabilityReport
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.roles import Role
@@ -26,7 +26,7 @@ class Options:
     table: str
     target: str
     positive: str | None
-    fusion: str
+    method: str
     medoids: str | None
     neighbors: str | None
     bootstraps: int
@@ -42,14 +42,14 @@ class Options:
 def run(options: Options, *, as_json: bool) -> None:
     """Fit the table and samples of it, and print what changes."""
     keep_pandas_away()
-    fusion = asked_fusion(options.fusion, options.medoids, options.neighbors)
+    method = asked_method(options.method, options.medoids, options.neighbors)
     # What is read is asked for by the same names as for a fit.
     roles = roles_of_fit(options.roles, options.target, options.group_column)
     data = read_labeled(options.table, cast("Any", options), list(roles))
     groups = None if options.group_column is None else row_groups_of(data, options.group_column)
     options = replace(options, roles=roles)
     report = _stability(
-        options, fusion, data.table.drop_columns([options.target]), np.array(data.target.to_pylist()), groups
+        options, method, data.table.drop_columns([options.target]), np.array(data.target.to_pylist()), groups
     )
     report = _numbered_as_in(data.rows, report)
     if as_json:
@@ -66,13 +66,13 @@ def run(options: Options, *, as_json: bool) -> None:
         console.print(note)
 
 
-def _stability(options: Options, fusion: Any, table: Any, labels: Any, groups: Any) -> StabilityReport:
+def _stability(options: Options, method: Any, table: Any, labels: Any, groups: Any) -> StabilityReport:
     from qmedoid.estimators.geometric import GeometricClassifier
     from qmedoid.estimators.stability import stability
     from qmedoid.estimators.table import TableClassifier
 
     classifier = TableClassifier(
-        GeometricClassifier(fusion=fusion, random_state=options.seed), positive=options.positive,
+        GeometricClassifier(method=method, random_state=options.seed), positive=options.positive,
         roles=dict(options.roles), date_order=options.date_order, random_state=options.seed,
     )  # fmt: skip
     with progress_bar() as bar:

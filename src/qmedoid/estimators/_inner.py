@@ -21,7 +21,7 @@ def inner_classifier(given: Inner | None) -> Inner:
 
 def weigh_codes(inner: Inner, classes: list[Any]) -> None:
     """Let class weights name class codes where they name classes."""
-    stages = [inner, inner.fusion, inner.variational] if isinstance(inner, GeometricClassifier) else [inner]
+    stages = [inner, inner.method, inner.variational] if isinstance(inner, GeometricClassifier) else [inner]
     for stage in stages:
         if isinstance(stage, NearestMedoidClassifier | VariationalClassifier) and isinstance(
             stage.class_weight, Mapping
@@ -47,6 +47,6 @@ def choose_on(inner: Inner, splits: list[tuple[Codes, Codes]], codes: Codes) -> 
     elif isinstance(inner, VariationalClassifier):
         inner.set_params(cv=splits)
     else:
-        fusion = inner._stage_settings(inner._first_stage(codes))
+        method = inner._stage_settings(inner._first_stage(codes))
         circuit = VariationalClassifier() if inner.variational is None else clone(inner.variational)
-        inner.set_params(fusion=fusion.set_params(cv=splits, refit=False), variational=circuit.set_params(cv=splits))
+        inner.set_params(method=method.set_params(cv=splits, refit=False), variational=circuit.set_params(cv=splits))

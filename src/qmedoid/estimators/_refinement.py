@@ -25,7 +25,7 @@ from qmedoid.storage.checkpoints import CheckpointFolder
 from qmedoid.variational.selection import OutOfFold, out_of_fold_score
 
 StageName = Literal["fusion", "selective", "variational"]
-FirstStageName = Literal["evidence", "rare", "convex"]
+FirstStageName = Literal["evidence", "rare", "nearest"]
 Policy = str | float
 
 LARGE = 10_000
@@ -59,19 +59,19 @@ class Refinement:
 
 
 def first_stage_for(codes: Codes) -> FirstStageName:
-    """What ``fusion="auto"`` means for this table: rare events where it is large and one of two classes is rare."""
+    """What ``method="auto"`` means for this table: rare events where it is large and one of two classes is rare."""
     counts = np.bincount(codes)
     return "rare" if len(counts) == 2 and _is_large_and_rare(counts) else "evidence"
 
 
-def policy_for(refine: Policy, codes: Codes, first: FirstStageName = "convex") -> Policy:
+def policy_for(refine: Policy, codes: Codes, first: FirstStageName = "nearest") -> Policy:
     """What ``"auto"`` means for this table (itself where held-out rows are to decide), else what was asked for.
 
     Evidence is not refined unless that is asked for, so that its fit stays a matter of seconds.
     """
     if refine != "auto":
         return refine
-    if first != "convex":
+    if first != "nearest":
         return "auto" if first == "rare" else "never"
     if _is_large_and_rare(np.bincount(codes)):
         return "always"
@@ -83,7 +83,7 @@ def _is_large_and_rare(counts: Codes) -> bool:
 
 
 def circuit_settings(
-    given: VariationalClassifier | None, operating_point: str | float | None, first: FirstStageName = "convex"
+    given: VariationalClassifier | None, operating_point: str | float | None, first: FirstStageName = "nearest"
 ) -> VariationalClassifier:
     """A fresh copy of the circuit's settings, or the default; what belongs to the whole classifier is refused."""
     default = VariationalClassifier(**(RARE_CIRCUIT if first == "rare" else {}))
@@ -121,7 +121,7 @@ def check_circuits(settings: VariationalClassifier, deltas: DeltaSettings, n_cla
 class Fitted:
     """A hybrid model with its stage, its circuit as an estimator, its out-of-fold scores and their quality.
 
-    A circuit that was stopped before it was judged has no scores, and is taken to be as good as fusion alone.
+    A circuit that was stopped before it was judged has no scores, and is taken to be as good as method alone.
     """
 
     model: HybridModel
@@ -133,7 +133,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Refiner:
-    """Trains circuits on the deltas of calibrated fusion models.
+    """Trains circuits on the deltas of calibrated method models.
 
     Attributes
     ----------
@@ -156,14 +156,14 @@ class Refiner:
     groups: Codes | None = None
 
     def fit(self, stage: Stage) -> Fitted:
-        """The hybrid model of one fusion model; under ``"auto"`` a circuit is kept only if held-out rows say so."""
+        """The hybrid model of one method model; under ``"auto"`` a circuit is kept only if held-out rows say so."""
         if self.policy == "never":
             return self._without_circuit(stage)
         refine_below = self._refine_below(stage)
         data, rows = stage.training_data(self.codes, loss_weights(self.settings.class_weight, self.codes, self.classes))
         if len(np.unique(data.codes)) == 1:
             if self.policy != "auto":
-                warn("No training row belongs to its second-nearest class: the circuit is left out, fusion decides.")
+                warn("No training row belongs to its second-nearest class: the circuit is left out, method decides.")
             return self._without_circuit(stage)
         circuit = clone(self.settings)
         circuit.set_params(cv=splits_of_part(self.settings.cv, rows, len(self.codes)))
@@ -194,7 +194,7 @@ class Refiner:
         """The margin up to which the circuit decides."""
         if self.policy == "always":
             return float(np.inf)
-        of_auto = AUTO_QUANTILE if stage.model.fusion.rare_class is None else RARE_QUANTILE
+        of_auto = AUTO_QUANTILE if stage.model.method.rare_class is None else RARE_QUANTILE
         quantile = of_auto if self.policy == "auto" else float(self.policy)
         return float(np.quantile(stage.model.refinement_margins(stage.scores), quantile))
 

@@ -149,7 +149,7 @@ class Subject:
 def plain_stage(fitted: Any) -> Method | None:
     """The model of distances to real records inside a fitted classifier; None where it has none."""
     model = getattr(getattr(fitted, "classifier_", fitted), "model_", None)
-    stage: Method | None = getattr(getattr(model, "fusion", model), "plain", None)
+    stage: Method | None = getattr(getattr(model, "method", model), "plain", None)
     return stage
 
 

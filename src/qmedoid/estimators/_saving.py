@@ -106,7 +106,7 @@ def _of_fusion(estimator: Any) -> TableModel:
 
 def _of_geometric(estimator: Any) -> TableModel:
     model = estimator.model_
-    _check_not_measured(model.fusion is model.fusion.plain)
+    _check_not_measured(model.method is model.method.plain)
     _check_not_measured(model.variational is None or isinstance(model.variational, VariationalModel))
     metrics = {"held_out_scores": estimator.held_out_scores_.tolist(), "threshold": float(estimator.threshold_)}
     return _assembled(
@@ -114,7 +114,7 @@ def _of_geometric(estimator: Any) -> TableModel:
         tuple(estimator.models_),
         cut=estimator._cut,
         probabilistic=True,
-        records=_records(estimator.fusion_, _names(estimator)),
+        records=_records(estimator.estimator_, _names(estimator)),
         metrics=metrics,
     )
 
@@ -165,9 +165,9 @@ def _names(estimator: Any) -> tuple[str, ...]:
     return tuple(f"x{number}" for number in range(estimator.n_features_in_)) if given is None else tuple(given.tolist())
 
 
-def _records(fusion: Any, names: Sequence[str]) -> tuple[tuple[Record, ...], ...]:
+def _records(method: Any, names: Sequence[str]) -> tuple[tuple[Record, ...], ...]:
     """The medoids of each model as rows of the training table."""
-    return tuple(tuple(dict(zip(names, row, strict=True)) for row in table.tolist()) for table in fusion._medoid_tables)
+    return tuple(tuple(dict(zip(names, row, strict=True)) for row in table.tolist()) for table in method._medoid_tables)
 
 
 def _parameters(estimator: BaseEstimator) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Deltas as a transformer: a fusion classifier in, contrastive margins out (algorithm 13)."""
+"""Deltas as a transformer: a method classifier in, contrastive margins out (algorithm 13)."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
@@ -24,7 +24,7 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    fusion : NearestMedoidClassifier or None, default=None
+    method : NearestMedoidClassifier or None, default=None
         Whose medoids the records are compared with. None takes `NearestMedoidClassifier()`.
     kind : {"pairs", "nearest"}, default="pairs"
         For more than two classes: every pair of classes, or the two nearest by fusion score.
@@ -33,11 +33,11 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
     standardize : bool, default=True
         Bring the deltas to mean 0 and deviation 1 over the training rows.
     random_state : int, RandomState or None, default=None
-        Seed of the fusion classifier, where that has none of its own.
+        Seed of the method classifier, where that has none of its own.
 
     Attributes
     ----------
-    fusion_ : NearestMedoidClassifier
+    estimator_ : NearestMedoidClassifier
     scaling_ : Scaling of shape (m,)
         Training mean and deviation of the deltas.
     n_features_in_ : int
@@ -46,21 +46,21 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        fusion: NearestMedoidClassifier | None = None,
+        method: NearestMedoidClassifier | None = None,
         *,
         kind: DeltaKind = "pairs",
         fused: bool = False,
         standardize: bool = True,
         random_state: Any = None,
     ) -> None:
-        self.fusion = fusion
+        self.method = method
         self.kind = kind
         self.fused = fused
         self.standardize = standardize
         self.random_state = random_state
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "fusion": Optional(Estimator(NearestMedoidClassifier)),
+        "method": Optional(Estimator(NearestMedoidClassifier)),
         "kind": Choice(DELTA_KINDS),
         "fused": Flag(),
         "standardize": Flag(),
@@ -73,17 +73,17 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
         return tags
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of the fusion classifier by two underscores, such as ``fusion__random_state``."""
-        return super().set_params(**with_parts(self, params, {"fusion": NearestMedoidClassifier}))
+        """Set parameters, those of the method classifier by two underscores, such as ``method__random_state``."""
+        return super().set_params(**with_parts(self, params, {"method": NearestMedoidClassifier}))
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the fusion classifier, and the mean and deviation of its deltas."""
+        """Fit the method classifier, and the mean and deviation of its deltas."""
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
         table = check_table(self, X, reset=True, ensure_min_samples=2)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         self._settings = DeltaSettings(self.kind, bool(self.fused))
-        self.fusion_ = seeded_fusion(self.fusion, self.random_state).fit(X, y)
+        self.estimator_ = seeded_method(self.method, self.random_state).fit(X, y)
         self.scaling_ = fit_standard(self._deltas(table))
         return self
 
@@ -97,19 +97,19 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
         """Names of the deltas, such as ``delta_distance[1-0]``."""
         check_is_fitted(self)
         del input_features  # the deltas are named after classes, not after columns
-        classes = [str(label) for label in self.fusion_.classes_.tolist()]
+        classes = [str(label) for label in self.estimator_.classes_.tolist()]
         kind, fused = self._settings.kind, self._settings.fused
-        names = delta_names(classes, kind=kind, angular=self.fusion_.use_angular, fused=fused)
+        names = delta_names(classes, kind=kind, angular=self.estimator_.use_angular, fused=fused)
         return np.array(names, dtype=object)
 
     def _deltas(self, table: Array) -> Array:
-        model = self.fusion_.models_[0]
+        model = self.estimator_.models_[0]
         return self._settings.features(model, model.measure(table))
 
 
-def seeded_fusion(fusion: NearestMedoidClassifier | None, random_state: Any) -> NearestMedoidClassifier:
-    """A fresh fusion classifier with a seed of its own, or with one drawn from the seed of the whole."""
-    fresh: NearestMedoidClassifier = NearestMedoidClassifier() if fusion is None else clone(fusion)
+def seeded_method(method: NearestMedoidClassifier | None, random_state: Any) -> NearestMedoidClassifier:
+    """A fresh method classifier with a seed of its own, or with one drawn from the seed of the whole."""
+    fresh: NearestMedoidClassifier = NearestMedoidClassifier() if method is None else clone(method)
     if fresh.random_state is None:
         fresh.set_params(random_state=int(check_random_state(random_state).randint(2**31)))
     return fresh

@@ -21,7 +21,7 @@ AUTO_NEIGHBORS = EvidenceSettings.n_neighbors
 
 
 class EvidenceClassifier(FirstStageSettings):
-    """Settings of the evidence model: ``GeometricClassifier(fusion=EvidenceClassifier(medoids="tiny"))``.
+    """Settings of the evidence model: ``GeometricClassifier(method=EvidenceClassifier(medoids="tiny"))``.
 
     Parameters
     ----------

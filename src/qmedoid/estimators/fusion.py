@@ -1,4 +1,4 @@
-"""The fusion classifier: nearest medoid by distance and angle over searched column groups (algorithms 7, 8, 10, 12)."""
+"""The method classifier: nearest medoid by distance and angle over searched column groups (algorithms 7, 8, 10, 12)."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence

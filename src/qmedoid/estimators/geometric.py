@@ -1,4 +1,4 @@
-"""The front door: fusion first, a variational circuit where it is needed (algorithms 16 and 20)."""
+"""The front door: method first, a variational circuit where it is needed (algorithms 16 and 20)."""
 
 import copy
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ from qmedoid.estimators._row_groups import Together, groups_of_fit
 from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._threads import one_blas_thread
-from qmedoid.estimators.deltas import seeded_fusion
+from qmedoid.estimators.deltas import seeded_method
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.fusion import NearestMedoidClassifier
 from qmedoid.estimators.rare import RareEventClassifier
@@ -61,10 +61,10 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
 
     Parameters
     ----------
-    fusion : {"auto", "evidence", "rare", "convex"}, EvidenceClassifier, RareEventClassifier or NearestMedoidClassifier, default="auto"
+    method : {"auto", "evidence", "rare", "nearest"}, EvidenceClassifier, RareEventClassifier or NearestMedoidClassifier, default="auto"
         The first stage. ``"evidence"`` learns signed weights on distances, group of columns by group of columns;
         ``"rare"`` compares with many prototypes of a rare class and of its hardest counterparts (two classes);
-        ``"convex"`` is the nearest medoid by a mean of distance and angle over searched groups, as in the paper.
+        ``"nearest"`` is the nearest medoid by a mean of distance and angle over searched groups, as in the paper.
         ``"auto"`` is ``"rare"`` for tables of at least 10,000 rows where one of two classes has at most 5 %, else
         ``"evidence"``. Pass one of the objects to set its parameters.
     variational : VariationalClassifier or None, default=None
@@ -73,11 +73,11 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         When the circuit decides. A number is the share of the records, those of the smallest margin over the training
         rows, and is turned into a margin at fit. ``"auto"`` is ``"never"`` for evidence. For rare events it is the
         share likeliest to be one, if that makes held-out rows likelier by more than a standard error. For the convex
-        fusion it is ``"always"`` for tables of at least 10,000 rows whose rarest class has at most 5 %; on other tables
+        method it is ``"always"`` for tables of at least 10,000 rows whose rarest class has at most 5 %; on other tables
         of at least 1,000 rows 0.1 under the same condition; else ``"never"``.
     residual : bool or "auto", default="auto"
         Whether the circuit corrects the log-odds of the first stage instead of replacing them. ``"auto"`` corrects
-        evidence and rare events, and replaces the convex fusion.
+        evidence and rare events, and replaces the convex method.
     deltas : {"pairs", "nearest"}, default="pairs"
         For more than two classes: deltas of all pairs, or of the two nearest classes by calibrated score, between which
         the circuit then decides.
@@ -87,7 +87,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         How the scores of the first stage become probabilities, on held-out rows: with a slope and a bias for each
         class, bent where held-out rows ask for it (``"curve"``); without the bend (``"logistic"``); or
         with a slope alone, which keeps the decision of the scores. ``"auto"`` is ``"curve"``, and ``"logistic"`` for
-        the convex fusion.
+        the convex method.
     operating_point : str, float or None, default=None
         For two classes: a metric whose best threshold on held-out rows is used, or the threshold itself. None decides
         for the likelier class.
@@ -107,16 +107,16 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
     classes_ : ndarray of shape (C,)
     stage_ : {"fusion", "selective", "variational"}
         Who decides: the fusion score, the circuit for some records, or the circuit for all.
-    first_stage_ : {"evidence", "rare", "convex"}
-        Which fusion it is.
-    fusion_ : EvidenceClassifier, RareEventClassifier or NearestMedoidClassifier
+    method_ : {"evidence", "rare", "nearest"}
+        Which method it is.
+    estimator_ : EvidenceClassifier, RareEventClassifier or NearestMedoidClassifier
         The first stage; the medoids of its `model_` are those that decide.
     variational_ : VariationalClassifier or None
         The circuit of the best model as an estimator of its own, fitted on deltas, with its loss curve, the scores of
-        the grid and `circuit()`; None where fusion decides everything.
+        the grid and `circuit()`; None where method decides everything.
     model_ : HybridModel
-        The best model; `models_` holds one for each fusion model that was kept (several are convex only): by
-        `held_out_scores_` where a circuit takes part, else in the order of `fusion_`.
+        The best model; `models_` holds one for each method model that was kept (several are convex only): by
+        `held_out_scores_` where a circuit takes part, else in the order of `estimator_`.
     margin_ : float
         Records whose fusion margin, in log-odds, is at most this are decided by the circuit; −∞ and ∞ mean none, all.
     class_priors_ : ndarray of shape (C,)
@@ -135,7 +135,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
     def __init__(
         self,
         *,
-        fusion: str | NearestMedoidClassifier | EvidenceClassifier | RareEventClassifier = "auto",
+        method: str | NearestMedoidClassifier | EvidenceClassifier | RareEventClassifier = "auto",
         variational: VariationalClassifier | None = None,
         refine: str | float = "auto",
         residual: bool | str = "auto",
@@ -149,7 +149,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         cost: float | None = None,
         random_state: Any = None,
     ) -> None:
-        self.fusion = fusion
+        self.method = method
         self.variational = variational
         self.refine = refine
         self.residual = residual
@@ -164,8 +164,8 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         self.random_state = random_state
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "fusion": Either(
-            Choice(("auto", "evidence", "rare", "convex")),
+        "method": Either(
+            Choice(("auto", "evidence", "rare", "nearest")),
             Either(
                 Estimator(EvidenceClassifier),
                 Either(Estimator(RareEventClassifier), Estimator(NearestMedoidClassifier)),
@@ -190,7 +190,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         in its fraud tables: pass ``operating_point="macro_f1"`` or ``0.3``. `changes` override single parameters.
         """
         printed: dict[str, Any] = {
-            "fusion": NearestMedoidClassifier.paper(),
+            "method": NearestMedoidClassifier.paper(),
             "variational": VariationalClassifier.paper(operating_point=None),
             "residual": False,
             "deltas": "nearest",
@@ -215,21 +215,21 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         table, codes = self._checked(X, y)
         together = groups_of_fit(groups, table, codes)
         draws = codes if together is None else codes[first_rows(together)]
-        self.first_stage_ = self._first_stage(draws)
-        policy = policy_for(self.refine, draws, self.first_stage_)
-        variational = circuit_settings(self.variational, self.operating_point, self.first_stage_)
-        if self.first_stage_ == "convex":
-            given = self.fusion if isinstance(self.fusion, NearestMedoidClassifier) else None
-            self.fusion_: Any = seeded_fusion(given, self.random_state)
+        self.method_ = self._first_stage(draws)
+        policy = policy_for(self.refine, draws, self.method_)
+        variational = circuit_settings(self.variational, self.operating_point, self.method_)
+        if self.method_ == "nearest":
+            given = self.method if isinstance(self.method, NearestMedoidClassifier) else None
+            self.estimator_: Any = seeded_method(given, self.random_state)
         else:
-            self.fusion_ = self._stage_settings(self.first_stage_)
-            self.fusion_.check()
+            self.estimator_ = self._stage_settings(self.method_)
+            self.estimator_.check()
         if policy != "never":
             check_circuits(variational, self._delta_settings(), len(self.classes_), self._n_deltas())
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         selected: list[Selected] = []
-        if self.first_stage_ == "convex":
+        if self.method_ == "nearest":
             selected, stages = self._fusion_stages(X, y, table, codes, context, together)
         else:
             stages = [self._only_stage(table, codes, context, together)]
@@ -237,10 +237,10 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         refiner = Refiner(self, context, variational, policy, self.classes_, codes, entropy, together)
         fitted = [refiner.fit(stage) for stage in stages]
         if len(fitted) > 1 and any(one.stage != "fusion" for one in fitted):
-            # A circuit may do more for the second fusion model than for the first.
+            # A circuit may do more for the second method model than for the first.
             order = sorted(range(len(fitted)), key=lambda number: -fitted[number].score)
             fitted = [fitted[number] for number in order]
-            self.fusion_._keep([selected[number] for number in order], table)
+            self.estimator_._keep([selected[number] for number in order], table)
         best = fitted[0]
         self.models_ = [one.model for one in fitted]
         self.model_ = best.model
@@ -249,19 +249,19 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         self.margin_ = best.model.refine_below
         self.held_out_scores_ = np.array([one.score for one in fitted])
         self._set_cut(codes, best.held_out, together)
-        self._novelty = fit_novelty(table, stage=best.model.fusion.plain)
+        self._novelty = fit_novelty(table, stage=best.model.method.plain)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of the stages by two underscores, such as ``fusion__medoids``.
+        """Set parameters, those of the stages by two underscores, such as ``method__medoids``.
 
         Raises
         ------
         ParameterError
             The stage is given by name, or not at all: it has no parameters to set.
         """
-        for stage, example in (("fusion", "EvidenceClassifier"), ("variational", "VariationalClassifier")):
+        for stage, example in (("method", "EvidenceClassifier"), ("variational", "VariationalClassifier")):
             inner = next((name for name in params if name.startswith(f"{stage}__")), None)
             owner = params.get(stage, getattr(self, stage))
             if inner is not None and not hasattr(owner, "set_params"):
@@ -295,7 +295,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         check_is_fitted(self)
         model = self.model_
         if swap_test is not None:
-            model = replace(model, fusion=model.fusion.plain.with_swap_test(swap_test))
+            model = replace(model, method=model.method.plain.with_swap_test(swap_test))
         if expectations is not None and model.variational is not None:
             circuit = model.variational
             circuit = circuit.model if isinstance(circuit, MeasuredVariational) else circuit
@@ -317,19 +317,19 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
 
     def _n_deltas(self) -> int:
         """How many features a circuit is fed."""
-        if self.first_stage_ == "rare":
-            return int(self.fusion_.n_circuit_features)
-        angular = self.first_stage_ != "convex" or self.fusion_.use_angular
+        if self.method_ == "rare":
+            return int(self.estimator_.n_circuit_features)
+        angular = self.method_ != "nearest" or self.estimator_.use_angular
         return self._delta_settings().n_features(len(self.classes_), angular)
 
     def _fusion_stages(
         self, X: Any, y: Any, table: Array, codes: Codes, context: CallbackContext, groups: Codes | None
     ) -> tuple[list[Selected], list[Stage]]:
-        """The fusion models, best first, and what becomes of each by calibration."""
+        """The method models, best first, and what becomes of each by calibration."""
         task = context.subcontext("fusion")
-        with task.propagate_callback_context(self.fusion_):
+        with task.propagate_callback_context(self.estimator_):
             task.call_on_fit_task_begin(estimator=self)
-            selected, folds = self.fusion_._fit_selected(X, y, groups=Together(groups))
+            selected, folds = self.estimator_._fit_selected(X, y, groups=Together(groups))
             task.call_on_fit_task_end(estimator=self)
         stages = []
         for choice in selected:
@@ -340,10 +340,10 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
 
     def _only_stage(self, table: Array, codes: Codes, context: CallbackContext, groups: Codes | None) -> Stage:
         """The first stage that is fitted in one go, calibrated."""
-        task = context.subcontext(self.first_stage_, max_subtasks=REPORTS)
+        task = context.subcontext(self.method_, max_subtasks=REPORTS)
         task.call_on_fit_task_begin(estimator=self)
         seed = int(check_random_state(self.random_state).randint(2**31))
-        found = self.fusion_.fit_stage(table, codes, self.classes_, seed, reported(self, task), groups)
+        found = self.estimator_.fit_stage(table, codes, self.classes_, seed, reported(self, task), groups)
         task.call_on_fit_task_end(estimator=self)
         return self._calibrated(found.model, found.measured, found.apart, found.folds, codes, groups)
 
@@ -356,7 +356,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         codes: Codes,
         groups: Codes | None,
     ) -> Stage:
-        residual = self.first_stage_ != "convex" if self.residual == "auto" else bool(self.residual)
+        residual = self.method_ != "nearest" if self.residual == "auto" else bool(self.residual)
         return calibrated_stage(
             model, measured, apart, folds, codes,
             kind=self._calibration_kind(), deltas=self._delta_settings(), residual=residual, groups=groups,
@@ -365,12 +365,12 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
     def _calibration_kind(self) -> CalibrationKind:
         if self.calibration != "auto":
             return self.calibration
-        return "logistic" if self.first_stage_ == "convex" else "curve"
+        return "logistic" if self.method_ == "nearest" else "curve"
 
     def _first_stage(self, codes: Codes) -> FirstStageName:
-        match self.fusion:
-            case "convex" | NearestMedoidClassifier():
-                return "convex"
+        match self.method:
+            case "nearest" | NearestMedoidClassifier():
+                return "nearest"
             case "evidence" | EvidenceClassifier():
                 return "evidence"
             case "rare" | RareEventClassifier():
@@ -381,11 +381,11 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         self, first: FirstStageName
     ) -> NearestMedoidClassifier | EvidenceClassifier | RareEventClassifier:
         """A fresh copy of the first stage that was given, or the default of that name."""
-        if not isinstance(self.fusion, str):
-            given: NearestMedoidClassifier | EvidenceClassifier | RareEventClassifier = clone(self.fusion)
+        if not isinstance(self.method, str):
+            given: NearestMedoidClassifier | EvidenceClassifier | RareEventClassifier = clone(self.method)
             return given
         match first:
-            case "convex":
+            case "nearest":
                 return NearestMedoidClassifier()
             case "rare":
                 return RareEventClassifier()

@@ -20,7 +20,7 @@ KINDS = ("deltas", "nearness", "position", "middle")
 
 
 class RareEventClassifier(FirstStageSettings):
-    """Settings of the rare-event model: ``GeometricClassifier(fusion=RareEventClassifier(n_hard=0))``.
+    """Settings of the rare-event model: ``GeometricClassifier(method=RareEventClassifier(n_hard=0))``.
 
     Parameters
     ----------
@@ -120,8 +120,8 @@ class RareEventClassifier(FirstStageSettings):
     ) -> tuple[Method, Apart]:
         if len(classes) != 2:
             raise ParameterError(
-                f"fusion='rare' tells one rare class from another, and there are {len(classes)} classes. "
-                "Use fusion='evidence'."
+                f"method='rare' tells one rare class from another, and there are {len(classes)} classes. "
+                "Use method='evidence'."
             )
         order = order_by_content(table)
         fitted = fit_rare(np.ascontiguousarray(table[:, order]), codes, self._settings(), seed, told, groups)

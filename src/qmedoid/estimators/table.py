@@ -444,15 +444,15 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         inner = self.classifier_
         if isinstance(inner, VariationalClassifier):
             return None
-        return (inner.model_.fusion if isinstance(inner, GeometricClassifier) else inner.model_).plain
+        return (inner.model_.method if isinstance(inner, GeometricClassifier) else inner.model_).plain
 
     def _medoid_records(self, table: pa.Table) -> tuple[tuple[Record, ...], ...] | None:
         inner = self.classifier_
         if isinstance(inner, VariationalClassifier):
             return None
-        fusion = inner.fusion_ if isinstance(inner, GeometricClassifier) else inner
+        method = inner.estimator_ if isinstance(inner, GeometricClassifier) else inner
         known = table.select(list(self.contract_.names))
-        return tuple(records_of(known, model.medoid_rows) for model in fusion.models_)
+        return tuple(records_of(known, model.medoid_rows) for model in method.models_)
 
     def _matrix(self, X: Any) -> Array:
         check_is_fitted(self)

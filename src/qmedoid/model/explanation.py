@@ -62,20 +62,20 @@ class Explanation:
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanation:
     """Explain the decision about one record from its encoded columns, each of shape (1,)."""
-    fusion, best = model.fusion, model.best
-    if fusion is None or not isinstance(best, HybridModel):
+    method, best = model.method, model.best
+    if method is None or not isinstance(best, HybridModel):
         raise ModelError(
             "This model is a circuit alone: it has no medoids to explain a decision by. Explain a model of "
             "GeometricClassifier or NearestMedoidClassifier instead."
         )
     decided = model.decide(columns)
-    measured = fusion.measure(columns)
+    measured = method.measure(columns)
     scores, winner = decided.scores[0], int(decided.codes[0])
     other = int(np.argmax(np.where(np.arange(len(scores)) == winner, -np.inf, scores)))
     calibration = best.calibration
     calibrated = calibration.apply(measured.scores)[0]
     row = np.column_stack(list(columns)).astype(np.float64)
-    shares = fusion.contributions(row, measured, winner, other).times(calibration.slope)
+    shares = method.contributions(row, measured, winner, other).times(calibration.slope)
     shift = model.prior_shift
     prevalence = 0.0 if shift is None else float(shift.log_ratios[winner] - shift.log_ratios[other])
     # For two classes the cut is taken off the score of the second.

@@ -1,4 +1,4 @@
-"""The hybrid model: fusion first, the variational circuit for the records the policy picks (algorithm 20)."""
+"""The hybrid model: method first, the variational circuit for the records the policy picks (algorithm 20)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -51,7 +51,7 @@ class HybridModel:
 
     Attributes
     ----------
-    fusion : NearestModel, EvidenceModel or RareEventModel
+    method : NearestModel, EvidenceModel or RareEventModel
         The first stage, or the same measured by a backend.
     calibration : Calibration
         Of its scores.
@@ -66,7 +66,7 @@ class HybridModel:
         Whether the circuit corrects the calibrated scores instead of replacing them.
     """
 
-    fusion: Scorer
+    method: Scorer
     calibration: Calibration
     deltas: DeltaSettings = DeltaSettings()
     variational: VariationalModel | MeasuredVariational | None = None
@@ -84,14 +84,14 @@ class HybridModel:
     def decide_with_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Flags, Codes]:
         """Class scores, which records the circuit decided, and the place of each class's nearest medoid, (n, C)."""
         if self.variational is None:
-            fused, nearest = self.fusion.scores_and_medoids(X, threads=threads)
+            fused, nearest = self.method.scores_and_medoids(X, threads=threads)
             return self.calibration.apply(fused), np.zeros(len(fused), dtype=np.bool_), nearest
-        measured = self.fusion.measure(X, threads=threads)
+        measured = self.method.measure(X, threads=threads)
         scores = self.calibration.apply(measured.scores)
         picked = self.picks(scores)
         rows = np.flatnonzero(picked)
         if len(rows):
-            features = self.deltas.features(self.fusion, _part(measured, rows), scores[rows])
+            features = self.deltas.features(self.method, _part(measured, rows), scores[rows])
             scores[rows] = self.refined(scores[rows], features)
         return scores, picked, measured.nearest
 
@@ -103,7 +103,7 @@ class HybridModel:
 
     def refinement_margins(self, scores: Array) -> Array:
         """What says of calibrated scores whether a record goes to the circuit, shape (n,): the smallest do."""
-        rare = self.fusion.rare_class
+        rare = self.method.rare_class
         return score_margins(scores) if rare is None else scores[:, 1 - rare] - scores[:, rare]
 
     def refined(self, scores: Array, features: Array) -> Array:

@@ -1,4 +1,4 @@
-"""From fusion models to hybrid ones: calibration, training data of the circuit, whether it pays (algorithm 20)."""
+"""From method models to hybrid ones: calibration, training data of the circuit, whether it pays (algorithm 20)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ from qmedoid.variational.training import TrainingData
 
 @dataclass(frozen=True)
 class Stage:
-    """A calibrated fusion model with what it says of the training rows.
+    """A calibrated method model with what it says of the training rows.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Stage:
 
 
 def fusion_apart(selected: Selected, folds: Sequence[Codes], measured: Measured) -> Measured:
-    """Measurements of the training rows, those of held-out rows by the fusion models of their own folds."""
+    """Measurements of the training rows, those of held-out rows by the method models of their own folds."""
     if selected.held_out is None:
         return measured
     rows = np.concatenate(folds)

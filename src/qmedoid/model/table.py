@@ -108,17 +108,17 @@ class TableModel:
         return self.models[0]
 
     @property
-    def fusion(self) -> Method | None:
+    def method(self) -> Method | None:
         """The first stage of the best model, if it has one."""
         model = self.best
         if isinstance(model, VariationalModel):
             return None
-        return model.fusion.plain
+        return model.method.plain
 
     @property
     def n_known_records(self) -> int:
         """Training rows that the first stage keeps beside its medoids."""
-        stage = self.fusion
+        stage = self.method
         return 0 if stage is None else stage.n_neighbors
 
     @property
@@ -144,8 +144,8 @@ class TableModel:
     def used_columns(self) -> tuple[int, ...]:
         """Columns of the contract that the best model reads."""
         source = np.repeat(np.arange(len(self.encodings)), [encoding.width for encoding in self.encodings])
-        fusion = self.fusion
-        read = source if fusion is None else source[fusion.used]
+        method = self.method
+        read = source if method is None else source[method.used]
         return tuple(int(column) for column in np.unique(read))
 
     @cached_property
@@ -157,12 +157,12 @@ class TableModel:
     @cached_property
     def checked_columns(self) -> frozenset[int]:
         """Columns of the contract whose bad values `decide` is sure to refuse: they need not be looked for first."""
-        fusion = self.fusion
-        if fusion is None:
+        method = self.method
+        if method is None:
             return frozenset()
         widths = [encoding.width for encoding in self.encodings]
         first = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
-        return frozenset(place for place in self.used_columns if fusion.notices_bad_values[first[place]])
+        return frozenset(place for place in self.used_columns if method.notices_bad_values[first[place]])
 
     def decide(self, columns: Sequence[npt.NDArray[Any]], *, threads: int | None = None) -> Decisions:
         """Decide about records from their encoded columns; what the best model does not read may be anything.

@@ -138,14 +138,14 @@ def _model(model: HybridModel | VariationalModel, number: str, arrays: Arrays) -
         arrays[f"{number}.theta"] = floats(circuit.theta)
     if isinstance(model, VariationalModel):
         return {"type": "variational"}
-    if model.fusion is not model.fusion.plain:
+    if model.method is not model.method.plain:
         raise _measured("SWAP test")
     arrays[f"{number}.biases"] = floats(model.calibration.biases)
     arrays[f"{number}.knots"] = floats(model.calibration.knots)
     arrays[f"{number}.bends"] = floats(model.calibration.bends)
     return {
         "type": "geometric",
-        "first": write_method(model.fusion.plain, number, arrays),
+        "first": write_method(model.method.plain, number, arrays),
         "slope": plain(float(model.calibration.slope), "slope"),
         "deltas": {"kind": model.deltas.kind, "fused": bool(model.deltas.fused)},
         "refine_below": plain(float(model.refine_below), "refine_below"),

@@ -183,4 +183,4 @@ def _counts(own: Fields) -> Counts | None:
 
 
 def _n_medoids(model: HybridModel | VariationalModel) -> int:
-    return len(model.fusion.plain.medoid_rows) if isinstance(model, HybridModel) else 0
+    return len(model.method.plain.medoid_rows) if isinstance(model, HybridModel) else 0

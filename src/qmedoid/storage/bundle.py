@@ -108,13 +108,13 @@ def _exported(model: TableModel) -> dict[str, bytes]:
     from qmedoid.circuits import export
 
     contents: dict[str, bytes] = {}
-    circuit, fusion = plain_circuit(model.best), model.fusion
+    circuit, method = plain_circuit(model.best), model.method
     if circuit is not None:
         trained = export.trained_circuit(circuit)
         contents["circuit.qpy"] = export.qpy_bytes(trained)
         contents["circuit.qasm"] = export.qasm_text(trained).encode()
-    if fusion is not None:
-        swap_test = export.swap_test_circuit(fusion.n_measured)
+    if method is not None:
+        swap_test = export.swap_test_circuit(method.n_measured)
         contents["swap_test.qpy"] = export.qpy_bytes(swap_test)
         contents["swap_test.qasm"] = export.qasm_text(swap_test).encode()
     return contents

@@ -67,7 +67,7 @@ def cell(value: Any) -> str:
 
 
 def _decided(model: TableModel) -> str:
-    how = {EvidenceModel: _EVIDENCE, RareEventModel: _RARE}.get(type(model.fusion), _CONVEX)
+    how = {EvidenceModel: _EVIDENCE, RareEventModel: _RARE}.get(type(model.method), _CONVEX)
     return _STAGES[model.stage].format(how)
 
 
@@ -86,10 +86,10 @@ def _facts(model: TableModel) -> Iterator[str]:
         yield "- The softmax of the scores is a probability."
     else:
         yield "- Scores rank the classes; they are not probabilities."
-    if model.fusion is not None:
-        yield f"- Medoids: {_medoid_counts(model, model.fusion)}"
-    if isinstance(model.fusion, EvidenceModel) and model.fusion.neighbors is not None:
-        known = model.fusion.neighbors
+    if model.method is not None:
+        yield f"- Medoids: {_medoid_counts(model, model.method)}"
+    if isinstance(model.method, EvidenceModel) and model.method.neighbors is not None:
+        known = model.method.neighbors
         nearest = "the nearest has" if known.n_nearest == 1 else f"the nearest {known.n_nearest} have"
         yield f"- Known records beside them: {len(known.rows)}, of which {nearest} a say"
     circuit = _circuit(model)
@@ -136,8 +136,8 @@ def _circuit(model: TableModel) -> VariationalModel | None:
     return circuit if isinstance(circuit, VariationalModel) else None
 
 
-def _medoid_counts(model: TableModel, fusion: Method) -> str:
-    counts = [int((fusion.medoid_classes == code).sum()) for code in range(len(model.classes))]
+def _medoid_counts(model: TableModel, method: Method) -> str:
+    counts = [int((method.medoid_classes == code).sum()) for code in range(len(model.classes))]
     parts = [f"{count} of {cell(label)}" for count, label in zip(counts[:20], model.classes, strict=False)]
     return f"{sum(counts)} ({', '.join(parts)}{', …' if len(counts) > 20 else ''})"
 
@@ -192,11 +192,11 @@ def _rows_kept(model: TableModel, raw_rows: bool) -> list[str]:
             f"Columns: {', '.join(cell(name) for name in names[:_MOST_ROWS])}{more}",
             *_known_records(model),
         ]
-    if model.fusion is None:
+    if model.method is None:
         return ["None: a circuit keeps its trained numbers only."]
-    if not isinstance(model.fusion, NearestModel):
+    if not isinstance(model.method, NearestModel):
         return [
-            f"Medoids are real rows of the training table. The model compares with {len(model.fusion.medoid_rows)} of "
+            f"Medoids are real rows of the training table. The model compares with {len(model.method.medoid_rows)} of "
             "them column by column, so their columns, as numbers, are part of it and can be read back. Only the rows "
             "as they stood in the table, with the columns that no model reads, are left out of this folder.",
             *_known_records(model),

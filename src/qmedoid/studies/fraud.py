@@ -23,7 +23,7 @@ ranking finds all of them and a random one 4 %."""
 METHODS: dict[str, Maker] = {
     "qmedoid": lambda seed: GeometricClassifier(random_state=seed),
     "qmedoid, without circuit": lambda seed: GeometricClassifier(refine="never", random_state=seed),
-    "qmedoid, convex": lambda seed: GeometricClassifier(fusion="convex", random_state=seed),
+    "qmedoid, convex": lambda seed: GeometricClassifier(method="nearest", random_state=seed),
     "qmedoid, as printed": lambda seed: GeometricClassifier.paper(random_state=seed),
     "LogReg": BASELINES["LogReg"],
     "RandomForest": lambda seed: BASELINES["RandomForest"](seed).set_params(n_jobs=-1),

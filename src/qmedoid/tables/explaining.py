@@ -69,13 +69,13 @@ def _largest_first(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _medoids(model: TableModel, why: Explanation) -> list[dict[str, Any]]:
     """The nearest medoid of each class, the winner's first."""
-    fusion = _fusion_of(model)
+    method = _fusion_of(model)
     records = model.records[0] if model.records else ()
     order = sorted(range(len(model.classes)), key=lambda code: (code != why.winner, code != why.other, code))
     return [
         {
             "class": model.classes[code],
-            "training_row": int(fusion.medoid_rows[why.nearest[code]]),
+            "training_row": int(method.medoid_rows[why.nearest[code]]),
             "distance": float(why.distances[code]),
             "angle": float(why.angles[code]),
             "record": dict(records[why.nearest[code]]) if records else None,
@@ -116,6 +116,6 @@ def _record(model: TableModel, share: RecordShare) -> dict[str, Any]:
 
 
 def _fusion_of(model: TableModel) -> Method:
-    fusion = model.fusion
-    assert fusion is not None, "explain() refuses models without medoids"
-    return fusion
+    method = model.method
+    assert method is not None, "explain() refuses models without medoids"
+    return method

@@ -25,7 +25,7 @@ class NearestRows:
     """
 
     def __init__(self, model: TableModel, record: pa.Table, n_shown: int = N_SHOWN) -> None:
-        stage = model.fusion
+        stage = model.method
         if stage is None:
             raise ModelError("This model is a circuit alone: it measures no distance by which rows could be near.")
         self._model, self._stage, self._n_shown = model, stage, n_shown

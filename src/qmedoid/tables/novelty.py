@@ -189,8 +189,8 @@ class _Counts:
             return
         self.rows += len(columns[0])
         self.bins += novelty.bin_counts(columns, model.read_outputs)
-        if novelty.far is not None and model.fusion is not None:
-            distances = nearest_distances(model.fusion, columns, threads=1)
+        if novelty.far is not None and model.method is not None:
+            distances = nearest_distances(model.method, columns, threads=1)
             self.far += int((distances > novelty.far.distance).sum())
 
 
@@ -237,7 +237,7 @@ class NoveltyTally:
             return NoveltyReport(status, self.rows, counts.rows, self.outside_rows, outside)
         shifted = self._shifted(novelty, counts)
         far, is_far = None, False
-        if novelty.far is not None and self.model.fusion is not None:
+        if novelty.far is not None and self.model.method is not None:
             width = NormalDist().inv_cdf(1.0 - _CHANCE)
             far = share_change(counts.far, counts.rows, novelty.far.beyond, novelty.far.n_rows, width=width)
             is_far = far.standard_errors > width and counts.far >= LEAST_FAR * counts.rows
@@ -317,8 +317,8 @@ def record_novelty(model: TableModel, columns: Columns, *, threads: int | None =
     if novelty is None:
         return np.full(len(columns[0]), np.nan)
     distances = None
-    if novelty.far is not None and model.fusion is not None:
-        distances = nearest_distances(model.fusion, columns, threads=threads)
+    if novelty.far is not None and model.method is not None:
+        distances = nearest_distances(model.method, columns, threads=threads)
     return novelty.of_records(columns, model.read_outputs, distances)
 
 

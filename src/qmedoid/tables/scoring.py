@@ -26,7 +26,7 @@ RESULTS = frozenset(("prediction", "score", "margin", "stage"))
 
 def result_names(model: TableModel, *, novelty: bool = False) -> tuple[str, ...]:
     """Names of the columns of results, with the novelty of each record where that is asked for."""
-    medoids = () if model.fusion is None else tuple(f"nearest_medoid_{label}" for label in model.classes)
+    medoids = () if model.method is None else tuple(f"nearest_medoid_{label}" for label in model.classes)
     return ("prediction", "score", "margin", *medoids, "stage", *(["novelty"] if novelty else []))
 
 
@@ -104,9 +104,9 @@ def result_batch(
     """
     columns: list[Any] = [batch.column(name) for name in carried]
     columns += [_chosen(model.classes, decided.codes), _scores(model, decided), decided.margins]
-    fusion = model.fusion
-    if fusion is not None and decided.nearest is not None:
-        columns += [fusion.medoid_rows.take(decided.nearest[:, code]) for code in range(len(model.classes))]
+    method = model.method
+    if method is not None and decided.nearest is not None:
+        columns += [method.medoid_rows.take(decided.nearest[:, code]) for code in range(len(model.classes))]
     columns.append(_chosen(STAGES, decided.by_circuit.astype(np.intp)))
     if novelty is not None:
         columns.append(novelty)

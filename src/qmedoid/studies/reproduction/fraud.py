@@ -113,7 +113,7 @@ VARIANTS: dict[str, FraudMethod] = {
 
 METHODS: dict[str, FraudMethod] = {
     "printed": FraudMethod(_printed(READINGS["printed"]), True, True, 25.0),
-    "convex": FraudMethod(_front(fusion="convex"), True, True, 40.0),
+    "convex": FraudMethod(_front(method="convex"), True, True, 40.0),
     "default": FraudMethod(_front(), True, True, 120.0),
     **{
         name: FraudMethod(_baseline(one.make), False, not one.smote, one.seconds)

@@ -1,4 +1,4 @@
-"""The frauds as the paper prints them, step by step: fusion models, deltas, circuits, and the better of two.
+"""The frauds as the paper prints them, step by step: method models, deltas, circuits, and the better of two.
 
 What the paper leaves open is read in more than one way: `READINGS`.
 """
@@ -30,13 +30,13 @@ class Reading:
 
     Attributes
     ----------
-    fusion, circuit : mapping
+    method, circuit : mapping
         Changes of `NearestMedoidClassifier.paper` and of `VariationalClassifier.paper`.
     has_circuit : bool
         Whether a circuit decides; else the fusion score does.
     """
 
-    fusion: Mapping[str, Any] = field(default_factory=dict)
+    method: Mapping[str, Any] = field(default_factory=dict)
     circuit: Mapping[str, Any] = field(default_factory=dict)
     has_circuit: bool = True
 
@@ -62,12 +62,12 @@ def run_reading(reading: Reading, data: Dataset, split: Split, seed: int) -> tup
     Fusion models are fitted on the training rows, and the validation rows choose k and α. A circuit is trained on the
     deltas of the training rows for each of the two best models; the validation rows choose between them by macro-F1.
     """
-    fusion = NearestMedoidClassifier.paper(random_state=seed, **reading.fusion)
-    fusion.fit(data.X[split.train], data.y[split.train], X_val=data.X[split.val], y_val=data.y[split.val])
+    method = NearestMedoidClassifier.paper(random_state=seed, **reading.method)
+    method.fit(data.X[split.train], data.y[split.train], X_val=data.X[split.val], y_val=data.y[split.val])
     if not reading.has_circuit:
-        return fusion.decision_function(data.X), 0.0, _chosen(fusion, fusion.models_[0])
+        return method.decision_function(data.X), 0.0, _chosen(method, method.models_[0])
     best: tuple[float, Array, NearestModel] | None = None
-    for model in fusion.models_:
+    for model in method.models_:
         deltas = DeltaSettings().features(model, model.measure(data.X))
         circuit = VariationalClassifier.paper(operating_point=None, random_state=seed, **reading.circuit)
         circuit.fit(deltas[split.train], data.y[split.train])
@@ -76,16 +76,16 @@ def run_reading(reading: Reading, data: Dataset, split: Split, seed: int) -> tup
         if best is None or quality > best[0]:
             best = quality, log_odds, model
     assert best is not None
-    return best[1], math.log(PAPER_THRESHOLD) - math.log1p(-PAPER_THRESHOLD), _chosen(fusion, best[2])
+    return best[1], math.log(PAPER_THRESHOLD) - math.log1p(-PAPER_THRESHOLD), _chosen(method, best[2])
 
 
 def _macro_f1(codes: npt.NDArray[Any], scores: Array) -> float:
     return metric_at(codes, scores, best_threshold(codes, scores, "macro_f1"), "macro_f1")
 
 
-def _chosen(fusion: NearestMedoidClassifier, model: NearestModel) -> Result:
+def _chosen(method: NearestMedoidClassifier, model: NearestModel) -> Result:
     """What was chosen, and whether the search had anything to choose from: how many of its scores differ."""
-    scores = [step.score for step in fusion.search_trace_]
+    scores = [step.score for step in method.search_trace_]
     return {
         "k": max(len(subset) for subset in model.configuration),
         "alpha": float(model.alpha),

@@ -34,13 +34,13 @@ def front_small(data: Dataset, split: Split, seed: int, **changes: Any) -> Resul
     model = GeometricClassifier(random_state=seed, **changes).fit(data.X[split.fit], data.y[split.fit])
     before = GeometricClassifier(random_state=seed, **changes).fit(data.X[split.train], data.y[split.train])
     found = {"test": judged_on(model, data, split.test), "val": judged_on(before, data, split.val)}
-    return found | (_chosen(model.fusion_) if isinstance(model.fusion_, NearestMedoidClassifier) else {})
+    return found | (_chosen(model.estimator_) if isinstance(model.estimator_, NearestMedoidClassifier) else {})
 
 
 def front_fraud(data: Dataset, split: Split, seed: int, **changes: Any) -> tuple[Array, float, Result]:
     """The front door on the frauds, fitted on the training rows: log-odds of all rows, their threshold, who decides."""
     model = GeometricClassifier(random_state=seed, **changes).fit(data.X[split.train], data.y[split.train])
-    return model.decision_function(data.X), 0.0, {"stage": model.stage_, "first_stage": model.first_stage_}
+    return model.decision_function(data.X), 0.0, {"stage": model.stage_, "first_stage": model.method_}
 
 
 def _chosen(model: NearestMedoidClassifier) -> Result:

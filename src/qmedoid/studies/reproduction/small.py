@@ -58,7 +58,7 @@ VARIANTS: dict[str, SmallMethod] = {
 
 METHODS: dict[str, SmallMethod] = {
     "printed": _printed(),
-    "convex": SmallMethod(partial(front_small, fusion="convex"), True, 1.0),
+    "convex": SmallMethod(partial(front_small, method="convex"), True, 1.0),
     "default": SmallMethod(front_small, True, 1.0),
     "LogReg": _baseline(BASELINES["LogReg"], 0.05),
     "LinearSVM": _baseline(BASELINES["LinearSVM"], 0.05),
