@@ -15,7 +15,7 @@ def rows():
     return (X[:600], y[:600]), (X[600:], y[600:])
 
 
-@pytest.mark.parametrize("fusion", ["evidence", "nearest"])
+@pytest.mark.parametrize("method", ["evidence", "nearest"])
 @pytest.mark.parametrize("rate", [0.02, 0.3, 0.7])
 def test_new_rows_are_called_positive_at_this_rate(rows, method, rate):
     (X, y), (new, _) = rows

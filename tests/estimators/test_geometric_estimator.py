@@ -574,7 +574,7 @@ def test_a_fit_that_was_cut_off_goes_on_where_it_was(tmp_path):
         ({"checkpoint": __file__}, "cannot be used"),
     ],
 )
-@pytest.mark.parametrize("fusion", ["nearest", "evidence"])
+@pytest.mark.parametrize("method", ["nearest", "evidence"])
 def test_a_circuit_that_cannot_work_is_refused_before_the_first_stage(monkeypatch, method, settings, message):
     def begun(*_arguments, **_named):
         raise AssertionError("The first stage has begun.")

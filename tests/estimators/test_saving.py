@@ -61,9 +61,9 @@ def test_a_saved_classifier_decides_as_the_fitted_one(fitted, tmp_path):
         np.testing.assert_array_equal(model.label_array[decided.codes], estimator.predict(X))
         expected = decided.margins if len(model.classes) == 2 else decided.scores
         np.testing.assert_array_equal(expected, estimator.decision_function(X))
-        if model.probabilistic:
-            np.testing.assert_array_equal(model.probabilities(decided.scores), estimator.predict_proba(X))
-        assert model.probabilistic == hasattr(estimator, "predict_proba")
+        if model.decision.probabilistic:
+            np.testing.assert_array_equal(model.decision.probabilities(decided.scores), estimator.predict_proba(X))
+        assert model.decision.probabilistic == hasattr(estimator, "predict_proba")
         if isinstance(estimator, GeometricClassifier):
             assert model.stage == estimator.stage_
             np.testing.assert_array_equal(decided.by_circuit, estimator.decided_by(X) == "variational")

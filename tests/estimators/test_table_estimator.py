@@ -182,11 +182,11 @@ def test_the_model_decides_as_the_classifier_does(inner, positive, data):
     # A positive class that is not the last is the second of the model, and stays the first of the classifier.
     sign = -1.0 if positive == "no" else 1.0
     np.testing.assert_allclose(sign * decided.margins, classifier.decision_function(frame), rtol=1e-12, atol=1e-12)
-    assert hasattr(classifier, "predict_proba") == model.probabilistic == (inner != "fusion")
+    assert hasattr(classifier, "predict_proba") == model.decision.probabilistic == (inner != "fusion")
     assert hasattr(classifier, "decided_by") == (inner in ("geometric", "cut", "budget", "hybrid"))
-    if model.probabilistic:
+    if model.decision.probabilistic:
         places = [model.classes.index(label) for label in classifier.classes_]
-        probabilities = model.probabilities(decided.scores)[:, places]
+        probabilities = model.decision.probabilities(decided.scores)[:, places]
         np.testing.assert_allclose(probabilities, classifier.predict_proba(frame), rtol=1e-12)
     assert json.dumps(dict(model.parameters))
 
@@ -275,7 +275,7 @@ def test_the_operating_point_is_that_of_the_validation_rows(data):
     assert (fitted.predict(new) == "yes").sum() == 10
 
 
-@pytest.mark.parametrize("fusion", ["auto", EvidenceClassifier(medoids="tiny")], ids=["default", "tiny"])
+@pytest.mark.parametrize("method", ["auto", EvidenceClassifier(medoids="tiny")], ids=["default", "tiny"])
 def test_validation_rows_calibrate_evidence_and_are_not_fitted_on(method, data):
     frame, labels = data
     new, truth = make_frame(seed=2, n=100)

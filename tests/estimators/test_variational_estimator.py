@@ -1,6 +1,7 @@
 """VariationalClassifier as users meet it: tables, labels, decisions, meta-estimators, circuits, and what it learns."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -134,7 +135,8 @@ def test_an_operating_point_cuts_the_decision_values_at_zero(operating_point):
 
 def test_zero_itself_is_the_first_class():
     fitted = quick(operating_point=0.5).fit(X2, Y2)
-    fitted._cut = float(fitted.decision_function(X2[:1])[0])  # the value of a record is now the threshold itself
+    # The value of a record is now the threshold itself.
+    fitted.decision_ = replace(fitted.decision_, cut=float(fitted.decision_function(X2[:1])[0]))
     assert fitted.decision_function(X2[:1])[0] == 0
     assert fitted.predict(X2[:1])[0] == 0
 
@@ -156,10 +158,10 @@ def test_the_threshold_is_the_best_on_rows_that_were_held_out(monkeypatch):
     fitted = quick(operating_point="f1").fit(X2, Y2)
     (found,) = kept
     margin = found.scores[:, 1] - found.scores[:, 0]
-    assert fitted._cut == steady_threshold(Y2, margin, "f1")
-    assert f1_score(Y2, margin > fitted._cut) >= f1_score(Y2, margin > 0)
-    own = fitted.decision_function(X2) + fitted._cut
-    assert fitted._cut != steady_threshold(Y2, own, "f1")
+    assert fitted.decision_.cut == steady_threshold(Y2, margin, "f1")
+    assert f1_score(Y2, margin > fitted.decision_.cut) >= f1_score(Y2, margin > 0)
+    own = fitted.decision_function(X2) + fitted.decision_.cut
+    assert fitted.decision_.cut != steady_threshold(Y2, own, "f1")
 
 
 def test_rows_that_are_never_held_out_do_not_move_the_threshold():

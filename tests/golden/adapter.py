@@ -70,7 +70,7 @@ def observe(model: Any, rows: Table) -> dict[str, Any]:
         order, values = [1, 0], -values
     found["classes"] = [classes[place] for place in order]
     found["scores" if values.ndim == 2 else "margins"] = values.tolist()
-    has_probabilities = model.model.probabilistic if is_saved else hasattr(model, "predict_proba")
+    has_probabilities = model.model.decision.probabilistic if is_saved else hasattr(model, "predict_proba")
     found["probabilities"] = model.predict_proba(rows)[:, order].tolist() if has_probabilities else None
     return found
 
@@ -80,7 +80,7 @@ def describe(model: Any, folder: Path, rows: Table, explained: Sequence[int]) ->
     card = json.loads(_printed("inspect", str(folder), "--json"))
     decided, observed = model.decide(rows), observe(model, rows)
     method = _method(card)
-    names = {"method": method, "variational": "circuit"}
+    names = {"fusion": method, "variational": "circuit"}
     medoid_rows = np.array([one["training_row"] for one in card["medoids"]], dtype=int)
     return {
         "method": method,

@@ -15,6 +15,7 @@ from qmedoid.methods.rare.fit import fit_rare
 from qmedoid.methods.rare.model import CLIP as RARE_CLIP
 from qmedoid.methods.rare.prototypes import RareSettings
 from qmedoid.model.contract import Column, Contract, Numbers
+from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.table import TableModel
 
@@ -44,7 +45,7 @@ def table_model(n_classes, **changes):
     columns = tuple(Column(f"x{place}", "number", False) for place in range(n_classes))
     model = HybridModel(Stage(n_classes), Calibration(1.0, np.zeros(n_classes)))
     encodings = (Numbers(0.0),) * n_classes
-    return TableModel(Contract(columns, None, {}), encodings, tuple("abcd"[:n_classes]), (model,), **changes)
+    return TableModel(Contract(columns, None, {}), encodings, Decision(tuple("abcd"[:n_classes]), **changes), (model,))
 
 
 def test_the_circuit_decides_records_up_to_its_margin_and_at_it():

@@ -15,6 +15,7 @@ from qmedoid import (
 from qmedoid.calibration.curve import Calibration
 from qmedoid.exceptions import ModelError
 from qmedoid.model.contract import Column, Contract, Numbers
+from qmedoid.model.decision import Decision
 from qmedoid.model.explanation import explain
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.table import TableModel
@@ -32,7 +33,7 @@ def rows_of(n_classes, seed=0, n=240, columns=6):
 def table_model(models, n_columns, classes, cut=None, probabilistic=True):
     contract = Contract(tuple(Column(f"x{j}", "number") for j in range(n_columns)))
     encodings = tuple(Numbers(np.nan) for _ in range(n_columns))
-    return TableModel(contract, encodings, classes, tuple(models), cut, probabilistic)
+    return TableModel(contract, encodings, Decision(tuple(classes), cut, probabilistic), tuple(models))
 
 
 def geometric(n_classes, cut=None, **parameters):

@@ -13,6 +13,7 @@ from qmedoid.methods.nearest.model import NearestModel
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.model import RareEventModel
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
+from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
 from qmedoid.model.novelty import Far, fit_novelty
 from qmedoid.model.operating_point import Counts, OperatingSummary
@@ -190,12 +191,11 @@ def novelty(rng):
     return dataclasses.replace(summary, far=Far(1.5, 3, 280))
 
 
-def table_model(models, *, seed=0, n_classes=2, **changes):
-    classes = ("no", "yes") if n_classes == 2 else tuple(range(n_classes))
+def table_model(models, *, seed=0, n_classes=2, prevalence=None, **changes):
+    classes = changes.pop("classes", ("no", "yes") if n_classes == 2 else tuple(range(n_classes)))
     values = {
         "contract": Contract(COLUMNS, "fraud?", {"id": "numbers its rows"}),
         "encodings": encodings(np.random.default_rng(seed)),
-        "classes": classes,
         "models": models,
         "records": tuple(records_of(model) for model in models),
         "parameters": {"kind": "signed", "sizes": [2, 5], "nested": {"a": None}, "seed": 0},
@@ -203,7 +203,10 @@ def table_model(models, *, seed=0, n_classes=2, **changes):
         "novelty": novelty(np.random.default_rng(seed)),
         "metrics": {"accuracy": 0.75, "loss": float("nan"), "low": float("-inf"), "by class": [1, 2.5]},
     }
-    return TableModel(**(values | changes))
+    names = ("cut", "probabilistic", "priors", "shift", "operating")
+    decision = Decision(classes, **{name: changes.pop(name) for name in names if name in changes})
+    decision = decision if prevalence is None else decision.at_priors(prevalence)
+    return TableModel(**(values | {"decision": decision} | changes))
 
 
 def all_models():
@@ -221,7 +224,8 @@ def all_models():
             cut=0.1,
             priors=np.array([0.8, 0.2]),
             operating=OperatingSummary("macro_f1", None, 0.1, Counts(20, 10, 2, 68)),
-        ).shifted(0.1),
+            prevalence=0.1,
+        ),
         "variational": table_model(
             (geometric(rng, refine_below=np.inf, circuit_settings={"readout": "parity", "final_rz": True}),), cut=0.5
         ),
@@ -251,19 +255,22 @@ def all_models():
             (geometric(rng, first=partial(evidence_model, n_known=2), n_classes=4, curved=True),),
             n_classes=4,
             priors=np.array([0.1, 0.2, 0.3, 0.4]),
-        ).shifted([0.4, 0.3, 0.2, 0.1]),
+            prevalence=[0.4, 0.3, 0.2, 0.1],
+        ),
         "shifted": table_model(
             (geometric(rng),),
             cut=0.75,
             priors=np.array([0.5, 0.5]),
             operating=OperatingSummary("macro_f1", None, 0.75, Counts(20, 10, 2, 68)),
-        ).shifted(0.01),
+            prevalence=0.01,
+        ),
         "shifted by cost": table_model(
             (geometric(rng),),
             cut=0.75,
             priors=np.array([0.5, 0.5]),
             operating=OperatingSummary("cost", 3.5, 0.75),
-        ).shifted(0.3),
+            prevalence=0.3,
+        ),
         "rare": table_model((geometric(rng, first=rare_model, curved=True),), cut=0.5, priors=np.array([0.99, 0.01])),
         "rare and circuit": table_model((geometric(rng, first=rare_model, refine_below=1.0, residual=True),)),
         "rare, not compressed": table_model((geometric(rng, first=rare_model, compress=False),)),

@@ -66,7 +66,7 @@ def _outcome(folder):
         decided = model.decide(COLUMNS)
     except QMedoidError:
         return "refused"
-    for numbers in (decided.scores, decided.margins, model.probabilities(decided.scores)):
+    for numbers in (decided.scores, decided.margins, model.decision.probabilities(decided.scores)):
         assert np.isfinite(numbers).all()
     try:
         why = explain(model, [column[:1] for column in COLUMNS])
@@ -98,7 +98,7 @@ def test_numbers_that_are_far_out_give_no_nan(name, tmp_path):
     assert outcomes == {"refused", "scored"}
 
 
-@pytest.mark.parametrize("fusion", ["evidence", "nearest"])
+@pytest.mark.parametrize("method", ["evidence", "nearest"])
 def test_encodings_that_are_far_out_give_no_nan(method, tmp_path):
     rng = np.random.default_rng(0)
     n = 60

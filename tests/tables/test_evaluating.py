@@ -27,9 +27,9 @@ def test_figures_are_those_of_scikit_learn(case):
     report = decision_report(model, codes, decided)
     assert report["accuracy"] == pytest.approx(metrics.accuracy_score(codes, decided.codes))
     assert report["macro_f1"] == pytest.approx(metrics.f1_score(codes, decided.codes, average="macro"))
-    assert report["log_loss"] == pytest.approx(metrics.log_loss(codes, model.probabilities(decided.scores)))
+    assert report["log_loss"] == pytest.approx(metrics.log_loss(codes, model.decision.probabilities(decided.scores)))
     assert report["confusion"] == metrics.confusion_matrix(codes, decided.codes).tolist()
-    probabilities = model.probabilities(decided.scores)
+    probabilities = model.decision.probabilities(decided.scores)
     judged = confidence_outcomes(codes, probabilities)
     assert report["calibration"]["error"] == calibration_error(*judged, rng=np.random.default_rng(5)).error
     assert 0 < report["calibration"]["by_chance"] < report["calibration"]["by_chance_high"] < 1

@@ -1,5 +1,7 @@
 """What all decisions about a table say together: counted once, however often the table is read."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -33,7 +35,7 @@ def test_a_watched_model_decides_as_it_did_and_counts(model, file):
     plain, seen = (decide_batch(one, table, Found()) for one in (model, watched))
     np.testing.assert_array_equal(plain.scores, seen.scores)
     np.testing.assert_array_equal(plain.codes, seen.codes)
-    whole = model.estimated_prevalence(plain.scores)
+    whole = model.decision.estimated_priors(plain.scores)
     assert watched.log_odds.n_rows == 700
     assert watched.estimated(700).prevalence == whole.prevalence
     assert watched.estimated(701) is None
@@ -42,11 +44,11 @@ def test_a_watched_model_decides_as_it_did_and_counts(model, file):
 def test_a_file_is_estimated_like_its_rows(model, file, tmp_path):
     table, path = file
     found = estimate_in_file(model, str(path), on_mismatch="error")
-    whole = model.estimated_prevalence(decide_batch(model, table, Found()).scores)
+    whole = model.decision.estimated_priors(decide_batch(model, table, Found()).scores)
     assert found.prevalence == pytest.approx(whole.prevalence, rel=1e-9)
     assert found.n_rows == 700
     # A shifted model says the same of the records: its log-odds are for other priors, and it knows.
-    shifted = estimate_in_file(model.shifted(0.03), str(path), on_mismatch="error")
+    shifted = estimate_in_file(replace(model, decision=model.decision.at_priors(0.03)), str(path), on_mismatch="error")
     assert shifted.prevalence == pytest.approx(whole.prevalence, rel=1e-4)
     watched = WatchedModel.of(model)
     score_file(watched, str(path), str(tmp_path / "o.csv"), on_progress=lambda rows, *_: watched.begins_anew(rows))

@@ -28,10 +28,10 @@ def summary(model: TableModel) -> dict[str, Any]:
     return {
         "stage": model.stage,
         "classes": list(model.classes),
-        "cut": model.cut,
+        "cut": model.decision.cut,
         "operating": None if model.operating is None else model.operating.as_dict(),
-        "priors": None if model.priors is None else model.priors.tolist(),
-        "expected_priors": None if model.expected_priors is None else model.expected_priors.tolist(),
+        "priors": None if model.decision.priors is None else model.decision.priors.tolist(),
+        "expected_priors": None if model.decision.expected_priors is None else model.decision.expected_priors.tolist(),
         "target": model.contract.target,
         "columns": [
             {

@@ -1,6 +1,7 @@
 """``qmedoid score``: a table of any size to a file of decisions."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def run(
             with reading_bar("estimating") as advance:
                 found = estimate_in_file(loaded, table, on_mismatch=on_mismatch, on_progress=advance, **dialect)
             asked = _within(found)
-        loaded = loaded.shifted(asked)
+        loaded = replace(loaded, decision=loaded.decision.at_priors(asked))
     # Whoever reads text is not told an estimate, and need not wait for it.
     watched = WatchedModel.of(loaded) if as_json and found is None and can_estimate(loaded) else None
     carried = list(dict.fromkeys(name for part in columns for name in _split(part)))
@@ -128,11 +129,11 @@ def _alerts(model: TableModel, scored: Scored, drift: Drift | None) -> dict[str,
 
 def _prevalence(model: TableModel, found: PrevalenceEstimate | None) -> dict[str, Any] | None:
     """How frequent the second class was taken to be, and seems to be."""
-    if not can_estimate(model) or model.priors is None or model.expected_priors is None:
+    if not can_estimate(model) or model.decision.priors is None or model.decision.expected_priors is None:
         return None
     return {
-        "trained": float(model.priors[1]),
-        "used": float(model.expected_priors[1]),
+        "trained": float(model.decision.priors[1]),
+        "used": float(model.decision.expected_priors[1]),
         "estimate": None if found is None else found.prevalence,
         "low": None if found is None else float(found.low[1]),
         "high": None if found is None else float(found.high[1]),
@@ -163,7 +164,7 @@ def _tell_novelty(scored: Scored) -> None:
 
 def _used(model: TableModel, found: PrevalenceEstimate) -> str:
     """The prevalence that probabilities are for, which is within half a record of what was estimated."""
-    priors = model.expected_priors
+    priors = model.decision.expected_priors
     used = found.prevalence if priors is None else float(priors[1])
     return "that" if f"{used:.4g}" == f"{found.prevalence:.4g}" else f"{used:.4g}, which is half a record"
 
@@ -171,7 +172,7 @@ def _used(model: TableModel, found: PrevalenceEstimate) -> str:
 def _changed(model: TableModel, drift: Drift) -> str:
     """What is said of an alert rate that was not to be expected."""
     hint = ""
-    if can_estimate(model) and model.prior_shift is None:
+    if can_estimate(model) and model.decision.shift is None:
         hint = f" If {shown(model.classes[1])} has only become more or less frequent, score with --prevalence estimate."
     return (
         f"The alert rate is {drift.alert_rate:.4g}, and {drift.low:.4g} to {drift.high:.4g} was expected for "

@@ -16,12 +16,10 @@ from qmedoid.estimators._operating_point import OPERATING_CONSTRAINTS, asked_rul
 from qmedoid.estimators._parameters import Constraint, check_parameters
 from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._targets import check_target, class_codes
-from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.kernels.ties import first_largest_of_rows
 from qmedoid.metrics.prevalence import PrevalenceEstimate
-from qmedoid.model.decision import PriorShift, asked_priors
+from qmedoid.model.decision import Decision, PriorShift
 from qmedoid.model.operating_point import OperatingSummary, probability
-from qmedoid.variational.selection import OutOfFold, two_class_margin
+from qmedoid.variational.selection import OutOfFold
 
 
 class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
@@ -42,29 +40,20 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
     class_priors_: Array
     threshold_: float
     expected_: OperatingSummary | None
-    _cut: float | None
-    _prior_shift: PriorShift | None = None
+    decision_: Decision
 
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities, shape (n, C)."""
-        probabilities: Array = np.exp(log_softmax(self._shifted_scores(X)))
-        return probabilities
+        return self.decision_.probabilities(self._shifted_scores(X))
 
     def decision_function(self, X: Any) -> Array:
         """Log-odds of the second of two classes against the threshold, above 0 means the second; else scores (n, C)."""
         scores = self._shifted_scores(X)
-        if len(self.classes_) > 2:
-            return scores
-        return two_class_margin(scores) - (self._cut or 0.0)
+        return scores if len(self.classes_) > 2 else self.decision_.margins(scores)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of every row, shape (n,): the likeliest, or by the operating point where one was asked for."""
-        scores = self._shifted_scores(X)
-        if self._cut is None:
-            codes = first_largest_of_rows(np.exp(log_softmax(scores)))
-        else:
-            codes = (two_class_margin(scores) - self._cut > 0).astype(np.intp)
-        predicted: npt.NDArray[Any] = self.classes_[codes]
+        predicted: npt.NDArray[Any] = self.classes_[self.decision_.codes(self._shifted_scores(X))]
         return predicted
 
     def prior_shift(self, new_prevalence: Any) -> Self:
@@ -87,14 +76,8 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         positive, and with another prevalence they are so with another precision and at another rate.
         """
         check_is_fitted(self)
-        shift = PriorShift.to(self.class_priors_, asked_priors(new_prevalence, self.classes_.tolist()))
         shifted = copy.copy(self)
-        shifted._prior_shift = shift
-        if self.expected_ is not None:
-            before = 0.0 if self._prior_shift is None else self._prior_shift.of_log_odds
-            shifted.expected_ = self.expected_.at_prevalence(shift.prevalence, shift.of_log_odds - before)
-            shifted._cut = None if self._cut is None else shifted.expected_.log_odds
-            shifted.threshold_ = shifted.expected_.threshold
+        shifted._set_decision(self.decision_.at_priors(new_prevalence))
         return shifted
 
     def estimate_prevalence(self, X: Any) -> PrevalenceEstimate:
@@ -116,8 +99,8 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         """Class scores of every row at the training priors, shape (n, C)."""
 
     def _shifted_scores(self, X: Any) -> Array:
-        scores = self._scores(X)
-        return scores if self._prior_shift is None else self._prior_shift.apply(scores)
+        check_is_fitted(self)
+        return self.decision_.shifted_scores(self._scores(X))
 
     def _checked(self, X: Any, y: Any) -> tuple[Array, Codes]:
         """The table and the class codes of a fit, once parameters and data are found to be in order."""
@@ -133,14 +116,19 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
 
     def _set_cut(self, codes: Codes, held_out: OutOfFold | None, groups: Codes | None = None) -> None:
         """Turn the operating point into log-odds by held-out rows, and keep what it did to them."""
-        self._prior_shift = None
-        self.class_priors_ = self._probability_priors(codes, held_out)
-        self.expected_, self._cut = None, None
+        priors, cut, expected = self._probability_priors(codes, held_out), None, None
         if len(self.classes_) == 2:
             rule = asked_rule(self._operating_parameters(), self.classes_)
-            self.expected_ = operating_summary(rule, codes, held_out, groups)
-            self._cut = None if rule.name == "likeliest" else self.expected_.log_odds
-        self.threshold_ = probability(self._cut or 0.0)
+            expected = operating_summary(rule, codes, held_out, groups)
+            cut = None if rule.name == "likeliest" else expected.log_odds
+        self._set_decision(Decision(tuple(self.classes_.tolist()), cut, priors=priors, operating=expected))
+
+    def _set_decision(self, decision: Decision) -> None:
+        """Keep a decision, and what users read of it."""
+        assert decision.priors is not None, "a fit knows its priors"
+        self.decision_, self.class_priors_ = decision, decision.priors
+        self.expected_ = decision.operating
+        self.threshold_ = probability(decision.cut or 0.0)
 
     def _operating_parameters(self) -> dict[str, Any]:
         """What says where to cut; not every classifier has all of these parameters."""

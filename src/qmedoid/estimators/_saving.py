@@ -14,6 +14,7 @@ from qmedoid.calibration.curve import Calibration
 from qmedoid.exceptions import ModelError
 from qmedoid.methods.nearest.model import NearestModel
 from qmedoid.model.contract import Column, Contract, Numbers
+from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.table import Record, TableModel
 from qmedoid.variational.model import VariationalModel
@@ -98,8 +99,9 @@ def _of_fusion(estimator: Any) -> TableModel:
         estimator,
         tuple(HybridModel(model, plain) for model in estimator.models_),
         # Its margin decides, not a probability: of two classes the second where s_0 − s_1 is above 0.
-        cut=0.0 if len(estimator.classes_) == 2 else None,
-        probabilistic=False,
+        decision=Decision(
+            tuple(estimator.classes_.tolist()), 0.0 if len(estimator.classes_) == 2 else None, probabilistic=False
+        ),
         records=_records(estimator, _names(estimator)),
     )
 
@@ -112,8 +114,7 @@ def _of_geometric(estimator: Any) -> TableModel:
     return _assembled(
         estimator,
         tuple(estimator.models_),
-        cut=estimator._cut,
-        probabilistic=True,
+        decision=estimator.decision_,
         records=_records(estimator.estimator_, _names(estimator)),
         metrics=metrics,
     )
@@ -127,17 +128,14 @@ def _of_variational(estimator: Any) -> TableModel:
             "exactly: call set_params(shots=None) first."
         )
     metrics = {"loss": float(estimator.seed_losses_.min()), "threshold": float(estimator.threshold_)}
-    return _assembled(
-        estimator, (estimator.model_,), cut=estimator._cut, probabilistic=True, records=None, metrics=metrics
-    )
+    return _assembled(estimator, (estimator.model_,), decision=estimator.decision_, records=None, metrics=metrics)
 
 
 def _assembled(
     estimator: Any,
     models: tuple[HybridModel | VariationalModel, ...],
     *,
-    cut: float | None,
-    probabilistic: bool,
+    decision: Decision,
     records: tuple[tuple[Record, ...], ...] | None,
     metrics: Mapping[str, Any] | None = None,
 ) -> TableModel:
@@ -145,16 +143,11 @@ def _assembled(
     return TableModel(
         contract=Contract(tuple(Column(name, "number") for name in names)),
         encodings=tuple(Numbers(fill=math.nan) for _ in names),
-        classes=tuple(estimator.classes_.tolist()),
+        decision=decision,
         models=models,
-        cut=cut,
-        probabilistic=probabilistic,
         records=records,
         parameters={"estimator": type(estimator).__name__, **_parameters(estimator)},
         metrics=metrics or {},
-        priors=getattr(estimator, "class_priors_", None) if probabilistic else None,
-        prior_shift=getattr(estimator, "_prior_shift", None),
-        operating=getattr(estimator, "expected_", None),
         novelty=getattr(estimator, "_novelty", None),
     )
 

@@ -316,7 +316,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             inner,
             contract=self.contract_,
             encodings=self.encodings_,
-            classes=tuple(self._order.classes.tolist()),
+            decision=replace(inner.decision, classes=tuple(self._order.classes.tolist())),
             records=self._records,
             seen=self._seen,
             novelty=self._novelty,

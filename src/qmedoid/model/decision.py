@@ -1,16 +1,22 @@
-"""Class scores for classes that are more or less frequent than they were in training."""
+"""The decision: class scores to classes, margins and probabilities, by priors, operating point and cut.
+
+The only place where scores become decisions: estimators, saved models and services all ask it.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from qmedoid.arrays import Array
-from qmedoid.exceptions import ParameterError
+from qmedoid.arrays import Array, Codes
+from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.kernels.cross_entropy import log_softmax
+from qmedoid.kernels.ties import TIE, first_largest_of_rows
 from qmedoid.metrics.prevalence import PrevalenceEstimate, estimate_prevalence, estimate_priors
+from qmedoid.model.contract import Label
+from qmedoid.model.operating_point import OperatingSummary
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +59,117 @@ class PriorShift:
         """Class scores at the new priors, shape (n, C)."""
         shifted: Array = scores + self.log_ratios
         return shifted
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """How class scores become decisions.
+
+    Attributes
+    ----------
+    classes : tuple
+        Class labels in the order of their codes; of two, the second is the positive one.
+    cut : float or None
+        Log-odds above which a record is called the second of two classes; None decides for the highest score.
+    probabilistic : bool
+        Whether the softmax of the scores is a probability.
+    priors : ndarray of shape (C,) or None
+        The class frequencies for which the probabilities were made; None where they are not known.
+    shift : PriorShift or None
+        What is added to the scores where other priors are expected.
+    operating : OperatingSummary or None
+        The operating point of two classes, with its expected figures.
+    """
+
+    classes: tuple[Label, ...]
+    cut: float | None = None
+    probabilistic: bool = True
+    priors: Array | None = None
+    shift: PriorShift | None = None
+    operating: OperatingSummary | None = None
+
+    @property
+    def expected_priors(self) -> Array | None:
+        """The class frequencies for which `shifted_scores` are made."""
+        return self.priors if self.shift is None else self.shift.priors
+
+    def shifted_scores(self, scores: Array) -> Array:
+        """Class scores at the expected priors, from those at the training priors, shape (n, C)."""
+        return scores if self.shift is None else self.shift.apply(scores)
+
+    def margins(self, scores: Array) -> Array:
+        """Decision margins of shifted scores, shape (n,).
+
+        For two classes the log-odds of the second minus the cut, above 0 for the second; for more the best score minus
+        the next.
+        """
+        if len(self.classes) == 2:
+            margins: Array = scores[:, 1] - scores[:, 0]
+            return margins if self.cut is None else margins - self.cut
+        ranked = np.sort(scores, axis=1)
+        return np.asarray(ranked[:, -1] - ranked[:, -2])
+
+    def codes(self, scores: Array, margins: Array | None = None) -> Codes:
+        """Class code of every row of shifted scores, shape (n,); of classes that are equal up to rounding the first."""
+        if len(self.classes) == 2:
+            margins = self.margins(scores) if margins is None else margins
+            even = TIE if self.cut is None and self.probabilistic else 0.0
+            return (margins > even).astype(np.intp)
+        if not self.probabilistic:
+            return first_largest_of_rows(scores)
+        # Probabilities within a share TIE of the largest are scores within TIE of the largest.
+        return np.asarray((scores >= scores.max(axis=1, keepdims=True) - TIE).argmax(axis=1))
+
+    def probabilities(self, scores: Array) -> Array:
+        """Class probabilities of shifted scores, shape (n, C)."""
+        probabilities: Array = np.exp(log_softmax(scores))
+        return probabilities
+
+    def probabilities_of_second(self, scores: Array) -> Array:
+        """The second column of `probabilities` of two classes, bit for bit, in half the time."""
+        first, second = scores[:, 0], scores[:, 1]
+        highest = np.maximum(first, second)
+        first, second = first - highest, second - highest
+        probabilities: Array = np.exp(second - np.log(np.exp(first) + np.exp(second)))
+        return probabilities
+
+    def at_priors(self, new_prevalence: Any) -> "Decision":
+        """A copy adjusted to new class priors (label shift).
+
+        A cut that was chosen on out-of-fold rows by alert rate, precision, recall or a metric moves along, so that the
+        same records are picked; the likelier class, a given probability and a cost stay at their probability.
+
+        Parameters
+        ----------
+        new_prevalence : float, mapping or array-like of shape (C,)
+            The prior of the second of two classes, or of every class, by label or in the order of their codes.
+        """
+        shift = PriorShift.to(self.known_priors(), asked_priors(new_prevalence, self.classes))
+        if self.operating is None:
+            return replace(self, shift=shift)
+        before = 0.0 if self.shift is None else self.shift.of_log_odds
+        operating = self.operating.at_prevalence(shift.prevalence, shift.of_log_odds - before)
+        return replace(self, shift=shift, operating=operating, cut=None if self.cut is None else operating.log_odds)
+
+    def estimated_priors(self, scores: Array) -> PrevalenceEstimate:
+        """The class priors among unlabeled records, by EM on their shifted scores."""
+        self.known_priors()
+        expected = self.expected_priors
+        assert expected is not None, "priors are known"
+        return PriorShift.estimated(expected, scores)
+
+    def known_priors(self) -> Array:
+        """The training priors; raise where there are none."""
+        if not self.probabilistic:
+            raise ModelError(
+                "This model has no probabilities that another prevalence could change: fit a MedoidClassifier."
+            )
+        if self.priors is None:
+            raise ModelError(
+                "This model was saved without the class frequencies it was made for, so that nothing is known of "
+                "another prevalence: fit and save it again."
+            )
+        return self.priors
 
 
 def asked_priors(asked: Any, classes: Sequence[Any]) -> Array:

@@ -76,10 +76,10 @@ def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanati
     calibrated = calibration.apply(measured.scores)[0]
     row = np.column_stack(list(columns)).astype(np.float64)
     shares = method.contributions(row, measured, winner, other).times(calibration.slope)
-    shift = model.prior_shift
+    shift = model.decision.shift
     prevalence = 0.0 if shift is None else float(shift.log_ratios[winner] - shift.log_ratios[other])
     # For two classes the cut is taken off the score of the second.
-    cut = 0.0 if model.cut is None else model.cut * (1.0 if winner == 0 else -1.0)
+    cut = 0.0 if model.decision.cut is None else model.decision.cut * (1.0 if winner == 0 else -1.0)
     added = calibration.biases + calibration.bend(measured.scores)[0]
     terms = dict(shares.terms) | {
         "calibration": float(added[winner] - added[other]),

@@ -53,14 +53,16 @@ def packed(model: TableModel, *, raw_rows: bool) -> Packed:
         "contract": _contract(model.contract),
         "encodings": _encodings(model.encodings, arrays),
         "classes": plain(list(model.classes), "classes"),
-        "cut": None if model.cut is None else plain(float(model.cut), "cut"),
-        "probabilistic": bool(model.probabilistic),
+        "cut": None if model.decision.cut is None else plain(float(model.decision.cut), "cut"),
+        "probabilistic": bool(model.decision.probabilistic),
         "models": [_model(one, str(number), arrays) for number, one in enumerate(model.models)],
         "best": 0,
         "parameters": plain(model.parameters, "parameters"),
         "metrics": plain(model.metrics, "metrics"),
-        "priors": None if model.priors is None else plain(model.priors, "priors"),
-        "expected_priors": None if model.prior_shift is None else plain(model.prior_shift.priors, "expected_priors"),
+        "priors": None if model.decision.priors is None else plain(model.decision.priors, "priors"),
+        "expected_priors": None
+        if model.decision.shift is None
+        else plain(model.decision.shift.priors, "expected_priors"),
         "operating": plain(_operating(model.operating), "operating"),
         # Hashes say of a row that somebody has whether it was there: they go where rows are left out.
         "seen": packed_seen(model.seen, arrays) if raw_rows else None,

@@ -14,7 +14,7 @@ from qmedoid.arrays import Array
 from qmedoid.calibration.curve import Calibration
 from qmedoid.fields import Fields, RefusedError, Shelf, inside, parsed, restored, shown, tensors_parsed
 from qmedoid.methods.registry import read_method
-from qmedoid.model.decision import PriorShift
+from qmedoid.model.decision import Decision, PriorShift
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.operating_point import ASKED, RULES, Counts, OperatingSummary
 from qmedoid.model.table import TableModel
@@ -79,20 +79,18 @@ def read(manifest: Mapping[str, Any], contents: Mapping[str, bytes]) -> TableMod
     if "rows" in contents:
         with inside("rows"):
             records = read_rows(parsed(contents["rows"]), [_n_medoids(model) for model in models])
-    model = TableModel(
-        contract, encodings, classes, models, cut, probabilistic, records, parameters, metrics, novelty=novelty
-    )
+    decision = Decision(classes, cut, probabilistic)
     with inside(MANIFEST):
-        priors, expected = (_priors(fields, name, len(model.classes)) for name in ("priors", "expected_priors"))
-        if priors is not None and not model.probabilistic:
+        priors, expected = (_priors(fields, name, len(classes)) for name in ("priors", "expected_priors"))
+        if priors is not None and not probabilistic:
             raise RefusedError("priors belong to probabilities, and there are none")
         shift = None
         if expected is not None:
             if priors is None:
                 raise RefusedError("expected_priors must stand beside priors")
             shift = PriorShift.to(priors, expected)
-        operating = _operating(fields, model, shift)
-        return replace(model, priors=priors, prior_shift=shift, operating=operating, seen=seen)
+        decision = replace(decision, priors=priors, shift=shift, operating=_operating(fields, decision, shift))
+    return TableModel(contract, encodings, decision, models, records, parameters, metrics, seen=seen, novelty=novelty)
 
 
 def _check_roles(contents: Mapping[str, bytes]) -> None:
@@ -140,18 +138,18 @@ def _priors(fields: Fields, name: str, n_classes: int) -> Array | None:
     return priors
 
 
-def _operating(fields: Fields, model: TableModel, shift: PriorShift | None) -> OperatingSummary | None:
+def _operating(fields: Fields, decision: Decision, shift: PriorShift | None) -> OperatingSummary | None:
     if fields.raw("operating") is None:
         return None
-    if len(model.classes) != 2 or not model.probabilistic:
+    if len(decision.classes) != 2 or not decision.probabilistic:
         raise RefusedError("operating belongs to probabilities of two classes")
     own = Fields(fields.raw("operating"), "operating", _OPERATING)
     rule = own.choice("rule", RULES)
-    if (rule == "likeliest") != (model.cut is None):
-        raise RefusedError(f"operating.rule is {rule!r}, and cut is {shown(model.cut)}")
+    if (rule == "likeliest") != (decision.cut is None):
+        raise RefusedError(f"operating.rule is {rule!r}, and cut is {shown(decision.cut)}")
     log_odds = own.real("log_odds")
-    if log_odds != (model.cut or 0.0):
-        raise RefusedError(f"operating.log_odds is {log_odds}, and cut is {shown(model.cut)}")
+    if log_odds != (decision.cut or 0.0):
+        raise RefusedError(f"operating.log_odds is {log_odds}, and cut is {shown(decision.cut)}")
     prevalence = None if own.raw("prevalence") is None else own.real("prevalence")
     if prevalence != (None if shift is None else shift.prevalence):
         raise RefusedError("operating.prevalence and the last of expected_priors are not the same")

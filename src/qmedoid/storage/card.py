@@ -80,9 +80,9 @@ def _facts(model: TableModel) -> Iterator[str]:
             f"- A record is called {cell(model.classes[1])} above a probability of "
             f"{_number(model.operating.threshold)}: {rule_in_words(model.operating)}."
         )
-    elif model.cut is not None:
-        yield f"- A record is called {cell(model.classes[1])} when its margin is above {_number(model.cut)}."
-    if model.probabilistic:
+    elif model.decision.cut is not None:
+        yield f"- A record is called {cell(model.classes[1])} when its margin is above {_number(model.decision.cut)}."
+    if model.decision.probabilistic:
         yield "- The softmax of the scores is a probability."
     else:
         yield "- Scores rank the classes; they are not probabilities."
@@ -119,12 +119,12 @@ def _expected(model: TableModel) -> list[str]:
             "",
             *_table(["figure", "value", "from", "to"], rows),
         ]
-    if model.priors is not None and len(model.classes) <= _MOST_ROWS:
-        shares = zip(model.classes, model.priors, strict=True)
+    if model.decision.priors is not None and len(model.classes) <= _MOST_ROWS:
+        shares = zip(model.classes, model.decision.priors, strict=True)
         text = ", ".join(f"{cell(label)} {_number(float(share))}" for label, share in shares)
         lines += [*([""] if lines else []), f"Class frequencies that the model was made for: {text}."]
-        if model.prior_shift is not None:
-            shares = zip(model.classes, model.prior_shift.priors, strict=True)
+        if model.decision.shift is not None:
+            shares = zip(model.classes, model.decision.shift.priors, strict=True)
             text = ", ".join(f"{cell(label)} {_number(float(share))}" for label, share in shares)
             lines += ["", f"Probabilities are those for other frequencies: {text}."]
     return lines

@@ -75,8 +75,8 @@ def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> dict
         "macro_f1": float(metrics.f1[metrics.support > 0].mean()),
         "weighted_f1": metrics.average(metrics.f1, "weighted"),
     }
-    if model.probabilistic:
-        probabilities = model.probabilities(decided.scores)
+    if model.decision.probabilistic:
+        probabilities = model.decision.probabilities(decided.scores)
         report["log_loss"] = log_loss(codes, probabilities)
         report["calibration"] = _calibration(codes, probabilities)
     if len(labels) == 2:
@@ -107,7 +107,7 @@ def report_notes(model: TableModel, report: Mapping[str, Any]) -> list[str]:
             f"the class{'' if one else 'es'} {absent} {'does' if one else 'do'} not occur in these rows: macro-F1 is "
             "the mean over the others."
         )
-    elif len(model.classes) == 2 and model.cut is None:
+    elif len(model.classes) == 2 and model.decision.cut is None:
         (tn, fp), (fn, tp) = report["confusion"]
         seldom = seldom_note(model.classes, Counts(tp, fp, fn, tn))
         notes += [] if seldom is None else [seldom]

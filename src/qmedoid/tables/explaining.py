@@ -38,8 +38,8 @@ def explain_record(model: TableModel, record: pa.Table, found: Found) -> dict[st
     }
     if why.neighbors:
         report["neighbors"] = [_record(model, one) for one in why.neighbors]
-    if model.probabilistic:
-        probabilities = model.probabilities(decided.scores)[0]
+    if model.decision.probabilistic:
+        probabilities = model.decision.probabilities(decided.scores)[0]
         report["probabilities"] = {
             str(label): float(value) for label, value in zip(model.classes, probabilities, strict=True)
         }

@@ -1,5 +1,6 @@
 """A saved model in the hands of its user: data frames in, decisions out, without scikit-learn."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,12 +67,12 @@ class SavedModel:
 
     def predict_proba(self, data: Any, *, on_mismatch: OnMismatch = "error") -> Array:
         """Class probabilities, shape (n, C)."""
-        if not self.model.probabilistic:
+        if not self.model.decision.probabilistic:
             raise ModelError(
                 "This model has no probabilities, only margins: use decision_function(), or save a "
                 "GeometricClassifier instead of a NearestMedoidClassifier."
             )
-        return self.model.probabilities(self.decide(data, on_mismatch=on_mismatch).scores)
+        return self.model.decision.probabilities(self.decide(data, on_mismatch=on_mismatch).scores)
 
     def decision_function(self, data: Any, *, on_mismatch: OnMismatch = "error") -> Array:
         """Margin of shape (n,) for two classes, above 0 for the second; scores of shape (n, C) for more."""
@@ -134,11 +135,11 @@ class SavedModel:
         Where the likelier class, a given probability or a cost decides, the threshold stays the same probability. One
         that was chosen on held-out rows moves along: the same records are called positive.
         """
-        return SavedModel(self.model.shifted(new_prevalence))
+        return SavedModel(replace(self.model, decision=self.model.decision.at_priors(new_prevalence)))
 
     def estimate_prevalence(self, data: Any, *, on_mismatch: OnMismatch = "error") -> PrevalenceEstimate:
         """How frequent the classes are among unlabeled records, by EM, with 95 % intervals; for `prior_shift`."""
-        return self.model.estimated_prevalence(self.decide(data, on_mismatch=on_mismatch).scores)
+        return self.model.decision.estimated_priors(self.decide(data, on_mismatch=on_mismatch).scores)
 
     def explain(
         self, data: Any, row: int = 0, *, known: Any = None, on_mismatch: OnMismatch = "error"

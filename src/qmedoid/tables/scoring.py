@@ -125,8 +125,8 @@ def _chosen(values: Sequence[Any], places: Codes) -> Any:
 
 
 def _scores(model: TableModel, decided: Decisions) -> Array:
-    if not model.probabilistic:
+    if not model.decision.probabilistic:
         return decided.margins
     if len(model.classes) == 2:
-        return model.probabilities_of_second(decided.scores)
-    return np.take_along_axis(model.probabilities(decided.scores), decided.codes[:, None], axis=1)[:, 0]
+        return model.decision.probabilities_of_second(decided.scores)
+    return np.take_along_axis(model.decision.probabilities(decided.scores), decided.codes[:, None], axis=1)[:, 0]

@@ -47,7 +47,7 @@ class WatchedModel(TableModel):
 
     def estimated(self, rows: int) -> PrevalenceEstimate | None:
         """The prevalence among the records, if these are all `rows` of a table and the model's own priors are known."""
-        priors = self.expected_priors
+        priors = self.decision.expected_priors
         if priors is None or self.log_odds.n_rows != rows or rows == 0:
             return None
         return self.log_odds.estimate(float(priors[1]))
@@ -55,7 +55,7 @@ class WatchedModel(TableModel):
 
 def can_estimate(model: TableModel) -> bool:
     """Whether the scores of a model say how frequent its classes are in a table of any length."""
-    return len(model.classes) == 2 and model.probabilistic and model.priors is not None
+    return len(model.classes) == 2 and model.decision.probabilistic and model.decision.priors is not None
 
 
 def estimate_in_file(
@@ -69,8 +69,8 @@ def estimate_in_file(
         It is a pipe.
     """
     # Another prevalence is refused where it has no meaning, before anything is read.
-    model.shifted(0.5)
-    priors = model.expected_priors
+    model.decision.at_priors(0.5)
+    priors = model.decision.expected_priors
     assert priors is not None, "a model without priors cannot be shifted"
     with Reading(model, where, on_mismatch, **dialect) as reading:
         if not reading.can_repeat:
