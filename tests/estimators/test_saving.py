@@ -135,7 +135,7 @@ def test_what_a_bundle_cannot_hold_is_said_in_one_line(tmp_path):
     both.fit(WINE[:, :3], WINE_CLASSES)
     for estimator, reason in [
         (scaled, r"step 'standardscaler' \(StandardScaler\) cannot be stored without running its code on loading"),
-        (make_pipeline(method()), r"step 'fusionclassifier' \(NearestMedoidClassifier\) cannot be stored"),
+        (make_pipeline(method()), r"step 'nearestmedoidclassifier' \(NearestMedoidClassifier\) cannot be stored"),
         (LogisticRegression(), "and a LogisticRegression cannot be stored"),
         ("model", "and a str cannot be stored"),
         (alone.groups_, "not fitted|cannot be stored"),

@@ -17,7 +17,7 @@ from qmedoid.storage.loading import load_model
 
 # One of every first stage, calibration, read-out and policy.
 MODELS = (
-    "fusion", "selective", "variational", "several classes", "direct", "evidence", "evidence and circuit",
+    "method", "selective", "variational", "several classes", "direct", "evidence", "evidence and circuit",
     "evidence of classes", "rare", "rare and circuit", "shifted",
 )  # fmt: skip
 COLUMNS = random_columns(6)
