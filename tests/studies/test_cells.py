@@ -115,9 +115,9 @@ class TestSources:
     @pytest.mark.parametrize(
         "path",
         [
-            "evaluation/splits.py",
-            "evaluation/datasets.py",
-            "evaluation/reproduction/judging.py",
+            "studies/splits.py",
+            "studies/datasets.py",
+            "studies/reproduction/judging.py",
             "metrics/ranking.py",
             "metrics/classification.py",
         ],
@@ -131,18 +131,18 @@ class TestSources:
         "path",
         [
             "estimators/fusion.py",
-            "models/fusion.py",
-            "fitting/select.py",
-            "fitting/evidence/fit.py",
-            "models/evidence.py",
+            "methods/nearest/model.py",
+            "methods/nearest/fit.py",
+            "methods/evidence/fit.py",
+            "methods/evidence/model.py",
             "estimators/evidence.py",
             "metrics/calibration.py",
             "geometry/medoids.py",
-            "search/descent.py",
+            "optimize/descent.py",
             "variational/ansatz.py",
             "kernels/_backend.py",
-            "evaluation/reproduction/fraud_printed.py",
-            "evaluation/reproduction/own.py",
+            "studies/reproduction/fraud_printed.py",
+            "studies/reproduction/own.py",
         ],
     )
     def test_what_is_ours_leaves_the_plain_classifiers_alone(self, sources, path):
@@ -153,10 +153,10 @@ class TestSources:
     @pytest.mark.parametrize(
         ("path", "old"),
         [
-            ("evaluation/baselines.py", set(CELLS)),  # LightGBM, which both studies have, is made there
-            ("evaluation/reproduction/small.py", {OURS, RIVAL}),
-            ("evaluation/reproduction/fraud.py", {FRAUD_OURS, FRAUD_RIVAL}),
-            ("evaluation/rare_baselines.py", {FRAUD_OURS, FRAUD_RIVAL}),
+            ("studies/baselines.py", set(CELLS)),  # LightGBM, which both studies have, is made there
+            ("studies/reproduction/small.py", {OURS, RIVAL}),
+            ("studies/reproduction/fraud.py", {FRAUD_OURS, FRAUD_RIVAL}),
+            ("studies/rare_baselines.py", {FRAUD_OURS, FRAUD_RIVAL}),
             ("metrics/operating_points.py", {OURS, FRAUD_OURS, FRAUD_RIVAL}),
             ("metrics/thresholds.py", {OURS, FRAUD_OURS, FRAUD_RIVAL}),
         ],
@@ -166,7 +166,7 @@ class TestSources:
         sources(path)
         assert changed(before) == old
 
-    @pytest.mark.parametrize("path", ["evaluation/reproduction/report.py", "cli/reproduce.py", "reporting/page.py"])
+    @pytest.mark.parametrize("path", ["studies/reproduction/report.py", "cli/reproduce.py", "reporting/page.py"])
     def test_what_only_shows_results_changes_nothing(self, sources, path):
         before = keys()
         sources(path)

@@ -22,19 +22,19 @@ Study = Literal["small", "fraud"]
 _SOURCES = (".py", ".pyx", ".c", ".h")
 # Every cell is made by these: the splits, the judging and its metrics.
 _COMMON = (
-    *("evaluation/splits.py", "evaluation/datasets.py", "evaluation/reproduction/judging.py"),
+    *("studies/splits.py", "studies/datasets.py", "studies/reproduction/judging.py"),
     *("metrics/classification.py", "metrics/ranking.py"),
 )
 _OF_STUDY: dict[Study, tuple[str, ...]] = {
-    "small": ("evaluation/reproduction/small.py", "evaluation/baselines.py"),
+    "small": ("studies/reproduction/small.py", "studies/baselines.py"),
     "fraud": (
-        *("evaluation/reproduction/fraud.py", "evaluation/rare_baselines.py", "evaluation/baselines.py"),
+        *("studies/reproduction/fraud.py", "studies/rare_baselines.py", "studies/baselines.py"),
         *("metrics/operating_points.py", "metrics/thresholds.py"),
     ),
 }
 _OF_OURS = (
-    *("kernels", "geometry", "search", "variational", "models", "fitting", "estimators", "metrics"),
-    *("evaluation/reproduction/own.py", "evaluation/reproduction/fraud_printed.py"),
+    *("kernels", "geometry", "optimize", "variational", "methods", "model", "calibration", "estimators", "metrics"),
+    *("studies/reproduction/own.py", "studies/reproduction/fraud_printed.py"),
 )
 
 
