@@ -84,7 +84,7 @@ def by_numpy(model: Any, frame: Any) -> Any:
             "margin": margin,
             f"nearest_{model.classes[0]}": rows[0],
             f"nearest_{model.classes[1]}": rows[1],
-            "stage": "fusion",
+            "stage": "evidence",
         }
     )
 

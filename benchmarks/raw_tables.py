@@ -92,7 +92,7 @@ def run(name: str, file: Path, target: str, positive: str, scratch: Path) -> dic
         "rows": everything["rows"],
         "columns": fitted["columns"],
         "left out": " ".join(fitted["left_out"]),
-        "stage": fitted["stage"],
+        "stage": fitted["refinement"],
         "accuracy": held_out["accuracy"],
         "macro-F1": held_out["macro_f1"],
         "PR-AUC": held_out.get("pr_auc", ""),

@@ -67,7 +67,7 @@ def report():
         return {"class": label, "training_row": row, "distance": distance}
 
     return {
-        "row": 4, "prediction": "b", "against": "a", "margin": 0.5, "decided_by": "fusion",
+        "row": 4, "prediction": "b", "against": "a", "margin": 0.5, "decided_by": "evidence",
         "columns": [
             {"name": "sex", "cell": "F", "contribution": -0.9},
             {"name": "age", "cell": 61, "contribution": 0.8},

@@ -80,7 +80,6 @@ def describe(model: Any, folder: Path, rows: Table, explained: Sequence[int]) ->
     card = json.loads(_printed("inspect", str(folder), "--json"))
     decided, observed = model.decide(rows), observe(model, rows)
     method = _method(card)
-    names = {"fusion": method, "variational": "circuit"}
     medoid_rows = np.array([one["training_row"] for one in card["medoids"]], dtype=int)
     return {
         "method": method,
@@ -102,9 +101,9 @@ def describe(model: Any, folder: Path, rows: Table, explained: Sequence[int]) ->
         "scores": decided.scores.tolist(),
         "margins": decided.margins.tolist(),
         "novelty": model.novelty(rows).tolist(),
-        "decided_by": [names[one] for one in model.decided_by(rows).tolist()],
+        "decided_by": model.decided_by(rows).tolist(),
         "nearest_medoids": None if decided.nearest is None else medoid_rows[decided.nearest].tolist(),
-        "explanations": [_explained(model, folder, rows, row, names) for row in explained],
+        "explanations": [_explained(model, folder, rows, row) for row in explained],
     }
 
 
@@ -191,7 +190,7 @@ def _method(card: dict[str, Any]) -> str:
     }[estimator]
 
 
-def _explained(model: Any, folder: Path, rows: Table, row: int, names: dict[str, str]) -> dict[str, Any]:
+def _explained(model: Any, folder: Path, rows: Table, row: int) -> dict[str, Any]:
     report = model.explain(rows, row)
     return {
         "row": row,
@@ -199,7 +198,7 @@ def _explained(model: Any, folder: Path, rows: Table, row: int, names: dict[str,
         "against": report["against"],
         "margin": report["margin"],
         "probabilities": report.get("probabilities"),
-        "decided_by": names[report["decided_by"]],
+        "decided_by": report["decided_by"],
         "columns": report["columns"],
         "groups": [_group(group) for group in report["groups"][:LARGEST]],
         "all_groups": sum(group["contribution"] for group in report["groups"]),

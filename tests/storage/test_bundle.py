@@ -51,8 +51,8 @@ def test_a_loaded_model_is_the_saved_one_and_decides_alike(tmp_path, name):
     columns = random_columns()
     for a, b in zip(loaded.decide(columns), model.decide(columns), strict=True):
         same(a, b, "decisions")
-    assert (loaded.stage, loaded.output_names, loaded.used_columns) == (
-        model.stage,
+    assert (loaded.refinement, loaded.output_names, loaded.used_columns) == (
+        model.refinement,
         model.output_names,
         model.used_columns,
     )

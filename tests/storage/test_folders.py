@@ -116,7 +116,7 @@ def test_wherever_writing_fails_the_old_model_is_untouched(tmp_path, monkeypatch
             for file in new.iterdir():
                 file.unlink()
             new.rmdir()
-        if load_model(model).stage == "variational":  # only the sync of a folder failed, after the rename
+        if load_model(model).refinement == "always":  # only the sync of a folder failed, after the rename
             save_model(MODELS["selective"], model)
         assert contents(model) == before
     assert len(messages) > 3
@@ -188,7 +188,7 @@ def test_a_read_only_folder():
             if os.geteuid() == 0:  # to whom everything is permitted
                 os.setuid(65534)
             save, check = message_of(save_model, MODELS["circuit"], path), message_of(check_target_folder, path)
-            return f"{save}\n{check}\n{load_model(path).stage}"
+            return f"{save}\n{check}\n{load_model(path).refinement}"
 
         save, check, stage = in_a_child(save_without_permission).splitlines()
         expected = f"{str(path)!r} cannot be written: Permission denied. What was there is unchanged. Change the perm"
@@ -206,21 +206,21 @@ def test_killed_at_random_moments_the_old_model_or_the_new_is_there(tmp_path):
     start = time.perf_counter()
     for model in (old, new):
         save_model(model, tmp_path)
-        bytes_of[model.stage] = contents(tmp_path)
+        bytes_of[model.refinement] = contents(tmp_path)
     both = time.perf_counter() - start
     rng = np.random.default_rng(0)
     found, strays = set(), 0
     for number in range(100):
         save_model(old, tmp_path)
-        assert contents(tmp_path) == bytes_of[old.stage]  # nothing stray after the next save
+        assert contents(tmp_path) == bytes_of[old.refinement]  # nothing stray after the next save
         kill_while_saving((new, old), tmp_path, rng.uniform(0, both))
         loaded = load_model(tmp_path)
-        same(loaded, old if loaded.stage == old.stage else new)
-        found.add(loaded.stage)
-        strays += set(contents(tmp_path)) > set(bytes_of[loaded.stage])
+        same(loaded, old if loaded.refinement == old.refinement else new)
+        found.add(loaded.refinement)
+        strays += set(contents(tmp_path)) > set(bytes_of[loaded.refinement])
         if number >= 8 and len(found) == 2 and strays:
             break
-    assert found == {old.stage, new.stage}  # so the kills did fall into savings
+    assert found == {old.refinement, new.refinement}  # so the kills did fall into savings
     assert strays  # and some in the midst of one
 
 
@@ -259,13 +259,13 @@ def test_readers_and_savers_at_once_see_whole_models(tmp_path):
     for saver in savers:
         saver.start()
     try:
-        stages = {load_model(tmp_path).stage for _ in range(150)}
+        stages = {load_model(tmp_path).refinement for _ in range(150)}
     finally:
         stop.set()
         for saver in savers:
             saver.join()
     assert not errors
-    assert stages == {"selective", "variational"}
+    assert stages == {"selective", "always"}
     manifest = json.loads((tmp_path / MANIFEST).read_text())
     assert {file.name for file in tmp_path.iterdir()} == {MANIFEST, *(e["name"] for e in manifest["files"].values())}
 

@@ -109,7 +109,7 @@ class Outside:
             ),
             "terms": terms,
             "medoids": [self._medoid(stage, code) for code in [winner, other, *sorted({*range(n)} - {winner, other})]],
-            "decided_by": "variational" if ahead <= below else "fusion",
+            "decided_by": "circuit" if ahead <= below else self.first["name"],
         }  # fmt: skip
 
     def _curve(self, straight, c):

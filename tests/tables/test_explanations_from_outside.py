@@ -123,7 +123,7 @@ def test_every_number_and_name_follows_from_the_saved_arrays(name, tmp_path):
         for medoid in report["medoids"]:
             assert codes[medoid["training_row"]] == medoid["class"]
             assert medoid["record"] == table.slice(medoid["training_row"], 1).to_pylist()[0]
-        by_circuit += report["decided_by"] == "variational"
+        by_circuit += report["decided_by"] == "circuit"
     assert (by_circuit > 0) == ("circuit" in name)
     assert ("neighbors" in report) == (name == "neighbors")
 

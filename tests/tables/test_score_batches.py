@@ -28,7 +28,7 @@ def test_results_are_what_the_classifier_says(n_classes):
     probabilities = classifier.predict_proba(table.drop_columns(["y"]))
     expected = probabilities[:, 1] if n_classes == 2 else probabilities.max(axis=1)
     np.testing.assert_allclose(out["score"].to_numpy(), expected, rtol=1e-12)
-    assert set(out["stage"].to_pylist()) == {"fusion"}
+    assert set(out["stage"].to_pylist()) == {"evidence"}
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

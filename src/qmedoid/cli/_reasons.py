@@ -80,7 +80,7 @@ def _conditions(report: dict[str, Any]) -> list[str]:
     value, name = max(optional, default=(0.0, ""))
     if value > report["margin"]:
         lines.append(f"Without the term {name!r} it would be called {shown(report['against'])}.")
-    if report["decided_by"] == "variational":
+    if report["decided_by"] == "circuit":
         lines.append("The circuit took the decision; its part is the term 'circuit'.")
     return lines
 

@@ -129,7 +129,7 @@ def run(options: Options, *, as_json: bool) -> None:
         novelty.warn()
     if as_json:
         print_json(
-            {"model": str(options.output), "stage": model.stage, "classes": list(model.classes),
+            {"model": str(options.output), "method": model.deciders[0], "refinement": model.refinement, "classes": list(model.classes),
              "positive": fitted.positive_, "columns": len(model.contract.columns),
              "left_out": dict(model.contract.left_out), "notes": notes,
              "operating": None if model.operating is None else model.operating.as_dict(),
@@ -145,7 +145,7 @@ def run(options: Options, *, as_json: bool) -> None:
     if model.operating is not None:
         print_operating(model.operating, model.classes[1])
     print(
-        f"{model.stage} model of {len(train.table):,} rows and {len(model.contract.columns)} columns saved in "
+        f"{model.deciders[0]} model of {len(train.table):,} rows and {len(model.contract.columns)} columns saved in "
         f"{options.output} ({seconds:g} s)."
     )
 

@@ -26,7 +26,8 @@ def summary(model: TableModel) -> dict[str, Any]:
     """The model as plain values."""
     method = model.method
     return {
-        "stage": model.stage,
+        "method": model.deciders[0],
+        "refinement": model.refinement,
         "classes": list(model.classes),
         "cut": model.decision.cut,
         "operating": None if model.operating is None else model.operating.as_dict(),

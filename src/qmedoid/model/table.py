@@ -110,12 +110,18 @@ class TableModel:
         return 0 if stage is None else stage.n_neighbors
 
     @property
-    def stage(self) -> str:
-        """Who decides: ``"fusion"``, ``"selective"`` or ``"variational"``."""
+    def refinement(self) -> str:
+        """Which records a circuit decides: ``"none"``, ``"selective"`` or ``"always"``."""
         model = self.best
         if isinstance(model, VariationalModel) or model.refine_below == np.inf:
-            return "variational"
-        return "fusion" if model.variational is None else "selective"
+            return "always"
+        return "none" if model.variational is None else "selective"
+
+    @property
+    def deciders(self) -> tuple[str, str]:
+        """Who decides without and with the circuit: the method's name, and ``"circuit"``."""
+        method = self.method
+        return "circuit" if method is None else method.name, "circuit"
 
     @cached_property
     def label_array(self) -> npt.NDArray[Any]:

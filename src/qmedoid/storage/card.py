@@ -14,11 +14,11 @@ from qmedoid.model.operating_point import rule_in_words
 from qmedoid.model.table import TableModel
 from qmedoid.variational.model import VariationalModel
 
-_STAGES = {
-    "fusion": "Every record is decided by {}, which are real training rows.",
+_REFINEMENTS = {
+    "none": "Every record is decided by {}, which are real training rows.",
     "selective": "Records are decided by {}, which are real training rows; those with a narrow margin by a small "
     "trained quantum circuit, simulated exactly.",
-    "variational": "Every record is decided by a small trained quantum circuit, simulated exactly.",
+    "always": "Every record is decided by a small trained quantum circuit, simulated exactly.",
 }
 _CONVEX = "distance and angle to the medoids"
 _RARE = "how much nearer a record lies to known cases of the rare class than to others: to the medoids"
@@ -68,7 +68,7 @@ def cell(value: Any) -> str:
 
 def _decided(model: TableModel) -> str:
     how = {EvidenceModel: _EVIDENCE, RareEventModel: _RARE}.get(type(model.method), _CONVEX)
-    return _STAGES[model.stage].format(how)
+    return _REFINEMENTS[model.refinement].format(how)
 
 
 def _facts(model: TableModel) -> Iterator[str]:

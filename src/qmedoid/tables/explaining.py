@@ -29,7 +29,7 @@ def explain_record(model: TableModel, record: pa.Table, found: Found) -> dict[st
         "prediction": model.classes[why.winner],
         "against": model.classes[why.other],
         "margin": why.margin,
-        "decided_by": "variational" if why.by_circuit else "fusion",
+        "decided_by": model.deciders[int(why.by_circuit)],
         "record": cells,
         "columns": _columns(model, why, cells),
         "medoids": _medoids(model, why),

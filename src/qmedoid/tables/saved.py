@@ -80,8 +80,9 @@ class SavedModel:
         return decided.margins if len(self.classes_) == 2 else decided.scores
 
     def decided_by(self, data: Any, *, on_mismatch: OnMismatch = "error") -> npt.NDArray[np.str_]:
-        """Who decides each record, ``"fusion"`` or ``"variational"``, shape (n,)."""
-        return np.where(self.decide(data, on_mismatch=on_mismatch).by_circuit, "variational", "fusion")
+        """Who decides each record, the method's name or ``"circuit"``, shape (n,)."""
+        method, circuit = self.model.deciders
+        return np.where(self.decide(data, on_mismatch=on_mismatch).by_circuit, circuit, method)
 
     def decide(self, data: Any, *, on_mismatch: OnMismatch = "error") -> Decisions:
         """Everything about every record: class codes, scores, margins, who decided, the nearest medoids."""
@@ -197,5 +198,5 @@ class SavedModel:
         model = self.model
         return (
             f"SavedModel({len(model.contract.columns)} columns, classes {list(model.classes)!r}, "
-            f"decided by {model.stage!r})"
+            f"decided by {model.deciders[0]!r})"
         )

@@ -19,7 +19,6 @@ from qmedoid.tables.novelty import NoveltyTally
 # Rows from which on more threads than one are worth their while.
 _LONG = 100_000
 
-STAGES = ("fusion", "variational")
 RESULTS = frozenset(("prediction", "score", "margin", "stage"))
 """Columns that the results of every model have."""
 
@@ -107,7 +106,7 @@ def result_batch(
     method = model.method
     if method is not None and decided.nearest is not None:
         columns += [method.medoid_rows.take(decided.nearest[:, code]) for code in range(len(model.classes))]
-    columns.append(_chosen(STAGES, decided.by_circuit.astype(np.intp)))
+    columns.append(_chosen(model.deciders, decided.by_circuit.astype(np.intp)))
     if novelty is not None:
         columns.append(novelty)
     arrays = [column if isinstance(column, pa.Array) else pa.array(column) for column in columns]
