@@ -197,21 +197,23 @@ def _exact_against_one(X: Array, y: Array, angle: AngleKind) -> tuple[Array, Arr
     z = xx + yy
     with np.errstate(divide="ignore", invalid="ignore"):
         overlap = np.where(z > 0, np.minimum(squared / (2.0 * z), 1.0), 0.0)
-    # A vector may be far smaller than its partner: whether it is zero is asked of the vector as given.
-    x_zero, y_zero = ~np.any(X, axis=1), np.full(len(X), not np.any(y))
     if angle == "printed":
-        theta = np.where(x_zero | y_zero, 0.0, np.arccos(np.sqrt(overlap)))
-    else:
-        theta = _with_zero_rule(_true_angle(X, y), x_zero, y_zero)
-    return overlap, np.sqrt(squared) * scale, theta
+        # A vector may be far smaller than its partner: whether it is zero is asked of the vector as given.
+        zero = ~np.any(X, axis=1) | (not np.any(y))
+        return overlap, np.sqrt(squared) * scale, np.where(zero, 0.0, np.arccos(np.sqrt(overlap)))
+    return overlap, np.sqrt(squared) * scale, row_angles(X, y[None, :])
 
 
-def _true_angle(X: Array, y: Array) -> Array:
-    """Angle of each row to y by Kahan's formula 2·atan2(‖u − v‖, ‖u + v‖) on unit vectors: exact near 0 and π."""
-    u, _ = _unit(X)
-    v, _ = _unit(y[None, :])
-    apart, together = u - v, u + v
-    return 2.0 * np.arctan2(np.sqrt(row_dots(apart, apart)), np.sqrt(row_dots(together, together)))
+def row_angles(X: Array, Y: Array) -> Array:
+    """Angle of each row of X with the row of Y beside it (or with the only one), shape (n,).
+
+    By Kahan's formula 2·atan2(‖u − v‖, ‖u + v‖) on unit vectors, exact near 0 and π. A zero vector is at π/2 to all
+    but zero vectors.
+    """
+    (u, x_norms), (v, y_norms) = _unit(X), _unit(Y)
+    difference, total = u - v, u + v
+    theta = 2.0 * np.arctan2(np.sqrt(row_dots(difference, difference)), np.sqrt(row_dots(total, total)))
+    return _with_zero_rule(theta, x_norms == 0, y_norms == 0)
 
 
 def _with_zero_rule(theta: Array, x_zero: Flags, y_zero: Flags) -> Array:

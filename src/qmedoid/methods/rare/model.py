@@ -13,7 +13,7 @@ import numpy as np
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.fields import Arrays, Shelf
 from qmedoid.geometry.fusion import Channels
-from qmedoid.geometry.overlap import SwapTestFunction
+from qmedoid.geometry.overlap import SwapTestFunction, row_angles
 from qmedoid.kernels._tables import row_count
 from qmedoid.kernels._threads import thread_count
 from qmedoid.methods.base import (
@@ -207,10 +207,7 @@ class RareEventModel:
         rows = scaled * np.sqrt(self.geometry.metrics[0])
         angles = np.empty(nearest.shape)
         for c in range(2):
-            others = self._weighted[nearest[:, c]]
-            norms = np.sqrt((rows * rows).sum(axis=1) * (others * others).sum(axis=1))
-            cosine = (rows * others).sum(axis=1) / np.where(norms > 0, norms, 1.0)
-            angles[:, c] = np.arccos(np.clip(cosine, -1.0, 1.0))
+            angles[:, c] = row_angles(rows, self._weighted[nearest[:, c]])
         return angles
 
     def scaled(self, X: Table, rows: slice) -> Array:
