@@ -125,6 +125,11 @@ def group_folds(groups: Codes, codes: Codes, n_folds: int, rng: np.random.Genera
     return fold[groups]
 
 
+def draw_rows(rows: Codes, most: int, rng: np.random.Generator) -> Codes:
+    """At most so many of the rows, drawn without replacement and in rising order; all of them where they are fewer."""
+    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
+
+
 def equal_rows_note(groups: Codes | None) -> str | None:
     """How many rows are equal to another, where that is worth a note."""
     n_copies = 0 if groups is None else len(groups) - int(groups.max()) - 1

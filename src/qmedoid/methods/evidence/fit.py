@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import ndtri
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.geometry.row_groups import equal_rows, first_rows, part_of
+from qmedoid.geometry.row_groups import draw_rows, equal_rows, first_rows, part_of
 from qmedoid.geometry.scaling import RankScaling, Scaling, fit_standard
 from qmedoid.kernels.ties import nearest_of, stable_order
 from qmedoid.methods.evidence.bag import Bag, class_targets, fit_bag
@@ -110,8 +110,7 @@ def medoids_of_classes(
         k = min(per_class, max(1, len(rows) // 2))
         free = rows if taken is None else np.setdiff1d(rows, taken)
         rows = free if len(free) >= k else rows
-        if len(rows) > _MAX_CLASS_ROWS:
-            rows = np.sort(rng.choice(rows, _MAX_CLASS_ROWS, replace=False))
+        rows = draw_rows(rows, _MAX_CLASS_ROWS, rng)
         found.append(rows[_cluster_rows(Z[rows], k, rng, None if counts is None else counts[rows])])
     turns = range(max(len(rows) for rows in found))
     return np.array([rows[turn] for turn in turns for rows in found if turn < len(rows)], dtype=np.intp)

@@ -18,7 +18,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import DataError, warn
-from qmedoid.geometry.row_groups import draws_per_row, equal_rows, first_rows, group_folds, numbered, part_of
+from qmedoid.geometry.row_groups import draw_rows, draws_per_row, equal_rows, first_rows, group_folds, numbered, part_of
 from qmedoid.geometry.scaling import SignedLog, fit_signed_log, fit_standard
 from qmedoid.kernels._threads import thread_count
 from qmedoid.kernels.ties import stable_order
@@ -254,7 +254,7 @@ def _strengths(geometry: RareGeometry, settings: RareSettings) -> Array:
 def _coarse_logits(by_column: Array, is_rare: Flags, strengths: Array, rng: np.random.Generator, share: float) -> Array:
     """Logits of all rows from the columns alone, fitted on the rare rows and some of the others."""
     common = np.flatnonzero(~is_rare)
-    taken = common if len(common) <= _COARSE_ROWS else np.sort(rng.choice(common, _COARSE_ROWS, replace=False))
+    taken = draw_rows(common, _COARSE_ROWS, rng)
     rows = np.concatenate([np.flatnonzero(is_rare), taken])
     u = np.where(is_rare[rows], 1.0, len(common) / len(taken))
     standard = fit_standard(by_column[rows], weights=u)

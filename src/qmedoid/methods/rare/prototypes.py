@@ -12,6 +12,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.geometry.row_groups import draw_rows
 from qmedoid.kernels.ties import stable_order
 from qmedoid.methods.rare.geometry import Own
 
@@ -108,8 +109,8 @@ def draw_prototypes(
 ) -> Prototypes:
     """Rare and common rows at random, in the order of the table; of `heads` alone, if given."""
     rows = np.arange(len(is_rare)) if heads is None else np.sort(heads)
-    rare = _draw(rows[is_rare[rows]], settings.n_rare, rng)
-    common = _draw(rows[~is_rare[rows]], settings.n_common, rng)
+    rare = draw_rows(rows[is_rare[rows]], settings.n_rare, rng)
+    common = draw_rows(rows[~is_rare[rows]], settings.n_common, rng)
     return Prototypes(rare, common, np.zeros(len(common), dtype=np.bool_))
 
 
@@ -132,10 +133,6 @@ def make_metric(name: MetricName, scaled: Array, is_rare: Flags, rng: np.random.
     if name == "tight":
         weights: Array = 1.0 / (scaled[rare].var(axis=0) + _LEAST_VARIANCE)
         return weights
-    rows = np.concatenate([rare, _draw(np.flatnonzero(~is_rare), _CONTRAST_ROWS, rng)])
+    rows = np.concatenate([rare, draw_rows(np.flatnonzero(~is_rare), _CONTRAST_ROWS, rng)])
     contrast = column_contrast(scaled[rows], is_rare[rows])
     return contrast if contrast.any() else np.ones(scaled.shape[1])
-
-
-def _draw(rows: Codes, most: int, rng: np.random.Generator) -> Codes:
-    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
