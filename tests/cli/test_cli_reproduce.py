@@ -156,7 +156,7 @@ class TestAgain:
         def read_only(*_):
             raise AssertionError("written")
 
-        monkeypatch.setattr("qmedoid.studies.reproduction.store.write_whole", read_only)
+        monkeypatch.setattr("qmedoid.studies.reproduction.store.write_atomic", read_only)
         seen = []
         monkeypatch.setattr("qmedoid.cli.reproduce.check_folder", seen.append)
         cli.ok("reproduce", "wine", "--quick", "-o", tmp_path, "--cache", wine.cache)

@@ -21,8 +21,8 @@ from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import DataError, QMedoidWarning
 from qmedoid.optimize.training import TrainingState
 from qmedoid.storage import checkpoints
+from qmedoid.storage.atomic import write_atomic
 from qmedoid.storage.checkpoints import FORMAT, SUFFIX, CheckpointFolder
-from qmedoid.storage.whole import write_whole
 
 ANY_TIMES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -164,8 +164,8 @@ def test_a_reader_beside_a_writer_sees_whole_states_only(folder):
 
 def test_write_whole_replaces_what_was_there(tmp_path):
     file = tmp_path / "file"
-    write_whole(file, b"one")
-    write_whole(file, b"two")
+    write_atomic(file, b"one")
+    write_atomic(file, b"two")
     assert file.read_bytes() == b"two"
     assert list(tmp_path.iterdir()) == [file]
 

@@ -14,10 +14,10 @@ from qmedoid.exceptions import DataError, ModelError
 from qmedoid.fields import Fields, RefusedError, Shelf, tensors_parsed
 from qmedoid.optimize.training import Stopping
 from qmedoid.storage._files import CONTENT_NAME, MANIFEST
+from qmedoid.storage.atomic import atomic_file, write_atomic
 from qmedoid.storage.bundle import save_model
 from qmedoid.storage.checkpoints import CheckpointFolder
 from qmedoid.storage.loading import load_model
-from qmedoid.storage.whole import whole_file, write_whole
 from qmedoid.variational.training import CircuitSettings, TrainingData, TrainingSettings, Watch, train_variational
 
 MODELS = all_models()
@@ -93,10 +93,10 @@ def test_what_lies_at_the_name_of_a_hidden_file_is_never_written_to(tmp_path, mo
 
     def replace():
         if kind == "link":
-            with whole_file(target) as out:
+            with atomic_file(target) as out:
                 out.write(b"new")
         else:  # without the sweep of leftovers
-            write_whole(target, b"new")
+            write_atomic(target, b"new")
 
     with pytest.raises((DataError, FileExistsError)):
         replace()

@@ -9,8 +9,8 @@ from qmedoid.circuits import export
 from qmedoid.cli._output import print_json
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.table import TableModel
+from qmedoid.storage.atomic import atomic_file, check_unchanged
 from qmedoid.storage.loading import load_model
-from qmedoid.storage.whole import check_unchanged, whole_file
 from qmedoid.variational.model import VariationalModel
 
 Format = Literal["qpy", "qasm", "text"]
@@ -23,7 +23,7 @@ def run(model: Path, form: Format, which: Which, output: str, *, force: bool, as
     if output != "-":
         if not force:
             check_unchanged(output, content)
-        with whole_file(Path(output)) as file:
+        with atomic_file(Path(output)) as file:
             file.write(content)
     if as_json:
         text = base64.b64encode(content).decode() if form == "qpy" else content.decode()

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from qmedoid.cli._output import plain_console, print_json, tell
 from qmedoid.exceptions import DataError
-from qmedoid.storage.whole import check_unchanged
+from qmedoid.storage.atomic import check_unchanged
 from qmedoid.studies.catalog import CATALOG, entry, locate, status, table_of
 from qmedoid.tables.writing import check_output, open_sink
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from qmedoid.reporting.document import Document, Table
 from qmedoid.reporting.ownership import check_replaceable, signed_page
 from qmedoid.reporting.page import html_page
-from qmedoid.storage.whole import cannot_write, whole_file
+from qmedoid.storage.atomic import atomic_file, cannot_write
 
 PAGE = "index.html"
 FINDINGS = "findings.txt"
@@ -71,7 +71,7 @@ def write_report(document: Document, folder: str | Path, *, force: bool = False)
         check_replaceable(folder, PAGE, contents)
     written = []
     for name, content in contents.items():
-        with whole_file(folder / name) as out:
+        with atomic_file(folder / name) as out:
             out.write(content)
         written.append(folder / name)
     return written

@@ -16,7 +16,7 @@ import safetensors.numpy
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, warn
 from qmedoid.optimize.training import TrainingState
-from qmedoid.storage.whole import write_whole
+from qmedoid.storage.atomic import write_atomic
 
 FORMAT = 1
 """Number of the file format; a file of another number is not read."""
@@ -41,7 +41,7 @@ _UNREADABLE = (
 class CheckpointFolder:
     """A folder with one small file per training, named by what the training depends on.
 
-    A file appears whole or not at all, however the process ends. It holds arrays and JSON: reading one runs no code.
+    Files are written atomically. They hold arrays and JSON: reading one runs no code.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class CheckpointFolder:
         """Write the state if its step is due; where it cannot be written, say so and let the training go on."""
         if finished or state.step % self.every == 0:
             try:
-                write_whole(self._file(name), _written(name, state))
+                write_atomic(self._file(name), _written(name, state))
             except OSError as error:
                 warn(
                     f"A checkpoint could not be written to {str(self.path)!r} ({error.strerror}): the training goes on."

@@ -10,7 +10,7 @@ from typing import Any
 from qmedoid.exceptions import ParameterError
 from qmedoid.fields import LARGEST_JSON, RefusedError, parsed, written
 from qmedoid.storage._files import CONTENT_NAME, MANIFEST, file_entries, parse_manifest
-from qmedoid.storage.whole import PART, cannot_write, sync_folder, write_whole
+from qmedoid.storage.atomic import PART, cannot_write, sync_folder, write_atomic
 
 try:
     import fcntl
@@ -51,9 +51,9 @@ def replace_bundle(path: Path, manifest: Mapping[str, Any], contents: Mapping[st
             _sweep(path, keep=_referenced(path))
             try:
                 for role, entry in file_entries(manifest).items():
-                    write_whole(path / entry.name, contents[role])
+                    write_atomic(path / entry.name, contents[role])
                 sync_folder(path)
-                write_whole(path / MANIFEST, written(manifest))
+                write_atomic(path / MANIFEST, written(manifest))
                 sync_folder(path)
             finally:
                 # After a failure the old manifest stands, and what was written for the new one goes.

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.storage.whole import whole_file
+from qmedoid.storage.atomic import atomic_file
 from qmedoid.studies.creditcard import HOW_TO_GET, N_ROWS, TARGET, check_whole, read_sample, read_whole
 from qmedoid.studies.datasets import Dataset, load_breast_cancer, load_wine, numbers_digest, of_payments
 from qmedoid.studies.shipped import read_shipped, shipped_path
@@ -178,6 +178,6 @@ def _downloaded() -> pa.Table:
     check_whole(table, "OpenML")
     path = cache_folder() / "creditcard.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         write_table(table, file)
     return table

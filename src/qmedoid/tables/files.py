@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from qmedoid.exceptions import DataError, ParameterError, QMedoidError
 from qmedoid.model.table import TableModel
-from qmedoid.storage.whole import would_be_lost
+from qmedoid.storage.atomic import would_be_lost
 from qmedoid.tables._bytes import find_files
 from qmedoid.tables._csv import comma_numbers
 from qmedoid.tables._types import without_missing

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.storage.whole import whole_file
+from qmedoid.storage.atomic import atomic_file
 from qmedoid.tables.cells import as_text
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq", ".feather", ".arrow")
@@ -61,7 +61,7 @@ def open_sink(
             yield sink
         sys.stdout.buffer.flush()
         return
-    with whole_file(Path(where)) as file, _file_sink(where.lower(), file, schema, exempt) as sink:
+    with atomic_file(Path(where)) as file, _file_sink(where.lower(), file, schema, exempt) as sink:
         yield sink
 
 

@@ -5,7 +5,7 @@ import json
 import zlib
 from pathlib import Path
 
-from qmedoid.storage.whole import cannot_write, write_whole
+from qmedoid.storage.atomic import cannot_write, write_atomic
 from qmedoid.studies.reproduction.cells import Result
 
 
@@ -36,7 +36,7 @@ class CellStore:
         content = gzip.compress(json.dumps(result).encode(), mtime=0)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(file, content)
+            write_atomic(file, content)
         except OSError as error:
             raise cannot_write(file, error) from error
 

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, however the process that writes them ends."""
+"""Atomic file writes: after an error, a kill or a power cut the old file is there, or the new one, complete."""
 
 import contextlib
 import errno
@@ -16,25 +16,26 @@ from qmedoid.exceptions import OutputError, ParameterError
 
 try:
     import fcntl
-except ModuleNotFoundError:  # Windows: leftovers are told by their age instead of by their lock
+except ModuleNotFoundError:  # Windows: a leftover is recognized by its age, not by its lock
     fcntl = None  # type: ignore[assignment]
 
 PART = re.compile(r"\.(.+)\.[0-9a-f]{16}\.part")
-"""Names of files that are being written, or that a killed process left."""
-# Seconds after which nobody writes a temporary file any more, where there are no locks.
+"""Names of temporary files: being written, or left by a killed process."""
+# Seconds after which a temporary file counts as abandoned, where there are no locks.
 _ABANDONED = 3600
-# File systems take names of 255 bytes; what is added to a name must fit too.
+# File systems allow names of 255 bytes; the prefix and the suffix must fit too.
 _LONGEST_NAME = 200
-# What says of a write that the place, not the data, is the trouble.
+# Errors of the place that is written to, not of the data.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 
 
 @contextlib.contextmanager
-def whole_file(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file that replaces `path` when the block ends without an error, and vanishes otherwise.
+def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a temporary file that replaces `path` when the block ends without an error, and is removed otherwise.
 
-    What is written goes to a hidden file beside the target, which is locked meanwhile; leftovers of writers that were
-    killed are removed first. A link is written through to where it points; a device or a pipe is written to as it is.
+    The temporary file is hidden, lies in the folder of the target and is locked while it is written; leftovers of
+    killed writers are removed first. A link is followed, so that its target is replaced; devices and pipes are written
+    to directly.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
     Raises
     ------
     OutputError
-        The file cannot be written: what was there is as it was.
+        The file cannot be written; the old one is unchanged.
     """
     path = Path(path)
     try:
@@ -60,7 +61,7 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
         try:
             yield out
         except OSError as error:
-            # Others, such as those of reading something in the block, are none of ours.
+            # Other errors come from the block, such as from reading an input.
             if error.errno in _NO_ROOM and error.filename is None:
                 raise cannot_write(path, error) from error
             raise
@@ -72,13 +73,7 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def check_unchanged(path: str | Path, content: bytes) -> None:
-    """Raise where a file is there already and holds something else than what is to be written.
-
-    Raises
-    ------
-    ParameterError
-        What is there would be lost.
-    """
+    """Raise a `ParameterError` if a file exists and holds other content, which would be lost."""
     path = Path(path)
     try:
         is_other = path.is_file() and path.stat().st_size > 0 and path.read_bytes() != content
@@ -89,21 +84,21 @@ def check_unchanged(path: str | Path, content: bytes) -> None:
 
 
 def would_be_lost(path: str | Path) -> ParameterError:
-    """The error of a file that is there already and that this command did not write."""
+    """The error for a file that exists and that this command did not write."""
     return ParameterError(
         f"{str(path)!r} is there already and holds something else, which would be lost. Give another path, or --force "
         "to overwrite it."
     )
 
 
-def write_whole(file: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all: a temporary file beside it, then one rename."""
+def write_atomic(file: Path, content: bytes) -> None:
+    """Write a file atomically: a temporary file in the same folder, then one rename."""
     with _replacing(file) as out:
         out.write(content)
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames in a folder last through a power cut, where the system can."""
+    """Make renames in a folder survive a power cut, where the system supports it."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -113,7 +108,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def cannot_write(path: Path, error: OSError) -> OutputError:
-    """The error of a file that cannot be written, with what to do about it."""
+    """The error for a file that cannot be written, with what to do about it."""
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
             remedy = "Free some space or give another path."
@@ -130,7 +125,7 @@ def cannot_write(path: Path, error: OSError) -> OutputError:
 
 
 def _target(path: Path) -> tuple[Path, bool]:
-    """The file that a path stands for, and whether it is a device or a pipe, which cannot be replaced."""
+    """The file that a path points to, and whether it is a device or a pipe, which cannot be replaced."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -144,18 +139,18 @@ def _target(path: Path) -> tuple[Path, bool]:
 
 @contextlib.contextmanager
 def _replacing(target: Path) -> Iterator[BinaryIO]:
-    """A new hidden file beside the target, which takes its place at the end; it is removed on any exception."""
+    """A new hidden file that replaces the target at the end, and is removed on any exception."""
     part, handle = _new_part(target)
     try:
         try:
             with contextlib.suppress(OSError):  # an old file keeps its permissions
                 os.chmod(part, stat.S_IMODE(target.stat().st_mode))  # noqa: PTH101
-            # A handle of its own, because some writers close the file they are given, and a closed file has no lock.
+            # A second handle, because some writers close the file they are given, and a closed file has no lock.
             with os.fdopen(os.dup(handle), "wb") as out:
                 yield out
             os.fsync(handle)
             if fcntl is not None:
-                # The lock is held until here: released earlier, another writer might take the file for a leftover.
+                # The lock is held until here, or another writer might take the file for a leftover.
                 part.replace(target)
         finally:
             os.close(handle)
@@ -176,7 +171,7 @@ def _new_part(target: Path) -> tuple[Path, int]:
             fcntl.flock(handle, fcntl.LOCK_EX)
         if os.fstat(handle).st_nlink:
             return part, handle
-        os.close(handle)  # swept by another writer between its making and its lock
+        os.close(handle)  # removed by another writer before it was locked
 
 
 def _prefix(target: Path) -> str:
@@ -187,7 +182,7 @@ def _prefix(target: Path) -> str:
 
 
 def _sweep(target: Path) -> None:
-    """Remove what writers of this target left that were killed."""
+    """Remove what killed writers of this target left."""
     prefix = _prefix(target)
     for name in os.listdir(target.parent):  # noqa: PTH208
         part = PART.fullmatch(name)
@@ -203,7 +198,7 @@ def _remove_abandoned(part: Path) -> None:
         return
     handle = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises where its writer lives
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises while its writer is alive
         part.unlink()
     finally:
         os.close(handle)
