@@ -1,0 +1,126 @@
+"""A summary of the training table that a model keeps: held-out curve, levels, missing cells and rows per day."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.model.contract import Column, Encoding, Levels
+
+MOST_CUTS = 2048
+"""Thresholds of a held-out curve at most."""
+MOST_DAYS = 2**16
+"""Days whose rows are counted at most; of more the latest."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutCurve:
+    """True and false positives of held-out rows by threshold, for two classes.
+
+    Attributes
+    ----------
+    thresholds : ndarray of shape (m,)
+        Log-odds of the second class, descending; at most `MOST_CUTS`.
+    true_positives, false_positives : ndarray of shape (m,)
+        Rows of the second and of the first class whose log-odds are at least the threshold.
+    n_positive, n_negative : int
+        Rows of the second and of the first class.
+    """
+
+    thresholds: Array
+    true_positives: Codes
+    false_positives: Codes
+    n_positive: int
+    n_negative: int
+
+    @classmethod
+    def of(cls, positive: Flags, log_odds: Array, *, most: int = MOST_CUTS) -> "HeldOutCurve":
+        """The curve of held-out rows.
+
+        Where there are more than `most` different log-odds, cuts are chosen at even steps of TPR + FPR, so that both
+        rates of a cut that is left out are within 2 / (most − 1) of those of one that is kept.
+        """
+        order = np.argsort(-log_odds, kind="stable")
+        falling, hits = log_odds[order], np.cumsum(positive[order])
+        last = np.append(np.flatnonzero(falling[1:] < falling[:-1]), len(falling) - 1)[: len(falling)]
+        true, false = hits[last], last + 1 - hits[last]
+        n_positive = int(positive.sum())
+        n_negative = len(positive) - n_positive
+        if len(last) > most:
+            rates = true / max(n_positive, 1) + false / max(n_negative, 1)
+            kept = np.unique(np.searchsorted(rates, np.linspace(0.0, rates[-1], most)))
+            last, true, false = last[kept], true[kept], false[kept]
+        return cls(falling[last], true.astype(np.intp), false.astype(np.intp), n_positive, n_negative)
+
+
+class DayCounts(NamedTuple):
+    """Training rows per day.
+
+    Attributes
+    ----------
+    days : ndarray of shape (d,)
+        Days since 1970-01-01 that have rows, ascending.
+    counts : ndarray of shape (d,)
+        Rows of each.
+    """
+
+    days: Codes
+    counts: Codes
+
+    @classmethod
+    def of(cls, days: Codes) -> "DayCounts":
+        """The counts of the day of every row; of more than `MOST_DAYS` days the latest."""
+        found, counts = np.unique(days, return_counts=True)
+        return cls(found[-MOST_DAYS:].astype(np.intp), counts[-MOST_DAYS:].astype(np.intp))
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSummary:
+    """Counts of the training table, with which later tables can be compared.
+
+    Attributes
+    ----------
+    n_rows : int
+    missing : ndarray of shape (columns,)
+        Rows in which each column of the contract is missing or holds no value of its kind.
+    levels : tuple of ndarray
+        For each column the rows of each of its levels; see `n_levels`.
+    curve : HeldOutCurve or None
+        None for more than two classes, and where no row was held out.
+    days : DayCounts or None
+        None where no time column was named, or where it holds numbers.
+    """
+
+    n_rows: int
+    missing: Codes
+    levels: tuple[Codes, ...]
+    curve: HeldOutCurve | None = None
+    days: DayCounts | None = None
+
+    @classmethod
+    def of_numbers(cls, n_rows: int, n_columns: int, curve: HeldOutCurve | None = None) -> "TrainingSummary":
+        """The summary of an array of numbers, none of which is missing."""
+        nothing = np.zeros(0, dtype=np.intp)
+        return cls(n_rows, np.zeros(n_columns, dtype=np.intp), (nothing,) * n_columns, curve)
+
+    @property
+    def missing_shares(self) -> Array:
+        """Share of the rows in which each column is missing, shape (columns,)."""
+        return self.missing / max(self.n_rows, 1)
+
+    @property
+    def level_shares(self) -> tuple[Array, ...]:
+        """For each column the share of the rows of each of its levels."""
+        return tuple(counts / max(self.n_rows, 1) for counts in self.levels)
+
+    def with_days(self, days: DayCounts | None) -> "TrainingSummary":
+        """The same summary with rows per day."""
+        return replace(self, days=days)
+
+
+def n_levels(column: Column, encoding: Encoding) -> int:
+    """Levels whose rows are counted: of a category those of its encoding, of a boolean false and true."""
+    if isinstance(encoding, Levels):
+        return len(encoding.levels)
+    return 2 if column.kind == "boolean" else 0

@@ -1,0 +1,76 @@
+"""The held-out curve counts rows exactly, and what it leaves out lies close to what it keeps."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmedoid.model.training_summary import MOST_CUTS, MOST_DAYS, DayCounts, HeldOutCurve, TrainingSummary
+
+ROWS = st.lists(st.tuples(st.booleans(), st.integers(-20, 20)), max_size=200)
+
+
+def curve_of(rows, most=MOST_CUTS):
+    positive = np.array([is_positive for is_positive, _ in rows], dtype=bool)
+    log_odds = np.array([score / 4 for _, score in rows])
+    return positive, log_odds, HeldOutCurve.of(positive, log_odds, most=most)
+
+
+@given(ROWS)
+@settings(deadline=None)
+def test_curve_counts_the_rows_at_every_threshold(rows):
+    positive, log_odds, curve = curve_of(rows)
+    assert curve.thresholds.tolist() == sorted(set(log_odds.tolist()), reverse=True)
+    for threshold, true, false in zip(curve.thresholds, curve.true_positives, curve.false_positives, strict=True):
+        assert true == (positive & (log_odds >= threshold)).sum()
+        assert false == (~positive & (log_odds >= threshold)).sum()
+    assert (curve.n_positive, curve.n_negative) == (positive.sum(), (~positive).sum())
+
+
+@given(ROWS, st.integers(2, 12), st.randoms())
+@settings(deadline=None)
+def test_curve_with_fewer_cuts_is_close_to_the_full_one(rows, most, shuffler):
+    full = curve_of(rows)[2]
+    shuffler.shuffle(rows)
+    short = curve_of(rows, most)[2]
+    assert len(short.thresholds) <= most
+    at = {t: (p, n) for t, p, n in zip(full.thresholds, full.true_positives, full.false_positives, strict=True)}
+    kept = [at[t] for t in short.thresholds]
+    assert kept == list(zip(short.true_positives, short.false_positives, strict=True))
+    step = 2 / (most - 1) + 1e-12
+    for true, false in at.values():
+        near = [
+            abs(true - p) <= step * max(full.n_positive, 1) and abs(false - n) <= step * max(full.n_negative, 1)
+            for p, n in kept
+        ]
+        assert any(near)
+    if rows:
+        assert kept[-1] == (full.n_positive, full.n_negative)
+
+
+def test_curve_of_many_rows_has_at_most_2048_cuts():
+    rng = np.random.default_rng(0)
+    positive = rng.random(100_000) < 0.002
+    curve = HeldOutCurve.of(positive, rng.normal(size=100_000) + 2 * positive)
+    assert 1000 < len(curve.thresholds) <= MOST_CUTS
+    assert set(range(1, curve.n_positive + 1)) == set(curve.true_positives.tolist()) - {0}  # every rare row is a step
+
+
+@given(st.lists(st.integers(-(10**5), 10**5), min_size=1, max_size=50))
+@settings(deadline=None)
+def test_day_counts_are_those_of_the_rows(days):
+    counted = DayCounts.of(np.array(days))
+    assert dict(zip(*(part.tolist() for part in counted), strict=True)) == {day: days.count(day) for day in days}
+    assert counted.days.tolist() == sorted(set(days))
+
+
+def test_day_counts_keep_the_latest_days():
+    counted = DayCounts.of(np.arange(MOST_DAYS + 10))
+    assert (counted.days[0], len(counted.days)) == (10, MOST_DAYS)
+
+
+def test_summary_of_numbers_has_nothing_missing():
+    summary = TrainingSummary.of_numbers(20, 3)
+    assert summary.missing_shares.tolist() == [0, 0, 0]
+    assert [len(shares) for shares in summary.level_shares] == [0, 0, 0]
+    assert summary.with_days(DayCounts.of(np.array([1, 1]))).days.counts == pytest.approx([2])
