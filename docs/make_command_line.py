@@ -38,52 +38,52 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "qmedoid check wards.csv --target HeartDisease --ignore ward --keep visit_id --strict > /dev/null",
         STATUS,
     ),
-    "fit": ("qmedoid fit known.csv --target HeartDisease -o heart-model",),
-    "inspect": ("qmedoid inspect heart-model | sed '/^How it was made/,$d'",),
+    "fit": ("qmedoid fit known.csv --target HeartDisease -o heart.qmedoid",),
+    "inspect": ("qmedoid inspect heart.qmedoid | sed '/^How it was made/,$d'",),
     "score": (
-        "qmedoid score heart-model new.csv --columns Age,Sex -o decisions.csv",
+        "qmedoid score heart.qmedoid new.csv --columns Age,Sex -o decisions.csv",
         "head -4 decisions.csv",
     ),
-    "evaluate": ("qmedoid evaluate heart-model new.csv",),
-    "explain": ("qmedoid explain heart-model new.csv --row 2",),
+    "evaluate": ("qmedoid evaluate heart.qmedoid new.csv",),
+    "explain": ("qmedoid explain heart.qmedoid new.csv --row 2",),
     "raw": (
         'awk -F, -v OFS=, \'NR == 1 {print "visit_id,day", $0; next} {if ($5 == 0) $5 = ""; '
         'print 70000 + 7 * NR, sprintf("2024-%02d-%02d", 1 + NR % 12, 1 + NR % 28), $0}\' heart.csv > visits.csv',
         "head -2 visits.csv",
-        "qmedoid fit visits.csv --target HeartDisease --refine never -o visits-model | tail -1",
-        "qmedoid inspect visits-model | grep -E '^ (visit_id|day|Cholesterol|Sex) '",
+        "qmedoid fit visits.csv --target HeartDisease --refine never -o visits.qmedoid | tail -1",
+        "qmedoid inspect visits.qmedoid | grep -E '^ (visit_id|day|Cholesterol|Sex) '",
     ),
     "broken": (
         """sed '1s/"MaxHR"/"max_hr"/; 1s/"Oldpeak"/"depression"/; s/"ATA"/"atypical"/' new.csv > changed.csv""",
-        "qmedoid score heart-model changed.csv -o decisions.csv",
+        "qmedoid score heart.qmedoid changed.csv -o decisions.csv",
         STATUS,
-        "qmedoid score heart-model changed.csv -o decisions.csv --on-mismatch warn",
+        "qmedoid score heart.qmedoid changed.csv -o decisions.csv --on-mismatch warn",
         STATUS,
     ),
     "fraud": (
         "qmedoid data fetch creditcard-sample",
-        "qmedoid fit creditcard-sample.parquet --target Class --alert-rate 0.04 -o fraud-model",
+        "qmedoid fit creditcard-sample.parquet --target Class --alert-rate 0.04 -o fraud.qmedoid",
     ),
     "by_circuit": (
-        "qmedoid fit creditcard-sample.parquet --target Class --alert-rate 0.04 --refine 0.01 -o circuit-model "
+        "qmedoid fit creditcard-sample.parquet --target Class --alert-rate 0.04 --refine 0.01 -o circuit.qmedoid "
         "| tail -1",
-        "qmedoid explain circuit-model creditcard-sample.parquet --row 379 | grep -E 'circuit|margin  '",
+        "qmedoid explain circuit.qmedoid creditcard-sample.parquet --row 379 | grep -E 'circuit|margin  '",
     ),
     "by_time": (
         "qmedoid fit creditcard-sample.parquet --target Class --alert-rate 0.04 --time-column Time --refine never "
-        "-o later-model | grep -E 'held out|prevalence|rate  |recall \\('",
+        "-o later.qmedoid | grep -E 'held out|prevalence|rate  |recall \\('",
     ),
-    "circuit": ("qmedoid circuit circuit-model --format qasm | grep -A 8 'qubit'",),
-    "pipes": ("head -3 new.csv | qmedoid score heart-model - -o - | cut -d, -f1-3",),
+    "circuit": ("qmedoid circuit circuit.qmedoid --format qasm | grep -A 8 'qubit'",),
+    "pipes": ("head -3 new.csv | qmedoid score heart.qmedoid - -o - | cut -d, -f1-3",),
     "json": (
-        "qmedoid score heart-model new.csv -o decisions.parquet --json",
-        "qmedoid score no-model new.csv -o decisions.parquet --json",
+        "qmedoid score heart.qmedoid new.csv -o decisions.parquet --json",
+        "qmedoid score no.qmedoid new.csv -o decisions.parquet --json",
         STATUS,
     ),
     "formulas": (
         'awk \'NR == 1 {print "remark," $0} NR == 2 {print "=1+1," $0} NR == 3 {print "-5," $0}\' new.csv '
         "> remarks.csv",
-        "qmedoid score heart-model remarks.csv --columns remark -o - | cut -d, -f1,2",
+        "qmedoid score heart.qmedoid remarks.csv --columns remark -o - | cut -d, -f1,2",
     ),
     "data": ("qmedoid data list",),
     "reproduce": (
@@ -94,8 +94,8 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
 """The commands of each section of the first page, in the order in which they run."""
 EVIDENCE_SECTIONS: Mapping[str, tuple[str, ...]] = {
     "tiny": (
-        "qmedoid fit known.csv --target HeartDisease --medoids tiny -o tiny-model | tail -1",
-        "qmedoid explain tiny-model new.csv --row 2",
+        "qmedoid fit known.csv --target HeartDisease --medoids tiny -o tiny.qmedoid | tail -1",
+        "qmedoid explain tiny.qmedoid new.csv --row 2",
     ),
 }
 RARE_SECTIONS: Mapping[str, tuple[str, ...]] = {
@@ -103,21 +103,25 @@ RARE_SECTIONS: Mapping[str, tuple[str, ...]] = {
         "qmedoid data fetch creditcard-sample -o payments.csv",
         "awk 'NR == 1 || NR % 4' payments.csv > past.csv",
         "awk 'NR == 1 || NR % 4 == 0' payments.csv > later.csv",
-        "qmedoid fit past.csv --target Class --ignore Time --alert-rate 0.04 --test 0 -o card-model",
-        "qmedoid score card-model later.csv -o alerts.csv",
+        "qmedoid fit past.csv --target Class --ignore Time --alert-rate 0.04 --test 0 -o card.qmedoid",
+        "qmedoid score card.qmedoid later.csv -o alerts.csv",
     ),
-    "why": ("qmedoid explain card-model later.csv --row 206 | sed '/^the record/,/^└/d'",),
+    "why": ("qmedoid explain card.qmedoid later.csv --row 206 | sed '/^the record/,/^└/d'",),
     "shifted": (
         "awk -F, 'NR == 1 || $31 == 1 || NR % 10 == 0' later.csv > fewer.csv",
-        "qmedoid score card-model fewer.csv -o alerts.csv",
-        "qmedoid score card-model fewer.csv --prevalence estimate -o alerts.csv",
+        "qmedoid score card.qmedoid fewer.csv -o alerts.csv",
+        "qmedoid score card.qmedoid fewer.csv --prevalence estimate -o alerts.csv",
     ),
 }
 SAVED_SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "files": ("ls heart-model", "head -7 heart-model/manifest.json"),
+    "files": (
+        "unzip -Z1 heart.qmedoid",
+        "unzip -p heart.qmedoid manifest.json | head -10",
+        "unzip -p heart.qmedoid card.md | head -5",
+    ),
     "damaged": (
-        "printf x | tee -a heart-model/arrays-*.safetensors > /dev/null",
-        "qmedoid inspect heart-model",
+        "printf x >> heart.qmedoid",
+        "qmedoid inspect heart.qmedoid",
         STATUS,
     ),
 }
@@ -176,10 +180,9 @@ def run(command: str, folder: Path) -> tuple[int, list[str]]:
 
 
 def steady(text: str) -> str:
-    """The text without what is another every time: seconds, hashes, the last digits of numbers."""
+    """The text without what is another every time: seconds, versions, the last digits of numbers."""
     text = re.sub(r"\(\d[\d.e+]* s\)", "(… s)", text)
-    text = re.sub(r"(?<=-)[0-9a-f]{16}(?=\.)", "<hash>", text)
-    text = re.sub(r'"((?:numpy|python|qmedoid)": )"[\d.]+\w*"', r'"\1"…"', text)
+    text = re.sub(r'"((?:numpy|pyarrow|python|qmedoid|safetensors|scikit-learn)": )"[\d.]+\w*"', r'"\1"…"', text)
     text = re.sub(r"\b\d+\.\d{6,}\b(?!e)", lambda match: f"{float(match[0]):.5f}", text)
     return "\n".join(line.rstrip() for line in text.rstrip().splitlines())
 
