@@ -1,19 +1,14 @@
-"""Strict JSON, and what is read from it checked field by field.
+"""Strict JSON and arrays, checked field by field and array by array as they are read.
 
 JSON has no spelling for NaN and the infinities. Here they are objects with the one key ``$float``:
 ``{"$float": "nan"}``, ``{"$float": "inf"}`` and ``{"$float": "-inf"}``.
-
-Arrays in the safetensors format, read only after every length and offset in the file was found to be right.
-
-The format: 8 bytes with the length of a header, the header as JSON (name to type, shape, first and last byte), then
-the bytes of the arrays, without gaps.
 """
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +30,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 class RefusedError(Exception):
-    """Why a file of a bundle is not read; never leaves the package."""
+    """Why a model file is not read; `load` turns it into a `ModelError`."""
 
     def __init__(self, reason: str, role: str = "") -> None:
         super().__init__(reason)
@@ -64,7 +59,7 @@ def compact(value: Any) -> bytes:
 def plain(value: Any, where: str, depth: int = 0) -> Any:
     """A value as JSON takes it: lists, texts, numbers, truth values, None, and NaN in its spelling."""
     if depth > _DEEPEST:
-        raise ModelError(f"{where} is nested deeper than {_DEEPEST} levels: a bundle keeps flat values only.")
+        raise ModelError(f"{where} is nested deeper than {_DEEPEST} levels: a model file keeps flat values only.")
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if value is None or isinstance(value, bool | int):
@@ -80,7 +75,7 @@ def plain(value: Any, where: str, depth: int = 0) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
         return [plain(one, where, depth + 1) for one in value]
     raise ModelError(
-        f"{where} is a {type(value).__name__}, which a bundle cannot hold: it holds numbers, texts, truth values, "
+        f"{where} is a {type(value).__name__}, which a model file cannot hold: it holds numbers, texts, truth values, "
         "None, lists and mappings of texts to these."
     )
 
@@ -228,68 +223,6 @@ def _no_constant(name: str) -> Any:
 def _short(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= 80 else line[:77] + "..."
-
-
-_TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "I64": np.dtype("<i8"), "U8": np.dtype("u1")}
-_MOST_DIMENSIONS = 2
-
-
-class _Place(NamedTuple):
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    first: int
-    last: int
-
-
-def tensors_parsed(content: bytes) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a file that may hold anything."""
-    start = 8 + int.from_bytes(content[:8], "little")
-    if len(content) < 8 or start > len(content):
-        raise RefusedError("its header is longer than the file")
-    header = parsed(content[8:start])
-    if not isinstance(header, dict):
-        raise RefusedError("its header is not an object")
-    places = {name: _place(f"array {shown(name)}", entry) for name, entry in header.items()}
-    # Before anything is copied: arrays that share bytes could ask for many times the memory of the file.
-    _check_gapless(places.values(), len(content) - start)
-    body = memoryview(content)[start:]
-    return {name: _array(body, place) for name, place in places.items()}
-
-
-def _place(where: str, entry: Any) -> _Place:
-    fields = Fields(entry, where, ("dtype", "shape", "data_offsets"))
-    dtype = _TYPES[fields.choice("dtype", tuple(_TYPES))]
-    shape, offsets = _counts(fields, "shape"), _counts(fields, "data_offsets")
-    if len(shape) > _MOST_DIMENSIONS or len(offsets) != 2:
-        raise RefusedError(f"{where} must have at most {_MOST_DIMENSIONS} dimensions, a first and a last byte")
-    first, last = offsets
-    if last - first != math.prod(shape) * dtype.itemsize:
-        raise RefusedError(f"{where} has a shape that does not agree with its bytes")
-    return _Place(dtype, shape, first, last)
-
-
-def _array(body: memoryview, place: _Place) -> npt.NDArray[Any]:
-    """A copy, so that it is aligned and owns its memory."""
-    array = np.frombuffer(body[place.first : place.last], dtype=place.dtype).reshape(place.shape)
-    return array.astype(place.dtype.newbyteorder("="))
-
-
-def _counts(fields: Fields, name: str) -> tuple[int, ...]:
-    values = fields.list(name)
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**40:
-            raise RefusedError(f"{fields.where}.{name} must hold counts, and holds {shown(value)}")
-    return tuple(values)
-
-
-def _check_gapless(places: Iterable[_Place], length: int) -> None:
-    end = 0
-    for place in sorted(places, key=lambda place: (place.first, place.last)):
-        if place.first != end:
-            raise RefusedError("its arrays overlap or leave gaps")
-        end = place.last
-    if end != length:
-        raise RefusedError("its arrays and its length do not agree")
 
 
 MODERATE = 1e100

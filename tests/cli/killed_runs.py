@@ -15,7 +15,7 @@ import pyarrow as pa
 from small_tables import small_table, write
 
 from qmedoid.exceptions import ModelError
-from qmedoid.storage.loading import load_model
+from qmedoid.storage.model_file import load_model
 
 QMEDOID = (sys.executable, "-m", "qmedoid")
 
@@ -80,11 +80,11 @@ def kill_fits(folder, kills, choose):
     """Kill `fit -o`; the counts of old and new models."""
     _, options, took = fit_once(folder)
     model = folder / "model"
-    count = len(list(model.iterdir()))
+    count = len(list(folder.iterdir()))
     seed, seen = 0, {"old": 0, "new": 0}
     for number in range(1, kills + 1):
-        names = {path.name for path in model.iterdir()}
-        begun = functools.partial(has_changed, model, names) if number % 2 else None
+        names = {path.name for path in folder.iterdir()}
+        begun = functools.partial(has_changed, folder, names) if number % 2 else None
         kill((*options, "--seed", number), choose.uniform(0, 0.02 if begun else took), begun)
         found = seed_of(model)
         assert found in (seed, number), f"the model of seed {found}, which is neither the old nor the new one"
@@ -92,7 +92,7 @@ def kill_fits(folder, kills, choose):
         seed = found
     run(*options, "--seed", kills + 1)
     assert seed_of(model) == kills + 1
-    names = sorted(path.name for path in model.iterdir())
+    names = sorted(path.name for path in folder.iterdir())
     assert len(names) == count, f"stray files: {names}"
     assert not any(name.startswith(".") for name in names)
     return seen
@@ -103,7 +103,7 @@ def has_changed(folder, names):
 
 
 def seed_of(model):
-    """The seed of the model that is there, which must be whole."""
+    """The seed of the model that is there, which must be complete."""
     try:
         return load_model(model).parameters["command"]["seed"]
     except ModelError as error:

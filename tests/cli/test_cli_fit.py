@@ -1,6 +1,8 @@
 """`qmedoid fit`: every option does what it says, and the saved model is the fitted one."""
 
+import hashlib
 import json
+import zipfile
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -8,7 +10,8 @@ import pytest
 from small_tables import csv_bytes, replaced, small_table, write
 
 import qmedoid
-from qmedoid.storage._files import MANIFEST
+from qmedoid.cli.fit import default_output
+from qmedoid.storage.archive import archive_bytes
 
 
 def fit(cli, file, model, *options):
@@ -16,8 +19,8 @@ def fit(cli, file, model, *options):
 
 
 def arrays(model):
-    manifest = json.loads((model / MANIFEST).read_text())
-    return (model / manifest["files"]["arrays"]["name"]).read_bytes()
+    with zipfile.ZipFile(model) as archive:
+        return archive.read("arrays.safetensors")
 
 
 def medoid_rows(cli, model):
@@ -154,11 +157,11 @@ def test_paper_is_another_model(cli, two, tmp_path):
     cli.ok("evaluate", tmp_path / "m", two.file)
 
 
-def test_no_raw_rows_keeps_cells_out_of_the_folder(cli, tmp_path):
+def test_no_raw_rows_keeps_cells_out_of_the_file(cli, tmp_path):
     table = small_table()
     file = write(replaced(table, "color", [[f"secret-{c}" for c in table["color"].to_pylist()]]), tmp_path / "t.csv")
     fit(cli, file, tmp_path / "m", "--no-raw-rows")
-    assert not list((tmp_path / "m").glob("rows-*"))
+    assert "rows.json" not in zipfile.ZipFile(tmp_path / "m").namelist()
     report = cli.ok("explain", tmp_path / "m", file, "--row", "1", "--json").json
     assert all(medoid["record"] is None for medoid in report["medoids"])
     assert "·" in cli.ok("explain", tmp_path / "m", file, "--row", "1").out
@@ -211,8 +214,63 @@ def test_standard_input_is_a_table_too(cli, two, tmp_path):
 def test_circuits_are_written_on_request(cli, two, tmp_path):
     pytest.importorskip("qiskit")
     fit(cli, two.file, tmp_path / "m", "--circuits")
-    assert list((tmp_path / "m").glob("*.qasm"))
-    assert list((tmp_path / "m").glob("*.qpy"))
+    assert {"swap_test.qpy", "swap_test.qasm"} <= set(zipfile.ZipFile(tmp_path / "m").namelist())
+
+
+@pytest.mark.parametrize(
+    ("table", "name"),
+    [("heart.csv", "heart"), ("data/heart.csv.gz", "heart"), ("-", "model"), ("part-*.csv", "model"), ("data", "data")],
+)
+def test_output_is_named_after_the_table_by_default(table, name):
+    assert default_output(table).name == f"{name}.qmedoid"
+
+
+def test_model_is_saved_under_the_default_name(cli, two, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    printed = cli.ok("fit", two.file, "--target", "y", "--refine", "never", "--json").json
+    assert printed["model"] == "two.qmedoid"
+    assert [path.name for path in tmp_path.iterdir()] == ["two.qmedoid"]
+    assert arrays(tmp_path / "two.qmedoid") == arrays(two.model)
+
+
+def test_table_is_never_replaced_by_its_model(cli, two, tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_bytes(two.file.read_bytes())
+    outcome = cli("fit", file, "--target", "y", "--refine", "never", "-o", file)
+    assert outcome.code == 2
+    assert "is there already and is no saved model, so it is not replaced" in " ".join(outcome.err.split())
+    assert file.read_bytes() == two.file.read_bytes()
+
+
+def test_model_keeps_a_summary_of_its_training_rows(cli, two, tmp_path):
+    fit(cli, two.file, tmp_path / "m", "--time-column", "day")
+    shown = cli.ok("inspect", tmp_path / "m", "--json").json
+    training = shown["training"]
+    assert training["rows"] == sum(training["rows_per_day"].values())
+    assert len(training["rows_per_day"]) > 1
+    assert set(training["missing_shares"]) == {column["name"] for column in shown["columns"]}
+    assert sum(training["level_shares"]["color"].values()) + training["missing_shares"]["color"] == pytest.approx(1)
+    curve = training["curve"]
+    assert curve["true_positives"][-1] == curve["positive"]
+    assert curve["positive"] + curve["negative"] == training["rows"]
+    assert cli.ok("inspect", two.model, "--json").json["training"]["rows_per_day"] is None
+    assert shown["parent"] is None
+    assert shown["versions"]["numpy"] == np.__version__
+
+
+def test_inspect_says_where_the_stored_card_differs(cli, two, tmp_path):
+    assert "card.md" not in cli.ok("inspect", two.model).err
+    with zipfile.ZipFile(two.model) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    entries["card.md"] = b"# \x1b[31mThe best model of all\n"
+    manifest = json.loads(entries["manifest.json"])
+    digest = hashlib.sha256(entries["card.md"]).hexdigest()
+    manifest["entries"]["card.md"] = {"bytes": len(entries["card.md"]), "sha256": digest}
+    entries["manifest.json"] = json.dumps(manifest).encode()
+    (tmp_path / "m").write_bytes(archive_bytes(entries))
+    outcome = cli.ok("inspect", tmp_path / "m")
+    assert "best model of all" not in outcome.out
+    assert "card.md in the file differs from this card" in " ".join(outcome.err.split())
 
 
 def test_what_is_no_class_is_refused(cli, two, tmp_path):

@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from small_tables import replaced, small_table, write
 
+from qmedoid.storage.model_file import load_file
+
 TINY = ("--refine", "never", "--medoids", "tiny", "--neighbors", "0")
 
 
@@ -83,7 +85,7 @@ def test_a_rare_class_that_is_never_called_gets_a_note_and_a_dash(cli, tmp_path)
     assert outcome.json["precision"] is None
     assert outcome.json["recall"] == 0
     assert [note for note in outcome.json["notes"] if "no operating point" in note]
-    assert "| precision | – | – | – |" in (next((tmp_path / "m").glob("card-*.md"))).read_text(encoding="utf-8")
+    assert "| precision | – | – | – |" in load_file(tmp_path / "m").card
 
 
 def test_classes_that_do_not_occur_are_told(cli, three, tmp_path):

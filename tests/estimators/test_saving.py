@@ -1,6 +1,7 @@
 """Fitted classifiers saved and loaded: the same decisions, bit for bit, and clear words for what cannot be saved."""
 
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from qmedoid import GeometricClassifier, NearestMedoidClassifier, VariationalClassifier, compact_swap_test
 from qmedoid.estimators._saving import save, table_model
 from qmedoid.exceptions import ModelError
-from qmedoid.storage.loading import load_model
+from qmedoid.storage.model_file import load_model
 
 WINE, WINE_CLASSES = (array for array in load_wine(return_X_y=True))
 CANCER = load_breast_cancer(as_frame=True)
@@ -104,13 +105,14 @@ def test_rows_can_be_left_out(fitted, tmp_path):
 def test_circuits_are_written_on_request(tmp_path):
     pytest.importorskip("qiskit", reason="needs the extra quantum")
     estimator = clone(ESTIMATORS["always"]).fit(WINE[:, :4], WINE_CLASSES)
-    path = estimator.save(tmp_path, circuits=True)
-    assert {file.suffix for file in path.iterdir()} >= {".qpy", ".qasm"}
-    assert len(list(path.glob("circuit-*"))) == len(list(path.glob("swap_test-*"))) == 2
-    (circuits,) = path.glob("circuit-*.qasm")
-    assert circuits.read_text().count("input float") == estimator.variational_.n_features_in_
+    path = estimator.save(tmp_path / "m.qmedoid", circuits=True)
+    with zipfile.ZipFile(path) as archive:
+        assert {"circuit.qpy", "circuit.qasm", "swap_test.qpy", "swap_test.qasm"} <= set(archive.namelist())
+        circuit_text = archive.read("circuit.qasm").decode()
+    assert circuit_text.count("input float") == estimator.variational_.n_features_in_
     assert estimator.save(path) == path
-    assert not list(path.glob("circuit-*"))
+    with zipfile.ZipFile(path) as archive:
+        assert archive.namelist()[-1] == "card.md"
 
 
 def test_parameters_without_a_plain_form_are_described(tmp_path):
@@ -124,10 +126,10 @@ def test_parameters_without_a_plain_form_are_described(tmp_path):
     assert parameters["class_weight"] == {"0": 1.0, "1": 2.0, "2": 1}
     assert parameters["subset_sizes"] == [2, 3]
     given = method(cv=folds, max_passes=0).fit(WINE, WINE_CLASSES)
-    assert load_model(given.save(tmp_path)).parameters["cv"] == [[list(range(0, 178, 2)), list(range(1, 178, 2))]]
+    assert load_model(given.save(tmp_path / "m")).parameters["cv"] == [[list(range(0, 178, 2)), list(range(1, 178, 2))]]
 
 
-def test_what_a_bundle_cannot_hold_is_said_in_one_line(tmp_path):
+def test_estimator_that_cannot_be_saved_is_refused_in_one_line(tmp_path):
     scaled = make_pipeline(StandardScaler(), method(max_passes=0)).fit(WINE, WINE_CLASSES)
     alone = method(max_passes=0).fit(WINE, WINE_CLASSES)
     small = circuit(random_state=0).fit(WINE[:, :2], WINE_CLASSES)

@@ -1,4 +1,4 @@
-"""Models of every kind that a bundle can hold, made from random numbers."""
+"""Models of every kind that a file can hold, made from random numbers."""
 
 import dataclasses
 from functools import partial
@@ -19,6 +19,7 @@ from qmedoid.model.novelty import Far, fit_novelty
 from qmedoid.model.operating_point import Counts, OperatingSummary
 from qmedoid.model.seen import SeenRows
 from qmedoid.model.table import TableModel
+from qmedoid.model.training_summary import DayCounts, HeldOutCurve, TrainingSummary
 from qmedoid.variational.angles import AngleMap
 from qmedoid.variational.ansatz import Ansatz
 from qmedoid.variational.model import VariationalModel
@@ -191,6 +192,15 @@ def novelty(rng):
     return dataclasses.replace(summary, far=Far(1.5, 3, 280))
 
 
+def training(rng, n_classes):
+    """A summary of 300 rows with a boolean and two categories; for two classes with a curve, for more by day."""
+    nothing = np.zeros(0, dtype=np.intp)
+    levels = (nothing, nothing, np.array([120, 180]), nothing, np.array([100, 0, 50, 30, 120]), np.array([1, 2, 3, 4]))
+    curve = HeldOutCurve.of(rng.random(250) < 0.3, np.round(rng.normal(size=250), 1)) if n_classes == 2 else None
+    days = None if n_classes == 2 else DayCounts.of(np.sort(rng.integers(-400, 20_000, 290)))
+    return TrainingSummary(300, np.array([0, 7, 0, 300, 0, 290]), levels, curve, days)
+
+
 def table_model(models, *, seed=0, n_classes=2, prevalence=None, **changes):
     classes = changes.pop("classes", ("no", "yes") if n_classes == 2 else tuple(range(n_classes)))
     values = {
@@ -201,6 +211,7 @@ def table_model(models, *, seed=0, n_classes=2, prevalence=None, **changes):
         "parameters": {"kind": "signed", "sizes": [2, 5], "nested": {"a": None}, "seed": 0},
         "seen": SeenRows.of(bytes(range(16)), np.random.default_rng(seed).integers(0, 2**63, 40), most=40 - n_classes),
         "novelty": novelty(np.random.default_rng(seed)),
+        "training": training(np.random.default_rng(seed), n_classes),
         "metrics": {"accuracy": 0.75, "loss": float("nan"), "low": float("-inf"), "by class": [1, 2.5]},
     }
     names = ("cut", "probabilistic", "priors", "shift", "operating")
@@ -216,7 +227,7 @@ def all_models():
     direct = {"readout": "direct", "n_qubits": 3, "precision": "float32", "learn_scales": False}
     several = {"n_classes": 4, "per_class": 3}
     return {
-        "method": table_model((geometric(rng), geometric(rng)), cut=-0.25),
+        "nearest": table_model((geometric(rng), geometric(rng)), cut=-0.25),
         "printed": table_model((geometric(rng, angle="printed", signed=False, alpha=1.0),), probabilistic=False),
         "no angle": table_model((geometric(rng, use_angular=False, refine_below=0.5),)),
         "selective": table_model(
@@ -237,7 +248,7 @@ def all_models():
         "circuit": table_model((circuit(rng, n_inputs=12, n_qubits=4, reupload=False),), cut=0.0),
         "float32": table_model((circuit(rng, n_inputs=12, precision="float32", n_reps=3),)),
         "direct": table_model((circuit(rng, n_inputs=12, n_classes=3, **direct),), n_classes=3),
-        "no rows": table_model((geometric(rng),), records=None, novelty=None),
+        "no rows": table_model((geometric(rng),), records=None, novelty=None, training=None, parent="0a" * 32),
         "one deviates": table_model((geometric(rng, refine_below=-np.inf),), classes=(False, True)),
         "numbers": table_model((geometric(rng),), classes=(0.1, 1e300)),
         "evidence": table_model(

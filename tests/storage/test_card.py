@@ -16,7 +16,7 @@ MODELS = all_models()
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_table_has_the_same_number_of_cells_in_all_rows(name):
+def test_card_tables_have_the_same_number_of_cells_in_all_rows(name):
     card = model_card(MODELS[name], raw_rows=True)
     tables = re.findall(r"(?:^\|.*\n)+", card, flags=re.M)
     assert tables
@@ -28,13 +28,13 @@ def test_every_table_has_the_same_number_of_cells_in_all_rows(name):
 
 @given(st.text())
 @settings(deadline=None)
-def test_any_text_is_one_line_without_markup(text):
+def test_cell_of_any_text_is_one_line_without_markup(text):
     shown = cell(text)
     assert len(shown.splitlines()) <= 1
     assert not re.search(r"(?<!\\)(?:\\\\)*[`|<*\[]", re.sub(r"\\[`|<*\[]", "", shown))
 
 
-def test_it_says_who_decides_about_what():
+def test_card_says_who_decides_about_what():
     selective = model_card(MODELS["selective"], raw_rows=True)
     assert "those with a narrow margin by a small trained quantum circuit" in selective
     assert "- Target: fraud?" in selective
@@ -47,7 +47,7 @@ def test_it_says_who_decides_about_what():
     assert "| accuracy | 0.75 |" in selective
     assert "| loss | nan |" in selective
     assert "| nested | a: None |" in selective
-    cut = model_card(MODELS["method"], raw_rows=True)
+    cut = model_card(MODELS["nearest"], raw_rows=True)
     assert "called yes when its margin is above -0.25" in cut
     assert "they are not probabilities" in model_card(MODELS["printed"], raw_rows=True)
     assert "Every record is decided by a small trained quantum circuit" in model_card(MODELS["circuit"], raw_rows=True)
@@ -55,7 +55,7 @@ def test_it_says_who_decides_about_what():
     assert "- Medoids: 12 (3 of 0, 3 of 1, 3 of 2, 3 of 3)" in several
 
 
-def test_it_says_what_to_expect():
+def test_card_says_what_to_expect():
     evidence = model_card(MODELS["evidence"], raw_rows=True)
     assert "by weighted distances, group of columns by group of columns, to the medoids" in evidence
     assert "called yes above a probability of 0.182426: a recall of at least 0.9 on held-out rows" in evidence
@@ -74,21 +74,25 @@ def test_it_says_what_to_expect():
     assert "What to expect" not in model_card(MODELS["printed"], raw_rows=True)
 
 
-def test_it_says_which_rows_are_carried():
-    kept = model_card(MODELS["method"], raw_rows=True)
-    assert "This folder carries 4 of them, with 7 columns each" in kept
+def test_card_says_which_rows_are_kept():
+    kept = model_card(MODELS["nearest"], raw_rows=True)
+    assert "This file holds 4 of them, with 7 columns each" in kept
     assert "Columns: amount, age" in kept
-    bare = model_card(MODELS["method"], raw_rows=False)
-    assert bare.count("carries none of them") == 1
+    bare = model_card(MODELS["nearest"], raw_rows=False)
+    assert bare.count("holds none of them") == 1
     assert "2026-02-03" not in kept + bare  # a card names columns, not cells
-    assert "carries none of them" in model_card(MODELS["no rows"], raw_rows=True)
+    assert "holds none of them" in model_card(MODELS["no rows"], raw_rows=True)
+    assert "counts of its 300 training rows: rows of each level and missing cells of every column; true and " in kept
+    assert re.search(r"; rows of 28\d days\.", model_card(MODELS["several medoids"], raw_rows=True))
+    assert "counts of its" not in model_card(MODELS["no rows"], raw_rows=True)
     assert "None: a circuit keeps" in model_card(MODELS["circuit"], raw_rows=True)
 
 
-def test_a_wide_table_is_cut_short():
+def test_card_of_a_wide_table_is_cut_short():
     columns = tuple(Column(f"c{i}", "number") for i in range(3000))
     model = table_model((geometric(np.random.default_rng(0), n_columns=3000),), records=None)
-    wide = dataclasses.replace(model, contract=Contract(columns), encodings=tuple(Numbers(0.0) for _ in columns))
+    numbers = tuple(Numbers(0.0) for _ in columns)
+    wide = dataclasses.replace(model, contract=Contract(columns), encodings=numbers, training=None)
     card = model_card(wide, raw_rows=False)
     assert "2800 more are in manifest.json." in card
     assert len(card) < 20_000

@@ -21,7 +21,7 @@ from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import DataError, QMedoidWarning
 from qmedoid.optimize.training import TrainingState
 from qmedoid.storage import checkpoints
-from qmedoid.storage.atomic import write_atomic
+from qmedoid.storage.atomic import atomic_file, write_atomic
 from qmedoid.storage.checkpoints import FORMAT, SUFFIX, CheckpointFolder
 
 ANY_TIMES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -68,7 +68,7 @@ def signed(content):
 # --- write and read ---------------------------------------------------------------------------------------------
 
 
-def test_a_state_comes_back_bit_for_bit(written):
+def test_state_comes_back_bit_for_bit(written):
     same(written[0].load("a"), state())
 
 
@@ -78,7 +78,7 @@ def test_infinities_and_nan_come_back(folder):
     same(folder.load("new"), fresh)
 
 
-def test_a_name_without_a_file_has_no_state(folder):
+def test_name_without_a_file_has_no_state(folder):
     assert folder.load("nothing") is None
 
 
@@ -90,7 +90,7 @@ def test_states_are_written_when_due_and_at_the_end(folder):
     same(folder.load("end"), state(3))
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+def test_folder_that_cannot_be_made_is_named(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     for path in (file, file / "below"):
@@ -98,12 +98,12 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
             CheckpointFolder(path)
 
 
-# --- whole or not at all ----------------------------------------------------------------------------------------
+# --- atomic writes ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("call", ["replace", "fsync", "fdopen"])
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left"), KeyboardInterrupt()], ids=["full", "ctrl-c"])
-def test_a_write_that_fails_leaves_the_last_state(written, monkeypatch, call, error):
+def test_write_that_fails_leaves_the_last_state(written, monkeypatch, call, error):
     folder, before = written
 
     def fail(*_arguments, **_named):
@@ -119,20 +119,24 @@ def test_a_write_that_fails_leaves_the_last_state(written, monkeypatch, call, er
     same(folder.load("a"), state())
 
 
-def test_what_a_killed_process_left_is_swept_away_once_it_is_old(written):
+def test_leftovers_of_killed_processes_are_removed_and_those_of_living_ones_stay(written):
     folder, before = written
-    old, new, other = (folder.path / name for name in (".a.old", ".a.new", ".ab.old"))
-    for file in (old, new, other):
+    left, other = (folder.path / f".{name}{SUFFIX}.0123456789abcdef.part" for name in ("a", "ab"))
+    for file in (left, other):
         file.write_bytes(before[:10])
-    for file in (old, other):
-        os.utime(file, (0, 0))
-    same(folder.load("a"), state())
-    assert not old.exists()
-    assert new.exists()
+    with atomic_file(folder.path / f"a{SUFFIX}") as writing:
+        writing.write(b"half")
+        left.write_bytes(before[:10])
+        same(folder.load("a"), state())
+        assert not left.exists()
+        assert len(list(folder.path.glob(f".a{SUFFIX}.*.part"))) == 1
+        writing.seek(0)
+        writing.write(before)
     assert other.exists()
+    same(folder.load("a"), state())
 
 
-def test_the_file_is_on_disk_before_it_gets_its_name(folder, monkeypatch):
+def test_file_is_on_disk_before_it_gets_its_name(folder, monkeypatch):
     calls, fsync, replace = [], os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda handle: calls.append("fsync") or fsync(handle))
     monkeypatch.setattr(os, "replace", lambda a, b: calls.append((Path(a).parent, Path(b).name)) or replace(a, b))
@@ -140,7 +144,7 @@ def test_the_file_is_on_disk_before_it_gets_its_name(folder, monkeypatch):
     assert calls == ["fsync", (folder.path, f"a{SUFFIX}")]
 
 
-def test_a_reader_beside_a_writer_sees_whole_states_only(folder):
+def test_concurrent_reader_sees_complete_states_only(folder):
     folder.note("a", state(0), finished=True)
     stop = threading.Event()
 
@@ -162,7 +166,7 @@ def test_a_reader_beside_a_writer_sees_whole_states_only(folder):
     assert len(seen) > 1
 
 
-def test_write_whole_replaces_what_was_there(tmp_path):
+def test_write_atomic_replaces_what_was_there(tmp_path):
     file = tmp_path / "file"
     write_atomic(file, b"one")
     write_atomic(file, b"two")
@@ -175,14 +179,14 @@ def test_write_whole_replaces_what_was_there(tmp_path):
 
 @given(where=st.floats(0, 1, exclude_max=True))
 @ANY_TIMES
-def test_a_file_cut_anywhere_is_not_read(written, where):
+def test_file_cut_anywhere_is_not_read(written, where):
     folder, content = written
     unreadable(folder, content[: int(where * len(content))], "do not match its checksum")
 
 
 @given(where=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 @ANY_TIMES
-def test_a_file_with_one_bit_turned_is_not_read(written, where, bit):
+def test_file_with_one_bit_turned_is_not_read(written, where, bit):
     folder, content = written
     spoilt = bytearray(content)
     spoilt[int(where * len(content))] ^= 1 << bit
@@ -212,7 +216,7 @@ def generator(**changes):
     return counts(generator=state().counts()["generator"] | changes)
 
 
-def test_a_remade_file_is_read(written):
+def test_remade_file_is_read(written):
     folder, content = written
     (folder.path / f"a{SUFFIX}").write_bytes(remade(content))
     same(folder.load("a"), state())
@@ -242,17 +246,17 @@ def test_a_remade_file_is_read(written):
         ({"arrays": {"moments": np.zeros((2, 4))}}, "must be of shape"),
     ],
 )  # fmt: skip
-def test_a_foreign_file_with_a_right_checksum_is_not_used(written, changes, reason):
+def test_foreign_file_with_a_right_checksum_is_not_used(written, changes, reason):
     folder, content = written
     unreadable(folder, remade(content, **changes), reason)
 
 
-def test_a_file_under_another_name_is_not_used(written):
+def test_file_under_another_name_is_not_used(written):
     folder, content = written
     unreadable(folder, content, "it belongs to another training", name="b")
 
 
-def test_a_huge_file_is_not_even_opened(written, monkeypatch):
+def test_huge_file_is_not_even_opened(written, monkeypatch):
     folder, _ = written
     with (folder.path / f"a{SUFFIX}").open("wb") as sparse:
         sparse.truncate(2**40)
@@ -261,7 +265,7 @@ def test_a_huge_file_is_not_even_opened(written, monkeypatch):
         assert folder.load("a") is None
 
 
-def test_a_folder_in_place_of_a_file_is_not_read(folder):
+def test_folder_in_place_of_a_file_is_not_read(folder):
     (folder.path / f"a{SUFFIX}").mkdir()
     with pytest.warns(QMedoidWarning, match="cannot be read"):
         assert folder.load("a") is None
@@ -325,7 +329,7 @@ def test_checkpoints_change_no_bit_and_a_finished_fit_takes_no_step(tmp_path):
         np.testing.assert_array_equal(model.seed_losses_, plain.seed_losses_)
 
 
-def test_a_fit_that_was_stopped_goes_on(tmp_path):
+def test_fit_that_was_stopped_goes_on(tmp_path):
     plain, first, second = fitted(), Steps(stop_at=70), Steps()
     with pytest.warns(QMedoidWarning, match="The training was stopped after"):
         fitted(tmp_path, steps=first)
@@ -379,7 +383,7 @@ def test_damaged_checkpoints_are_named_at_the_line_of_the_user_and_made_anew(tmp
     ],
     ids=lambda changes: "-".join(changes) if isinstance(changes, dict) else None,
 )
-def test_a_checkpoint_of_other_data_or_parameters_is_never_used(kept_once, changes):
+def test_checkpoint_of_other_data_or_parameters_is_never_used(kept_once, changes):
     steps = Steps()
     before = {file.name for file in kept_once.iterdir()}
     other = fitted(kept_once, steps=steps, **changes)
@@ -396,14 +400,14 @@ def kept_once(tmp_path_factory):
     return path
 
 
-def test_a_fit_without_a_seed_says_that_its_checkpoints_are_of_no_use(tmp_path):
+def test_fit_without_a_seed_says_that_its_checkpoints_are_of_no_use(tmp_path):
     with pytest.warns(QMedoidWarning, match=r"never taken up\. Set random_state to an int"):
         fitted(tmp_path, random_state=None)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked processes")
 @pytest.mark.parametrize(("optimizer", "kills"), [("adam", 20), ("spsa", 10)])
-def test_a_fit_killed_many_times_ends_with_the_same_bits(tmp_path, optimizer, kills):
+def test_fit_killed_many_times_ends_with_the_same_bits(tmp_path, optimizer, kills):
     program = Path(__file__).with_name("killed_fits.py")
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Signed bundles whose numbers are finite and far out: refused, or scored with finite numbers, never NaN in silence."""
+"""Model files whose numbers are finite and far out: refused, or scored with finite numbers, never NaN in silence."""
 
 import json
 
@@ -6,18 +6,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from sample_models import all_models, random_columns
-from spoilt_bundles import Bundle
+from spoilt_files import Spoilt
 
 import qmedoid
 from qmedoid import GeometricClassifier, TableClassifier
 from qmedoid.exceptions import QMedoidError
 from qmedoid.model.explanation import explain
-from qmedoid.storage.bundle import save_model
-from qmedoid.storage.loading import load_model
+from qmedoid.storage.model_file import load_model, save_model
 
-# One of every first stage, calibration, read-out and policy.
+# One of every method, calibration, read-out and policy.
 MODELS = (
-    "method", "selective", "variational", "several classes", "direct", "evidence", "evidence and circuit",
+    "nearest", "selective", "variational", "several classes", "direct", "evidence", "evidence and circuit",
     "evidence of classes", "rare", "rare and circuit", "shifted",
 )  # fmt: skip
 COLUMNS = random_columns(6)
@@ -48,21 +47,10 @@ def _with(value, path, number):
     return changed
 
 
-def _write(files, folder):
-    folder.mkdir(exist_ok=True)
-    for file in folder.iterdir():
-        if file.name not in files:
-            file.unlink()
-    for name, content in files.items():
-        file = folder / name
-        if not file.exists() or name == "manifest.json":
-            file.write_bytes(content)
-
-
-def _outcome(folder):
-    """Whether a bundle was refused; else all that it says must be finite."""
+def _outcome(path):
+    """Whether a file was refused; else all that it says must be finite."""
     try:
-        model = load_model(folder)
+        model = load_model(path)
         decided = model.decide(COLUMNS)
     except QMedoidError:
         return "refused"
@@ -81,19 +69,19 @@ def _outcome(folder):
 @pytest.mark.filterwarnings("error")
 def test_numbers_that_are_far_out_give_no_nan(name, tmp_path):
     save_model(all_models()[name], tmp_path / "m")
-    bundle = Bundle(tmp_path / "m")
-    arrays = bundle.arrays()
+    file = Spoilt(tmp_path / "m")
+    arrays = file.arrays()
     outcomes = set()
     for key, array in arrays.items():
         if array.dtype != np.float64 or array.size == 0:
             continue
         for spoilt in _far_out(array):
-            _write(bundle.with_arrays(arrays | {key: spoilt}), tmp_path / "q")
+            (tmp_path / "q").write_bytes(file.with_arrays(arrays | {key: spoilt}))
             outcomes.add(_outcome(tmp_path / "q"))
-    for path in _floats(bundle.manifest):
+    for path in _floats(file.manifest):
         for value in (1e308, -1e308, 5e-324):
-            manifest = json.loads(json.dumps(bundle.manifest))
-            _write(bundle.with_manifest(_with(manifest, path, value)), tmp_path / "q")
+            manifest = json.loads(json.dumps(file.manifest))
+            (tmp_path / "q").write_bytes(file.with_manifest(_with(manifest, path, value)))
             outcomes.add(_outcome(tmp_path / "q"))
     assert outcomes == {"refused", "scored"}
 
@@ -111,11 +99,11 @@ def test_encodings_that_are_far_out_give_no_nan(method, tmp_path):
     table = pa.table(columns)
     fitted = TableClassifier(GeometricClassifier(method=method, refine="never"), random_state=0).fit(table, codes)
     fitted.save(tmp_path / "m")
-    bundle = Bundle(tmp_path / "m")
-    arrays = bundle.arrays()
+    file = Spoilt(tmp_path / "m")
+    arrays = file.arrays()
     for key in ("encoding.fills", "encoding.values"):
         for spoilt in _far_out(arrays[key]):
-            _write(bundle.with_arrays(arrays | {key: spoilt}), tmp_path / "q")
+            (tmp_path / "q").write_bytes(file.with_arrays(arrays | {key: spoilt}))
             try:
                 scores = qmedoid.load(tmp_path / "q").predict_proba(table)
             except QMedoidError:

@@ -1,30 +1,28 @@
-"""Codes and places that a saved model keeps point at what is there, and what is unreadable is not destroyed."""
+"""Codes and indices of a saved model point at what is there, and nothing is written where others could read it."""
 
-import errno
 import json
 import os
 import secrets
 
 import numpy as np
 import pytest
-import spoilt_bundles as spoilt
-from sample_models import all_models, contents, same
+import spoilt_files as spoilt
+from sample_models import all_models
 
 from qmedoid.exceptions import DataError, ModelError
-from qmedoid.fields import Fields, RefusedError, Shelf, tensors_parsed
+from qmedoid.fields import Fields, RefusedError, Shelf
 from qmedoid.optimize.training import Stopping
-from qmedoid.storage._files import CONTENT_NAME, MANIFEST
+from qmedoid.storage.arrays import read_arrays
 from qmedoid.storage.atomic import atomic_file, write_atomic
-from qmedoid.storage.bundle import save_model
 from qmedoid.storage.checkpoints import CheckpointFolder
-from qmedoid.storage.loading import load_model
+from qmedoid.storage.model_file import load_model, save_model
 from qmedoid.variational.training import CircuitSettings, TrainingData, TrainingSettings, Watch, train_variational
 
 MODELS = all_models()
-# What the places of an array count: how many there are, from the bundle itself.
+# What the places of an array count: how many there are, from the file itself.
 POINTS_AT = {
-    "medoid_classes": lambda bundle, _: len(bundle.manifest["classes"]),
-    "known_classes": lambda bundle, _: len(bundle.manifest["classes"]),
+    "medoid_classes": lambda file, _: len(file.manifest["classes"]),
+    "known_classes": lambda file, _: len(file.manifest["classes"]),
     "term_group": lambda _, array: len(array("offsets")) - 1,
     "term_medoid": lambda _, array: len(array("medoids")),
     "term_channel": lambda *_: 3,
@@ -36,50 +34,31 @@ POINTS_AT = {
 
 
 @pytest.mark.parametrize("name", ["selective", "several classes", "evidence of classes", "rare and circuit"])
-def test_a_place_just_beyond_what_is_there_is_refused(tmp_path, name):
+def test_index_just_beyond_what_is_there_is_refused(tmp_path, name):
     """The first code or place that there is none of, and the one before the first, in any entry of any array."""
-    bundle = spoilt.Bundle(save_model(MODELS[name], tmp_path))
-    arrays, tried = bundle.arrays(), set()
+    path = save_model(MODELS[name], tmp_path / "m.qmedoid")
+    file = spoilt.Spoilt(path)
+    arrays, tried = file.arrays(), set()
     for full, values in arrays.items():
         number, _, kind = full.partition(".")
         if kind not in POINTS_AT or not len(values):
             continue
         tried.add(kind)
-        bound = POINTS_AT[kind](bundle, lambda other, number=number: arrays[f"{number}.{other}"])
+        bound = POINTS_AT[kind](file, lambda other, number=number: arrays[f"{number}.{other}"])
         assert 0 <= values.min() <= values.max() < bound
         for place in {0, len(values) - 1}:
             for wrong in (bound, -1):
                 forged = values.copy()
                 forged[place] = wrong
-                for file, content in bundle.with_arrays(arrays | {full: forged}).items():
-                    (tmp_path / file).write_bytes(content)
+                path.write_bytes(file.with_arrays(arrays | {full: forged}))
                 with pytest.raises(ModelError, match=f"'{full}' must hold numbers from 0 to {bound - 1}"):
-                    load_model(tmp_path)
+                    load_model(path)
     assert tried >= ({"medoid_classes"} if name != "rare and circuit" else {"hard", "circuit_features"})
-
-
-def test_a_saving_that_fails_beside_an_unreadable_manifest_destroys_nothing(tmp_path, monkeypatch):
-    """Once its manifest is mended, the old model is there: nobody knew which files it named."""
-    save_model(MODELS["selective"], tmp_path)
-    readable, before = (tmp_path / MANIFEST).read_bytes(), contents(tmp_path)
-    (tmp_path / MANIFEST).write_bytes(readable[:-20])
-
-    def full(_handle):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
-        with pytest.raises(DataError, match="cannot be written"):
-            save_model(MODELS["circuit"], tmp_path)
-    (tmp_path / MANIFEST).write_bytes(readable)
-    assert contents(tmp_path) == before
-    assert sum(bool(CONTENT_NAME.fullmatch(file)) for file in before) >= 3
-    same(load_model(tmp_path), MODELS["selective"])
 
 
 @pytest.mark.skipif(not hasattr(os, "symlink"), reason="makes links")
 @pytest.mark.parametrize("kind", ["link", "file"])
-def test_what_lies_at_the_name_of_a_hidden_file_is_never_written_to(tmp_path, monkeypatch, kind):
+def test_file_at_the_name_of_a_temporary_file_is_never_written_to(tmp_path, monkeypatch, kind):
     """However the name was guessed: neither what is there, nor what it points at, nor the target changes."""
     target, other = tmp_path / "out.csv", tmp_path / "passwords"
     target.write_text("old")
@@ -104,7 +83,7 @@ def test_what_lies_at_the_name_of_a_hidden_file_is_never_written_to(tmp_path, mo
     assert planted.is_symlink() if kind == "link" else planted.read_text() == "mine"
 
 
-def test_a_checkpoint_is_taken_up_with_the_very_same_scores_to_correct_alone(tmp_path):
+def test_checkpoint_is_used_for_the_very_same_scores_to_correct_alone(tmp_path):
     rng = np.random.default_rng(0)
     codes = np.arange(40) % 2
     features, offset = rng.normal(size=(40, 2)) + codes[:, None], rng.normal(size=(40, 2))
@@ -128,7 +107,7 @@ def test_a_checkpoint_is_taken_up_with_the_very_same_scores_to_correct_alone(tmp
 
 
 @pytest.mark.parametrize("value", [True, False])
-def test_a_truth_value_is_no_number(value):
+def test_truth_value_is_no_number(value):
     """JSON has both, and Python takes one for the other."""
     fields = Fields({"n": value}, "it", ("n",))
     for read in (lambda: fields.whole("n", 0, 5), lambda: fields.real("n")):
@@ -149,10 +128,10 @@ def test_arrays_that_share_bytes_are_refused():
         header = json.dumps(entries).encode()
         return len(header).to_bytes(8, "little") + header + body
 
-    assert set(tensors_parsed(file([16, 24]))) == {"a", "b"}
+    assert read_arrays(memoryview(file([16, 24]))).floats("b", 1) == [2.0]
     for second in ([8, 24], [0, 24], [0, 16]):
-        with pytest.raises(RefusedError, match=r"overlap or leave gaps|do not agree"):
-            tensors_parsed(file(second))
+        with pytest.raises(RefusedError, match="its arrays cannot be read"):
+            read_arrays(memoryview(file(second)))
 
 
 def test_bounds_of_parts_begin_at_0_ascend_and_end_with_the_last():

@@ -5,10 +5,10 @@ Formulas are written as they stand on the page, term by term, and slowly.
 
 import json
 import math
-from pathlib import Path
+import zipfile
 
 import numpy as np
-from safetensors.numpy import load_file
+import safetensors.numpy
 
 CLIP_STANDARD, CLIP_RARE, GUARD = 8.0, 12.0, 1e-12
 
@@ -16,15 +16,15 @@ CLIP_STANDARD, CLIP_RARE, GUARD = 8.0, 12.0, 1e-12
 class Outside:
     """A saved model of tables of numbers and categories."""
 
-    def __init__(self, folder):
-        self.manifest = json.loads((Path(folder) / "manifest.json").read_text())
-        files = self.manifest["files"]
-        self.arrays = load_file(Path(folder) / files["arrays"]["name"])
-        self.rows = json.loads((Path(folder) / files["rows"]["name"]).read_text())[0]
+    def __init__(self, path):
+        with zipfile.ZipFile(path) as archive:
+            self.manifest = json.loads(archive.read("manifest.json"))
+            self.arrays = safetensors.numpy.load(archive.read("arrays.safetensors"))
+            self.rows = json.loads(archive.read("rows.json"))[0]
         self.names = [column["name"] for column in self.manifest["contract"]["columns"]]
         self.classes = self.manifest["classes"]
         self.model = self.manifest["models"][0]
-        self.first = self.model["first"]
+        self.first = self.model["method"]
         self.sources, self.encoded_names = self._sources()
 
     def __getitem__(self, name):
@@ -60,7 +60,7 @@ class Outside:
     def explain(self, record, probabilities):
         """The report, as nested plain values; probabilities are those that the model gives the record."""
         x = self.encoded(record)
-        stage = {"evidence": Evidence, "rare": Rare, "nearest": Convex}[self.first["type"]](self, x)
+        stage = {"evidence": Evidence, "rare": Rare, "nearest": Convex}[self.first["name"]](self, x)
         n = len(self.classes)
         slope, biases = self.model["slope"], self["biases"]
         straight = [biases[c] - slope * stage.scores[c] for c in range(n)]
@@ -89,7 +89,7 @@ class Outside:
         terms["operating point"] = at_cut
         terms["circuit"] = margin - (curved[winner] - curved[other]) - terms["prevalence"]
         ranked = sorted(curved)
-        is_rare = self.first["type"] == "rare"
+        is_rare = self.first["name"] == "rare"
         rare_class = self.first.get("rare_class")
         ahead = curved[1 - rare_class] - curved[rare_class] if is_rare else ranked[-1] - ranked[-2]
         below = self.model["refine_below"]

@@ -1,4 +1,4 @@
-"""Rows as people see them: the same plain values in the bundle and in an explanation."""
+"""Rows as people see them: the same plain values in the model file and in an explanation."""
 
 import datetime as dt
 import json

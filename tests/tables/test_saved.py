@@ -1,5 +1,7 @@
 """A loaded model: any data frame in, the decisions of the fit out."""
 
+import hashlib
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -41,6 +43,22 @@ def test_saved_again_it_decides_the_same(case, tmp_path):
     assert again.contract == model.contract
     assert repr(again) == repr(model)
     assert "4 columns" in repr(model)
+
+
+def test_derived_model_names_the_file_it_was_derived_from(case, tmp_path):
+    model = case[2]
+    first = qmedoid.load(model.save(tmp_path / "a"))
+    assert first.sha256 == hashlib.sha256((tmp_path / "a").read_bytes()).hexdigest()
+    assert first.model.parent is None
+    assert first.versions["numpy"] == np.__version__
+    assert qmedoid.load(first.save(tmp_path / "b")).sha256 == first.sha256  # a copy is no other model
+    priors = [np.roll([0.2, 0.3, 0.5] if len(first.classes_) == 3 else [0.4, 0.6], k) for k in range(3)]
+    shifted = first.prior_shift(priors[0])
+    assert shifted.sha256 is None
+    for derived in (shifted, shifted.prior_shift(priors[1]), qmedoid.load(shifted.save(tmp_path / "c"))):
+        assert derived.model.parent == first.sha256
+    second = qmedoid.load(tmp_path / "c")
+    assert second.prior_shift(priors[1]).model.parent == second.sha256 != first.sha256
 
 
 def test_a_broken_contract_is_refused_or_warned_of(case):

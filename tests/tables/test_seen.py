@@ -1,7 +1,6 @@
 """Which rows a model has seen: told by their cells, in any order and from any file, and never by chance."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +12,7 @@ from qmedoid import GeometricClassifier, TableClassifier, VariationalClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import ModelError
 from qmedoid.model.seen import SeenRows, seen_in_words
-from qmedoid.storage.bundle import save_model
-from qmedoid.storage.loading import load_model
+from qmedoid.storage.model_file import load_file, load_model, save_model
 from qmedoid.tables.seen import remember_rows, row_hashes
 
 
@@ -119,11 +117,11 @@ def test_hashes_are_saved_with_the_rows_and_left_out_without(case, tmp_path):
     save_model(model, tmp_path / "m")
     loaded = load_model(tmp_path / "m")
     assert _seen(loaded, table) == (80, 80)
-    assert "80 hashes" in next((tmp_path / "m").glob("card-*.md")).read_text(encoding="utf-8")
+    assert "80 hashes" in load_file(tmp_path / "m").card
     save_model(model, tmp_path / "m", raw_rows=False)
     assert load_model(tmp_path / "m").seen is None
-    assert json.loads((tmp_path / "m" / "manifest.json").read_bytes())["seen"] is None
-    assert "hashes of" not in next((tmp_path / "m").glob("card-*.md")).read_text(encoding="utf-8")
+    assert b"seen.hashes" not in (tmp_path / "m").read_bytes()
+    assert "hashes of" not in load_file(tmp_path / "m").card
 
 
 @pytest.mark.parametrize(

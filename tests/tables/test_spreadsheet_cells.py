@@ -13,7 +13,7 @@ from qmedoid import TableClassifier
 from qmedoid.exceptions import DataError
 from qmedoid.fields import RefusedError
 from qmedoid.model.contract import DATE_SPELLINGS, is_spelling
-from qmedoid.storage._columns import read_contract
+from qmedoid.storage.columns import read_contract
 from qmedoid.tables import cells
 from qmedoid.tables._date_spelling import find_dates
 from qmedoid.tables._spelling import find_spelling

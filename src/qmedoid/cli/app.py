@@ -111,7 +111,10 @@ def check(
 def fit(
     table: Table,
     target: Annotated[str, typer.Option(help="Column that holds the classes.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to save the model in.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to save the model in. Default: the table's name with .qmedoid."),
+    ] = None,
     test: Annotated[str, typer.Option(help="Held-out rows: a file, or a share of the rows; 0 for none.")] = "0.25",
     valid: Annotated[
         str | None, typer.Option(help="Rows to choose settings by: a file or a share. Else cross-validation.")
@@ -161,12 +164,13 @@ def fit(
 ) -> None:
     """Fit a model to a table, show what it does on held-out rows, and save it."""
     from qmedoid.cli._roles import asked_roles
-    from qmedoid.cli.fit import Options, run
+    from qmedoid.cli.fit import Options, default_output, run
 
     run(
         Options(
-            table=table, target=target, output=output, test=test, valid=valid, positive=positive,
-            alert_rate=alert_rate, operating_point=operating_point, min_precision=min_precision, min_recall=min_recall,
+            table=table, target=target, output=output or default_output(table), test=test, valid=valid,
+            positive=positive, alert_rate=alert_rate, operating_point=operating_point, min_precision=min_precision,
+            min_recall=min_recall,
             cost=cost, time_column=time_column, group_column=group_column, paper=paper, method=method,
             medoids=medoids, neighbors=neighbors,
             refine=refine, seed=seed, max_rows=max_rows, raw_rows=raw_rows, circuits=circuits, delimiter=delimiter,

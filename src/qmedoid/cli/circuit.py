@@ -10,7 +10,7 @@ from qmedoid.cli._output import print_json
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.table import TableModel
 from qmedoid.storage.atomic import atomic_file, check_unchanged
-from qmedoid.storage.loading import load_model
+from qmedoid.storage.model_file import load_model
 from qmedoid.variational.model import VariationalModel
 
 Format = Literal["qpy", "qasm", "text"]

@@ -9,7 +9,7 @@ from qmedoid.cli._metrics import print_metrics
 from qmedoid.cli._output import print_json, reading_bar, tell
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
-from qmedoid.storage.loading import load_model
+from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.evaluating import joined, labeled_report, report_notes

@@ -10,7 +10,7 @@ from qmedoid.cli._output import plain_console, print_json, shown, tell
 from qmedoid.cli._reasons import cell_text, sentences
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.model.table import TableModel
-from qmedoid.storage.loading import load_model
+from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.explaining import explain_record

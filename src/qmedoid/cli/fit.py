@@ -17,8 +17,7 @@ from qmedoid.cli._splitting import Parts, share_or_file, split_rows, time_order
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.geometry.row_groups import given_groups, row_groups
 from qmedoid.model.table import TableModel
-from qmedoid.storage.bundle import save_model
-from qmedoid.storage.folders import check_target_folder
+from qmedoid.storage.model_file import SUFFIX, check_target, save_model
 from qmedoid.tables._identifiers import IDENTIFIERS
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.cell_codes import cell_codes
@@ -34,6 +33,7 @@ from qmedoid.tables.roles import Role, in_roles, read_as_text
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.seen import row_hashes
 from qmedoid.tables.source import open_table
+from qmedoid.tables.training_summary import rows_per_day
 
 # Columns of one reason that are named one by one.
 _MANY = 5
@@ -83,13 +83,19 @@ class Labeled(NamedTuple):
     read: pa.Table
 
 
+def default_output(table: str) -> Path:
+    """The model file of a table in the current folder: ``heart.qmedoid`` for ``data/heart.csv.gz``."""
+    name = Path(table).name.partition(".")[0]
+    return Path((name if name and name != "-" and not set(name) & set("*?[]") else "model") + SUFFIX)
+
+
 def run(options: Options, *, as_json: bool) -> None:
     """Fit, evaluate on held-out rows, save, and print what came of it."""
     keep_pandas_away()
     began = time.perf_counter()
     valid, test = share_or_file("--valid", options.valid), share_or_file("--test", options.test)
     classifier = make_classifier(options)
-    check_target_folder(options.output)
+    check_target(options.output)
     roles = roles_of_fit(options.roles, options.target, options.time_column)
     if options.group_column is not None:
         roles = roles_of_fit(roles, options.target, options.group_column)
@@ -326,9 +332,13 @@ def _fit(
     # A level that only rows held out have is encoded as one not seen, and the file that was fitted on can be scored.
     columns = with_levels_of(model.contract.columns, train.read)
     contract = replace(model.contract, columns=columns, target=options.target, left_out=left_out)
+    training = model.training
+    if training is not None and options.time_column is not None:
+        times = train.table[options.time_column]
+        training = training.with_days(rows_per_day(times, options.time_column, options.date_order))
     models = tuple(_in_file(one, train.rows) for one in model.models)
     parameters = {"command": _asked(options), **model.parameters}
-    return fitted, replace(model, contract=contract, models=models, parameters=parameters)
+    return fitted, replace(model, contract=contract, models=models, parameters=parameters, training=training)
 
 
 def _in_file(model: Any, rows: Any) -> Any:

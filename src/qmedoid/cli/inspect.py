@@ -3,29 +3,40 @@
 from pathlib import Path
 from typing import Any
 
-from qmedoid.cli._output import print_json
+import numpy as np
+
+from qmedoid.cli._output import print_json, tell
 from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.model.contract import Levels
 from qmedoid.model.table import TableModel
 from qmedoid.storage.card import model_card
-from qmedoid.storage.loading import load_model
+from qmedoid.storage.model_file import ModelFile, load_file
 
 
 def run(model: Path, *, as_json: bool) -> None:
     """Print the model card, or its contents as JSON."""
-    loaded = load_model(model)
+    loaded = load_file(model)
     if as_json:
         print_json(summary(loaded))
         return
     from rich.console import Console
     from rich.markdown import Markdown
 
-    Console(highlight=False, emoji=False).print(Markdown(model_card(loaded, raw_rows=loaded.records is not None)))
+    # Made from the model: a stored card may be of another version, or hold what steers a terminal.
+    card = model_card(loaded.model, raw_rows=loaded.model.records is not None)
+    Console(highlight=False, emoji=False).print(Markdown(card))
+    if card != loaded.card:
+        tell("note: card.md in the file differs from this card: another version wrote it, or it was changed.")
 
 
-def summary(model: TableModel) -> dict[str, Any]:
+def summary(loaded: ModelFile) -> dict[str, Any]:
     """The model as plain values."""
+    model = loaded.model
     method = model.method
     return {
+        "sha256": loaded.sha256,
+        "parent": model.parent,
+        "versions": dict(loaded.versions),
         "method": model.deciders[0],
         "refinement": model.refinement,
         "classes": list(model.classes),
@@ -61,4 +72,38 @@ def summary(model: TableModel) -> dict[str, Any]:
         "row_hashes": 0 if model.seen is None else len(model.seen.hashes),
         "parameters": dict(model.parameters),
         "metrics": dict(model.metrics),
+        "training": _training(model),
+    }
+
+
+def _training(model: TableModel) -> dict[str, Any] | None:
+    """The summary of the training table."""
+    training = model.training
+    if training is None:
+        return None
+    columns = zip(model.contract.columns, model.encodings, training.level_shares, strict=True)
+    levels = {
+        column.name: dict(
+            zip(encoding.levels if isinstance(encoding, Levels) else ("false", "true"), shares.tolist(), strict=True)
+        )
+        for column, encoding, shares in columns
+        if len(shares)
+    }
+    curve, days = training.curve, training.days
+    return {
+        "rows": training.n_rows,
+        "missing_shares": dict(zip(model.contract.names, training.missing_shares.tolist(), strict=True)),
+        "level_shares": levels,
+        "curve": None
+        if curve is None
+        else {
+            "log_odds": curve.thresholds.tolist(),
+            "true_positives": curve.true_positives.tolist(),
+            "false_positives": curve.false_positives.tolist(),
+            "positive": curve.n_positive,
+            "negative": curve.n_negative,
+        },
+        "rows_per_day": None
+        if days is None
+        else dict(zip(np.datetime_as_string(days.days.astype("M8[D]")).tolist(), days.counts.tolist(), strict=True)),
     }

@@ -10,7 +10,7 @@ from qmedoid.exceptions import ParameterError, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.operating_point import Drift
 from qmedoid.model.table import TableModel
-from qmedoid.storage.loading import load_model
+from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow_alone import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.files import Scored, score_file

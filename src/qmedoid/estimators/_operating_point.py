@@ -17,6 +17,7 @@ from qmedoid.kernels.ties import merged
 from qmedoid.metrics.operating_points import at_cost, at_precision, at_recall, most_precise
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS, counts_at, steady_threshold, threshold_at_rate
 from qmedoid.model.operating_point import Counts, OperatingSummary
+from qmedoid.model.training_summary import HeldOutCurve
 from qmedoid.variational.selection import OutOfFold, two_class_margin
 
 
@@ -142,6 +143,14 @@ def warn_on_majority(rule: Rule, codes: Codes, classes: npt.NDArray[Any]) -> Non
             f"If alerts are to be of {first!r}, pass a y in which it is the second in order, such as y == {first!r}, "
             "or use a TableClassifier, which takes the positive class."
         )
+
+
+def held_out_curve(codes: Codes, held_out: OutOfFold | None) -> HeldOutCurve | None:
+    """True and false positives of held-out rows by threshold; None for more than two classes or without such rows."""
+    rows = np.zeros(0, dtype=np.intp) if held_out is None else held_out.judged
+    if held_out is None or len(rows) == 0 or held_out.scores.shape[1] != 2:
+        return None
+    return HeldOutCurve.of(codes[rows] == 1, merged(two_class_margin(held_out.scores[rows])))
 
 
 def operating_summary(

@@ -12,13 +12,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._class_weights import loss_weights
-from qmedoid.estimators._operating_point import OPERATING_CONSTRAINTS, asked_rule, operating_summary, warn_on_majority
+from qmedoid.estimators._operating_point import (
+    OPERATING_CONSTRAINTS,
+    asked_rule,
+    held_out_curve,
+    operating_summary,
+    warn_on_majority,
+)
 from qmedoid.estimators._parameters import Constraint, check_parameters
 from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._targets import check_target, class_codes
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.decision import Decision, PriorShift
 from qmedoid.model.operating_point import OperatingSummary, probability
+from qmedoid.model.training_summary import TrainingSummary
 from qmedoid.variational.selection import OutOfFold
 
 
@@ -116,6 +123,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
 
     def _set_cut(self, codes: Codes, held_out: OutOfFold | None, groups: Codes | None = None) -> None:
         """Turn the operating point into log-odds by held-out rows, and keep what it did to them."""
+        self._training = TrainingSummary.of_numbers(len(codes), self.n_features_in_, held_out_curve(codes, held_out))
         priors, cut, expected = self._probability_priors(codes, held_out), None, None
         if len(self.classes_) == 2:
             rule = asked_rule(self._operating_parameters(), self.classes_)

@@ -25,13 +25,13 @@ _LONGEST = 100
 
 
 def save(estimator: Any, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
-    """Save a fitted classifier to a folder that `qmedoid.load` reads.
+    """Save a fitted classifier to a file that `qmedoid.load` reads.
 
     Parameters
     ----------
     estimator : NearestMedoidClassifier, GeometricClassifier, VariationalClassifier or TableClassifier
     path : str or path
-        A folder: a new one, an empty one, or one with a saved model, which is replaced.
+        The file, by convention with the suffix ``.qmedoid``: a new one, or a saved model, which is replaced.
     circuits : bool
         Whether to write circuits as QPY and OpenQASM 3 as well, for other tools (extra ``quantum``).
     raw_rows : bool
@@ -40,14 +40,14 @@ def save(estimator: Any, path: str | Path, *, circuits: bool = False, raw_rows: 
     Returns
     -------
     Path
-        The folder.
+        The file.
 
     Raises
     ------
     ModelError
         The estimator is not fitted, or holds what cannot be stored without running its code on loading.
     """
-    from qmedoid.storage.bundle import save_model
+    from qmedoid.storage.model_file import save_model
 
     return save_model(table_model(estimator), path, circuits=circuits, raw_rows=raw_rows)
 
@@ -56,12 +56,12 @@ class SavingMixin:
     """A fitted classifier that can be saved."""
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
-        """Write the fitted classifier to a folder that `qmedoid.load` reads, without code and without scikit-learn.
+        """Write the fitted classifier to a file that `qmedoid.load` reads, without code and without scikit-learn.
 
         Parameters
         ----------
         path : str or path
-            A folder: a new one, an empty one, or one with a saved model, which is replaced.
+            The file, by convention with the suffix ``.qmedoid``: a new one, or a saved model, which is replaced.
         circuits : bool
             Whether to write the circuits as QPY and OpenQASM 3 too, for other tools (extra ``quantum``).
         raw_rows : bool
@@ -149,6 +149,7 @@ def _assembled(
         parameters={"estimator": type(estimator).__name__, **_parameters(estimator)},
         metrics=metrics or {},
         novelty=getattr(estimator, "_novelty", None),
+        training=getattr(estimator, "_training", None),
     )
 
 
@@ -189,14 +190,14 @@ def _plain(value: Any) -> Any:
 
 
 def _check_ours(estimator: Any) -> None:
-    """Raise for what a bundle cannot hold, and for what is not fitted."""
+    """Raise for what a model file cannot hold, and for what is not fitted."""
     if isinstance(estimator, Pipeline):
         step, part = next(
             (one for one in estimator.steps if type(one[1]).__module__.partition(".")[0] != "qmedoid"),
             estimator.steps[0],
         )
         raise ModelError(
-            f"A bundle holds qmedoid models only; step {step!r} ({type(part).__name__}) cannot be stored without "
+            f"A model file holds qmedoid models only; step {step!r} ({type(part).__name__}) cannot be stored without "
             "running its code on loading. Fit the classifier on the table itself: it scales its columns, and a "
             "TableClassifier takes categories, dates and missing cells."
         )
@@ -210,8 +211,8 @@ def _check_ours(estimator: Any) -> None:
 
 def _foreign(name: str) -> ModelError:
     return ModelError(
-        f"A bundle holds qmedoid models only, and a {name} cannot be stored without running its code on loading: save "
-        "a fitted NearestMedoidClassifier, GeometricClassifier, VariationalClassifier or TableClassifier."
+        f"A model file holds qmedoid models only, and a {name} cannot be stored without running its code on loading: "
+        "save a fitted NearestMedoidClassifier, GeometricClassifier, VariationalClassifier or TableClassifier."
     )
 
 

@@ -56,6 +56,7 @@ from qmedoid.tables.positives import choose_positive
 from qmedoid.tables.roles import Role, check_role_names, check_roles, in_roles, merged_roles
 from qmedoid.tables.seen import remember_rows
 from qmedoid.tables.target_notes import seldom_note, target_notes
+from qmedoid.tables.training_summary import training_summary
 
 _WAY_OUT = "Make it so, or fit on tables like this one."
 
@@ -220,6 +221,8 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         self._novelty = fit_novelty(encoded.matrix, encoded_readings(self.encodings_), self._stage())
         self._records = self._medoid_records(table)
         self.medoid_records_ = [] if self._records is None else list(self._records[0])
+        curve = getattr(getattr(self.classifier_, "_training", None), "curve", None)
+        self._training = training_summary(table, self.contract_, self.encodings_, curve)
         self._seen = None
         if getattr(self.classifier_, "shots", None) is None:  # else there is no model that decides exactly, to be saved
             self._seen = remember_rows(self.table_model(), [table, val_table])
@@ -320,6 +323,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             records=self._records,
             seen=self._seen,
             novelty=self._novelty,
+            training=self._training,
             parameters={
                 "estimator": type(self).__name__,
                 "positive": None if self.positive is None else str(self.positive),

@@ -16,6 +16,7 @@ from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.novelty import Novelty
 from qmedoid.model.operating_point import OperatingSummary
 from qmedoid.model.seen import SeenRows
+from qmedoid.model.training_summary import TrainingSummary
 from qmedoid.variational.model import VariationalModel
 
 Record = Mapping[str, Any]
@@ -68,6 +69,10 @@ class TableModel:
         Hashes of the rows that the model was fitted on; None where they were not kept.
     novelty : Novelty or None
         A summary of the training rows, by which records unlike them are noticed; None where nothing is known.
+    training : TrainingSummary or None
+        Held-out curve, levels, missing cells and rows per day of the training table; None where nothing is known.
+    parent : str or None
+        SHA-256 of the model file that the model was derived from, such as by a prior shift.
     """
 
     contract: Contract
@@ -79,6 +84,8 @@ class TableModel:
     metrics: Mapping[str, Any] = field(default_factory=dict)
     seen: SeenRows | None = None
     novelty: Novelty | None = None
+    training: TrainingSummary | None = None
+    parent: str | None = None
 
     @property
     def classes(self) -> tuple[Label, ...]:

@@ -50,7 +50,7 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
     try:
         target, is_stream = _target(path)
         if not is_stream:
-            _sweep(target)
+            remove_leftovers(target)
     except OSError as error:
         raise cannot_write(path, error) from error
     with contextlib.ExitStack() as stack:
@@ -181,7 +181,7 @@ def _prefix(target: Path) -> str:
     return f".{name}."
 
 
-def _sweep(target: Path) -> None:
+def remove_leftovers(target: Path) -> None:
     """Remove what killed writers of this target left."""
     prefix = _prefix(target)
     for name in os.listdir(target.parent):  # noqa: PTH208

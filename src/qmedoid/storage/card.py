@@ -1,4 +1,4 @@
-"""The model card: what a saved model is, what it carries and how to use it, in Markdown for people."""
+"""The model card: a description of a saved model in Markdown."""
 
 import math
 import re
@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from qmedoid.methods.base import Method
-from qmedoid.methods.evidence.model import EvidenceModel
-from qmedoid.methods.nearest.model import NearestModel
-from qmedoid.methods.rare.model import RareEventModel
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
 from qmedoid.model.operating_point import rule_in_words
 from qmedoid.model.table import TableModel
+from qmedoid.model.training_summary import TrainingSummary
 from qmedoid.variational.model import VariationalModel
 
 _REFINEMENTS = {
@@ -20,9 +18,11 @@ _REFINEMENTS = {
     "trained quantum circuit, simulated exactly.",
     "always": "Every record is decided by a small trained quantum circuit, simulated exactly.",
 }
-_CONVEX = "distance and angle to the medoids"
-_RARE = "how much nearer a record lies to known cases of the rare class than to others: to the medoids"
-_EVIDENCE = "weighted distances, group of columns by group of columns, to the medoids"
+_METHODS = {
+    "nearest": "distance and angle to the medoids",
+    "evidence": "weighted distances, group of columns by group of columns, to the medoids",
+    "rare": "how much nearer a record lies to known cases of the rare class than to others: to the medoids",
+}
 # Rows of a table that a reader still takes in; the manifest has all of them.
 _MOST_ROWS = 200
 _LONGEST_TEXT = 200
@@ -44,7 +44,7 @@ def model_card(model: TableModel, *, raw_rows: bool) -> str:
         ("What to expect", _expected(model)),
         ("Columns", _columns(model)),
         ("Left out", _left_out(model.contract.left_out)),
-        ("Training rows in this folder", [*_privacy(model, raw_rows), *_summary(model)]),
+        ("Training rows in this file", [*_privacy(model, raw_rows), *_summary(model)]),
         ("How it was made", _values(model.parameters, "parameter")),
         ("What it showed", _values(model.metrics, "metric", none="–")),
         ("How to use it", _usage()),
@@ -67,7 +67,8 @@ def cell(value: Any) -> str:
 
 
 def _decided(model: TableModel) -> str:
-    how = {EvidenceModel: _EVIDENCE, RareEventModel: _RARE}.get(type(model.method), _CONVEX)
+    name = "" if model.method is None else model.method.name
+    how = _METHODS.get(name, f"the {name} method, by comparison with the medoids")
     return _REFINEMENTS[model.refinement].format(how)
 
 
@@ -88,10 +89,8 @@ def _facts(model: TableModel) -> Iterator[str]:
         yield "- Scores rank the classes; they are not probabilities."
     if model.method is not None:
         yield f"- Medoids: {_medoid_counts(model, model.method)}"
-    if isinstance(model.method, EvidenceModel) and model.method.neighbors is not None:
-        known = model.method.neighbors
-        nearest = "the nearest has" if known.n_nearest == 1 else f"the nearest {known.n_nearest} have"
-        yield f"- Known records beside them: {len(known.rows)}, of which {nearest} a say"
+    if model.n_known_records:
+        yield f"- Neighbors: {model.n_known_records} further training rows, the nearest of which are compared with"
     circuit = _circuit(model)
     if circuit is not None:
         ansatz = circuit.network.ansatz
@@ -171,7 +170,7 @@ def _privacy(model: TableModel, raw_rows: bool) -> list[str]:
     if model.seen is not None and raw_rows:
         hashed = [
             "",
-            f"The folder also holds {len(model.seen.hashes):,} hashes of training rows, so that a report can say "
+            f"The file also holds {len(model.seen.hashes):,} hashes of training rows, so that a report can say "
             "whether rows are new. No row can be read from them, but whoever has a row, or guesses it, can test "
             "whether it was there. To leave them out, save with raw_rows=False.",
         ]
@@ -185,8 +184,8 @@ def _rows_kept(model: TableModel, raw_rows: bool) -> list[str]:
         names = list(dict.fromkeys(name for record in records for name in record))
         more = ", …" if len(names) > _MOST_ROWS else ""
         return [
-            f"Medoids are real rows of the training table. This folder carries {sum(counts)} of them, with "
-            f"{len(names)} columns each, as they stood there. Whoever can read the folder can read them. To leave them "
+            f"Medoids are real rows of the training table. This file holds {sum(counts)} of them, with "
+            f"{len(names)} columns each, as they were there. Whoever can read the file can read them. To leave them "
             "out, save with raw_rows=False.",
             "",
             f"Columns: {', '.join(cell(name) for name in names[:_MOST_ROWS])}{more}",
@@ -194,29 +193,39 @@ def _rows_kept(model: TableModel, raw_rows: bool) -> list[str]:
         ]
     if model.method is None:
         return ["None: a circuit keeps its trained numbers only."]
-    if not isinstance(model.method, NearestModel):
-        return [
-            f"Medoids are real rows of the training table. The model compares with {len(model.method.medoid_rows)} of "
-            "them column by column, so their columns, as numbers, are part of it and can be read back. Only the rows "
-            "as they stood in the table, with the columns that no model reads, are left out of this folder.",
-            *_known_records(model),
-        ]
     return [
-        "Medoids are real rows of the training table. This folder carries none of them as they stood there, only their "
-        "coordinates in the model's features and their row numbers. Where a feature is made of a single column, the "
-        "value of that column can be computed back from its coordinate.",
+        "Medoids are real rows of the training table. This file holds none of them as they were there, only numbers "
+        f"that the model compares with, of {len(model.method.medoid_rows)} medoids, and their row numbers. Where it "
+        "compares column by column, or a feature is made of one column, values of columns can be computed back.",
+        *_known_records(model),
     ]
 
 
 def _summary(model: TableModel) -> list[str]:
-    """That extremes and quantiles of columns are kept, if they are."""
+    """What else is kept of the training table: counts, extremes and quantiles of columns."""
+    lines = []
+    if model.training is not None:
+        n_rows, counted = model.training.n_rows, _counted(model.training)
+        lines += ["", f"The model keeps counts of its {n_rows:,} training rows: {counted}."]
     if model.novelty is None:
-        return []
+        return lines
     return [
+        *lines,
         "",
         "To notice records unlike the training rows, the model keeps the smallest and the largest value and up to nine "
         "quantiles of each column of numbers, and how many rows lie between them.",
     ]
+
+
+def _counted(training: TrainingSummary) -> str:
+    counted = ["rows of each level and missing cells of every column"]
+    if training.curve is not None:
+        cuts = len(training.curve.thresholds)
+        counted.append(f"true and false positives of held-out rows at {cuts:,} threshold{'' if cuts == 1 else 's'}")
+    if training.days is not None:
+        days = len(training.days.days)
+        counted.append(f"rows of {days:,} day{'' if days == 1 else 's'}")
+    return "; ".join(counted)
 
 
 def _known_records(model: TableModel) -> list[str]:
@@ -225,7 +234,7 @@ def _known_records(model: TableModel) -> list[str]:
         return []
     return [
         "",
-        f"Beside the medoids the model keeps {model.n_known_records} training rows, the columns that it "
+        f"In addition to the medoids the model keeps {model.n_known_records} training rows, the columns that it "
         "reads as numbers, to compare with the nearest of them. To leave them out, fit with neighbors=0.",
     ]
 
@@ -261,8 +270,8 @@ def _usage() -> list[str]:
         "```python",
         "import qmedoid",
         "",
-        'model = qmedoid.load("this folder")',
+        'model = qmedoid.load("this file")',
         "```",
         "",
-        "Loading runs no code from this folder, and takes neither scikit-learn nor Qiskit.",
+        "Loading runs no code from this file, and needs neither scikit-learn nor Qiskit. Any zip tool extracts it.",
     ]

@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import json
 import tempfile
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,15 +15,13 @@ import safetensors.numpy
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, warn
 from qmedoid.optimize.training import TrainingState
-from qmedoid.storage.atomic import write_atomic
+from qmedoid.storage.atomic import remove_leftovers, write_atomic
 
 FORMAT = 1
 """Number of the file format; a file of another number is not read."""
 SUFFIX = ".training"
 # A state of a few hundred parameters takes kilobytes; anything near this is not one.
 _LARGEST = 2**28
-# Seconds after which nobody writes a temporary file any more.
-_ABANDONED = 3600
 # All that a file can make its reading raise, whatever it holds.
 _UNREADABLE = (
     ValueError,
@@ -67,7 +64,8 @@ class CheckpointFolder:
     def load(self, name: str) -> TrainingState | None:
         """The last state written under this name; None where there is none, or where its file is damaged."""
         file = self._file(name)
-        self._sweep(name)
+        with contextlib.suppress(OSError):
+            remove_leftovers(file)
         try:
             size = file.stat().st_size
         except FileNotFoundError:
@@ -90,13 +88,6 @@ class CheckpointFolder:
                     f"A checkpoint could not be written to {str(self.path)!r} ({error.strerror}): the training goes on."
                 )
 
-    def _sweep(self, name: str) -> None:
-        """Remove what processes left that were killed while they wrote; a file of late may still be written."""
-        for leftover in self.path.glob(f".{name}.*"):
-            with contextlib.suppress(OSError):
-                if time.time() - leftover.stat().st_mtime > _ABANDONED:
-                    leftover.unlink()
-
     def _file(self, name: str) -> Path:
         return self.path / (name + SUFFIX)
 
@@ -104,12 +95,8 @@ class CheckpointFolder:
 def _written(name: str, state: TrainingState) -> bytes:
     arrays = state.arrays()
     metadata = {"format": str(FORMAT), "name": name, "counts": json.dumps(state.counts())}
-    return _with_digest(safetensors.numpy.save(arrays, metadata))
-
-
-def _with_digest(content: bytes) -> bytes:
-    """The content behind its SHA-256, because the array format has no checksum of its own."""
-    return hashlib.sha256(content).digest() + content
+    content = safetensors.numpy.save(arrays, metadata)
+    return hashlib.sha256(content).digest() + content  # the array format has no checksum
 
 
 def _read(name: str, content: bytes) -> TrainingState:

@@ -1,5 +1,6 @@
 """A saved model in the hands of its user: data frames in, decisions out, without scikit-learn."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,7 @@ from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.contract import Contract
 from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.table import Decisions, TableModel
-from qmedoid.storage.bundle import save_model
-from qmedoid.storage.loading import load_model
+from qmedoid.storage.model_file import load_file, save_model
 from qmedoid.tables.difference import OnMismatch, compare_columns
 from qmedoid.tables.encode import Found
 from qmedoid.tables.explaining import explain_record
@@ -26,12 +26,40 @@ from qmedoid.tables.scoring import decide_batch, decide_encoded
 
 
 def load(path: str | Path) -> "SavedModel":
-    """Load a model from the folder that `save` wrote; nothing in it is executed."""
-    return SavedModel(load_model(path))
+    """Load a model from a file that `save` wrote; nothing in it is executed.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, such as ``"heart.qmedoid"``.
+
+    Returns
+    -------
+    SavedModel
+
+    Raises
+    ------
+    ModelError
+        The file is not a saved model, is damaged, or has a format that this version does not know.
+
+    Examples
+    --------
+    >>> import qmedoid
+    >>> model = qmedoid.load("heart.qmedoid")  # doctest: +SKIP
+    >>> model.predict(new_rows)  # doctest: +SKIP
+
+    See Also
+    --------
+    save : Save a fitted classifier.
+    """
+    loaded = load_file(path)
+    return SavedModel(loaded.model, sha256=loaded.sha256, versions=loaded.versions)
 
 
 class SavedModel:
-    """A contract and its models. Takes data frames, Arrow tables, arrays or dictionaries of columns.
+    """A model loaded from a file, that predicts and explains without scikit-learn.
+
+    Its methods take data frames, Arrow tables, arrays, or dictionaries of columns.
 
     Attributes
     ----------
@@ -40,10 +68,18 @@ class SavedModel:
     contract : Contract
         The columns that a table must have.
     classes_ : ndarray of shape (C,)
+    sha256 : str or None
+        Of the file that the model was loaded from; None for a model that was derived since.
+    versions : mapping of str to str or None
+        Versions of qmedoid, Python and libraries that the file was saved with.
     """
 
-    def __init__(self, model: TableModel) -> None:
+    def __init__(
+        self, model: TableModel, *, sha256: str | None = None, versions: Mapping[str, str | None] | None = None
+    ) -> None:
         self.model = model
+        self.sha256 = sha256
+        self.versions = dict(versions or {})
 
     @property
     def contract(self) -> Contract:
@@ -136,7 +172,8 @@ class SavedModel:
         Where the likelier class, a given probability or a cost decides, the threshold stays the same probability. One
         that was chosen on held-out rows moves along: the same records are called positive.
         """
-        return SavedModel(replace(self.model, decision=self.model.decision.at_priors(new_prevalence)))
+        shifted = replace(self.model, decision=self.model.decision.at_priors(new_prevalence))
+        return SavedModel(replace(shifted, parent=self.sha256 or self.model.parent), versions=self.versions)
 
     def estimate_prevalence(self, data: Any, *, on_mismatch: OnMismatch = "error") -> PrevalenceEstimate:
         """How frequent the classes are among unlabeled records, by EM, with 95 % intervals; for `prior_shift`."""
@@ -178,7 +215,7 @@ class SavedModel:
         return nearest.report()
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
-        """Write the model to a folder."""
+        """Write the model to a file, such as ``heart.qmedoid``; see `qmedoid.save` for the parameters."""
         return save_model(self.model, path, circuits=circuits, raw_rows=raw_rows)
 
     def _checked(self, data: Any, on_mismatch: OnMismatch) -> tuple[pa.Table, Any]:

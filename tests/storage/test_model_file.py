@@ -1,4 +1,4 @@
-"""Saved and loaded is the same, bit for bit; whatever happens while saving, a model is there whole."""
+"""A loaded model is the saved one, bit for bit, and its file is a plain zip that other tools read."""
 
 import dataclasses
 import hashlib
@@ -6,17 +6,17 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
 import safetensors.numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sample_models import all_models, circuit, contents, fusion_model, geometric, random_columns, same, table_model
+from sample_models import all_models, circuit, fusion_model, geometric, random_columns, same, table_model
 
 from qmedoid.calibration.curve import Calibration
 from qmedoid.exceptions import MissingExtraError, ModelError
-from qmedoid.fields import tensors_parsed
 from qmedoid.geometry.scaling import RankScaling, Scaling, SignedLog
 from qmedoid.methods.evidence.model import CHANNELS, EvidenceModel, Group, Terms
 from qmedoid.methods.evidence.neighbors import Neighbors
@@ -24,15 +24,15 @@ from qmedoid.methods.nearest.model import MeasuredNearest, NearestModel
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.model import RareEventModel
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
-from qmedoid.model.decision import PriorShift
+from qmedoid.model.decision import Decision, PriorShift
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
 from qmedoid.model.novelty import Far, Novelty
 from qmedoid.model.operating_point import Counts, OperatingSummary
 from qmedoid.model.seen import SeenRows
 from qmedoid.model.table import TableModel
-from qmedoid.storage._files import MANIFEST
-from qmedoid.storage.bundle import save_model
-from qmedoid.storage.loading import FORMAT, load_model
+from qmedoid.model.training_summary import DayCounts, HeldOutCurve, TrainingSummary
+from qmedoid.storage.archive import ARRAYS, CARD, FORMAT, MANIFEST, ROWS
+from qmedoid.storage.model_file import load_file, load_model, save_model
 from qmedoid.variational.angles import AngleMap
 from qmedoid.variational.ansatz import Ansatz
 from qmedoid.variational.model import MeasuredVariational, VariationalModel
@@ -42,11 +42,16 @@ from qmedoid.variational.readout import READOUT_KINDS, StringReadout
 MODELS = all_models()
 
 
+def entries_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
 @pytest.mark.parametrize("name", MODELS)
-def test_a_loaded_model_is_the_saved_one_and_decides_alike(tmp_path, name):
+def test_loaded_model_is_the_saved_one_and_decides_alike(tmp_path, name):
     model = MODELS[name]
-    assert save_model(model, tmp_path / "model") == tmp_path / "model"
-    loaded = load_model(tmp_path / "model")
+    assert save_model(model, tmp_path / "m.qmedoid") == tmp_path / "m.qmedoid"
+    loaded = load_model(str(tmp_path / "m.qmedoid"))
     same(loaded, model)
     columns = random_columns()
     for a, b in zip(loaded.decide(columns), model.decide(columns), strict=True):
@@ -71,66 +76,79 @@ def test_any_model_comes_back(tmp_path_factory, seed, n_classes, per_class, data
         n_classes=n_classes,
         seed=seed,
     )
-    path = tmp_path_factory.mktemp("any")
+    path = tmp_path_factory.mktemp("any") / "any name at all"
     save_model(model, path)
     same(load_model(path), model)
 
 
-def test_the_same_model_gives_the_same_bytes(tmp_path):
-    for name in ("a", "b"):
-        save_model(MODELS["selective"], tmp_path / name)
-    files = [{file.name: file.read_bytes() for file in (tmp_path / name).iterdir()} for name in ("a", "b")]
-    assert files[0] == files[1]
+def test_same_model_gives_the_same_bytes_and_a_loaded_one_too(tmp_path):
+    files = [save_model(MODELS["selective"], tmp_path / name) for name in ("a", "b")]
+    files.append(save_model(load_model(files[0]), tmp_path / "c"))
+    assert len({file.read_bytes() for file in files}) == 1
 
 
-def test_the_manifest_names_every_file_with_its_size_and_hash(tmp_path):
-    path = save_model(MODELS["selective"], tmp_path / "model")
-    manifest = json.loads((path / MANIFEST).read_text())
+def test_file_is_a_zip_of_stored_entries_that_the_manifest_lists_with_size_and_hash(tmp_path):
+    path = save_model(MODELS["selective"], tmp_path / "m.qmedoid")
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        assert {info.compress_type for info in archive.infolist()} == {zipfile.ZIP_STORED}
+        assert archive.namelist() == [MANIFEST, ARRAYS, ROWS, CARD]
+        comment = archive.comment.decode()
+        archive.extractall(tmp_path / "extracted")
+    assert (tmp_path / "extracted" / CARD).read_text().startswith("# Saved model")
+    entries = entries_of(path)
+    manifest = json.loads(entries.pop(MANIFEST))
     assert manifest["format"] == FORMAT
-    assert set(manifest["versions"]) == {"qmedoid", "numpy", "python"}
-    named = {entry["name"]: entry for entry in manifest["files"].values()}
-    assert set(named) | {MANIFEST} == {file.name for file in path.iterdir()}
-    for name, entry in named.items():
-        content = (path / name).read_bytes()
-        assert (entry["bytes"], entry["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
-        assert entry["sha256"][:16] in name
-    own = manifest.pop("sha256")
-    assert own == hashlib.sha256(json.dumps(manifest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    assert set(manifest["versions"]) == {"qmedoid", "python", "numpy", "pyarrow", "safetensors", "scikit-learn"}
+    assert manifest["versions"]["numpy"] == np.__version__
+    assert manifest["entries"] == {
+        name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        for name, content in entries.items()
+    }
+    digest = hashlib.sha256(entries_of(path)[MANIFEST]).hexdigest()
+    assert comment == f"qmedoid model, format {FORMAT}, manifest {digest}"
+    assert list(tmp_path.glob("m*")) == [path]
 
 
-def test_the_library_reads_the_same_arrays(tmp_path):
-    path = save_model(MODELS["selective"], tmp_path)
-    (file,) = path.glob("arrays-*")
-    ours, theirs = tensors_parsed(file.read_bytes()), safetensors.numpy.load_file(file)
-    assert ours.keys() == theirs.keys()
-    for name, array in theirs.items():
-        same(ours[name], array, name)
+def test_load_file_gives_hash_versions_and_card(tmp_path):
+    path = save_model(MODELS["selective"], tmp_path / "m.qmedoid")
+    loaded = load_file(path)
+    assert loaded.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert loaded.card.encode() == entries_of(path)[CARD]
+    assert loaded.versions == json.loads(entries_of(path)[MANIFEST])["versions"]
+
+
+def test_arrays_are_those_that_the_library_reads_and_can_be_written_to(tmp_path):
+    path = save_model(MODELS["selective"], tmp_path / "m.qmedoid")
+    arrays = safetensors.numpy.load(entries_of(path)[ARRAYS])
+    method = load_model(path).method
+    same(method.medoids, arrays["0.medoids"], "medoids")
+    assert method.medoids.flags.writeable
+    assert method.medoids.flags.aligned
 
 
 def test_without_raw_rows_no_cell_of_a_row_is_written(tmp_path):
-    kept, bare = (
-        save_model(MODELS["method"], tmp_path / "a"),
-        save_model(MODELS["method"], tmp_path / "b", raw_rows=False),
-    )
-    assert b"2026-02-03T04:05:06" in next(kept.glob("rows-*")).read_bytes()
-    assert not list(bare.glob("rows-*"))
-    for file in bare.iterdir():
-        assert b"2026-02-03" not in file.read_bytes()
+    kept = save_model(MODELS["nearest"], tmp_path / "a")
+    bare = save_model(MODELS["nearest"], tmp_path / "b", raw_rows=False)
+    assert b"2026-02-03T04:05:06" in entries_of(kept)[ROWS]
+    assert ROWS not in entries_of(bare)
+    assert b"2026-02-03" not in bare.read_bytes()
     loaded = load_model(bare)
     assert loaded.records is None
     # Nor a hash, by which a row could be tested.
-    same(loaded, dataclasses.replace(MODELS["method"], records=None, seen=None))
+    same(loaded, dataclasses.replace(MODELS["nearest"], records=None, seen=None))
 
 
 def test_loading_takes_milliseconds_and_needs_neither_qiskit_nor_scikit_learn(tmp_path):
-    path = save_model(MODELS["selective"], tmp_path)
+    path = save_model(MODELS["selective"], tmp_path / "m.qmedoid")
     code = (
         "import sys, time\n"
-        "from qmedoid.storage.loading import load_model\n"
+        "from qmedoid.storage.model_file import load_model\n"
         "start = time.process_time()\n"
         "load_model(sys.argv[1])\n"
         "print(time.process_time() - start)\n"
-        "print([name for name in ('qiskit', 'sklearn', 'pyarrow', 'pandas', 'scipy') if name in sys.modules])\n"
+        "slow = ('qiskit', 'sklearn', 'pyarrow', 'pandas', 'scipy', 'importlib.metadata')\n"
+        "print([name for name in slow if name in sys.modules])\n"
     )
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code, path], env=env, capture_output=True, text=True, check=True)
@@ -139,7 +157,7 @@ def test_loading_takes_milliseconds_and_needs_neither_qiskit_nor_scikit_learn(tm
     assert imported == "[]"
 
 
-def test_without_qiskit_circuits_are_refused_before_anything_is_written(tmp_path, monkeypatch):
+def test_circuits_without_qiskit_are_refused_before_anything_is_written(tmp_path, monkeypatch):
     for name in [name for name in sys.modules if name.startswith(("qiskit", "qmedoid.circuits"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "qiskit", None)
@@ -150,12 +168,15 @@ def test_without_qiskit_circuits_are_refused_before_anything_is_written(tmp_path
 
 
 def test_circuits_for_other_tools_are_never_read_but_their_hashes_are(tmp_path):
-    pytest.importorskip("qiskit", reason="needs the extra quantum")
-    path = save_model(MODELS["selective"], tmp_path, circuits=True)
+    qiskit = pytest.importorskip("qiskit", reason="needs the extra quantum")
+    path = save_model(MODELS["selective"], tmp_path / "m.qmedoid", circuits=True)
     same(load_model(path), MODELS["selective"])
-    (file,) = path.glob("circuit-*.qpy")
-    file.write_bytes(file.read_bytes()[:-1] + b"x")
-    with pytest.raises(ModelError, match=rf"{file.name}: its contents do not match"):
+    with zipfile.ZipFile(path) as archive, archive.open("circuit.qpy") as file:
+        assert qiskit.qpy.load(file)[0].num_qubits == 2
+    content = bytearray(path.read_bytes())
+    content[content.index(entries_of(path)["circuit.qpy"]) + 100] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match=r"circuit\.qpy: its header is not the one of these contents"):
         load_model(path)
 
 
@@ -185,7 +206,11 @@ def unstorable():
             table_model((dataclasses.replace(plain_model, method=broken),)),
             "'0.multipliers' holds numbers that are",
         ),
-        ("object", table_model((plain_model,), parameters={"a": object()}), "is a object, which a bundle cannot hold"),
+        (
+            "object",
+            table_model((plain_model,), parameters={"a": object()}),
+            "is a object, which a model file cannot hold",
+        ),
         ("key", table_model((plain_model,), parameters={1: 2}), "keys that are not texts"),
         ("reserved", table_model((plain_model,), metrics={"a": {"$float": 1}}), "reserved"),
         ("surrogate", table_model((plain_model,), classes=("a", "\ud800")), "not Unicode"),
@@ -204,31 +229,42 @@ def nested(depth):
 
 
 @pytest.mark.parametrize(("model", "reason"), [pytest.param(*case[1:], id=case[0]) for case in unstorable()])
-def test_what_could_not_be_loaded_is_not_saved(tmp_path, model, reason):
-    save_model(MODELS["method"], tmp_path)
-    before = contents(tmp_path)
+def test_model_that_could_not_be_loaded_is_not_saved(tmp_path, model, reason):
+    path = save_model(MODELS["nearest"], tmp_path / "m.qmedoid")
+    before = path.read_bytes()
     with pytest.raises(ModelError, match=reason) as caught:
-        save_model(model, tmp_path)
+        save_model(model, path)
     assert "\n" not in str(caught.value)
-    assert contents(tmp_path) == before
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_model_of_a_file_is_not_a_folder(tmp_path):
-    path = save_model(MODELS["method"], tmp_path / "model")
+def test_model_that_is_too_large_is_not_saved(tmp_path, monkeypatch):
+    monkeypatch.setattr("qmedoid.storage.model_file.LARGEST_FILE", 1000)
+    with pytest.raises(ModelError, match=r"cannot be stored: it has \d+ bytes, and at most 1000 are read"):
+        save_model(MODELS["nearest"], tmp_path / "m.qmedoid")
+    assert not list(tmp_path.iterdir())
+
+
+def test_path_without_a_model_is_refused_in_one_line(tmp_path):
+    path = save_model(MODELS["nearest"], tmp_path / "m.qmedoid")
     for wrong, reason in {
-        path / MANIFEST: "is not a folder: pass the folder that holds",
-        path / "nothing": "nothing is there",
-        tmp_path: f"holds no {MANIFEST}, so it is not a saved model",
+        path / "m": "nothing is there",
+        tmp_path / "nothing": "nothing is there",
+        tmp_path: "is a folder, and a saved model is a file, such as heart.qmedoid: pass that",
     }.items():
-        with pytest.raises(ModelError, match=reason):
+        with pytest.raises(ModelError, match=reason) as caught:
             load_model(wrong)
+        assert "\n" not in str(caught.value)
 
 
-def test_a_new_field_takes_a_new_format():
-    """Fields that format 4 stores; another one is lost by it, so it takes format 5 and a reader for all."""
+def test_format_1_stores_these_fields():
+    """Another field of a model would be lost by it, and takes the next format."""
     stored = {
-        TableModel: "contract encodings classes models cut probabilistic records parameters metrics priors prior_shift "
-        "operating seen novelty",
+        TableModel: "contract encodings decision models records parameters metrics seen novelty training parent",
+        Decision: "classes cut probabilistic priors shift operating",
+        TrainingSummary: "n_rows missing levels curve days",
+        HeldOutCurve: "thresholds true_positives false_positives n_positive n_negative",
         SeenRows: "key hashes is_sample",
         Novelty: "n_rows limited lowest highest low high binned offsets edges counts far",
         PriorShift: "priors log_ratios",
@@ -238,7 +274,7 @@ def test_a_new_field_takes_a_new_format():
         Numbers: "fill indicator",
         Dates: "parts fills indicator",
         Levels: "levels values outputs",
-        HybridModel: "fusion calibration deltas variational refine_below residual",
+        HybridModel: "method calibration deltas variational refine_below residual",
         NearestModel: "input_scaling configuration weights signed feature_scaling medoids medoid_classes medoid_rows "
         "multipliers alpha use_angular angle",
         EvidenceModel: "rank_scaling linear_scaling medoids medoid_classes medoid_rows column_weights groups terms "
@@ -264,4 +300,5 @@ def test_a_new_field_takes_a_new_format():
     assert Counts._fields == ("tp", "fp", "fn", "tn")
     assert CHANNELS == ("square", "distance", "near")
     assert READOUT_KINDS == ("strings", "parity", "direct")
-    assert FORMAT == 5
+    assert DayCounts._fields == ("days", "counts")
+    assert FORMAT == 1

@@ -1,10 +1,19 @@
-"""What a saved model says of its table: contract, encodings, classes, and medoids as rows."""
+"""Contract, encodings, classes and medoid rows of a model, as they are written and read.
+
+All encodings together have the arrays ``encoding.fills`` (of numbers and parts of dates, in the order of the columns),
+``encoding.values`` (of the levels, row by row) and ``encoding.texts``, the levels as UTF-8, where level i begins at
+``encoding.offsets[i]``.
+"""
 
 import math
-from itertools import pairwise
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 
-from qmedoid.fields import Fields, RefusedError, Shelf, restored, shown
+import numpy as np
+
+from qmedoid.exceptions import ModelError
+from qmedoid.fields import Arrays, Fields, RefusedError, Shelf, floats, plain, restored, shown, whole
 from qmedoid.model.contract import (
     DATE_PARTS,
     KINDS,
@@ -28,8 +37,62 @@ _MOST = 2**31
 _CELLS = {type(None), bool, int, float, str}
 
 
+def write_contract(contract: Contract) -> dict[str, Any]:
+    """A contract for the manifest."""
+    columns = [
+        {
+            "name": plain(column.name, "the name of a column"),
+            "kind": column.kind,
+            "missing": bool(column.missing),
+            "levels": plain(column.levels, f"levels of column {column.name!r}"),
+            "is_open": bool(column.is_open),
+            "spelling": column.spelling,
+        }
+        for column in contract.columns
+    ]
+    return {
+        "columns": columns,
+        "target": plain(contract.target, "target"),
+        "left_out": plain(contract.left_out, "left_out"),
+    }
+
+
+def write_encodings(encodings: Sequence[Encoding], arrays: Arrays) -> list[dict[str, Any]]:
+    """Encodings for the manifest; their arrays are added."""
+    entries: list[dict[str, Any]] = []
+    fills, values, levels = [], [], []
+    for encoding in encodings:
+        match encoding:
+            case Numbers():
+                fills.append(np.array([encoding.fill], dtype=np.float64))
+                entries.append({"type": "numbers", "indicator": bool(encoding.indicator)})
+            case Dates():
+                fills.append(floats(encoding.fills))
+                entries.append({"type": "dates", "parts": list(encoding.parts), "indicator": bool(encoding.indicator)})
+            case Levels():
+                levels += [plain(level, "a level").encode() for level in encoding.levels]
+                values.append(floats(encoding.values).ravel())
+                outputs = plain(encoding.outputs, "outputs of a category")
+                entries.append({"type": "levels", "count": len(encoding.levels), "outputs": outputs})
+    arrays["encoding.fills"] = np.concatenate([np.zeros(0), *fills])
+    arrays["encoding.values"] = np.concatenate([np.zeros(0), *values])
+    arrays["encoding.texts"] = np.frombuffer(b"".join(levels), dtype=np.uint8)
+    arrays["encoding.offsets"] = whole([0, *accumulate(map(len, levels))])
+    return entries
+
+
+def write_rows(records: Sequence[Record]) -> dict[str, Any]:
+    """The medoids of a model as rows."""
+    columns = list(records[0]) if records else []
+    for record in records:
+        if list(record) != columns:
+            raise ModelError("The medoids kept as rows must all have the same columns in the same order.")
+    cells = [plain(list(record.values()), "a medoid's row") for record in records]
+    return {"columns": plain(columns, "columns of the medoids"), "rows": cells}
+
+
 def read_contract(value: Any) -> Contract:
-    """The columns, the target and what was left out."""
+    """The columns, the target and the columns that were left out."""
     fields = Fields(value, "contract", ("columns", "target", "left_out"))
     columns = tuple(_column(entry, f"contract.columns[{i}]") for i, entry in enumerate(fields.list("columns")))
     if not columns:

@@ -1,0 +1,150 @@
+"""The archive of a model file: a zip of stored entries, every byte of which follows from their contents.
+
+Entries are stored in the order of `ENTRIES`, without compression, extra fields or dates. The comment of the archive
+has the number of the format and the SHA-256 of the first entry, the manifest; the manifest has those of all others.
+Any zip tool can extract the entries. The reader compares every header with the one that the writer would write, so
+that whatever else a zip may have is refused: compressed, encrypted, renamed, added or doubled entries, a directory
+that disagrees with the headers, zip64, and bytes before, between or behind the entries.
+"""
+
+import hashlib
+import os
+import re
+import stat
+import struct
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from qmedoid.fields import RefusedError
+
+FORMAT = 1
+"""Number of the file format. Whatever changes in what is written takes the next number."""
+MANIFEST, ARRAYS, ROWS, CARD = "manifest.json", "arrays.safetensors", "rows.json", "card.md"
+REQUIRED = (MANIFEST, ARRAYS, CARD)
+ENTRIES = (MANIFEST, ARRAYS, ROWS, CARD, "circuit.qpy", "circuit.qasm", "swap_test.qpy", "swap_test.qasm")
+"""Names of the entries, in their order; the circuits are for other tools and are never parsed."""
+LARGEST_FILE = 2**28
+"""Bytes of the largest file that is read."""
+
+# A local header, an entry of the central directory, and its end (PKWARE's APPNOTE.TXT, 4.3.7, 4.3.12 and 4.3.16).
+_LOCAL, _LISTED, _END = struct.Struct("<4s5H3L2H"), struct.Struct("<4s6H3L5H2L"), struct.Struct("<4s4H2LH")
+_LOCAL_MARK = b"PK\x03\x04"
+# Version 2.0, no flags, stored, midnight of 1980-01-01.
+_PLAIN = (20, 0, 0, 0, 33)
+_MADE_ON_UNIX, _READABLE = 3 << 8 | 20, 0o100644 << 16
+_COMMENT = re.compile(rb"qmedoid model, format ([0-9]{1,9}), manifest ([0-9a-f]{64})\Z")
+_LONGEST_COMMENT = 120
+
+
+class FormatError(RefusedError):
+    """The file has a format of another number."""
+
+
+class _Place(NamedTuple):
+    """Where an entry lies, and its headers."""
+
+    name: str
+    crc: int
+    size: int
+    start: int
+
+    @classmethod
+    def of(cls, name: str, content: bytes | memoryview, start: int) -> "_Place":
+        return cls(name, zlib.crc32(content), len(content), start)
+
+    @property
+    def local(self) -> bytes:
+        fields = (*_PLAIN, self.crc, self.size, self.size, len(self.name), 0)
+        return _LOCAL.pack(_LOCAL_MARK, *fields) + self.name.encode()
+
+    @property
+    def listed(self) -> bytes:
+        sizes = (self.crc, self.size, self.size, len(self.name), 0, 0, 0, 0)
+        return _LISTED.pack(b"PK\x01\x02", _MADE_ON_UNIX, *_PLAIN, *sizes, _READABLE, self.start) + self.name.encode()
+
+    @property
+    def end(self) -> int:
+        return self.start + _LOCAL.size + len(self.name) + self.size
+
+
+def archive_bytes(entries: Mapping[str, bytes]) -> bytes:
+    """The file of some entries, by name."""
+    places: list[_Place] = []
+    for name in (name for name in ENTRIES if name in entries):
+        places.append(_Place.of(name, entries[name], places[-1].end if places else 0))
+    parts = [part for place in places for part in (place.local, entries[place.name])]
+    return b"".join([*parts, _tail(places, hashlib.sha256(entries[MANIFEST]).hexdigest())])
+
+
+def archive_entries(content: bytes) -> dict[str, memoryview]:
+    """The entries of a file that may hold anything, by name; the hash of the manifest is right.
+
+    Raises
+    ------
+    RefusedError
+        The file is not, byte for byte, the archive of its entries.
+    """
+    digest = _manifest_digest(content)
+    entries, places, start = dict[str, memoryview](), list[_Place](), 0
+    while content.startswith(_LOCAL_MARK, start) and len(content) >= start + _LOCAL.size:
+        *_, size, name_length, _ = _LOCAL.unpack_from(content, start)
+        first = start + _LOCAL.size + name_length
+        name = content[start + _LOCAL.size : first].decode("ascii", "replace")
+        if name not in ENTRIES[0 if not places else ENTRIES.index(places[-1].name) + 1 :]:
+            raise RefusedError(f"it holds the entry {name[:60]!r} where none of this name belongs")
+        entries[name] = memoryview(content)[first : first + size]
+        places.append(_Place.of(name, entries[name], start))
+        if content[start:first] != places[-1].local:
+            raise RefusedError("its header is not the one of these contents, stored without compression", name)
+        start = places[-1].end
+    for name in REQUIRED:
+        if name not in entries:
+            raise RefusedError(f"it lacks the entry {name!r}")
+    if hashlib.sha256(entries[MANIFEST]).hexdigest() != digest:
+        raise RefusedError("its contents do not match its SHA-256", MANIFEST)
+    if content[start:] != _tail(places, digest):
+        raise RefusedError("its directory is not the one of its entries")
+    return entries
+
+
+def is_model_file(start: bytes) -> bool:
+    """Whether a file with these first bytes is a model file, be it damaged."""
+    return start.startswith(_LOCAL_MARK) and start.startswith(MANIFEST.encode(), _LOCAL.size)
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a regular file of bounded size. Links are followed; a pipe does not keep the reader waiting."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise RefusedError("it is not a regular file")
+        if found.st_size > LARGEST_FILE:
+            raise RefusedError(f"it has {found.st_size} bytes, and at most {LARGEST_FILE} are read")
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) != found.st_size:
+        raise RefusedError("it changed while it was read")
+    return content
+
+
+def _manifest_digest(content: bytes) -> str:
+    """The SHA-256 of the manifest by the comment of the archive, whose format is checked."""
+    comment = _COMMENT.search(content, max(0, len(content) - _LONGEST_COMMENT))
+    if comment is None and is_model_file(content[:64]):
+        raise RefusedError("its end is missing or damaged")
+    if comment is None:
+        raise RefusedError("it is not a file that save wrote")
+    if int(comment[1]) != FORMAT:
+        raise FormatError(str(int(comment[1])))
+    return comment[2].decode()
+
+
+def _tail(places: Iterable[_Place], digest: str) -> bytes:
+    """The central directory of the archive, its end and its comment."""
+    places = list(places)
+    listing = b"".join(place.listed for place in places)
+    comment = f"qmedoid model, format {FORMAT}, manifest {digest}".encode()
+    count, start = len(places), places[-1].end
+    return listing + _END.pack(b"PK\x05\x06", 0, 0, count, count, len(listing), start, len(comment)) + comment
