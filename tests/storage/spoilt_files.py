@@ -149,7 +149,16 @@ def forged_archives(file):
         "an internal attribute": lambda info: setattr(info, "internal_attr", 1),
     }.items():
         yield f"archive with {label}", packed(change=change)
-    for note in (b"", comment + b" ", comment.upper(), b"x" * 60_000, comment * 2, comment[:-1] + b"x"):
+    yield "a manifest of another hash", packed([(MANIFEST, whole[0][1] + b"\n"), *whole[1:]])
+    for note in (
+        b"",
+        comment[:-64] + b"0" * 64,
+        comment + b" ",
+        comment.upper(),
+        b"x" * 60_000,
+        comment * 2,
+        comment[:-1] + b"x",
+    ):
         yield f"comment {note[:30]!r}", packed(note=note)
     yield "the card twice at the end", packed([*whole[:-1], card, card])
     yield from _forged_fields(file)
