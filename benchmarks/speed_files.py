@@ -34,13 +34,13 @@ TURNS = 9
 HEAVY = ("sklearn", "pandas", "qiskit", "scipy", "polars")
 
 
-def save_model(table: pa.Table, folder: Path) -> None:
+def save_model(table: pa.Table, path: Path) -> None:
     """A convex fusion model of a tenth of the table."""
     part = table.take(np.arange(0, len(table), 10))
     names = [name for name in table.column_names if name != "Class"]
     frame = part.select(names).to_pandas()
     model = GeometricClassifier(method="nearest", refine="never", random_state=0)
-    model.fit(frame, part["Class"].to_numpy()).save(folder)
+    model.fit(frame, part["Class"].to_numpy()).save(path)
 
 
 def check_same(ours: Path, theirs: Path) -> None:

@@ -44,9 +44,10 @@ def load(path: str | Path) -> "SavedModel":
 
     Examples
     --------
-    >>> import qmedoid
-    >>> model = qmedoid.load("heart.qmedoid")  # doctest: +SKIP
-    >>> model.predict(new_rows)  # doctest: +SKIP
+    ::
+
+        model = qmedoid.load("heart.qmedoid")
+        model.predict(frame), model.explain(frame, row=3)
 
     See Also
     --------
