@@ -42,8 +42,8 @@ class FormatError(RefusedError):
     """The file has a format of another number."""
 
 
-class _Place(NamedTuple):
-    """Where an entry lies, and its headers."""
+class _EntryHeader(NamedTuple):
+    """The headers of an entry, and where they lie."""
 
     name: str
     crc: int
@@ -51,7 +51,7 @@ class _Place(NamedTuple):
     start: int
 
     @classmethod
-    def of(cls, name: str, content: bytes | memoryview, start: int) -> "_Place":
+    def of(cls, name: str, content: bytes | memoryview, start: int) -> "_EntryHeader":
         return cls(name, zlib.crc32(content), len(content), start)
 
     @property
@@ -71,9 +71,9 @@ class _Place(NamedTuple):
 
 def archive_bytes(entries: Mapping[str, bytes]) -> bytes:
     """The file of some entries, by name."""
-    places: list[_Place] = []
+    places: list[_EntryHeader] = []
     for name in (name for name in ENTRIES if name in entries):
-        places.append(_Place.of(name, entries[name], places[-1].end if places else 0))
+        places.append(_EntryHeader.of(name, entries[name], places[-1].end if places else 0))
     parts = [part for place in places for part in (place.local, entries[place.name])]
     return b"".join([*parts, _tail(places, hashlib.sha256(entries[MANIFEST]).hexdigest())])
 
@@ -87,7 +87,7 @@ def archive_entries(content: bytes) -> dict[str, memoryview]:
         The file is not, byte for byte, the archive of its entries.
     """
     digest = _manifest_digest(content)
-    entries, places, start = dict[str, memoryview](), list[_Place](), 0
+    entries, places, start = dict[str, memoryview](), list[_EntryHeader](), 0
     while content.startswith(_LOCAL_MARK, start) and len(content) >= start + _LOCAL.size:
         *_, size, name_length, _ = _LOCAL.unpack_from(content, start)
         first = start + _LOCAL.size + name_length
@@ -95,7 +95,7 @@ def archive_entries(content: bytes) -> dict[str, memoryview]:
         if name not in ENTRIES[0 if not places else ENTRIES.index(places[-1].name) + 1 :]:
             raise RefusedError(f"it holds the entry {name[:60]!r} where none of this name belongs")
         entries[name] = memoryview(content)[first : first + size]
-        places.append(_Place.of(name, entries[name], start))
+        places.append(_EntryHeader.of(name, entries[name], start))
         if content[start:first] != places[-1].local:
             raise RefusedError("its header is not the one of these contents, stored without compression", name)
         start = places[-1].end
@@ -141,7 +141,7 @@ def _manifest_digest(content: bytes) -> str:
     return comment[2].decode()
 
 
-def _tail(places: Iterable[_Place], digest: str) -> bytes:
+def _tail(places: Iterable[_EntryHeader], digest: str) -> bytes:
     """The central directory of the archive, its end and its comment."""
     places = list(places)
     listing = b"".join(place.listed for place in places)
