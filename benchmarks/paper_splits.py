@@ -5,60 +5,85 @@ figures the paper prints for its single split.
 """
 
 import argparse
-import dataclasses
-import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from _timing import RESULTS, write_table
 from qmedoid import NearestMedoidClassifier
-from qmedoid.exceptions import QMedoidWarning
 from qmedoid.studies.baselines import BASELINES
-from qmedoid.studies.comparison import Method, baseline, compare, fusion_with_validation, method
-from qmedoid.studies.datasets import Dataset, load_breast_cancer, load_heart, load_wine
+from qmedoid.studies.catalog import HEART_ORDINAL, data_digest, load_data
+from qmedoid.studies.cells import Cell, Method, Result
+from qmedoid.studies.datasets import Dataset
+from qmedoid.studies.metrics import classifier_metrics
+from qmedoid.studies.ours import run_printed
 from qmedoid.studies.paper import PAPER
+from qmedoid.studies.plain import run_small
+from qmedoid.studies.results import Results, confusion
+from qmedoid.studies.runner import Study, run_cells
+from qmedoid.studies.splits import paper_split
 
-
-def printed(**changes: object) -> Method:
-    return fusion_with_validation(lambda: NearestMedoidClassifier.paper(**changes))
-
-
-METHODS: dict[str, Method] = {
-    "as printed": printed(),
-    "as printed, without class weights": printed(class_weight=None),
-    "as printed, true angle, without class weights": printed(class_weight=None, angle="true"),
-    "as printed, k = 3, no search": printed(max_passes=0, subset_sizes=(3, 3)),
-    "as printed, k = 3, no search, without class weights": printed(
-        max_passes=0, subset_sizes=(3, 3), class_weight=None
-    ),
-    "as printed, inputs scaled to [0, 1], without class weights": printed(class_weight=None, input_scaling="minmax"),
-    "default": method(NearestMedoidClassifier),
-    "default, without class weights": method(lambda: NearestMedoidClassifier(class_weight=None)),
-    "default, no search": method(lambda: NearestMedoidClassifier(max_passes=0)),
-    "default, 3 medoids per class": method(lambda: NearestMedoidClassifier(n_medoids=3)),
-    "default, no search, 3 medoids per class": method(lambda: NearestMedoidClassifier(max_passes=0, n_medoids=3)),
-    **{name: baseline(make) for name, make in BASELINES.items()},
+TITLES = {
+    HEART_ORDINAL: "Heart disease (ordinal)",
+    "heart": "Heart disease (one-hot)",
+    "breast-cancer": "Breast cancer",
+    "wine": "Wine",
 }
 
 
-def tables() -> list[Dataset]:
-    ordinal = dataclasses.replace(load_heart("ordinal"), name="Heart disease (ordinal)")
-    onehot = dataclasses.replace(load_heart("onehot"), name="Heart disease (one-hot)")
-    return [ordinal, onehot, load_breast_cancer(), load_wine()]
+def run_default(data: Dataset, cell: Cell, **changes: object) -> Result:
+    """The nearest-medoid classifier with our defaults, fitted on training and validation rows."""
+    split = paper_split(data.y, cell.seed)
+    model = NearestMedoidClassifier(random_state=cell.seed, **changes).fit(data.X[split.fit], data.y[split.fit])
+    return {"test": classifier_metrics(model, data, split.test)}
+
+
+METHODS: dict[str, Method] = {
+    "as printed": Method(run_printed),
+    "as printed, without class weights": Method(run_printed, {"class_weight": None}),
+    "as printed, true angle, without class weights": Method(run_printed, {"class_weight": None, "angle": "true"}),
+    "as printed, k = 3, no search": Method(run_printed, {"max_passes": 0, "subset_sizes": (3, 3)}),
+    "as printed, k = 3, no search, without class weights": Method(
+        run_printed, {"max_passes": 0, "subset_sizes": (3, 3), "class_weight": None}
+    ),
+    "as printed, inputs scaled to [0, 1], without class weights": Method(
+        run_printed, {"class_weight": None, "input_scaling": "minmax"}
+    ),
+    "default": Method(run_default),
+    "default, without class weights": Method(run_default, {"class_weight": None}),
+    "default, no search": Method(run_default, {"max_passes": 0}),
+    "default, 3 medoids per class": Method(run_default, {"n_medoids": 3}),
+    "default, no search, 3 medoids per class": Method(run_default, {"max_passes": 0, "n_medoids": 3}),
+    **{name: Method(run_small, {"name": name}) for name in BASELINES if name != "LightGBM"},
+}
+
+
+def mean_rows(methods: Mapping[str, Method], seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """Mean accuracy and macro-F1 of every method on the splits of every data set, with standard errors."""
+    study = Study({"splits": methods}, load_data, data_digest)
+    of_test = confusion("test")
+    for data, title in TITLES.items():
+        for method in methods:
+            cells = [Cell("splits", data, "random", seed, method) for seed in seeds]
+            results = Results(run_cells(study, cells, None))
+            row: dict[str, Any] = {"data": title, "method": method, "splits": len(cells)}
+            for name in ("accuracy", "macro_f1"):
+                spread = results.spread(data, method, lambda result, name=name: getattr(of_test(result), name))
+                assert spread is not None
+                row |= {name: round(spread.mean, 4), f"{name}_se": round(spread.error or 0.0, 4)}
+            yield row
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--splits", type=int, default=20)
     options = parser.parse_args()
-    warnings.simplefilter("ignore", QMedoidWarning)
     rows = []
-    for data in tables():
-        figures = PAPER[data.name.split(" (")[0]]
-        for outcome in compare(data, METHODS, range(options.splits)):
-            figure = figures.get("Fusion" if outcome.method.startswith("as printed") else outcome.method)
-            ours = {k: round(v, 4) if isinstance(v, float) else v for k, v in outcome.as_dict().items()}
-            theirs = ("", "") if figure is None else (figure.accuracy, figure.macro_f1)
-            rows.append(ours | {"paper_accuracy": theirs[0], "paper_macro_f1": theirs[1]})
-            print(rows[-1], flush=True)
+    for row in mean_rows(METHODS, range(options.splits)):
+        printed = str(row["method"]).startswith("as printed")
+        figure = PAPER[row["data"].split(" (")[0]].get("Fusion" if printed else row["method"])
+        theirs = ("", "") if figure is None else (figure.accuracy, figure.macro_f1)
+        rows.append(row | {"paper_accuracy": theirs[0], "paper_macro_f1": theirs[1]})
+        print(rows[-1], flush=True)
     write_table(RESULTS / "paper_splits.csv", f"python benchmarks/paper_splits.py --splits {options.splits}", rows)
 
 

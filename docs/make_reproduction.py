@@ -13,9 +13,9 @@ from pathlib import Path
 
 from marked_sections import Row, table, write_or_check
 
-from qmedoid.studies.rare_baselines import SMOTE_SHARE
-from qmedoid.studies.reproduction.fraud import PAPER_ALERT_RATE
-from qmedoid.studies.reproduction.plan import PARTS, Plan
+from qmedoid.studies.baselines import SMOTE_SHARE
+from qmedoid.studies.metrics import PAPER_ALERT_RATE
+from qmedoid.studies.plan import PARTS, Plan
 
 Record = dict[str, str]
 

@@ -8,11 +8,12 @@ committed cells alone.
 import argparse
 from pathlib import Path
 
-from benchmarks.quality.cells import PARTS, Cell, planned
-from benchmarks.quality.running import Result, done, run_cells
+from benchmarks.quality.cells import PARTS, STUDY, planned
 from benchmarks.quality.tables import available
 
-from qmedoid.studies.catalog import cache_folder
+from qmedoid.studies.catalog import cell_folder
+from qmedoid.studies.cells import Cell, Result
+from qmedoid.studies.runner import find_done, run_cells
 
 
 def main() -> None:
@@ -26,7 +27,7 @@ def main() -> None:
         for name, why in available()[1].items():
             print(f"left out: {name}. {why}", flush=True)
     cells = planned(options.part, options.seeds, sets=options.sets, methods=options.methods, splits=options.splits)
-    known = done(cells, options.cache)
+    known = find_done(STUDY, cells, options.cache)
     print(f"{len(known)} of {len(cells)} cells are done", flush=True)
     if options.command == "run":
         _run([cell for cell in cells if cell not in known], options.cache, options.jobs)
@@ -45,7 +46,7 @@ def _run(cells: list[Cell], folder: Path, jobs: int) -> None:
         count, seconds = count + 1, seconds + result["seconds"]
         print(f"[{count}/{len(cells)}, {seconds / 60:.1f} min] {cell}: {result['seconds']:.1f} s", flush=True)
 
-    run_cells(cells, folder, jobs, report)
+    run_cells(STUDY, cells, folder, jobs=jobs, report=report, fresh=any(cell.part == "card" for cell in cells))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -55,11 +56,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", choices=("report", "second", "first", "tuning"), default="report")
     parser.add_argument("--sets", nargs="*", default=(), help="only these sets")
     parser.add_argument(
-        "--methods", nargs="*", default=(), help='only these; "baselines" and "changes" stand for all of their kind'
+        "--methods", nargs="*", default=(), help='only these; "baselines" and "changes" are all of their kind'
     )
-    parser.add_argument("--splits", type=int, help="at most so many splits of each set")
+    parser.add_argument("--splits", type=int, help="maximum number of splits of each set")
     parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
-    parser.add_argument("--cache", type=Path, default=cache_folder() / "quality", help="the store of cells")
+    parser.add_argument("--cache", type=Path, default=cell_folder(), help="the store of cells")
     parser.add_argument("--from-csv", action="store_true", help="make the tables from the committed cells")
     return parser
 

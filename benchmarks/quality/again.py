@@ -12,16 +12,17 @@ from pathlib import Path
 import numpy as np
 from benchmarks._timing import write_table
 from benchmarks.quality.card_tables import GOALS
-from benchmarks.quality.cells import Cell, planned
+from benchmarks.quality.cells import STUDY, planned
 from benchmarks.quality.comparison import WANTED
 from benchmarks.quality.ours import OURS
-from benchmarks.quality.protocol import TEST_SHARE, Seeds
-from benchmarks.quality.running import Result, done, run_cells
+from benchmarks.quality.protocol import Seeds
 from benchmarks.quality.writing import PACKAGES, folder
 
-from qmedoid.studies.catalog import cache_folder
-from qmedoid.studies.reproduction.against import Duel
-from qmedoid.studies.reproduction.results import Spread
+from qmedoid.studies.catalog import cell_folder
+from qmedoid.studies.cells import Cell, Result
+from qmedoid.studies.results import Paired, Spread
+from qmedoid.studies.runner import find_done, run_cells
+from qmedoid.studies.splits import TEST_SHARE
 
 REPORTS: tuple[Seeds, ...] = ("first", "second", "report")
 RIVALS = ("LightGBM", "LightGBM, raw columns")
@@ -39,11 +40,12 @@ def cells() -> list[Cell]:
 
 def run(wanted: list[Cell], store: Path, jobs: int) -> dict[Cell, Result]:
     """Results of the cells, after running those that are missing."""
+    known = find_done(STUDY, wanted, store)
     for part in ("tables", "card"):
-        known = done(wanted, store)
         missing = [cell for cell in wanted if cell not in known and cell.part == part]
-        run_cells(missing, store, jobs, lambda cell, _: print(cell, flush=True))
-    return done(wanted, store)
+        report = lambda cell, _: print(cell, flush=True)  # noqa: E731
+        known |= run_cells(STUDY, missing, store, jobs=jobs, report=report, fresh=part == "card")
+    return known
 
 
 def rivals(file: str, figure: str) -> dict[tuple[str, int], float]:
@@ -64,7 +66,7 @@ def line(name: str, wanted: float, ours: dict[int, float], theirs: dict[int, flo
     seeds = sorted(ours)
     own, others = (np.array([one[seed] for seed in seeds]) for one in (ours, theirs))
     share = TEST_SHARE / (1.0 - TEST_SHARE)
-    duel = Duel(name, "random", name, RIVALS[0], Spread(own), Spread(others), Spread(others - own), share)
+    pair = Paired(name, "random", name, RIVALS[0], Spread(own), Spread(others), share)
     by_report = np.array_split(own, len(REPORTS))
     return {
         "figure": name,
@@ -73,15 +75,15 @@ def line(name: str, wanted: float, ours: dict[int, float], theirs: dict[int, flo
         "splits": len(seeds),
         OURS: f"{own.mean():.4f}",
         RIVALS[0]: f"{others.mean():.4f}",
-        "ours − theirs": f"{-duel.difference.mean:.4f}",
-        "±": f"{duel.error:.4f}",
+        "ours − theirs": f"{-pair.difference.mean:.4f}",
+        "±": f"{pair.error:.4f}",
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--cache", type=Path, default=cache_folder() / "quality")
+    parser.add_argument("--cache", type=Path, default=cell_folder())
     options = parser.parse_args()
     results = run(cells(), options.cache, options.jobs)
     lines = []

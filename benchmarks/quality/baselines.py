@@ -9,21 +9,23 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
-from benchmarks.quality.judging import best_cut, decide, judge, macro_f1, positive_scores
-from benchmarks.quality.protocol import Encoded
-from benchmarks.quality.tables import Array, Codes
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from benchmarks.quality.judging import best_cut, decide, judge, macro_f1
+from benchmarks.quality.protocol import Encoded, encoded_split
+from benchmarks.quality.tables import Table
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC
 
-from qmedoid.studies.baselines import lightgbm
+from qmedoid.arrays import Array, Codes
+from qmedoid.studies.baselines import forest, lightgbm, linear_svm, logistic
+from qmedoid.studies.cells import Cell
+from qmedoid.studies.metrics import scores_of
 
 FOLDS = 3
 Setting = Mapping[str, Any]
@@ -51,7 +53,7 @@ class Family:
     def scored(self, setting: Setting, X: Array, y: Codes, X_new: Array, seed: int) -> Iterator[tuple[Setting, Array]]:
         """Fit once, and give the scores of other rows for each setting that the fit holds."""
         if not self.trees:
-            yield setting, positive_scores(self.make(seed, **{**setting, **self.trials}).fit(X, y), X_new)
+            yield setting, scores_of(self.make(seed, **{**setting, **self.trials}).fit(X, y), X_new)
             return
         grown = self.make(seed, **setting, n_estimators=max(self.trees)).fit(X, y)
         for trees in self.trees:
@@ -63,14 +65,6 @@ def boosted_scores(grown: Any, X: Array, trees: int | None = None) -> Array:
     return np.asarray(grown.predict(X, raw_score=True, num_iteration=trees), dtype=np.float64)
 
 
-def _scaled(classifier: Any) -> Any:
-    return make_pipeline(StandardScaler(), classifier)
-
-
-def _forest(seed: int, **setting: Any) -> Any:
-    return RandomForestClassifier(**{"n_estimators": 300, "random_state": seed, **setting})
-
-
 def _rbf(seed: int, width: float, **setting: Any) -> Any:
     """γ in units of 1/M, which is what scikit-learn takes for standardized columns."""
 
@@ -79,15 +73,9 @@ def _rbf(seed: int, width: float, **setting: Any) -> Any:
             self.gamma = width / X.shape[1]
             return super().fit(X, y, sample_weight)
 
-    return _scaled(ByColumns(random_state=seed, decision_function_shape="ovr", cache_size=400, **setting))
-
-
-def _logistic(seed: int, **setting: Any) -> Any:
-    return _scaled(LogisticRegression(max_iter=1000, random_state=seed, **setting))
-
-
-def _linear_svm(seed: int, **setting: Any) -> Any:
-    return _scaled(LinearSVC(dual=False, max_iter=5000, random_state=seed, **setting))
+    return make_pipeline(
+        StandardScaler(), ByColumns(random_state=seed, decision_function_shape="ovr", cache_size=400, **setting)
+    )
 
 
 def _grid(**values: tuple[Any, ...]) -> tuple[dict[str, Any], ...]:
@@ -96,8 +84,8 @@ def _grid(**values: tuple[Any, ...]) -> tuple[dict[str, Any], ...]:
 
 _SHARES = {"learning_rate": 0.05, "subsample": 0.8, "subsample_freq": 1}
 FAMILIES: dict[str, Family] = {
-    "LogReg": Family(_logistic, _grid(C=(0.003, 0.03, 0.3, 3.0, 30.0, 300.0))),
-    "LinearSVM": Family(_linear_svm, _grid(C=(0.0003, 0.003, 0.03, 0.3, 3.0, 30.0))),
+    "LogReg": Family(partial(logistic, max_iter=1000), _grid(C=(0.003, 0.03, 0.3, 3.0, 30.0, 300.0))),
+    "LinearSVM": Family(partial(linear_svm, dual=False, max_iter=5000), _grid(C=(0.0003, 0.003, 0.03, 0.3, 3.0, 30.0))),
     "RBF-SVM": Family(_rbf, _grid(C=(1.0, 6.0, 36.0), width=(0.2, 1.0, 5.0))),
     "LightGBM": Family(
         lightgbm,
@@ -110,7 +98,7 @@ FAMILIES: dict[str, Family] = {
         trees=(60, 150, 400),
     ),
     "RandomForest": Family(
-        _forest, _grid(max_features=("sqrt", 0.5), min_samples_leaf=(1, 4)), trials={"n_estimators": 150}
+        forest, _grid(max_features=("sqrt", 0.5), min_samples_leaf=(1, 4)), trials={"n_estimators": 150}
     ),
 }
 """The classifiers that a user would try first; boosted trees have four settings at each of three sizes."""
@@ -152,9 +140,13 @@ def tune(family: Family, X: Array, y: Codes, seed: int) -> Tuned:
     return best
 
 
-def run_baseline(name: str, data: Encoded, seed: int) -> dict[str, Any]:
+def run_baseline(table: Table, cell: Cell, *, name: str) -> dict[str, Any]:
+    """The cell of a baseline."""
+    return tuned_metrics(FAMILIES[name], encoded_split(table, cell.seed), cell.seed)
+
+
+def tuned_metrics(family: Family, data: Encoded, seed: int) -> dict[str, Any]:
     """Tune, fit and judge a baseline on one split. Times are core-seconds; that of the fit is without the tuning."""
-    family = FAMILIES[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         begun = time.process_time()
@@ -162,7 +154,7 @@ def run_baseline(name: str, data: Encoded, seed: int) -> dict[str, Any]:
         tuned_at = time.process_time()
         fitted = family.make(seed, **tuned.setting).fit(data.X, data.y)
         fitted_at = time.process_time()
-        scores = boosted_scores(fitted, data.X_test) if family.trees else positive_scores(fitted, data.X_test)
+        scores = boosted_scores(fitted, data.X_test) if family.trees else scores_of(fitted, data.X_test)
         predicted_at = time.process_time()
         probabilities = fitted.predict_proba(data.X_test) if hasattr(fitted, "predict_proba") else None
     called = decide(scores, tuned.threshold)

@@ -7,36 +7,31 @@ tuning have seeds from 100 on, and their time-ordered one lies within the first 
 import base64
 import time
 import warnings
-from functools import cache, lru_cache
-from math import ceil
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from benchmarks.quality.baselines import FOLDS, Family, boosted_scores
-from benchmarks.quality.judging import calibration_error, positive_scores, recall_at
-from benchmarks.quality.protocol import FIRST_SEED, TEST_SHARE, Seeds
-from benchmarks.quality.tables import Array, Codes
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score, roc_auc_score
-from sklearn.model_selection import StratifiedKFold, train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from benchmarks.quality.judging import calibration, recall_at_alerts
+from benchmarks.quality.protocol import FIRST_SEED, Seeds
+from sklearn.model_selection import StratifiedKFold
 
-from qmedoid.studies.baselines import lightgbm
-from qmedoid.studies.catalog import digest, load_creditcard
+from qmedoid.arrays import Array, Codes
+from qmedoid.metrics.ranking import pr_auc
+from qmedoid.studies.baselines import lightgbm, logistic
+from qmedoid.studies.catalog import FULL_FRAUD, load_data
+from qmedoid.studies.cells import Cell
 from qmedoid.studies.datasets import Dataset
+from qmedoid.studies.metrics import areas, scores_of
+from qmedoid.studies.splits import SplitKind, hold_out, time_split
 
 SHIFT = 50.0
 """By what the share of frauds is multiplied to see whether probabilities follow."""
 _BOOSTED = {"learning_rate": 0.03, "min_child_weight": 1.0, "subsample": 0.8, "subsample_freq": 1}
 
 
-def _logistic(seed: int, **setting: Any) -> Any:
-    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000, random_state=seed, **setting))
-
-
 METHODS: dict[str, Family] = {
-    "LogReg, raw columns": Family(_logistic, ({"C": 0.001}, {"C": 0.03}, {"C": 1.0})),
+    "LogReg, raw columns": Family(partial(logistic, max_iter=1000), ({"C": 0.001}, {"C": 0.03}, {"C": 1.0})),
     "LightGBM, raw columns": Family(
         lightgbm,
         (
@@ -59,7 +54,7 @@ class Payments(NamedTuple):
     y_test: Codes
 
 
-def splits(seeds: Seeds, at_most: int | None = None) -> list[tuple[str, int]]:
+def splits(seeds: Seeds, at_most: int | None = None) -> list[tuple[SplitKind, int]]:
     """Kinds and seeds of the splits."""
     first = FIRST_SEED[seeds]
     return [*(("random", first + place) for place in range(min(3, at_most or 3))), ("time", first)]
@@ -68,36 +63,23 @@ def splits(seeds: Seeds, at_most: int | None = None) -> list[tuple[str, int]]:
 @lru_cache(1)
 def make_payments(split: str, seed: int) -> Payments:
     """The rows of a split."""
-    data = _payments()
+    data = load_data(FULL_FRAUD)
     if split == "random":
-        fit, test = train_test_split(np.arange(len(data.y)), test_size=TEST_SHARE, stratify=data.y, random_state=seed)
+        fit, test = hold_out(data.y, seed)
     else:
         assert data.times is not None
-        order = np.argsort(data.times, kind="stable")
+        by_time = time_split(data.times)
         if seed >= FIRST_SEED["tuning"]:
-            order = order[: _n_fit(len(order))]
-        fit, test = np.split(order, [_n_fit(len(order))])
+            within = time_split(data.times[by_time.fit])
+            fit, test = by_time.fit[within.fit], by_time.fit[within.test]
+        else:
+            fit, test = by_time.fit, by_time.test
     return Payments(data.X[fit], data.y[fit], data.X[test], data.y[test])
 
 
-def _n_fit(n: int) -> int:
-    return n - ceil(TEST_SHARE * n)
-
-
-@cache
-def _payments() -> Dataset:
-    return load_creditcard()
-
-
-@cache
-def data_digest() -> str:
-    """SHA-256 of the payments."""
-    return digest(_payments())
-
-
-def run_raw(name: str, data: Payments, seed: int) -> dict[str, Any]:
-    """Tune, fit and judge a baseline on the columns as they are."""
-    family = METHODS[name]
+def run_raw(_: Dataset, cell: Cell, *, name: str) -> dict[str, Any]:
+    """The cell of a baseline on the columns as they are."""
+    family, data, seed = METHODS[name], make_payments(cell.split, cell.seed), cell.seed
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         begun = time.process_time()
@@ -106,7 +88,7 @@ def run_raw(name: str, data: Payments, seed: int) -> dict[str, Any]:
         clock = Clock()
         fitted = family.make(seed, **setting).fit(data.X, data.y)
         times = clock.fitted()
-        log_odds = boosted_scores(fitted, data.X_test) if family.trees else positive_scores(fitted, data.X_test)
+        log_odds = boosted_scores(fitted, data.X_test) if family.trees else scores_of(fitted, data.X_test)
         times |= clock.predicted(len(data.y_test))
     return {**judge_payments(data, log_odds), **times, "tune_s": tune_s, "setting": setting}
 
@@ -118,7 +100,7 @@ def tune_by_pr_auc(family: Family, X: Array, y: Codes, seed: int) -> dict[str, A
         for start in family.settings:
             for setting, scores in family.scored(start, X[inner], y[inner], X[outer], seed):
                 own = found.setdefault(repr(setting), (dict(setting), []))
-                own[1].append(float(average_precision_score(y[outer], scores)))
+                own[1].append(pr_auc(y[outer] == 1, scores))
     return max(found.values(), key=lambda own: float(np.mean(own[1])))[0]
 
 
@@ -148,10 +130,9 @@ def judge_payments(data: Payments, log_odds: Array) -> dict[str, Any]:
     probabilities = _probability(log_odds)
     shifted = Shifted.of(data, log_odds)
     return {
-        "pr_auc": float(average_precision_score(data.y_test, log_odds)),
-        "roc_auc": float(roc_auc_score(data.y_test, log_odds)),
-        "recall": recall_at(data.y_test, log_odds),
-        **calibration_error(data.y_test, np.column_stack([1.0 - probabilities, probabilities]))._asdict(),
+        **areas(data.y_test == 1, log_odds),
+        "recall": recall_at_alerts(data.y_test, log_odds),
+        **calibration(data.y_test, np.column_stack([1.0 - probabilities, probabilities])),
         "predicted_over_true": float(probabilities.mean() / data.y_test.mean()),
         "shifted_unaware": shifted.unaware,
         "shifted_told": shifted.told,

@@ -10,19 +10,18 @@ from typing import Any
 
 import numpy as np
 from benchmarks.quality.baselines import FOLDS
-from benchmarks.quality.card import Clock, Payments, judge_payments
-from benchmarks.quality.judging import ALERTS
-from benchmarks.quality.ours import OURS, build, recipes
-from benchmarks.quality.tables import Array, Codes
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score
+from benchmarks.quality.card import Clock, Payments, judge_payments, make_payments
+from benchmarks.quality.ours import OURS, build
 from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from qmedoid import GeometricClassifier
+from qmedoid.arrays import Array, Codes
+from qmedoid.metrics.ranking import pr_auc
 from qmedoid.model.refinement import Stage
-from qmedoid.studies.baselines import lightgbm
+from qmedoid.studies.baselines import lightgbm, logistic
+from qmedoid.studies.cells import Cell
+from qmedoid.studies.datasets import Dataset
+from qmedoid.studies.metrics import PAPER_ALERT_RATE
 
 Corrected = Callable[[Array, Array], Array]
 """From deltas (n, m) and the log-odds of the method (n,) to log-odds (n,)."""
@@ -41,11 +40,10 @@ def _logistic(deltas: Array, log_odds: Array, y: Codes, seed: int) -> Corrected:
     inputs = np.column_stack([log_odds, deltas])
 
     def fit(C: float, rows: Codes) -> Any:
-        model = make_pipeline(StandardScaler(), LogisticRegression(C=C, max_iter=1000, random_state=seed))
-        return model.fit(inputs[rows], y[rows])
+        return logistic(seed, C=C, max_iter=1000).fit(inputs[rows], y[rows])
 
     def score(C: float, inner: Codes, outer: Codes) -> float:
-        return float(average_precision_score(y[outer], fit(C, inner).decision_function(inputs[outer])))
+        return pr_auc(y[outer] == 1, fit(C, inner).decision_function(inputs[outer]))
 
     folds = _folds(deltas, y, seed)
     best = max((0.001, 0.01, 0.1, 1.0), key=lambda C: np.mean([score(C, *fold) for fold in folds]))
@@ -71,7 +69,7 @@ def _boosted(deltas: Array, log_odds: Array, y: Codes, seed: int) -> Corrected:
             model = fit(leaves, sizes[-1], inner)
             for column, trees in enumerate(sizes):
                 margin = corrected(model, trees, deltas[outer], log_odds[outer])
-                found[place, column] += average_precision_score(y[outer], margin)
+                found[place, column] += pr_auc(y[outer] == 1, margin)
     place, column = np.unravel_index(int(found.argmax()), found.shape)
     trees = sizes[column]
     whole = fit((4, 15)[place], max(trees, 1), np.arange(len(y)))
@@ -82,22 +80,26 @@ def _folds(deltas: Array, y: Codes, seed: int) -> list[tuple[Codes, Codes]]:
     return list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(deltas, y))
 
 
-RIVALS: dict[str, Callable[[Array, Array, Codes, int], Corrected]] = {
+Rival = Callable[[Array, Array, Codes, int], Corrected]
+RIVALS: dict[str, Rival] = {
     f"{OURS}, LogReg instead of its circuit": _logistic,
     f"{OURS}, LightGBM instead of its circuit": _boosted,
 }
 """What is put in the place of the circuit."""
 
 
-def run_payments(method: str, data: Payments, seed: int) -> dict[str, Any]:
-    """Fit and judge our classifier, or it with something else in the place of its circuit."""
+def run_payments(_: Dataset, cell: Cell, *, settings: dict[str, Any], rival: str | None = None) -> dict[str, Any]:
+    """The cell of our classifier with some settings, or of it with something else in the place of its circuit."""
+    data = make_payments(cell.split, cell.seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return _run_rival(method, data, seed) if method in RIVALS else _run_ours(method, data, seed)
+        if rival is None:
+            return _run_ours(settings, data, cell.seed)
+        return _run_rival(RIVALS[rival], {**settings, "refine": "never"}, data, cell.seed)
 
 
-def _run_ours(method: str, data: Payments, seed: int) -> dict[str, Any]:
-    classifier = build(recipes("card")[method], seed, alert_rate=ALERTS)
+def _run_ours(settings: dict[str, Any], data: Payments, seed: int) -> dict[str, Any]:
+    classifier = build(settings, seed, alert_rate=PAPER_ALERT_RATE)
     clock = Clock()
     classifier.fit(data.X, data.y)
     times = clock.fitted()
@@ -107,12 +109,11 @@ def _run_ours(method: str, data: Payments, seed: int) -> dict[str, Any]:
     return {**judge_payments(data, log_odds_of(classifier, data.X_test)), **own, **times}
 
 
-def _run_rival(method: str, data: Payments, seed: int) -> dict[str, Any]:
-    settings = {**recipes("card")[OURS], "refine": "never"}
+def _run_rival(rival: Rival, settings: dict[str, Any], data: Payments, seed: int) -> dict[str, Any]:
     clock = Clock()
     watched = build(settings, seed, kind=Watched).fit(data.X, data.y)
     stage = watched.watched_
-    correct = RIVALS[method](stage.features, stage.apart[:, 1] - stage.apart[:, 0], data.y, seed)
+    correct = rival(stage.features, stage.apart[:, 1] - stage.apart[:, 0], data.y, seed)
     times = clock.fitted()
     model = watched.model_
     measured = model.method.measure(data.X_test)

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from benchmarks._timing import versions, write_table
 from benchmarks.quality.card import make_payments, stored_scores
-from benchmarks.quality.cells import Cell
-from benchmarks.quality.judging import ALERTS
 from benchmarks.quality.ours import OURS
-from benchmarks.quality.protocol import TEST_SHARE, Seeds
-from benchmarks.quality.tables import Array, Codes
+from benchmarks.quality.protocol import Seeds
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.studies.cells import Cell
+from qmedoid.studies.metrics import PAPER_ALERT_RATE
+from qmedoid.studies.splits import TEST_SHARE
 
 RESAMPLES = 1000
 LEVEL = 95.0
@@ -53,7 +55,9 @@ class Ranking:
         precision = np.divide(hits, alerts, out=np.zeros_like(hits), where=alerts > 0)
         pr_auc = float(np.diff(hits, prepend=0.0) @ precision / hits[-1])
         # Rows that tie at the cut count in proportion.
-        recall = float(np.interp(round(ALERTS * alerts[-1]), np.append(0.0, alerts), np.append(0.0, hits)) / hits[-1])
+        recall = float(
+            np.interp(round(PAPER_ALERT_RATE * alerts[-1]), np.append(0.0, alerts), np.append(0.0, hits)) / hits[-1]
+        )
         return np.array([pr_auc, recall])
 
 

@@ -8,12 +8,11 @@ import numpy as np
 from benchmarks.quality.baselines import FAMILIES
 from benchmarks.quality.figures import BEST, Figures, groups
 from benchmarks.quality.ours import OURS
-from benchmarks.quality.protocol import TEST_SHARE
 from benchmarks.quality.tables import TUNED
 from scipy.stats import rankdata
 
-from qmedoid.studies.reproduction.against import Duel
-from qmedoid.studies.reproduction.results import Spread
+from qmedoid.studies.results import Paired, Spread
+from qmedoid.studies.splits import TEST_SHARE
 
 NEAR, FAR = 0.01, 0.02
 """Differences of macro-F1 that are as good as none, and too much."""
@@ -24,7 +23,7 @@ CALIBRATED = 1.2
 Line = dict[str, object]
 
 
-def duel(figures: Figures, data: str, rival: str) -> Duel | None:
+def pair(figures: Figures, data: str, rival: str) -> Paired | None:
     """Ours against another method on the splits of a set; ablations may have been run on some of them alone.
 
     The correction of Nadeau and Bengio takes the shares of the split before the caps of rows, so it is too careful for
@@ -36,7 +35,7 @@ def duel(figures: Figures, data: str, rival: str) -> Duel | None:
         return None
     mine, theirs = both
     share = TEST_SHARE / (1.0 - TEST_SHARE)
-    return Duel(data, "random", "macro-F1", rival, Spread(mine), Spread(theirs), Spread(theirs - mine), share)
+    return Paired(data, "random", "macro-F1", rival, Spread(mine), Spread(theirs), share)
 
 
 def ranked(figures: Figures, sets: list[str] | None = None) -> tuple[list[str], list[str], Any]:
@@ -91,7 +90,7 @@ def paired_table(figures: Figures) -> list[Line]:
     lines: list[Line] = []
     for data in figures.sets:
         for rival in (*FAMILIES, BEST):
-            found = duel(figures, data, rival)
+            found = pair(figures, data, rival)
             if found is None:
                 continue
             difference = -found.difference.mean
@@ -144,7 +143,7 @@ def _rank_goals(figures: Figures) -> Iterator[Line]:
 
 def _distance_goals(figures: Figures) -> Iterator[Line]:
     for group, members in groups(figures.sets).items():
-        found = [own for own in (duel(figures, data, BEST) for data in members) if own is not None]
+        found = [own for own in (pair(figures, data, BEST) for data in members) if own is not None]
         if not found:
             return
         lead = [-own.difference.mean for own in found]
@@ -170,7 +169,7 @@ def ablation_table(figures: Figures) -> list[Line]:
     for method in figures.methods:
         if not method.startswith(f"{OURS}, "):
             continue
-        found = {data: own for data in figures.sets if (own := duel(figures, data, method)) is not None}
+        found = {data: own for data in figures.sets if (own := pair(figures, data, method)) is not None}
         if not found:
             continue
         changes = {data: own.difference.mean for data, own in found.items()}

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 from benchmarks.quality.baselines import FAMILIES
-from benchmarks.quality.tables import KEEL, TUNED, Array
+from benchmarks.quality.tables import KEEL, TUNED
+
+from qmedoid.arrays import Array
 
 BEST = "best by CV"
 """On each split the baseline with the best macro-F1 of held-out fit rows: what a careful user would have taken."""

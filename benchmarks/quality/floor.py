@@ -8,10 +8,11 @@ labels of the fit rows show what is left to a model whose scores are perfect. No
 
 import numpy as np
 from benchmarks._timing import RESULTS, write_table
-from benchmarks.quality.judging import calibration_error
+from benchmarks.quality.judging import calibration
 from benchmarks.quality.protocol import FIRST_SEED, encode_split
-from benchmarks.quality.tables import Array, Codes, available, load_table
+from benchmarks.quality.tables import available, load_table
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.curve import Calibration
 from qmedoid.calibration.fit import fit_calibration
 from qmedoid.kernels.cross_entropy import log_softmax
@@ -31,9 +32,9 @@ def ratios(name: str, seed: int) -> tuple[list[float], list[float], int, int]:
     known, learnt = [], []
     for _ in range(DRAWS):
         y, y_test = drawn(truth, held_out, rng), drawn(truth, scores, rng)
-        for found, calibration in ((known, truth), (learnt, fit_calibration(held_out, y, "curve"))):
-            error = calibration_error(y_test, np.exp(log_softmax(calibration.apply(scores))))
-            found.append(error.ece / error.chance_ece)
+        for found, curve in ((known, truth), (learnt, fit_calibration(held_out, y, "curve"))):
+            error = calibration(y_test, np.exp(log_softmax(curve.apply(scores))))
+            found.append(error["ece"] / error["chance_ece"])
     return known, learnt, len(held_out), len(scores)
 
 

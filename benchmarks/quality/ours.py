@@ -13,17 +13,20 @@ from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
-from benchmarks.quality.judging import judge, positive_scores
-from benchmarks.quality.protocol import Encoded
+from benchmarks.quality.judging import judge
+from benchmarks.quality.protocol import Encoded, encoded_split
+from benchmarks.quality.tables import Table
 
 from qmedoid import GeometricClassifier
+from qmedoid.studies.cells import Cell
+from qmedoid.studies.metrics import scores_of
 
 OURS = "ours"
 _RECIPE = Path(__file__).with_name("recipe.json")
 
 
 @cache
-def recipes(part: str = "tables") -> dict[str, dict[str, Any]]:
+def recipes(part: str) -> dict[str, dict[str, Any]]:
     """Parameters of ours by the name of the method: "ours", and "ours, " with what is changed."""
     frozen = json.loads(_RECIPE.read_text())[part]
     return {OURS: frozen["ours"]} | {f"{OURS}, {name}": changes for name, changes in frozen["changes"].items()}
@@ -42,10 +45,14 @@ def _value(value: Any) -> Any:
     return resolve_name(name)(**{own: _value(inner) for own, inner in settings.items()})
 
 
-def run_ours(method: str, data: Encoded, seed: int) -> dict[str, Any]:
+def run_ours(table: Table, cell: Cell, *, settings: dict[str, Any]) -> dict[str, Any]:
+    """The cell of our classifier with some settings."""
+    return our_metrics(settings, encoded_split(table, cell.seed), cell.seed)
+
+
+def our_metrics(settings: dict[str, Any], data: Encoded, seed: int) -> dict[str, Any]:
     """Fit and judge our classifier on one split. Times are core-seconds."""
     point = {"operating_point": "macro_f1"} if data.n_classes == 2 else {}
-    settings = recipes()[method]
     classifier = build(settings, seed, **point)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -54,9 +61,7 @@ def run_ours(method: str, data: Encoded, seed: int) -> dict[str, Any]:
         fitted_at = time.process_time()
         called = np.asarray(classifier.predict(data.X_test))
         predicted_at = time.process_time()
-        found = judge(
-            data.y_test, called, positive_scores(classifier, data.X_test), classifier.predict_proba(data.X_test)
-        )
+        found = judge(data.y_test, called, scores_of(classifier, data.X_test), classifier.predict_proba(data.X_test))
     return {
         **found,
         "fit_s": fitted_at - begun,

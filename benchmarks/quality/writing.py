@@ -8,10 +8,12 @@ from benchmarks._timing import RESULTS, versions, write_table
 from benchmarks.quality import comparison
 from benchmarks.quality.baselines import FAMILIES
 from benchmarks.quality.card_tables import write_card
-from benchmarks.quality.cells import Cell, Part
+from benchmarks.quality.cells import Part
 from benchmarks.quality.figures import Figures, Row, read_cells, write_cells
 from benchmarks.quality.protocol import Seeds
 from benchmarks.quality.tables import load_table
+
+from qmedoid.studies.cells import Cell
 
 COMMAND = "python -m benchmarks.quality"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm")
@@ -43,7 +45,7 @@ def write_results(part: Part, seeds: Seeds, found: Mapping[Cell, dict[str, Any]]
     rows = _with_kept_baselines([_row(cell, result) for cell, result in found.items()], target / "cells.csv")
     command = f"{COMMAND} run --seeds {seeds}"
     write_cells(target / "cells.csv", f"{command} | {versions(*PACKAGES)}", rows)
-    write_tables(target, Figures(rows))
+    write_from_csv(seeds)  # from the digits of the file, so that the file gives the same tables again
 
 
 def _with_kept_baselines(rows: list[Row], path: Path) -> list[Row]:

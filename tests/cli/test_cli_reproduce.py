@@ -18,8 +18,8 @@ from qmedoid.cli._document import print_table
 from qmedoid.cli.app import app
 from qmedoid.cli.reproduce import _outlook
 from qmedoid.reporting.document import Column, Table
-from qmedoid.studies.reproduction import report, running
-from qmedoid.studies.reproduction.plan import Plan, expected_seconds
+from qmedoid.studies import report, runner
+from qmedoid.studies.plan import STUDY, Plan
 
 TABLES = {
     "test_comparison", "summary", "test_fusion", "confusion_matrices", "class_wise", "alpha_sweep", "f_beta_sweep",
@@ -60,10 +60,10 @@ def wine(cli, tmp_path_factory):
 def no_work(monkeypatch):
     """Nothing may be run."""
 
-    def refuse(cell, _data):
+    def refuse(_run, _settings, _load, cell, *_):
         raise AssertionError(f"{cell} was run")
 
-    monkeypatch.setattr(running, "run_cell", refuse)
+    monkeypatch.setattr(runner, "_run_and_keep", refuse)
 
 
 class TestFolder:
@@ -156,7 +156,7 @@ class TestAgain:
         def read_only(*_):
             raise AssertionError("written")
 
-        monkeypatch.setattr("qmedoid.studies.reproduction.store.write_atomic", read_only)
+        monkeypatch.setattr("qmedoid.studies.runner.write_atomic", read_only)
         seen = []
         monkeypatch.setattr("qmedoid.cli.reproduce.check_folder", seen.append)
         cli.ok("reproduce", "wine", "--quick", "-o", tmp_path, "--cache", wine.cache)
@@ -167,7 +167,7 @@ class TestAgain:
 
     def test_the_outlook_is_what_cells_take_side_by_side(self):
         cells = Plan(["wine", "fraud"]).cells
-        minutes = sum(map(expected_seconds, cells)) / 60
+        minutes = sum(map(STUDY.seconds, cells)) / 60
         for jobs in (1, 2):
             assert f"{len(cells):,} cells are to be run" in _outlook(0, cells, jobs)
             assert f" about {round(minutes / jobs)} min." in _outlook(0, cells, jobs)
@@ -258,10 +258,10 @@ class TestErrors:
 
 
 def test_a_cell_that_fails_is_named(cli, tmp_path, monkeypatch):
-    def fail(_cell, _data):
+    def fail(*_):
         raise FloatingPointError("no luck")
 
-    monkeypatch.setattr(running, "run_cell", fail)
+    monkeypatch.setattr(runner, "_run_and_keep", fail)
     outcome = cli("reproduce", "wine", "--quick", "-o", tmp_path / "out", "--cache", tmp_path / "c", "--jobs", 1)
     assert outcome.code == 1
     _outlook_line, error = outcome.err.splitlines()

@@ -4,11 +4,11 @@ from functools import cache
 
 import numpy as np
 
-from qmedoid.studies.reproduction.cells import Cell
-from qmedoid.studies.reproduction.fraud import CHOICES, FIXED
-from qmedoid.studies.reproduction.judging import BUDGETS, RATES
-from qmedoid.studies.reproduction.plan import Plan, load_data
-from qmedoid.studies.reproduction.results import Results
+from qmedoid.studies.catalog import load_data
+from qmedoid.studies.cells import Cell
+from qmedoid.studies.metrics import BUDGETS, CHOICES, FIXED, RATES
+from qmedoid.studies.plan import NEAREST, STUDY, Plan
+from qmedoid.studies.results import Results
 from qmedoid.studies.splits import paper_split
 
 ALPHAS = [0.0, 0.25, 0.5, 1.0]
@@ -17,7 +17,7 @@ ALPHAS = [0.0, 0.25, 0.5, 1.0]
 def made_up(plan: Plan, seed: int = 0) -> Results:
     """A result for every cell of a plan."""
     rng = np.random.default_rng(seed)
-    return Results({cell: (_small if cell.study == "small" else _fraud)(cell, rng) for cell in plan.cells})
+    return Results({cell: (_small if cell.part == "small" else _fraud)(cell, rng) for cell in plan.cells})
 
 
 def only(results: Results, *methods: str) -> Results:
@@ -57,7 +57,7 @@ def _split(data, seed):
 def _small(cell: Cell, rng):
     codes, split = _split(cell.data, cell.seed)
     found = {"test": _judged(codes[split.test], rng)} | _cost(rng)
-    if not cell.is_ours:
+    if not STUDY.method(cell).is_ours:
         return found
     found["val"] = _judged(codes[split.val], rng)
     if cell.method == "default":  # evidence has nothing to search
@@ -86,6 +86,6 @@ def _fraud(cell: Cell, rng):
         found[part] = {"rows": n, "counts": counts, "roc_auc": rng.random(), "pr_auc": rng.random()}
         found[part] |= {"curves": _curves(rng)} if part in ("all", "test") else {}
     search = {"evaluations": 50, "different": int(rng.integers(1, 9)), "best": rng.random()}
-    if cell.method in ("convex", "default"):
+    if cell.method in (NEAREST, "default"):
         return found | {"stage": "selective", "first_stage": "rare"}
-    return found | ({"k": 3, "alpha": rng.random(), "search": search} if cell.is_ours else {})
+    return found | ({"k": 3, "alpha": rng.random(), "search": search} if STUDY.method(cell).is_ours else {})

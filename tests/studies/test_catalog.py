@@ -15,7 +15,7 @@ import pytest
 
 from qmedoid.cli.app import main
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.studies import creditcard, datasets, shipped
+from qmedoid.studies import creditcard, datasets
 from qmedoid.studies.catalog import CATALOG, digest, entry, load_creditcard, locate, status, table_of
 from qmedoid.studies.creditcard import FEATURES, check_whole
 from qmedoid.studies.datasets import Dataset, load_dataset
@@ -171,7 +171,7 @@ class TestChecks:
         whole = locate(name).read_bytes()
         spoilt = tmp_path / "spoilt"
         spoilt.write_bytes(whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
-        monkeypatch.setattr(shipped, "shipped_path", lambda _: spoilt)
+        monkeypatch.setattr(datasets, "shipped_path", lambda _: spoilt)
         with pytest.raises(DataError, match=r"is not the one that ships with qmedoid.*Install qmedoid again"):
             table_of(name)
         assert status(name).word == "refused"
@@ -180,7 +180,7 @@ class TestChecks:
             loader()
 
     def test_a_shipped_file_that_is_gone_is_told(self, monkeypatch, tmp_path):
-        monkeypatch.setattr(shipped, "shipped_path", lambda _: tmp_path / "none")
+        monkeypatch.setattr(datasets, "shipped_path", lambda _: tmp_path / "none")
         with pytest.raises(DataError, match="cannot be read"):
             table_of("heart")
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import OutputError
-from qmedoid.studies.reproduction.store import CellStore
+from qmedoid.studies.runner import CellStore
 
 KEY = "ab" + "0" * 62
 plain = st.recursive(

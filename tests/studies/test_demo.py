@@ -2,44 +2,86 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.metrics import average_precision_score, log_loss
 from typer.testing import CliRunner
 
-from qmedoid import GeometricClassifier, NearestMedoidClassifier, __version__
+from qmedoid import GeometricClassifier, __version__
 from qmedoid.cli import demo as demo_module
 from qmedoid.cli.app import app
-from qmedoid.studies.comparison import METHODS, Outcome, baseline, compare, fusion, fusion_with_validation
-from qmedoid.studies.datasets import Dataset, load_dataset
+from qmedoid.estimators._refinement import first_stage_for, policy_for
+from qmedoid.metrics.classification import confusion_matrix
+from qmedoid.studies import demo, ours, plain
+from qmedoid.studies.cells import Cell, Method
+from qmedoid.studies.datasets import Dataset, load_creditcard_sample
+from qmedoid.studies.metrics import ALERT_BUDGET, recall_at
 from qmedoid.studies.paper import PAPER
+from qmedoid.studies.plan import NEAREST, SMALL_METHODS
+from qmedoid.studies.results import Results, Spread
 from qmedoid.studies.splits import paper_split
 
 DATA = ["Heart disease", "Breast cancer", "Wine"]
+RARE_METRICS = ["pr_auc", "recall", "log_loss"]
 
 
-def nearest_mean(data, split, _seed):
+def decided(data, split, decisions):
+    classes, codes = np.unique(data.y, return_inverse=True)
+    matrix = confusion_matrix(codes[split.test], np.searchsorted(classes, decisions), len(classes))
+    return {"test": {"confusion": matrix.astype(int).tolist()}}
+
+
+def nearest_mean(data, cell):
     """A method that is as fast as it is plain."""
+    split, classes = paper_split(data.y, cell.seed), np.unique(data.y)
     scale = data.X[split.fit].std(axis=0)
-    classes = np.unique(data.y)
     means = np.array([data.X[split.fit][data.y[split.fit] == c].mean(axis=0) for c in classes])
-    return classes[(((data.X[split.test][:, None] - means) / scale) ** 2).sum(axis=2).argmin(axis=1)]
+    return decided(data, split, classes[(((data.X[split.test][:, None] - means) / scale) ** 2).sum(axis=2).argmin(1)])
 
 
-def majority(data, split, _seed):
-    return np.full(len(split.test), np.bincount(data.y[split.fit]).argmax())
+def majority(data, cell):
+    split = paper_split(data.y, cell.seed)
+    return decided(data, split, np.full(len(split.test), np.bincount(data.y[split.fit]).argmax()))
+
+
+class Weakest:
+    """Everything is as likely as everywhere else."""
+
+    def fit(self, X, y):  # noqa: ARG002
+        self.share = np.mean(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.tile([1 - self.share, self.share], (len(X), 1))
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("QMEDOID_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
 @pytest.fixture
 def quick_methods(monkeypatch):
-    """The demo with methods that take no time; the search has tests of its own."""
-    methods = {"qmedoid": nearest_mean, "qmedoid, as printed": majority, "LogReg": majority}
-    monkeypatch.setattr(demo_module, "METHODS", methods)
-    return methods
+    """The demo with methods that take no time; ours have tests of their own."""
+    monkeypatch.setitem(plain.BASELINES, "Weakest", lambda _seed: Weakest())
+    quiet = {"refine": "never", "fusion": "rare"}
+    rare = {
+        "qmedoid": Method(ours.run_front_rare, quiet, is_ours=True),
+        **{name: Method(plain.run_rare, {"name": name}) for name in ("LogReg", "Weakest")},
+    }
+    small = {"default": Method(nearest_mean), "printed": Method(majority), "LogReg": Method(majority)}
+    names = {"qmedoid": "default", "qmedoid, as printed": "printed", "LogReg": "LogReg"}
+    monkeypatch.setattr(demo, "SMALL", names)
+    monkeypatch.setattr(demo, "RARE", rare)
+    monkeypatch.setattr(demo_module, "STUDY", replace(demo.STUDY, methods={"small": small, "rare": rare}))
+    return names, rare
 
 
-def run(*arguments):
-    result = CliRunner().invoke(app, ["demo", "--fraud-splits", "0", *arguments])
+def run(*arguments, fraud_splits=0):
+    result = CliRunner().invoke(app, ["demo", "--fraud-splits", str(fraud_splits), *arguments])
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -49,7 +91,7 @@ def test_json_holds_every_method_on_every_data_set(quick_methods):
     assert set(parts) == {"small", "fraud"}
     assert parts["fraud"] == []
     outcomes = parts["small"]
-    assert [(o["data"], o["method"]) for o in outcomes] == [(d, m) for d in DATA for m in quick_methods]
+    assert [(o["data"], o["method"]) for o in outcomes] == [(d, m) for d in DATA for m in quick_methods[0]]
     for outcome in outcomes:
         assert set(outcome) == {
             "data", "method", "splits", "accuracy", "accuracy_se", "macro_f1", "macro_f1_se"
@@ -82,6 +124,25 @@ def test_the_seed_moves_the_splits():
     assert first != other
 
 
+def test_a_second_run_runs_nothing_and_prints_the_same(quick_methods, monkeypatch, empty_cache):
+    first = run("--splits", "2")
+    assert len(list(empty_cache.rglob("*.json.gz"))) == 3 * 2 * len(quick_methods[0])
+    monkeypatch.setattr("qmedoid.studies.runner._run_and_keep", None)
+    assert run("--splits", "2") == first
+
+
+@pytest.mark.usefixtures("quick_methods")
+def test_a_cache_that_takes_no_files_costs_a_note(monkeypatch, tmp_path):
+    first = run("--splits", "1")
+    (tmp_path / "file").write_text("mine")
+    monkeypatch.setenv("QMEDOID_CACHE", str(tmp_path / "file"))
+    result = CliRunner().invoke(app, ["demo", "--fraud-splits", "0", "--splits", "1"])
+    assert result.exit_code == 0
+    assert result.stdout == first
+    assert "cannot be written" in result.stderr
+    assert "not kept" in result.stderr
+
+
 @pytest.mark.usefixtures("quick_methods")
 def test_tables_show_the_figures_of_the_paper_and_say_who_is_ahead():
     text = run("--splits", "2")
@@ -92,30 +153,28 @@ def test_tables_show_the_figures_of_the_paper_and_say_who_is_ahead():
         assert f"{name}: the best plain baseline, LogReg, is behind by" in text
 
 
-def test_findings_do_not_hide_a_baseline_that_is_ahead():
-    def outcome(method, score):
-        return Outcome("Wine", method, 1, score, 0.0, score, 0.0)
+def outcome(method, score, by_circuit=None):
+    about = {"stage": "variational", "by_circuit": by_circuit}
+    return demo.Outcome("Wine", method, {"macro_f1": Spread(np.array([score]))}, about)
 
-    sentences = demo_module.findings([outcome("qmedoid", 0.9), outcome("A", 0.8), outcome("B", 0.95)])
+
+def test_findings_do_not_hide_a_baseline_that_is_ahead():
+    outcomes = [outcome("qmedoid", 0.9, 0.25), outcome("A", 0.8), outcome("B", 0.95)]
+    sentences = demo_module.findings(outcomes, "macro_f1", "macro-F1")
     assert list(sentences) == ["Wine: the best plain baseline, B, is ahead by 0.050 in macro-F1."]
     for score in (0.9, 0.9004, 0.8996):
-        sentences = demo_module.findings([outcome("qmedoid", 0.9), outcome("A", score)])
+        sentences = demo_module.findings([outcome("qmedoid", 0.9), outcome("A", score)], "macro_f1", "macro-F1")
         assert list(sentences) == ["Wine: the best plain baseline, A, is level with ours in macro-F1."]
+    (decided_by,) = demo_module.circuit_findings(outcomes)
+    assert decided_by == "Records decided by the circuit: 25 % in 'qmedoid' (stage: variational)."
 
 
-def test_the_demo_compares_the_front_door_the_convex_fusion_and_the_print_with_the_paper_s_baselines():
-    ours = ["qmedoid", "qmedoid, convex", "qmedoid, as printed"]
-    assert list(METHODS)[:3] == ours
-    assert set(METHODS) == {*ours, *(set(PAPER["Wine"]) - {"Fusion"})}
-
-
-@pytest.mark.parametrize(
-    ("method", "make"), [("qmedoid", GeometricClassifier), ("qmedoid, convex", NearestMedoidClassifier)]
-)
-def test_ours_are_fitted_on_all_but_the_test_rows(method, make):
-    data, split = load_dataset("wine"), paper_split(load_dataset("wine").y, 4)
-    expected = make(random_state=4).fit(data.X[split.fit], data.y[split.fit]).predict(data.X[split.test])
-    np.testing.assert_array_equal(METHODS[method](data, split, 4), expected)
+def test_the_demo_compares_cells_of_the_paper_s_experiments_with_its_baselines():
+    ours_first = {"qmedoid": "default", "qmedoid, nearest": NEAREST, "qmedoid, as printed": "printed"}
+    assert dict(list(demo.SMALL.items())[:3]) == ours_first
+    assert set(demo.SMALL) == {*ours_first, *(set(PAPER["Wine"]) - {"Fusion"})}
+    assert set(demo.SMALL.values()) <= set(SMALL_METHODS)
+    assert set(demo.RARE) >= {*ours_first, "qmedoid, without circuit", "LogReg"}
 
 
 def test_zero_splits_are_refused():
@@ -128,72 +187,71 @@ def test_the_version():
     assert result.stdout.strip() == f"qmedoid {__version__}"
 
 
-# --- comparison -------------------------------------------------------------------------------------------------
+def test_an_outcome_is_the_mean_and_standard_error_over_the_splits():
+    numbers = [0.2, 0.5, 0.9, 0.4]
+    cells = {
+        Cell("rare", "creditcard-sample", "random", seed, name): {"test": dict.fromkeys(RARE_METRICS, x + place)}
+        for place, name in enumerate(demo.RARE)
+        for seed, x in enumerate(numbers)
+    }
+    for place, found in enumerate(demo.rare_outcomes(Results(cells))):
+        own = found.as_dict()
+        assert own["splits"] == 4
+        for name in RARE_METRICS:
+            assert own[name] == pytest.approx(np.mean(numbers) + place)
+            assert own[f"{name}_se"] == pytest.approx(np.std(numbers, ddof=1) / math.sqrt(4))
 
 
-def test_an_outcome_is_the_mean_and_standard_error_over_the_same_splits():
-    data, seeds, seen = load_dataset("wine"), [0, 1, 2], []
-
-    def method(data, split, seed):
-        seen.append((seed, split.test.tolist()))
-        return nearest_mean(data, split, seed)
-
-    (outcome,) = compare(data, {"m": method}, seeds)
-    assert seen == [(seed, paper_split(data.y, seed).test.tolist()) for seed in seeds]
-    scores = [
-        (data.y[split.test] == nearest_mean(data, split, 0)).mean() for split in (paper_split(data.y, s) for s in seeds)
-    ]
-    assert outcome.accuracy == pytest.approx(np.mean(scores))
-    assert outcome.accuracy_se == pytest.approx(np.std(scores, ddof=1) / math.sqrt(3))
+# --- rare events ----------------------------------------------------------------------------------------------------
 
 
-class Spy:
-    """A classifier that tells what it was fitted on."""
-
-    def __init__(self):
-        self.calls = {}
-
-    def set_params(self, **parameters):
-        self.calls["parameters"] = parameters
-        return self
-
-    def fit(self, X, y, **validation):
-        self.calls |= {"X": X, "y": y} | validation
-        return self
-
-    def predict(self, X):
-        self.calls["test"] = X
-        return np.zeros(len(X))
-
-
-def test_methods_never_see_test_rows_and_use_the_others_as_they_say():
-    rows = np.arange(40.0)[:, None]
-    data = Dataset("rows", rows, np.arange(40) % 2, ("row",), ("a", "b"))
-    split = paper_split(data.y, 0)
-    for make, fitted in ((fusion, split.fit), (fusion_with_validation, split.train), (baseline, split.fit)):
-        spy = Spy()
-        make(lambda *_, spy=spy: spy)(data, split, 11)
-        np.testing.assert_array_equal(spy.calls["X"], rows[fitted])
-        np.testing.assert_array_equal(spy.calls["test"], rows[split.test])
-        if make is fusion_with_validation:
-            np.testing.assert_array_equal(spy.calls["X_val"], rows[split.val])
-        if make is not baseline:
-            assert spy.calls["parameters"] == {"random_state": 11}
+def test_json_of_the_frauds_holds_every_method_with_its_metrics_and_stage(quick_methods):
+    outcomes = json.loads(run("--splits", "1", "--json", fraud_splits=2))["fraud"]
+    assert [outcome["method"] for outcome in outcomes] == list(quick_methods[1])
+    by_method = {outcome["method"]: outcome for outcome in outcomes}
+    for own in outcomes:
+        assert own["splits"] == 2
+        assert own["alert_budget"] == ALERT_BUDGET
+        assert own["prevalence"] == pytest.approx(492 / 14_707)
+        assert all(own[f"{name}_se"] >= 0 for name in RARE_METRICS)
+    weakest = by_method["Weakest"]
+    assert weakest["pr_auc"] == pytest.approx(weakest["prevalence"], abs=1e-3)
+    assert weakest["recall"] == pytest.approx(ALERT_BUDGET, abs=1e-3)
+    assert by_method["LogReg"]["pr_auc"] > 0.8
+    assert by_method["LogReg"]["log_loss"] < weakest["log_loss"] / 2
+    assert (by_method["qmedoid"]["stage"], by_method["qmedoid"]["by_circuit"]) == ("fusion", 0.0)
+    assert (by_method["LogReg"]["stage"], by_method["LogReg"]["by_circuit"]) == (None, None)
+    text = " ".join(run("--splits", "1", fraud_splits=1).split())
+    assert "Credit-card fraud (sample): test rows of one stratified split" in text
+    assert "among the 4 % most suspicious test rows" in text
+    assert "3.3 % of the rows are frauds; in the whole table it is 0.17 %" in text
+    assert "Records decided by the circuit: 0 % in 'qmedoid' (stage: fusion)." in text
+    assert "the best plain baseline, LogReg, is" in text
+    assert "nan" not in text
 
 
-def test_standard_errors_are_those_of_a_mean_of_draws():
-    """Of methods that are right about another share of the rows on every split."""
-    data, seeds = load_dataset("wine"), [0, 1, 2, 3]
+@pytest.mark.usefixtures("quick_methods")
+def test_no_fraud_splits_leave_the_part_out():
+    assert "fraud" not in run("--splits", "1")
 
-    def method(data, split, seed):
-        right = np.arange(len(split.test)) % 5 <= seed
-        return np.where(right, data.y[split.test], data.y[split.test][::-1])
 
-    (outcome,) = compare(data, {"m": method}, seeds)
-    alone = [next(compare(data, {"m": method}, [seed])) for seed in seeds]
-    for name in ("accuracy", "macro_f1"):
-        scores = np.array([getattr(one, name) for one in alone])
-        assert np.ptp(scores) > 0.1
-        assert getattr(outcome, name) == pytest.approx(scores.mean())
-        unbiased = ((scores - scores.mean()) ** 2).sum() / 3
-        assert getattr(outcome, f"{name}_se") == pytest.approx(np.sqrt(unbiased / 4))
+def test_the_fraud_sample_is_one_of_rare_events_and_large_enough_for_a_circuit():
+    codes = load_creditcard_sample().y
+    fitted = codes[paper_split(codes, 0).fit]
+    assert first_stage_for(fitted) == "rare"
+    assert policy_for(GeometricClassifier().refine, fitted, "rare") == "auto"
+    assert policy_for(GeometricClassifier().refine, fitted, "convex") == "always"
+
+
+def test_rare_events_are_measured_on_test_rows_and_fitted_on_all_others():
+    rng = np.random.default_rng(0)
+    y = (rng.random(400) < 0.1).astype(np.intp)
+    data = Dataset("toy", rng.standard_normal((400, 2)) + y[:, None], y, ("a", "b"), ("no", "yes"))
+    for seed in (0, 1, 2):
+        found = plain.run_rare(data, Cell("rare", "toy", "random", seed, ""), name="LogReg")["test"]
+        split = paper_split(y, seed)
+        model = plain.BASELINES["LogReg"](seed).fit(data.X[split.fit], y[split.fit])
+        p, truth = model.predict_proba(data.X[split.test])[:, 1], y[split.test]
+        assert found["pr_auc"] == pytest.approx(average_precision_score(truth, p))
+        assert found["recall"] == recall_at(truth == 1, p, int(ALERT_BUDGET * len(p)))
+        assert found["log_loss"] == pytest.approx(log_loss(truth, p))

@@ -1,30 +1,33 @@
 """The study of quality: its protocol, its judging, its keys and its tables."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import average_precision_score, f1_score
 from sklearn.model_selection import StratifiedKFold
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.quality import card_tables, comparison
-from benchmarks.quality.baselines import FAMILIES, FOLDS, boosted_scores, run_baseline, tune
+from benchmarks.quality import card_tables, comparison, writing
+from benchmarks.quality.baselines import FAMILIES, FOLDS, boosted_scores, tune, tuned_metrics
 from benchmarks.quality.card import Payments, Shifted, judge_payments, tune_by_pr_auc
 from benchmarks.quality.card_tables import Ranking, resampled
-from benchmarks.quality.cells import Cell, cell_key, without_words
+from benchmarks.quality.cells import STUDY
 from benchmarks.quality.figures import BEST, Figures, groups, read_cells, write_cells
-from benchmarks.quality.judging import best_cut, calibration_error, macro_f1, positive_scores, recall_at
-from benchmarks.quality.ours import OURS, build, recipes, run_ours
+from benchmarks.quality.judging import best_cut, macro_f1, recall_at_alerts
+from benchmarks.quality.ours import OURS, build, our_metrics, recipes
 from benchmarks.quality.protocol import MAX_FIT, MAX_TEST, Encoded, encode_split, make_split
 from benchmarks.quality.tables import Table, load_table
 
 from qmedoid.estimators._parameters import check_parameters
-from qmedoid.metrics import calibration, thresholds
+from qmedoid.studies.cells import Cell
+from qmedoid.studies.code import Project, reached
+from qmedoid.studies.metrics import scores_of
 
 
 @pytest.fixture
@@ -35,33 +38,11 @@ def two_classes():
     return Encoded(X[:250], y[:250], X[250:], y[250:], 2)
 
 
-scores_with_ties = st.lists(st.tuples(st.booleans(), st.integers(-3, 3)), min_size=2, max_size=30).filter(
-    lambda rows: len({is_one for is_one, _ in rows}) == 2
-)
-
-
-@settings(max_examples=50, deadline=None)
-@given(scores_with_ties)
-def test_the_best_cut_is_the_best_of_all_cuts_and_that_of_the_package(rows):
-    y, scores = np.array([row[0] for row in rows], dtype=int), np.array([row[1] for row in rows], dtype=float)
-    cut, found = best_cut(y, scores)
-    tried = [thresholds.metric_at(y, scores, t, "macro_f1") for t in np.arange(-4.5, 4)]
-    assert found == pytest.approx(max(tried))
-    assert macro_f1(y, (scores > cut).astype(int)) == pytest.approx(found)
-    theirs = thresholds.best_threshold(y, scores, "macro_f1")
-    np.testing.assert_array_equal(scores > cut, scores > theirs)
-
-
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_the_calibration_error_is_that_of_the_package(n_classes):
+def test_macro_f1_is_that_of_scikit_learn(n_classes):
     rng = np.random.default_rng(1)
-    probabilities = np.round(rng.dirichlet(np.ones(n_classes), size=700), 2)
-    y = rng.integers(n_classes, size=700)
-    own = calibration_error(y, probabilities)
-    outcomes, claimed = calibration.confidence_outcomes(y, probabilities)
-    theirs = calibration.calibration_error(outcomes, claimed, rng=rng)
-    assert own.ece == pytest.approx(theirs.error)
-    assert own.chance_ece == pytest.approx(theirs.by_chance, rel=0.05)
+    y, called = rng.integers(n_classes, size=(2, 300))
+    assert macro_f1(y, called) == pytest.approx(f1_score(y, called, average="macro"))
 
 
 def test_splits_are_disjoint_stratified_capped_and_repeatable():
@@ -122,23 +103,23 @@ def test_a_setting_is_chosen_by_rows_held_out_of_the_fit_rows(two_classes):
     for setting in family.settings:
         scores = np.empty(len(y))
         for inner, outer in StratifiedKFold(FOLDS, shuffle=True, random_state=7).split(X, y):
-            scores[outer] = positive_scores(family.make(7, **setting).fit(X[inner], y[inner]), X[outer])
+            scores[outer] = scores_of(family.make(7, **setting).fit(X[inner], y[inner]), X[outer])
         by_hand.append(best_cut(y, scores)[1])
     assert tuned.score == pytest.approx(max(by_hand))
     assert tuned.setting == family.settings[int(np.argmax(by_hand))]
 
 
 def test_test_labels_have_no_part_in_what_a_baseline_decides(two_classes):
-    first = run_baseline("LinearSVM", two_classes, 0)
+    first = tuned_metrics(FAMILIES["LinearSVM"], two_classes, 0)
     turned = Encoded(two_classes.X, two_classes.y, two_classes.X_test, 1 - two_classes.y_test, 2)
-    second = run_baseline("LinearSVM", turned, 0)
+    second = tuned_metrics(FAMILIES["LinearSVM"], turned, 0)
     assert first["setting"] == second["setting"]
     assert first["roc_auc"] == pytest.approx(1 - second["roc_auc"])
     assert first["macro_f1"] > 0.8 > 0.3 > second["macro_f1"]
 
 
 def test_ours_is_judged_as_the_others_are(two_classes):
-    found = run_ours(OURS, two_classes, 0)
+    found = our_metrics(recipes("tables")[OURS], two_classes, 0)
     assert found["macro_f1"] > 0.8
     assert {"roc_auc", "pr_auc", "ece", "chance_ece", "fit_s", "predict_s"} <= set(found)
     assert 2 <= found["medoids"] <= 64
@@ -154,17 +135,18 @@ def test_every_recipe_names_parameters_that_there_are(part):
             made.method.check()
 
 
-def test_keys_do_not_depend_on_words_and_baselines_not_on_ours(monkeypatch):
-    plain = "def f(x):\n    return x + 1\n"
-    wordy = '"""Module."""\n\n\ndef f(x):\n    """Doc."""\n    # why\n    return (x\n            + 1)\n\n'
-    assert without_words(plain) == without_words(wordy)
-    assert without_words(plain) != without_words(plain.replace("+", "-"))
-    rival, ours = Cell("tables", "wine", "random", 0, "LogReg"), Cell("tables", "wine", "random", 0, OURS)
-    before = cell_key(rival), cell_key(ours)
-    assert cell_key(Cell("tables", "wine", "random", 1, "LogReg")) != before[0]
-    monkeypatch.setattr("benchmarks.quality.cells.recipes", lambda part: {OURS: {"refine": "never", "part": part}})
-    assert cell_key(rival) == before[0]
-    assert cell_key(ours) != before[1]
+def test_baselines_do_not_depend_on_ours_and_ours_depends_on_its_settings():
+    root = Path(__file__).parents[2]
+    project = Project({"qmedoid": root / "src" / "qmedoid", "benchmarks": root / "benchmarks"})
+    for part, own in STUDY.methods.items():
+        for name, method in own.items():
+            modules, kernels = reached(project, [method.run.__module__])
+            is_ours = any(module.startswith(("qmedoid.estimators", "qmedoid.methods")) for module in modules)
+            assert is_ours == bool(kernels) == method.is_ours == name.startswith(OURS), (part, name)
+    rival, ours, change = (Cell("tables", "wine", "random", 0, name) for name in ("LogReg", OURS, f"{OURS}, one bag"))
+    assert len({STUDY.key(cell) for cell in (rival, replace(rival, seed=1), ours, change)}) == 4
+    methods = {"tables": {OURS: STUDY.method(change)}}
+    assert replace(STUDY, methods=methods).key(ours) != STUDY.key(ours)
 
 
 def test_a_table_changes_its_digest_with_any_cell():
@@ -250,6 +232,24 @@ def test_tables_are_the_same_from_the_file_of_cells(tmp_path):
     assert [line["ours"] for line in first] == pytest.approx([line["ours"] for line in second], abs=1e-5)
 
 
+def test_a_run_writes_the_tables_that_its_file_of_cells_gives_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "folder", lambda _: tmp_path)
+    rng = np.random.default_rng(8)
+    found = {
+        Cell("tables", data, "random", seed, method): {
+            **dict(zip(("macro_f1", "fit_s", "ece", "chance_ece", "cv_macro_f1"), rng.random(5).tolist(), strict=True))
+        }
+        for data in ("wine", "iris")
+        for method in (*FAMILIES, OURS)
+        for seed in range(3)
+    }
+    writing.write_results("tables", "report", found)
+    first = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    writing.write_from_csv("report")
+    assert {"cells.csv", "macro_f1.csv", "paired.csv"} <= set(first)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == first
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000))
 def test_figures_of_resamples_are_those_of_the_rows_they_repeat(seed):
@@ -261,7 +261,7 @@ def test_figures_of_resamples_are_those_of_the_rows_they_repeat(seed):
     pr_auc, recall = Ranking(y, scores).figures(times.astype(float))
     y_all, scores_all = np.repeat(y, times), np.repeat(scores, times)
     assert pr_auc == pytest.approx(average_precision_score(y_all, scores_all))
-    assert recall == pytest.approx(recall_at(y_all, scores_all))
+    assert recall == pytest.approx(recall_at_alerts(y_all, scores_all))
 
 
 def test_a_method_against_itself_has_no_difference_in_any_resample():

@@ -8,11 +8,11 @@ from made_up_cells import expanded, made_up, only
 from sklearn.metrics import f1_score, precision_recall_fscore_support
 from table_rows import check_mean, rows_of
 
+from qmedoid.studies import fraud_tables
+from qmedoid.studies.catalog import FRAUD_SAMPLE, FULL_FRAUD, load_data
 from qmedoid.studies.paper import FRAUD
-from qmedoid.studies.reproduction import fraud_details, fraud_readings, fraud_tables
-from qmedoid.studies.reproduction.fraud_printed import READINGS
-from qmedoid.studies.reproduction.plan import FRAUD_SAMPLE, FULL_FRAUD, Plan, load_data
-from qmedoid.studies.reproduction.results import Results
+from qmedoid.studies.plan import READINGS, Plan
+from qmedoid.studies.results import Results
 
 OURS = {"as printed": "printed", "default": "default"}
 
@@ -104,7 +104,7 @@ class TestFraudTables:
 
     def test_a_point_that_one_split_cannot_reach_is_empty(self, fraud):
         choice = "precision at least 0.5"
-        rows = rows_of(fraud_details.points_table(fraud, FULL_FRAUD), 2)
+        rows = rows_of(fraud_tables.points_table(fraud, FULL_FRAUD), 2)
         lacking = 0
         for method in {method for _, method in rows}:
             own = fraud.of(FULL_FRAUD, method)
@@ -121,7 +121,7 @@ class TestFraudTables:
         assert 0 < lacking < 10
 
     def test_operating_points(self, fraud):
-        rows = rows_of(fraud_details.points_table(fraud, FULL_FRAUD), 2)
+        rows = rows_of(fraud_tables.points_table(fraud, FULL_FRAUD), 2)
         assert len(rows) == 6 * 13
         for (choice, method), row in rows.items():
             if choice == "precision at least 0.5":
@@ -131,7 +131,7 @@ class TestFraudTables:
                 check_mean(row, f"{heading}: recall", values)
 
     def test_kinds_of_splits(self, fraud):
-        rows = rows_of(fraud_details.honest_table(fraud, FULL_FRAUD), 2)
+        rows = rows_of(fraud_tables.honest_table(fraud, FULL_FRAUD), 2)
         kinds = {"by chance": "random", "with equal rows on one side": "apart", "in the order of time": "time"}
         assert len(rows) == 13 + 8 + 8
         for (kind, method), row in rows.items():
@@ -143,7 +143,7 @@ class TestFraudTables:
                 assert (row[f"{figure} ±"] is None) == (len(own) == 1)
 
     def test_readings_of_the_paper(self, fraud):
-        rows = rows_of(fraud_readings.readings_table(fraud, FULL_FRAUD), 1)
+        rows = rows_of(fraud_tables.readings_table(fraud, FULL_FRAUD), 1)
         assert list(rows) == [("the paper",), *((reading,) for reading in READINGS)]
         figures = {
             "PR-AUC": (0.3251, "fixed", "PR-AUC"),
@@ -171,7 +171,7 @@ class TestFraudTables:
         def told(different):
             search = {"evaluations": 2_730, "different": different, "best": 0.4996}
             cells = {cell: result | {"search": search} for cell, result in fraud.by_cell.items()}
-            return [line for line in fraud_readings.readings_findings(Results(cells), FULL_FRAUD) if "2,730" in line]
+            return [line for line in fraud_tables.readings_findings(Results(cells), FULL_FRAUD) if "2,730" in line]
 
         assert len(told(1)) == 1
         assert "on 3 of 3 splits" in told(1)[0]
@@ -184,7 +184,7 @@ class TestFraudTables:
                 cell: result | {"test": result["test"] | {"pr_auc": areas.get(cell.method, 0.5)}}
                 for cell, result in fraud.by_cell.items()
             }
-            lines = fraud_readings.readings_findings(Results(cells), FULL_FRAUD)
+            lines = fraud_tables.readings_findings(Results(cells), FULL_FRAUD)
             return [line for line in lines if "after the printed circuit" in line]
 
         assert "0.600 on test rows, and 0.200 after" in told(0.2, 0.6)[0]
@@ -212,7 +212,7 @@ class TestFraudTables:
 def test_payments_are_counted():
     data = load_data(FRAUD_SAMPLE)
     for comparable in (False, True):
-        rows = rows_of(fraud_details.counts_table(data, comparable=comparable), 1)
+        rows = rows_of(fraud_tables.counts_table(data, comparable=comparable), 1)
         assert (rows[("rows",)]["counted here"], rows[("frauds",)]["counted here"]) == (14_707, 492)
         assert (rows[("rows",)]["paper"], rows[("frauds",)]["paper"]) == ((284_807, 492) if comparable else (None,) * 2)
     unique = len({row.tobytes() for row in data.X + 0.0})

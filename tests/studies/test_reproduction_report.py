@@ -3,10 +3,11 @@
 import pytest
 from made_up_cells import made_up
 
-from qmedoid.studies.reproduction import report
-from qmedoid.studies.reproduction.plan import FRAUD_SAMPLE, FULL_FRAUD, PARTS, Plan, load_data
-from qmedoid.studies.reproduction.report import PAPER_TABLES, make_report
-from qmedoid.studies.reproduction.results import Results
+from qmedoid.studies import report
+from qmedoid.studies.catalog import FRAUD_SAMPLE, FULL_FRAUD, load_data
+from qmedoid.studies.plan import PARTS, Plan
+from qmedoid.studies.report import PAPER_TABLES, make_report
+from qmedoid.studies.results import Results
 
 NAMES = ("heart", "breast-cancer", "wine")
 

@@ -11,12 +11,21 @@ from made_up_cells import expanded, made_up
 from sklearn.metrics import accuracy_score, f1_score
 
 from qmedoid.reporting.document import Column, Table
-from qmedoid.studies.reproduction.against import Duel, fraud_duels, paired_table, small_duels, spread_table
-from qmedoid.studies.reproduction.cells import Cell
-from qmedoid.studies.reproduction.findings import encoding_finding, leak_finding, rival_findings, spread_findings
-from qmedoid.studies.reproduction.plan import FRAUD_SAMPLE, Plan, load_data
-from qmedoid.studies.reproduction.results import Results, Spread, point
-from qmedoid.studies.reproduction.small_tables import MEASURES
+from qmedoid.studies.against import (
+    encoding_finding,
+    fraud_pairs,
+    leak_finding,
+    paired_table,
+    rival_findings,
+    small_pairs,
+    spread_findings,
+    spread_table,
+)
+from qmedoid.studies.catalog import FRAUD_SAMPLE, load_data
+from qmedoid.studies.cells import Cell
+from qmedoid.studies.plan import Plan
+from qmedoid.studies.results import Paired, Results, Spread, point
+from qmedoid.studies.small_tables import MEASURES
 from qmedoid.studies.splits import paper_split
 
 values = st.lists(st.floats(0, 1).map(lambda x: round(x, 4)), min_size=1, max_size=8)
@@ -24,7 +33,7 @@ values = st.lists(st.floats(0, 1).map(lambda x: round(x, 4)), min_size=1, max_si
 
 def by_seed(numbers, method="a", data="wine"):
     """Results with a figure ``x`` for each seed, put in backwards."""
-    cells = [(Cell("small", data, "random", seed, method, False), {"x": x}) for seed, x in enumerate(numbers)]
+    cells = [(Cell("small", data, "random", seed, method), {"x": x}) for seed, x in enumerate(numbers)]
     return Results(dict(reversed(cells)))
 
 
@@ -81,18 +90,9 @@ class TestResults:
         assert results.spread("heart", "a", x_of) is None
         assert results.spread("wine", "a", x_of, "time") is None
         assert results.of("wine", "b") == []
-        assert results.difference("wine", "a", "b", x_of) is None
 
     def test_a_figure_that_a_split_lacks_is_not_there(self):
         assert by_seed([0.5, float("nan")]).spread("wine", "a", x_of) is None
-
-    @given(values, st.randoms(use_true_random=False))
-    def test_differences_are_antisymmetric_and_split_by_split(self, first, random):
-        second = random.sample(first, len(first))
-        both = Results({**by_seed(first, "a").by_cell, **by_seed(second, "b").by_cell})
-        forth, back = (both.difference("wine", *pair, x_of).values for pair in (("a", "b"), ("b", "a")))
-        assert forth.tolist() == [a - b for a, b in zip(first, second, strict=True)]
-        assert (forth == -back).all()
 
     def test_methods_in_the_order_of_the_cells(self):
         results = Results({**by_seed([1, 2], "b").by_cell, **by_seed([1, 2], "a").by_cell})
@@ -120,33 +120,40 @@ def test_measures_are_those_of_scikit_learn():
         assert {name: measure(result) for name, measure in MEASURES.items()} == pytest.approx(expected), cell
 
 
-def duel(theirs, ours, rival="LogReg", figure="macro-F1", split="random"):
+def paired(theirs, ours, rival="LogReg", figure="macro-F1", split="random"):
     theirs, ours = np.array(theirs), np.array(ours)
-    return Duel("wine", split, figure, rival, Spread(ours), Spread(theirs), Spread(theirs - ours), 1 / 3)
+    return Paired("wine", split, figure, rival, Spread(ours), Spread(theirs), 1 / 3)
 
 
-class TestDuel:
+class TestPaired:
+    @given(values, st.randoms(use_true_random=False))
+    def test_differences_are_antisymmetric_and_split_by_split(self, first, random):
+        second = random.sample(first, len(first))
+        forth, back = (paired(*both).difference.values for both in ((first, second), (second, first)))
+        assert forth.tolist() == [a - b for a, b in zip(first, second, strict=True)]
+        assert (forth == -back).all()
+
     def test_the_error_counts_rows_that_splits_share(self):
         # Differences 0.1, 0.2, 0.3, 0.4: variance 1/60; times 1/4 for four splits, and 1/3 for 25 % against 75 %.
-        one = duel([0.6, 0.7, 0.8, 0.9], [0.5] * 4)
+        one = paired([0.6, 0.7, 0.8, 0.9], [0.5] * 4)
         assert one.error == pytest.approx(math.sqrt(1 / 60 * (1 / 4 + 1 / 3)))
         assert one.wins == 4
-        assert duel([0.5], [0.4]).error is None
+        assert paired([0.5], [0.4]).error is None
 
     def test_equal_is_no_win(self):
-        assert duel([0.5, 0.6, 0.4], [0.5, 0.5, 0.5]).wins == 1
+        assert paired([0.5, 0.6, 0.4], [0.5, 0.5, 0.5]).wins == 1
 
     @pytest.mark.parametrize("parts", [["wine"], ["fraud"]])
-    def test_duels_are_between_the_default_and_each_plain_classifier(self, parts):
+    def test_pairs_are_between_the_default_and_each_plain_classifier(self, parts):
         results = made_up(Plan(parts).quick(), seed=3)
         (data,) = {cell.data for cell in results.by_cell}
-        duels = list((small_duels if parts == ["wine"] else fraud_duels)(results, data))
+        pairs = list((small_pairs if parts == ["wine"] else fraud_pairs)(results, data))
         splits = ("random",) if parts == ["wine"] else ("random", "time", "apart")
         figures = 5 if parts == ["wine"] else 3
-        assert len(duels) == len(splits) * figures * 5
+        assert len(pairs) == len(splits) * figures * 5
         split = paper_split(np.arange(4000) % 2, 0)
         fitted_on = split.fit if parts == ["wine"] else split.train
-        for one in duels:
+        for one in pairs:
             assert one.test_share == pytest.approx(len(split.test) / len(fitted_on), rel=1e-3)
             measure = MEASURES.get(one.figure) if parts == ["wine"] else FRAUD[one.figure]
             ours = [measure(result) for result in results.of(data, "default", one.split)]
@@ -156,7 +163,7 @@ class TestDuel:
             assert one.difference.values == pytest.approx(np.array(theirs) - ours)
 
     def test_the_table_says_who_is_whose(self):
-        table = paired_table([duel([0.9, 0.7], [0.5, 0.8])], {"wine": "Wine"})
+        table = paired_table([paired([0.9, 0.7], [0.5, 0.8])], {"wine": "Wine"})
         row = dict(zip(table.labels, table.rows[0], strict=True))
         assert row["theirs"] == pytest.approx(0.8)
         assert row["ours by default"] == pytest.approx(0.65)
@@ -186,8 +193,8 @@ class TestRivalFindings:
         # Multiples of 1/64 have sums without rounding, so that a tie is one.
         scores = st.lists(st.integers(0, 64).map(lambda i: i / 64), min_size=n, max_size=n)
         ours, theirs = data.draw(scores), [data.draw(scores) for _ in RIVALS]
-        duels = [duel(one, ours, rival) for rival, one in zip(RIVALS, theirs, strict=True)]
-        (sentence,) = rival_findings(duels, {"wine": "Wine"}, ("macro-F1",))
+        pairs = [paired(one, ours, rival) for rival, one in zip(RIVALS, theirs, strict=True)]
+        (sentence,) = rival_findings(pairs, {"wine": "Wine"}, ("macro-F1",))
         means = dict(zip(RIVALS, (sum(one) for one in theirs), strict=True))
         best = max(means.values())
         winners = [rival for rival, total in means.items() if total == best]
@@ -200,7 +207,7 @@ class TestRivalFindings:
         assert sentence.startswith("Wine: ")
 
     def test_a_win_in_figures(self):
-        (sentence,) = rival_findings([duel([0.9, 0.7, 0.8], [0.5, 0.8, 0.8])], {"wine": "Wine"}, ("macro-F1",))
+        (sentence,) = rival_findings([paired([0.9, 0.7, 0.8], [0.5, 0.8, 0.8])], {"wine": "Wine"}, ("macro-F1",))
         error = np.std([0.4, -0.1, 0.0], ddof=1) * math.sqrt(1 / 3 + 1 / 3)
         assert sentence == (
             f"Wine: the plain classifier LogReg beats our default by 0.100 ± {error:.3f} (0.800 against 0.700 in "
@@ -208,16 +215,16 @@ class TestRivalFindings:
         )
 
     def test_a_sure_win_has_no_doubt(self):
-        (sentence,) = rival_findings([duel([0.9, 0.8], [0.5, 0.4])], {"wine": "Wine"}, ("macro-F1",))
+        (sentence,) = rival_findings([paired([0.9, 0.8], [0.5, 0.4])], {"wine": "Wine"}, ("macro-F1",))
         assert "standard error" not in sentence
         assert "on 2 of 2 splits." in sentence
 
     def test_every_kind_of_split_and_figure_has_its_own(self):
-        duels = [
-            duel([0.1], [0.2], rival, figure, split)
+        pairs = [
+            paired([0.1], [0.2], rival, figure, split)
             for rival, figure, split in itertools.product(RIVALS, ("PR-AUC", "other"), ("random", "time", "apart"))
         ]
-        sentences = list(rival_findings(duels, {"wine": "Wine"}, ("PR-AUC",)))
+        sentences = list(rival_findings(pairs, {"wine": "Wine"}, ("PR-AUC",)))
         assert len(sentences) == 3
         assert [sentence.partition(":")[0] for sentence in sentences] == [
             "Wine",

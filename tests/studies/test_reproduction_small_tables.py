@@ -6,11 +6,12 @@ from made_up_cells import ALPHAS, expanded, made_up, only
 from sklearn.metrics import accuracy_score, f1_score, fbeta_score, precision_recall_fscore_support
 from table_rows import check_mean, rows_of
 
+from qmedoid.studies import small_tables
+from qmedoid.studies.against import cost_table
+from qmedoid.studies.catalog import HEART_ORDINAL, load_data
 from qmedoid.studies.paper import PAPER, SUMMARIES, TEST_CONFUSIONS, VALIDATION_CONFUSIONS
-from qmedoid.studies.reproduction import small_details, small_tables
-from qmedoid.studies.reproduction.cost import cost_table
-from qmedoid.studies.reproduction.plan import HEART_ORDINAL, Plan, load_data
-from qmedoid.studies.reproduction.results import Spread
+from qmedoid.studies.plan import Plan
+from qmedoid.studies.results import Spread
 
 NAMES = ("heart", "breast-cancer", "wine")
 SETS = {name: load_data(name) for name in NAMES}
@@ -139,7 +140,7 @@ def test_summary(small):
 
 
 def test_confusion_matrices(small):
-    rows = rows_of(small_details.confusion_table(small, SETS), 4)
+    rows = rows_of(small_tables.confusion_table(small, SETS), 4)
     assert len(rows) == 2 * (4 + 4 + 9)
     for name, data in SETS.items():
         for part, title, printed in (("val", "validation", VALIDATION_CONFUSIONS), ("test", "test", TEST_CONFUSIONS)):
@@ -153,7 +154,7 @@ def test_confusion_matrices(small):
 
 
 def test_alpha_sweep(small):
-    rows = rows_of(small_details.alpha_table(small, SETS), 2)
+    rows = rows_of(small_tables.alpha_table(small, SETS), 2)
     assert len(rows) == 3 * len(ALPHAS)
     for name, data in SETS.items():
         for place, alpha in enumerate(ALPHAS):
@@ -164,10 +165,10 @@ def test_alpha_sweep(small):
 
 
 def test_f_beta_sweep(small):
-    rows = rows_of(small_details.f_beta_table(small, SETS), 2)
-    assert {beta for _, beta in rows} == set(small_details.BETAS)
+    rows = rows_of(small_tables.f_beta_table(small, SETS), 2)
+    assert {beta for _, beta in rows} == set(small_tables.BETAS)
     for name, data in SETS.items():
-        for beta in small_details.BETAS:
+        for beta in small_tables.BETAS:
             for title, method in OURS.items():
                 pairs = decisions(small, name, method)
                 scores = [fbeta_score(*pair, beta=beta, average="macro", zero_division=0) for pair in pairs]
@@ -175,7 +176,7 @@ def test_f_beta_sweep(small):
 
 
 def test_variants(small):
-    rows = rows_of(small_details.variants_table(small, SETS), 2)
+    rows = rows_of(small_tables.variants_table(small, SETS), 2)
     assert len(rows) == 3 * 8 + 1
     for name, data in SETS.items():
         readings = {(data.name, method): (name, method) for method in small.methods(name) if "printed, " in method}

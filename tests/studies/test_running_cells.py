@@ -9,26 +9,23 @@ import sys
 import time
 import types
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 
 import pytest
+from light_cells import process_of
 
 from qmedoid.exceptions import DataError, OutputError
-from qmedoid.studies.reproduction import running
-from qmedoid.studies.reproduction.cells import Cell
-from qmedoid.studies.reproduction.plan import expected_seconds
-from qmedoid.studies.reproduction.running import CellError, find_done, run_cells
-from qmedoid.studies.reproduction.store import CellStore
+from qmedoid.studies import runner
+from qmedoid.studies.cells import Cell, Method
+from qmedoid.studies.plan import STUDY
+from qmedoid.studies.runner import CellError, CellStore, Study, find_done, run_cells
 
 OF_THE_RUN = ("seconds", "peak_mb")
 """What a result says of the machine and not of the method."""
 
 
 def wine(method, seed=0):
-    return Cell("small", "wine", "random", seed, method, method in ("printed", "default"))
-
-
-def silent(_cell, _seconds):
-    pass
+    return Cell("small", "wine", "random", seed, method)
 
 
 def figures(results):
@@ -43,100 +40,116 @@ def n_workers():
     return len(multiprocessing.active_children())
 
 
+def replaced(monkeypatch, run):
+    """The study with another function for all its methods."""
+    methods = {
+        part: {name: replace(method, run=run, settings={}) for name, method in own.items()}
+        for part, own in STUDY.methods.items()
+    }
+    monkeypatch.setitem(globals(), "STUDY", replace(STUDY, methods=methods))
+
+
 @pytest.fixture
 def toy(monkeypatch):
     """Cells that take no time; the list of those that were run. A cell of seed 13 fails."""
-    run = []
+    seen = []
 
-    def run_cell(cell, data):
+    def run(data, cell):
         if cell.seed == 13:
             raise ZeroDivisionError("by seed")
-        run.append(cell)
+        seen.append(cell)
         return {"seed": cell.seed, "rows": len(data.y)}
 
-    monkeypatch.setattr(running, "run_cell", run_cell)
-    return run
+    replaced(monkeypatch, run)
+    return seen
 
 
 class TestInTurn:
     @pytest.mark.usefixtures("toy")
-    def test_results_are_kept_and_told(self, tmp_path):
+    def test_results_are_kept_and_reported(self, tmp_path):
         cells, told = [wine("LogReg", seed) for seed in range(3)], []
-        results = run_cells(cells, tmp_path, jobs=1, report=lambda *done: told.append(done))
+        results = run_cells(STUDY, cells, tmp_path, jobs=1, report=lambda *done: told.append(done))
         assert {cell: result["seed"] for cell, result in results.items()} == {cell: cell.seed for cell in cells}
-        assert told == [(cell, expected_seconds(cell)) for cell in cells]
-        assert find_done(cells, tmp_path) == results
+        assert told == list(results.items()) == [(cell, results[cell]) for cell in cells]
+        assert find_done(STUDY, cells, tmp_path) == results
         assert all(result["seconds"] >= 0 and result["rows"] == 178 for result in results.values())
 
     def test_a_second_run_takes_what_is_left(self, toy, tmp_path):
         cells = [wine(method, seed) for method in ("LogReg", "printed") for seed in range(4)]
-        run_cells(cells[::2], tmp_path, jobs=1, report=silent)
-        done = find_done(cells, tmp_path)
+        run_cells(STUDY, cells[::2], tmp_path, jobs=1)
+        done = find_done(STUDY, cells, tmp_path)
         assert set(done) == set(cells[::2])
         toy.clear()
-        rest = run_cells([cell for cell in cells if cell not in done], tmp_path, jobs=1, report=silent)
+        rest = run_cells(STUDY, [cell for cell in cells if cell not in done], tmp_path, jobs=1)
         assert sorted(toy) == sorted(cells[1::2])
-        assert find_done(cells, tmp_path) == done | rest
+        assert find_done(STUDY, cells, tmp_path) == done | rest
 
     def test_long_cells_come_first(self, toy, tmp_path):
-        run_cells([wine("LogReg"), wine("default"), wine("RandomForest")], tmp_path, jobs=1, report=silent)
+        run_cells(STUDY, [wine("LogReg"), wine("default"), wine("RandomForest")], tmp_path, jobs=1)
         assert [cell.method for cell in toy] == ["default", "RandomForest", "LogReg"]
 
     @pytest.mark.usefixtures("toy")
     def test_a_cell_that_fails_is_named_and_those_before_it_are_kept(self, tmp_path):
         cells = [wine("LogReg", seed) for seed in (2, 5, 13, 20)]
         with pytest.raises(CellError, match=r"'wine, LogReg, random split 13' failed: by seed") as failed:
-            run_cells(cells, tmp_path, jobs=1, report=silent)
+            run_cells(STUDY, cells, tmp_path, jobs=1)
         assert isinstance(failed.value.__cause__, ZeroDivisionError)
-        assert set(find_done(cells, tmp_path)) == {wine("LogReg", 2), wine("LogReg", 5)}
+        assert set(find_done(STUDY, cells, tmp_path)) == {wine("LogReg", 2), wine("LogReg", 5)}
 
     def test_errors_of_the_package_stay_what_they_are(self, monkeypatch, tmp_path):
-        def refuse(_cell, _data):
+        def refuse(_data, _cell):
             raise DataError("these data")
 
-        monkeypatch.setattr(running, "run_cell", refuse)
+        replaced(monkeypatch, refuse)
         with pytest.raises(DataError, match=r"^these data$"):
-            run_cells([wine("LogReg")], tmp_path, jobs=1, report=silent)
+            run_cells(STUDY, [wine("LogReg")], tmp_path, jobs=1)
 
     @pytest.mark.usefixtures("toy")
     def test_a_store_that_cannot_be_written(self, tmp_path):
         (tmp_path / "file").write_text("")
         with pytest.raises(OutputError, match="cannot be written"):
-            run_cells([wine("LogReg")], tmp_path / "file", jobs=1, report=silent)
+            run_cells(STUDY, [wine("LogReg")], tmp_path / "file", jobs=1)
 
     def test_results_are_kept_under_the_key_of_what_ran(self, monkeypatch, tmp_path):
-        cell = wine("LogReg")
-        key, changed = running._key(cell), []
+        cell, edited = wine("LogReg"), []
 
-        def edit_sources(_cell, _data):
-            changed.append(monkeypatch.setattr(running, "_key", lambda _: "of other sources"))
+        def edit_sources(_data, _cell):
+            edited.append(monkeypatch.setattr(runner, "module_digest", lambda _: "other sources"))
             return {"x": 1}
 
-        monkeypatch.setattr(running, "run_cell", edit_sources)
-        run_cells([cell], tmp_path, jobs=1, report=silent)
-        assert changed
-        assert CellStore(tmp_path).get("of other sources") is None
+        replaced(monkeypatch, edit_sources)
+        key = STUDY.key(cell)
+        run_cells(STUDY, [cell], tmp_path)
+        assert edited
+        assert STUDY.key(cell) != key
+        assert CellStore(tmp_path).get(STUDY.key(cell)) is None
         assert CellStore(tmp_path).get(key)["x"] == 1
+
+    @pytest.mark.usefixtures("toy")
+    def test_without_a_store_nothing_is_kept(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        assert run_cells(STUDY, [wine("LogReg")], None)[wine("LogReg")]["rows"] == 178
+        assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.usefixtures("toy")
     def test_a_damaged_file_is_run_again(self, tmp_path):
         cells = [wine("LogReg", seed) for seed in range(2)]
-        run_cells(cells, tmp_path, jobs=1, report=silent)
+        run_cells(STUDY, cells, tmp_path, jobs=1)
         damaged = sorted(tmp_path.rglob("*.json.gz"))[0]
         damaged.write_bytes(damaged.read_bytes()[:-9])
-        assert len(find_done(cells, tmp_path)) == 1
+        assert len(find_done(STUDY, cells, tmp_path)) == 1
 
     @pytest.mark.usefixtures("toy")
     def test_nothing_to_do(self, tmp_path):
-        assert run_cells([], tmp_path, jobs=2, report=silent) == {}
-        assert find_done([], tmp_path) == {}
+        assert run_cells(STUDY, [], tmp_path, jobs=2) == {}
+        assert find_done(STUDY, [], tmp_path) == {}
 
 
 def test_what_is_kept_is_what_was_measured(tmp_path):
     """Through the file nothing is lost: tables of a second run are those of the first."""
     cells = [wine(method) for method in ("printed", "LogReg")]
-    results = run_cells(cells, tmp_path, jobs=1, report=silent)
-    found = find_done(cells, tmp_path)
+    results = run_cells(STUDY, cells, tmp_path, jobs=1)
+    found = find_done(STUDY, cells, tmp_path)
     assert {cell: json.dumps(result) for cell, result in found.items()} == {
         cell: json.dumps(result) for cell, result in results.items()
     }
@@ -144,63 +157,71 @@ def test_what_is_kept_is_what_was_measured(tmp_path):
 
 
 class TestSideBySide:
+    def test_every_cell_has_a_new_process_where_that_is_asked_for(self):
+        light = Study({"part": {"method": Method(process_of)}}, load=str, digest=str)
+        cells = [Cell("part", "data", "random", seed, "method") for seed in (0, 1)]
+        processes = {result["process"] for result in run_cells(light, cells, None, jobs=1, fresh=True).values()}
+        assert len(processes) == 2
+        assert os.getpid() not in processes
+
     def test_results_are_those_of_one_after_another(self, tmp_path, monkeypatch):
         monkeypatch.setenv("OMP_NUM_THREADS", "3")
         monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
         before = dict(os.environ)
         cells = [wine(method, seed) for method in ("printed", "LogReg", "LightGBM") for seed in (0, 1)]
         told = []
-        pair = run_cells(cells, tmp_path / "2", jobs=2, report=lambda cell, _: told.append(cell))
+        pair = run_cells(STUDY, cells, tmp_path / "2", jobs=2, report=lambda cell, _: told.append(cell))
         assert sorted(told) == sorted(cells)
         assert dict(os.environ) == before
         assert n_workers() == 0
-        in_turn = run_cells(cells, tmp_path / "1", jobs=1, report=silent)
+        in_turn = run_cells(STUDY, cells, tmp_path / "1", jobs=1)
         assert figures(pair) == figures(in_turn)
-        assert figures(find_done(cells, tmp_path / "2")) == figures(find_done(cells, tmp_path / "1"))
+        assert figures(find_done(STUDY, cells, tmp_path / "2")) == figures(find_done(STUDY, cells, tmp_path / "1"))
 
     def test_a_cell_that_fails_ends_all_and_is_named(self, tmp_path):
         before = dict(os.environ)
         # A seed below 0 is refused by scikit-learn. The good cell is longer, so it is begun first.
         cells = [wine("printed"), wine("LogReg", -1), *(wine("LinearSVM", seed) for seed in range(4))]
         with pytest.raises(CellError, match=r"The cell 'wine, LogReg, random split -1' failed: .*-1"):
-            run_cells(cells, tmp_path, jobs=2, report=silent)
+            run_cells(STUDY, cells, tmp_path, jobs=2)
         assert dict(os.environ) == before
         assert n_workers() == 0
 
     def test_an_interrupt_in_the_report_ends_the_workers_before_anybody_catches_it(self, tmp_path):
-        def interrupt(_cell, _seconds):
+        def interrupt(_cell, _result):
             raise KeyboardInterrupt
 
         before, cells = dict(os.environ), [wine("RandomForest", seed) for seed in range(8)]
         with pytest.raises(KeyboardInterrupt):
-            run_cells(cells, tmp_path, jobs=2, report=interrupt)
+            run_cells(STUDY, cells, tmp_path, jobs=2, report=interrupt)
         assert n_workers() == 0
         assert dict(os.environ) == before
-        assert 1 <= len(find_done(cells, tmp_path)) < len(cells)
+        assert 1 <= len(find_done(STUDY, cells, tmp_path)) < len(cells)
 
     @pytest.mark.skipif(os.name != "posix", reason="kills")
     def test_a_worker_that_is_killed(self, tmp_path):
-        def kill(_cell, _seconds):
+        def kill(_cell, _result):
             for worker in multiprocessing.active_children():
                 worker.kill()
 
         cells = [wine("RandomForest", seed) for seed in range(8)]
         with pytest.raises(CellError, match=r"was killed.*kept: run the same command again, with --jobs 1") as failed:
-            run_cells(cells, tmp_path, jobs=2, report=kill)
+            run_cells(STUDY, cells, tmp_path, jobs=2, report=kill)
         assert isinstance(failed.value.__cause__, BrokenProcessPool)
         assert n_workers() == 0
-        assert 1 <= len(find_done(cells, tmp_path)) < len(cells)
+        assert 1 <= len(find_done(STUDY, cells, tmp_path)) < len(cells)
 
     @pytest.mark.skipif(os.name != "posix", reason="kills")
     def test_workers_do_not_outlive_a_parent_that_is_killed(self, tmp_path):
         code = f"""
 import os, signal
 from pathlib import Path
-from qmedoid.studies.reproduction.cells import Cell
-from qmedoid.studies.reproduction.running import run_cells
+from qmedoid.studies.cells import Cell
+from qmedoid.studies.plan import STUDY
+from qmedoid.studies.runner import run_cells
 if __name__ == "__main__":
-    cells = [Cell("small", "wine", "random", seed, "RandomForest", False) for seed in range(8)]
-    run_cells(cells, Path({str(tmp_path)!r}), jobs=2, report=lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    cells = [Cell("small", "wine", "random", seed, "RandomForest") for seed in range(8)]
+    run_cells(STUDY, cells, Path({str(tmp_path)!r}), jobs=2, report=lambda *_: os.kill(os.getpid(), signal.SIGKILL))
 """
         script = tmp_path / "killed.py"
         script.write_text(code)
@@ -215,7 +236,7 @@ if __name__ == "__main__":
         other.start()
         try:
             with pytest.raises(CellError):
-                run_cells([wine("LogReg", -1), wine("LogReg", -2)], tmp_path, jobs=2, report=silent)
+                run_cells(STUDY, [wine("LogReg", -1), wine("LogReg", -2)], tmp_path, jobs=2)
             other.join(0.5)
             assert other.is_alive()
         finally:
@@ -225,14 +246,14 @@ if __name__ == "__main__":
 
 class TestOutcome:
     def test_a_result_is_passed_on(self):
-        assert running._outcome(lambda: {"x": 1}, wine("LogReg")) == {"x": 1}
+        assert runner._outcome(lambda: {"x": 1}, wine("LogReg")) == {"x": 1}
 
     def test_interrupts_are_passed_on(self):
         def interrupted():
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            running._outcome(interrupted, wine("LogReg"))
+            runner._outcome(interrupted, wine("LogReg"))
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="masks of POSIX")
@@ -241,7 +262,7 @@ class TestCtrlC:
         reached = []
 
         def interrupted():
-            with running._ctrl_c_waits():
+            with runner._ctrl_c_waits():
                 signal.raise_signal(signal.SIGINT)
                 reached.append("end")
 
@@ -251,11 +272,11 @@ class TestCtrlC:
 
     def test_the_mask_is_as_before(self):
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
-        with running._ctrl_c_waits():
+        with runner._ctrl_c_waits():
             assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
         assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
 
     def test_where_there_are_no_masks_nothing_is_done(self, monkeypatch):
-        monkeypatch.setattr(running, "signal", types.SimpleNamespace())
-        with running._ctrl_c_waits():
+        monkeypatch.setattr(runner, "signal", types.SimpleNamespace())
+        with runner._ctrl_c_waits():
             pass

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from qmedoid.exceptions import DataError
+from qmedoid.studies import ours, plain
+from qmedoid.studies.baselines import RARE_BASELINES, SMOTE_SHARE
+from qmedoid.studies.cells import Cell
 from qmedoid.studies.datasets import Dataset, load_creditcard_sample, load_dataset
-from qmedoid.studies.rare_baselines import RARE_BASELINES, SMOTE_SHARE
-from qmedoid.studies.reproduction import fraud, small
-from qmedoid.studies.reproduction.cells import Cell
-from qmedoid.studies.reproduction.fraud import FraudMethod, Scored, run_fraud, split_of
-from qmedoid.studies.splits import Split, paper_split
-
-CELL = Cell("fraud", "creditcard-sample", "random", 3, "made up", False)
+from qmedoid.studies.metrics import CHOICES, fraud_metrics
+from qmedoid.studies.plan import FRAUD_METHODS, SMALL_METHODS
+from qmedoid.studies.splits import Split, paper_split, split_of
 
 
 def few_payments():
@@ -38,25 +37,50 @@ def spoilt(data, rows):
     return dataclasses.replace(data, X=X, y=y)
 
 
-@pytest.mark.parametrize("name", fraud.METHODS)
-def test_no_fit_on_the_frauds_sees_a_test_row(name):
-    method = fraud.METHODS[name]
-    before, after = (method.run(data, SPLIT, 3) for data in (FEW, spoilt(FEW, SPLIT.test)))
-    assert np.array_equal(before.scores[SPLIT.fit], after.scores[SPLIT.fit])
-    assert (before.fixed, before.chosen) == (after.fixed, after.chosen)
-    assert not np.array_equal(before.scores[SPLIT.test], after.scores[SPLIT.test])
+@pytest.fixture
+def run_on(monkeypatch):
+    """Runs a method on a given split, whatever the labels are by then."""
+
+    def run_on(methods, name, data, split, seed):
+        for module in (plain, ours):
+            monkeypatch.setattr(module, "split_of", lambda *_: split)
+        return methods[name].run(data, Cell("", "", "random", seed, name), **methods[name].settings)
+
+    return run_on
+
+
+@pytest.fixture
+def run_fraud(run_on, monkeypatch):
+    """What a method on the frauds hands to the metrics, and what else it keeps."""
+
+    def handed(_data, _split, scores, fixed, rows):
+        return {"scores": scores, "fixed": fixed, "rows": rows.tolist()}
+
+    for module in (plain, ours):
+        monkeypatch.setattr(module, "fraud_metrics", handed)
+    return lambda name, data: run_on(FRAUD_METHODS, name, data, SPLIT, 3)
+
+
+@pytest.mark.parametrize("name", FRAUD_METHODS)
+def test_no_fit_on_the_frauds_sees_a_test_row(name, run_fraud):
+    before, after = (run_fraud(name, data) for data in (FEW, spoilt(FEW, SPLIT.test)))
+    first, second = before.pop("scores"), after.pop("scores")
+    assert np.array_equal(first[SPLIT.fit], second[SPLIT.fit])
+    assert before == after
+    assert not np.array_equal(first[SPLIT.test], second[SPLIT.test])
+    with_validation = name == "RandomForest, fitted on 75 %"
+    assert before["rows"] == (SPLIT.fit if with_validation else SPLIT.train).tolist()
 
 
 @pytest.mark.parametrize("name", RARE_BASELINES)
-def test_plain_classifiers_do_not_see_validation_rows_either(name):
-    method = fraud.METHODS[name]
-    before, after = (method.run(data, SPLIT, 3) for data in (FEW, spoilt(FEW, SPLIT.val)))
+def test_plain_classifiers_do_not_see_validation_rows_either(name, run_fraud):
+    before, after = (run_fraud(name, data)["scores"] for data in (FEW, spoilt(FEW, SPLIT.val)))
     others = np.concatenate([SPLIT.train, SPLIT.test])
-    assert np.array_equal(before.scores[others], after.scores[others])
+    assert np.array_equal(before[others], after[others])
 
 
 @pytest.mark.parametrize("name", [name for name, one in RARE_BASELINES.items() if one.smote])
-def test_smote_fills_up_training_rows_alone(name, monkeypatch):
+def test_smote_fills_up_training_rows_alone(name, run_fraud, monkeypatch):
     from imblearn.over_sampling import SMOTE
 
     seen, resample = [], SMOTE.fit_resample
@@ -67,7 +91,7 @@ def test_smote_fills_up_training_rows_alone(name, monkeypatch):
         return made
 
     monkeypatch.setattr(SMOTE, "fit_resample", recorded)
-    fraud.METHODS[name].run(FEW, SPLIT, 3)
+    run_fraud(name, FEW)
     n, n_frauds = len(SPLIT.train), int(FEW.y[SPLIT.train].sum())
     assert [one[:2] for one in seen] == [(n, n_frauds)]
     for rows, own, made_rows, made_own in seen:
@@ -79,13 +103,8 @@ class TestThresholds:
     """A method with given scores: which rows choose, and which are judged."""
 
     @pytest.fixture
-    def run(self, monkeypatch):
-        def run(scores):
-            method = FraudMethod(lambda *_: Scored(scores, 0.5, {"kept": 1}), False, True, 1.0)
-            monkeypatch.setitem(fraud.METHODS, "made up", method)
-            return run_fraud(CELL, FEW)
-
-        return run
+    def run(self):
+        return lambda scores: fraud_metrics(FEW, SPLIT, scores, 0.5, SPLIT.train)
 
     @pytest.fixture
     def scores(self):
@@ -98,7 +117,7 @@ class TestThresholds:
             other[rows] += 0.37
             found = run(other)["thresholds"]
             if changes:
-                assert all(found[name] != thresholds[name] for name in fraud.CHOICES)
+                assert all(found[name] != thresholds[name] for name in CHOICES)
             else:
                 assert found == thresholds
 
@@ -117,7 +136,6 @@ class TestThresholds:
                 expected = [(alert & positive).sum(), (alert & ~positive).sum(), (~alert & positive).sum()]
                 assert found[part]["counts"][name] == [*expected, (~alert & ~positive).sum()]
         assert found["thresholds"]["fixed"] == 0.5
-        assert found["kept"] == 1
         assert ("curves" in found["all"], "curves" in found["train"]) == (True, False)
 
     def test_a_floor_that_validation_rows_cannot_reach_is_left_out(self, run, scores):
@@ -132,27 +150,33 @@ def test_a_split_by_time_needs_times():
         split_of(load_dataset("wine"), "time", 0)
 
 
-@pytest.mark.parametrize("name", small.METHODS)
-def test_no_fit_on_a_small_data_set_sees_a_test_row(name):
+@pytest.mark.parametrize("name", SMALL_METHODS)
+def test_no_fit_on_a_small_data_set_sees_a_test_row(name, run_on):
     """Rows are decided one by one: half of the test rows gives the same, whatever stands in the other half."""
     data = load_dataset("wine")
-    split, method = paper_split(data.y, 1), small.METHODS[name]
+    split = paper_split(data.y, 1)
     half, rest = split.test[::2], split.test[1::2]
-    whole = method.run(data, split, 1)
-    first = method.run(spoilt(data, rest), Split(split.train, split.val, half), 1)
-    second = method.run(spoilt(data, half), Split(split.train, split.val, rest), 1)
+    both = run_on(SMALL_METHODS, name, data, split, 1)
+    first = run_on(SMALL_METHODS, name, spoilt(data, rest), Split(split.train, split.val, half), 1)
+    second = run_on(SMALL_METHODS, name, spoilt(data, half), Split(split.train, split.val, rest), 1)
     sums = np.add(first["test"]["confusion"], second["test"]["confusion"])
-    assert whole["test"]["confusion"] == sums.tolist()
-    for key in set(whole) - {"test"}:
-        assert whole[key] == first[key] == second[key]
+    assert both["test"]["confusion"] == sums.tolist()
+    for key in set(both) - {"test"}:
+        assert both[key] == first[key] == second[key]
 
 
 @pytest.mark.parametrize("name", ["printed", "LogReg"])
-def test_a_cell_takes_the_split_of_its_seed(name):
-    data = load_dataset("wine")
-    cells = [Cell("small", "wine", "random", seed, name, name == "printed") for seed in (0, 1)]
-    found = [small.run_small(cell, data) for cell in cells]
-    for seed, result in enumerate(found):
-        assert result == small.METHODS[name].run(data, paper_split(data.y, seed), seed)
+def test_a_cell_takes_the_split_and_the_seed_that_it_names(name, monkeypatch):
+    data, method, seen = load_dataset("wine"), SMALL_METHODS[name], []
+
+    def recorded(data, kind, seed):
+        seen.append((kind, seed))
+        return split_of(data, kind, seed)
+
+    for module in (plain, ours):
+        monkeypatch.setattr(module, "split_of", recorded)
+    found = [method.run(data, Cell("small", "wine", "random", seed, name), **method.settings) for seed in (0, 1)]
+    assert seen == [("random", 0), ("random", 1)]
+    for result in found:
         assert np.sum(result["test"]["confusion"], axis=1).tolist() == [15, 18, 12]
     assert found[0] != found[1]

@@ -12,7 +12,7 @@ import pytest
 from qmedoid import GeometricClassifier, TableClassifier, load
 from qmedoid.model.contract import Dates, Levels, Numbers
 from qmedoid.model.novelty import encoded_readings, fit_novelty
-from qmedoid.studies.shipped import read_shipped
+from qmedoid.studies.datasets import read_shipped
 from qmedoid.tables.novelty import ENOUGH_ROWS, NoveltyTally, record_novelty
 from qmedoid.tables.saved import SavedModel
 from qmedoid.tables.scoring import result_names

@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 
 from qmedoid import TableClassifier, load
 from qmedoid.cli._reasons import sentences
-from qmedoid.studies.shipped import shipped_path
+from qmedoid.studies.datasets import shipped_path
 from qmedoid.tables.saved import SavedModel
 
 TRAINING, RECORDS = 200, 40

@@ -2,59 +2,89 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from qmedoid.cli._display import over_splits, progress_bar, verdict, with_error
-from qmedoid.cli.fraud import fraud_findings, fraud_outcomes, fraud_table
-from qmedoid.studies.comparison import METHODS, Outcome, compare
-from qmedoid.studies.datasets import LOADERS, load_dataset
+from qmedoid.cli._output import tell
+from qmedoid.exceptions import OutputError
+from qmedoid.reporting.files import check_folder
+from qmedoid.studies.catalog import cell_folder
+from qmedoid.studies.cells import Cell
+from qmedoid.studies.demo import STUDY, Outcome, rare_cells, rare_outcomes, small_cells, small_outcomes
 from qmedoid.studies.paper import PAPER, PaperFigure
+from qmedoid.studies.results import Results
+from qmedoid.studies.runner import find_done, run_cells
 
 _PRINTED_NAMES = {"qmedoid, as printed": "Fusion"}
 
 
 def run(*, splits: int, fraud_splits: int, seed: int, as_json: bool) -> None:
     """Compare every method on every data set and print the result, part by part or as one JSON document."""
-    console = Console()
-    outcomes = list(_with_progress(range(seed, seed + splits)))
+    console, folder = Console(), _folder()
+    small = list(small_outcomes(_results(small_cells(range(seed, seed + splits)), folder)))
     if not as_json:
-        for name in dict.fromkeys(outcome.data for outcome in outcomes):
-            console.print(_table(name, [outcome for outcome in outcomes if outcome.data == name]))
-        for finding in findings(outcomes):
+        for name in dict.fromkeys(outcome.data for outcome in small):
+            console.print(_small_table(name, [outcome for outcome in small if outcome.data == name]))
+        for finding in findings(small, "macro_f1", "macro-F1"):
             console.print(finding)
-    frauds = list(fraud_outcomes(range(seed, seed + fraud_splits))) if fraud_splits else []
+    rare_seeds = range(seed, seed + fraud_splits)
+    frauds = list(rare_outcomes(_results(rare_cells(rare_seeds), folder))) if rare_seeds else []
     if as_json:
-        small, fraud = [outcome.as_dict() for outcome in outcomes], [outcome.as_dict() for outcome in frauds]
-        print(json.dumps({"small": small, "fraud": fraud}, indent=1))
+        parts = {"small": small, "fraud": frauds}
+        print(json.dumps({part: [outcome.as_dict() for outcome in own] for part, own in parts.items()}, indent=1))
     elif frauds:
         console.print()
-        console.print(fraud_table(frauds))
-        for finding in fraud_findings(frauds):
+        console.print(_fraud_table(frauds))
+        for finding in (*circuit_findings(frauds), *findings(frauds, "pr_auc", "PR-AUC")):
             console.print(finding)
 
 
-def findings(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """A sentence for every data set on which a plain baseline is ahead of us, and one where none is."""
+def findings(outcomes: Sequence[Outcome], metric: str, title: str) -> Iterator[str]:
+    """A sentence for every data set: whether the best plain baseline is ahead of ours."""
     for name in dict.fromkeys(outcome.data for outcome in outcomes):
-        own = {outcome.method: outcome.macro_f1 for outcome in outcomes if outcome.data == name}
-        plain = {method: score for method, score in own.items() if not method.startswith("qmedoid")}
+        means = {outcome.method: outcome.metrics[metric].mean for outcome in outcomes if outcome.data == name}
+        plain = {method: mean for method, mean in means.items() if not method.startswith("qmedoid")}
         best = max(plain, key=plain.__getitem__)
-        yield f"{name}: the best plain baseline, {best}, {verdict(plain[best] - own['qmedoid'])} in macro-F1."
+        yield f"{name}: the best plain baseline, {best}, {verdict(plain[best] - means['qmedoid'])} in {title}."
 
 
-def _with_progress(seeds: Sequence[int]) -> Iterator[Outcome]:
+def circuit_findings(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """A sentence on the records that the circuit decided."""
+    decided = [
+        f"{100 * outcome.about['by_circuit']:.0f} % in {outcome.method!r} (stage: {outcome.about['stage']})"
+        for outcome in outcomes
+        if outcome.about["by_circuit"] is not None
+    ]
+    if decided:
+        yield "Records decided by the circuit: " + ", ".join(decided) + "."
+
+
+def _folder() -> Path | None:
+    """The store of results; None, with a note, where the cache cannot be written."""
+    try:
+        check_folder(cell_folder())
+    except OutputError as error:
+        tell(f"note: {error} Results of this run are not kept.")
+        return None
+    return cell_folder()
+
+
+def _results(cells: Sequence[Cell], folder: Path | None) -> Results:
+    """Results of the cells; those that are not in the store are run, with a bar meanwhile."""
+    done = {} if folder is None else find_done(STUDY, cells, folder)
     with progress_bar() as bar:
-        task = bar.add_task("comparing", total=len(LOADERS) * len(METHODS))
-        for name in LOADERS:
-            bar.update(task, description=name)
-            for outcome in compare(load_dataset(name), METHODS, seeds):
-                bar.advance(task)
-                yield outcome
+        task = bar.add_task("comparing", total=len(cells), completed=len(done))
+        left = [cell for cell in cells if cell not in done]
+        done |= run_cells(
+            STUDY, left, folder, report=lambda cell, _: bar.update(task, advance=1, description=cell.data)
+        )
+    return Results(done)
 
 
-def _table(name: str, outcomes: Sequence[Outcome]) -> Table:
+def _small_table(name: str, outcomes: Sequence[Outcome]) -> Table:
     table = Table(title=f"{name}: test rows of {over_splits(outcomes[0].splits)}", title_justify="left")
     table.add_column("method")
     for column in ("accuracy", "macro-F1", "paper acc.", "paper F1"):
@@ -62,10 +92,27 @@ def _table(name: str, outcomes: Sequence[Outcome]) -> Table:
     for outcome in outcomes:
         figure: PaperFigure | None = PAPER[name].get(_PRINTED_NAMES.get(outcome.method, outcome.method))
         printed = ("", "") if figure is None else (f"{figure.accuracy:.4f}", f"{figure.macro_f1:.4f}")
-        table.add_row(
-            outcome.method,
-            with_error(outcome.accuracy, outcome.accuracy_se),
-            with_error(outcome.macro_f1, outcome.macro_f1_se),
-            *printed,
-        )
+        table.add_row(outcome.method, *_means(outcome), *printed)
     return table
+
+
+def _fraud_table(outcomes: Sequence[Outcome]) -> Table:
+    first = outcomes[0]
+    table = Table(
+        title=f"{first.data}: test rows of {over_splits(first.splits)}",
+        title_justify="left",
+        caption=f"recall: of the frauds, among the {100 * first.about['alert_budget']:.0f} % most suspicious test "
+        f"rows. {100 * first.about['prevalence']:.1f} % of the rows are frauds; in the whole table it is 0.17 %, and "
+        "PR-AUC and log-loss would be others. log-loss: smaller is better.",
+        caption_justify="left",
+    )
+    table.add_column("method")
+    for column in ("PR-AUC", "recall", "log-loss"):
+        table.add_column(column, justify="right")
+    for outcome in outcomes:
+        table.add_row(outcome.method, *_means(outcome))
+    return table
+
+
+def _means(outcome: Outcome) -> list[str]:
+    return [with_error(spread.mean, spread.error) for spread in outcome.metrics.values()]

@@ -10,12 +10,12 @@ from qmedoid.cli._document import print_table
 from qmedoid.cli._output import plain_console, print_json, tell
 from qmedoid.reporting.document import Document
 from qmedoid.reporting.files import check_folder, check_report_folder, write_report
-from qmedoid.studies.catalog import cache_folder
-from qmedoid.studies.reproduction.cells import Cell
-from qmedoid.studies.reproduction.plan import PARTS, Part, Plan, expected_seconds
-from qmedoid.studies.reproduction.report import PAPER_TABLES, make_report, require_extras
-from qmedoid.studies.reproduction.results import Results
-from qmedoid.studies.reproduction.running import Report, find_done, run_cells
+from qmedoid.studies.catalog import cell_folder
+from qmedoid.studies.cells import Cell, Result
+from qmedoid.studies.plan import PARTS, STUDY, Part, Plan
+from qmedoid.studies.report import PAPER_TABLES, make_report, require_extras
+from qmedoid.studies.results import Results
+from qmedoid.studies.runner import Report, find_done, run_cells
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,15 @@ def run(options: Options, *, as_json: bool) -> None:
     check_folder(options.output)
     if not options.force:
         check_report_folder(options.output)
-    folder = options.cache or cache_folder() / "reproduce"
+    folder = options.cache or cell_folder()
     cells = plan.cells
-    done = find_done(cells, folder)
+    done = find_done(STUDY, cells, folder)
     left = [cell for cell in cells if cell not in done]
     if left:
         check_folder(folder)
         tell(_outlook(len(done), left, options.jobs))
     with _cell_bar(left) as report:
-        done |= run_cells(left, folder, jobs=options.jobs, report=report)
+        done |= run_cells(STUDY, left, folder, jobs=options.jobs, report=report)
     document = make_report(plan, Results(done), options.command)
     written = write_report(document, options.output, force=options.force)
     if as_json:
@@ -80,7 +80,7 @@ def _outlook(n_done: int, left: Sequence[Cell], jobs: int) -> str:
     """What is to come, for those who see no bar: cells, and roughly how long they take."""
     before = f"{n_done:,} of {n_done + len(left):,} cells are there from before; " if n_done else ""
     cells = "" if n_done else " cells"
-    minutes = max(1, round(sum(map(expected_seconds, left)) / 60 / jobs))
+    minutes = max(1, round(sum(map(STUDY.seconds, left)) / 60 / jobs))
     return f"{before}{len(left):,}{cells} are to be run. On a common machine that takes about {minutes} min."
 
 
@@ -92,17 +92,17 @@ def _cell_bar(cells: Sequence[Cell]) -> Iterator[Report]:
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[count]}"))
-    total = sum(map(expected_seconds, cells))
+    total = sum(map(STUDY.seconds, cells))
     with Progress(
         *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal or not cells
     ) as bar:
         task = bar.add_task("starting", total=total, count=f"0/{len(cells)}")
         n_done = 0
 
-        def report(cell: Cell, seconds: float) -> None:
+        def report(cell: Cell, _: Result) -> None:
             nonlocal n_done
             n_done += 1
-            bar.update(task, advance=seconds, description=str(cell), count=f"{n_done}/{len(cells)}")
+            bar.update(task, advance=STUDY.seconds(cell), description=str(cell), count=f"{n_done}/{len(cells)}")
 
         yield report
 

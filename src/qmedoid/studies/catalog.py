@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -19,9 +20,22 @@ import pyarrow as pa
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.storage.atomic import atomic_file
 from qmedoid.studies.creditcard import HOW_TO_GET, N_ROWS, TARGET, check_whole, read_sample, read_whole
-from qmedoid.studies.datasets import Dataset, load_breast_cancer, load_wine, numbers_digest, of_payments
-from qmedoid.studies.shipped import read_shipped, shipped_path
+from qmedoid.studies.datasets import (
+    Dataset,
+    load_breast_cancer,
+    load_creditcard_sample,
+    load_dataset,
+    load_heart,
+    load_wine,
+    numbers_digest,
+    of_payments,
+    read_shipped,
+    shipped_path,
+)
 
+HEART_ORDINAL = "heart-ordinal"
+"""The heart data with categories numbered in alphabetical order: one reading of what the paper leaves open."""
+FULL_FRAUD, FRAUD_SAMPLE = "creditcard", "creditcard-sample"
 _OPENML = 1597
 _ENDINGS = (".parquet", ".csv")
 
@@ -107,6 +121,11 @@ def cache_folder() -> Path:
     return Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "qmedoid"
 
 
+def cell_folder() -> Path:
+    """Folder of the results of all studies by default."""
+    return cache_folder() / "cells"
+
+
 def status(name: str) -> Status:
     """Look for a data set and check it; nothing is downloaded."""
     if name not in _GENERATED and locate(name) is None:
@@ -141,6 +160,23 @@ def load_creditcard() -> Dataset:
     with the package: see `locate`; where it is not here it is downloaded.
     """
     return of_payments("Credit-card fraud", _whole_creditcard())
+
+
+@cache
+def load_data(name: str) -> Dataset:
+    """The data set of a cell, read and checked once in a process."""
+    others = {
+        HEART_ORDINAL: lambda: load_heart("ordinal"),
+        FULL_FRAUD: load_creditcard,
+        FRAUD_SAMPLE: load_creditcard_sample,
+    }
+    return others[name]() if name in others else load_dataset(name)
+
+
+@cache
+def data_digest(name: str) -> str:
+    """`digest` of the data set of a cell."""
+    return digest(load_data(name))
 
 
 def digest(data: Dataset) -> str:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, some_of
-from qmedoid.studies.shipped import read_shipped, shipped_path
+from qmedoid.studies.datasets import read_shipped, shipped_path
 
 TARGET, TIME = "Class", "Time"
 FEATURES = (*(f"V{i}" for i in range(1, 29)), "Amount")
@@ -128,7 +128,7 @@ def main() -> None:
         )
     path = shipped_path(FILE)
     write_sample(draw_sample(read_whole(source)), path)
-    print(f"{path} is written; its SHA-256, which qmedoid.studies.shipped keeps, is")
+    print(f"{path} is written; its SHA-256, which qmedoid.studies.datasets keeps, is")
     print(sha256(path.read_bytes()).hexdigest())
 
 

@@ -5,6 +5,8 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -12,11 +14,15 @@ import numpy.typing as npt
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.studies.shipped import read_shipped
 
 Encoding = Literal["onehot", "ordinal"]
 ENCODINGS: tuple[Encoding, ...] = ("onehot", "ordinal")
 
+SHIPPED: dict[str, str] = {
+    "heart.csv": "948420b084d8a3a0ca42b8419fce9aee175879e43f8aedf712377899a67aa49b",
+    "creditcard_sample.parquet": "00a08a96b117e89c5050e7bbd44eb2c0a2670bb5e2d0bd7736f40f2b1085fda5",
+}
+"""SHA-256 of the files that ship with the package, by name."""
 NUMBERS: dict[str, str] = {
     "Breast cancer": "6dc969dcb24899e654bee75e2dfdcdb0a40f851da772fb11c0ccfe335f590c69",
     "Wine": "9a22e7b8003cbcf91057add6ca9bdb2db2db76442ffc8c7db7c298371aa643d7",
@@ -52,6 +58,29 @@ class Dataset:
     def n_columns(self) -> int:
         """Columns of the table: those that one category is split into (``"Sex=M"``) count as one."""
         return len({name.partition("=")[0] for name in self.feature_names})
+
+
+def shipped_path(file: str) -> Path:
+    """Where a file of the package lies."""
+    return Path(str(files("qmedoid.studies") / "data" / file))
+
+
+def read_shipped(file: str) -> bytes:
+    """What a file of the package holds; one that is not as it was shipped is refused."""
+    path = shipped_path(file)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(
+            f"The file {path} ships with qmedoid and cannot be read ({error.strerror}). Install qmedoid again."
+        ) from error
+    found = sha256(content).hexdigest()
+    if found != SHIPPED[file]:
+        raise DataError(
+            f"The file {path} is not the one that ships with qmedoid: its SHA-256 is {found[:16]}…, and "
+            f"{SHIPPED[file][:16]}… was shipped. Install qmedoid again."
+        )
+    return content
 
 
 def numbers_digest(X: Array, y: npt.NDArray[Any]) -> str:

@@ -1,11 +1,11 @@
 """Splits in the proportions of the paper: 25 % test, then 25 % of the rest for validation.
 
-Drawn at random within the classes (`paper_split`, the paper's own), in the order of time (`time_split`), or with equal
-rows kept together (`apart_split`).
+Random within the classes (`paper_split`, as in the paper), in the order of time (`time_split`), or with equal rows kept
+together (`apart_split`).
 """
 
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,11 @@ from sklearn.model_selection import train_test_split
 
 from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError
+from qmedoid.studies.datasets import Dataset
 
-_SHARE = 0.25
+SplitKind = Literal["random", "time", "apart"]
+TEST_SHARE = 0.25
+"""Share of the test rows, and of the validation rows among the others."""
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Odd, so that multiplying by it modulo 2⁶⁴ loses nothing; its bits are those of the golden ratio."""
 
@@ -32,10 +35,25 @@ class Split(NamedTuple):
         return np.concatenate([self.train, self.val])
 
 
+def split_of(data: Dataset, kind: SplitKind, seed: int) -> Split:
+    """A split of a kind."""
+    if kind == "time":
+        if data.times is None:
+            raise DataError(f"The data set {data.name!r} has no times to split it by.")
+        return time_split(data.times)
+    return apart_split(data.X, data.y, seed) if kind == "apart" else paper_split(data.y, seed)
+
+
+def hold_out(y: npt.NDArray[Any], seed: int) -> tuple[Codes, Codes]:
+    """Row numbers of a stratified split into rows to fit on and test rows."""
+    rest, test = train_test_split(np.arange(len(y)), test_size=TEST_SHARE, stratify=y, random_state=seed)
+    return rest, test
+
+
 def paper_split(y: npt.NDArray[Any], seed: int) -> Split:
     """A stratified split for one seed."""
-    rest, test = train_test_split(np.arange(len(y)), test_size=_SHARE, stratify=y, random_state=seed)
-    train, val = train_test_split(rest, test_size=_SHARE, stratify=y[rest], random_state=seed)
+    rest, test = hold_out(y, seed)
+    train, val = train_test_split(rest, test_size=TEST_SHARE, stratify=y[rest], random_state=seed)
     return Split(train, val, test)
 
 
@@ -52,8 +70,8 @@ def time_split(times: npt.ArrayLike) -> Split:
             f"{seconds.shape} with {np.count_nonzero(~np.isfinite(seconds)):,} values that are not finite."
         )
     order = np.argsort(seconds, kind="stable")
-    n_rest = len(order) - ceil(_SHARE * len(order))
-    n_train = n_rest - ceil(_SHARE * n_rest)
+    n_rest = len(order) - ceil(TEST_SHARE * len(order))
+    n_train = n_rest - ceil(TEST_SHARE * n_rest)
     return Split(order[:n_train], order[n_train:n_rest], order[n_rest:])
 
 

@@ -1,6 +1,7 @@
 """What is kept of a method's scores: counts, areas and curves against scikit-learn and against counting by hand."""
 
 import json
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from sklearn.metrics import (
     roc_curve,
 )
 
-from qmedoid.studies.reproduction.judging import BUDGETS, RATES, areas, curves, judged
+from qmedoid.studies.metrics import BUDGETS, RATES, areas, class_metrics, curves, recall_at
 
 
 @st.composite
@@ -117,7 +118,7 @@ def test_two_classes_are_judged_by_the_score_of_the_second():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 2, 50)
     decisions, scores = rng.integers(0, 2, 50), rng.normal(size=50) + codes
-    found = judged(codes, decisions, scores)
+    found = class_metrics(codes, decisions, scores)
     assert found["confusion"] == confusion_matrix(codes, decisions).tolist()
     assert found["roc_auc"] == pytest.approx(roc_auc_score(codes, scores))
     assert found["roc_auc"] > 0.5
@@ -130,7 +131,7 @@ def test_areas_of_more_classes_are_means_of_one_against_the_others():
     codes = rng.integers(0, 4, 90)
     scores = rng.normal(size=(90, 4)) + 2 * np.eye(4)[codes]
     decisions = scores.argmax(axis=1)
-    found = judged(codes, decisions, scores)
+    found = class_metrics(codes, decisions, scores)
     assert found["confusion"] == confusion_matrix(codes, decisions).tolist()
     assert found["roc_auc"] == pytest.approx(np.mean([roc_auc_score(codes == c, scores[:, c]) for c in range(4)]))
     pr = [average_precision_score(codes == c, scores[:, c]) for c in range(4)]
@@ -139,12 +140,31 @@ def test_areas_of_more_classes_are_means_of_one_against_the_others():
 
 
 def test_a_confusion_matrix_has_a_row_for_a_class_that_is_not_there():
-    found = judged(np.array([0, 0, 2, 2]), np.array([0, 1, 2, 2]), np.eye(3)[[0, 1, 2, 2]])
+    found = class_metrics(np.array([0, 0, 2, 2]), np.array([0, 1, 2, 2]), np.eye(3)[[0, 1, 2, 2]])
     assert found["confusion"] == [[1, 1, 0], [0, 0, 0], [0, 0, 2]]
 
 
 def test_what_is_kept_is_plain():
     rng = np.random.default_rng(2)
     codes = rng.integers(0, 2, 30)
-    found = judged(codes, codes, rng.normal(size=30))
+    found = class_metrics(codes, codes, rng.normal(size=30))
     assert json.loads(json.dumps(found)) == found
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2)), min_size=2, max_size=5), st.floats(0.01, 1.0))
+def test_recall_is_the_mean_over_all_orders_of_the_ties(rows, budget):
+    codes, scores = np.array(rows).T
+    codes[0] = 1
+    alerts = int(budget * len(codes))
+    orders = [order for order in permutations(range(len(codes))) if (np.diff(scores[list(order)]) <= 0).all()]
+    found = np.mean([codes[list(order[:alerts])].sum() for order in orders]) / codes.sum()
+    assert recall_at(codes == 1, scores.astype(float), alerts) == pytest.approx(found)
+
+
+def test_recall_of_a_perfect_a_blind_and_a_reversed_ranking():
+    codes = np.repeat([1, 0], [30, 970])
+    assert recall_at(codes == 1, codes.astype(float), 40) == 1.0
+    assert recall_at(codes == 1, codes.astype(float), 15) == 0.5
+    assert recall_at(codes == 1, np.zeros(1000), 40) == pytest.approx(0.04)
+    assert recall_at(codes == 1, -codes.astype(float), 40) == 0.0
+    assert recall_at(codes == 1, codes.astype(float), 0) == 0.0

@@ -5,14 +5,13 @@ from importlib.util import find_spec
 
 from qmedoid.exceptions import MissingExtraError
 from qmedoid.reporting.document import Document, Section
+from qmedoid.studies import against, fraud_tables, small_tables
+from qmedoid.studies.catalog import FULL_FRAUD, HEART_ORDINAL, load_data
+from qmedoid.studies.code import versions
 from qmedoid.studies.datasets import Dataset
-from qmedoid.studies.reproduction import against, findings, fraud_details, fraud_tables, small_details, small_tables
-from qmedoid.studies.reproduction.cells import versions
-from qmedoid.studies.reproduction.cost import cost_table
-from qmedoid.studies.reproduction.fraud_readings import readings_findings, readings_table
-from qmedoid.studies.reproduction.pictures import fraud_pictures, small_detail_pictures, small_pictures
-from qmedoid.studies.reproduction.plan import FULL_FRAUD, HEART_ORDINAL, NUMBERED, Plan, load_data
-from qmedoid.studies.reproduction.results import Results
+from qmedoid.studies.pictures import fraud_pictures, small_detail_pictures, small_pictures
+from qmedoid.studies.plan import NUMBERED, Plan
+from qmedoid.studies.results import Results
 
 PAPER_TABLES = (
     "test_comparison",
@@ -44,28 +43,28 @@ def make_report(plan: Plan, results: Results, command: str) -> Document:
     sets: dict[str, Dataset] = {part: load_data(part) for part in plan.parts if part != "fraud"}
     fraud = plan.fraud_data if "fraud" in plan.parts else None
     titles = {name: data.name for name, data in sets.items()}
-    duels = [duel for name in sets for duel in against.small_duels(results, name)]
+    pairs = [pair for name in sets for pair in against.small_pairs(results, name)]
     spreads = against.spread_table(results, sets, fraud if fraud == FULL_FRAUD else None)
-    found = [*findings.rival_findings(duels, titles, ("macro-F1",))]
+    found = [*against.rival_findings(pairs, titles, ("macro-F1",))]
     sections: list[Section] = []
     if sets:
         sections += _small_sections(results, sets, plan)
     if fraud is not None:
         titles[fraud] = load_data(fraud).name
-        fights = list(against.fraud_duels(results, fraud))
-        found += findings.rival_findings(fights, titles, ("PR-AUC", "recall at 1.31 % alerts"))
+        fights = list(against.fraud_pairs(results, fraud))
+        found += against.rival_findings(fights, titles, ("PR-AUC", "recall at 1.31 % alerts"))
         if plan.variants:
-            found += readings_findings(results, fraud)
-        found += findings.leak_finding(results, fraud, comparable=fraud == FULL_FRAUD)
-        duels += fights
+            found += fraud_tables.readings_findings(results, fraud)
+        found += against.leak_finding(results, fraud, comparable=fraud == FULL_FRAUD)
+        pairs += fights
         sections += _fraud_sections(results, fraud, plan)
     if min(plan.splits, plan.fraud_splits) >= ENOUGH_SPLITS:
-        found += findings.spread_findings(spreads)
-        found += findings.encoding_finding(spreads)
+        found += against.spread_findings(spreads)
+        found += against.encoding_finding(spreads)
     both = Section(
         "Side by side",
         ("Every method saw the same splits. A plain classifier that wins is named as such.",),
-        (against.paired_table(duels, titles), spreads, cost_table(results, _all_titles(titles))),
+        (against.paired_table(pairs, titles), spreads, against.cost_table(results, _all_titles(titles))),
     )
     return Document(
         "The paper's experiments, run again",
@@ -114,15 +113,15 @@ def _small_sections(results: Results, sets: Mapping[str, Dataset], plan: Plan) -
         small_tables.comparison_table(results, sets),
         small_tables.summary_table(results, sets),
         small_tables.own_table(results, sets),
-        small_details.confusion_table(results, sets),
+        small_tables.confusion_table(results, sets),
     ]
     details = [
         small_tables.class_table(results, sets),
-        small_details.alpha_table(results, sets),
-        small_details.f_beta_table(results, sets),
+        small_tables.alpha_table(results, sets),
+        small_tables.f_beta_table(results, sets),
     ]
     if plan.variants:
-        details.append(small_details.variants_table(results, sets))
+        details.append(small_tables.variants_table(results, sets))
     text = (
         f"{plan.splits} stratified splits in the paper's proportions: 25 % test rows, then 25 % of the rest for "
         "validation. Plain classifiers are fitted on training and validation rows together.",
@@ -138,11 +137,11 @@ def _fraud_sections(results: Results, fraud: str, plan: Plan) -> list[Section]:
     names = fraud_tables.PRINTED_TABLES
     tables = [fraud_tables.fraud_table(results, fraud, name, comparable=comparable) for name in names]
     details = [
-        fraud_details.counts_table(load_data(fraud), comparable=comparable),
+        fraud_tables.counts_table(load_data(fraud), comparable=comparable),
         fraud_tables.leak_table(results, fraud, comparable=comparable),
-        *([readings_table(results, fraud)] if comparable and plan.variants else []),
-        fraud_details.honest_table(results, fraud),
-        fraud_details.points_table(results, fraud),
+        *([fraud_tables.readings_table(results, fraud)] if comparable and plan.variants else []),
+        fraud_tables.honest_table(results, fraud),
+        fraud_tables.points_table(results, fraud),
     ]
     text = (
         f"{plan.fraud_splits} stratified splits. All models are fitted on the training rows (56.25 %); thresholds are "

@@ -10,7 +10,8 @@ from qmedoid.arrays import Array
 from qmedoid.metrics.classification import ClassMetrics
 from qmedoid.metrics.operating_points import OperatingPoint
 from qmedoid.reporting.document import Column, Value
-from qmedoid.studies.reproduction.cells import Cell, Result, SplitKind
+from qmedoid.studies.cells import Cell, Result
+from qmedoid.studies.splits import SplitKind
 
 Measure = Callable[[Result], float]
 
@@ -63,6 +64,44 @@ class Spread:
 
 
 @dataclass(frozen=True)
+class Paired:
+    """Our method against one other on the same splits.
+
+    Attributes
+    ----------
+    test_share : float
+        Number of test rows per row that was fitted on.
+    """
+
+    data: str
+    split: SplitKind
+    figure: str
+    rival: str
+    ours: Spread
+    theirs: Spread
+    test_share: float
+
+    @property
+    def difference(self) -> Spread:
+        """Metric of the other minus ours, split by split: above 0 the other wins."""
+        return Spread(self.theirs.values - self.ours.values)
+
+    @property
+    def error(self) -> float | None:
+        """Standard error of the mean difference, corrected for splits that share most of their rows.
+
+        Nadeau and Bengio: the variance is multiplied by 1/n + n_test/n_train instead of 1/n.
+        """
+        deviation = self.difference.deviation
+        return None if deviation is None else deviation * math.sqrt(1 / len(self.difference.values) + self.test_share)
+
+    @property
+    def wins(self) -> int:
+        """Number of splits on which the other is ahead."""
+        return int((self.difference.values > 0).sum())
+
+
+@dataclass(frozen=True)
 class Results:
     """All results of a run, by cell."""
 
@@ -77,15 +116,6 @@ class Results:
         """A figure of a method over its splits; None where it was not run, or where the figure is not there."""
         values = np.array([measure(result) for result in self.of(data, method, split)], dtype=np.float64)
         return Spread(values) if len(values) and not np.isnan(values).any() else None
-
-    def difference(
-        self, data: str, first: str, second: str, measure: Measure, split: SplitKind = "random"
-    ) -> Spread | None:
-        """The figure of the first method minus that of the second, split by split."""
-        both = [self.spread(data, method, measure, split) for method in (first, second)]
-        if both[0] is None or both[1] is None:
-            return None
-        return Spread(both[0].values - both[1].values)
 
     def methods(self, data: str, split: SplitKind = "random") -> list[str]:
         """Methods that were run on a data set."""

@@ -21,26 +21,29 @@ from qmedoid.reporting.pictures import (
     dots_against_paper,
     trace_grid,
 )
+from qmedoid.studies.cells import Result
 from qmedoid.studies.datasets import Dataset
+from qmedoid.studies.fraud_tables import PARTS, PRINTED_TABLES, measure_of
+from qmedoid.studies.metrics import BUDGETS, FIXED, PAPER_ALERT_RATE, RATES
 from qmedoid.studies.paper import FRAUD, printed_figure
-from qmedoid.studies.reproduction.cells import Result
-from qmedoid.studies.reproduction.fraud import FIXED, PAPER_ALERT_RATE
-from qmedoid.studies.reproduction.fraud_tables import PARTS, PRINTED_TABLES, measure_of
-from qmedoid.studies.reproduction.judging import BUDGETS, RATES
-from qmedoid.studies.reproduction.results import Results, Spread
-from qmedoid.studies.reproduction.small_details import (
+from qmedoid.studies.plan import NEAREST
+from qmedoid.studies.results import Results, Spread
+from qmedoid.studies.small_tables import (
+    BASELINES,
+    MEASURES,
+    OURS,
     PART_NAMES,
     PRINTED_CONFUSIONS,
+    SEARCHED,
     f_beta_spreads,
     mean_confusion,
     sweep_spreads,
 )
-from qmedoid.studies.reproduction.small_tables import BASELINES, MEASURES, OURS, SEARCHED
 
-_ROLES: dict[str, Role] = {"printed": "printed", "default": "ours", "convex": "ours"}
-_TITLES = {"printed": "ours as printed", "default": "ours by default", "convex": "ours, convex"}
+_ROLES: dict[str, Role] = {"printed": "printed", "default": "ours", NEAREST: "ours"}
+_TITLES = {"printed": "ours as printed", "default": "ours by default", NEAREST: "ours, convex"}
 _BANDS = "Means over the splits; bands reach from the least to the most."
-_FRAUD_METHODS = ("default", "convex", "printed", "LogReg", "LinearSVM", "RandomForest", "LightGBM")
+_FRAUD_METHODS = ("default", NEAREST, "printed", "LogReg", "LinearSVM", "RandomForest", "LightGBM")
 
 
 def small_pictures(results: Results, sets: Mapping[str, Dataset]) -> list[Picture]:

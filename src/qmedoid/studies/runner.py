@@ -1,0 +1,303 @@
+"""The runner of all studies: cells run one after another or side by side, each result kept as soon as it is there."""
+
+import gzip
+import hashlib
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from qmedoid.exceptions import QMedoidError
+from qmedoid.storage.atomic import cannot_write, write_atomic
+from qmedoid.studies.cells import Cell, Method, Result
+from qmedoid.studies.code import module_digest, versions
+
+Report = Callable[[Cell, Result], None]
+"""Progress callback; receives each cell that is done with its result."""
+
+# Libraries read these when they are loaded; cells side by side have one thread each.
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class CellError(QMedoidError, RuntimeError):
+    """A cell could not be run; results from before it are kept."""
+
+
+def _all_of_it(_: str) -> float:
+    return 1.0
+
+
+@dataclass(frozen=True)
+class Study:
+    """What the runner needs of a study.
+
+    Attributes
+    ----------
+    methods : mapping of str to mapping of str to Method
+        Methods by the part of the study and by name.
+    load : callable (str) -> data
+        Loads a data set; a function of a module that keeps what it loaded.
+    digest : callable (str) -> str
+        SHA-256 of a data set.
+    share : callable (str) -> float
+        Time of a data set's cells in units of the `seconds` of their methods.
+    """
+
+    methods: Mapping[str, Mapping[str, Method]]
+    load: Callable[[str], Any]
+    digest: Callable[[str], str]
+    share: Callable[[str], float] = _all_of_it
+
+    def method(self, cell: Cell) -> Method:
+        """The method of a cell."""
+        return self.methods[cell.part][cell.method]
+
+    def seconds(self, cell: Cell) -> float:
+        """Rough time of a cell on one core."""
+        return self.share(cell.data) * self.method(cell).seconds
+
+    def key(self, cell: Cell) -> str:
+        """SHA-256 of the cell, its settings, its data, the code that it reaches and the versions of libraries.
+
+        The version of this package is no part of it: its code is. See `qmedoid.studies.code` for what counts as code.
+        """
+        method = self.method(cell)
+        depends_on = {
+            "cell": asdict(cell),
+            "settings": dict(method.settings),
+            "data": self.digest(cell.data),
+            "code": module_digest(method.run.__module__),
+            "versions": {name: number for name, number in versions().items() if name != "qmedoid"},
+        }
+        return hashlib.sha256(json.dumps(depends_on, sort_keys=True).encode()).hexdigest()
+
+
+class CellStore:
+    """A folder with a file for the result of every cell, named by the cell's key.
+
+    Parameters
+    ----------
+    folder : Path
+        Made when absent.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def get(self, key: str) -> Result | None:
+        """The result of a key, or None; a damaged file counts as none."""
+        try:
+            content = gzip.decompress(self._file(key).read_bytes())
+            result: Result = json.loads(content)
+        except (OSError, EOFError, ValueError, RecursionError, zlib.error):
+            return None
+        return result if isinstance(result, dict) else None
+
+    def put(self, key: str, result: Result) -> None:
+        """Keep a result."""
+        file = self._file(key)
+        content = gzip.compress(json.dumps(result).encode(), mtime=0)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(file, content)
+        except OSError as error:
+            raise cannot_write(file, error) from error
+
+    def _file(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key}.json.gz"
+
+
+def find_done(study: Study, cells: Sequence[Cell], folder: Path) -> dict[Cell, Result]:
+    """Results of the cells that a store has already."""
+    store = CellStore(folder)
+    found = {cell: store.get(study.key(cell)) for cell in cells}
+    return {cell: result for cell, result in found.items() if result is not None}
+
+
+def run_cells(
+    study: Study,
+    cells: Sequence[Cell],
+    folder: Path | None,
+    *,
+    jobs: int = 1,
+    report: Report = lambda _cell, _result: None,
+    fresh: bool = False,
+) -> dict[Cell, Result]:
+    """Run cells and keep their results in a store.
+
+    Parameters
+    ----------
+    study : Study
+    cells : sequence of Cell
+        Cells that are not done yet. Long ones begin first, so that none is waited for at the end.
+    folder : Path or None
+        Folder of the store; None keeps nothing.
+    jobs : int
+        Number of processes. 1 runs everything in this one.
+    report : callable (Cell, Result) -> None
+    fresh : bool
+        Whether each cell has a new process, so that its peak memory is not that of another cell.
+
+    Raises
+    ------
+    CellError
+        A cell failed. Results from before are in the store.
+    """
+    ordered = sorted(cells, key=lambda cell: -study.seconds(cell))
+    results: dict[Cell, Result] = {}
+    if ordered and (fresh or (jobs > 1 and len(ordered) > 1)):
+        runs = _side_by_side(study, ordered, folder, jobs, 1 if fresh else None)
+    else:
+        runs = _in_turn(study, ordered, folder)
+    # Closed here and not by the garbage collector: an interrupt within `report` must end the workers, too.
+    with closing(runs):
+        for cell, result in runs:
+            results[cell] = result
+            report(cell, result)
+    return results
+
+
+def _task(study: Study, cell: Cell, folder: Path | None) -> tuple[Any, ...]:
+    """Arguments of `_run_and_keep`, which another process can be sent.
+
+    The key is made before the run: sources that change meanwhile are not what runs.
+    """
+    method = study.method(cell)
+    key = None if folder is None else study.key(cell)
+    return method.run, dict(method.settings), study.load, cell, key, folder
+
+
+def _in_turn(study: Study, cells: Sequence[Cell], folder: Path | None) -> Generator[tuple[Cell, Result]]:
+    for cell in cells:
+        try:
+            yield cell, _run_and_keep(*_task(study, cell, folder))
+        except QMedoidError:
+            raise
+        except Exception as error:
+            raise CellError(f"The cell '{cell}' failed: {error}") from error
+
+
+def _side_by_side(
+    study: Study, cells: Sequence[Cell], folder: Path | None, jobs: int, most: int | None
+) -> Generator[tuple[Cell, Result]]:
+    # Spawned, not forked: a fork would copy the threads of OpenMP in whatever state they are.
+    context = multiprocessing.get_context("spawn")
+    others = multiprocessing.active_children()
+    with (
+        _one_thread_each(),
+        ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare_worker, max_tasks_per_child=most) as pool,
+    ):
+        try:
+            with _ctrl_c_waits():
+                futures = {pool.submit(_run_and_keep, *_task(study, cell, folder)): cell for cell in cells}
+            for future in as_completed(futures):
+                yield futures[future], _outcome(future.result, futures[future])
+        except BaseException:
+            for worker in multiprocessing.active_children():
+                if worker not in others:
+                    worker.terminate()
+            # Waits until they are gone. Without waiting, the end of the block would not wait either.
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def _outcome(result: Callable[[], Result], cell: Cell) -> Result:
+    try:
+        return result()
+    except QMedoidError:
+        raise
+    except BrokenProcessPool as error:
+        raise CellError(
+            "A process that ran cells was killed, perhaps for want of memory. What was done is kept: run the same "
+            "command again, with --jobs 1."
+        ) from error
+    except Exception as error:
+        raise CellError(f"The cell '{cell}' failed: {error}") from error
+
+
+@contextmanager
+def _ctrl_c_waits() -> Iterator[None]:
+    """Hold Ctrl-C back until the block ends, where the system can; processes that start meanwhile never hear of it.
+
+    It reaches the whole group, and a worker that is still importing would print where it was.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _prepare_worker() -> None:
+    # The parent ends its workers itself after Ctrl-C.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this worker when its parent is gone without a word: killed, it cannot tell."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _run_and_keep(
+    run: Callable[..., Result],
+    settings: Mapping[str, Any],
+    load: Callable[[str], Any],
+    cell: Cell,
+    key: str | None,
+    folder: Path | None,
+) -> Result:
+    """Run a cell and keep its result under a key."""
+    begun = time.perf_counter()
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = run(load(cell.data), cell, **settings)
+    result["seconds"] = round(time.perf_counter() - begun, 3)
+    result["peak_mb"] = _peak_megabytes()
+    if key is not None and folder is not None:
+        CellStore(folder).put(key, result)
+    return result
+
+
+def _peak_megabytes() -> float | None:
+    """Most memory that this process has had so far; None where the system does not say."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    before: Mapping[str, str | None] = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
