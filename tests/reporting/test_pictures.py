@@ -14,23 +14,11 @@ from hypothesis.extra import numpy as hnp
 
 from qmedoid.exceptions import MissingExtraError, ParameterError
 from qmedoid.reporting.document import Picture
-from qmedoid.reporting.pictures import (
-    Curve,
-    Dot,
-    Panel,
-    Trace,
-    confusion_grid,
-    curve_grid,
-    curve_picture,
-    dots_against_paper,
-    drawing,
-    require_plots,
-    trace_grid,
-)
-from qmedoid.reporting.pictures.confusion import count_texts, row_shares
-from qmedoid.reporting.pictures.curves import thinned
-from qmedoid.reporting.pictures.palette import looks
-from qmedoid.reporting.pictures.traces import median_trace
+from qmedoid.reporting.pictures import drawing
+from qmedoid.reporting.pictures.confusion import Panel, confusion_grid, count_texts, row_shares
+from qmedoid.reporting.pictures.curves import Curve, Trace, curve_grid, median_trace, thinned, trace_grid
+from qmedoid.reporting.pictures.dots import Dot, dots_against_paper
+from qmedoid.reporting.pictures.drawing import looks, require_plots
 
 matplotlib = pytest.importorskip("matplotlib", reason="needs the extra 'plots'")
 from matplotlib.figure import Figure  # noqa: E402
@@ -51,7 +39,8 @@ def _curves() -> Picture:
 
 
 def _one() -> Picture:
-    return curve_picture("one", "One", X, CURVES, x_label="x", y_label="y", log_x=True, marker=(0.1, 0.5, "the paper"))
+    panel = ("", X, CURVES, (0.1, 0.5, "the paper"))
+    return curve_grid("one", "One", [panel], x_label="x", y_label="y", log_x=True)
 
 
 def _traces() -> Picture:
@@ -192,7 +181,7 @@ def test_many_points_still_make_a_small_file() -> None:
     x = np.sort(np.random.default_rng(0).random(60_000))
     noise = np.random.default_rng(1).normal(0, 0.01, x.size)
     curves = [Curve(f"m{power}", x**power + noise, x**power - 0.1, x**power + 0.1) for power in range(7)]
-    assert len(curve_picture("many", "Many", x, curves, x_label="x", y_label="y").svg) < 200_000
+    assert len(curve_grid("many", "Many", [("", x, curves, None)], x_label="x", y_label="y").svg) < 200_000
 
 
 @given(hnp.arrays(np.float64, st.integers(0, 200), elements=st.floats(-1, 1)), st.booleans())
@@ -258,7 +247,7 @@ def test_ours_look_the_same_whatever_the_others() -> None:
 
 def test_what_does_not_fit_together_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"'short' must have a value per point .* \(50,\)\. Got shape \(3,\)"):
-        curve_picture("a", "A", X, [Curve("short", [1, 2, 3])], x_label="x", y_label="y")
+        curve_grid("a", "A", [("", X, [Curve("short", [1, 2, 3])], None)], x_label="x", y_label="y")
     with pytest.raises(ParameterError, match="both edges"):
         Curve("a", X, low=X)
     with pytest.raises(ParameterError, match="both ends"):
@@ -288,7 +277,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 def test_matplotlib_is_loaded_when_drawing_and_its_global_interface_never() -> None:
     code = """
 import sys
-from qmedoid.reporting.pictures import Dot, dots_against_paper
+from qmedoid.reporting.pictures.dots import Dot, dots_against_paper
 import qmedoid.reporting.files
 assert "matplotlib" not in sys.modules
 dots_against_paper("a", "A", [("", [Dot("a", 0.5)])], x_label="x")

@@ -11,7 +11,7 @@ from small_reports import PNG, SVG, comparison, report
 
 from qmedoid.exceptions import OutputError, ParameterError
 from qmedoid.reporting.document import Column, Document, Section, Table
-from qmedoid.reporting.files import check_folder, check_report_folder, csv_text, write_report
+from qmedoid.reporting.files import check_folder, check_replaceable, csv_text, write_report
 from qmedoid.reporting.page import html_page
 
 
@@ -107,9 +107,9 @@ def test_a_report_replaces_an_earlier_one_and_what_a_stopped_one_left(tmp_path: 
 def test_a_foreign_page_is_found_out_before_long_work(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("mine")
     with pytest.raises(ParameterError, match="--force"):
-        check_report_folder(tmp_path)
+        check_replaceable(tmp_path)
     write_report(report(), tmp_path, force=True)
-    check_report_folder(tmp_path)
+    check_replaceable(tmp_path)
 
 
 def test_bytes_that_were_no_utf_8_do_not_cost_the_report(tmp_path: Path) -> None:

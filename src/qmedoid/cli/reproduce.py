@@ -9,7 +9,7 @@ from typing import Any
 from qmedoid.cli._document import print_table
 from qmedoid.cli._output import plain_console, print_json, tell
 from qmedoid.reporting.document import Document
-from qmedoid.reporting.files import check_folder, check_report_folder, write_report
+from qmedoid.reporting.files import check_folder, check_replaceable, write_report
 from qmedoid.studies.catalog import cell_folder
 from qmedoid.studies.cells import Cell, Result
 from qmedoid.studies.plan import PARTS, STUDY, Part, Plan
@@ -52,7 +52,7 @@ def run(options: Options, *, as_json: bool) -> None:
     require_extras(plan)
     check_folder(options.output)
     if not options.force:
-        check_report_folder(options.output)
+        check_replaceable(options.output)
     folder = options.cache or cell_folder()
     cells = plan.cells
     done = find_done(STUDY, cells, folder)

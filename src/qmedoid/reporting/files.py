@@ -1,23 +1,83 @@
-"""A report as files in a folder: a CSV per table, two formats per picture, the findings, and the page."""
+"""A report as files in a folder: a CSV per table, two formats per picture, the findings, and the page.
+
+Files of an earlier report are replaced where they are unchanged; other files of the folder are not.
+"""
 
 import csv
+import hashlib
 import io
+import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.reporting.document import Document, Table
-from qmedoid.reporting.ownership import check_replaceable, signed_page
 from qmedoid.reporting.page import html_page
 from qmedoid.storage.atomic import atomic_file, cannot_write
 
-PAGE = "index.html"
-FINDINGS = "findings.txt"
+PAGE, FINDINGS = "index.html", "findings.txt"
+# The last line of a page: the SHA-256 of every file of its report, and of the page without this line.
+_BEFORE, _AFTER = b"<!-- qmedoid report: ", b" -->\n"
 
 
-def check_report_folder(folder: str | Path) -> None:
-    """Raise where the page of a report would overwrite what is not ours: to ask before long work."""
-    check_replaceable(Path(folder), PAGE)
+def _signed(page: bytes, others: Mapping[str, bytes]) -> bytes:
+    """The page with a last line, a comment, that names the files of its report with their SHA-256."""
+    listing = {other: _digest(content) for other, content in others.items()} | {PAGE: _digest(page)}
+    return page + _BEFORE + json.dumps(listing, sort_keys=True).encode() + _AFTER
+
+
+def check_replaceable(folder: str | Path, contents: Mapping[str, bytes] | None = None) -> None:
+    """Raise where a file that no report wrote, or that was changed since, would be lost.
+
+    Parameters
+    ----------
+    folder : str or Path
+    contents : mapping of str to bytes, optional
+        Files to be written, by name; without it, before long work, the page alone is checked.
+
+    Raises
+    ------
+    ParameterError
+        There is such a file.
+    """
+    folder = Path(folder)
+    listed = _listed(folder)
+    names = [PAGE] if contents is None else list(contents)
+    foreign = [name for name in names if _would_be_lost(folder / name, listed, (contents or {}).get(name))]
+    if foreign:
+        raise ParameterError(
+            f"The folder {str(folder)!r} holds files that no report of this command wrote, or that were changed since: "
+            f"{some_of([repr(name) for name in foreign], 5)}. Give another folder, or --force to overwrite them."
+        )
+
+
+def _listed(folder: Path) -> dict[str, str]:
+    """The SHA-256 of the files of the report that lies in a folder; nothing where there is none."""
+    try:
+        content = (folder / PAGE).read_bytes()
+    except OSError:
+        return {}
+    body, mark, listing = content.rpartition(_BEFORE)
+    try:
+        found = json.loads(listing.removesuffix(_AFTER)) if mark else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) and found.get(PAGE) == _digest(body) else {}
+
+
+def _would_be_lost(file: Path, listed: Mapping[str, str], new: bytes | None) -> bool:
+    if not file.is_file():  # a folder, say, is refused by whoever writes
+        return False
+    content = file.read_bytes()
+    # A run that was stopped left files of a report whose page was not written yet; the same run writes the same again.
+    if content == new:
+        return False
+    return file.name not in listed if file.name == PAGE else listed.get(file.name) != _digest(content)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def check_folder(folder: str | Path) -> None:
@@ -68,7 +128,7 @@ def write_report(document: Document, folder: str | Path, *, force: bool = False)
     contents = _contents(document)
     check_folder(folder)
     if not force:
-        check_replaceable(folder, PAGE, contents)
+        check_replaceable(folder, contents)
     written = []
     for name, content in contents.items():
         with atomic_file(folder / name) as out:
@@ -95,7 +155,7 @@ def _contents(document: Document) -> dict[str, bytes]:
         contents[f"{picture.name}.png"] = picture.png
         contents[f"{picture.name}.svg"] = picture.svg
     contents[FINDINGS] = _encoded("".join(f"{_one_line(finding)}\n" for finding in document.findings))
-    contents[PAGE] = signed_page(_encoded(html_page(document)), PAGE, contents)
+    contents[PAGE] = _signed(_encoded(html_page(document)), contents)
     return contents
 
 

@@ -49,13 +49,7 @@ class Panel:
 def confusion_grid(name: str, title: str, panels: Sequence[Panel], note: str = "", *, columns: int = 3) -> Picture:
     """A picture of confusion matrices: counts in the cells, which are the darker, the larger their share of the row.
 
-    Parameters
-    ----------
-    name, title, note : str
-        Those of the picture.
-    panels : sequence of Panel
-    columns : int
-        Most panels in a row.
+    A row of the picture has at most `columns` panels.
     """
     check_panels(panels)
     columns = min(columns, len(panels))

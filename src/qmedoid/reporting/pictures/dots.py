@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from qmedoid.exceptions import ParameterError
 from qmedoid.reporting.document import Picture
-from qmedoid.reporting.pictures.drawing import check_panels, draw, grid_of_axes, legend_below
-from qmedoid.reporting.pictures.palette import MUTED, PAPER, Look, Role, check_role, looks
+from qmedoid.reporting.pictures.drawing import (
+    MUTED,
+    PAPER,
+    Look,
+    Role,
+    check_panels,
+    check_role,
+    draw,
+    grid_of_axes,
+    legend_below,
+    looks,
+)
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -66,18 +76,7 @@ def dots_against_paper(
     note: str = "",
     bar_label: str = "least to most over splits",
 ) -> Picture:
-    """A picture of figures beside the paper's; a panel per data set and a row per method.
-
-    Parameters
-    ----------
-    name, title, note : str
-        Those of the picture.
-    panels : sequence of (subtitle, dots)
-    x_label : str
-        What is measured.
-    bar_label : str
-        What the bars are.
-    """
+    """A picture of figures beside the paper's; a panel per data set and a row per method."""
     check_panels(panels)
     whole = [DotPanel(*panel) for panel in panels]
     # Rows have names, so only what is ours needs a color.
