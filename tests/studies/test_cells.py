@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import qmedoid
-from qmedoid.studies import code, ours, plain, runner
+from qmedoid.studies import baselines, code, ours, runner
 from qmedoid.studies.catalog import FRAUD_SAMPLE, HEART_ORDINAL, load_data
 from qmedoid.studies.cells import Cell
 from qmedoid.studies.code import Project, reached, versions
@@ -32,7 +32,7 @@ class TestKey:
         [
             {"data": "heart"},
             {"split": "time"},
-            {"split": "apart"},
+            {"split": "grouped"},
             {"seed": 1},
             {"method": "default"},
             {"method": "printed, true angle"},
@@ -87,7 +87,7 @@ class TestKey:
 def makes_old():
     project = Project({"qmedoid": Path(qmedoid.__file__).parent})
     found = {}
-    for name, module in {"ours": ours.__name__, "plain": plain.__name__}.items():
+    for name, module in {"ours": ours.__name__, "plain": baselines.__name__}.items():
         modules, kernels = reached(project, [module])
         found[name] = {project.file(one) for one in modules} | set(kernels)
     return lambda path: {name for name, files in found.items() if Path(qmedoid.__file__).parent / path in files}
@@ -121,7 +121,7 @@ class TestReached:
     def test_ours_leaves_the_plain_classifiers_alone(self, makes_old, path):
         assert makes_old(path) == {"ours"}
 
-    @pytest.mark.parametrize("path", ["studies/plain.py", "studies/baselines.py"])
+    @pytest.mark.parametrize("path", ["studies/baselines.py"])
     def test_plain_classifiers_leave_ours_alone(self, makes_old, path):
         assert makes_old(path) == {"plain"}
 

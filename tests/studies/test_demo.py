@@ -14,7 +14,7 @@ from qmedoid.cli import demo as demo_module
 from qmedoid.cli.app import app
 from qmedoid.estimators._refinement import first_stage_for, policy_for
 from qmedoid.metrics.classification import confusion_matrix
-from qmedoid.studies import demo, ours, plain
+from qmedoid.studies import baselines, demo, ours
 from qmedoid.studies.cells import Cell, Method
 from qmedoid.studies.datasets import Dataset, load_creditcard_sample
 from qmedoid.studies.metrics import ALERT_BUDGET, recall_at
@@ -66,11 +66,11 @@ def empty_cache(tmp_path, monkeypatch):
 @pytest.fixture
 def quick_methods(monkeypatch):
     """The demo with methods that take no time; ours have tests of their own."""
-    monkeypatch.setitem(plain.BASELINES, "Weakest", lambda _seed: Weakest())
+    monkeypatch.setitem(baselines.BASELINES, "Weakest", lambda _seed: Weakest())
     quiet = {"refine": "never", "fusion": "rare"}
     rare = {
         "qmedoid": Method(ours.run_front_rare, quiet, is_ours=True),
-        **{name: Method(plain.run_rare, {"name": name}) for name in ("LogReg", "Weakest")},
+        **{name: Method(baselines.run_rare, {"name": name}) for name in ("LogReg", "Weakest")},
     }
     small = {"default": Method(nearest_mean), "printed": Method(majority), "LogReg": Method(majority)}
     names = {"qmedoid": "default", "qmedoid, as printed": "printed", "LogReg": "LogReg"}
@@ -248,9 +248,9 @@ def test_rare_events_are_measured_on_test_rows_and_fitted_on_all_others():
     y = (rng.random(400) < 0.1).astype(np.intp)
     data = Dataset("toy", rng.standard_normal((400, 2)) + y[:, None], y, ("a", "b"), ("no", "yes"))
     for seed in (0, 1, 2):
-        found = plain.run_rare(data, Cell("rare", "toy", "random", seed, ""), name="LogReg")["test"]
+        found = baselines.run_rare(data, Cell("rare", "toy", "random", seed, ""), name="LogReg")["test"]
         split = paper_split(y, seed)
-        model = plain.BASELINES["LogReg"](seed).fit(data.X[split.fit], y[split.fit])
+        model = baselines.BASELINES["LogReg"](seed).fit(data.X[split.fit], y[split.fit])
         p, truth = model.predict_proba(data.X[split.test])[:, 1], y[split.test]
         assert found["pr_auc"] == pytest.approx(average_precision_score(truth, p))
         assert found["recall"] == recall_at(truth == 1, p, int(ALERT_BUDGET * len(p)))

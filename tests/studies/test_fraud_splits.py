@@ -9,7 +9,7 @@ from qmedoid.studies.catalog import digest, load_creditcard, locate
 from qmedoid.studies.creditcard import FEATURES, HOW_TO_GET
 from qmedoid.studies.datasets import load_creditcard_sample
 from qmedoid.studies.paper import FRAUD
-from qmedoid.studies.splits import apart_split, duplicate_groups, paper_split, time_split
+from qmedoid.studies.splits import duplicate_groups, grouped_split, paper_split, time_split
 
 SIZES = (160_203, 53_402, 71_202)
 
@@ -54,7 +54,7 @@ def test_the_random_split_tears_equal_rows_and_the_other_does_not(data, groups):
     assert tuple(map(len, split)) == SIZES
     assert np.isin(groups[split.test], groups[split.fit]).sum() > 1000
     start = time.process_time()
-    apart = apart_split(data.X, data.y, 0)
+    apart = grouped_split(data.X, data.y, 0)
     assert time.process_time() - start < 4
     assert not np.isin(groups[apart.test], groups[apart.fit]).any()
     assert not np.isin(groups[apart.val], groups[apart.train]).any()

@@ -132,7 +132,7 @@ class TestFraudTables:
 
     def test_kinds_of_splits(self, fraud):
         rows = rows_of(fraud_tables.honest_table(fraud, FULL_FRAUD), 2)
-        kinds = {"by chance": "random", "with equal rows on one side": "apart", "in the order of time": "time"}
+        kinds = {"by chance": "random", "with equal rows on one side": "grouped", "in the order of time": "time"}
         assert len(rows) == 13 + 8 + 8
         for (kind, method), row in rows.items():
             own = fraud.of(FULL_FRAUD, method, kinds[kind])

@@ -148,7 +148,7 @@ class TestPaired:
         results = made_up(Plan(parts).quick(), seed=3)
         (data,) = {cell.data for cell in results.by_cell}
         pairs = list((small_pairs if parts == ["wine"] else fraud_pairs)(results, data))
-        splits = ("random",) if parts == ["wine"] else ("random", "time", "apart")
+        splits = ("random",) if parts == ["wine"] else ("random", "time", "grouped")
         figures = 5 if parts == ["wine"] else 3
         assert len(pairs) == len(splits) * figures * 5
         split = paper_split(np.arange(4000) % 2, 0)
@@ -222,7 +222,7 @@ class TestRivalFindings:
     def test_every_kind_of_split_and_figure_has_its_own(self):
         pairs = [
             paired([0.1], [0.2], rival, figure, split)
-            for rival, figure, split in itertools.product(RIVALS, ("PR-AUC", "other"), ("random", "time", "apart"))
+            for rival, figure, split in itertools.product(RIVALS, ("PR-AUC", "other"), ("random", "time", "grouped"))
         ]
         sentences = list(rival_findings(pairs, {"wine": "Wine"}, ("PR-AUC",)))
         assert len(sentences) == 3

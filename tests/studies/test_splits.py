@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from qmedoid.exceptions import DataError
 from qmedoid.studies import splits
 from qmedoid.studies.datasets import load_dataset
-from qmedoid.studies.splits import apart_split, duplicate_groups, paper_split, time_split
+from qmedoid.studies.splits import duplicate_groups, grouped_split, paper_split, time_split
 
 SIZES = {"heart": (516, 172, 230), "breast-cancer": (319, 107, 143), "wine": (99, 34, 45)}
 VALUES = st.sampled_from([-1.5, -1.0, -0.0, 0.0, 1.0, 2.0, np.nan])
@@ -42,13 +42,13 @@ def test_sizes_are_those_of_the_paper(name, seed):
 
 
 @pytest.mark.parametrize("name", SIZES)
-@pytest.mark.parametrize("kind", ["paper", "time", "apart"])
+@pytest.mark.parametrize("kind", ["paper", "time", "grouped"])
 def test_every_row_is_in_exactly_one_part(name, kind):
     data = load_dataset(name)
     split = {
         "paper": lambda: paper_split(data.y, 3),
         "time": lambda: time_split(data.X[:, 0]),
-        "apart": lambda: apart_split(data.X, data.y, 3),
+        "grouped": lambda: grouped_split(data.X, data.y, 3),
     }[kind]()
     np.testing.assert_array_equal(np.sort(np.concatenate(split)), np.arange(len(data.y)))
     np.testing.assert_array_equal(np.sort(split.fit), np.sort(np.concatenate([split.train, split.val])))
@@ -58,7 +58,7 @@ def test_every_row_is_in_exactly_one_part(name, kind):
 def test_every_part_has_its_share_of_every_class(name):
     data = load_dataset(name)
     # A stratified part is off by less than one row per class, and once more for having been cut twice.
-    for split in (paper_split(data.y, 1), apart_split(data.X, data.y, 1)):
+    for split in (paper_split(data.y, 1), grouped_split(data.X, data.y, 1)):
         for part in split:
             expected = np.bincount(data.y) * len(part) / len(data.y)
             assert np.abs(np.bincount(data.y[part]) - expected).max() < 2
@@ -66,7 +66,7 @@ def test_every_part_has_its_share_of_every_class(name):
 
 def test_a_seed_names_a_split():
     data = load_dataset("wine")
-    for draw in (lambda seed: paper_split(data.y, seed), lambda seed: apart_split(data.X, data.y, seed)):
+    for draw in (lambda seed: paper_split(data.y, seed), lambda seed: grouped_split(data.X, data.y, seed)):
         for a, b in zip(draw(5), draw(5), strict=True):
             np.testing.assert_array_equal(a, b)
         assert not np.array_equal(draw(5).test, draw(6).test)
@@ -134,7 +134,7 @@ class TestApart:
     @pytest.mark.parametrize("seed", range(8))
     def test_equal_rows_are_in_one_part(self, seed):
         X, y = repeated(seed)
-        groups, split = duplicate_groups(X), apart_split(X, y, seed)
+        groups, split = duplicate_groups(X), grouped_split(X, y, seed)
         parts = [set(groups[part].tolist()) for part in split]
         assert sum(map(len, parts)) == len(set().union(*parts))
         assert any(len(set(groups[part].tolist())) < len(part) for part in split)
@@ -146,7 +146,7 @@ class TestApart:
     def test_sizes_are_off_by_half_a_group_for_each_class_and_cut(self, seed):
         X, y = repeated(seed)
         largest = np.bincount(duplicate_groups(X)).max()
-        off = np.subtract(sizes(apart_split(X, y, seed)), sizes(paper_split(y, seed)))
+        off = np.subtract(sizes(grouped_split(X, y, seed)), sizes(paper_split(y, seed)))
         assert off.sum() == 0
         assert np.abs(off).max() <= 2 * len(set(y)) * largest / 2
 
@@ -154,7 +154,7 @@ class TestApart:
     @settings(max_examples=25)
     def test_without_equal_rows_sizes_and_classes_are_those_of_the_random_split(self, n, seed):
         y = np.arange(n) % 3
-        for own, random in zip(apart_split(np.arange(float(n))[:, None], y, seed), paper_split(y, seed), strict=True):
+        for own, random in zip(grouped_split(np.arange(float(n))[:, None], y, seed), paper_split(y, seed), strict=True):
             # Classes are numbered by how rare they are, so which of them gets an odd row may differ.
             assert len(own) == len(random)
             assert np.abs(np.bincount(y[own], minlength=3) - np.bincount(y[random], minlength=3)).max() <= 1
@@ -162,17 +162,17 @@ class TestApart:
     def test_the_order_of_the_rows_does_not_matter(self):
         X, y = repeated(1)
         order = np.random.default_rng(2).permutation(len(y))
-        for own, permuted in zip(apart_split(X, y, 4), apart_split(X[order], y[order], 4), strict=True):
+        for own, permuted in zip(grouped_split(X, y, 4), grouped_split(X[order], y[order], 4), strict=True):
             np.testing.assert_array_equal(own, np.sort(order[permuted]))
 
     def test_classes_may_have_any_names(self):
         X, y = repeated(3)
-        for numbers, words in zip(apart_split(X, y, 0), apart_split(X, np.array(["no", "yes"])[y], 0), strict=True):
+        for numbers, words in zip(grouped_split(X, y, 0), grouped_split(X, np.array(["no", "yes"])[y], 0), strict=True):
             np.testing.assert_array_equal(numbers, words)
 
     def test_labels_and_rows_must_match(self):
         with pytest.raises(DataError, match="Got 4 rows and 3 labels"):
-            apart_split(np.zeros((4, 2)), np.zeros(3), 0)
+            grouped_split(np.zeros((4, 2)), np.zeros(3), 0)
 
     def test_a_large_table_is_split_in_seconds(self):
         generator = np.random.default_rng(0)
@@ -180,6 +180,6 @@ class TestApart:
         X[::10] = X[5::10][: len(X[::10])].repeat(2, axis=0)[: len(X[::10])]
         y = (generator.random(len(X)) < 0.0017).astype(int)
         start = time.process_time()
-        split = apart_split(X, y, 0)
+        split = grouped_split(X, y, 0)
         assert time.process_time() - start < 4
         assert sum(sizes(split)) == len(X)

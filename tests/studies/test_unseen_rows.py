@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qmedoid.exceptions import DataError
-from qmedoid.studies import ours, plain
+from qmedoid.studies import baselines, ours
 from qmedoid.studies.baselines import RARE_BASELINES, SMOTE_SHARE
 from qmedoid.studies.cells import Cell
 from qmedoid.studies.datasets import Dataset, load_creditcard_sample, load_dataset
@@ -42,7 +42,7 @@ def run_on(monkeypatch):
     """Runs a method on a given split, whatever the labels are by then."""
 
     def run_on(methods, name, data, split, seed):
-        for module in (plain, ours):
+        for module in (baselines, ours):
             monkeypatch.setattr(module, "split_of", lambda *_: split)
         return methods[name].run(data, Cell("", "", "random", seed, name), **methods[name].settings)
 
@@ -56,7 +56,7 @@ def run_fraud(run_on, monkeypatch):
     def handed(_data, _split, scores, fixed, rows):
         return {"scores": scores, "fixed": fixed, "rows": rows.tolist()}
 
-    for module in (plain, ours):
+    for module in (baselines, ours):
         monkeypatch.setattr(module, "fraud_metrics", handed)
     return lambda name, data: run_on(FRAUD_METHODS, name, data, SPLIT, 3)
 
@@ -173,7 +173,7 @@ def test_a_cell_takes_the_split_and_the_seed_that_it_names(name, monkeypatch):
         seen.append((kind, seed))
         return split_of(data, kind, seed)
 
-    for module in (plain, ours):
+    for module in (baselines, ours):
         monkeypatch.setattr(module, "split_of", recorded)
     found = [method.run(data, Cell("small", "wine", "random", seed, name), **method.settings) for seed in (0, 1)]
     assert seen == [("random", 0), ("random", 1)]

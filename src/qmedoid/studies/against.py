@@ -54,20 +54,11 @@ def _pairs(
 
 def paired_table(pairs: list[Paired], titles: Mapping[str, str]) -> Table:
     """Differences on the same splits."""
-    rows: list[list[Value]] = [
-        [
-            titles[pair.data],
-            SPLITS[pair.split],
-            pair.figure,
-            pair.rival,
-            pair.theirs.mean,
-            pair.ours.mean,
-            pair.difference.mean,
-            pair.error,
-            f"{pair.wins} of {len(pair.difference.values)}",
-        ]
-        for pair in pairs
-    ]
+    rows: list[list[Value]] = []
+    for pair in pairs:
+        means = (pair.theirs.mean, pair.ours.mean, pair.difference.mean, pair.error)
+        won = f"{pair.wins} of {len(pair.difference.values)}"
+        rows.append([titles[pair.data], SPLITS[pair.split], pair.figure, pair.rival, *means, won])
     names = ("data", "split", "figure", "plain classifier", "theirs", "ours by default", "theirs − ours")
     return Table(
         "paired_differences",

@@ -1,4 +1,7 @@
-"""Plain classifiers that a user would try first: as the paper has them, for rare events, and LightGBM."""
+"""Plain classifiers that a user would try first, and their cells.
+
+Nothing here imports our methods, so that results of plain classifiers stay while ours change.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +15,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from qmedoid.exceptions import MissingExtraError
+from qmedoid.studies.cells import Cell, Result
+from qmedoid.studies.datasets import Dataset
+from qmedoid.studies.metrics import classifier_metrics, fraud_metrics, rare_metrics, scores_of
+from qmedoid.studies.splits import split_of
 
 SMOTE_SHARE = 0.1
 """Frauds per normal row after SMOTE."""
@@ -128,6 +135,29 @@ RARE_BASELINES: dict[str, RareBaseline] = {
     "LightGBM, SMOTE": RareBaseline(_with_smote(_rare_lightgbm), True, 10.0),
 }
 """By name. The paper prints no settings: these come near its figures on splits that no report uses."""
+
+
+def run_small(data: Dataset, cell: Cell, *, name: str) -> Result:
+    """A baseline on a small data set, fitted on training and validation rows: metrics of the test rows."""
+    split = split_of(data, cell.split, cell.seed)
+    model = BASELINES[name](cell.seed).fit(data.X[split.fit], data.y[split.fit])
+    return {"test": classifier_metrics(model, data, split.test)}
+
+
+def run_fraud(data: Dataset, cell: Cell, *, name: str, with_validation: bool = False) -> Result:
+    """A baseline on the frauds, fitted on the training rows, or on the validation rows with them."""
+    split = split_of(data, cell.split, cell.seed)
+    rows = split.fit if with_validation else split.train
+    model = RARE_BASELINES[name].make(cell.seed).fit(data.X[rows], data.y[rows])
+    fixed = 0.0 if hasattr(model, "decision_function") else 0.5
+    return fraud_metrics(data, split, scores_of(model, data.X), fixed, rows)
+
+
+def run_rare(data: Dataset, cell: Cell, *, name: str) -> Result:
+    """A baseline with probabilities on rare events, fitted on training and validation rows."""
+    split = split_of(data, cell.split, cell.seed)
+    model = BASELINES[name](cell.seed).fit(data.X[split.fit], data.y[split.fit])
+    return {"test": rare_metrics(model, data, split.test)}
 
 
 def missing_extra(package: str, extra: str) -> MissingExtraError:

@@ -20,7 +20,7 @@ class Cell:
         Part of a study, with methods and a protocol for all its data sets.
     data : str
         Name of the data set.
-    split : {"random", "time", "apart"}
+    split : {"random", "time", "grouped"}
         Kind of the split, see `qmedoid.studies.splits`.
     seed : int
         Seed of the split and of the method.
@@ -51,7 +51,7 @@ class Method:
     seconds : float
         Rough time of a cell on one core.
     is_ours : bool
-    splits : tuple of {"random", "time", "apart"}
+    splits : tuple of {"random", "time", "grouped"}
         Kinds of splits that it is run on.
     """
 

@@ -18,7 +18,6 @@ Where two reached modules define the same name, an import of it counts with the 
 import ast
 import hashlib
 import platform
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -37,13 +36,7 @@ Definitions = dict[str, list[tuple[str, str]]]
 
 
 class Project:
-    """The modules of some packages, by their dotted names.
-
-    Parameters
-    ----------
-    folders : mapping of str to Path
-        Packages and where they lie.
-    """
+    """The modules of some packages, by their dotted names; `folders` says where the packages lie."""
 
     def __init__(self, folders: dict[str, Path]) -> None:
         self._folders = folders
@@ -247,7 +240,7 @@ class _Content(ast.NodeTransformer):
     def _said(self, module: str, name: str) -> str | None:
         """The hash of a definition, where other reached modules define the same name otherwise."""
         known = self._definitions.get(name, [])
-        if len(Counter(text for _, text in known)) < 2:
+        if len({text for _, text in known}) < 2:
             return None
         return next((text for place, text in known if place == module), None)
 

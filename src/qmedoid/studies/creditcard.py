@@ -27,7 +27,7 @@ HOW_TO_GET = (
     "or creditcard.parquet made of it"
 )
 ONE_IN = 20
-"""One in so many normal rows is kept, and every fraud."""
+"""One in 20 normal rows is kept, and every fraud."""
 SEED = 0
 FILE = "creditcard_sample.parquet"
 
@@ -80,17 +80,9 @@ def times_of(table: Any) -> Array:
 
 
 def draw_sample(table: Any) -> Any:
-    """All frauds and a random part of the normal rows, in the order of the table and in single precision.
+    """All frauds and a random part of the normal rows of the whole table, in its order.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The whole table, with columns Time, V1 to V28, Amount and Class.
-
-    Returns
-    -------
-    pyarrow.Table
-        Seconds as 32-bit integers, the class as an 8-bit one, all else as 32-bit floats.
+    Seconds become 32-bit integers, the class an 8-bit one, all else 32-bit floats.
     """
     labels = table[TARGET].to_numpy()
     frauds, normal = np.flatnonzero(labels == 1), np.flatnonzero(labels == 0)
@@ -106,7 +98,7 @@ def draw_sample(table: Any) -> Any:
 
 
 def write_sample(sample: Any, path: Path) -> None:
-    """Write as Parquet, small: the bytes of a number are stored apart, as those of its exponent repeat."""
+    """Write as Parquet, small: equal bytes of numbers are stored together, as those of exponents repeat."""
     numbers = [field.name for field in sample.schema if field.type == pa.float32()]
     pq.write_table(
         sample, path, compression="zstd", compression_level=19, use_dictionary=False, use_byte_stream_split=numbers

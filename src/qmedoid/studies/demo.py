@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from qmedoid.studies import ours, plain
+from qmedoid.studies import baselines, ours
 from qmedoid.studies.baselines import BASELINES
 from qmedoid.studies.catalog import FRAUD_SAMPLE, load_data
 from qmedoid.studies.cells import Cell, Method, Result
@@ -28,8 +28,8 @@ RARE: dict[str, Method] = {
     "qmedoid, without circuit": Method(ours.run_front_rare, {"refine": "never"}, 4.0, is_ours=True),
     "qmedoid, nearest": Method(ours.run_front_rare, {"fusion": "convex"}, 4.0, is_ours=True),
     "qmedoid, as printed": Method(ours.run_front_rare, {"printed": True}, 4.0, is_ours=True),
-    "LogReg": Method(plain.run_rare, {"name": "LogReg"}, 0.2),
-    "RandomForest": Method(plain.run_rare, {"name": "RandomForest"}, 20.0),
+    "LogReg": Method(baselines.run_rare, {"name": "LogReg"}, 0.2),
+    "RandomForest": Method(baselines.run_rare, {"name": "RandomForest"}, 20.0),
 }
 """What is compared on the fraud sample, by probabilities."""
 STUDY = replace(PAPER_STUDY, methods={**PAPER_STUDY.methods, "rare": RARE}, share=lambda _: 1.0)

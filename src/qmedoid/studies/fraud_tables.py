@@ -1,11 +1,10 @@
 """Tables of the frauds: the paper's four with our figures on all rows and on test rows, and those behind them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from qmedoid.metrics.operating_points import OperatingPoint
 from qmedoid.reporting.document import Column, Table, Value
 from qmedoid.studies.cells import Result
 from qmedoid.studies.datasets import Dataset
@@ -15,21 +14,6 @@ from qmedoid.studies.plan import FRAUD_VARIANTS, NEAREST, READINGS
 from qmedoid.studies.results import Measure, Results, mean_columns, point, with_error
 from qmedoid.studies.splits import Split, SplitKind, duplicate_groups, split_of
 
-FIGURES: dict[str, Callable[[OperatingPoint], float]] = {
-    "rows": lambda at: float(at.n),
-    "prevalence": lambda at: at.prevalence,
-    "alert rate": lambda at: at.alert_rate,
-    "precision": lambda at: at.precision,
-    "recall": lambda at: at.recall,
-    "F1": lambda at: at.f1,
-    "macro-F1": lambda at: at.macro_f1,
-    "accuracy": lambda at: at.accuracy,
-    "TP": lambda at: float(at.tp),
-    "FP": lambda at: float(at.fp),
-    "FN": lambda at: float(at.fn),
-    "TN": lambda at: float(at.tn),
-}
-"""Figures at an operating point; class 1, fraud, is the positive one."""
 AREAS = {"PR-AUC": "pr_auc", "ROC-AUC": "roc_auc"}
 ORDER = ("rows", "prevalence", "alert rate", "precision", "recall", "F1", "PR-AUC", "ROC-AUC", "macro-F1", "accuracy")
 COUNTS = ("TP", "FP", "FN", "TN")
@@ -91,7 +75,8 @@ def measure_of(figure: str, part: str, cut: str) -> Measure:
         if figure in AREAS:
             return float(result[part][AREAS[figure]])
         at = point(result, part, cut)
-        return float("nan") if at is None else FIGURES[figure](at)
+        name = "n" if figure == "rows" else figure.lower().replace("-", "_").replace(" ", "_")
+        return float("nan") if at is None else float(getattr(at, name))
 
     return measure
 
@@ -157,7 +142,7 @@ def leak_table(results: Results, data: str, *, comparable: bool) -> Table:
 
 SPLITS: dict[SplitKind, str] = {
     "random": "by chance",
-    "apart": "with equal rows on one side",
+    "grouped": "with equal rows on one side",
     "time": "in the order of time",
 }
 

@@ -23,16 +23,8 @@ class PaperFigure(NamedTuple):
 class PaperSummary(NamedTuple):
     """A data set as the paper describes it, and what was chosen on its validation rows.
 
-    Attributes
-    ----------
-    class_counts : tuple of int
-        Rows of each class, in the order of our labels.
-    split_sizes : tuple of int
-        Rows for training, validation and test.
-    best_k : int
-        Columns in a group.
-    alpha : float
-        Share of the distance in the fusion score.
+    Class counts are in the order of our labels; sizes are of training, validation and test rows; `best_k` is the number
+    of columns in a group, `alpha` the share of the distance in the fusion score.
     """
 
     n_rows: int
@@ -79,13 +71,6 @@ SUMMARIES: dict[str, PaperSummary] = {
     "wine": PaperSummary(178, 13, (59, 71, 48), (99, 34, 45), 4, 0.85, 0.9412, 0.9428),
 }
 """By the name of a data set, from the table of data sets."""
-
-TEST_FIGURES: dict[str, tuple[float, float]] = {
-    "heart": (0.8478, 0.8463),
-    "breast-cancer": (0.8881, 0.8703),
-    "wine": (0.9556, 0.9522),
-}
-"""Test accuracy and macro-F1 of the fusion score, from the table of those alone."""
 
 VALIDATION_CONFUSIONS: dict[str, Confusion] = {
     "heart": ((63, 14), (17, 78)),
@@ -146,31 +131,9 @@ FRAUD: Mapping[str, Mapping[str, Mapping[str, float]]] = {
 0.5 ("fixed"), and fitted on the training rows as they are or with SMOTE. LinearSVM is calibrated where it is cut at
 0.5."""
 
-TWO_FITS: Mapping[str, tuple[float, float]] = {"PR-AUC": (0.7392, 0.7401), "ROC-AUC": (0.9852, 0.9851)}
-"""Areas of the plain LogReg in ``fraud_matched`` and ``fraud_fixed``. An area does not know the threshold, so these
-are figures of two different fits; those of the other models that both tables have are equal."""
-UNMATCHED = ("fraud_matched_smote", "RandomForest")
-"""The one model whose alert rate is not near ours (0.0090, not 0.0131) though its table is matched to it."""
-
-_FIGURES = {
-    "accuracy": "accuracy",
-    "macro-F1": "macro_f1",
-    "weighted-F1": "weighted_f1",
-    "ROC-AUC": "roc_auc",
-    "PR-AUC": "pr_auc",
-}
-
 
 def printed_figure(name: str, model: str, figure: str) -> float | None:
-    """A figure of a model on the test rows of a small data set; None where the paper prints none.
-
-    Parameters
-    ----------
-    name : {"heart", "breast-cancer", "wine"}
-    model : str
-        As in `PAPER`, or one that the paper does not have.
-    figure : {"accuracy", "macro-F1", "weighted-F1", "ROC-AUC", "PR-AUC"}
-    """
+    """A figure (``"macro-F1"``) of a model on the test rows of a small data set; None where the paper prints none."""
     printed = PAPER[TITLES[name]].get(model)
-    value: float | None = None if printed is None else getattr(printed, _FIGURES[figure])
+    value: float | None = None if printed is None else getattr(printed, figure.lower().replace("-", "_"))
     return value

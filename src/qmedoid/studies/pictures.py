@@ -1,6 +1,7 @@
 """The plots of a reproduction, drawn from the same results as its tables."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,12 @@ _ROLES: dict[str, Role] = {"printed": "printed", "default": "ours", NEAREST: "ou
 _TITLES = {"printed": "ours as printed", "default": "ours by default", NEAREST: "ours, convex"}
 _BANDS = "Means over the splits; bands reach from the least to the most."
 _FRAUD_METHODS = ("default", NEAREST, "printed", "LogReg", "LinearSVM", "RandomForest", "LightGBM")
+_AXES: dict[str, tuple[Sequence[float], dict[str, Any]]] = {
+    "roc": (RATES, {"x_label": "false positive rate", "y_label": "recall", "diagonal": True}),
+    "pr": (RATES, {"x_label": "recall", "y_label": "precision"}),
+    "recall_by_rate": (BUDGETS, {"x_label": "alert rate", "y_label": "recall", "log_x": True}),
+}
+"""Kinds of curves that cells keep: their grid, and how a picture shows them."""
 
 
 def small_pictures(results: Results, sets: Mapping[str, Dataset]) -> list[Picture]:
@@ -47,8 +54,13 @@ def small_pictures(results: Results, sets: Mapping[str, Dataset]) -> list[Pictur
         _confusions(results, sets, "val", "confusion_matrices_validation"),
     ]
     binary = {name: data for name, data in sets.items() if len(data.class_names) == 2}
-    if binary:
-        pictures += [_small_curves(results, binary, "roc"), _small_curves(results, binary, "pr")]
+    for kind, title in {"roc": "ROC curves on test rows", "pr": "Precision by recall on test rows"}.items():
+        panels = [
+            _panel(data.name, kind, {method: results.of(name, method) for method in (*_ROLES, *BASELINES)}, "test")
+            for name, data in binary.items()
+        ]
+        if panels:
+            pictures.append(curve_grid(f"small_{kind}", title, panels, **_AXES[kind][1], note=_BANDS))
     return pictures
 
 
@@ -63,7 +75,8 @@ def small_detail_pictures(results: Results, sets: Mapping[str, Dataset]) -> list
         by_beta = {method: f_beta_spreads(results, name, method) for method in _ROLES}
         curves = [_curve(method, list(sweep.values())) for method, sweep in by_beta.items()]
         betas.append(CurvePanel(data.name, list(by_beta["printed"]), curves))
-        traces.append(TracePanel(data.name, [_trace(result) for result in results.of(name, "printed")]))
+        found = [result["trace"] for result in results.of(name, "printed")]
+        traces.append(TracePanel(data.name, [Trace(one["evaluation"], one["best"]) for one in found]))
     return [
         curve_grid(
             "alpha_sweep",
@@ -74,12 +87,7 @@ def small_detail_pictures(results: Results, sets: Mapping[str, Dataset]) -> list
             note=f"{_BANDS} At 0 the angle decides alone.",
         ),
         curve_grid(
-            "f_beta_sweep",
-            "Macro F-beta on test rows",
-            betas,
-            x_label="β",
-            y_label="macro F-beta",
-            note=_BANDS,
+            "f_beta_sweep", "Macro F-beta on test rows", betas, x_label="β", y_label="macro F-beta", note=_BANDS
         ),
         trace_grid(
             "search_trace",
@@ -94,45 +102,30 @@ def small_detail_pictures(results: Results, sets: Mapping[str, Dataset]) -> list
 def fraud_pictures(results: Results, data: str, *, comparable: bool) -> list[Picture]:
     """PR and ROC curves and recall by alert rate, on all rows and on test rows, and PR-AUC against the paper's."""
     ours = FRAUD["fraud_matched"]["ours"]
-    at_budget = Marker(PAPER_ALERT_RATE, ours["recall"], "the paper, all rows") if comparable else None
+    markers = {"recall_by_rate": Marker(PAPER_ALERT_RATE, ours["recall"], "the paper, all rows")} if comparable else {}
     dots = [
         DotPanel(title, [_area_dot(results, data, method, part, comparable) for method in _FRAUD_METHODS])
         for part, title in PARTS.items()
     ]
-    return [
-        dots_against_paper(
-            "fraud_pr_auc",
-            "PR-AUC of the frauds: on all rows, as the paper has it, and on test rows",
-            dots,
-            x_label="PR-AUC",
-        ),
-        curve_grid(
-            "fraud_pr",
-            "Frauds: precision by recall",
-            _fraud_panels(results, data, "pr", RATES),
-            x_label="recall",
-            y_label="precision",
-            note=_BANDS,
-        ),
-        curve_grid(
-            "fraud_roc",
-            "Frauds: ROC curves",
-            _fraud_panels(results, data, "roc", RATES),
-            x_label="false positive rate",
-            y_label="recall",
-            diagonal=True,
-            note=_BANDS,
-        ),
-        curve_grid(
-            "fraud_recall_by_alert_rate",
-            "Frauds: recall by alert rate",
-            _fraud_panels(results, data, "recall_by_rate", BUDGETS, at_budget),
-            x_label="alert rate",
-            y_label="recall",
-            log_x=True,
-            note=_BANDS,
-        ),
-    ]
+    title = "PR-AUC of the frauds: on all rows, as the paper has it, and on test rows"
+    pictures = [dots_against_paper("fraud_pr_auc", title, dots, x_label="PR-AUC")]
+    found = {method: own for method in _FRAUD_METHODS if (own := results.of(data, method))}
+    for name, kind, title in (
+        ("fraud_pr", "pr", "Frauds: precision by recall"),
+        ("fraud_roc", "roc", "Frauds: ROC curves"),
+        ("fraud_recall_by_alert_rate", "recall_by_rate", "Frauds: recall by alert rate"),
+    ):
+        panels = [_panel(rows, kind, found, part, markers.get(kind)) for part, rows in PARTS.items()]
+        pictures.append(curve_grid(name, title, panels, **_AXES[kind][1], note=_BANDS))
+    return pictures
+
+
+def _panel(
+    title: str, kind: str, found: Mapping[str, Sequence[Result]], part: str, marker: Marker | None = None
+) -> CurvePanel:
+    """Curves of one kind on the rows of a part, by method."""
+    curves = [_band(method, np.array([one[part]["curves"][kind] for one in own])) for method, own in found.items()]
+    return CurvePanel(title, _AXES[kind][0], curves, marker)
 
 
 def _confusions(results: Results, sets: Mapping[str, Dataset], part: str, name: str) -> Picture:
@@ -146,43 +139,6 @@ def _confusions(results: Results, sets: Mapping[str, Dataset], part: str, name: 
     return confusion_grid(name, f"Confusion matrices of the {PART_NAMES[part]} rows", panels, note)
 
 
-def _small_curves(results: Results, sets: Mapping[str, Dataset], kind: str) -> Picture:
-    panels = []
-    for name, data in sets.items():
-        curves = [
-            _band(method, np.array([result["test"]["curves"][kind] for result in results.of(name, method)]))
-            for method in (*_ROLES, *BASELINES)
-        ]
-        panels.append(CurvePanel(data.name, RATES, curves))
-    if kind == "roc":
-        return curve_grid(
-            "small_roc",
-            "ROC curves on test rows",
-            panels,
-            x_label="false positive rate",
-            y_label="recall",
-            diagonal=True,
-            note=_BANDS,
-        )
-    return curve_grid(
-        "small_pr", "Precision by recall on test rows", panels, x_label="recall", y_label="precision", note=_BANDS
-    )
-
-
-def _fraud_panels(
-    results: Results, data: str, kind: str, grid: Sequence[float], marker: Marker | None = None
-) -> list[CurvePanel]:
-    """Curves of all methods that were run, on all rows and on test rows."""
-    found = {method: own for method in _FRAUD_METHODS if (own := results.of(data, method))}
-    panels = []
-    for part, title in PARTS.items():
-        curves = [
-            _band(method, np.array([result[part]["curves"][kind] for result in own])) for method, own in found.items()
-        ]
-        panels.append(CurvePanel(title, grid, curves, marker))
-    return panels
-
-
 def _band(method: str, values: Array) -> Curve:
     """A curve from its values on every split; only ours have bands, lest nothing be seen."""
     title, role = _TITLES.get(method, method), _ROLES.get(method, "baseline")
@@ -193,10 +149,6 @@ def _band(method: str, values: Array) -> Curve:
 
 def _curve(method: str, spreads: Sequence[Spread]) -> Curve:
     return _band(method, np.array([spread.values for spread in spreads]).T)
-
-
-def _trace(result: Result) -> Trace:
-    return Trace(result["trace"]["evaluation"], result["trace"]["best"])
 
 
 def _accuracy_dot(results: Results, name: str, method: str) -> Dot:

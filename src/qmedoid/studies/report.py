@@ -13,13 +13,7 @@ from qmedoid.studies.pictures import fraud_pictures, small_detail_pictures, smal
 from qmedoid.studies.plan import NUMBERED, Plan
 from qmedoid.studies.results import Results
 
-PAPER_TABLES = (
-    "test_comparison",
-    *fraud_tables.PRINTED_TABLES,
-    "summary",
-    "test_fusion",
-    "confusion_matrices",
-)
+PAPER_TABLES = ("test_comparison", *fraud_tables.PRINTED_TABLES, "summary", "test_fusion", "confusion_matrices")
 """Names of the tables that the paper has, in its order; the others are ours."""
 
 ENOUGH_SPLITS = 5
@@ -98,7 +92,7 @@ def _introduction(plan: Plan) -> list[str]:
     words = [
         "Every table of the paper on quantum-inspired geometric classification, computed again. “Paper” is what is "
         "printed there, of one split. “As printed” is the method as the paper prints it, “convex” the same fusion with "
-        "settings of our own, “default” what the package does by default; all are means over repeated splits.",
+        "settings of our own, “default” what the package does by default; all are means over repeated splits."
     ]
     if "fraud" in plan.parts and plan.fraud_data != FULL_FRAUD:
         words.append(

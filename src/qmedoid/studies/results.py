@@ -18,13 +18,7 @@ Measure = Callable[[Result], float]
 
 @dataclass(frozen=True)
 class Spread:
-    """Values of one figure over repeated splits.
-
-    Attributes
-    ----------
-    values : ndarray
-        One for each split, in the order of the seeds.
-    """
+    """Values of one figure over repeated splits, in the order of the seeds."""
 
     values: Array
 
@@ -65,13 +59,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Paired:
-    """Our method against one other on the same splits.
-
-    Attributes
-    ----------
-    test_share : float
-        Number of test rows per row that was fitted on.
-    """
+    """Our method against one other on the same splits; `test_share` is the number of test rows per fitted row."""
 
     data: str
     split: SplitKind

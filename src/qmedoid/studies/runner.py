@@ -37,10 +37,6 @@ class CellError(QMedoidError, RuntimeError):
     """A cell could not be run; results from before it are kept."""
 
 
-def _all_of_it(_: str) -> float:
-    return 1.0
-
-
 @dataclass(frozen=True)
 class Study:
     """What the runner needs of a study.
@@ -60,7 +56,7 @@ class Study:
     methods: Mapping[str, Mapping[str, Method]]
     load: Callable[[str], Any]
     digest: Callable[[str], str]
-    share: Callable[[str], float] = _all_of_it
+    share: Callable[[str], float] = lambda _: 1.0
 
     def method(self, cell: Cell) -> Method:
         """The method of a cell."""
@@ -87,13 +83,7 @@ class Study:
 
 
 class CellStore:
-    """A folder with a file for the result of every cell, named by the cell's key.
-
-    Parameters
-    ----------
-    folder : Path
-        Made when absent.
-    """
+    """A folder, made when absent, with a file for the result of every cell, named by the cell's key."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

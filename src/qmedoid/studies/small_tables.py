@@ -1,6 +1,6 @@
 """Tables of the small data sets: the paper's with our figures, and those behind them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -33,12 +33,6 @@ VALIDATION_MEASURES: dict[str, Measure] = {
     "accuracy": lambda result: _of_val(result).accuracy,
     "macro-F1": lambda result: _of_val(result).macro_f1,
 }
-CLASS_MEASURES: dict[str, Callable[[ClassMetrics, int], float]] = {
-    "precision": lambda metrics, code: float(metrics.precision[code]),
-    "recall": lambda metrics, code: float(metrics.recall[code]),
-    "F1": lambda metrics, code: float(metrics.f1[code]),
-}
-"""Figures of one class."""
 
 
 def summary_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
@@ -98,8 +92,11 @@ def class_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
     for name, data in sets.items():
         printed = ClassMetrics(np.array(TEST_CONFUSIONS[name], dtype=np.float64))
         for code, label in enumerate(data.class_names):
-            for what, of_class in CLASS_MEASURES.items():
-                figures = _figures(results, name, _for_class(of_class, code), {"Fusion": of_class(printed, code)})
+            for what in ("precision", "recall", "F1"):
+                of_class = _of_class(what, code)
+                figures = _figures(
+                    results, name, lambda one, of=of_class: of(_of_test(one)), {"Fusion": of_class(printed)}
+                )
                 rows.append([data.name, label, what, *figures])
     return Table(
         "class_wise",
@@ -120,7 +117,8 @@ def own_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
         for what in ("accuracy", "macro-F1"):
             row: list[Value] = [data.name, what, printed_figure(name, "Fusion", what)]
             for method in OURS.values():
-                row += _with_range(results.spread(name, method, MEASURES[what]))
+                spread = results.spread(name, method, MEASURES[what])
+                row += [None] * 4 if spread is None else [spread.mean, spread.error, spread.low, spread.high]
             rows.append(row)
     return Table("test_fusion", "Test rows: ours alone, with the range over the splits", columns, rows)
 
@@ -148,14 +146,8 @@ def _own_columns(group: str = "") -> list[Column]:
     return [column for title in OURS for column in mean_columns(title, group)]
 
 
-def _with_range(spread: Spread | None) -> list[Value]:
-    if spread is None:
-        return [None] * 4
-    return [spread.mean, spread.error, spread.low, spread.high]
-
-
-def _for_class(of_class: Callable[[ClassMetrics, int], float], code: int) -> Measure:
-    return lambda result: of_class(_of_test(result), code)
+def _of_class(what: str, code: int) -> Callable[[ClassMetrics], float]:
+    return lambda metrics: float(getattr(metrics, what.lower())[code])
 
 
 def _joined(values: Iterable[int], sign: str) -> str:
@@ -197,14 +189,9 @@ def confusion_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
 
 def alpha_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
     """Macro-F1 on the rows that choose α, along α."""
-    return _along(
-        "alpha_sweep",
-        "Macro-F1 of the rows that choose α, the share of the distance",
-        "α",
-        {data.name: _of_methods(sweep_spreads, results, name, SEARCHED) for name, data in sets.items()},
-        SEARCHED,
-        "As printed on the validation rows, convex on the folds of the cross-validation.",
-    )
+    title = "Macro-F1 of the rows that choose α, the share of the distance"
+    note = "As printed on the validation rows, convex on the folds of the cross-validation."
+    return _along("alpha_sweep", title, "α", SEARCHED, note, results, sets, sweep_spreads)
 
 
 def sweep_spreads(results: Results, name: str, method: str) -> dict[float, Spread]:
@@ -216,14 +203,8 @@ def sweep_spreads(results: Results, name: str, method: str) -> dict[float, Sprea
 
 def f_beta_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
     """Macro F-beta of fixed decisions on the test rows: whether they lean to recall or to precision."""
-    return _along(
-        "f_beta_sweep",
-        "Macro F-beta of the decisions on the test rows",
-        "β",
-        {data.name: _of_methods(f_beta_spreads, results, name, OURS) for name, data in sets.items()},
-        OURS,
-        "Above 1, β counts recall for more than precision.",
-    )
+    title, note = "Macro F-beta of the decisions on the test rows", "Above 1, β counts recall for more than precision."
+    return _along("f_beta_sweep", title, "β", OURS, note, results, sets, f_beta_spreads)
 
 
 def f_beta_spreads(results: Results, name: str, method: str) -> dict[float, Spread]:
@@ -232,26 +213,22 @@ def f_beta_spreads(results: Results, name: str, method: str) -> dict[float, Spre
     return {beta: Spread(np.array([sweep[beta] for sweep in sweeps])) for beta in BETAS}
 
 
-def _of_methods(
-    spreads: Callable[[Results, str, str], dict[float, Spread]], results: Results, name: str, methods: Mapping[str, str]
-) -> list[dict[float, Spread]]:
-    return [spreads(results, name, method) for method in methods.values()]
-
-
 def _along(
     name: str,
     title: str,
     symbol: str,
-    sweeps: Mapping[str, Sequence[Mapping[float, Spread]]],
     methods: Mapping[str, str],
     note: str,
+    results: Results,
+    sets: Mapping[str, Dataset],
+    spreads: Callable[[Results, str, str], dict[float, Spread]],
 ) -> Table:
-    """A figure of some of our methods along a grid, from the sweeps of each on every data set."""
-    rows: list[list[Value]] = [
-        [data, point, *(cell for sweep in of_methods for cell in with_error(sweep.get(point)))]
-        for data, of_methods in sweeps.items()
-        for point in of_methods[0]
-    ]
+    """A figure of some of our methods along a grid."""
+    rows: list[list[Value]] = []
+    for source, data in sets.items():
+        sweeps = [spreads(results, source, method) for method in methods.values()]
+        for at in sweeps[0]:
+            rows.append([data.name, at, *(cell for sweep in sweeps for cell in with_error(sweep.get(at)))])
     columns = [Column("data"), Column(symbol, digits=2), *(column for own in methods for column in mean_columns(own))]
     return Table(name, title, columns, rows, note)
 

@@ -1,7 +1,7 @@
 """Splits in the proportions of the paper: 25 % test, then 25 % of the rest for validation.
 
 Random within the classes (`paper_split`, as in the paper), in the order of time (`time_split`), or with equal rows kept
-together (`apart_split`).
+together (`grouped_split`).
 """
 
 from math import ceil
@@ -15,7 +15,7 @@ from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError
 from qmedoid.studies.datasets import Dataset
 
-SplitKind = Literal["random", "time", "apart"]
+SplitKind = Literal["random", "time", "grouped"]
 TEST_SHARE = 0.25
 """Share of the test rows, and of the validation rows among the others."""
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -41,7 +41,7 @@ def split_of(data: Dataset, kind: SplitKind, seed: int) -> Split:
         if data.times is None:
             raise DataError(f"The data set {data.name!r} has no times to split it by.")
         return time_split(data.times)
-    return apart_split(data.X, data.y, seed) if kind == "apart" else paper_split(data.y, seed)
+    return grouped_split(data.X, data.y, seed) if kind == "grouped" else paper_split(data.y, seed)
 
 
 def hold_out(y: npt.NDArray[Any], seed: int) -> tuple[Codes, Codes]:
@@ -75,7 +75,7 @@ def time_split(times: npt.ArrayLike) -> Split:
     return Split(order[:n_train], order[n_train:n_rest], order[n_rest:])
 
 
-def apart_split(X: npt.ArrayLike, y: npt.NDArray[Any], seed: int) -> Split:
+def grouped_split(X: npt.ArrayLike, y: npt.NDArray[Any], seed: int) -> Split:
     """A stratified split in which equal rows are always in one part, so that no test row was seen in training.
 
     Within a class the groups of equal rows are put in random order and cut where their rows reach the shares of
