@@ -259,7 +259,7 @@ def fraud_title() -> str:
 def ours(method: str) -> str:
     """What a page calls a method."""
     first, *rest = method.split(", ")
-    titles = {"printed": "ours as printed", "nearest": "ours, convex", "default": "ours by default"}
+    titles = {"printed": "ours as printed", "convex": "ours, convex", "default": "ours by default"}
     return ", ".join([titles.get(first, first), *rest])
 
 

@@ -87,5 +87,5 @@ def _fraud(cell: Cell, rng):
         found[part] |= {"curves": _curves(rng)} if part in ("all", "test") else {}
     search = {"evaluations": 50, "different": int(rng.integers(1, 9)), "best": rng.random()}
     if cell.method in (NEAREST, "default"):
-        return found | {"stage": "selective", "first_stage": "rare"}
+        return found | {"chosen_method": "rare"}
     return found | ({"k": 3, "alpha": rng.random(), "search": search} if STUDY.method(cell).is_ours else {})

@@ -67,7 +67,7 @@ def empty_cache(tmp_path, monkeypatch):
 def quick_methods(monkeypatch):
     """The demo with methods that take no time; ours have tests of their own."""
     monkeypatch.setitem(baselines.BASELINES, "Weakest", lambda _seed: Weakest())
-    quiet = {"refine": "never", "fusion": "rare"}
+    quiet = {"refine": "never", "method": "rare"}
     rare = {
         "qmedoid": Method(ours.run_front_rare, quiet, is_ours=True),
         **{name: Method(baselines.run_rare, {"name": name}) for name in ("LogReg", "Weakest")},
@@ -154,7 +154,7 @@ def test_tables_show_the_figures_of_the_paper_and_say_who_is_ahead():
 
 
 def outcome(method, score, by_circuit=None):
-    about = {"stage": "variational", "by_circuit": by_circuit}
+    about = {"chosen_method": "rare", "by_circuit": by_circuit}
     return demo.Outcome("Wine", method, {"macro_f1": Spread(np.array([score]))}, about)
 
 
@@ -166,7 +166,7 @@ def test_findings_do_not_hide_a_baseline_that_is_ahead():
         sentences = demo_module.findings([outcome("qmedoid", 0.9), outcome("A", score)], "macro_f1", "macro-F1")
         assert list(sentences) == ["Wine: the best plain baseline, A, is level with ours in macro-F1."]
     (decided_by,) = demo_module.circuit_findings(outcomes)
-    assert decided_by == "Records decided by the circuit: 25 % in 'qmedoid' (stage: variational)."
+    assert decided_by == "Records decided by the circuit: 25 % in 'qmedoid' (method: rare)."
 
 
 def test_the_demo_compares_cells_of_the_paper_s_experiments_with_its_baselines():
@@ -205,7 +205,7 @@ def test_an_outcome_is_the_mean_and_standard_error_over_the_splits():
 # --- rare events ----------------------------------------------------------------------------------------------------
 
 
-def test_json_of_the_frauds_holds_every_method_with_its_metrics_and_stage(quick_methods):
+def test_json_of_the_frauds_holds_every_method_with_its_metrics_and_who_decides(quick_methods):
     outcomes = json.loads(run("--splits", "1", "--json", fraud_splits=2))["fraud"]
     assert [outcome["method"] for outcome in outcomes] == list(quick_methods[1])
     by_method = {outcome["method"]: outcome for outcome in outcomes}
@@ -219,13 +219,13 @@ def test_json_of_the_frauds_holds_every_method_with_its_metrics_and_stage(quick_
     assert weakest["recall"] == pytest.approx(ALERT_BUDGET, abs=1e-3)
     assert by_method["LogReg"]["pr_auc"] > 0.8
     assert by_method["LogReg"]["log_loss"] < weakest["log_loss"] / 2
-    assert (by_method["qmedoid"]["stage"], by_method["qmedoid"]["by_circuit"]) == ("fusion", 0.0)
-    assert (by_method["LogReg"]["stage"], by_method["LogReg"]["by_circuit"]) == (None, None)
+    assert (by_method["qmedoid"]["chosen_method"], by_method["qmedoid"]["by_circuit"]) == ("rare", 0.0)
+    assert (by_method["LogReg"]["chosen_method"], by_method["LogReg"]["by_circuit"]) == (None, None)
     text = " ".join(run("--splits", "1", fraud_splits=1).split())
     assert "Credit-card fraud (sample): test rows of one stratified split" in text
     assert "among the 4 % most suspicious test rows" in text
     assert "3.3 % of the rows are frauds; in the whole table it is 0.17 %" in text
-    assert "Records decided by the circuit: 0 % in 'qmedoid' (stage: fusion)." in text
+    assert "Records decided by the circuit: 0 % in 'qmedoid' (method: rare)." in text
     assert "the best plain baseline, LogReg, is" in text
     assert "nan" not in text
 
@@ -240,7 +240,7 @@ def test_the_fraud_sample_is_one_of_rare_events_and_large_enough_for_a_circuit()
     fitted = codes[paper_split(codes, 0).fit]
     assert first_stage_for(fitted) == "rare"
     assert policy_for(GeometricClassifier().refine, fitted, "rare") == "auto"
-    assert policy_for(GeometricClassifier().refine, fitted, "convex") == "always"
+    assert policy_for(GeometricClassifier().refine, fitted, "nearest") == "always"
 
 
 def test_rare_events_are_measured_on_test_rows_and_fitted_on_all_others():
@@ -255,3 +255,13 @@ def test_rare_events_are_measured_on_test_rows_and_fitted_on_all_others():
         assert found["pr_auc"] == pytest.approx(average_precision_score(truth, p))
         assert found["recall"] == recall_at(truth == 1, p, int(ALERT_BUDGET * len(p)))
         assert found["log_loss"] == pytest.approx(log_loss(truth, p))
+
+
+@pytest.mark.parametrize(("refine", "share"), [("always", 1.0), ("never", 0.0)])
+def test_the_share_of_the_circuit_is_that_of_the_rows_it_decides(refine, share):
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1], [160, 40])
+    data = Dataset("toy", rng.standard_normal((200, 3)) + y[:, None], y, ("a", "b", "c"), ("no", "yes"))
+    cell = Cell("rare", "toy", "random", 0, "")
+    found = ours.run_front_rare(data, cell, method="nearest", refine=refine)
+    assert (found["by_circuit"], found["chosen_method"]) == (share, "nearest")

@@ -54,7 +54,7 @@ def findings(outcomes: Sequence[Outcome], metric: str, title: str) -> Iterator[s
 def circuit_findings(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """A sentence on the records that the circuit decided."""
     decided = [
-        f"{100 * outcome.about['by_circuit']:.0f} % in {outcome.method!r} (stage: {outcome.about['stage']})"
+        f"{100 * outcome.about['by_circuit']:.0f} % in {outcome.method!r} (method: {outcome.about['chosen_method']})"
         for outcome in outcomes
         if outcome.about["by_circuit"] is not None
     ]

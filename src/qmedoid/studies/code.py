@@ -131,9 +131,10 @@ def module_digest(module: str) -> str:
 
 def _folder_of(package: str) -> Path:
     spec = find_spec(package)
-    if spec is None or not (spec.submodule_search_locations or spec.origin):
+    places = [] if spec is None else [*(spec.submodule_search_locations or []), spec.origin]
+    if not places or places[0] is None:
         raise ValueError(f"The code of {package!r} cannot be found, so results of it cannot be kept.")
-    return Path(next(iter(spec.submodule_search_locations or [spec.origin])))
+    return Path(places[0])
 
 
 class _WithoutWords(ast.NodeTransformer):

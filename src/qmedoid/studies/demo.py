@@ -26,7 +26,7 @@ SMALL: dict[str, str] = {
 RARE: dict[str, Method] = {
     "qmedoid": Method(ours.run_front_rare, {}, 8.0, is_ours=True),
     "qmedoid, without circuit": Method(ours.run_front_rare, {"refine": "never"}, 4.0, is_ours=True),
-    "qmedoid, nearest": Method(ours.run_front_rare, {"fusion": "convex"}, 4.0, is_ours=True),
+    "qmedoid, nearest": Method(ours.run_front_rare, {"method": "nearest"}, 4.0, is_ours=True),
     "qmedoid, as printed": Method(ours.run_front_rare, {"printed": True}, 4.0, is_ours=True),
     "LogReg": Method(baselines.run_rare, {"name": "LogReg"}, 0.2),
     "RandomForest": Method(baselines.run_rare, {"name": "RandomForest"}, 20.0),
@@ -92,9 +92,9 @@ def rare_outcomes(results: Results) -> Iterator[Outcome]:
     about = {"prevalence": float(data.y.mean()), "alert_budget": ALERT_BUDGET}
     for name in RARE:
         own = results.of(FRAUD_SAMPLE, name)
-        stages = " or ".join(dict.fromkeys(one["stage"] for one in own if "stage" in one)) or None
+        chosen = " or ".join(dict.fromkeys(one["chosen_method"] for one in own if "chosen_method" in one)) or None
         shares = [one["by_circuit"] for one in own if "by_circuit" in one]
-        decided = {"stage": stages, "by_circuit": float(np.mean(shares)) if shares else None}
+        decided = {"chosen_method": chosen, "by_circuit": float(np.mean(shares)) if shares else None}
         yield Outcome(data.name, name, _spreads(own, RARE_MEASURES), about | decided)
 
 

@@ -43,7 +43,7 @@ def run_front(data: Dataset, cell: Cell, **changes: Any) -> Result:
         for rows in (split.fit, split.train)
     )
     found = {"test": classifier_metrics(model, data, split.test), "val": classifier_metrics(before, data, split.val)}
-    return found | (_searched(model.fusion_) if isinstance(model.fusion_, NearestMedoidClassifier) else {})
+    return found | (_searched(model.estimator_) if isinstance(model.estimator_, NearestMedoidClassifier) else {})
 
 
 def run_front_fraud(data: Dataset, cell: Cell, **changes: Any) -> Result:
@@ -51,7 +51,7 @@ def run_front_fraud(data: Dataset, cell: Cell, **changes: Any) -> Result:
     split = split_of(data, cell.split, cell.seed)
     model = GeometricClassifier(random_state=cell.seed, **changes).fit(data.X[split.train], data.y[split.train])
     found = fraud_metrics(data, split, model.decision_function(data.X), 0.0, split.train)
-    return {"stage": model.stage_, "first_stage": model.first_stage_} | found
+    return {"chosen_method": model.method_} | found
 
 
 def run_printed_fraud(
@@ -99,8 +99,8 @@ def run_front_rare(data: Dataset, cell: Cell, *, printed: bool = False, **change
     split = split_of(data, cell.split, cell.seed)
     make = GeometricClassifier.paper if printed else GeometricClassifier
     model = make(random_state=cell.seed, **changes).fit(data.X[split.fit], data.y[split.fit])
-    by_circuit = float((model.decided_by(data.X[split.test]) == "variational").mean())
-    return {"test": rare_metrics(model, data, split.test), "stage": model.stage_, "by_circuit": by_circuit}
+    by_circuit = float(np.isin(model.decided_by(data.X[split.test]), ("circuit", "variational")).mean())
+    return {"test": rare_metrics(model, data, split.test), "chosen_method": model.method_, "by_circuit": by_circuit}
 
 
 def _fit_printed(data: Dataset, split: Split, seed: int, changes: Mapping[str, Any]) -> NearestMedoidClassifier:

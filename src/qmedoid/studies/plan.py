@@ -37,7 +37,7 @@ SMALL_VARIANTS: dict[str, Method] = {
 
 SMALL_METHODS: dict[str, Method] = {
     "printed": _printed(),
-    NEAREST: Method(ours.run_front, {"fusion": "convex"}, 1.0, is_ours=True),
+    NEAREST: Method(ours.run_front, {"method": "nearest"}, 1.0, is_ours=True),
     "default": Method(ours.run_front, {}, 1.0, is_ours=True),
     **{
         name: Method(baselines.run_small, {"name": name}, seconds)
@@ -74,7 +74,7 @@ FRAUD_VARIANTS: dict[str, Method] = {
 
 FRAUD_METHODS: dict[str, Method] = {
     "printed": Method(ours.run_printed_fraud, READINGS["printed"], 25.0, is_ours=True, splits=_ALL_SPLITS),
-    NEAREST: Method(ours.run_front_fraud, {"fusion": "convex"}, 40.0, is_ours=True, splits=_ALL_SPLITS),
+    NEAREST: Method(ours.run_front_fraud, {"method": "nearest"}, 40.0, is_ours=True, splits=_ALL_SPLITS),
     "default": Method(ours.run_front_fraud, {}, 120.0, is_ours=True, splits=_ALL_SPLITS),
     **{
         name: Method(baselines.run_fraud, {"name": name}, one.seconds, splits=("random",) if one.smote else _ALL_SPLITS)
