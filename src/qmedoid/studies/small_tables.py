@@ -93,10 +93,8 @@ def class_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
         printed = ClassMetrics(np.array(TEST_CONFUSIONS[name], dtype=np.float64))
         for code, label in enumerate(data.class_names):
             for what in ("precision", "recall", "F1"):
-                of_class = _of_class(what, code)
-                figures = _figures(
-                    results, name, lambda one, of=of_class: of(_of_test(one)), {"Fusion": of_class(printed)}
-                )
+                theirs = {"Fusion": _of_class(printed, what, code)}
+                figures = _figures(results, name, _class_measure(what, code), theirs)
                 rows.append([data.name, label, what, *figures])
     return Table(
         "class_wise",
@@ -146,8 +144,12 @@ def _own_columns(group: str = "") -> list[Column]:
     return [column for title in OURS for column in mean_columns(title, group)]
 
 
-def _of_class(what: str, code: int) -> Callable[[ClassMetrics], float]:
-    return lambda metrics: float(getattr(metrics, what.lower())[code])
+def _of_class(metrics: ClassMetrics, what: str, code: int) -> float:
+    return float(getattr(metrics, what.lower())[code])
+
+
+def _class_measure(what: str, code: int) -> Measure:
+    return lambda result: _of_class(_of_test(result), what, code)
 
 
 def _joined(values: Iterable[int], sign: str) -> str:
