@@ -12,12 +12,12 @@ from _timing import RESULTS, write_table
 from qmedoid import NearestMedoidClassifier
 from qmedoid.studies.baselines import BASELINES, run_small
 from qmedoid.studies.catalog import HEART_ORDINAL, data_digest, load_data
-from qmedoid.studies.cells import Cell, Method, Result
+from qmedoid.studies.cells import Cell, Result, StudyMethod
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.metrics import classifier_metrics
 from qmedoid.studies.ours import run_printed
 from qmedoid.studies.paper import PAPER
-from qmedoid.studies.results import Results, confusion
+from qmedoid.studies.results import StudyResults, confusion
 from qmedoid.studies.runner import Study, run_cells
 from qmedoid.studies.splits import paper_split
 
@@ -36,34 +36,34 @@ def run_default(data: Dataset, cell: Cell, **changes: object) -> Result:
     return {"test": classifier_metrics(model, data, split.test)}
 
 
-METHODS: dict[str, Method] = {
-    "as printed": Method(run_printed),
-    "as printed, without class weights": Method(run_printed, {"class_weight": None}),
-    "as printed, true angle, without class weights": Method(run_printed, {"class_weight": None, "angle": "true"}),
-    "as printed, k = 3, no search": Method(run_printed, {"max_passes": 0, "subset_sizes": (3, 3)}),
-    "as printed, k = 3, no search, without class weights": Method(
+METHODS: dict[str, StudyMethod] = {
+    "as printed": StudyMethod(run_printed),
+    "as printed, without class weights": StudyMethod(run_printed, {"class_weight": None}),
+    "as printed, true angle, without class weights": StudyMethod(run_printed, {"class_weight": None, "angle": "true"}),
+    "as printed, k = 3, no search": StudyMethod(run_printed, {"max_passes": 0, "subset_sizes": (3, 3)}),
+    "as printed, k = 3, no search, without class weights": StudyMethod(
         run_printed, {"max_passes": 0, "subset_sizes": (3, 3), "class_weight": None}
     ),
-    "as printed, inputs scaled to [0, 1], without class weights": Method(
+    "as printed, inputs scaled to [0, 1], without class weights": StudyMethod(
         run_printed, {"class_weight": None, "input_scaling": "minmax"}
     ),
-    "default": Method(run_default),
-    "default, without class weights": Method(run_default, {"class_weight": None}),
-    "default, no search": Method(run_default, {"max_passes": 0}),
-    "default, 3 medoids per class": Method(run_default, {"n_medoids": 3}),
-    "default, no search, 3 medoids per class": Method(run_default, {"max_passes": 0, "n_medoids": 3}),
-    **{name: Method(run_small, {"name": name}) for name in BASELINES if name != "LightGBM"},
+    "default": StudyMethod(run_default),
+    "default, without class weights": StudyMethod(run_default, {"class_weight": None}),
+    "default, no search": StudyMethod(run_default, {"max_passes": 0}),
+    "default, 3 medoids per class": StudyMethod(run_default, {"n_medoids": 3}),
+    "default, no search, 3 medoids per class": StudyMethod(run_default, {"max_passes": 0, "n_medoids": 3}),
+    **{name: StudyMethod(run_small, {"name": name}) for name in BASELINES if name != "LightGBM"},
 }
 
 
-def mean_rows(methods: Mapping[str, Method], seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
+def mean_rows(methods: Mapping[str, StudyMethod], seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Mean accuracy and macro-F1 of every method on the splits of every data set, with standard errors."""
     study = Study({"splits": methods}, load_data, data_digest)
     of_test = confusion("test")
     for data, title in TITLES.items():
         for method in methods:
             cells = [Cell("splits", data, "random", seed, method) for seed in seeds]
-            results = Results(run_cells(study, cells, None))
+            results = StudyResults(run_cells(study, cells, None))
             row: dict[str, Any] = {"data": title, "method": method, "splits": len(cells)}
             for name in ("accuracy", "macro_f1"):
                 spread = results.spread(data, method, lambda result, name=name: getattr(of_test(result), name))

@@ -6,13 +6,13 @@ no reported figure uses (``paper_splits.py`` reports seeds 0 to 19).
 
 from _timing import RESULTS, write_table
 from paper_splits import mean_rows, run_default
-from qmedoid.studies.cells import Method
+from qmedoid.studies.cells import StudyMethod
 from qmedoid.studies.ours import run_printed
 
 SEEDS = range(100, 120)
-METHODS: dict[str, Method] = {
-    **{f"as printed, search at {a}": Method(run_printed, {"search_alpha": a}) for a in (0.5, 0.7, 0.8, 0.9, 1.0)},
-    **{f"default, search at {a}": Method(run_default, {"search_alpha": a}) for a in (0.5, 0.75, 1.0)},
+METHODS: dict[str, StudyMethod] = {
+    **{f"as printed, search at {a}": StudyMethod(run_printed, {"search_alpha": a}) for a in (0.5, 0.7, 0.8, 0.9, 1.0)},
+    **{f"default, search at {a}": StudyMethod(run_default, {"search_alpha": a}) for a in (0.5, 0.75, 1.0)},
 }
 
 

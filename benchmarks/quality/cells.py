@@ -12,7 +12,7 @@ from benchmarks.quality.protocol import Seeds, seeds_of
 from benchmarks.quality.tables import Table, available, load_table
 
 from qmedoid.studies.catalog import FULL_FRAUD, data_digest, load_data
-from qmedoid.studies.cells import Cell, Method
+from qmedoid.studies.cells import Cell, StudyMethod
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.runner import Study
 
@@ -31,21 +31,21 @@ def digest(name: str) -> str:
     return data_digest(name) if name == FULL_FRAUD else load_table(name).digest
 
 
-def _ours(settings: dict[str, object], run: object) -> Method:
-    return Method(run, {"settings": settings}, is_ours=True)  # type: ignore[arg-type]
+def _ours(settings: dict[str, object], run: object) -> StudyMethod:
+    return StudyMethod(run, {"settings": settings}, is_ours=True)  # type: ignore[arg-type]
 
 
 STUDY = Study(
     {
         "tables": {
-            **{name: Method(run_baseline, {"name": name}) for name in FAMILIES},
+            **{name: StudyMethod(run_baseline, {"name": name}) for name in FAMILIES},
             **{name: _ours(settings, run_ours) for name, settings in recipes("tables").items()},
         },
         "card": {
-            **{name: Method(card.run_raw, {"name": name}) for name in card.METHODS},
+            **{name: StudyMethod(card.run_raw, {"name": name}) for name in card.METHODS},
             **{name: _ours(settings, run_payments) for name, settings in recipes("card").items()},
             **{
-                name: Method(run_payments, {"settings": recipes("card")[OURS], "rival": name}, is_ours=True)
+                name: StudyMethod(run_payments, {"settings": recipes("card")[OURS], "rival": name}, is_ours=True)
                 for name in RIVALS
             },
         },

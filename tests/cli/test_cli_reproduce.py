@@ -17,7 +17,7 @@ from rich.console import Console
 from qmedoid.cli._document import print_table
 from qmedoid.cli.app import app
 from qmedoid.cli.reproduce import _outlook
-from qmedoid.reporting.document import Column, Table
+from qmedoid.reporting.document import Heading, Table
 from qmedoid.studies import report, runner
 from qmedoid.studies.plan import STUDY, Plan
 
@@ -318,8 +318,8 @@ class TestStopped:
 class TestPrintedTables:
     table = Table(
         "t", "A title", [
-            Column("data"), Column("paper", "ours"), Column("here", "ours"), Column("±", "ours", is_error=True),
-            Column("here", "a long name of a method"), Column("±", "a long name of a method", is_error=True),
+            Heading("data"), Heading("paper", "ours"), Heading("here", "ours"), Heading("±", "ours", is_error=True),
+            Heading("here", "a long name of a method"), Heading("±", "a long name of a method", is_error=True),
         ],
         [["Wine", 0.5, 0.12345, 0.01, 0.98765, None], ["Heart", None, 0.5, 0.02, None, None]],
         "A note.",
@@ -352,7 +352,9 @@ class TestPrintedTables:
 
     def test_a_long_heading_counts_once(self):
         group = "a heading of some length"
-        table = Table("t", "", [Column("data"), *(Column(str(i), group) for i in range(3))], [["Wine", 0.5, 0.5, 0.5]])
+        table = Table(
+            "t", "", [Heading("data"), *(Heading(str(i), group) for i in range(3))], [["Wine", 0.5, 0.5, 0.5]]
+        )
         out = io.StringIO()
         # 7 for the label, 27 for the column under the heading, 9 for each of the others, 1 for the last line.
         print_table(Console(width=53, file=out), table)

@@ -1,6 +1,6 @@
 """A small report with every kind of part, and a hostile one."""
 
-from qmedoid.reporting.document import Column, Document, Picture, Section, Table
+from qmedoid.reporting.document import Document, Heading, Picture, Section, Table
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><circle cx="4" cy="4" r="3"/></svg>'
 PNG = b"\x89PNG\r\n\x1a\n not a real one"
@@ -11,12 +11,12 @@ def comparison() -> Table:
         name="heart_test",
         title="Heart: test rows",
         columns=[
-            Column("method"),
-            Column("paper", "accuracy"),
-            Column("ours", "accuracy"),
-            Column("±", "accuracy", is_error=True),
-            Column("paper", "macro-F1", digits=2),
-            Column("rows"),
+            Heading("method"),
+            Heading("paper", "accuracy"),
+            Heading("ours", "accuracy"),
+            Heading("±", "accuracy", is_error=True),
+            Heading("paper", "macro-F1", digits=2),
+            Heading("rows"),
         ],
         rows=[
             ["fusion", 0.8478, 0.84, 0.0064, 0.85, 284_807],
@@ -33,7 +33,11 @@ def report() -> Document:
         findings=["A plain baseline wins.", "The search\nhelps."],
         sections=[
             Section("Heart", ["Some words."], [comparison(), Picture("heart_roc", "ROC curves", SVG, PNG, "Bands.")]),
-            Section("Fraud", [], [Table("fraud", "Fraud", [Column("method"), Column("recall")], [["a, b", 0.5]])]),
+            Section(
+                "Fraud",
+                [],
+                [Table("fraud", "Fraud", [Heading("method"), Heading("recall")], [["a, b", 0.5]])],
+            ),
         ],
         provenance={"command": "qmedoid reproduce heart", "seed": "0"},
     )
@@ -43,7 +47,7 @@ HOSTILE = "<script>alert('&\"')</script>"
 
 
 def hostile_report() -> Document:
-    table = Table("t", HOSTILE, [Column(HOSTILE, HOSTILE), Column("x")], [[HOSTILE, 1.0]], HOSTILE)
+    table = Table("t", HOSTILE, [Heading(HOSTILE, HOSTILE), Heading("x")], [[HOSTILE, 1.0]], HOSTILE)
     return Document(
         title=HOSTILE,
         introduction=[HOSTILE],

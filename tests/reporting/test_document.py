@@ -5,16 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.reporting.document import Column, Document, Picture, Section, Table
+from qmedoid.reporting.document import Document, Heading, Picture, Section, Table
 
 
 def _table(name: str = "t", **changes: object) -> Table:
-    return Table(**{"name": name, "title": "T", "columns": [Column("a"), Column("b")], "rows": [], **changes})  # type: ignore[arg-type]
+    return Table(**{"name": name, "title": "T", "columns": [Heading("a"), Heading("b")], "rows": [], **changes})  # type: ignore[arg-type]
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=32), st.integers(0, 8))
 def test_a_float_is_written_within_half_a_unit_of_its_last_digit(value: float, digits: int) -> None:
-    text = _table(columns=[Column("a", digits=digits)], rows=[[value]]).cell_text(0, 0)
+    text = _table(columns=[Heading("a", digits=digits)], rows=[[value]]).cell_text(0, 0)
     assert float(text) == pytest.approx(value, rel=1e-15, abs=0.5000001 * 10**-digits)
     assert len(text.partition(".")[2]) == digits
     assert not (text.startswith("-") and float(text) == 0)
@@ -22,7 +22,7 @@ def test_a_float_is_written_within_half_a_unit_of_its_last_digit(value: float, d
 
 @pytest.mark.parametrize(("value", "text"), [(None, ""), (3, "3"), ("a", "a"), (True, "True"), (math.nan, "nan")])
 def test_other_cells_are_written_as_they_are(value: object, text: str) -> None:
-    assert _table(columns=[Column("a")], rows=[[value]]).cell_text(0, 0) == text
+    assert _table(columns=[Heading("a")], rows=[[value]]).cell_text(0, 0) == text
 
 
 @pytest.mark.parametrize("name", ["", "A", "a.b", "../a", "a b", "ä", "a\n", "a/b"])
@@ -47,18 +47,23 @@ def test_tables_that_do_not_hold_together_are_refused() -> None:
     with pytest.raises(ParameterError, match=r"Row 2 of table 't' must have 2 values.* Got 1"):
         _table(rows=[[1, 2], [3]])
     with pytest.raises(ParameterError, match="called 'g: a'"):
-        _table(columns=[Column("a", "g"), Column("a"), Column("a", "g")])
+        _table(columns=[Heading("a", "g"), Heading("a"), Heading("a", "g")])
     with pytest.raises(ParameterError, match="first column"):
-        _table(columns=[Column("a", is_error=True), Column("b")])
+        _table(columns=[Heading("a", is_error=True), Heading("b")])
 
 
 def test_errors_are_called_after_their_column() -> None:
-    columns = [Column("a"), Column("±", is_error=True), Column("a", "g"), Column("±", "g", is_error=True)]
+    columns = [
+        Heading("a"),
+        Heading("±", is_error=True),
+        Heading("a", "g"),
+        Heading("±", "g", is_error=True),
+    ]
     assert _table(columns=columns).labels == ["a", "a ±", "g: a", "g: a ±"]
 
 
 def test_decimals_of_a_row_go_before_those_of_its_columns():
-    columns = [Column("name"), Column("a", digits=4), Column("b", digits=1)]
+    columns = [Heading("name"), Heading("a", digits=4), Heading("b", digits=1)]
     table = Table("t", "T", columns, [["x", 1.0, 2.0], ["y", 1.0, 2.0]], row_digits=[2, None])
     assert [table.cell_text(0, place) for place in range(3)] == ["x", "1.00", "2.00"]
     assert [table.cell_text(1, place) for place in range(3)] == ["y", "1.0000", "2.0"]

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 from small_reports import HOSTILE, SVG, comparison, hostile_report, report
 
-from qmedoid.reporting.document import Column, Document, Section, Table
+from qmedoid.reporting.document import Document, Heading, Section, Table
 from qmedoid.reporting.page import html_page
 
 VOID = {"meta", "img"}
@@ -123,7 +123,12 @@ def test_cells_are_written_for_the_eye() -> None:
 
 
 def test_numbers_are_aligned_to_the_right_and_words_to_the_left() -> None:
-    table = Table("t", "T", [Column("word"), Column("mixed"), Column("none"), Column("number")], [["a", "b", None, 1]])
+    table = Table(
+        "t",
+        "T",
+        [Heading("word"), Heading("mixed"), Heading("none"), Heading("number")],
+        [["a", "b", None, 1]],
+    )
     document = Document(
         "D", [], [], [Section("S", [], [dataclasses.replace(table, rows=[*table.rows, ["a", 1, None, 2]])])]
     )
@@ -133,14 +138,14 @@ def test_numbers_are_aligned_to_the_right_and_words_to_the_left() -> None:
 
 
 def test_names_that_go_on_from_the_row_above_are_told_apart() -> None:
-    table = Table("t", "T", [Column("a"), Column("b")], [[name, 0] for name in "aabba"])
+    table = Table("t", "T", [Heading("a"), Heading("b")], [[name, 0] for name in "aabba"])
     page = _Reader(html_page(Document("D", [], [], [Section("S", [], [table])])))
     marked = [attrs.get("class") for tag, attrs in page.tags if tag == "th" and attrs["scope"] == "row"]
     assert marked == [None, "again", None, "again", None]
 
 
 def test_a_group_that_is_interrupted_is_written_twice() -> None:
-    columns = [Column("a", "g"), Column("b"), Column("c", "g")]
+    columns = [Heading("a", "g"), Heading("b"), Heading("c", "g")]
     page = _Reader(html_page(Document("D", [], [], [Section("S", [], [Table("t", "T", columns, [])])])))
     assert page.rows == [["g", "b", "g"], ["a", "c"]]
 
@@ -152,7 +157,7 @@ def test_an_empty_report_is_a_page() -> None:
 
 
 def test_the_page_of_a_table_without_groups_has_one_line_of_headings() -> None:
-    table = dataclasses.replace(comparison(), columns=[Column(f"c{n}") for n in range(6)])
+    table = dataclasses.replace(comparison(), columns=[Heading(f"c{n}") for n in range(6)])
     page = _Reader(html_page(Document("D", [], [], [Section("S", [], [table])])))
     assert page.rows[0] == [f"c{n}" for n in range(6)]
     assert page.rows[1][0] == "fusion"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from small_reports import PNG, SVG, comparison, report
 
 from qmedoid.exceptions import OutputError, ParameterError
-from qmedoid.reporting.document import Column, Document, Section, Table
+from qmedoid.reporting.document import Document, Heading, Section, Table
 from qmedoid.reporting.files import check_folder, check_replaceable, csv_text, write_report
 from qmedoid.reporting.page import html_page
 
@@ -49,7 +49,7 @@ def test_a_table_comes_back_from_its_file(tmp_path: Path) -> None:
 
 @given(st.lists(st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"])), min_size=2, max_size=2)))
 def test_any_text_comes_back_from_a_file(rows: list[list[str]]) -> None:
-    table = Table("t", "T", [Column("a"), Column("b")], rows)
+    table = Table("t", "T", [Heading("a"), Heading("b")], rows)
     assert list(csv.reader(csv_text(table, {}).split("\n")[1:-1])) == [["a", "b"], *rows]
 
 
@@ -119,8 +119,8 @@ def test_bytes_that_were_no_utf_8_do_not_cost_the_report(tmp_path: Path) -> None
 
 
 def test_a_document_that_cannot_be_built_leaves_no_file(tmp_path: Path) -> None:
-    good = Table("good", "T", [Column("a")], [["b"]])
-    broken = Table("broken", "T", [Column("a", digits=-1)], [[0.5]])
+    good = Table("good", "T", [Heading("a")], [["b"]])
+    broken = Table("broken", "T", [Heading("a", digits=-1)], [[0.5]])
     with pytest.raises(ValueError, match=r"[Ff]ormat"):
         write_report(Document("D", [], [], [Section("S", [], [good, broken])]), tmp_path)
     assert list(tmp_path.iterdir()) == []

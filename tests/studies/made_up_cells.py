@@ -8,21 +8,21 @@ from qmedoid.studies.catalog import load_data
 from qmedoid.studies.cells import Cell
 from qmedoid.studies.metrics import BUDGETS, CHOICES, FIXED, RATES
 from qmedoid.studies.plan import NEAREST, STUDY, Plan
-from qmedoid.studies.results import Results
+from qmedoid.studies.results import StudyResults
 from qmedoid.studies.splits import paper_split
 
 ALPHAS = [0.0, 0.25, 0.5, 1.0]
 
 
-def made_up(plan: Plan, seed: int = 0) -> Results:
+def made_up(plan: Plan, seed: int = 0) -> StudyResults:
     """A result for every cell of a plan."""
     rng = np.random.default_rng(seed)
-    return Results({cell: (_small if cell.part == "small" else _fraud)(cell, rng) for cell in plan.cells})
+    return StudyResults({cell: (_small if cell.part == "small" else _fraud)(cell, rng) for cell in plan.cells})
 
 
-def only(results: Results, *methods: str) -> Results:
+def only(results: StudyResults, *methods: str) -> StudyResults:
     """The results of some methods."""
-    return Results({cell: result for cell, result in results.by_cell.items() if cell.method in methods})
+    return StudyResults({cell: result for cell, result in results.by_cell.items() if cell.method in methods})
 
 
 def expanded(confusion):

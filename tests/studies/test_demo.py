@@ -15,12 +15,12 @@ from qmedoid.cli.app import app
 from qmedoid.estimators._refinement import first_stage_for, policy_for
 from qmedoid.metrics.classification import confusion_matrix
 from qmedoid.studies import baselines, demo, ours
-from qmedoid.studies.cells import Cell, Method
+from qmedoid.studies.cells import Cell, StudyMethod
 from qmedoid.studies.datasets import Dataset, load_creditcard_sample
 from qmedoid.studies.metrics import ALERT_BUDGET, recall_at
 from qmedoid.studies.paper import PAPER
 from qmedoid.studies.plan import NEAREST, SMALL_METHODS
-from qmedoid.studies.results import Results, Spread
+from qmedoid.studies.results import Spread, StudyResults
 from qmedoid.studies.splits import paper_split
 
 DATA = ["Heart disease", "Breast cancer", "Wine"]
@@ -69,10 +69,10 @@ def quick_methods(monkeypatch):
     monkeypatch.setitem(baselines.BASELINES, "Weakest", lambda _seed: Weakest())
     quiet = {"refine": "never", "method": "rare"}
     rare = {
-        "qmedoid": Method(ours.run_front_rare, quiet, is_ours=True),
-        **{name: Method(baselines.run_rare, {"name": name}) for name in ("LogReg", "Weakest")},
+        "qmedoid": StudyMethod(ours.run_front_rare, quiet, is_ours=True),
+        **{name: StudyMethod(baselines.run_rare, {"name": name}) for name in ("LogReg", "Weakest")},
     }
-    small = {"default": Method(nearest_mean), "printed": Method(majority), "LogReg": Method(majority)}
+    small = {"default": StudyMethod(nearest_mean), "printed": StudyMethod(majority), "LogReg": StudyMethod(majority)}
     names = {"qmedoid": "default", "qmedoid, as printed": "printed", "LogReg": "LogReg"}
     monkeypatch.setattr(demo, "SMALL", names)
     monkeypatch.setattr(demo, "RARE", rare)
@@ -194,7 +194,7 @@ def test_an_outcome_is_the_mean_and_standard_error_over_the_splits():
         for place, name in enumerate(demo.RARE)
         for seed, x in enumerate(numbers)
     }
-    for place, found in enumerate(demo.rare_outcomes(Results(cells))):
+    for place, found in enumerate(demo.rare_outcomes(StudyResults(cells))):
         own = found.as_dict()
         assert own["splits"] == 4
         for name in RARE_METRICS:

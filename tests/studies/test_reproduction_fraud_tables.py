@@ -12,7 +12,7 @@ from qmedoid.studies import fraud_tables
 from qmedoid.studies.catalog import FRAUD_SAMPLE, FULL_FRAUD, load_data
 from qmedoid.studies.paper import FRAUD
 from qmedoid.studies.plan import READINGS, Plan
-from qmedoid.studies.results import Results
+from qmedoid.studies.results import StudyResults
 
 OURS = {"as printed": "printed", "default": "default"}
 
@@ -171,7 +171,7 @@ class TestFraudTables:
         def told(different):
             search = {"evaluations": 2_730, "different": different, "best": 0.4996}
             cells = {cell: result | {"search": search} for cell, result in fraud.by_cell.items()}
-            return [line for line in fraud_tables.readings_findings(Results(cells), FULL_FRAUD) if "2,730" in line]
+            return [line for line in fraud_tables.readings_findings(StudyResults(cells), FULL_FRAUD) if "2,730" in line]
 
         assert len(told(1)) == 1
         assert "on 3 of 3 splits" in told(1)[0]
@@ -184,7 +184,7 @@ class TestFraudTables:
                 cell: result | {"test": result["test"] | {"pr_auc": areas.get(cell.method, 0.5)}}
                 for cell, result in fraud.by_cell.items()
             }
-            lines = fraud_tables.readings_findings(Results(cells), FULL_FRAUD)
+            lines = fraud_tables.readings_findings(StudyResults(cells), FULL_FRAUD)
             return [line for line in lines if "after the printed circuit" in line]
 
         assert "0.600 on test rows, and 0.200 after" in told(0.2, 0.6)[0]

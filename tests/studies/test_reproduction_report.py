@@ -7,7 +7,7 @@ from qmedoid.studies import report
 from qmedoid.studies.catalog import FRAUD_SAMPLE, FULL_FRAUD, load_data
 from qmedoid.studies.plan import PARTS, Plan
 from qmedoid.studies.report import PAPER_TABLES, make_report
-from qmedoid.studies.results import Results
+from qmedoid.studies.results import StudyResults
 
 NAMES = ("heart", "breast-cancer", "wine")
 
@@ -39,7 +39,7 @@ class TestReport:
     def test_it_does_not_depend_on_the_order_in_which_cells_were_done(self):
         plan = Plan(["wine"]).quick()
         results = made_up(plan)
-        backwards = Results(dict(reversed(results.by_cell.items())))
+        backwards = StudyResults(dict(reversed(results.by_cell.items())))
         first, second = (make_report(plan, one, "command") for one in (results, backwards))
         assert first.pictures
         assert first == second
@@ -48,13 +48,13 @@ class TestReport:
     def test_nor_do_the_tables_of_the_frauds(self):
         plan = Plan(["heart", "fraud"]).quick()
         results = made_up(plan)
-        backwards = Results(dict(reversed(results.by_cell.items())))
+        backwards = StudyResults(dict(reversed(results.by_cell.items())))
         assert make_report(plan, results, "command") == make_report(plan, backwards, "command")
 
     @pytest.mark.usefixtures("without_pictures", "sample_for_all")
     def test_a_full_run_has_every_table_of_the_paper_and_what_stands_behind_it(self, small, fraud):
         plan = Plan(PARTS, splits=4, fraud_splits=3)
-        document = make_report(plan, Results({**small.by_cell, **fraud.by_cell}), "qmedoid reproduce")
+        document = make_report(plan, StudyResults({**small.by_cell, **fraud.by_cell}), "qmedoid reproduce")
         names = [table.name for table in document.tables]
         assert set(PAPER_TABLES) <= set(names)
         assert {"variants", "fraud_readings", "paired_differences", "within_the_spread"} <= set(names)

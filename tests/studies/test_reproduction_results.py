@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from made_up_cells import expanded, made_up
 from sklearn.metrics import accuracy_score, f1_score
 
-from qmedoid.reporting.document import Column, Table
+from qmedoid.reporting.document import Heading, Table
 from qmedoid.studies.against import (
     encoding_finding,
     fraud_pairs,
@@ -24,7 +24,7 @@ from qmedoid.studies.against import (
 from qmedoid.studies.catalog import FRAUD_SAMPLE, load_data
 from qmedoid.studies.cells import Cell
 from qmedoid.studies.plan import Plan
-from qmedoid.studies.results import Paired, Results, Spread, point
+from qmedoid.studies.results import Paired, Spread, StudyResults, point
 from qmedoid.studies.small_tables import MEASURES
 from qmedoid.studies.splits import paper_split
 
@@ -34,7 +34,7 @@ values = st.lists(st.floats(0, 1).map(lambda x: round(x, 4)), min_size=1, max_si
 def by_seed(numbers, method="a", data="wine"):
     """Results with a figure ``x`` for each seed, put in backwards."""
     cells = [(Cell("small", data, "random", seed, method), {"x": x}) for seed, x in enumerate(numbers)]
-    return Results(dict(reversed(cells)))
+    return StudyResults(dict(reversed(cells)))
 
 
 def x_of(result):
@@ -95,7 +95,7 @@ class TestResults:
         assert by_seed([0.5, float("nan")]).spread("wine", "a", x_of) is None
 
     def test_methods_in_the_order_of_the_cells(self):
-        results = Results({**by_seed([1, 2], "b").by_cell, **by_seed([1, 2], "a").by_cell})
+        results = StudyResults({**by_seed([1, 2], "b").by_cell, **by_seed([1, 2], "a").by_cell})
         assert results.methods("wine") == ["b", "a"]
         assert results.methods("wine", "time") == []
 
@@ -248,7 +248,7 @@ class TestLeakFinding:
         assert sentence.endswith("The paper prints 0.927, for all rows.")
 
     def test_without_a_forest_there_is_nothing_to_say(self):
-        assert list(leak_finding(Results({}), FRAUD_SAMPLE, comparable=True)) == []
+        assert list(leak_finding(StudyResults({}), FRAUD_SAMPLE, comparable=True)) == []
 
 
 class TestSpreadOfPrintedFigures:
@@ -285,7 +285,7 @@ class TestSpreadOfPrintedFigures:
             ["Frauds", "printed, fixed", "recall", 0.5, 0.5, 0.1, 0.4, 0.6, "yes"],
             ["Wine", "LogReg", "accuracy", 0.9, 0.5, 0.1, 0.4, 0.6, "no"],
         ]
-        table = Table("t", "", [Column(str(i)) for i in range(9)], rows)
+        table = Table("t", "", [Heading(str(i)) for i in range(9)], rows)
         sentences = list(spread_findings(table))
         assert len(sentences) == 3
         assert "its own method: 2 of 3 are" in sentences[0]
@@ -302,7 +302,7 @@ class TestSpreadOfPrintedFigures:
             rows = [row("Heart", "printed", "yes"), row("Heart", "LogReg", one_hot)]
             rows += [row("Heart, categories numbered", "printed", "no")]
             rows += [row("Heart, categories numbered", "LogReg", numbered), row("Wine", "LogReg", "no")]
-            table = Table("t", "", [Column(str(i)) for i in range(9)], rows)
+            table = Table("t", "", [Heading(str(i)) for i in range(9)], rows)
             assert [line for line in spread_findings(table) if "1 of 1" in line] != []
             (line,) = encoding_finding(table)
             return line
@@ -310,4 +310,4 @@ class TestSpreadOfPrintedFigures:
         assert "1 figures of plain classifiers 0 are within" in told("no", "yes")
         assert "and 1 where they are numbered. The paper may have" in told("no", "yes")
         assert "does not tell" in told("yes", "yes")
-        assert list(encoding_finding(Table("t", "", [Column(str(i)) for i in range(9)], []))) == []
+        assert list(encoding_finding(Table("t", "", [Heading(str(i)) for i in range(9)], []))) == []

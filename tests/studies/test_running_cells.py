@@ -16,9 +16,9 @@ from light_cells import process_of
 
 from qmedoid.exceptions import DataError, OutputError
 from qmedoid.studies import runner
-from qmedoid.studies.cells import Cell, Method
+from qmedoid.studies.cells import Cell, StudyMethod
 from qmedoid.studies.plan import STUDY
-from qmedoid.studies.runner import CellError, CellStore, Study, find_done, run_cells
+from qmedoid.studies.runner import CellStore, Study, StudyError, find_done, run_cells
 
 OF_THE_RUN = ("seconds", "peak_mb")
 """What a result says of the machine and not of the method."""
@@ -91,7 +91,7 @@ class TestInTurn:
     @pytest.mark.usefixtures("toy")
     def test_a_cell_that_fails_is_named_and_those_before_it_are_kept(self, tmp_path):
         cells = [wine("LogReg", seed) for seed in (2, 5, 13, 20)]
-        with pytest.raises(CellError, match=r"'wine, LogReg, random split 13' failed: by seed") as failed:
+        with pytest.raises(StudyError, match=r"'wine, LogReg, random split 13' failed: by seed") as failed:
             run_cells(STUDY, cells, tmp_path, jobs=1)
         assert isinstance(failed.value.__cause__, ZeroDivisionError)
         assert set(find_done(STUDY, cells, tmp_path)) == {wine("LogReg", 2), wine("LogReg", 5)}
@@ -158,7 +158,7 @@ def test_what_is_kept_is_what_was_measured(tmp_path):
 
 class TestSideBySide:
     def test_every_cell_has_a_new_process_where_that_is_asked_for(self):
-        light = Study({"part": {"method": Method(process_of)}}, load=str, digest=str)
+        light = Study({"part": {"method": StudyMethod(process_of)}}, load=str, digest=str)
         cells = [Cell("part", "data", "random", seed, "method") for seed in (0, 1)]
         processes = {result["process"] for result in run_cells(light, cells, None, jobs=1, fresh=True).values()}
         assert len(processes) == 2
@@ -182,7 +182,7 @@ class TestSideBySide:
         before = dict(os.environ)
         # A seed below 0 is refused by scikit-learn. The good cell is longer, so it is begun first.
         cells = [wine("printed"), wine("LogReg", -1), *(wine("LinearSVM", seed) for seed in range(4))]
-        with pytest.raises(CellError, match=r"The cell 'wine, LogReg, random split -1' failed: .*-1"):
+        with pytest.raises(StudyError, match=r"The cell 'wine, LogReg, random split -1' failed: .*-1"):
             run_cells(STUDY, cells, tmp_path, jobs=2)
         assert dict(os.environ) == before
         assert n_workers() == 0
@@ -205,7 +205,7 @@ class TestSideBySide:
                 worker.kill()
 
         cells = [wine("RandomForest", seed) for seed in range(8)]
-        with pytest.raises(CellError, match=r"was killed.*kept: run the same command again, with --jobs 1") as failed:
+        with pytest.raises(StudyError, match=r"was killed.*kept: run the same command again, with --jobs 1") as failed:
             run_cells(STUDY, cells, tmp_path, jobs=2, report=kill)
         assert isinstance(failed.value.__cause__, BrokenProcessPool)
         assert n_workers() == 0
@@ -235,7 +235,7 @@ if __name__ == "__main__":
         other = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
         other.start()
         try:
-            with pytest.raises(CellError):
+            with pytest.raises(StudyError):
                 run_cells(STUDY, [wine("LogReg", -1), wine("LogReg", -2)], tmp_path, jobs=2)
             other.join(0.5)
             assert other.is_alive()

@@ -15,7 +15,7 @@ from qmedoid.studies.catalog import cell_folder
 from qmedoid.studies.cells import Cell
 from qmedoid.studies.demo import STUDY, Outcome, rare_cells, rare_outcomes, small_cells, small_outcomes
 from qmedoid.studies.paper import PAPER, PaperFigure
-from qmedoid.studies.results import Results
+from qmedoid.studies.results import StudyResults
 from qmedoid.studies.runner import find_done, run_cells
 
 _PRINTED_NAMES = {"qmedoid, as printed": "Fusion"}
@@ -67,12 +67,12 @@ def _folder() -> Path | None:
     try:
         check_folder(cell_folder())
     except OutputError as error:
-        tell(f"note: {error} Results of this run are not kept.")
+        tell(f"note: {error} StudyResults of this run are not kept.")
         return None
     return cell_folder()
 
 
-def _results(cells: Sequence[Cell], folder: Path | None) -> Results:
+def _results(cells: Sequence[Cell], folder: Path | None) -> StudyResults:
     """Results of the cells; those that are not in the store are run, with a bar meanwhile."""
     done = {} if folder is None else find_done(STUDY, cells, folder)
     with progress_bar() as bar:
@@ -81,7 +81,7 @@ def _results(cells: Sequence[Cell], folder: Path | None) -> Results:
         done |= run_cells(
             STUDY, left, folder, report=lambda cell, _: bar.update(task, advance=1, description=cell.data)
         )
-    return Results(done)
+    return StudyResults(done)
 
 
 def _small_table(name: str, outcomes: Sequence[Outcome]) -> Table:

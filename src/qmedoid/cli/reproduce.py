@@ -14,7 +14,7 @@ from qmedoid.studies.catalog import cell_folder
 from qmedoid.studies.cells import Cell, Result
 from qmedoid.studies.plan import PARTS, STUDY, Part, Plan
 from qmedoid.studies.report import PAPER_TABLES, make_report, require_extras
-from qmedoid.studies.results import Results
+from qmedoid.studies.results import StudyResults
 from qmedoid.studies.runner import Report, find_done, run_cells
 
 
@@ -62,7 +62,7 @@ def run(options: Options, *, as_json: bool) -> None:
         tell(_outlook(len(done), left, options.jobs))
     with _cell_bar(left) as report:
         done |= run_cells(STUDY, left, folder, jobs=options.jobs, report=report)
-    document = make_report(plan, Results(done), options.command)
+    document = make_report(plan, StudyResults(done), options.command)
     written = write_report(document, options.output, force=options.force)
     if as_json:
         print_json(_as_json(document, options.output, written))

@@ -12,8 +12,8 @@ _PLAIN_NAME = re.compile(r"[a-z0-9_-]+")
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column of a table.
+class Heading:
+    """The heading of a column of a table, and how its values are written.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Table:
         Of its file, without ending: small letters of ASCII, digits, ``_`` and ``-``.
     title, note : str
         What a page prints above and below it.
-    columns : sequence of Column
+    columns : sequence of Heading
     rows : sequence of sequences
         A value per column; None is an empty cell.
     row_digits : sequence of int or None
@@ -63,7 +63,7 @@ class Table:
 
     name: str
     title: str
-    columns: Sequence[Column]
+    columns: Sequence[Heading]
     rows: Sequence[Sequence[Value]]
     note: str = ""
     row_digits: Sequence[int | None] = ()
@@ -82,7 +82,7 @@ class Table:
             )
         if repeated := _repeated(self.labels):
             raise ParameterError(
-                f"The columns of table {self.name!r} must have labels of their own. More than one is called "
+                f"The columns of table {self.name!r} must have different labels. More than one is called "
                 f"{repeated!r}. Give them other names or groups."
             )
         for number, row in enumerate(self.rows, start=1):
@@ -167,7 +167,7 @@ class Document:
         for kind, of_kind in names.items():
             if repeated := _repeated(of_kind):
                 raise ParameterError(
-                    f"The {kind} of a document must have names of their own, "
+                    f"The {kind} of a document must have different names, "
                     f"because their files do. More than one is called {repeated!r}. Rename all but one."
                 )
 

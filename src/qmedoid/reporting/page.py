@@ -92,7 +92,7 @@ _MANY = 10_000
 
 
 @dataclass(frozen=True)
-class _Place:
+class _ShownColumn:
     """A column as the page shows it.
 
     Attributes
@@ -132,7 +132,7 @@ def html_table(table: Table) -> Iterator[str]:
     yield "</div>"
 
 
-def _places(table: Table) -> list[_Place]:
+def _places(table: Table) -> list[_ShownColumn]:
     """All columns but those of errors, which have no place of their own."""
     places = []
     for number, column in enumerate(table.columns):
@@ -140,7 +140,7 @@ def _places(table: Table) -> list[_Place]:
             values = [row[number] for row in table.rows]
             has_text = any(isinstance(value, str) for value in values)
             has_numbers = any(isinstance(value, int | float) for value in values)
-            places.append(_Place(number, has_text and not has_numbers, _error_width(table, number + 1)))
+            places.append(_ShownColumn(number, has_text and not has_numbers, _error_width(table, number + 1)))
     return places
 
 
@@ -151,7 +151,7 @@ def _error_width(table: Table, column: int) -> int:
     return len(" ± ") + longest
 
 
-def _table_head(table: Table, places: Sequence[_Place]) -> Iterator[str]:
+def _table_head(table: Table, places: Sequence[_ShownColumn]) -> Iterator[str]:
     """One line of headings, or two where there are groups: a group spans its neighbors, the rest spans both lines."""
     if not any(table.columns[place.column].group for place in places):
         yield f"<tr>{''.join(_heading(table, place) for place in places)}</tr>"
@@ -168,12 +168,12 @@ def _table_head(table: Table, places: Sequence[_Place]) -> Iterator[str]:
     yield f"<tr>{below}</tr>"
 
 
-def _heading(table: Table, place: _Place, lines: int = 1) -> str:
+def _heading(table: Table, place: _ShownColumn, lines: int = 1) -> str:
     span = f' rowspan="{lines}"' if lines > 1 else ""
     return f'<th scope="col"{span}{place.alignment}>{escape(table.columns[place.column].name)}</th>'
 
 
-def _cell(table: Table, row: int, place: _Place) -> str:
+def _cell(table: Table, row: int, place: _ShownColumn) -> str:
     content = _shown(table, row, place.column)
     if place.error_width:
         # Where the error is missing its place is kept, so that figures stay below each other.

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from qmedoid.reporting.document import Column, Table, Value
+from qmedoid.reporting.document import Heading, Table, Value
 from qmedoid.studies.catalog import HEART_ORDINAL
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.fraud_tables import ORDER, PRINTED_TABLES, SPLITS, measure_of
 from qmedoid.studies.metrics import FIXED, MATCHED
 from qmedoid.studies.paper import FRAUD, printed_figure
 from qmedoid.studies.plan import NUMBERED
-from qmedoid.studies.results import Measure, Paired, Results, Spread
+from qmedoid.studies.results import Measure, Paired, Spread, StudyResults
 from qmedoid.studies.small_tables import BASELINES, MEASURES
 from qmedoid.studies.splits import SplitKind
 
@@ -24,13 +24,13 @@ FRAUD_MEASURES: dict[str, Measure] = {
 _SMALL_SHARE, _FRAUD_SHARE = 0.25 / 0.75, 0.25 / 0.5625
 
 
-def small_pairs(results: Results, name: str) -> Iterator[Paired]:
+def small_pairs(results: StudyResults, name: str) -> Iterator[Paired]:
     """Our default against every plain classifier on a small data set."""
     for figure, measure in MEASURES.items():
         yield from _pairs(results, name, "random", figure, measure, BASELINES, _SMALL_SHARE)
 
 
-def fraud_pairs(results: Results, name: str) -> Iterator[Paired]:
+def fraud_pairs(results: StudyResults, name: str) -> Iterator[Paired]:
     """Our default against every plain classifier on the frauds, for every kind of split."""
     for split in SPLITS:
         for figure, measure in FRAUD_MEASURES.items():
@@ -38,7 +38,7 @@ def fraud_pairs(results: Results, name: str) -> Iterator[Paired]:
 
 
 def _pairs(
-    results: Results,
+    results: StudyResults,
     name: str,
     split: SplitKind,
     figure: str,
@@ -63,13 +63,13 @@ def paired_table(pairs: list[Paired], titles: Mapping[str, str]) -> Table:
     return Table(
         "paired_differences",
         "Plain classifiers against our default, split by split",
-        [*map(Column, names), Column("±", is_error=True), Column("splits they win")],
+        [*map(Heading, names), Heading("±", is_error=True), Heading("splits they win")],
         rows,
         "Test rows. Standard errors are corrected for splits that share rows (Nadeau and Bengio).",
     )
 
 
-def spread_table(results: Results, sets: Mapping[str, Dataset], fraud: str | None) -> Table:
+def spread_table(results: StudyResults, sets: Mapping[str, Dataset], fraud: str | None) -> Table:
     """Every figure that the paper prints beside the spread of ours."""
     rows: list[list[Value]] = []
     for name, data in sets.items():
@@ -82,14 +82,14 @@ def spread_table(results: Results, sets: Mapping[str, Dataset], fraud: str | Non
     return Table(
         "within_the_spread",
         "Every printed figure against the spread of repeated splits",
-        list(map(Column, names)),
+        list(map(Heading, names)),
         rows,
         "Within the spread: in the range of the splits, or within two standard deviations of their mean. Frauds: all "
         "rows scored, as in the paper.",
     )
 
 
-def _small_spreads(results: Results, source: str, name: str, title: str) -> list[list[Value]]:
+def _small_spreads(results: StudyResults, source: str, name: str, title: str) -> list[list[Value]]:
     """Figures of a small data set, perhaps encoded otherwise, beside those that are printed for it."""
     rows: list[list[Value]] = []
     for model, method in {"Fusion": "printed", **{own: own for own in BASELINES}}.items():
@@ -99,7 +99,7 @@ def _small_spreads(results: Results, source: str, name: str, title: str) -> list
     return rows
 
 
-def _fraud_spreads(results: Results, fraud: str) -> list[list[Value]]:
+def _fraud_spreads(results: StudyResults, fraud: str) -> list[list[Value]]:
     rows: list[list[Value]] = []
     for table, (_, models) in PRINTED_TABLES.items():
         for model in models:
@@ -119,7 +119,7 @@ def _spread_row(data: str, method: str, figure: str, printed: float | None, spre
     return [[data, method, figure, printed, spread.mean, spread.deviation, spread.low, spread.high, within]]
 
 
-def cost_table(results: Results, titles: Mapping[str, str]) -> Table:
+def cost_table(results: StudyResults, titles: Mapping[str, str]) -> Table:
     """Cells, seconds and peak memory of every method on every data set."""
     rows: list[list[Value]] = []
     for data, title in titles.items():
@@ -129,9 +129,9 @@ def cost_table(results: Results, titles: Mapping[str, str]) -> Table:
             peaks = [float(result["peak_mb"]) for result in own if result.get("peak_mb") is not None]
             mean = sum(seconds) / len(seconds)
             rows.append([title, method, len(own), mean, max(seconds), sum(seconds), max(peaks, default=None)])
-    columns = [Column("data"), Column("method"), Column("cells")]
-    columns += [Column(name, "seconds of a cell", digits=2) for name in ("mean", "most")]
-    columns += [Column("seconds in all", digits=1), Column("peak of its process, MB", digits=0)]
+    columns = [Heading("data"), Heading("method"), Heading("cells")]
+    columns += [Heading(name, "seconds of a cell", digits=2) for name in ("mean", "most")]
+    columns += [Heading("seconds in all", digits=1), Heading("peak of its process, MB", digits=0)]
     return Table(
         "cost",
         "What it took",
@@ -169,7 +169,7 @@ def _verdict(best: Paired, figure: str) -> str:
     return f"no plain classifier beats our default; the best, {best.rival}, is {place} ({figures})."
 
 
-def leak_finding(results: Results, data: str, *, comparable: bool) -> Iterator[str]:
+def leak_finding(results: StudyResults, data: str, *, comparable: bool) -> Iterator[str]:
     """How far a random forest is flattered by the rows that it was fitted on."""
     measured = [results.spread(data, "RandomForest", measure_of("PR-AUC", part, FIXED)) for part in ("all", "test")]
     share = results.spread(data, "RandomForest", lambda result: result["train"]["rows"] / result["all"]["rows"])

@@ -38,7 +38,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Method:
+class StudyMethod:
     """How a method is fitted on a split, and which metrics are kept.
 
     Attributes

@@ -9,12 +9,12 @@ import numpy as np
 from qmedoid.studies import baselines, ours
 from qmedoid.studies.baselines import BASELINES
 from qmedoid.studies.catalog import FRAUD_SAMPLE, load_data
-from qmedoid.studies.cells import Cell, Method, Result
+from qmedoid.studies.cells import Cell, Result, StudyMethod
 from qmedoid.studies.datasets import LOADERS
 from qmedoid.studies.metrics import ALERT_BUDGET
 from qmedoid.studies.plan import NEAREST
 from qmedoid.studies.plan import STUDY as PAPER_STUDY
-from qmedoid.studies.results import Measure, Results, Spread, confusion
+from qmedoid.studies.results import Measure, Spread, StudyResults, confusion
 
 SMALL: dict[str, str] = {
     "qmedoid": "default",
@@ -23,13 +23,13 @@ SMALL: dict[str, str] = {
     **{name: name for name in BASELINES if name != "LightGBM"},
 }
 """What is compared on the small data sets: the demo's name and that of the paper's experiments."""
-RARE: dict[str, Method] = {
-    "qmedoid": Method(ours.run_front_rare, {}, 8.0, is_ours=True),
-    "qmedoid, without circuit": Method(ours.run_front_rare, {"refine": "never"}, 4.0, is_ours=True),
-    "qmedoid, nearest": Method(ours.run_front_rare, {"method": "nearest"}, 4.0, is_ours=True),
-    "qmedoid, as printed": Method(ours.run_front_rare, {"printed": True}, 4.0, is_ours=True),
-    "LogReg": Method(baselines.run_rare, {"name": "LogReg"}, 0.2),
-    "RandomForest": Method(baselines.run_rare, {"name": "RandomForest"}, 20.0),
+RARE: dict[str, StudyMethod] = {
+    "qmedoid": StudyMethod(ours.run_front_rare, {}, 8.0, is_ours=True),
+    "qmedoid, without circuit": StudyMethod(ours.run_front_rare, {"refine": "never"}, 4.0, is_ours=True),
+    "qmedoid, nearest": StudyMethod(ours.run_front_rare, {"method": "nearest"}, 4.0, is_ours=True),
+    "qmedoid, as printed": StudyMethod(ours.run_front_rare, {"printed": True}, 4.0, is_ours=True),
+    "LogReg": StudyMethod(baselines.run_rare, {"name": "LogReg"}, 0.2),
+    "RandomForest": StudyMethod(baselines.run_rare, {"name": "RandomForest"}, 20.0),
 }
 """What is compared on the fraud sample, by probabilities."""
 STUDY = replace(PAPER_STUDY, methods={**PAPER_STUDY.methods, "rare": RARE}, share=lambda _: 1.0)
@@ -79,14 +79,14 @@ def rare_cells(seeds: Sequence[int]) -> list[Cell]:
     return [Cell("rare", FRAUD_SAMPLE, "random", seed, name) for name in RARE for seed in seeds]
 
 
-def small_outcomes(results: Results) -> Iterator[Outcome]:
+def small_outcomes(results: StudyResults) -> Iterator[Outcome]:
     """Accuracy and macro-F1 on every small data set."""
     for data in LOADERS:
         for title, name in SMALL.items():
             yield Outcome(load_data(data).name, title, _spreads(results.of(data, name), SMALL_MEASURES), {})
 
 
-def rare_outcomes(results: Results) -> Iterator[Outcome]:
+def rare_outcomes(results: StudyResults) -> Iterator[Outcome]:
     """Metrics of rare events, and the share of test rows that the circuit decided."""
     data = load_data(FRAUD_SAMPLE)
     about = {"prevalence": float(data.y.mean()), "alert_budget": ALERT_BUDGET}

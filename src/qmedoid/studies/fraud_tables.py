@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmedoid.reporting.document import Column, Table, Value
+from qmedoid.reporting.document import Heading, Table, Value
 from qmedoid.studies.cells import Result
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.metrics import CHOICES, FIXED, MATCHED
 from qmedoid.studies.paper import FRAUD
 from qmedoid.studies.plan import FRAUD_VARIANTS, NEAREST, READINGS
-from qmedoid.studies.results import Measure, Results, mean_columns, point, with_error
+from qmedoid.studies.results import Measure, StudyResults, mean_columns, point, with_error
 from qmedoid.studies.splits import Split, SplitKind, duplicate_groups, split_of
 
 AREAS = {"PR-AUC": "pr_auc", "ROC-AUC": "roc_auc"}
@@ -81,12 +81,12 @@ def measure_of(figure: str, part: str, cut: str) -> Measure:
     return measure
 
 
-def fraud_table(results: Results, data: str, name: str, *, comparable: bool) -> Table:
+def fraud_table(results: StudyResults, data: str, name: str, *, comparable: bool) -> Table:
     """One of the four tables; the paper's figures stand in it where the data are the paper's."""
     title, models = PRINTED_TABLES[name]
-    columns = [Column("figure")]
+    columns = [Heading("figure")]
     for model in models:
-        columns += [Column("paper", model.title)] if model.printed else []
+        columns += [Heading("paper", model.title)] if model.printed else []
         columns += [column for part in PARTS.values() for column in mean_columns(part, model.title)]
     rows: list[list[Value]] = []
     for figure in (*ORDER, *COUNTS):
@@ -107,12 +107,12 @@ def fraud_table(results: Results, data: str, name: str, *, comparable: bool) -> 
     )
 
 
-def leak_table(results: Results, data: str, *, comparable: bool) -> Table:
+def leak_table(results: StudyResults, data: str, *, comparable: bool) -> Table:
     """PR-AUC on the rows a model was fitted on, on all rows and on held-out ones."""
-    columns = [Column("method"), Column("share of training rows", digits=4)]
+    columns = [Heading("method"), Heading("share of training rows", digits=4)]
     parts = {"train": "training rows", "all": "all rows", "test": "test rows"}
     columns += [column for title in parts.values() for column in mean_columns(title, "PR-AUC")]
-    columns += [Column("paper, all rows", "PR-AUC"), *mean_columns("all rows − test rows", "PR-AUC")]
+    columns += [Heading("paper, all rows", "PR-AUC"), *mean_columns("all rows − test rows", "PR-AUC")]
     rows: list[list[Value]] = []
     printed: dict[str, float] = {}
     for name, (_, models) in PRINTED_TABLES.items():
@@ -171,7 +171,7 @@ def counts_table(data: Dataset, *, comparable: bool) -> Table:
     return Table(
         "fraud_counts",
         "The payments, counted",
-        [Column("figure"), Column("paper"), Column("counted here")],
+        [Heading("figure"), Heading("paper"), Heading("counted here")],
         rows,
         "Splits of the first seed. The paper does not print the sizes of its split of the frauds.",
     )
@@ -181,10 +181,10 @@ def _counts(data: Dataset, split: Split) -> tuple[list[int], list[int]]:
     return [len(part) for part in split], [int(data.y[part].sum()) for part in split]
 
 
-def honest_table(results: Results, data: str) -> Table:
+def honest_table(results: StudyResults, data: str) -> Table:
     """Held-out figures by kind of split."""
     figures = {"PR-AUC": FIXED, "ROC-AUC": FIXED, "recall": MATCHED, "precision": MATCHED, "alert rate": MATCHED}
-    columns = [Column("split"), Column("method"), Column("splits")]
+    columns = [Heading("split"), Heading("method"), Heading("splits")]
     columns += [column for figure in figures for column in mean_columns(figure)]
     rows: list[list[Value]] = []
     for split, title in SPLITS.items():
@@ -204,15 +204,15 @@ def honest_table(results: Results, data: str) -> Table:
     )
 
 
-def _compared(results: Results, data: str, split: SplitKind = "random") -> list[str]:
+def _compared(results: StudyResults, data: str, split: SplitKind = "random") -> list[str]:
     """Methods that are compared: those that were run, but for open points read otherwise."""
     return [method for method in results.methods(data, split) if method not in FRAUD_VARIANTS]
 
 
-def points_table(results: Results, data: str) -> Table:
+def points_table(results: StudyResults, data: str) -> Table:
     """Operating points chosen on validation rows, and what they are worth on test rows."""
     figures = ("alert rate", "precision", "recall", "F1")
-    columns = [Column("threshold chosen by"), Column("method")]
+    columns = [Heading("threshold chosen by"), Heading("method")]
     columns += [column for figure in figures for column in mean_columns(figure, "validation rows")]
     columns += [column for figure in figures for column in mean_columns(figure, "test rows")]
     rows: list[list[Value]] = []
@@ -243,12 +243,12 @@ READING_FIGURES: dict[str, tuple[str, Measure]] = {
 """By title, the paper's name of a figure and ours of all rows."""
 
 
-def readings_table(results: Results, data: str) -> Table:
+def readings_table(results: StudyResults, data: str) -> Table:
     """The paper's own method on all rows, read in several ways, beside its printed figures."""
     printed = FRAUD["fraud_matched"]["ours"]
-    columns = [Column("reading")]
+    columns = [Heading("reading")]
     for title in READING_FIGURES:
-        columns += [*mean_columns("mean", title), Column("low", title), Column("high", title), Column("fits", title)]
+        columns += [*mean_columns("mean", title), Heading("low", title), Heading("high", title), Heading("fits", title)]
     columns += mean_columns("mean", "PR-AUC, test rows")
     rows: list[list[Value]] = [["the paper"]]
     for figure, _ in READING_FIGURES.values():
@@ -277,7 +277,7 @@ def readings_table(results: Results, data: str) -> Table:
     )
 
 
-def readings_findings(results: Results, data: str) -> Iterator[str]:
+def readings_findings(results: StudyResults, data: str) -> Iterator[str]:
     """Why the paper preset is not where the paper is: class weights that stop the search, and a circuit that loses."""
     own = results.of(data, "printed")
     idle = [result["search"] for result in own if result["search"]["different"] == 1]

@@ -17,7 +17,7 @@ from qmedoid.studies.fraud_tables import PARTS, PRINTED_TABLES, measure_of
 from qmedoid.studies.metrics import BUDGETS, FIXED, PAPER_ALERT_RATE, RATES
 from qmedoid.studies.paper import FRAUD, printed_figure
 from qmedoid.studies.plan import NEAREST
-from qmedoid.studies.results import Results, Spread
+from qmedoid.studies.results import Spread, StudyResults
 from qmedoid.studies.small_tables import (
     BASELINES,
     MEASURES,
@@ -42,7 +42,7 @@ _AXES: dict[str, tuple[Sequence[float], dict[str, Any]]] = {
 """Kinds of curves that cells keep: their grid, and how a picture shows them."""
 
 
-def small_pictures(results: Results, sets: Mapping[str, Dataset]) -> list[Picture]:
+def small_pictures(results: StudyResults, sets: Mapping[str, Dataset]) -> list[Picture]:
     """Accuracy against the paper's, confusion matrices, ROC and PR curves of the small data sets."""
     dots = [
         DotPanel(data.name, [_accuracy_dot(results, name, method) for method in (*_ROLES, *BASELINES)])
@@ -64,7 +64,7 @@ def small_pictures(results: Results, sets: Mapping[str, Dataset]) -> list[Pictur
     return pictures
 
 
-def small_detail_pictures(results: Results, sets: Mapping[str, Dataset]) -> list[Picture]:
+def small_detail_pictures(results: StudyResults, sets: Mapping[str, Dataset]) -> list[Picture]:
     """The α and F-beta sweeps and the searches."""
     alphas, betas, traces = [], [], []
     for name, data in sets.items():
@@ -99,7 +99,7 @@ def small_detail_pictures(results: Results, sets: Mapping[str, Dataset]) -> list
     ]
 
 
-def fraud_pictures(results: Results, data: str, *, comparable: bool) -> list[Picture]:
+def fraud_pictures(results: StudyResults, data: str, *, comparable: bool) -> list[Picture]:
     """PR and ROC curves and recall by alert rate, on all rows and on test rows, and PR-AUC against the paper's."""
     ours = FRAUD["fraud_matched"]["ours"]
     markers = {"recall_by_rate": Marker(PAPER_ALERT_RATE, ours["recall"], "the paper, all rows")} if comparable else {}
@@ -128,7 +128,7 @@ def _panel(
     return CurvePanel(title, _AXES[kind][0], curves, marker)
 
 
-def _confusions(results: Results, sets: Mapping[str, Dataset], part: str, name: str) -> Picture:
+def _confusions(results: StudyResults, sets: Mapping[str, Dataset], part: str, name: str) -> Picture:
     panels = []
     for source, data in sets.items():
         panels.append(Panel(f"{data.name}: paper", PRINTED_CONFUSIONS[part][source], data.class_names))
@@ -151,12 +151,12 @@ def _curve(method: str, spreads: Sequence[Spread]) -> Curve:
     return _band(method, np.array([spread.values for spread in spreads]).T)
 
 
-def _accuracy_dot(results: Results, name: str, method: str) -> Dot:
+def _accuracy_dot(results: StudyResults, name: str, method: str) -> Dot:
     printed = printed_figure(name, "Fusion" if method == "printed" else method, "accuracy")
     return _dot(method, results.spread(name, method, MEASURES["accuracy"]), printed)
 
 
-def _area_dot(results: Results, data: str, method: str, part: str, comparable: bool) -> Dot:
+def _area_dot(results: StudyResults, data: str, method: str, part: str, comparable: bool) -> Dot:
     printed = {
         model.method: FRAUD["fraud_matched"][model.printed]["PR-AUC"]
         for model in PRINTED_TABLES["fraud_matched"][1]

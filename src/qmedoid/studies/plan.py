@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from qmedoid.studies import baselines, ours
-from qmedoid.studies.baselines import RARE_BASELINES
+from qmedoid.studies import ours
+from qmedoid.studies.baselines import RARE_BASELINES, run_fraud, run_small
 from qmedoid.studies.catalog import FRAUD_SAMPLE, FULL_FRAUD, HEART_ORDINAL, data_digest, load_data
-from qmedoid.studies.cells import Cell, Method
+from qmedoid.studies.cells import Cell, StudyMethod
 from qmedoid.studies.runner import Study
 from qmedoid.studies.splits import SplitKind
 
@@ -20,11 +20,11 @@ NEAREST = "convex"
 _ALL_SPLITS: tuple[SplitKind, ...] = ("random", "grouped", "time")
 
 
-def _printed(**changes: Any) -> Method:
-    return Method(ours.run_printed, changes, 0.2, is_ours=True)
+def _printed(**changes: Any) -> StudyMethod:
+    return StudyMethod(ours.run_printed, changes, 0.2, is_ours=True)
 
 
-SMALL_VARIANTS: dict[str, Method] = {
+SMALL_VARIANTS: dict[str, StudyMethod] = {
     "printed, no class weights": _printed(class_weight=None),
     "printed, true angle": _printed(angle="true"),
     "printed, no search, k = 3": _printed(max_passes=0, subset_sizes=(3, 3)),
@@ -35,12 +35,12 @@ SMALL_VARIANTS: dict[str, Method] = {
 }
 """The paper preset with one open point read otherwise: what its figures depend on."""
 
-SMALL_METHODS: dict[str, Method] = {
+SMALL_METHODS: dict[str, StudyMethod] = {
     "printed": _printed(),
-    NEAREST: Method(ours.run_front, {"method": "nearest"}, 1.0, is_ours=True),
-    "default": Method(ours.run_front, {}, 1.0, is_ours=True),
+    NEAREST: StudyMethod(ours.run_front, {"method": "nearest"}, 1.0, is_ours=True),
+    "default": StudyMethod(ours.run_front, {}, 1.0, is_ours=True),
     **{
-        name: Method(baselines.run_small, {"name": name}, seconds)
+        name: StudyMethod(run_small, {"name": name}, seconds)
         for name, seconds in {
             "LogReg": 0.05, "LinearSVM": 0.05, "RBF-SVM": 0.05, "RandomForest": 0.6, "LightGBM": 0.3
         }.items()
@@ -60,24 +60,24 @@ READINGS: dict[str, dict[str, Any]] = {
 """The paper on the frauds; the first is its preset, the others read open points otherwise. 1/√π is 24 for a fraud and 1
 for another row."""
 
-FRAUD_VARIANTS: dict[str, Method] = {
+FRAUD_VARIANTS: dict[str, StudyMethod] = {
     **{
-        name: Method(ours.run_printed_fraud, reading, 25.0, is_ours=True)
+        name: StudyMethod(ours.run_printed_fraud, reading, 25.0, is_ours=True)
         for name, reading in READINGS.items()
         if name != "printed"
     },
-    "RandomForest, fitted on 75 %": Method(
-        baselines.run_fraud, {"name": "RandomForest", "with_validation": True}, 110.0
+    "RandomForest, fitted on 75 %": StudyMethod(
+        run_fraud, {"name": "RandomForest", "with_validation": True}, 110.0
     ),
 }  # fmt: skip
 """Open points of the paper read otherwise."""
 
-FRAUD_METHODS: dict[str, Method] = {
-    "printed": Method(ours.run_printed_fraud, READINGS["printed"], 25.0, is_ours=True, splits=_ALL_SPLITS),
-    NEAREST: Method(ours.run_front_fraud, {"method": "nearest"}, 40.0, is_ours=True, splits=_ALL_SPLITS),
-    "default": Method(ours.run_front_fraud, {}, 120.0, is_ours=True, splits=_ALL_SPLITS),
+FRAUD_METHODS: dict[str, StudyMethod] = {
+    "printed": StudyMethod(ours.run_printed_fraud, READINGS["printed"], 25.0, is_ours=True, splits=_ALL_SPLITS),
+    NEAREST: StudyMethod(ours.run_front_fraud, {"method": "nearest"}, 40.0, is_ours=True, splits=_ALL_SPLITS),
+    "default": StudyMethod(ours.run_front_fraud, {}, 120.0, is_ours=True, splits=_ALL_SPLITS),
     **{
-        name: Method(baselines.run_fraud, {"name": name}, one.seconds, splits=("random",) if one.smote else _ALL_SPLITS)
+        name: StudyMethod(run_fraud, {"name": name}, one.seconds, splits=("random",) if one.smote else _ALL_SPLITS)
         for name, one in RARE_BASELINES.items()
     },
     **FRAUD_VARIANTS,

@@ -11,7 +11,7 @@ from qmedoid.studies.code import versions
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.pictures import fraud_pictures, small_detail_pictures, small_pictures
 from qmedoid.studies.plan import NUMBERED, Plan
-from qmedoid.studies.results import Results
+from qmedoid.studies.results import StudyResults
 
 PAPER_TABLES = ("test_comparison", *fraud_tables.PRINTED_TABLES, "summary", "test_fusion", "confusion_matrices")
 """Names of the tables that the paper has, in its order; the others are ours."""
@@ -20,20 +20,20 @@ ENOUGH_SPLITS = 5
 """From so many splits on, whether a figure lies within their spread says something."""
 
 
-def make_report(plan: Plan, results: Results, command: str) -> Document:
+def make_report(plan: Plan, results: StudyResults, command: str) -> Document:
     """The document of a run.
 
     Parameters
     ----------
     plan : Plan
         What was run.
-    results : Results
+    results : StudyResults
         Of all its cells.
     command : str
         That makes it again.
     """
     # In the order of the plan, not in that in which the cells were done: the same results give the same tables.
-    results = Results({cell: results.by_cell[cell] for cell in plan.cells})
+    results = StudyResults({cell: results.by_cell[cell] for cell in plan.cells})
     sets: dict[str, Dataset] = {part: load_data(part) for part in plan.parts if part != "fraud"}
     fraud = plan.fraud_data if "fraud" in plan.parts else None
     titles = {name: data.name for name, data in sets.items()}
@@ -102,7 +102,7 @@ def _introduction(plan: Plan) -> list[str]:
     return words
 
 
-def _small_sections(results: Results, sets: Mapping[str, Dataset], plan: Plan) -> list[Section]:
+def _small_sections(results: StudyResults, sets: Mapping[str, Dataset], plan: Plan) -> list[Section]:
     tables = [
         small_tables.comparison_table(results, sets),
         small_tables.summary_table(results, sets),
@@ -126,7 +126,7 @@ def _small_sections(results: Results, sets: Mapping[str, Dataset], plan: Plan) -
     ]
 
 
-def _fraud_sections(results: Results, fraud: str, plan: Plan) -> list[Section]:
+def _fraud_sections(results: StudyResults, fraud: str, plan: Plan) -> list[Section]:
     comparable = fraud == FULL_FRAUD
     names = fraud_tables.PRINTED_TABLES
     tables = [fraud_tables.fraud_table(results, fraud, name, comparable=comparable) for name in names]

@@ -9,7 +9,7 @@ import numpy as np
 from qmedoid.arrays import Array
 from qmedoid.metrics.classification import ClassMetrics
 from qmedoid.metrics.operating_points import OperatingPoint
-from qmedoid.reporting.document import Column, Value
+from qmedoid.reporting.document import Heading, Value
 from qmedoid.studies.cells import Cell, Result
 from qmedoid.studies.splits import SplitKind
 
@@ -90,7 +90,7 @@ class Paired:
 
 
 @dataclass(frozen=True)
-class Results:
+class StudyResults:
     """All results of a run, by cell."""
 
     by_cell: Mapping[Cell, Result]
@@ -126,6 +126,6 @@ def with_error(spread: Spread | None) -> tuple[Value, Value]:
     return (None, None) if spread is None else (spread.mean, spread.error)
 
 
-def mean_columns(name: str, group: str = "", digits: int = 4) -> tuple[Column, Column]:
+def mean_columns(name: str, group: str = "", digits: int = 4) -> tuple[Heading, Heading]:
     """A column of means and the one of their standard errors."""
-    return Column(name, group, digits), Column("±", group, digits, is_error=True)
+    return Heading(name, group, digits), Heading("±", group, digits, is_error=True)

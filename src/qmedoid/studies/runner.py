@@ -22,8 +22,8 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from qmedoid.exceptions import QMedoidError
-from qmedoid.storage.atomic import cannot_write, write_atomic
-from qmedoid.studies.cells import Cell, Method, Result
+from qmedoid.storage.whole import cannot_write, write_whole
+from qmedoid.studies.cells import Cell, Result, StudyMethod
 from qmedoid.studies.code import module_digest, versions
 
 Report = Callable[[Cell, Result], None]
@@ -33,7 +33,7 @@ Report = Callable[[Cell, Result], None]
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-class CellError(QMedoidError, RuntimeError):
+class StudyError(QMedoidError, RuntimeError):
     """A cell could not be run; results from before it are kept."""
 
 
@@ -43,7 +43,7 @@ class Study:
 
     Attributes
     ----------
-    methods : mapping of str to mapping of str to Method
+    methods : mapping of str to mapping of str to StudyMethod
         Methods by the part of the study and by name.
     load : callable (str) -> data
         Loads a data set; a function of a module that keeps what it loaded.
@@ -53,12 +53,12 @@ class Study:
         Time of a data set's cells in units of the `seconds` of their methods.
     """
 
-    methods: Mapping[str, Mapping[str, Method]]
+    methods: Mapping[str, Mapping[str, StudyMethod]]
     load: Callable[[str], Any]
     digest: Callable[[str], str]
     share: Callable[[str], float] = lambda _: 1.0
 
-    def method(self, cell: Cell) -> Method:
+    def method(self, cell: Cell) -> StudyMethod:
         """The method of a cell."""
         return self.methods[cell.part][cell.method]
 
@@ -144,8 +144,8 @@ def run_cells(
 
     Raises
     ------
-    CellError
-        A cell failed. Results from before are in the store.
+    StudyError
+        A cell failed. StudyResults from before are in the store.
     """
     ordered = sorted(cells, key=lambda cell: -study.seconds(cell))
     results: dict[Cell, Result] = {}
@@ -178,7 +178,7 @@ def _in_turn(study: Study, cells: Sequence[Cell], folder: Path | None) -> Genera
         except QMedoidError:
             raise
         except Exception as error:
-            raise CellError(f"The cell '{cell}' failed: {error}") from error
+            raise StudyError(f"The cell '{cell}' failed: {error}") from error
 
 
 def _side_by_side(
@@ -211,12 +211,12 @@ def _outcome(result: Callable[[], Result], cell: Cell) -> Result:
     except QMedoidError:
         raise
     except BrokenProcessPool as error:
-        raise CellError(
+        raise StudyError(
             "A process that ran cells was killed, perhaps for want of memory. What was done is kept: run the same "
             "command again, with --jobs 1."
         ) from error
     except Exception as error:
-        raise CellError(f"The cell '{cell}' failed: {error}") from error
+        raise StudyError(f"The cell '{cell}' failed: {error}") from error
 
 
 @contextmanager

@@ -6,12 +6,12 @@ import numpy as np
 
 from qmedoid.arrays import Array
 from qmedoid.metrics.classification import ClassMetrics, f_beta_sweep
-from qmedoid.reporting.document import Column, Table, Value
+from qmedoid.reporting.document import Heading, Table, Value
 from qmedoid.studies.catalog import HEART_ORDINAL
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.paper import SUMMARIES, TEST_CONFUSIONS, VALIDATION_CONFUSIONS, printed_figure
 from qmedoid.studies.plan import NEAREST, NUMBERED, SMALL_VARIANTS
-from qmedoid.studies.results import Measure, Results, Spread, confusion, mean_columns, with_error
+from qmedoid.studies.results import Measure, Spread, StudyResults, confusion, mean_columns, with_error
 from qmedoid.studies.splits import paper_split
 
 BASELINES = ("LogReg", "LinearSVM", "RBF-SVM", "RandomForest", "LightGBM")
@@ -35,7 +35,7 @@ VALIDATION_MEASURES: dict[str, Measure] = {
 }
 
 
-def summary_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
+def summary_table(results: StudyResults, sets: Mapping[str, Dataset]) -> Table:
     """Sizes, classes and splits, counted on our data, and the k and α that validation chooses."""
     rows: list[list[Value]] = []
     for name, data in sets.items():
@@ -61,7 +61,7 @@ def summary_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
     return Table(
         "summary",
         "Data sets, splits, and what validation chose",
-        [Column("data"), Column("figure"), Column("paper"), Column("counted here"), *_own_columns()],
+        [Heading("data"), Heading("figure"), Heading("paper"), Heading("counted here"), *_own_columns()],
         rows,
         "As printed: fitted on the training rows and chosen on the validation rows; the validation figures are of the "
         "rows that chose, so they flatter. Convex: chosen by cross-validation. Default: evidence, without k and α. The "
@@ -69,7 +69,7 @@ def summary_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
     )
 
 
-def comparison_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
+def comparison_table(results: StudyResults, sets: Mapping[str, Dataset]) -> Table:
     """Every method on the test rows."""
     rows: list[list[Value]] = []
     for name, data in sets.items():
@@ -79,14 +79,14 @@ def comparison_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
     return Table(
         "test_comparison",
         "Test rows: ours against plain classifiers",
-        [Column("data"), Column("figure"), *_figure_columns()],
+        [Heading("data"), Heading("figure"), *_figure_columns()],
         rows,
         "Means over the splits, ± their standard errors; the paper has one split. Areas of three classes are means of "
         "one class against the others. Ours gets its areas from the margin; the paper leaves them out.",
     )
 
 
-def class_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
+def class_table(results: StudyResults, sets: Mapping[str, Dataset]) -> Table:
     """Precision, recall and F1 of every class."""
     rows: list[list[Value]] = []
     for name, data in sets.items():
@@ -99,17 +99,17 @@ def class_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
     return Table(
         "class_wise",
         "Test rows, class by class",
-        [Column("data"), Column("class"), Column("figure"), *_figure_columns()],
+        [Heading("data"), Heading("class"), Heading("figure"), *_figure_columns()],
         rows,
         "The paper's figures are computed from its confusion matrices; it has none for the other methods.",
     )
 
 
-def own_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
+def own_table(results: StudyResults, sets: Mapping[str, Dataset]) -> Table:
     """Our accuracy and macro-F1 with their range over the splits."""
-    columns = [Column("data"), Column("figure"), Column("paper")]
+    columns = [Heading("data"), Heading("figure"), Heading("paper")]
     for title in OURS:
-        columns += [*mean_columns("mean", title), Column("low", title), Column("high", title)]
+        columns += [*mean_columns("mean", title), Heading("low", title), Heading("high", title)]
     rows: list[list[Value]] = []
     for name, data in sets.items():
         for what in ("accuracy", "macro-F1"):
@@ -121,7 +121,7 @@ def own_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
     return Table("test_fusion", "Test rows: ours alone, with the range over the splits", columns, rows)
 
 
-def _figures(results: Results, name: str, measure: Measure, printed: Mapping[str, float | None]) -> list[Value]:
+def _figures(results: StudyResults, name: str, measure: Measure, printed: Mapping[str, float | None]) -> list[Value]:
     """The cells of `_figure_columns` for one figure."""
     cells: list[Value] = [printed.get("Fusion")]
     for method in OURS.values():
@@ -132,15 +132,15 @@ def _figures(results: Results, name: str, measure: Measure, printed: Mapping[str
     return cells
 
 
-def _figure_columns() -> list[Column]:
-    columns = [Column("paper", "ours"), *_own_columns("ours")]
+def _figure_columns() -> list[Heading]:
+    columns = [Heading("paper", "ours"), *_own_columns("ours")]
     for method in BASELINES:
-        columns += [Column("paper", method)] if method != "LightGBM" else []
+        columns += [Heading("paper", method)] if method != "LightGBM" else []
         columns += mean_columns("here", method)
     return columns
 
 
-def _own_columns(group: str = "") -> list[Column]:
+def _own_columns(group: str = "") -> list[Heading]:
     return [column for title in OURS for column in mean_columns(title, group)]
 
 
@@ -161,14 +161,14 @@ PRINTED_CONFUSIONS = {"val": VALIDATION_CONFUSIONS, "test": TEST_CONFUSIONS}
 PART_NAMES = {"val": "validation", "test": "test"}
 
 
-def mean_confusion(results: Results, name: str, method: str, part: str) -> Array:
+def mean_confusion(results: StudyResults, name: str, method: str, part: str) -> Array:
     """Confusion matrix of a method, the mean over its splits."""
     matrices = [confusion(part)(result).confusion for result in results.of(name, method)]
     mean: Array = np.mean(matrices, axis=0)
     return mean
 
 
-def confusion_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
+def confusion_table(results: StudyResults, sets: Mapping[str, Dataset]) -> Table:
     """Validation and test confusion matrices, a row for every pair of classes."""
     rows: list[list[Value]] = []
     for name, data in sets.items():
@@ -179,37 +179,37 @@ def confusion_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
                 ours = [float(mean[true, decided]) for mean in means]
                 labels = (data.class_names[true], data.class_names[decided])
                 rows.append([data.name, PART_NAMES[part], *labels, theirs, *ours])
-    columns = [Column("data"), Column("rows"), Column("true class"), Column("decided"), Column("paper")]
+    columns = [Heading("data"), Heading("rows"), Heading("true class"), Heading("decided"), Heading("paper")]
     return Table(
         "confusion_matrices",
         "Confusion matrices",
-        columns + [Column(title, digits=1) for title in OURS],
+        columns + [Heading(title, digits=1) for title in OURS],
         rows,
         "Ours are means over the splits.",
     )
 
 
-def alpha_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
+def alpha_table(results: StudyResults, sets: Mapping[str, Dataset]) -> Table:
     """Macro-F1 on the rows that choose α, along α."""
     title = "Macro-F1 of the rows that choose α, the share of the distance"
     note = "As printed on the validation rows, convex on the folds of the cross-validation."
     return _along("alpha_sweep", title, "α", SEARCHED, note, results, sets, sweep_spreads)
 
 
-def sweep_spreads(results: Results, name: str, method: str) -> dict[float, Spread]:
+def sweep_spreads(results: StudyResults, name: str, method: str) -> dict[float, Spread]:
     """Macro-F1 by α over the splits."""
     sweeps = [result["sweep"] for result in results.of(name, method)]
     scores = np.array([sweep["macro_f1"] for sweep in sweeps])
     return {alpha: Spread(scores[:, place]) for place, alpha in enumerate(sweeps[0]["alphas"])}
 
 
-def f_beta_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
+def f_beta_table(results: StudyResults, sets: Mapping[str, Dataset]) -> Table:
     """Macro F-beta of fixed decisions on the test rows: whether they lean to recall or to precision."""
     title, note = "Macro F-beta of the decisions on the test rows", "Above 1, β counts recall for more than precision."
     return _along("f_beta_sweep", title, "β", OURS, note, results, sets, f_beta_spreads)
 
 
-def f_beta_spreads(results: Results, name: str, method: str) -> dict[float, Spread]:
+def f_beta_spreads(results: StudyResults, name: str, method: str) -> dict[float, Spread]:
     """Macro F-beta by β over the splits."""
     sweeps = [f_beta_sweep(confusion("test")(result), BETAS) for result in results.of(name, method)]
     return {beta: Spread(np.array([sweep[beta] for sweep in sweeps])) for beta in BETAS}
@@ -221,9 +221,9 @@ def _along(
     symbol: str,
     methods: Mapping[str, str],
     note: str,
-    results: Results,
+    results: StudyResults,
     sets: Mapping[str, Dataset],
-    spreads: Callable[[Results, str, str], dict[float, Spread]],
+    spreads: Callable[[StudyResults, str, str], dict[float, Spread]],
 ) -> Table:
     """A figure of some of our methods along a grid."""
     rows: list[list[Value]] = []
@@ -231,11 +231,11 @@ def _along(
         sweeps = [spreads(results, source, method) for method in methods.values()]
         for at in sweeps[0]:
             rows.append([data.name, at, *(cell for sweep in sweeps for cell in with_error(sweep.get(at)))])
-    columns = [Column("data"), Column(symbol, digits=2), *(column for own in methods for column in mean_columns(own))]
+    columns = [Heading("data"), Heading(symbol, digits=2), *(column for own in methods for column in mean_columns(own))]
     return Table(name, title, columns, rows, note)
 
 
-def variants_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
+def variants_table(results: StudyResults, sets: Mapping[str, Dataset]) -> Table:
     """The paper preset with its open points read otherwise."""
     rows: list[list[Value]] = []
     for name, data in sets.items():
@@ -250,9 +250,9 @@ def variants_table(results: Results, sets: Mapping[str, Dataset]) -> Table:
                 within = None if spread is None or theirs is None else spread.contains(theirs)
                 row += [theirs, *with_error(spread), None if within is None else "yes" if within else "no"]
             rows.append(row)
-    columns = [Column("data"), Column("reading")]
+    columns = [Heading("data"), Heading("reading")]
     for what in ("accuracy", "macro-F1"):
-        columns += [Column("paper", what), *mean_columns("here", what), Column("within the spread", what)]
+        columns += [Heading("paper", what), *mean_columns("here", what), Heading("within the spread", what)]
     return Table(
         "variants",
         "What the printed figures hang on: open points of the paper read otherwise",
