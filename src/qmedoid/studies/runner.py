@@ -22,7 +22,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from qmedoid.exceptions import QMedoidError
-from qmedoid.storage.whole import cannot_write, write_whole
+from qmedoid.storage.atomic import cannot_write, write_atomic
 from qmedoid.studies.cells import Cell, Result, StudyMethod
 from qmedoid.studies.code import module_digest, versions
 
