@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import average_precision_score, log_loss
 from typer.testing import CliRunner
 
-from qmedoid import GeometricClassifier, __version__
+from qmedoid import GeometricClassifier, NearestMedoidClassifier, __version__
 from qmedoid.cli import demo as demo_module
 from qmedoid.cli.app import app
 from qmedoid.estimators._refinement import first_stage_for, policy_for
@@ -46,6 +46,12 @@ def majority(data, cell):
     return decided(data, split, np.full(len(split.test), np.bincount(data.y[split.fit]).argmax()))
 
 
+def small_search(data, cell):
+    """Ours without a search and without a circuit."""
+    nearest = NearestMedoidClassifier(max_passes=0, subset_sizes=(2, 2))
+    return ours.run_front_rare(data, cell, method=nearest, refine="never")
+
+
 class Weakest:
     """Everything is as likely as everywhere else."""
 
@@ -67,9 +73,8 @@ def empty_cache(tmp_path, monkeypatch):
 def quick_methods(monkeypatch):
     """The demo with methods that take no time; ours have tests of their own."""
     monkeypatch.setitem(baselines.BASELINES, "Weakest", lambda _seed: Weakest())
-    quiet = {"refine": "never", "method": "rare"}
     rare = {
-        "qmedoid": StudyMethod(ours.run_front_rare, quiet, is_ours=True),
+        "qmedoid": StudyMethod(small_search, is_ours=True),
         **{name: StudyMethod(baselines.run_rare, {"name": name}) for name in ("LogReg", "Weakest")},
     }
     small = {"default": StudyMethod(nearest_mean), "printed": StudyMethod(majority), "LogReg": StudyMethod(majority)}
@@ -219,13 +224,13 @@ def test_json_of_the_frauds_holds_every_method_with_its_metrics_and_who_decides(
     assert weakest["recall"] == pytest.approx(ALERT_BUDGET, abs=1e-3)
     assert by_method["LogReg"]["pr_auc"] > 0.8
     assert by_method["LogReg"]["log_loss"] < weakest["log_loss"] / 2
-    assert (by_method["qmedoid"]["chosen_method"], by_method["qmedoid"]["by_circuit"]) == ("rare", 0.0)
+    assert (by_method["qmedoid"]["chosen_method"], by_method["qmedoid"]["by_circuit"]) == ("nearest", 0.0)
     assert (by_method["LogReg"]["chosen_method"], by_method["LogReg"]["by_circuit"]) == (None, None)
     text = " ".join(run("--splits", "1", fraud_splits=1).split())
     assert "Credit-card fraud (sample): test rows of one stratified split" in text
     assert "among the 4 % most suspicious test rows" in text
     assert "3.3 % of the rows are frauds; in the whole table it is 0.17 %" in text
-    assert "Records decided by the circuit: 0 % in 'qmedoid' (method: rare)." in text
+    assert "Records decided by the circuit: 0 % in 'qmedoid' (method: nearest)." in text
     assert "the best plain baseline, LogReg, is" in text
     assert "nan" not in text
 

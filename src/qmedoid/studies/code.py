@@ -31,8 +31,8 @@ from qmedoid.kernels._backend import compiled
 COMPILED = (".pyx", ".c", ".h")
 """Endings of the sources of compiled kernels."""
 _MODULE = "<module>"
-Definitions = dict[str, list[tuple[str, str]]]
-"""By name, the reached modules that define it, and the hash of what they say."""
+Definitions = dict[str, dict[str, ast.stmt]]
+"""By name, the reached modules that define it, and their statements that do."""
 
 
 class Project:
@@ -115,8 +115,8 @@ def code_digest(project: Project, modules: Iterable[str]) -> str:
     found, kernels = reached(project, modules)
     definitions: Definitions = {}
     for module in found:
-        for name, text in _definitions(project.tree(module)):
-            definitions.setdefault(name, []).append((module, text))
+        for name, statement in _definitions(project.tree(module)):
+            definitions.setdefault(name, {})[module] = statement
     parts = [text for module in found for text in _Content(project, module, definitions).statements()]
     parts += [hashlib.sha256(one.read_bytes()).hexdigest() for one in kernels]
     return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()
@@ -172,18 +172,14 @@ def _imports(project: Project, module: str) -> tuple[list[str], bool]:
     return found, has_computed
 
 
-def _definitions(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Names that the statements of a module bind, and hashes of these statements."""
+def _definitions(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
+    """Names that the statements of a module bind, and these statements."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            names = [node.name]
+            yield node.name, node
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names = [one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)]
-        else:
-            continue
-        text = hashlib.sha256(ast.dump(node).encode()).hexdigest()
-        yield from ((name, text) for name in names)
+            yield from ((one.id, node) for target in targets for one in ast.walk(target) if isinstance(one, ast.Name))
 
 
 class _Content(ast.NodeTransformer):
@@ -240,10 +236,11 @@ class _Content(ast.NodeTransformer):
 
     def _said(self, module: str, name: str) -> str | None:
         """The hash of a definition, where other reached modules define the same name otherwise."""
-        known = self._definitions.get(name, [])
-        if len({text for _, text in known}) < 2:
+        known = self._definitions.get(name, {})
+        texts = {place: ast.dump(statement) for place, statement in known.items()} if len(known) > 1 else {}
+        if len(set(texts.values())) < 2 or module not in texts:
             return None
-        return next((text for place, text in known if place == module), None)
+        return hashlib.sha256(texts[module].encode()).hexdigest()
 
 
 @cache
