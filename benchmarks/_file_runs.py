@@ -28,7 +28,7 @@ def score(model: str, table: str, out: str) -> Any:
     import pyarrow.parquet  # noqa: F401
 
     from qmedoid.storage.model_file import load_model
-    from qmedoid.tables.arrow_alone import keep_pandas_away
+    from qmedoid.tables.arrow import keep_pandas_away
     from qmedoid.tables.files import score_file
 
     keep_pandas_away()
@@ -84,7 +84,7 @@ def by_numpy(model: Any, frame: Any) -> Any:
             "margin": margin,
             f"nearest_{model.classes[0]}": rows[0],
             f"nearest_{model.classes[1]}": rows[1],
-            "stage": "evidence",
+            "decided_by": "nearest",
         }
     )
 

@@ -17,7 +17,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
 from qmedoid import GeometricClassifier, NearestMedoidClassifier
-from qmedoid.cli.stability import Options, run
+from qmedoid.cli.stability import StabilityOptions, run
 from qmedoid.estimators.stability import StabilityReport, stability
 from qmedoid.metrics.agreement import mean_and_error
 from qmedoid.studies.catalog import locate
@@ -32,7 +32,7 @@ SPLITS = range(100, 110)
 def command() -> str:
     """What the command prints on the heart data."""
     os.environ |= {"COLUMNS": "100", "NO_COLOR": "1"}
-    asked = Options(
+    asked = StabilityOptions(
         table=str(locate("heart")), target="HeartDisease", positive=None, method="auto", medoids=None,
         neighbors=None, bootstraps=REFITS, seed=0, max_rows=20_000, delimiter=None, decimal=None,
     )  # fmt: skip

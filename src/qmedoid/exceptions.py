@@ -37,6 +37,14 @@ class QMedoidWarning(UserWarning):
     """Something was adjusted so that work could go on; the message says what was done."""
 
 
+class ConstantColumnWarning(QMedoidWarning):
+    """Columns of the training rows hold one value only."""
+
+
+class MajorityAlertWarning(QMedoidWarning):
+    """A share of alerts goes to the more frequent of two classes."""
+
+
 _INSIDE = ("qmedoid", "sklearn")
 
 
@@ -46,9 +54,9 @@ def some_of(names: Sequence[str], limit: int = 20) -> str:
     return ", ".join(names[:limit]) + more
 
 
-def warn(message: str) -> None:
-    """Give a `QMedoidWarning` at the first caller outside this package and scikit-learn: the line of the user."""
+def warn(message: str, category: type[QMedoidWarning] = QMedoidWarning) -> None:
+    """Give a warning at the first caller outside this package and scikit-learn: the line of the user."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _INSIDE:
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, QMedoidWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)

@@ -5,7 +5,7 @@ import re
 import pytest
 from small_tables import csv_bytes, replaced, write
 
-from qmedoid.cli._reasons import sentences
+from qmedoid.cli.explain import sentences
 
 
 def flat(text):

@@ -41,7 +41,9 @@ def test_prints_what_the_saved_model_holds(cli, two):
 def test_text_tells_the_same_and_says_once_what_is_left_out(cli, two, tmp_path):
     outcome = cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--refine", "never")
     assert f"{two.printed['held_out']['accuracy']:.4f}" in outcome.out
-    assert "68 rows and 5 columns saved in" in outcome.out
+    # The method is named, not its place in the model.
+    assert two.printed["method"] == "evidence"
+    assert "\nevidence model of 68 rows and 5 columns saved in" in outcome.out
     assert outcome.err.count("'id'") == 1
 
 

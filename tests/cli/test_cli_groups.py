@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from small_tables import small_table, write
 
-from qmedoid.cli._splitting import split_rows
+from qmedoid.cli._training_rows import split_rows
 
 
 @pytest.fixture(scope="module")

@@ -54,7 +54,7 @@ def test_few_rows_are_said_to_be_too_few(cli, tables, tmp_path):
     few = tmp_path / "few.csv"
     few.write_text("\n".join(new.read_text().splitlines()[:6]))
     outcome = cli.ok("score", model, few, "-o", tmp_path / "out.csv")
-    assert "too few rows to tell whether they are like those the model was fitted on" in outcome.err
+    assert "too few rows to compare with those the model was fitted on" in outcome.err
     assert cli.ok("score", model, few, "-o", tmp_path / "out.csv", "--json").json["novelty"]["status"] == "too few"
 
 

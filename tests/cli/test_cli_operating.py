@@ -133,7 +133,7 @@ def test_pipes_and_several_classes_have_no_estimate(cli, case, three, tmp_path):
     assert "a pipe can be read once" in outcome.err
     outcome = cli("score", three.model, three.file, "-o", tmp_path / "o.csv", "--prevalence", "estimate")
     assert outcome.code == 2
-    assert "this model tells 3 apart: leave it out" in outcome.err
+    assert "this model has 3: leave it out" in outcome.err
     report = cli.ok("score", three.model, three.file, "-o", tmp_path / "o.csv", "--json").json
     assert "alerts" not in report
     assert report["prevalence"] is None

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from qmedoid.cli._document import print_table
+from qmedoid.cli._printing import print_table
 from qmedoid.cli.app import app
 from qmedoid.cli.reproduce import _outlook
 from qmedoid.reporting.document import Heading, Table

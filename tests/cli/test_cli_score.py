@@ -13,7 +13,7 @@ from small_tables import cells, csv_bytes, replaced, write
 
 import qmedoid
 from qmedoid import GeometricClassifier, TableClassifier
-from qmedoid.cli._splitting import split_rows
+from qmedoid.cli._training_rows import split_rows
 
 
 def scored(cli, case, table, folder, *options, stdin=None):
@@ -37,7 +37,7 @@ def test_a_loaded_model_says_the_same(cli, request, tmp_path, name):
             assert probabilities.max(axis=1).tolist() == out["score"]
             ranked = np.sort(margins, axis=1)
             assert (ranked[:, -1] - ranked[:, -2]).tolist() == out["margin"]
-        assert model.decided_by(frame).tolist() == out["stage"]
+        assert model.decided_by(frame).tolist() == out["decided_by"]
 
 
 @pytest.mark.parametrize("name", ["two", "three"])

@@ -7,7 +7,7 @@ import pytest
 from small_tables import replaced, small_table, write
 
 from qmedoid import GeometricClassifier, TableClassifier
-from qmedoid.cli.stability import Options, run
+from qmedoid.cli.stability import StabilityOptions, run
 from qmedoid.estimators.stability import stability
 from qmedoid.exceptions import DataError, ParameterError
 
@@ -15,7 +15,7 @@ from qmedoid.exceptions import DataError, ParameterError
 def options(file, **changes):
     plain = {"positive": None, "method": "auto", "medoids": None, "neighbors": None}
     plain |= {"bootstraps": 3, "seed": 0}
-    return Options(
+    return StabilityOptions(
         table=str(file), target="y", **(plain | {"max_rows": 1000, "delimiter": None, "decimal": None} | changes)
     )
 

@@ -66,21 +66,21 @@ def test_words_say_who_decides(refine, stage, margin):
     fitted = quick(refine=refine).fit(X2, Y2)
     assert fitted.stage_ == stage
     assert fitted.margin_ == margin
-    assert set(fitted.decided_by(X2)) == {"variational" if refine == "always" else "fusion"}
+    assert set(fitted.decided_by(X2)) == {"circuit" if refine == "always" else fitted.model_.method.plain.name}
 
 
 @pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
 def test_a_number_is_the_share_of_the_training_rows_that_the_circuit_decides(share):
     fitted = quick(refine=share).fit(X2, Y2)
     assert fitted.stage_ == "selective"
-    decided = fitted.decided_by(X2) == "variational"
+    decided = fitted.decided_by(X2) == "circuit"
     assert decided.mean() == pytest.approx(share, abs=2 / len(X2))
     margins = score_margins(fitted.model_.calibration.apply(fitted.estimator_.model_.scores(X2)))
     np.testing.assert_array_equal(decided, margins <= fitted.margin_)
 
 
 def test_rows_that_are_not_picked_have_exactly_the_scores_of_fusion_alone(selective, never):
-    by_fusion = selective.decided_by(X2) == "fusion"
+    by_fusion = selective.decided_by(X2) != "circuit"
     assert 0 < by_fusion.sum() < len(X2)
     p, alone = selective.predict_proba(X2), never.predict_proba(X2)
     np.testing.assert_array_equal(p[by_fusion], alone[by_fusion])
@@ -91,7 +91,7 @@ def test_a_large_table_with_a_rare_class_goes_to_the_circuit():
     X, y = drawn(10_000, 0.02)
     fitted = quick().fit(X, y)
     assert fitted.stage_ == "variational"
-    assert (fitted.decided_by(X[::50]) == "variational").all()
+    assert (fitted.decided_by(X[::50]) == "circuit").all()
     assert _refinement.policy_for("auto", drawn(9_999, 0.02)[1]) == "auto"
     assert _refinement.policy_for("auto", drawn(10_000, 0.0501)[1]) == "auto"
     assert _refinement.policy_for("auto", drawn(10_000, 0.05)[1]) == "always"
@@ -106,7 +106,7 @@ def test_on_medium_tables_the_circuit_stays_if_it_pays(monkeypatch, pays):
     fitted = quick().fit(X, y)
     assert len(asked) == 1
     assert fitted.stage_ == ("selective" if pays else "fusion")
-    assert (fitted.decided_by(X) == "variational").mean() == pytest.approx(0.1 if pays else 0, abs=0.002)
+    assert (fitted.decided_by(X) == "circuit").mean() == pytest.approx(0.1 if pays else 0, abs=0.002)
     if not pays:
         np.testing.assert_array_equal(fitted.predict_proba(X), quick(refine="never").fit(X, y).predict_proba(X))
 

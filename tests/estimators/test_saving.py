@@ -67,7 +67,7 @@ def test_a_saved_classifier_decides_as_the_fitted_one(fitted, tmp_path):
         assert model.decision.probabilistic == hasattr(estimator, "predict_proba")
         if isinstance(estimator, GeometricClassifier):
             assert model.stage == estimator.stage_
-            np.testing.assert_array_equal(decided.by_circuit, estimator.decided_by(X) == "variational")
+            np.testing.assert_array_equal(decided.by_circuit, estimator.decided_by(X) == "circuit")
 
 
 def test_contract_and_parameters_say_what_was_fitted(fitted):

@@ -90,7 +90,7 @@ def test_probabilities_decisions_and_margins_agree(fitted, data):
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
     np.testing.assert_array_equal(fitted.predict(frame), fitted.classes_[probabilities.argmax(axis=1)])
     np.testing.assert_array_equal(fitted.predict(frame) == "yes", fitted.decision_function(frame) > 0)
-    assert set(fitted.decided_by(frame)) == {"fusion"}
+    assert set(fitted.decided_by(frame)) == {fitted.classifier_.model_.method.plain.name}
 
 
 def test_a_table_is_a_table(fitted, data):

@@ -9,7 +9,7 @@ import pytest
 
 from qmedoid.model.contract import Column, Levels
 from qmedoid.tables._dialect import DELIMITERS, sniff
-from qmedoid.tables.encode import Found, encode_column
+from qmedoid.tables.encode import Issues, encode_column
 from qmedoid.tables.kinds import infer_columns
 from qmedoid.tables.writing import open_sink
 
@@ -68,7 +68,7 @@ def test_one_cell_with_a_leading_zero_makes_texts_of_a_column(padded):
 
 def test_a_level_that_the_contract_knows_and_the_encoding_does_not_is_no_new_one():
     column = Column("c", "category", False, levels=("a", "b", "c"))
-    encoding, found = Levels(("a", "b"), np.vstack([np.eye(2), np.zeros((2, 2))]), ("=a", "=b")), Found()
+    encoding, found = Levels(("a", "b"), np.vstack([np.eye(2), np.zeros((2, 2))]), ("=a", "=b")), Issues()
     first, second = encode_column(pa.array(["a", "c", "d", "b", "c"]), column, encoding, found)
     assert (first.tolist(), second.tolist()) == ([1, 0, 0, 0, 0], [0, 0, 0, 1, 0])
     counts = found.column("c")

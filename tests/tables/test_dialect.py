@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.model.contract import Column
 from qmedoid.tables._dialect import DELIMITERS, MISSING, mask_quoted, sniff
+from qmedoid.tables.arrow import CellTypeError
 from qmedoid.tables.cells import texts
 from qmedoid.tables.kinds import infer_columns, with_levels_of
-from qmedoid.tables.source import CellError, open_table
+from qmedoid.tables.source import open_table
 
 cells = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=8)
 
@@ -160,13 +161,13 @@ def test_mixed_types_are_text_even_if_the_first_part_is_numbers(file):
         table = source.read().table
         assert (table["a"].type, table["b"].type) == (pa.string(), pa.int64())
         assert table["a"][0].as_py() == "1"
-        with pytest.raises(CellError, match=r"column 'a', row 400001: .*'x'"):
+        with pytest.raises(CellTypeError, match=r"column 'a', row 400001: .*'x'"):
             list(source.batches())
 
 
 def test_a_long_cell_is_shown_in_one_short_line(file):
     write(file, 'a,b\n1,"' + "long\n" * 1000 + '"\n')
-    with open_table(file) as source, pytest.raises(CellError) as caught:
+    with open_table(file) as source, pytest.raises(CellTypeError) as caught:
         list(source.batches(types={"b": pa.float64()}))
     assert "'long long" in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -268,7 +269,7 @@ def test_blocks_end_where_records_end(tmp_path_factory, values, size, stray):
         with open_table(path, delimiter=",") as source:
             batches = list(source.batches(types={"n": pa.int64(), "v": pa.string()}))
     with open_table(path) as source:
-        whole = source.read(columns=["v"]).table["v"].cast(pa.string()).to_pylist()
+        whole = source.read().table["v"].cast(pa.string()).to_pylist()
     assert [cell for batch in batches for cell in batch["v"].to_pylist()] == whole
     assert len(whole) == len(values)
 
@@ -320,7 +321,7 @@ def test_a_point_beside_decimal_commas_is_no_decimal_sign(file):
             inferred = infer_columns(rows.table)
             assert [column.spelling for column in inferred.columns] == ["1.234,5", "1.234"]
             assert "'1.234' is 1234" in inferred.notes[0]
-        with pytest.raises(CellError):
+        with pytest.raises(CellTypeError):
             list(source.batches(["a"], {"a": pa.float64()}))
 
 

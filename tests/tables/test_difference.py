@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from qmedoid.exceptions import ContractError, QMedoidWarning
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.tables.difference import compare_columns
-from qmedoid.tables.encode import Found, encode_batch
+from qmedoid.tables.encode import Issues, encode_batch
 
 CONTRACT = Contract(
     (
@@ -41,9 +42,9 @@ GOOD = {
 def compare(**changes):
     """The difference of a good table with some columns changed, cells included; None takes one out."""
     table = pa.table({name: values for name, values in (GOOD | changes).items() if values is not None})
-    difference, found = compare_columns(CONTRACT, table.schema), Found()
-    encode_batch(difference.renamed(table), CONTRACT, ENCODINGS, found=found)
-    return difference.with_cells(found)
+    difference, found = compare_columns(CONTRACT, table.schema), Issues()
+    encode_batch(difference.renamed(table), CONTRACT, ENCODINGS, issues=found)
+    return replace(difference, issues=found)
 
 
 @given(st.permutations(sorted(GOOD)))
@@ -71,7 +72,7 @@ def test_names_that_differ_in_case_and_punctuation_are_renamed(name):
     assert difference.renames == {name: "age"}
     assert difference.breaks
     assert difference.lines() == [f"~ renamed: 'age' is called {name!r} here"]
-    assert not difference.cells.columns
+    assert not difference.issues.columns
 
 
 def test_of_two_that_are_alike_none_is_taken():
@@ -162,7 +163,7 @@ def test_extra_columns_are_listed_and_not_warned_of():
 def test_new_levels_of_closed_categories_can_be_tolerated():
     difference = compare(sex=["f", "d"])
     assert difference.breaks
-    assert not difference.with_cells(difference.cells, tolerate_unseen=True).breaks
+    assert not replace(difference, tolerate_unseen=True).breaks
 
 
 def test_of_very_many_new_levels_it_is_said_that_they_are_many():
@@ -173,12 +174,12 @@ def test_of_very_many_new_levels_it_is_said_that_they_are_many():
 
 
 def test_refused_cells_break():
-    contract, found = Contract((Column("x", "number"),)), Found()
+    contract, found = Contract((Column("x", "number"),)), Issues()
     table = pa.table({"x": [1.0, None]})
-    encode_batch(table, contract, [Numbers(np.nan)], found=found)
-    difference = compare_columns(contract, table.schema).with_cells(found)
+    encode_batch(table, contract, [Numbers(np.nan)], issues=found)
+    difference = replace(compare_columns(contract, table.schema), issues=found)
     assert difference.breaks
-    assert difference.lines() == ["~ missing cells: 'x' has 1 of 2, and nothing stands in for them"]
+    assert difference.lines() == ["~ missing cells: 'x' has 1 of 2, and they cannot be filled in"]
 
 
 def test_repeated_columns_break():
@@ -207,9 +208,9 @@ OPEN_NUMBERS = Contract((Column("x", "number", is_open=True), Column("day", "dat
 
 
 def compare_open(**columns):
-    table, found = pa.table(columns), Found()
-    encode_batch(table, OPEN_NUMBERS, (Numbers(0.0), Dates(("days",), np.zeros(1))), found=found)
-    return compare_columns(OPEN_NUMBERS, table.schema).with_cells(found)
+    table, found = pa.table(columns), Issues()
+    encode_batch(table, OPEN_NUMBERS, (Numbers(0.0), Dates(("days",), np.zeros(1))), issues=found)
+    return replace(compare_columns(OPEN_NUMBERS, table.schema), issues=found)
 
 
 @given(st.integers(1, 60), st.integers(0, 60))
@@ -229,27 +230,27 @@ def test_dates_among_texts_may_be_something_else_as_well():
 
 
 def test_levels_that_the_contract_knows_and_the_encoding_does_not_are_noted():
-    contract, found = Contract((Column("sex", "category", levels=("d", "f", "m")),)), Found()
+    contract, found = Contract((Column("sex", "category", levels=("d", "f", "m")),)), Issues()
     table = pa.table({"sex": ["f", "d", " d ", "x"]})
-    (coded,) = encode_batch(table, contract, [CLOSED], found=found)
-    difference = compare_columns(contract, table.schema).with_cells(found)
+    (coded,) = encode_batch(table, contract, [CLOSED], issues=found)
+    difference = replace(compare_columns(contract, table.schema), issues=found)
     assert difference.lines() == [
         "~ unseen: 'sex' has 1 level that the training rows did not, in 1 row: 'x'",
         "~ unseen: 'sex' has 1 level that the training rows did not, in 2 rows: 'd'",
     ]
     assert difference.breaks
     assert len(coded) == 4
-    without = compare_columns(contract, table.schema).with_cells(Found(3, {"sex": found.columns["sex"]}))
-    without.cells.columns["sex"].unseen, without.cells.columns["sex"].unseen_levels = 0, {}
+    without = replace(compare_columns(contract, table.schema), issues=Issues(3, {"sex": found.columns["sex"]}))
+    without.issues.columns["sex"].unseen, without.issues.columns["sex"].unseen_levels = 0, {}
     assert not without.breaks
 
 
 def test_huge_cells_are_nothing_new_where_training_rows_had_cells_to_fill_in():
     table = pa.table({"x": [1.0, 1e200]})
     for missing in (False, True):
-        contract, found = Contract((Column("x", "number", missing=missing),)), Found()
-        encode_batch(table, contract, [Numbers(0.0, indicator=missing)], found=found)
-        assert bool(compare_columns(contract, table.schema).with_cells(found).lines()) is not missing
+        contract, found = Contract((Column("x", "number", missing=missing),)), Issues()
+        encode_batch(table, contract, [Numbers(0.0, indicator=missing)], issues=found)
+        assert bool(replace(compare_columns(contract, table.schema), issues=found).lines()) is not missing
 
 
 def test_what_to_do_speaks_of_absent_columns_only_where_there_are_some():
@@ -261,14 +262,14 @@ def test_what_to_do_speaks_of_absent_columns_only_where_there_are_some():
 
 
 @pytest.mark.parametrize("mode", ["error", "warn"])
-def test_cells_that_nothing_stands_in_for_are_refused_in_either_mode(mode):
-    contract, found = Contract((Column("x", "number"), Column("y", "number"))), Found()
+def test_refused_cells_are_refused_in_either_mode(mode):
+    contract, found = Contract((Column("x", "number"), Column("y", "number"))), Issues()
     table = pa.table({"x": [1.0, None, np.inf, 1e200], "y": [1.0, 2.0, 3.0, 4.0]})
-    encode_batch(table, contract, [Numbers(np.nan)] * 2, found=found)
-    difference = compare_columns(contract, table.schema).with_cells(found)
+    encode_batch(table, contract, [Numbers(np.nan)] * 2, issues=found)
+    difference = replace(compare_columns(contract, table.schema), issues=found)
     assert difference.lines() == [
-        "~ missing cells: 'x' has 1 of 4, and nothing stands in for them",
-        "~ huge: 'x' has 2 of 4 cells beyond 1e150, and nothing stands in for them",
+        "~ missing cells: 'x' has 1 of 4, and they cannot be filled in",
+        "~ huge: 'x' has 2 of 4 cells beyond 1e150, and they cannot be filled in",
     ]
     with pytest.raises(ContractError, match="'qmedoid fit', which fill in missing cells"):
         difference.raise_or_warn(mode)

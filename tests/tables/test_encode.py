@@ -11,21 +11,21 @@ from hypothesis import strategies as st
 
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.tables import cells
-from qmedoid.tables.encode import Found, date_part, encode_batch, encode_column
+from qmedoid.tables.encode import Issues, date_part, encode_batch, encode_column
 
 LEVELS = Levels(("a", "b"), np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0]]), ("=a", "=b"))
 PARTS = ("days", "month", "weekday", "hour")
 
 
-def number(values, fill=7.0, *, indicator=False, missing=False, kind="number", found=None):
+def number(values, fill=7.0, *, indicator=False, missing=False, kind="number", issues=None):
     column = Column("c", kind, missing=missing)
     given = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
-    return encode_column(given, column, Numbers(fill, indicator), found)
+    return encode_column(given, column, Numbers(fill, indicator), issues)
 
 
-def level(values, *, is_open=False, missing=False, found=None):
+def level(values, *, is_open=False, missing=False, issues=None):
     given = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, pa.string())
-    return encode_column(given, Column("c", "category", missing, is_open=is_open), LEVELS, found)
+    return encode_column(given, Column("c", "category", missing, is_open=is_open), LEVELS, issues)
 
 
 def test_floats_are_not_copied():
@@ -52,9 +52,9 @@ def test_floats_are_not_copied():
     ids=lambda values: str(values.type),
 )
 def test_a_number_is_a_number_however_it_is_stored(values):
-    found = Found()
-    np.testing.assert_array_equal(number(values, found=found), [[1.0, 2.0, 0.0]])
-    assert not found.columns
+    issues = Issues()
+    np.testing.assert_array_equal(number(values, issues=issues), [[1.0, 2.0, 0.0]])
+    assert not issues.columns
 
 
 finite = st.floats(-1e150, 1e150, allow_nan=False)
@@ -64,14 +64,14 @@ cell = st.one_of(st.none(), finite, st.just(float("nan")), st.just(float("inf"))
 @given(st.lists(cell, min_size=1))
 @settings(deadline=None)
 def test_numbers_cell_by_cell(values):
-    found = Found()
-    filled, absent = number(pa.array(values, pa.float64()), indicator=True, found=found)
+    issues = Issues()
+    filled, absent = number(pa.array(values, pa.float64()), indicator=True, issues=issues)
     for given_, now, is_absent in zip(values, filled, absent, strict=True):
         usable = given_ is not None and abs(given_) <= 1e150
         assert (now, is_absent) == ((given_, 0.0) if usable else (7.0, 1.0))
     huge = sum(value is not None and abs(value) > 1e150 for value in values)
-    assert found.column("c").huge == huge
-    assert found.column("c").missing == int(absent.sum()) - huge
+    assert issues.column("c").huge == huge
+    assert issues.column("c").missing == int(absent.sum()) - huge
 
 
 @given(st.lists(st.one_of(st.none(), finite.map(str), st.sampled_from(["", " ", "nan", "x", "1,5", "1 2"]))))
@@ -89,17 +89,17 @@ def test_texts_as_numbers_agree_with_python(values):
 
 
 def test_what_is_not_a_number_counts_as_missing_and_is_shown():
-    found = Found()
+    issues = Issues()
     values = ["1", "abc", None, "abc", "?", "inf"]
-    np.testing.assert_array_equal(number(values, missing=True, found=found), [[1.0, 7.0, 7.0, 7.0, 7.0, 7.0]])
-    column = found.column("c")
+    np.testing.assert_array_equal(number(values, missing=True, issues=issues), [[1.0, 7.0, 7.0, 7.0, 7.0, 7.0]])
+    column = issues.column("c")
     assert (column.wrong, column.wrong_examples, column.missing, column.huge) == (3, ["abc", "?"], 0, 1)
 
 
 def test_refused_cells_stay_nan_and_are_counted():
-    found = Found()
-    np.testing.assert_array_equal(number([1.0, None, np.inf], fill=np.nan, found=found), [[1.0, np.nan, np.nan]])
-    assert found.column("c").refused == 2
+    issues = Issues()
+    np.testing.assert_array_equal(number([1.0, None, np.inf], fill=np.nan, issues=issues), [[1.0, np.nan, np.nan]])
+    assert issues.column("c").refused == 2
 
 
 @pytest.mark.parametrize(
@@ -115,10 +115,10 @@ def test_refused_cells_stay_nan_and_are_counted():
     ],
 )
 def test_truth_values(values, wrong):
-    found = Found()
-    np.testing.assert_array_equal(number(values, kind="boolean", found=found), [[1.0, 0.0, 7.0]])
-    assert found.column("c").wrong == wrong
-    assert found.column("c").missing == 1 - wrong
+    issues = Issues()
+    np.testing.assert_array_equal(number(values, kind="boolean", issues=issues), [[1.0, 0.0, 7.0]])
+    assert issues.column("c").wrong == wrong
+    assert issues.column("c").missing == 1 - wrong
 
 
 @pytest.mark.parametrize(
@@ -127,14 +127,14 @@ def test_truth_values(values, wrong):
 @given(values=st.lists(st.sampled_from(["a", "b", "c", "", None])))
 @settings(max_examples=30, deadline=None)
 def test_levels_cell_by_cell(kind, values):
-    found = Found()
-    first, second = level(pa.array(values, pa.string()).cast(kind), found=found)
+    issues = Issues()
+    first, second = level(pa.array(values, pa.string()).cast(kind), issues=issues)
     place = {"a": 0, "b": 1, "": 2, None: 2, "c": 3}
     np.testing.assert_array_equal(first, [LEVELS.values[place[value], 0] for value in values])
     np.testing.assert_array_equal(second, 10 * first)
-    assert found.column("c").unseen == values.count("c")
-    assert list(found.column("c").unseen_levels) == ["c"] * ("c" in values)
-    assert found.column("c").missing == values.count("") + values.count(None)
+    assert issues.column("c").unseen == values.count("c")
+    assert list(issues.column("c").unseen_levels) == ["c"] * ("c" in values)
+    assert issues.column("c").missing == values.count("") + values.count(None)
 
 
 def test_whole_numbers_are_levels_as_they_are_written():
@@ -159,11 +159,11 @@ def test_a_float_is_a_text_whatever_its_neighbors(values):
 
 
 def test_examples_of_new_levels_are_bounded_and_counts_are_not():
-    found = Found()
+    issues = Issues()
     for start in range(0, 6000, 1500):
-        level([f"new {number}" for number in range(start, start + 1500)], found=found)
-    assert found.column("c").unseen == 6000
-    assert len(found.column("c").unseen_levels) <= 2000
+        level([f"new {number}" for number in range(start, start + 1500)], issues=issues)
+    assert issues.column("c").unseen == 6000
+    assert len(issues.column("c").unseen_levels) <= 2000
 
 
 moments = st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1))
@@ -236,11 +236,11 @@ TABLE = {"n": [1.0, 2.0, None], "c": ["a", "b", "x"], "t": [True, False, True]}
 @given(st.permutations(sorted(TABLE)), st.integers(0, 3))
 @settings(max_examples=20, deadline=None)
 def test_neither_order_of_columns_nor_cuts_between_rows_matter(order, cut):
-    whole, in_parts = Found(), Found()
-    expected = encode_batch(pa.table(TABLE), CONTRACT, ENCODINGS, found=whole)
+    whole, in_parts = Issues(), Issues()
+    expected = encode_batch(pa.table(TABLE), CONTRACT, ENCODINGS, issues=whole)
     table = pa.table({"extra": ["?"] * 3} | {name: TABLE[name] for name in order})
     parts = [
-        encode_batch(part, CONTRACT, ENCODINGS, found=in_parts) for part in (table.slice(0, cut), table.slice(cut))
+        encode_batch(part, CONTRACT, ENCODINGS, issues=in_parts) for part in (table.slice(0, cut), table.slice(cut))
     ]
     np.testing.assert_array_equal(np.hstack(parts), expected)
     assert in_parts == whole
@@ -250,19 +250,19 @@ def test_neither_order_of_columns_nor_cuts_between_rows_matter(order, cut):
 def test_columns_that_are_not_wanted_are_zero_and_share_their_memory():
     table = pa.table(TABLE)
     everything = encode_batch(table, CONTRACT, ENCODINGS)
-    found = Found()
-    only = encode_batch(table, CONTRACT, ENCODINGS, only={1}, found=found)
+    issues = Issues()
+    only = encode_batch(table, CONTRACT, ENCODINGS, only={1}, issues=issues)
     np.testing.assert_array_equal(only[2:4], everything[2:4])
     assert not np.any([only[place] for place in (0, 1, 4)])
     assert only[0] is only[1] is only[4]
-    assert set(found.columns) == {"c"}
+    assert set(issues.columns) == {"c"}
 
 
 def test_a_column_that_is_not_there_is_missing_everywhere():
-    found = Found()
-    outputs = encode_batch(pa.table({"n": [1.0, 2.0]}).to_batches()[0], CONTRACT, ENCODINGS, found=found)
+    issues = Issues()
+    outputs = encode_batch(pa.table({"n": [1.0, 2.0]}).to_batches()[0], CONTRACT, ENCODINGS, issues=issues)
     np.testing.assert_array_equal(outputs, [[1, 2], [0, 0], [3, 3], [30, 30], [0.5, 0.5]])
-    assert found.column("c").missing == found.column("t").missing == 2
+    assert issues.column("c").missing == issues.column("t").missing == 2
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,17 @@ from sklearn import metrics
 
 from qmedoid.exceptions import ContractError
 from qmedoid.metrics.calibration import calibration_error, confidence_outcomes
-from qmedoid.tables.encode import Found
+from qmedoid.tables.encode import Issues
 from qmedoid.tables.evaluating import decision_report, joined, labeled_report, report_notes
-from qmedoid.tables.labels import MISSING, UNKNOWN, label_codes
 from qmedoid.tables.scoring import decide_batch
+from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes
 
 
 @pytest.fixture(params=[2, 3])
 def case(request):
     table, classifier = fitted(request.param)
     model = classifier.table_model()
-    return model, label_codes(table["y"], model.classes), decide_batch(model, table, Found()), table
+    return model, label_codes(table["y"], model.classes), decide_batch(model, table, Issues())[0], table
 
 
 def test_figures_are_those_of_scikit_learn(case):
@@ -44,7 +44,7 @@ def test_figures_are_those_of_scikit_learn(case):
 
 def test_parts_joined_are_the_whole(case):
     model, codes, decided, table = case
-    parts = [decide_batch(model, table.slice(start, 30), Found()) for start in (0, 30, 60)]
+    parts = [decide_batch(model, table.slice(start, 30), Issues())[0] for start in (0, 30, 60)]
     assert decision_report(model, codes, joined(parts)) == decision_report(model, codes, decided)
 
 
@@ -69,7 +69,7 @@ def test_one_class_alone_still_gives_a_report():
     table, classifier = fitted()
     model = classifier.table_model()
     part = table.filter(np.array(table["y"].to_pylist()) == "a")
-    report = decision_report(model, label_codes(part["y"], model.classes), decide_batch(model, part, Found()))
+    report = decision_report(model, label_codes(part["y"], model.classes), decide_batch(model, part, Issues())[0])
     assert report["rows"] == 40
     assert report["classes"]["b"]["rows"] == 0
     assert report["prevalence"] == 0.0

@@ -8,7 +8,7 @@ from fitted_tables import fitted, raw_table, with_column
 
 from qmedoid.exceptions import ContractError, DataError, QMedoidWarning
 from qmedoid.tables.difference import BrokenContractError
-from qmedoid.tables.files import Reading, score_file
+from qmedoid.tables.files import TableReading, score_file
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_a_broken_contract_is_an_error_with_its_difference(model, tmp_path, endi
 def test_a_table_that_is_refused_is_closed(model, tmp_path):
     file = saved(raw_table().drop_columns(["x1"]), tmp_path / "t.csv")
     with pytest.raises(BrokenContractError, match="missing: 'x1'"):
-        Reading(model, file, "error")
+        TableReading(model, file, "error")
 
 
 def test_words_for_truth_values_are_read_the_second_time(model, tmp_path):
@@ -92,7 +92,7 @@ def test_a_table_without_rows(model, tmp_path):
 
 def test_only_columns_that_the_model_reads_are_read(model, tmp_path):
     table = raw_table().append_column("blob", pa.array([b"\xff"] * 80)).append_column("list", pa.array([[1]] * 80))
-    with Reading(model, saved(table, tmp_path / "t.parquet"), "error") as reading:
+    with TableReading(model, saved(table, tmp_path / "t.parquet"), "error") as reading:
         (part,) = reading.batches(["list"], as_text=False, lenient=False)
     names = [model.contract.columns[place].name for place in model.used_columns]
     assert part.batch.schema.names == names

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables.frames import as_table
+from qmedoid.tables.arrow import as_table
 from qmedoid.tables.kinds import infer_columns
 
 COLUMNS = {
@@ -133,7 +133,7 @@ def printed_by(program):
 
 def test_no_data_frame_library_is_imported_for_another():
     program = (
-        "import sys, polars; from qmedoid.tables.frames import as_table\n"
+        "import sys, polars; from qmedoid.tables.arrow import as_table\n"
         "as_table(polars.DataFrame({'x': ['a', 'b']}))\n"
         "print([name for name in ('pandas', 'sklearn') if name in sys.modules])"
     )
@@ -143,7 +143,7 @@ def test_no_data_frame_library_is_imported_for_another():
 @pytest.mark.parametrize("alone", [True, False])
 def test_arrow_can_be_kept_from_importing_pandas(alone):
     program = (
-        "import sys, numpy as np, pyarrow as pa; from qmedoid.tables.arrow_alone import keep_pandas_away\n"
+        "import sys, numpy as np, pyarrow as pa; from qmedoid.tables.arrow import keep_pandas_away\n"
         f"if {alone}: keep_pandas_away()\n"
         "found = pa.array(np.arange(3.0)).to_numpy().tolist(), pa.array(['a', None]).to_pylist()\n"
         "found += ('pandas' in sys.modules,)\n"

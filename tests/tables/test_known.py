@@ -8,14 +8,14 @@ from test_explanations_from_outside import fitted
 from qmedoid import VariationalClassifier
 from qmedoid.exceptions import ModelError, QMedoidWarning
 from qmedoid.model.contract import Contract
-from qmedoid.tables.known import N_SHOWN, NearestRows
+from qmedoid.tables.explaining import N_SHOWN, NearestRows
 from qmedoid.tables.saved import SavedModel, load
 
 
 def place(outside, record):
     """Where a record lies, by the saved arrays."""
     x = outside.encoded(record)
-    match outside.first["type"]:
+    match outside.first["name"]:
         case "evidence":
             return Evidence(outside, x).scaled[1] * np.sqrt(outside["column_weights"])
         case "rare":
@@ -67,13 +67,13 @@ def test_medoids_and_known_rows_are_as_far_as_each_other_says(case):
 
 def test_batches_find_what_the_whole_table_does(case):
     table, _, model, _ = case
-    from qmedoid.tables.encode import Found
+    from qmedoid.tables.encode import Issues
 
     whole, parts = (NearestRows(model.model, table.slice(7, 1)) for _ in range(2))
-    whole.add(table, table["y"], Found())
+    whole.add(table, table["y"], Issues())
     for start in range(0, len(table), 23):
         part = table.slice(start, 23)
-        parts.add(part, part["y"], Found())
+        parts.add(part, part["y"], Issues())
     assert whole.report() == parts.report()
 
 

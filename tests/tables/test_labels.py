@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables.labels import MISSING, UNKNOWN, class_labels, label_codes, labeled_rows, rest_label
+from qmedoid.tables.targets import MISSING, UNKNOWN, class_labels, label_codes, labeled_rows, rest_label
 
 texts = st.text(st.characters(codec="utf-8"), max_size=6)
 labels = st.one_of(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmedoid.tables.positives import choose_positive, meant_positive
+from qmedoid.tables.targets import choose_positive, meant_positive
 
 PAIRS = [
     ("yes", "no"), ("Yes", "NO "), ("true", "false"), (True, False), (1, 0), ("1", "0"), (1.0, 0.0), (1, -1),

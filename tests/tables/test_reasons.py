@@ -11,7 +11,7 @@ from outside import Outside
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from qmedoid import TableClassifier, load
-from qmedoid.cli._reasons import sentences
+from qmedoid.cli.explain import sentences
 from qmedoid.studies.datasets import shipped_path
 from qmedoid.tables.saved import SavedModel
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from qmedoid.tables.records import plain_records
+from qmedoid.tables.arrow import plain_records
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def plain(tmp_path_factory):
     ("cell", "said"),
     [(np.nan, "missing cells: 'a' has 2 of 80"), (np.inf, "huge: 'a' has 2"), (1e200, "huge: 'a' has")],
 )
-def test_holes_are_told_by_column_in_either_mode(plain, mode, cell, said):
+def test_refused_cells_are_named_by_column_in_either_mode(plain, mode, cell, said):
     frame, model = plain
     broken = frame.copy()
     broken.loc[[5, 9], "a"] = cell

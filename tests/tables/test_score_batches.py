@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from qmedoid import NearestMedoidClassifier, TableClassifier
 from qmedoid.exceptions import ContractError, ParameterError
-from qmedoid.tables.encode import Found
+from qmedoid.tables.encode import Issues
 from qmedoid.tables.scoring import check_carried, decide_batch, result_batch, result_names
 
 
-def results(model, table, **options):
+def results(model, table, carried=()):
     (batch,) = table.combine_chunks().to_batches()
-    return result_batch(model, batch, decide_batch(model, batch, Found()), **options)
+    return result_batch(model, batch.select(list(carried)), decide_batch(model, batch, Issues())[0])
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -28,7 +28,7 @@ def test_results_are_what_the_classifier_says(n_classes):
     probabilities = classifier.predict_proba(table.drop_columns(["y"]))
     expected = probabilities[:, 1] if n_classes == 2 else probabilities.max(axis=1)
     np.testing.assert_allclose(out["score"].to_numpy(), expected, rtol=1e-12)
-    assert set(out["stage"].to_pylist()) == {"evidence"}
+    assert set(out["decided_by"].to_pylist()) == {model.method.name}
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

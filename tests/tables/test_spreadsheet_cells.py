@@ -15,11 +15,11 @@ from qmedoid.fields import RefusedError
 from qmedoid.model.contract import DATE_SPELLINGS, is_spelling
 from qmedoid.storage.columns import read_contract
 from qmedoid.tables import cells
-from qmedoid.tables._date_spelling import find_dates
 from qmedoid.tables._spelling import find_spelling
+from qmedoid.tables._text_cells import find_dates
 from qmedoid.tables.kinds import infer_columns
-from qmedoid.tables.labels import label_codes
 from qmedoid.tables.source import open_table
+from qmedoid.tables.targets import label_codes
 
 SIGNS = st.sampled_from(
     [("", "."), ("", ","), (",", "."), (".", ","), (" ", ","), ("\u00a0", "."), ("'", "."), ("\u202f", ",")]
@@ -207,7 +207,7 @@ NESTED = [
 
 @pytest.mark.parametrize("nested", NESTED, ids=lambda array: str(array.type).partition("<")[0])
 def test_lists_and_structs_are_refused_in_one_sentence(nested, tmp_path):
-    from qmedoid.cli._splitting import time_order
+    from qmedoid.cli._training_rows import time_order
 
     with pytest.raises(DataError, match="holds no classes"):
         label_codes(pa.chunked_array([nested]), ("a", "b"))
@@ -221,7 +221,7 @@ def test_lists_and_structs_are_refused_in_one_sentence(nested, tmp_path):
 
 
 def test_a_time_column_may_hold_dates_with_the_day_first():
-    from qmedoid.cli._splitting import time_order
+    from qmedoid.cli._training_rows import time_order
 
     column = pa.chunked_array([["31.01.2024", "01.02.2023", "15.06.2023"]])
     assert time_order(column, "t").tolist() == [1, 2, 0]

@@ -10,10 +10,9 @@ from fitted_tables import fitted, raw_table
 
 from qmedoid import NearestMedoidClassifier, TableClassifier
 from qmedoid.exceptions import DataError, ModelError, ParameterError, QMedoidWarning
-from qmedoid.tables.encode import Found
-from qmedoid.tables.files import score_file
+from qmedoid.tables.encode import Issues
+from qmedoid.tables.files import estimate_in_file, score_file
 from qmedoid.tables.scoring import decide_batch
-from qmedoid.tables.tally import WatchedModel, can_estimate, estimate_in_file
 
 
 @pytest.fixture(scope="module")
@@ -29,30 +28,18 @@ def file(tmp_path):
     return table, path
 
 
-def test_a_watched_model_decides_as_it_did_and_counts(model, file):
-    table, _ = file
-    watched = WatchedModel.of(model)
-    plain, seen = (decide_batch(one, table, Found()) for one in (model, watched))
-    np.testing.assert_array_equal(plain.scores, seen.scores)
-    np.testing.assert_array_equal(plain.codes, seen.codes)
-    whole = model.decision.estimated_priors(plain.scores)
-    assert watched.log_odds.n_rows == 700
-    assert watched.estimated(700).prevalence == whole.prevalence
-    assert watched.estimated(701) is None
-
-
 def test_a_file_is_estimated_like_its_rows(model, file, tmp_path):
     table, path = file
     found = estimate_in_file(model, str(path), on_mismatch="error")
-    whole = model.decision.estimated_priors(decide_batch(model, table, Found()).scores)
+    whole = model.decision.estimated_priors(decide_batch(model, table, Issues())[0].scores)
     assert found.prevalence == pytest.approx(whole.prevalence, rel=1e-9)
     assert found.n_rows == 700
     # A shifted model says the same of the records: its log-odds are for other priors, and it knows.
     shifted = estimate_in_file(replace(model, decision=model.decision.at_priors(0.03)), str(path), on_mismatch="error")
     assert shifted.prevalence == pytest.approx(whole.prevalence, rel=1e-4)
-    watched = WatchedModel.of(model)
-    score_file(watched, str(path), str(tmp_path / "o.csv"), on_progress=lambda rows, *_: watched.begins_anew(rows))
-    assert watched.estimated(700).prevalence == pytest.approx(whole.prevalence, rel=1e-9)
+    scored = score_file(model, str(path), str(tmp_path / "o.csv"), prevalence=True)
+    assert scored.prevalence.prevalence == pytest.approx(whole.prevalence, rel=1e-9)
+    assert score_file(model, str(path), str(tmp_path / "o.csv")).prevalence is None
 
 
 def test_a_table_that_is_read_again_is_counted_once(model, file, tmp_path, monkeypatch):
@@ -63,19 +50,14 @@ def test_a_table_that_is_read_again_is_counted_once(model, file, tmp_path, monke
     cells = [str(value) for value in table["x1"].to_pylist()]
     cells[-1] = "oops"
     pyarrow.csv.write_csv(table.set_column(0, "x1", pa.array(cells)), path)
-    watched = WatchedModel.of(model)
     readings = []
-
-    def progress(rows, *_):
-        readings.append(rows)
-        watched.begins_anew(rows)
-
     with pytest.warns(QMedoidWarning, match="such as 'oops'"):
-        scored = score_file(watched, str(path), str(tmp_path / "o.csv"), on_mismatch="warn", on_progress=progress)
+        scored = score_file(
+            model, str(path), str(tmp_path / "o.csv"), on_mismatch="warn", prevalence=True,
+            on_progress=lambda rows, *_: readings.append(rows),
+        )  # fmt: skip
     assert (np.diff(readings) < 0).sum() == 1  # read from its beginning again, after some batches were decided
-    assert watched.log_odds.n_rows == scored.rows == 700
-    watched.begins_anew(1)
-    assert watched.log_odds.n_rows == 0
+    assert scored.prevalence.n_rows == scored.rows == 700
 
 
 def test_what_cannot_be_estimated_is_said(model, file, tmp_path):
@@ -85,13 +67,10 @@ def test_what_cannot_be_estimated_is_said(model, file, tmp_path):
         estimate_in_file(model, str(empty), on_mismatch="error")
     table, path = file
     three = fitted(3, method="nearest")[1].table_model()
-    assert can_estimate(model)
-    assert not can_estimate(three)
     with pytest.raises(ParameterError, match="there are 3"):
         estimate_in_file(three, str(path), on_mismatch="error")
     margins = TableClassifier(NearestMedoidClassifier(), random_state=0).fit(
         table.drop_columns(["y"]), table["y"].to_pylist()
     )
-    assert not can_estimate(margins.table_model())
     with pytest.raises(ModelError, match="no probabilities"):
         estimate_in_file(margins.table_model(), str(path), on_mismatch="error")

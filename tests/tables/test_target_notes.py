@@ -3,33 +3,37 @@
 import pytest
 
 from qmedoid.model.operating_point import Counts
-from qmedoid.tables.target_notes import seldom_note, target_notes
+from qmedoid.tables.targets import seldom_note, target_notes
+
+
+def messages(labels, counts):
+    return [note.message for note in target_notes(labels, counts)]
 
 
 def test_a_target_without_oddities_has_no_note():
     for labels in (["a", "b"], [0, 1], [True, False], list(range(26)), ["Yes", "No"]):
-        assert target_notes(labels, [40] * len(labels)) == []
+        assert messages(labels, [40] * len(labels)) == []
 
 
 @pytest.mark.parametrize(("n", "each"), [(31, 100), (74, 600), (11, 5), (20, 9)])
 def test_many_numbers_are_a_quantity(n, each):
-    (note,) = target_notes(list(range(18, 18 + n)), [each] * n)
+    (note,) = messages(list(range(18, 18 + n)), [each] * n)
     assert f"{n} different numbers" in note
     assert "ranges" in note
-    assert target_notes([f"city {k}" for k in range(n)], [each] * n) == []
+    assert messages([f"city {k}" for k in range(n)], [each] * n) == []
 
 
 def test_classes_of_one_row_are_named():
-    (note,) = target_notes(["a", "b", "c"], [5, 1, 7])
+    (note,) = messages(["a", "b", "c"], [5, 1, 7])
     assert "'b' has one row only" in note
-    (note,) = target_notes([f"c{k}" for k in range(9)] + ["z"], [1] * 9 + [50])
+    (note,) = messages([f"c{k}" for k in range(9)] + ["z"], [1] * 9 + [50])
     assert note.startswith("9 classes ('c0'")
     assert "4 more" in note
 
 
 @pytest.mark.parametrize("labels", [("No", "no"), ("no", "no "), ("New York", "new  york"), ("A", "b", "a")])
 def test_classes_that_differ_by_case_or_blanks_only_are_told(labels):
-    (note,) = target_notes(labels, [9] * len(labels))
+    (note,) = messages(labels, [9] * len(labels))
     assert "differ by case or blanks only" in note
     assert repr(labels[0]) in note
 

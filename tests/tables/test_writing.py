@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.tables.writing import SUFFIXES, check_output, is_text, open_sink
+from qmedoid.tables.writing import SUFFIXES, TEXT_SUFFIXES, check_output, open_sink
 
 BATCH = pa.record_batch(
     {
@@ -41,7 +41,7 @@ def csv_rows(path, delimiter=","):
         return list(csv.reader(file, delimiter=delimiter))
 
 
-@pytest.mark.parametrize("ending", [ending for ending in SUFFIXES if not is_text(ending)])
+@pytest.mark.parametrize("ending", [ending for ending in SUFFIXES if ending not in TEXT_SUFFIXES])
 def test_binary_formats_give_back_what_was_written(tmp_path, ending):
     path = written(tmp_path, BATCH, f"o{ending}")
     expected = pa.Table.from_batches([BATCH, BATCH.slice(0, 1)])
@@ -49,7 +49,7 @@ def test_binary_formats_give_back_what_was_written(tmp_path, ending):
     assert read(path).equals(expected)
 
 
-@pytest.mark.parametrize("ending", [ending for ending in SUFFIXES if is_text(ending)])
+@pytest.mark.parametrize("ending", TEXT_SUFFIXES)
 def test_text_formats_give_back_what_was_written(tmp_path, ending):
     path = written(tmp_path, BATCH, f"o{ending}")
     parsing = pyarrow.csv.ParseOptions(delimiter="\t" if ending == ".tsv" else ",", newlines_in_values=True)

@@ -1,23 +1,26 @@
-"""What the commands share: notes, errors and exit codes, JSON, and bars that a pipe does not see."""
+"""A command from its call to its exit code: notes, errors, JSON, and a progress bar that a pipe does not see."""
 
+import errno
 import json
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+
+import typer
 
 from qmedoid.exceptions import DataError, ModelError, OutputError, ParameterError, QMedoidError, QMedoidWarning
 
 OK, FAILED, USAGE, DATA, MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 130
 """Exit codes: all well, the machine failed (a full disk, say), a wrong call, data that cannot be used or that break
 the contract, a model that cannot be read, Ctrl-C."""
-
 # Columns of text that a file or a pipe takes.
 _WIDE = 200
-
-Advance = Callable[[int, int, int | None], None]
+OnProgress = Callable[[int, int, int | None], None]
 
 
 def exit_code(error: QMedoidError) -> int:
@@ -67,10 +70,10 @@ def notes_on_stderr() -> Iterator[None]:
 
 
 @contextmanager
-def reading_bar(description: str) -> Iterator[Advance]:
-    """A bar over the bytes of a file with rows per second and time left; nothing where there is no terminal."""
+def reading_bar(description: str) -> Iterator[OnProgress | None]:
+    """A bar over the bytes of a file with rows per second and time left; None where there is no terminal."""
     if not sys.stderr.isatty():
-        yield lambda _rows, _bytes, _total: None
+        yield None
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
@@ -108,3 +111,82 @@ def _finite(value: Any) -> Any:
 def shown(value: Any) -> str:
     """A cell or name of a table as text that is safe in a terminal: what does not print is spelt out."""
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in str(value))
+
+
+# The base of all errors about a wrong call; where it is at home differs from one version of Typer to the next.
+_WRONG_CALL: Any = typer.BadParameter.__mro__[2]
+
+
+def run(app: Callable[..., Any]) -> int:
+    """Run the command that was called, and give its exit code."""
+    as_json = "--json" in sys.argv
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A sign that the terminal's encoding lacks is spelt out; it is no reason to stop.
+            stream.reconfigure(errors="backslashreplace")
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminated)
+    try:
+        with notes_on_stderr():
+            code = app(standalone_mode=False)
+        # Now, while there is somebody to tell that the disk is full.
+        sys.stdout.flush()
+        code = code if isinstance(code, int) else OK
+    except _WRONG_CALL as error:
+        return _wrong_call(error, as_json)
+    except QMedoidError as error:
+        code, difference = exit_code(error), getattr(error, "difference", None)
+        # The message speaks of Python's parameter; here it is an option.
+        message = str(error).replace("on_mismatch='warn'", "--on-mismatch warn")
+        return _failed(message, code, as_json, None if difference is None else {"difference": difference})
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except OSError as error:
+        return _system_error(error, as_json)
+    except MemoryError:
+        return _failed("There is not enough memory. Fit on fewer rows with --max-rows.", FAILED, as_json)
+    if code == INTERRUPTED and as_json:
+        return _failed("Interrupted.", code, as_json)
+    return code
+
+
+def _terminated(number: int, _: object) -> None:
+    """Leave as after Ctrl-C, so that what was half written is removed."""
+    sys.exit(128 + number)
+
+
+def _wrong_call(error: Any, as_json: bool) -> int:
+    if as_json:
+        return _failed(error.format_message(), error.exit_code, as_json)
+    error.show()
+    return int(error.exit_code)
+
+
+def _system_error(error: OSError, as_json: bool) -> int:
+    reason = error.strerror or str(error)
+    if _can_print():
+        return _failed(f"{error.filename}: {reason}" if error.filename else reason, FAILED, as_json)
+    if error.errno != errno.EPIPE:  # whoever closed a pipe has read enough
+        tell(f"error: standard output cannot be written: {reason}.")
+    return FAILED
+
+
+def _failed(message: str, code: int, as_json: bool, details: Mapping[str, Any] | None = None) -> int:
+    try:
+        report_error(message, code, as_json=as_json, details=details)
+    except OSError:
+        tell(f"error: {message}")
+    _can_print()
+    return code
+
+
+def _can_print() -> bool:
+    """Whether standard output takes what was printed; where not, it is turned off, lest Python complain on leaving."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+        return False
+    return True

@@ -17,62 +17,52 @@ app.add_typer(data_app, name="data")
 Table = Annotated[
     str, typer.Argument(help="CSV, JSON lines, Parquet, Feather or xlsx: a file, a folder, a glob, or - for a pipe.")
 ]
-Model = Annotated[Path, typer.Argument(help="Folder of a saved model.")]
+Model = Annotated[Path, typer.Argument(help="File of a saved model.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
-Delimiter = Annotated[str | None, typer.Option(help="Separator of a CSV file, where it is not found out.")]
-Decimal = Annotated[str | None, typer.Option(help="Decimal sign of a CSV file, where it is not found out.")]
+Delimiter = Annotated[str | None, typer.Option(help="Field separator of a CSV file (detected by default).")]
+Decimal = Annotated[str | None, typer.Option(help="Decimal sign of a CSV file (detected by default).")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that another program or command wrote.")]
 DateOrder = Annotated[
     Literal["day-first", "month-first"] | None, typer.Option(help="Order of dates that do not show it: 01/02/2024.")
 ]
 OnMismatch = Annotated[
     Literal["error", "warn"],
-    typer.Option(help="Refuse a table that breaks the model's contract, or score it as well as can be."),
+    typer.Option(help="Refuse a table that breaks the model's contract, or score it as well as possible."),
 ]
-Fusion = Annotated[
+Method = Annotated[
     Literal["auto", "evidence", "rare", "nearest"],
-    typer.Option(help="How distances are fused: evidence by group, for rare events, or as in the paper (convex)."),
+    typer.Option(help="What decides: evidence by group of columns, a method for rare events, or the nearest medoid."),
 ]
-GroupColumn = Annotated[
-    str | None,
-    typer.Option(help="Rows with the same value here belong together, and are held out together; else equal rows."),
-]
-Medoids = Annotated[
-    str | None, typer.Option(help="Training rows that evidence may compare with at most: a number, or tiny for 6.")
-]
-Neighbors = Annotated[
-    str | None,
-    typer.Option(help="Further training rows that evidence may keep for the nearest to have a say: a number, or auto."),
-]
-Category = Annotated[
-    list[str] | None, typer.Option(metavar="NAME", help="Column of names, even if they look like numbers; repeatable.")
-]
-Number = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Column of numbers; repeatable.")]
-Date = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Column of dates; repeatable.")]
-Keep = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="Column to use although it looks like an identifier; repeatable."),
-]
-Ignore = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Column to leave out; repeatable.")]
-RolesFile = Annotated[
-    Path | None, typer.Option("--roles", help='TOML file of such roles, with lines such as zip = "category".')
-]
+GroupColumn = Annotated[str | None, typer.Option(help="Rows with the same value here are held out together.")]
+Medoids = Annotated[str | None, typer.Option(help="Most medoids of the evidence method: a number, or tiny.")]
+Neighbors = Annotated[str | None, typer.Option(help="Most rows kept for its neighbor term: a number, or auto.")]
+Names = list[str] | None
+Category = Annotated[Names, typer.Option(metavar="NAME", help="Column of names, even if of digits; repeatable.")]
+Number = Annotated[Names, typer.Option(metavar="NAME", help="Column of numbers; repeatable.")]
+Date = Annotated[Names, typer.Option(metavar="NAME", help="Column of dates; repeatable.")]
+Keep = Annotated[Names, typer.Option(metavar="NAME", help="Column to use although it looks like an id; repeatable.")]
+Ignore = Annotated[Names, typer.Option(metavar="NAME", help="Column to leave out; repeatable.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Random seed.")]
+MaxRows = Annotated[int, typer.Option(min=2, help="Use a random sample of at most so many rows.")]
+Target = Annotated[str, typer.Option(help="Column that holds the classes.")]
+RolesFile = Annotated[Path | None, typer.Option("--roles", help='TOML file of roles, such as zip = "category".')]
 
 
-def _version(asked: bool) -> None:
-    if asked:
-        from qmedoid import __version__
+def _print_version() -> None:
+    from qmedoid import __version__
 
-        typer.echo(f"qmedoid {__version__}")
-        raise typer.Exit
+    typer.echo(f"qmedoid {__version__}")
+    raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option("--version", callback=lambda asked: asked and _print_version(), is_eager=True, help="Print and stop."),
+]
 
 
 @app.callback()
-def qmedoid(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
-    ] = False,
-) -> None:
+def qmedoid(version: Version = False) -> None:
     """A geometry-first, quantum-inspired classifier for tables.
 
     Exit codes: 0 all well, 1 the machine failed, 2 wrong call, 3 data that cannot be used or break the model's
@@ -91,29 +81,27 @@ def check(
     ignore: Ignore = None,
     roles: RolesFile = None,
     strict: Annotated[bool, typer.Option("--strict", help="End with exit code 3 if there are problems.")] = False,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the sample of rows.")] = 0,
-    max_rows: Annotated[int, typer.Option(min=2, help="Look at a random sample of at most so many rows.")] = 5_000_000,
+    seed: Seed = 0,
+    max_rows: MaxRows = 5_000_000,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     date_order: DateOrder = None,
     json: AsJson = False,
 ) -> None:
     """Show how every column of a table would be read and why, and what is odd about it, before any fit."""
-    from qmedoid.cli._roles import asked_roles
-    from qmedoid.cli.check import Options, run
+    asked = locals()
+    from qmedoid.cli._training_rows import with_roles
+    from qmedoid.cli.check import CheckOptions, run
 
-    asked = Options(table=table, target=target, seed=seed, max_rows=max_rows, delimiter=delimiter, decimal=decimal,
-                    date_order=date_order, roles=asked_roles(category, number, date, keep, ignore, roles))  # fmt: skip
-    raise typer.Exit(run(asked, strict=strict, as_json=json))
+    raise typer.Exit(run(CheckOptions(**with_roles(asked, "strict", "json")), strict=strict, as_json=json))
 
 
 @app.command()
 def fit(
     table: Table,
-    target: Annotated[str, typer.Option(help="Column that holds the classes.")],
+    target: Target,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="File to save the model in. Default: the table's name with .qmedoid."),
+        Path | None, typer.Option("--output", "-o", help="Model file. Default: the table's name with .qmedoid.")
     ] = None,
     test: Annotated[str, typer.Option(help="Held-out rows: a file, or a share of the rows; 0 for none.")] = "0.25",
     valid: Annotated[
@@ -123,22 +111,12 @@ def fit(
         str | None,
         typer.Option(help="Class to look for; of more than two, against all. Else, for alerts, the rarer of two."),
     ] = None,
-    alert_rate: Annotated[
-        float | None, typer.Option(help="Share of the records to be called positive, such as 0.0131.")
-    ] = None,
-    operating_point: Annotated[
-        str | None, typer.Option(help="Probability from which on a record is positive, or a metric to make best.")
-    ] = None,
-    min_precision: Annotated[
-        float | None, typer.Option(help="Least share of the alerts that must be positive; then the most are found.")
-    ] = None,
-    min_recall: Annotated[
-        float | None, typer.Option(help="Least share of the positive records to be found; then with the fewest alerts.")
-    ] = None,
+    alert_rate: Annotated[float | None, typer.Option(help="Share of the records to be called positive.")] = None,
+    operating_point: Annotated[str | None, typer.Option(help="Probability to cut at, or metric to maximize.")] = None,
+    min_precision: Annotated[float | None, typer.Option(help="Best recall with at least this precision.")] = None,
+    min_recall: Annotated[float | None, typer.Option(help="Fewest alerts with at least this recall.")] = None,
     cost: Annotated[float | None, typer.Option(help="What a missed positive costs, in false alerts.")] = None,
-    time_column: Annotated[
-        str | None, typer.Option(help="Order the rows by this column: the last ones are held out.")
-    ] = None,
+    time_column: Annotated[str | None, typer.Option(help="Order of the rows: the last ones are held out.")] = None,
     group_column: GroupColumn = None,
     category: Category = None,
     number: Number = None,
@@ -147,14 +125,14 @@ def fit(
     ignore: Ignore = None,
     roles: RolesFile = None,
     paper: Annotated[bool, typer.Option("--paper", help="Everything as printed in the paper.")] = False,
-    method: Fusion = "auto",
+    method: Method = "auto",
     medoids: Medoids = None,
     neighbors: Neighbors = None,
     refine: Annotated[
         str, typer.Option(help="When the circuit decides: auto, always, never, or a share of the records.")
     ] = "auto",
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of splits, search and training.")] = 0,
-    max_rows: Annotated[int, typer.Option(min=2, help="Fit on a random sample of at most so many rows.")] = 5_000_000,
+    seed: Seed = 0,
+    max_rows: MaxRows = 5_000_000,
     raw_rows: Annotated[bool, typer.Option(help="Whether the model holds its medoids as rows of the table.")] = True,
     circuits: Annotated[bool, typer.Option("--circuits", help="Write circuits too, as QPY and OpenQASM 3.")] = False,
     delimiter: Delimiter = None,
@@ -163,22 +141,12 @@ def fit(
     json: AsJson = False,
 ) -> None:
     """Fit a model to a table, show what it does on held-out rows, and save it."""
-    from qmedoid.cli._roles import asked_roles
-    from qmedoid.cli.fit import Options, default_output, run
+    asked = locals()
+    from qmedoid.cli._training_rows import with_roles
+    from qmedoid.cli.fit import FitOptions, default_output, run
 
-    run(
-        Options(
-            table=table, target=target, output=output or default_output(table), test=test, valid=valid,
-            positive=positive, alert_rate=alert_rate, operating_point=operating_point, min_precision=min_precision,
-            min_recall=min_recall,
-            cost=cost, time_column=time_column, group_column=group_column, paper=paper, method=method,
-            medoids=medoids, neighbors=neighbors,
-            refine=refine, seed=seed, max_rows=max_rows, raw_rows=raw_rows, circuits=circuits, delimiter=delimiter,
-            decimal=decimal, date_order=date_order,
-            roles=asked_roles(category, number, date, keep, ignore, roles),
-        ),
-        as_json=json,
-    )  # fmt: skip
+    options = with_roles(asked, "json") | {"output": output or default_output(table)}
+    run(FitOptions(**options), as_json=json)
 
 
 @app.command()
@@ -205,7 +173,7 @@ def score(
     decimal: Decimal = None,
     json: AsJson = False,
 ) -> None:
-    """Score a table of any size: prediction, score, margin, nearest medoid of each class, stage."""
+    """Score a table of any size: prediction, score, margin, nearest medoid of each class, who decided."""
     from qmedoid.cli.score import run
 
     run(model, table, output, columns=columns or [], prevalence=prevalence, safe_csv=safe_csv, force=force,
@@ -223,7 +191,7 @@ def evaluate(
     json: AsJson = False,
 ) -> None:
     """Compare a model's decisions with the classes in a table."""
-    from qmedoid.cli.evaluate import run
+    from qmedoid.cli.score import evaluate as run
 
     run(model, table, target=target, on_mismatch=on_mismatch, as_json=json, delimiter=delimiter, decimal=decimal)
 
@@ -277,7 +245,7 @@ def circuit(
 @app.command()
 def stability(
     table: Table,
-    target: Annotated[str, typer.Option(help="Column that holds the classes.")],
+    target: Target,
     positive: Annotated[str | None, typer.Option(help="Class to look for; of more than two, against all.")] = None,
     group_column: GroupColumn = None,
     category: Category = None,
@@ -286,29 +254,23 @@ def stability(
     keep: Keep = None,
     ignore: Ignore = None,
     roles: RolesFile = None,
-    method: Fusion = "auto",
+    method: Method = "auto",
     medoids: Medoids = None,
     neighbors: Neighbors = None,
     bootstraps: Annotated[int, typer.Option(min=2, help="How many samples of the rows are fitted again.")] = 20,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of samples, search and training.")] = 0,
-    max_rows: Annotated[int, typer.Option(min=2, help="Use a random sample of at most so many rows.")] = 20_000,
+    seed: Seed = 0,
+    max_rows: MaxRows = 20_000,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     date_order: DateOrder = None,
     json: AsJson = False,
 ) -> None:
-    """Fit samples of a table again and again, and tell how much groups, medoids and decisions change."""
-    from qmedoid.cli._roles import asked_roles
-    from qmedoid.cli.stability import Options, run
+    """Fit bootstrap samples of a table, and show how much groups, medoids and decisions change."""
+    asked = locals()
+    from qmedoid.cli._training_rows import with_roles
+    from qmedoid.cli.stability import StabilityOptions, run
 
-    run(
-        Options(table=table, target=target, positive=positive, group_column=group_column, method=method,
-                medoids=medoids, neighbors=neighbors,
-                bootstraps=bootstraps, seed=seed, max_rows=max_rows, delimiter=delimiter, decimal=decimal,
-                date_order=date_order,
-                roles=asked_roles(category, number, date, keep, ignore, roles)),
-        as_json=json,
-    )  # fmt: skip
+    run(StabilityOptions(**with_roles(asked, "json")), as_json=json)
 
 
 @data_app.command("list")
@@ -362,7 +324,7 @@ def reproduce(
         "reproduction"
     ),
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes side by side; by default one per core.")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the first split.")] = 0,
+    seed: Seed = 0,
     quick: Annotated[bool, typer.Option("--quick", help="A smoke run: few splits, a sample of the frauds.")] = False,
     cache: Annotated[
         Path | None, typer.Option(help="Folder of results that are done; by default in the user's cache.")
@@ -382,6 +344,6 @@ def reproduce(
 
 def main() -> None:
     """Entry point of the console script: runs a command, and turns errors into one line and an exit code."""
-    from qmedoid.cli._running import run
+    from qmedoid.cli._output import run
 
     sys.exit(run(app))

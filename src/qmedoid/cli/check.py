@@ -1,36 +1,30 @@
 """``qmedoid check``: how the columns of a table are read and why, and what is odd about it, before any fit."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from qmedoid.cli._output import DATA, OK, plain_console, print_json, shown
-from qmedoid.cli.fit import read_rows
+from qmedoid.cli._printing import grid
+from qmedoid.cli._training_rows import TableOptions, read_rows
 from qmedoid.exceptions import some_of
-from qmedoid.tables.arrow_alone import keep_pandas_away
+from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.checking import check_rows
-from qmedoid.tables.roles import Role, check_role_names
+from qmedoid.tables.roles import check_role_names
 
 # Columns, classes, and signs of an example that are printed.
 _COLUMNS, _CLASSES, _SIGNS = 200, 10, 12
 
 
-@dataclass(frozen=True)
-class Options:
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions(TableOptions):
     """What was asked for, as the options of the command are called."""
 
-    table: str
     target: str | None
-    seed: int
-    max_rows: int
-    delimiter: str | None
-    decimal: str | None
-    date_order: str | None = None
-    roles: Mapping[str, Role] = field(default_factory=dict)
 
 
-def run(options: Options, *, strict: bool, as_json: bool) -> int:
+def run(options: CheckOptions, *, strict: bool, as_json: bool) -> int:
     """Print the report, and give the exit code: with `strict`, that of unusable data if there are problems."""
     keep_pandas_away()
     check_role_names(options.roles, list(options.roles), options.target)
@@ -46,8 +40,6 @@ def run(options: Options, *, strict: bool, as_json: bool) -> int:
 
 
 def _print(report: Mapping[str, Any]) -> None:
-    from rich.table import Table
-
     console = plain_console()
     columns = report["columns"]
     used = sum(column["used"] for column in columns)
@@ -57,13 +49,10 @@ def _print(report: Mapping[str, Any]) -> None:
     )
     for note in report["notes"]:
         console.print(shown(f"note: {note}"))
-    grid = Table()
     judged = bool(report["judged_rows"])
-    for name in ("column", "read as", "why", "different", "missing", *(["alone"] if judged else []), "examples"):
-        grid.add_column(name, justify="right" if name in ("different", "missing", "alone") else "left", overflow="fold")
-    for column in columns[:_COLUMNS]:
-        grid.add_row(*_cells(column, report["rows"], judged))
-    console.print(grid)
+    names = ("column", "read as", "why", "different", "missing", *(["alone"] if judged else []), "examples")
+    rows = [_cells(column, report["rows"], judged) for column in columns[:_COLUMNS]]
+    console.print(grid(names, rows, left=(0, 1, 2, len(names) - 1)))
     if len(columns) > _COLUMNS:
         console.print(f"{len(columns) - _COLUMNS:,} more columns: --json lists all.")
     if judged:
@@ -80,7 +69,7 @@ def _print(report: Mapping[str, Any]) -> None:
 
 
 def _cells(column: Mapping[str, Any], rows: int, judged: bool) -> list[str]:
-    missing = f"{column['missing']:,}" if column["missing"] == 0 else _with_share(column["missing"], rows)
+    missing = f"{column['missing']:,}" + (f" ({column['missing'] / rows:.0%})" if column["missing"] else "")
     alone = [] if not judged else ["" if column["alone"] is None else f"{column['alone']:.3f}"]
     levels = "" if column["levels"] is None else f"{column['levels']:,}"
     examples = [text if len(text) <= _SIGNS else f"{text[: _SIGNS - 1]}…" for text in column["examples"]]
@@ -88,16 +77,12 @@ def _cells(column: Mapping[str, Any], rows: int, judged: bool) -> list[str]:
     return [shown(text) for text in (column["name"], kind, column["why"], levels, missing, *alone, ", ".join(examples))]
 
 
-def _with_share(count: int, rows: int) -> str:
-    return f"{count:,} ({count / rows:.0%})"
-
-
 def _print_findings(console: Any, findings: Sequence[Mapping[str, Any]]) -> None:
-    for severity, title in (("problem", "problems"), ("note", "notes")):
-        own = [finding for finding in findings if finding["severity"] == severity]
-        if own:
-            console.print(f"{title}: {len(own):,}")
-        for finding in own:
-            console.print(shown(f"- {finding['message']}"), soft_wrap=True)
+    for severity in ("problem", "note"):
+        messages = [finding["message"] for finding in findings if finding["severity"] == severity]
+        if messages:
+            console.print(f"{severity}s: {len(messages):,}")
+        for message in messages:
+            console.print(shown(f"- {message}"), soft_wrap=True)
     if not findings:
         console.print("nothing odd was found.")

@@ -7,8 +7,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from qmedoid.cli._display import over_splits, progress_bar, verdict, with_error
 from qmedoid.cli._output import tell
+from qmedoid.cli._printing import over_splits, progress_bar, verdict, with_error
 from qmedoid.exceptions import OutputError
 from qmedoid.reporting.files import check_folder
 from qmedoid.studies.catalog import cell_folder

@@ -1,4 +1,4 @@
-"""``qmedoid explain``: one decision, by column, by medoid and by the nearest known rows."""
+"""``qmedoid explain``: one decision in words, by column, by medoid and by the nearest known rows."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,15 +7,14 @@ from typing import Any
 import pyarrow as pa
 
 from qmedoid.cli._output import plain_console, print_json, shown, tell
-from qmedoid.cli._reasons import cell_text, sentences
+from qmedoid.cli._printing import grid
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.model.table import TableModel
 from qmedoid.storage.model_file import load_model
-from qmedoid.tables.arrow_alone import keep_pandas_away
+from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
-from qmedoid.tables.explaining import explain_record
-from qmedoid.tables.files import Reading
-from qmedoid.tables.known import NearestRows
+from qmedoid.tables.explaining import NearestRows, explain_record
+from qmedoid.tables.files import TableReading
 
 _GROUPS = 8
 _COLUMNS = 4
@@ -29,9 +28,9 @@ def run(
     if known == table == "-":
         raise ParameterError("Standard input can be read once: give the table or --known as a file.")
     loaded = load_model(model)
-    with Reading(loaded, table, on_mismatch, all_columns=True, **dialect) as reading:
+    with TableReading(loaded, table, on_mismatch, all_columns=True, **dialect) as reading:
         record = reading.in_kind(lambda lenient: _find(reading, row, lenient))
-        report = {"row": row, **explain_record(loaded, record, reading.found)}
+        report = {"row": row, **explain_record(loaded, record, reading.issues)}
         reading.check()
     if known is not None:
         report["known"] = _nearest(loaded, record, known, on_mismatch, dialect)
@@ -41,7 +40,7 @@ def run(
         _print(report)
 
 
-def _find(reading: Reading, row: int, lenient: bool) -> pa.Table:
+def _find(reading: TableReading, row: int, lenient: bool) -> pa.Table:
     passed = 0
     for batch, _ in reading.batches(as_text=False, lenient=lenient):
         if row < passed + len(batch):
@@ -55,7 +54,7 @@ def _nearest(
 ) -> dict[str, Any]:
     """The rows of another table that lie nearest to the record."""
     target = model.contract.target
-    with Reading(model, known, on_mismatch, all_columns=True, **dialect) as reading:
+    with TableReading(model, known, on_mismatch, all_columns=True, **dialect) as reading:
         labeled = [] if target is None or target not in reading.source.names else [target]
         if not labeled:
             tell(f"note: {known} has no column with the classes ({target!r}): those of its rows are not shown.")
@@ -63,7 +62,7 @@ def _nearest(
         def look(lenient: bool) -> NearestRows:
             nearest = NearestRows(model, record)
             for batch, extra in reading.batches(labeled, as_text=True, lenient=lenient):
-                nearest.add(batch, extra.column(labeled[0]) if labeled else None, reading.found)
+                nearest.add(batch, extra.column(labeled[0]) if labeled else None, reading.issues)
             return nearest
 
         found: NearestRows = reading.in_kind(look)
@@ -72,42 +71,32 @@ def _nearest(
 
 
 def _print(report: dict[str, Any]) -> None:
-    from rich.table import Table
-
     console = plain_console()
     console.print("\n".join(sentences(report)))
-    console.print()
-    console.print(_medoids(report, Table))
-    console.print()
-    console.print(_terms(report, Table))
-    if "known" in report:
+    for table in (_medoid_table, _term_table, *([_nearest_table] if "known" in report else [])):
         console.print()
-        console.print(_known(report, Table))
+        console.print(table(report))
 
 
-def _medoids(report: dict[str, Any], make: Any) -> Any:
+def _medoid_table(report: dict[str, Any]) -> Any:
     """What each column contributed, the largest first, beside the cells of the nearest medoids."""
     medoids = report["medoids"]
-    table = make(title="the record and the nearest medoid of each class", title_justify="left")
-    table.add_column("")
-    table.add_column("contribution", justify="right")
-    table.add_column("this record", justify="right")
-    for medoid in medoids:
-        table.add_column(f"row {medoid['training_row']}: {shown(medoid['class'])}", justify="right")
+    names = ("", "contribution", "this record", *(f"row {m['training_row']}: {shown(m['class'])}" for m in medoids))
+    table = grid(names, (), title="the record and the nearest medoid of each class")
     table.add_row("distance", "", "", *(f"{medoid['distance']:.4g}" for medoid in medoids))
     table.add_row("angle", "", "", *(f"{medoid['angle']:.4g}" for medoid in medoids), end_section=True)
-    _add_cells(table, report, [medoid["record"] for medoid in medoids])
+    for column in report["columns"]:
+        name = column["name"]
+        cells = ["·" if m["record"] is None else cell_text(m["record"].get(name)) for m in medoids]
+        table.add_row(shown(name), f"{column['contribution']:+.4f}", cell_text(column["cell"]), *cells)
     return table
 
 
-def _known(report: dict[str, Any], make: Any) -> Any:
+def _nearest_table(report: dict[str, Any]) -> Any:
     """The record beside the nearest known rows, cell by cell; the columns that contributed most come first."""
     nearest = report["known"]["nearest"]
-    table = make(title=f"the nearest of {report['known']['rows']:,} known rows", title_justify="left")
-    table.add_column("")
-    table.add_column("this record", justify="right")
-    for one in nearest:
-        table.add_column(f"row {one['row']}", justify="right")
+    names = ("", "this record", *(f"row {one['row']}" for one in nearest))
+    table = grid(names, (), title=f"the nearest of {report['known']['rows']:,} known rows")
     table.add_row("class", "", *("?" if one["class"] is None else shown(one["class"]) for one in nearest))
     table.add_row("distance", "", *(f"{one['distance']:.4g}" for one in nearest), end_section=True)
     for column in report["columns"]:
@@ -116,21 +105,11 @@ def _known(report: dict[str, Any], make: Any) -> Any:
     return table
 
 
-def _add_cells(table: Any, report: dict[str, Any], records: Sequence[dict[str, Any] | None]) -> None:
-    for column in report["columns"]:
-        name = column["name"]
-        cells = ["·" if record is None else cell_text(record.get(name)) for record in records]
-        table.add_row(shown(name), f"{column['contribution']:+.4f}", cell_text(column["cell"]), *cells)
-
-
-def _terms(report: dict[str, Any], make: Any) -> Any:
-    table = make(title="what the margin is made of, by group of encoded columns", title_justify="left")
-    table.add_column("term")
-    table.add_column("contribution", justify="right")
+def _term_table(report: dict[str, Any]) -> Any:
     groups, neighbors = report["groups"], report.get("neighbors", [])
     by_record = bool(neighbors) or any("records" in group for group in groups)
-    if by_record:
-        table.add_column("most of it by distance to")
+    names = ("term", "contribution", *(["most of it by distance to"] if by_record else []))
+    table = grid(names, (), title="what the margin is made of, by group of encoded columns", left=(0, 2))
     for group in groups[:_GROUPS]:
         strongest = [_strongest(group.get("records", []))] if by_record else []
         table.add_row(_title(group), f"{group['contribution']:+.6f}", *strongest)
@@ -139,8 +118,7 @@ def _terms(report: dict[str, Any], make: Any) -> Any:
         table.add_row(f"{len(groups) - _GROUPS} more groups", f"{rest:+.6f}")
     for name, value in report["terms"].items():
         if value:
-            strongest = [_strongest(neighbors)] if name == "neighbors" else []
-            table.add_row(name, f"{value:+.6f}", *strongest)
+            table.add_row(name, f"{value:+.6f}", *([_strongest(neighbors)] if name == "neighbors" else []))
     table.add_section()
     table.add_row("margin", f"{report['margin']:+.6f}")
     return table
@@ -160,4 +138,98 @@ def _strongest(records: list[dict[str, Any]]) -> str:
     """The records that speak loudest within a term."""
     return ", ".join(
         f"row {one['training_row']} ({shown(one['class'])}): {one['contribution']:+.4f}" for one in records[:2]
+    )
+
+
+_NAMED = 3
+# Terms without which a decision can be thought of; an intercept is part of every one.
+_OPTIONAL = ("operating point", "prevalence", "neighbors", "circuit")
+
+
+def sentences(report: dict[str, Any]) -> list[str]:
+    """The decision, its reasons, the nearer medoid, and the nearest known rows where there are any."""
+    lines = [_decision(report), _reasons(report), _nearer_medoid(report)]
+    lines += _conditions(report)
+    if "known" in report:
+        lines.append(_nearest_rows(report))
+    return lines
+
+
+def cell_text(value: Any, digits: int = 6) -> str:
+    """A cell for the reader, numbers with so many significant digits."""
+    if value is None:
+        return "missing"
+    return f"{value:.{digits}g}" if isinstance(value, float) else shown(value)
+
+
+def _decision(report: dict[str, Any]) -> str:
+    winner, against = report["prediction"], report["against"]
+    sure = f" (probability {report['probabilities'][str(winner)]:.4f})" if "probabilities" in report else ""
+    return f"Row {report['row']} is called {shown(winner)}, by {report['margin']:.4g} over {shown(against)}{sure}."
+
+
+def _reasons(report: dict[str, Any]) -> str:
+    """Columns by what they contribute to the margin, the largest first."""
+    speaking = [_named(report["columns"], sign) for sign in (1, -1)]
+    for_it, against = (", ".join(map(_reason, columns)) for columns in speaking)
+    winner = shown(report["prediction"])
+    return f"Speaks for {winner}: {for_it or 'no column'}; against it: {against or 'no column'}."
+
+
+def _named(columns: Sequence[dict[str, Any]], sign: int) -> list[dict[str, Any]]:
+    return [column for column in columns if sign * column["contribution"] > 0][:_NAMED]
+
+
+def _reason(column: dict[str, Any]) -> str:
+    return f"{shown(column['name'])} is {cell_text(column['cell'])} ({column['contribution']:+.3g})"
+
+
+def _nearer_medoid(report: dict[str, Any]) -> str:
+    """Which medoid is nearer, and what decides where the decision goes the other way."""
+    winner = report["medoids"][0]
+    nearest = min(report["medoids"], key=lambda medoid: medoid["distance"])
+    if winner["distance"] <= nearest["distance"]:
+        nearer, farther = winner, report["medoids"][1]
+    else:
+        nearer, farther = nearest, winner
+    text = (
+        f"Of the medoids it lies nearer to training row {nearer['training_row']} ({shown(nearer['class'])}, distance "
+        f"{nearer['distance']:.4g}) than to row {farther['training_row']} ({shown(farther['class'])}, "
+        f"{farther['distance']:.4g})"
+    )
+    if nearer is winner:
+        return text + "."
+    return f"{text}: the decision goes against the nearer medoid. {_deciding(report)}"
+
+
+def _deciding(report: dict[str, Any]) -> str:
+    """The largest contribution of all to the margin."""
+    columns = [(column["contribution"], _reason(column)) for column in report["columns"]]
+    terms = [(value, f"the term {name!r} ({value:+.3g})") for name, value in report["terms"].items()]
+    return f"Most of all decides: {max(columns + terms, key=lambda one: one[0])[1]}."
+
+
+def _conditions(report: dict[str, Any]) -> list[str]:
+    """Terms without which the decision would be another, and who took it."""
+    lines = []
+    optional = [(value, name) for name, value in report["terms"].items() if name in _OPTIONAL]
+    value, name = max(optional, default=(0.0, ""))
+    if value > report["margin"]:
+        lines.append(f"Without the term {name!r} it would be called {shown(report['against'])}.")
+    if report["decided_by"] == "circuit":
+        lines.append("The circuit took the decision; its part is the term 'circuit'.")
+    return lines
+
+
+def _nearest_rows(report: dict[str, Any]) -> str:
+    known = report["known"]
+    nearest = known["nearest"]
+    classes = [one["class"] for one in nearest]
+    of_class = f"{classes.count(report['prediction'])} are {shown(report['prediction'])}"
+    if None in classes:
+        unknown = classes.count(None)
+        of_class = "their classes are not known" if unknown == len(classes) else f"{of_class}, {unknown} of no class"
+    return (
+        f"Of the {known['rows']:,} known rows the nearest {len(nearest)} lie at {nearest[0]['distance']:.4g} to "
+        f"{nearest[-1]['distance']:.4g} ({known['distance']}); {of_class}."
     )

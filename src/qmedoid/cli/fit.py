@@ -2,48 +2,51 @@
 
 import shlex
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.cli._metrics import print_metrics, print_operating
 from qmedoid.cli._output import print_json, tell
-from qmedoid.cli._roles import roles_of_fit
-from qmedoid.cli._splitting import Parts, share_or_file, split_rows, time_order
+from qmedoid.cli._printing import print_metrics, print_operating
+from qmedoid.cli._training_rows import (
+    Labeled,
+    Parts,
+    TableOptions,
+    class_numbers,
+    read_labeled,
+    roles_of_fit,
+    row_groups_of,
+    share_or_file,
+    split_rows,
+    time_order,
+)
 from qmedoid.exceptions import DataError, ParameterError, some_of
-from qmedoid.geometry.row_groups import given_groups, row_groups
 from qmedoid.model.table import TableModel
 from qmedoid.storage.model_file import SUFFIX, check_target, save_model
-from qmedoid.tables._identifiers import IDENTIFIERS
-from qmedoid.tables.arrow_alone import keep_pandas_away
-from qmedoid.tables.cell_codes import cell_codes
-from qmedoid.tables.cells import numbers
+from qmedoid.tables.arrow import keep_pandas_away
+from qmedoid.tables.cells import Grouped, grouped_columns, numbers
 from qmedoid.tables.difference import compare_columns
-from qmedoid.tables.encode import Found
+from qmedoid.tables.encode import Issues, note_grouped
 from qmedoid.tables.evaluating import labeled_report, report_notes
-from qmedoid.tables.grouped_points import Grouped, grouped_columns, note_grouped
-from qmedoid.tables.kinds import DateOrder, Inferred, infer_columns, with_levels_of
-from qmedoid.tables.labels import class_labels, label_codes, labeled_rows
+from qmedoid.tables.kinds import Inferred, infer_columns, with_levels_of
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
-from qmedoid.tables.roles import Role, in_roles, read_as_text
+from qmedoid.tables.roles import IDENTIFIERS
+from qmedoid.tables.rows import row_hashes, rows_per_day
 from qmedoid.tables.scoring import decide_batch
-from qmedoid.tables.seen import row_hashes
-from qmedoid.tables.source import open_table
-from qmedoid.tables.training_summary import rows_per_day
+from qmedoid.tables.targets import label_codes
 
 # Columns of one reason that are named one by one.
 _MANY = 5
 
 
-@dataclass(frozen=True)
-class Options:
+@dataclass(frozen=True, kw_only=True)
+class FitOptions(TableOptions):
     """What was asked for, as the options of the command are called."""
 
-    table: str
     target: str
     output: Path
     test: str
@@ -55,32 +58,14 @@ class Options:
     min_recall: float | None
     cost: float | None
     time_column: str | None
+    group_column: str | None = None
     paper: bool
     method: str
     medoids: str | None
     neighbors: str | None
     refine: str
-    seed: int
-    max_rows: int
     raw_rows: bool
     circuits: bool
-    delimiter: str | None
-    decimal: str | None
-    group_column: str | None = None
-    date_order: str | None = None
-    roles: Mapping[str, Role] = field(default_factory=dict)
-
-
-class Labeled(NamedTuple):
-    """A table and its target column, rows without a class left out; `rows` are their places in the file.
-
-    `read` is the table with all rows that were read: it is asked for the names of levels, and for nothing else.
-    """
-
-    table: pa.Table
-    target: pa.ChunkedArray
-    rows: np.ndarray[Any, np.dtype[np.int64]]
-    read: pa.Table
 
 
 def default_output(table: str) -> Path:
@@ -89,7 +74,7 @@ def default_output(table: str) -> Path:
     return Path((name if name and name != "-" and not set(name) & set("*?[]") else "model") + SUFFIX)
 
 
-def run(options: Options, *, as_json: bool) -> None:
+def run(options: FitOptions, *, as_json: bool) -> None:
     """Fit, evaluate on held-out rows, save, and print what came of it."""
     keep_pandas_away()
     began = time.perf_counter()
@@ -99,19 +84,18 @@ def run(options: Options, *, as_json: bool) -> None:
     roles = roles_of_fit(options.roles, options.target, options.time_column)
     if options.group_column is not None:
         roles = roles_of_fit(roles, options.target, options.group_column)
-    data = read_labeled(options.table, options, list(roles))
+    data = read_labeled(options.table, options, options.target, list(roles), options.time_column)
     # How columns are read is settled on all rows, as `qmedoid check` shows it; numbers and levels are of training rows.
-    date_order = cast("DateOrder | None", options.date_order)
-    inferred = infer_columns(data.table, skip={options.target}, roles=roles, date_order=date_order)
+    inferred = infer_columns(data.table, skip={options.target}, roles=roles, date_order=options.date_order)
     inferred.check_any()
     groups = row_groups_of(data, options.group_column, [column.name for column in inferred.columns])
     parts = _parts(data, options, valid, test, groups)
     train = _taken(data, parts.train)
-    # Files of their own are read before the fit: what is wrong with them is not found out after it.
+    # Other files are read before the fit, so that what is wrong with them shows before it.
     validation, held_out = _other(data, parts.valid, valid, options), _other(data, parts.test, test, options)
     own_groups = None if groups is None or options.group_column is None else groups[parts.train]
     fitted, model = _fit(classifier, train, validation, options, inferred, own_groups)
-    # Seconds are told and not kept: the same fit gives the same files.
+    # Seconds are printed and not kept: the same fit gives the same files.
     seconds = round(time.perf_counter() - began, 1)
     metrics: dict[str, Any] = {"training_rows": len(train.table)}
     novelty: NoveltyReport | None = None
@@ -121,21 +105,22 @@ def run(options: Options, *, as_json: bool) -> None:
     novelty = novelty if isinstance(test, str) or options.time_column is not None else None
     model = replace(model, metrics=metrics)
     save_model(model, options.output, circuits=options.circuits, raw_rows=options.raw_rows)
-    notes = [note for note in fitted.notes_ if " was left out: " not in note]
+    notes = [note for note in fitted.notes_ if note not in fitted._left_out_notes]
     notes += left_out_notes(model.contract.left_out)
     if held_out is not None:
-        # Of a class that is hardly ever called the fit has spoken already.
-        notes += [note for note in report_notes(model, metrics["held_out"]) if "no operating point" not in note]
+        # The fit has noted a class that is hardly ever called.
+        notes += report_notes(model, metrics["held_out"], seldom=False)
     if model.n_known_records:
         notes.append(
-            f"the model keeps {model.n_known_records:,} training rows, of which the nearest have a say; "
-            "--neighbors 0 keeps none but the medoids"
+            f"the model keeps {model.n_known_records:,} training rows for its neighbor term; --neighbors 0 keeps none "
+            "but the medoids"
         )
     if novelty is not None:
         novelty.warn()
     if as_json:
         print_json(
-            {"model": str(options.output), "method": model.deciders[0], "refinement": model.refinement, "classes": list(model.classes),
+            {"model": str(options.output), "method": model.deciders[0],
+             "refinement": model.refinement, "classes": list(model.classes),
              "positive": fitted.positive_, "columns": len(model.contract.columns),
              "left_out": dict(model.contract.left_out), "notes": notes,
              "operating": None if model.operating is None else model.operating.as_dict(),
@@ -144,15 +129,15 @@ def run(options: Options, *, as_json: bool) -> None:
         )  # fmt: skip
         return
     for note in notes:
-        if note not in fitted._warned:  # these were told when they were found
+        if note not in fitted._warned:  # those are on standard error already
             tell(f"note: {note}")
     if "held_out" in metrics:
         print_metrics(metrics["held_out"], _title(metrics["held_out"]))
     if model.operating is not None:
         print_operating(model.operating, model.classes[1])
     print(
-        f"{model.deciders[0]} model of {len(train.table):,} rows and {len(model.contract.columns)} columns saved in "
-        f"{options.output} ({seconds:g} s)."
+        f"{model.deciders[0]} model of {len(train.table):,} rows and {len(model.contract.columns)} columns "
+        f"saved in {options.output} ({seconds:g} s)."
     )
 
 
@@ -167,7 +152,7 @@ def _title(report: Mapping[str, Any]) -> str:
     return f"held out: {rows:,} rows, never seen in fitting"
 
 
-def make_classifier(options: Options) -> Any:
+def make_classifier(options: FitOptions) -> Any:
     """The classifier that the options describe; wrong values are refused before anything is read."""
     from qmedoid.estimators._operating_point import OPERATING_CONSTRAINTS
     from qmedoid.estimators._parameters import check_parameters
@@ -214,50 +199,6 @@ def asked_method(method: str, medoids: str | None, neighbors: str | None) -> Any
     return made
 
 
-class ReadRows(NamedTuple):
-    """Rows of a table and their places in the file, and what was noticed while they were read."""
-
-    table: pa.Table
-    rows: np.ndarray[Any, np.dtype[np.int64]]
-    notes: list[str]
-
-
-def read_rows(where: str, options: Any, needed: Sequence[str] = ()) -> ReadRows:
-    """A table as a fit takes it: columns in their roles, of too many rows a sample."""
-    dialect = {"delimiter": options.delimiter, "decimal": options.decimal}
-    with open_table(where, **dialect) as source:
-        for name in needed:
-            if name not in source.names:
-                raise DataError(f"There is no column {name!r} in {source.description}: it has {some_of(source.names)}.")
-        roles = {name: role for name, role in options.roles.items() if name != getattr(options, "time_column", None)}
-        rng = np.random.default_rng(options.seed)
-        table, rows = source.read(max_rows=options.max_rows, rng=rng, texts=read_as_text(roles))
-        notes, known = source.notes, source.n_rows
-    if len(rows) and rows[-1] >= len(rows):  # of a text it is not known how many there are
-        of = "" if known is None else f" of {known:,}"
-        notes.append(f"a random sample of {len(table):,}{of} rows is used (--max-rows).")
-    return ReadRows(in_roles(table, roles), rows, notes)
-
-
-def read_labeled(where: str, options: Options, needed: Sequence[str] = ()) -> Labeled:
-    """A table with its target and what else is needed; rows without a class are left out with a note."""
-    table, rows, notes = read_rows(where, options, [options.target, *needed])
-    for note in notes:
-        tell(f"note: {note}")
-    read, labeled = table, labeled_rows(table[options.target])
-    if len(labeled) < len(table):
-        missing = len(table) - len(labeled)
-        tell(f"note: {missing:,} of {len(table):,} rows have no class in {options.target!r} and are left out.")
-        table, rows = table.take(labeled), rows[labeled]
-    if len(table) == 0:
-        raise DataError(f"No row of {where} has a class in {options.target!r}: there is nothing to fit.")
-    target = class_labels(table[options.target], options.target)
-    merged = len(table[options.target].unique()) - len(target.unique())
-    if merged > 0:
-        tell(f"note: {merged:,} of the classes in {options.target!r} differ from another by blanks around them only.")
-    return Labeled(table, target, rows, read)
-
-
 def _word_or_number(text: str) -> str | float:
     """A number where the text is one; words are checked with the classifier's parameters."""
     try:
@@ -266,25 +207,9 @@ def _word_or_number(text: str) -> str | float:
         return text
 
 
-def row_groups_of(data: Labeled, group_column: str | None, learnt: Sequence[str] = ()) -> Any:
-    """Groups of rows by a column, or of rows that are equal in all columns that are learnt from; None for none."""
-    if group_column is not None:
-        column = data.table[group_column]
-        if column.null_count:
-            raise DataError(
-                f"The group column {group_column!r} is missing in {column.null_count:,} rows: fill in or drop them."
-            )
-        return given_groups(cell_codes(data.table, [group_column])[:, 0], len(data.table))
-    return row_groups(cell_codes(data.table, learnt), _class_numbers(data))
-
-
-def _class_numbers(data: Labeled) -> Any:
-    return data.target.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.intp)
-
-
-def _parts(data: Labeled, options: Options, valid: float | str, test: float | str, groups: Any) -> Parts:
+def _parts(data: Labeled, options: FitOptions, valid: float | str, test: float | str, groups: Any) -> Parts:
     """The rows of the table by their use; those of other files are not among them."""
-    labels = _class_numbers(data)
+    labels = class_numbers(data)
     order = (
         None
         if options.time_column is None
@@ -304,15 +229,15 @@ def _taken(data: Labeled, rows: Any) -> Labeled:
     return Labeled(data.table.take(rows), data.target.take(rows), data.rows[rows], data.read)
 
 
-def _other(data: Labeled, rows: Any, source: float | str, options: Options) -> Labeled | None:
-    """The rows of a part, from the table itself or from a file of their own; None where there are none."""
+def _other(data: Labeled, rows: Any, source: float | str, options: FitOptions) -> Labeled | None:
+    """The rows of a part, from the table itself or from another file; None where there are none."""
     if isinstance(source, str):
-        return read_labeled(source, options)
+        return read_labeled(source, options, options.target, time_column=options.time_column)
     return _taken(data, rows) if len(rows) else None
 
 
 def _fit(
-    classifier: Any, train: Labeled, valid: Labeled | None, options: Options, inferred: Inferred, groups: Any
+    classifier: Any, train: Labeled, valid: Labeled | None, options: FitOptions, inferred: Inferred, groups: Any
 ) -> tuple[Any, TableModel]:
     from qmedoid.estimators.table import TableClassifier
 
@@ -322,7 +247,8 @@ def _fit(
     )
     fitted._settled = inferred
     validation = {} if valid is None else _validation(train, valid, options)
-    fitted.fit(train.table.drop_columns([options.target]), _labels(train), groups=groups, **validation)
+    labels = np.array(train.target.to_pylist())
+    fitted.fit(train.table.drop_columns([options.target]), labels, groups=groups, **validation)
     model = fitted.table_model()
     left_out = dict(model.contract.left_out)
     if options.time_column is not None:
@@ -336,17 +262,14 @@ def _fit(
     if training is not None and options.time_column is not None:
         times = train.table[options.time_column]
         training = training.with_days(rows_per_day(times, options.time_column, options.date_order))
-    models = tuple(_in_file(one, train.rows) for one in model.models)
+    # Medoids are numbered by their rows in the file, not among the training rows.
+    hybrids = cast("tuple[Any, ...]", model.models)
+    models = tuple(replace(one, method=one.method.with_row_numbers(train.rows)) for one in hybrids)
     parameters = {"command": _asked(options), **model.parameters}
     return fitted, replace(model, contract=contract, models=models, parameters=parameters, training=training)
 
 
-def _in_file(model: Any, rows: Any) -> Any:
-    """The model with its medoids numbered by their rows in the file, not among the training rows."""
-    return replace(model, method=model.method.with_row_numbers(rows))
-
-
-def _asked(options: Options) -> dict[str, Any]:
+def _asked(options: FitOptions) -> dict[str, Any]:
     """The options that were given, for the model card; of files their names."""
     given = {name: value for name, value in vars(options).items() if value is not None}
     given |= {"table": Path(options.table).name, "roles": dict(options.roles)}
@@ -354,7 +277,7 @@ def _asked(options: Options) -> dict[str, Any]:
     return given
 
 
-def _validation(train: Labeled, valid: Labeled, options: Options) -> dict[str, Any]:
+def _validation(train: Labeled, valid: Labeled, options: FitOptions) -> dict[str, Any]:
     """Validation rows with the labels of the training rows, however their file spells them."""
     labels = tuple(dict.fromkeys(train.target.to_pylist()))
     codes = label_codes(valid.target, labels)
@@ -388,11 +311,7 @@ def _hint(name: str, why: str) -> str:
     return f" (--keep {shlex.quote(name)} keeps it)" if why in IDENTIFIERS else ""
 
 
-def _labels(data: Labeled) -> Any:
-    return np.array(data.target.to_pylist())
-
-
-def _positive(data: Labeled, options: Options) -> Any:
+def _positive(data: Labeled, options: FitOptions) -> Any:
     """The positive class as the table spells it."""
     if options.positive is None:
         return None
@@ -406,24 +325,21 @@ def _positive(data: Labeled, options: Options) -> Any:
     return labels[code]
 
 
-def _grouped(table: pa.Table, renames: Mapping[str, str]) -> dict[str, Grouped]:
-    """Columns in which every point may part thousands, by their names in training."""
-    return {
-        renames.get(name, name): Grouped.of(example, numbers(table[name]).values)
-        for name, example in grouped_columns(table).items()
-    }
-
-
 def _held_out(model: TableModel, data: Labeled) -> tuple[dict[str, Any], NoveltyReport]:
     """What the model shows on held-out rows, and how unlike the training rows they are.
 
     What breaks the contract there is said and filled in.
     """
-    found, tally = Found(), NoveltyTally(model)
+    issues, tally = Issues(), NoveltyTally(model)
     difference = compare_columns(model.contract, data.table.schema)
     table = difference.renamed(data.table)
-    decided = decide_batch(model, table, found, tally)
-    note_grouped(found, model, _grouped(data.table, difference.renames))
-    difference.with_cells(found).raise_or_warn("warn")
+    decided, _ = decide_batch(model, table, issues, tally)
+    # Columns in which every point may part thousands, by their names in training.
+    grouped = {
+        difference.renames.get(name, name): Grouped.of(example, numbers(data.table[name]).values)
+        for name, example in grouped_columns(data.table).items()
+    }
+    note_grouped(issues, model, grouped)
+    replace(difference, issues=issues).raise_or_warn("warn")
     report = labeled_report(model, label_codes(data.target, model.classes), decided, row_hashes(model, table))
     return report, tally.report().with_rows(data.rows)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qmedoid.cli._document import print_table
 from qmedoid.cli._output import plain_console, print_json, tell
+from qmedoid.cli._printing import print_table
 from qmedoid.reporting.document import Document
 from qmedoid.reporting.files import check_folder, check_replaceable, write_report
 from qmedoid.studies.catalog import cell_folder

@@ -1,23 +1,24 @@
-"""``qmedoid score``: a table of any size to a file of decisions."""
+"""``qmedoid score`` and ``qmedoid evaluate``: a table to a file of decisions, or compared with its classes."""
 
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from qmedoid.cli._output import print_json, reading_bar, shown, tell
-from qmedoid.exceptions import ParameterError, some_of, warn
+from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.operating_point import Drift
 from qmedoid.model.table import TableModel
 from qmedoid.storage.model_file import load_model
-from qmedoid.tables.arrow_alone import keep_pandas_away
+from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
-from qmedoid.tables.files import Scored, score_file
+from qmedoid.tables.files import ScoredFile, TableReading, estimate_in_file, score_file
 from qmedoid.tables.novelty import ENOUGH_ROWS
-from qmedoid.tables.tally import WatchedModel, can_estimate, estimate_in_file
 
-# Classes whose counts are told.
+# Classes whose counts are printed.
 _MANY = 10
 
 
@@ -44,41 +45,36 @@ def run(
     found: PrevalenceEstimate | None = None
     if asked is not None and len(loaded.classes) != 2:
         raise ParameterError(
-            f"--prevalence is the share of the second of two classes, and this model tells {len(loaded.classes)} "
-            "apart: leave it out."
+            f"--prevalence is the share of the second of two classes, and this model has {len(loaded.classes)}: "
+            "leave it out."
         )
     if asked is not None:
         if asked == "estimate":
-            with reading_bar("estimating") as advance:
-                found = estimate_in_file(loaded, table, on_mismatch=on_mismatch, on_progress=advance, **dialect)
-            asked = _within(found)
+            with reading_bar("estimating") as progress:
+                found = estimate_in_file(loaded, table, on_mismatch=on_mismatch, on_progress=progress, **dialect)
+            # Half a record at least: a class that does not occur has no odds.
+            half = 0.5 / found.n_rows
+            asked = min(max(found.prevalence, half), 1.0 - half)
         loaded = replace(loaded, decision=loaded.decision.at_priors(asked))
-    # Whoever reads text is not told an estimate, and need not wait for it.
-    watched = WatchedModel.of(loaded) if as_json and found is None and can_estimate(loaded) else None
     carried = list(dict.fromkeys(name for part in columns for name in _split(part)))
-    with reading_bar("scoring") as advance:
-
-        def progress(rows: int, n_read: int, n_bytes: int | None) -> None:
-            if watched is not None:
-                watched.begins_anew(rows)
-            advance(rows, n_read, n_bytes)
-
+    with reading_bar("scoring") as progress:
         scored = score_file(
-            watched or loaded, table, output, carried=carried, on_mismatch=on_mismatch, safe_csv=safe_csv,
-            force=force, novelty=novelty, on_progress=progress, **dialect,
+            loaded, table, output, carried=carried, on_mismatch=on_mismatch, safe_csv=safe_csv, force=force,
+            # Text shows no estimate, and need not wait for it.
+            novelty=novelty, prevalence=as_json and found is None and _can_estimate(loaded), on_progress=progress,
+            **dialect,
         )  # fmt: skip
     drift = _drift(loaded, scored)
     if drift is not None and drift.direction != "none":
         warn(_changed(loaded, drift))
     scored.novelty.warn()
     if as_json:
-        found = watched.estimated(scored.rows) if watched is not None else found
         print_json(
             {
                 "rows": scored.rows,
                 "predicted": scored.predicted,
                 **_alerts(loaded, scored, drift),
-                "prevalence": _prevalence(loaded, found),
+                "prevalence": _prevalence(loaded, found or scored.prevalence),
                 "novelty": scored.novelty.as_dict(),
                 "output": output,
                 "difference": scored.difference.as_dict(),
@@ -97,21 +93,20 @@ def _asked_prevalence(text: str | None) -> str | float | None:
         raise ParameterError(f"--prevalence must be 'estimate' or a number. Got {text!r} instead.") from None
 
 
-def _within(found: PrevalenceEstimate) -> float:
-    """The estimate, but half a record at least: a class that does not occur has no odds."""
-    half = 0.5 / found.n_rows
-    return min(max(found.prevalence, half), 1.0 - half)
+def _can_estimate(model: TableModel) -> bool:
+    """Whether the scores of a model show how frequent its classes are in a table of any length."""
+    return len(model.classes) == 2 and model.decision.probabilistic and model.decision.priors is not None
 
 
-def _drift(model: TableModel, scored: Scored) -> Drift | None:
+def _drift(model: TableModel, scored: ScoredFile) -> Drift | None:
     return None if model.operating is None else model.operating.drift(_n_alerts(model, scored), scored.rows)
 
 
-def _n_alerts(model: TableModel, scored: Scored) -> int:
+def _n_alerts(model: TableModel, scored: ScoredFile) -> int:
     return scored.predicted[str(model.classes[1])]
 
 
-def _alerts(model: TableModel, scored: Scored, drift: Drift | None) -> dict[str, Any]:
+def _alerts(model: TableModel, scored: ScoredFile, drift: Drift | None) -> dict[str, Any]:
     """The alert rate of two classes beside what was expected, by name."""
     if len(model.classes) != 2:
         return {}
@@ -129,7 +124,7 @@ def _alerts(model: TableModel, scored: Scored, drift: Drift | None) -> dict[str,
 
 def _prevalence(model: TableModel, found: PrevalenceEstimate | None) -> dict[str, Any] | None:
     """How frequent the second class was taken to be, and seems to be."""
-    if not can_estimate(model) or model.decision.priors is None or model.decision.expected_priors is None:
+    if not _can_estimate(model) or model.decision.priors is None or model.decision.expected_priors is None:
         return None
     return {
         "trained": float(model.decision.priors[1]),
@@ -140,26 +135,22 @@ def _prevalence(model: TableModel, found: PrevalenceEstimate | None) -> dict[str
     }
 
 
-def _tell(model: TableModel, scored: Scored, drift: Drift | None, found: PrevalenceEstimate | None) -> None:
+def _tell(model: TableModel, scored: ScoredFile, drift: Drift | None, found: PrevalenceEstimate | None) -> None:
     most = sorted(scored.predicted.items(), key=lambda item: -item[1]) if len(scored.predicted) > _MANY else None
     parts = some_of([f"{count:,} {label}" for label, count in most or scored.predicted.items()], _MANY)
     tell(f"{scored.rows:,} {'row' if scored.rows == 1 else 'rows'} scored: {parts}.")
     if drift is not None and drift.direction == "none":
         tell(
             f"alert rate {drift.alert_rate:.4g}, as expected: {drift.expected:.4g} from held-out rows, "
-            f"{drift.low:.4g} to {drift.high:.4g} for so many rows."
+            f"{drift.low:.4g} to {drift.high:.4g} for {scored.rows:,} rows."
         )
-    _tell_novelty(scored)
+    if scored.novelty.status == "too few":
+        tell(f"too few rows to compare with those the model was fitted on: {ENOUGH_ROWS} are enough.")
     if found is not None:
         tell(
             f"prevalence of {shown(model.classes[1])} estimated as {found.prevalence:.4g} (95 %: {found.low[1]:.4g} to "
             f"{found.high[1]:.4g}); probabilities are for {_used(model, found)}."
         )
-
-
-def _tell_novelty(scored: Scored) -> None:
-    if scored.novelty.status == "too few":
-        tell(f"too few rows to tell whether they are like those the model was fitted on: {ENOUGH_ROWS} are enough.")
 
 
 def _used(model: TableModel, found: PrevalenceEstimate) -> str:
@@ -172,7 +163,7 @@ def _used(model: TableModel, found: PrevalenceEstimate) -> str:
 def _changed(model: TableModel, drift: Drift) -> str:
     """What is said of an alert rate that was not to be expected."""
     hint = ""
-    if can_estimate(model) and model.decision.shift is None:
+    if _can_estimate(model) and model.decision.shift is None:
         hint = f" If {shown(model.classes[1])} has only become more or less frequent, score with --prevalence estimate."
     return (
         f"The alert rate is {drift.alert_rate:.4g}, and {drift.low:.4g} to {drift.high:.4g} was expected for "
@@ -186,3 +177,55 @@ def _split(part: str) -> list[str]:
     import csv
 
     return [name.strip() for name in next(csv.reader([part], skipinitialspace=True), []) if name.strip()]
+
+
+def evaluate(
+    model: Path, table: str, *, target: str | None, on_mismatch: OnMismatch, as_json: bool, **dialect: Any
+) -> None:
+    """Decide about every record and print metrics."""
+    from qmedoid.cli._printing import print_metrics
+    from qmedoid.tables.evaluating import joined, labeled_report, report_notes
+
+    keep_pandas_away()
+    loaded = load_model(model)
+    name = target or loaded.contract.target
+    if name is None:
+        raise ParameterError("The model does not know the name of the target column: pass --target.")
+    with TableReading(loaded, table, on_mismatch, **dialect) as reading:
+        if name not in reading.source.names:
+            raise ContractError(
+                f"There is no column {name!r} with the classes. The table has: {some_of(reading.source.names)}. "
+                "Pass --target."
+            )
+        with reading_bar("evaluating") as progress:
+            parts = reading.in_kind(lambda lenient: list(_decided(loaded, reading, name, lenient, progress)))
+        reading.check()
+        novelty = reading.novelty.report()
+    if not parts:
+        raise DataError("The table has no rows: there is nothing to evaluate.")
+    codes, decided, hashes = zip(*parts, strict=True)
+    report = labeled_report(
+        loaded, np.concatenate(codes), joined(decided), None if loaded.seen is None else np.concatenate(hashes)
+    )
+    left_out = report["left_out"]
+    if any(left_out.values()):
+        tell(f"note: left out: {left_out['missing']:,} rows without a class, {left_out['unknown']:,} of other classes.")
+    notes = report_notes(loaded, report)
+    for note in notes:
+        tell(f"note: {note}")
+    novelty.warn()
+    if as_json:
+        print_json({**report, "notes": notes, "novelty": novelty.as_dict()})
+    else:
+        print_metrics(report, f"{Path(table).name}: {report['rows']:,} rows")
+
+
+def _decided(model: TableModel, reading: TableReading, target: str, lenient: bool, progress: Any) -> Any:
+    from qmedoid.tables.rows import row_hashes
+    from qmedoid.tables.scoring import decide_batch
+    from qmedoid.tables.targets import label_codes
+
+    for batch, extra in reading.batches([target], as_text=True, lenient=lenient, on_progress=progress):
+        decided, _ = decide_batch(model, batch, reading.issues, reading.novelty)
+        codes = label_codes(extra.column(target), model.classes)
+        yield codes, decided._replace(nearest=None), row_hashes(model, batch)

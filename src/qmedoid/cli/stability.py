@@ -1,51 +1,41 @@
 """``qmedoid stability``: how much of a model would be another on other rows."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from qmedoid.cli._display import progress_bar, with_error
 from qmedoid.cli._output import plain_console, print_json, shown
-from qmedoid.cli._roles import roles_of_fit
-from qmedoid.cli.fit import asked_method, read_labeled, row_groups_of
+from qmedoid.cli._printing import grid, progress_bar, with_error
+from qmedoid.cli._training_rows import TableOptions, read_labeled, roles_of_fit, row_groups_of
+from qmedoid.cli.fit import asked_method
 from qmedoid.estimators._stability_report import DecisionStability, GroupStability, MedoidStability, StabilityReport
-from qmedoid.tables.arrow_alone import keep_pandas_away
-from qmedoid.tables.roles import Role
+from qmedoid.tables.arrow import keep_pandas_away
 
 # Groups, and medoids, that are printed one by one.
 _LISTED = 12
 _FIFTHS = ("smallest", "small", "middle", "large", "largest")
 
 
-@dataclass(frozen=True)
-class Options:
+@dataclass(frozen=True, kw_only=True)
+class StabilityOptions(TableOptions):
     """What was asked for, as the options of the command are called."""
 
-    table: str
     target: str
     positive: str | None
+    group_column: str | None = None
     method: str
     medoids: str | None
     neighbors: str | None
     bootstraps: int
-    seed: int
-    max_rows: int
-    delimiter: str | None
-    decimal: str | None
-    group_column: str | None = None
-    date_order: str | None = None
-    roles: Mapping[str, Role] = field(default_factory=dict)
 
 
-def run(options: Options, *, as_json: bool) -> None:
+def run(options: StabilityOptions, *, as_json: bool) -> None:
     """Fit the table and samples of it, and print what changes."""
     keep_pandas_away()
     method = asked_method(options.method, options.medoids, options.neighbors)
-    # What is read is asked for by the same names as for a fit.
     roles = roles_of_fit(options.roles, options.target, options.group_column)
-    data = read_labeled(options.table, cast("Any", options), list(roles))
+    data = read_labeled(options.table, options, options.target, list(roles))
     groups = None if options.group_column is None else row_groups_of(data, options.group_column)
     options = replace(options, roles=roles)
     report = _stability(
@@ -66,7 +56,7 @@ def run(options: Options, *, as_json: bool) -> None:
         console.print(note)
 
 
-def _stability(options: Options, method: Any, table: Any, labels: Any, groups: Any) -> StabilityReport:
+def _stability(options: StabilityOptions, method: Any, table: Any, labels: Any, groups: Any) -> StabilityReport:
     from qmedoid.estimators.geometric import GeometricClassifier
     from qmedoid.estimators.stability import stability
     from qmedoid.estimators.table import TableClassifier
@@ -100,62 +90,51 @@ def _print_decisions(console: Any, found: DecisionStability) -> None:
                ("rows that no refit decides otherwise", f"{found.never_flipped:.3f}")]  # fmt: skip
     if spread is not None:
         figures.append(("spread of the probability (mean standard deviation)", f"{spread:.3f}"))
-    _grid(console, (), figures)
+    console.print(grid(("", ""), figures))
     if found.by_margin:
         names = _FIFTHS if len(found.by_margin) == len(_FIFTHS) else [""] * len(found.by_margin)
-        _grid(console, ("margin", "from", "to", "rows", "decided otherwise"), [
+        console.print(grid(("margin", "from", "to", "rows", "decided otherwise"), [
             (name, f"{part.low:.3g}", f"{part.high:.3g}", f"{part.n_rows:,}", f"{part.flip_rate:.3f}")
             for name, part in zip(names, found.by_margin, strict=True)
-        ])  # fmt: skip
+        ]))  # fmt: skip
     if found.least_stable:
         console.print("the least stable rows")
-        _grid(console, ("row", "class", "decided", "else", "decided otherwise", "refits", "margin"), [
+        console.print(grid(("row", "class", "decided", "else", "decided otherwise", "refits", "margin"), [
             (f"{one.row}", shown(one.label), shown(one.decided), shown(one.otherwise), f"{one.flip_rate:.2f}",
              f"{one.n_votes}", "" if one.margin is None else f"{one.margin:.3g}")
             for one in found.least_stable
-        ])  # fmt: skip
+        ]))  # fmt: skip
 
 
 def _print_groups(console: Any, found: GroupStability) -> None:
     console.print()
     console.print("groups of columns (1 is the same groups, 0 no column in common)")
-    _grid(console, (), [("agreement of a refit with the fit of all rows", f"{found.with_full_fit:.3f}"),
+    console.print(grid(("", ""), [("agreement of a refit with the fit of all rows", f"{found.with_full_fit:.3f}"),
                         ("agreement of two refits", f"{found.between_refits:.3f}"),
                         ("pairs in one group, again in one group", f"{found.pairs_kept:.3f}"),
-                        ("the same for any two columns", f"{found.pairs_by_chance:.3f}")])  # fmt: skip
+                        ("the same for any two columns", f"{found.pairs_by_chance:.3f}")]))  # fmt: skip
     order = np.argsort(-found.best_match, kind="stable")[:_LISTED]
-    _grid(console, ("group", "found again", "best match"), [
+    console.print(grid(("group", "found again", "best match"), [
         (shown(", ".join(found.names(found.groups[place]))), f"{found.kept[place]:.2f}",
          f"{found.best_match[place]:.2f}")
         for place in order
-    ])  # fmt: skip
+    ]))  # fmt: skip
     _tell_rest(console, len(found.groups) - len(order), "groups are less alike")
 
 
 def _print_medoids(console: Any, found: MedoidStability) -> None:
     console.print()
     console.print(f"medoids: {found.n_medoids:,} (distances: 1 is that between two rows of the class)")
-    _grid(console, (), [("chosen again where the sample has them", f"{found.mean_kept:.3f}"),
+    console.print(grid(("", ""), [("chosen again where the sample has them", f"{found.mean_kept:.3f}"),
                         ("else the nearest new one is at", f"{found.mean_moved:.3f}"),
-                        ("drawn blindly it would be at", f"{found.by_chance.mean():.3f}")])  # fmt: skip
+                        ("drawn blindly it would be at", f"{found.by_chance.mean():.3f}")]))  # fmt: skip
     order = np.argsort(-np.nan_to_num(found.kept, nan=-1.0), kind="stable")[:_LISTED]
-    _grid(console, ("row", "class", "in samples", "chosen again", "else nearest at", "blindly at"), [
+    console.print(grid(("row", "class", "in samples", "chosen again", "else nearest at", "blindly at"), [
         (f"{found.rows[place]}", shown(found.classes[place]), f"{found.present[place]}", _known(found.kept[place], 2),
          _known(found.moved[place]), f"{found.by_chance[place]:.3f}")
         for place in order
-    ])  # fmt: skip
+    ]))  # fmt: skip
     _tell_rest(console, len(found.rows) - len(order), "medoids are chosen again less often")
-
-
-def _grid(console: Any, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from rich.table import Table
-
-    table = Table(show_header=bool(names))
-    for place in range(len(rows[0])):
-        table.add_column(names[place] if names else "", justify="right" if place else "left")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
 
 
 def _tell_rest(console: Any, count: int, what: str) -> None:

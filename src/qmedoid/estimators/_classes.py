@@ -9,7 +9,7 @@ import numpy.typing as npt
 from qmedoid.arrays import Codes
 from qmedoid.estimators._targets import class_codes, known_codes
 from qmedoid.exceptions import ParameterError
-from qmedoid.tables.labels import rest_label
+from qmedoid.tables.targets import rest_label
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ import numpy as np
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.estimators._parameters import Choice, Constraint, Optional, Whole
 from qmedoid.estimators._tables import column_label
-from qmedoid.exceptions import DataError, warn
+from qmedoid.exceptions import ConstantColumnWarning, DataError, warn
 from qmedoid.geometry.correlation import (
     constant_columns,
     correlation_matrix,
@@ -98,7 +98,7 @@ def _usable_columns(X: Array, names: Any) -> Flags:
         labels = ", ".join(column_label(int(c), names) for c in np.flatnonzero(constant)[:10])
         more = f" and {constant.sum() - 10} more" if constant.sum() > 10 else ""
         dropped = "was dropped: it correlates" if constant.sum() == 1 else "were dropped: they correlate"
-        warn(f"{labels}{more} held one value only and {dropped} with nothing.")
+        warn(f"{labels}{more} held one value only and {dropped} with nothing.", ConstantColumnWarning)
     return ~constant
 
 

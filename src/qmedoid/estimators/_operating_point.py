@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.estimators._parameters import Constraint, Optional, Positive
-from qmedoid.exceptions import DataError, ParameterError, warn
+from qmedoid.exceptions import DataError, MajorityAlertWarning, ParameterError, warn
 from qmedoid.geometry.row_groups import draws_per_row, part_of
 from qmedoid.kernels.ties import merged
 from qmedoid.metrics.operating_points import at_cost, at_precision, at_recall, most_precise
@@ -67,9 +67,6 @@ OPERATING_CONSTRAINTS: Mapping[str, Constraint] = {
     "cost": Optional(Positive()),
 }
 """Parameters that say where two classes are told apart; at most one of them is given."""
-
-ON_THE_MAJORITY = "The alert rate is spent on"
-"""How the warning begins that alerts are of the more frequent class."""
 
 # Rules that cut where labels of both classes say.
 _NEED_BOTH = ("min_precision", "min_recall", "cost")
@@ -139,9 +136,10 @@ def warn_on_majority(rule: Rule, codes: Codes, classes: npt.NDArray[Any]) -> Non
     if rule.name == "alert_rate" and share > 0.5:
         first, second = classes.tolist()
         warn(
-            f"{ON_THE_MAJORITY} {second!r}, the second class in order, which {100 * share:.3g} % of the rows are of. "
-            f"If alerts are to be of {first!r}, pass a y in which it is the second in order, such as y == {first!r}, "
-            "or use a TableClassifier, which takes the positive class."
+            f"The alert rate is spent on {second!r}, the second class in order, which {100 * share:.3g} % of the rows "
+            f"are of. If alerts are to be of {first!r}, pass a y in which it is the second in order, such as "
+            f"y == {first!r}, or use a TableClassifier, which takes the positive class.",
+            MajorityAlertWarning,
         )
 
 

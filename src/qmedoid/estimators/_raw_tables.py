@@ -13,8 +13,7 @@ from sklearn.utils.validation import validate_data
 from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError
 from qmedoid.model.table import Record
-from qmedoid.tables.frames import as_table
-from qmedoid.tables.records import plain_records
+from qmedoid.tables.arrow import as_table, plain_records
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from qmedoid.estimators.table import TableClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.geometry.row_groups import given_groups, group_classes, row_groups
 from qmedoid.methods.base import Method
-from qmedoid.tables.cell_codes import cell_codes
 from qmedoid.tables.kinds import Inferred
+from qmedoid.tables.rows import cell_codes
 
 Group = frozenset[int]
 

@@ -272,8 +272,8 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         return super().set_params(**params)
 
     def decided_by(self, X: Any) -> npt.NDArray[np.str_]:
-        """Who decides each row, ``"fusion"`` or ``"variational"``, shape (n,)."""
-        return np.where(self._decide(X)[1], "variational", "fusion")
+        """Who decides each row, shape (n,): the name of the method, such as ``"evidence"``, or ``"circuit"``."""
+        return np.where(self._decide(X)[1], "circuit", self.model_.method.plain.name)
 
     def measured_by(
         self, swap_test: SwapTestFunction | None = None, expectations: ExpectationFunction | None = None

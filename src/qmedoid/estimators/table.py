@@ -18,7 +18,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._classes import ClassOrder
 from qmedoid.estimators._encoding import Encoded, EncodingSettings, fit_encodings
 from qmedoid.estimators._inner import Inner, choose_on, inner_classifier, weigh_codes
-from qmedoid.estimators._operating_point import ON_THE_MAJORITY, OPERATING_CONSTRAINTS
+from qmedoid.estimators._operating_point import OPERATING_CONSTRAINTS
 from qmedoid.estimators._parameters import (
     Choice,
     Constraint,
@@ -37,7 +37,7 @@ from qmedoid.estimators._unset_parts import with_parts
 from qmedoid.estimators.fusion import NearestMedoidClassifier
 from qmedoid.estimators.geometric import GeometricClassifier
 from qmedoid.estimators.variational import VariationalClassifier
-from qmedoid.exceptions import ParameterError, warn
+from qmedoid.exceptions import ConstantColumnWarning, MajorityAlertWarning, ParameterError, warn
 from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
 from qmedoid.methods.base import Method
 from qmedoid.metrics.prevalence import PrevalenceEstimate
@@ -46,17 +46,13 @@ from qmedoid.model.decision import asked_priors
 from qmedoid.model.novelty import encoded_readings, fit_novelty
 from qmedoid.model.operating_point import OperatingSummary
 from qmedoid.model.table import Record, TableModel
-from qmedoid.tables._identifiers import IDENTIFIERS, OWN_NUMBER
-from qmedoid.tables.cell_codes import cell_codes
 from qmedoid.tables.difference import compare_columns
-from qmedoid.tables.encode import Found, encode_batch
+from qmedoid.tables.encode import Issues, encode_batch
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
 from qmedoid.tables.novelty import record_novelty
-from qmedoid.tables.positives import choose_positive
-from qmedoid.tables.roles import Role, check_role_names, check_roles, in_roles, merged_roles
-from qmedoid.tables.seen import remember_rows
-from qmedoid.tables.target_notes import seldom_note, target_notes
-from qmedoid.tables.training_summary import training_summary
+from qmedoid.tables.roles import IDENTIFIERS, OWN_NUMBER, Role, check_role_names, check_roles, in_roles, merged_roles
+from qmedoid.tables.rows import cell_codes, remember_rows, training_summary
+from qmedoid.tables.targets import choose_positive, seldom_note, target_notes
 
 _WAY_OUT = "Make it so, or fit on tables like this one."
 
@@ -251,7 +247,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
 
     @available_if(_inner_has("decided_by"))
     def decided_by(self, X: Any) -> npt.NDArray[np.str_]:
-        """Who decides each row, ``"fusion"`` or ``"variational"``, shape (n,)."""
+        """Who decides each row, shape (n,): the name of the method, such as ``"evidence"``, or ``"circuit"``."""
         matrix = self._matrix(X)
         decided: npt.NDArray[np.str_] = self.classifier_.decided_by(matrix)  # type: ignore[union-attr]
         return decided
@@ -343,7 +339,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         labels, places = class_codes(target)
         counts = np.bincount(places).tolist()
         for note in target_notes(labels.tolist(), counts):
-            self._note(note)
+            self._note(note.message)
         asked = [name for name in OPERATING_CONSTRAINTS if getattr(self.classifier, name, None) is not None]
         if self.positive is not None or not asked or len(labels) != 2:
             return ClassOrder.of(target, self.positive)
@@ -390,7 +386,8 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         self.encodings_ = encoded.encodings
         pairs = zip(self.encodings_, self.contract_.names, strict=True)
         self.encoded_names_ = [output for encoding, name in pairs for output in encoding.output_names(name)]
-        self.notes_ += inferred.notes + [_left_out_note(name, why) for name, why in left_out.items()]
+        self._left_out_notes = [_left_out_note(name, why) for name, why in left_out.items()]
+        self.notes_ += inferred.notes + self._left_out_notes
         if self._settled is None:
             # The name of the column is half of this reason, and names mislead.
             for name in (name for name, why in left_out.items() if why == OWN_NUMBER):
@@ -437,9 +434,9 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
             weigh_codes(inner, self._order.classes.tolist())
         with warnings.catch_warnings():
             # These name columns by numbers that nobody knows outside; the notes have said it already.
-            warnings.filterwarnings("ignore", message=r"column \d+.* held one value only|Feature column \d+ is")
+            warnings.simplefilter("ignore", ConstantColumnWarning)
             # The class of interest was said, or chosen with a note.
-            warnings.filterwarnings("ignore", message=ON_THE_MAJORITY)
+            warnings.simplefilter("ignore", MajorityAlertWarning)
             labels = self._order.classes[codes] if in_order else codes
             self.classifier_ = inner.fit(matrix, labels, groups=Together(groups))
 
@@ -467,7 +464,7 @@ class TableClassifier(SavingMixin, ClassifierMixin, BaseEstimator):
         difference = compare_columns(self.contract_, table.schema)
         if difference.breaks:
             difference.raise_or_warn("error", way_out=_WAY_OUT)
-        found = Found()
-        columns = encode_batch(table, self.contract_, self.encodings_, found=found)
-        difference.with_cells(found, tolerate_unseen=True).raise_or_warn("error", way_out=_WAY_OUT)
+        issues = Issues()
+        columns = encode_batch(table, self.contract_, self.encodings_, issues=issues)
+        replace(difference, issues=issues, tolerate_unseen=True).raise_or_warn("error", way_out=_WAY_OUT)
         return columns

@@ -1,4 +1,4 @@
-"""One column of a table as `qmedoid check` shows it: how it is read, why, and what is odd about its cells."""
+"""One column of a table as `qmedoid check` shows it: how it is read and why, what is odd, and how it predicts alone."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -8,16 +8,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from qmedoid.arrays import Flags
+from qmedoid.arrays import Array, Flags
 from qmedoid.exceptions import some_of
+from qmedoid.metrics.ranking import roc_auc
 from qmedoid.model.contract import Column
 from qmedoid.tables import cells
-from qmedoid.tables._identifiers import IDENTIFIERS
 from qmedoid.tables.kinds import Inferred
-from qmedoid.tables.roles import Role
+from qmedoid.tables.roles import IDENTIFIERS, Role
 
 Codes = npt.NDArray[np.int32]
-
 _EXAMPLES, _LONGEST = 3, 30
 _MOSTLY_MISSING = 0.5
 """Share of missing cells from which on it is worth a word."""
@@ -27,18 +26,9 @@ _TIME_WORDS = frozenset(("time", "date", "datetime", "timestamp", "year", "month
 
 
 class Finding(NamedTuple):
-    """Something that a reader should know before a fit.
+    """Something that a reader should know before a fit: a code that does not change, and what to do.
 
-    Attributes
-    ----------
-    code : str
-        What it is, in a word that does not change.
-    severity : {"problem", "note"}
-        Whether a model would probably be wrong or misleading.
-    columns : tuple of str
-        The columns it is about, if any.
-    message : str
-        What was found, and what to do.
+    The severity is "problem" where a model would probably be wrong or misleading, else "note".
     """
 
     code: str
@@ -52,16 +42,9 @@ class Finding(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What the cells of a column are.
+    """The place of each cell among the different ones in their order of appearance, -1 where it is missing.
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n,) or None
-        The place of each cell among the different ones in their order of appearance, -1 where it is missing; None for
-        lists and the like.
-    different : pyarrow.Array or None
-        The different cells.
-    n_missing : int
+    Codes and different cells are None for lists and the like.
     """
 
     codes: Codes | None
@@ -99,7 +82,6 @@ def describe(
     name: str, column: pa.ChunkedArray, facts: Facts, inferred: Inferred, draft: Column | None, role: Role | None
 ) -> dict[str, Any]:
     """A column as plain values, by what was inferred for it: its draft, or the reason to leave it out."""
-    notes = [note for note in inferred.notes if note.startswith((f"column {name!r}:", f"column {name!r} "))]
     return {
         "name": name,
         "type": str(column.type),
@@ -107,7 +89,7 @@ def describe(
         "used": draft is not None,
         "role": role,
         "why": _why(draft, column.type, role) if draft is not None else inferred.left_out[name],
-        "note": "; ".join(notes) or None,
+        "note": inferred.notes_by_column.get(name),
         "levels": None if facts.codes is None else _count_levels(facts, draft),
         "missing": facts.n_missing,
         "examples": _examples(facts),
@@ -139,21 +121,17 @@ def oddities(name: str, column: pa.ChunkedArray, facts: Facts, shown: Mapping[st
     return found
 
 
-def odd_spellings(different: pa.Array) -> list[list[str]]:
+def _odd_spellings(different: pa.Array) -> list[list[str]]:
     """Groups of texts that differ by case or blanks alone."""
     trimmed = pc.utf8_trim_whitespace(cells.as_text(different).cast(pa.string())).unique().drop_null()
     keys = pc.replace_substring_regex(pc.utf8_lower(trimmed), r"\s+", " ").dictionary_encode()
     places = keys.indices.to_numpy(zero_copy_only=False)
     shared = np.flatnonzero(np.bincount(places, minlength=1) > 1)
     groups: dict[int, list[str]] = {int(place): [] for place in shared}
-    for place, text in zip(*_where(places, shared, trimmed), strict=True):
+    chosen = np.flatnonzero(np.isin(places, shared))
+    for place, text in zip(places[chosen].tolist(), trimmed.take(pa.array(chosen)).to_pylist(), strict=True):
         groups[place].append(text)
     return list(groups.values())
-
-
-def _where(places: npt.NDArray[Any], shared: npt.NDArray[Any], texts: pa.Array) -> tuple[list[int], list[str]]:
-    chosen = np.flatnonzero(np.isin(places, shared))
-    return places[chosen].tolist(), texts.take(pa.array(chosen)).to_pylist()
 
 
 def _left_out(name: str, shown: Mapping[str, Any]) -> list[Finding]:
@@ -163,20 +141,17 @@ def _left_out(name: str, shown: Mapping[str, Any]) -> list[Finding]:
     if why in IDENTIFIERS:
         message = f"column {name!r} is left out: {why}; the role 'keep' uses it all the same"
         return [Finding("identifier", "note", (name,), message)]
-    code = "empty" if why == "every cell is missing" else "constant" if why.startswith("every cell is ") else "not_read"
-    return [Finding(code, "note", (name,), f"column {name!r} is left out: {why}")]
+    return [Finding(getattr(why, "code", "not_read"), "note", (name,), f"column {name!r} is left out: {why}")]
 
 
 def _spellings(name: str, facts: Facts) -> list[Finding]:
     found = []
     text = cells.as_text(facts.different)
     padded = pc.fill_null(pc.not_equal(text, pc.utf8_trim_whitespace(text)), False).to_numpy(zero_copy_only=False)
-    if padded.any():
-        rows = int(np.append(padded, False)[facts.codes].sum())
-        if rows:
-            message = f"column {name!r}: {rows:,} cells have blanks before or after the text, which are taken away"
-            found.append(Finding("blanks", "note", (name,), message))
-    groups = odd_spellings(facts.different)
+    if rows := int(np.append(padded, False)[facts.codes].sum()):
+        message = f"column {name!r}: {rows:,} cells have blanks before or after the text, which are taken away"
+        found.append(Finding("blanks", "note", (name,), message))
+    groups = _odd_spellings(facts.different)
     if groups:
         such = some_of([" and ".join(map(repr, group[:4])) for group in groups], 3)
         message = f"column {name!r}: levels differ by case or blanks only: {such}; they are different levels in a fit"
@@ -232,11 +207,10 @@ def _why(draft: Column, kind: pa.DataType, role: Role | None) -> str:
 
 
 def _count_levels(facts: Facts, draft: Column | None) -> int:
-    different = facts.different
     if draft is not None and draft.kind == "category":
-        different = cells.texts(different).drop_null().unique()
-        return len(different)
-    return len(different.drop_null()) - int(_is_absent(different.drop_null()).sum())
+        return len(cells.texts(facts.different).drop_null().unique())
+    given = facts.different.drop_null()
+    return len(given) - int(_is_absent(given).sum())
 
 
 def _examples(facts: Facts) -> list[str]:
@@ -244,3 +218,90 @@ def _examples(facts: Facts) -> list[str]:
         return []
     first = cells.texts(facts.different.slice(0, _EXAMPLES + 3)).drop_null().to_pylist()[:_EXAMPLES]
     return [text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…" for text in first]
+
+
+GIVES_AWAY = 0.99
+"""ROC-AUC of one column alone, or its mean recall of more than two classes, that is too good to be true."""
+SAMPLE_ROWS = 100_000
+"""Rows on which columns are judged alone."""
+_FOLDS = 5
+_BINS, _FEWEST_BINS, _ROWS_PER_BIN = 256, 8, 10
+_FEWEST = 10
+"""Rows of the smallest class from which on a column is judged alone."""
+
+
+def sample_of(n_rows: int) -> npt.NDArray[np.intp]:
+    """The rows on which columns are judged alone: all, or a random sample that is always the same."""
+    if n_rows <= SAMPLE_ROWS:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(0).choice(n_rows, SAMPLE_ROWS, replace=False))
+
+
+def can_judge(classes: Codes) -> bool:
+    """Whether there are rows enough of every class, and two classes."""
+    counts = np.bincount(classes)
+    return len(counts) > 1 and int(counts.min()) >= _FEWEST
+
+
+def judged_alone(column: pa.ChunkedArray, draft: Column, classes: Codes) -> float:
+    """How well one column alone separates the classes, out-of-fold, from 0 to 1.
+
+    Cells fall into bins (levels, or at most 256 quantiles of numbers and dates); a row is scored by the class
+    frequencies of its bin among the rows of the other folds. Of two classes it is the ROC-AUC of that score, or of the
+    number itself where that is larger; of more the mean recall of the most frequent class of the bin.
+    """
+    values = None if draft.kind == "category" else _values(column, draft)
+    if values is None:  # missing cells are a level
+        levels = cells.texts(column).dictionary_encode()
+        places = levels.indices.fill_null(len(levels.dictionary)).to_numpy(zero_copy_only=False)
+    bins = places.astype(np.int64) if values is None else _quantile_bins(values)
+    n_bins, n_classes = int(bins.max()) + 1, int(classes.max()) + 1
+    folds = np.random.default_rng(0).permutation(len(bins)) % _FOLDS
+    shares = np.bincount(classes, minlength=n_classes) / len(classes)
+    scores = np.empty((len(bins), n_classes))
+    for fold in range(_FOLDS):
+        inside = folds == fold
+        other = np.bincount(bins[~inside] * n_classes + classes[~inside], minlength=n_bins * n_classes)
+        counts = other.reshape(n_bins, n_classes) + shares
+        scores[inside] = (counts / counts.sum(axis=1, keepdims=True))[bins[inside]]
+    if n_classes == 2:
+        best = roc_auc(classes == 1, scores[:, 1])
+        if values is not None and not np.isnan(values).any():
+            ranked = roc_auc(classes == 1, values)
+            best = max(best, ranked, 1 - ranked)
+        return best
+    hit = np.bincount(classes[scores.argmax(axis=1) == classes], minlength=n_classes)
+    return float((hit / np.bincount(classes, minlength=n_classes)).mean())
+
+
+def _values(column: pa.ChunkedArray, draft: Column) -> Array:
+    """Numbers and dates as floats, NaN where they are missing."""
+    if draft.kind == "date":
+        read = cells.dates(column, draft.spelling).values
+        return np.where(np.isnat(read), np.nan, read.astype(np.int64).astype(np.float64))
+    given = cells.truths(column) if draft.kind == "boolean" else cells.numbers(column, draft.spelling)
+    values = given.values.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.abs(values) <= cells.LARGEST, values, np.nan)
+
+
+def _quantile_bins(values: Array) -> npt.NDArray[np.int64]:
+    """The bin of every number, from 0: one for each value where they are few, else quantiles; missing ones have one."""
+    known = values[~np.isnan(values)]
+    edges = np.unique(known)
+    most = min(max(len(values) // _ROWS_PER_BIN, _FEWEST_BINS), _BINS)
+    if len(edges) > most:
+        edges = np.unique(np.quantile(known, np.arange(1, most) / most))
+    places = np.searchsorted(edges, values, side="right")
+    return np.where(np.isnan(values), len(edges) + 1, places).astype(np.int64)
+
+
+def missing_in_one_class(missing: Flags, classes: Codes) -> int | None:
+    """The class that has all missing cells of a column, where that is no chance (1 in 10,000); else None."""
+    n_missing = int(missing.sum())
+    counts = np.bincount(classes[missing], minlength=int(classes.max()) + 1)
+    code = int(counts.argmax())
+    share = float((classes == code).mean())
+    if n_missing == 0 or counts[code] < n_missing or share == 1 or n_missing * np.log(share) > np.log(1e-4):
+        return None
+    return code

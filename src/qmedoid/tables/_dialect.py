@@ -14,36 +14,22 @@ MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None",
            "<NA>", "NaT", "#NA", "n.a.", "N.A.")  # fmt: skip
 """Cells that stand for a missing value."""
 
-_BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _RECORDS = 200
 """Records that delimiters are judged by."""
 _COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 _POINT_NUMBER = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
 _POINT_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d*)?\s*")
-# The line by which a spreadsheet is told how cells are parted.
+# The line that says to a spreadsheet how cells are separated.
 _SEPARATOR_LINE = re.compile(rb'"?sep=([^"\r\n])"?(\r\n|\n|\r)', re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the table is written.
+    """How the table is written; `header_end` and `header_lines` are bytes and lines up to the first record.
 
-    Attributes
-    ----------
-    names : tuple of str
-        Of the columns, as they are used.
-    delimiter, decimal : str
-    newline : bytes
-        What ends a line.
-    header_end : int
-        Bytes up to the first record after the header.
-    header_lines : int
-        Lines up to there.
-    stray_quotes : bool
-        Whether there are quotes inside cells that are not quoted: then counting them does not tell where cells end.
-    notes : tuple of str
-        What was adjusted, for the user.
+    With stray quotes (inside cells that are not quoted), counting quotes does not show where cells end. Notes say what
+    was adjusted.
     """
 
     names: tuple[str, ...]
@@ -56,31 +42,11 @@ class Dialect:
     notes: tuple[str, ...]
 
 
-def byte_order_mark(head: bytes) -> tuple[str | None, int]:
-    """The encoding that the first bytes announce (None if they do not), and how many bytes do so."""
-    for mark, encoding in _BOMS.items():
-        if head.startswith(mark):
-            return encoding, len(mark)
-    # Latin text in two bytes per letter has every other byte 0, with or without a mark.
-    for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
-        if len(head) >= 8 and zeros.count(0) > 0.8 * len(zeros) and head.count(0) <= len(head) // 2:
-            return encoding, 0
-    return None, 0
-
-
 def sniff(sample: bytes, is_whole: bool, name: str, delimiter: str | None, decimal: str | None) -> Dialect:
-    """Find out how a table is written.
+    """Detect how a table is written, from the beginning of its file (all of it, if `is_whole`).
 
-    Parameters
-    ----------
-    sample : bytes
-        The beginning of the file, in an encoding that contains ASCII, without a byte order mark.
-    is_whole : bool
-        Whether that is all of it.
-    name : str
-        Of the file, for messages.
-    delimiter, decimal : str or None
-        As given by the user; None finds out.
+    The sample is in an encoding that contains ASCII, without a byte order mark. A delimiter or decimal sign that is
+    given is taken.
     """
     _check_choice(delimiter, decimal)
     if not sample.strip():
@@ -89,12 +55,17 @@ def sniff(sample: bytes, is_whole: bool, name: str, delimiter: str | None, decim
         raise DataError(f"{name} is not a text: it has zero bytes. Known formats are CSV, Parquet and Arrow/Feather.")
     newline = b"\n" if b"\n" in sample else b"\r"
     start = len(sample) - len(sample.lstrip(b"\r\n"))
-    if told := _SEPARATOR_LINE.match(sample, start):
-        start, delimiter = told.end(), delimiter or told[1].decode("latin-1")
+    if given := _SEPARATOR_LINE.match(sample, start):
+        start, delimiter = given.end(), delimiter or given[1].decode("latin-1")
         _check_choice(delimiter, decimal)
-    text = _decoded(sample[start:] if is_whole else sample[start : sample.rfind(newline) + 1])
+    complete = sample[start:] if is_whole else sample[start : sample.rfind(newline) + 1]
+    try:
+        text = complete.decode("utf-8")
+    except UnicodeDecodeError:
+        text = complete.decode(western(complete))
     if delimiter is None:
         delimiter = _find_delimiter(text)
+    mark = re.escape(delimiter.encode())
     end = first_record_end(sample, start, delimiter, newline)
     header = next(_records(text, delimiter, 1), None)
     if header is None:
@@ -113,7 +84,7 @@ def sniff(sample: bytes, is_whole: bool, name: str, delimiter: str | None, decim
         newline,
         end,
         sample[:end].count(newline),
-        re.search(_stray(delimiter), sample) is not None,
+        re.search(rb'"(?<=[^%b\r\n"]")"*[^%b\r\n"]' % (mark, mark), sample) is not None,
         tuple(notes),
     )
 
@@ -139,11 +110,6 @@ def open_quote(block: bytes, delimiter: str) -> int | None:
     return next((match.start() for match in re.finditer(quoted, block) if not match[1]), None)
 
 
-def _stray(delimiter: str) -> bytes:
-    mark = re.escape(delimiter.encode())
-    return rb'"(?<=[^%b\r\n"]")"*[^%b\r\n"]' % (mark, mark)
-
-
 def _check_choice(delimiter: str | None, decimal: str | None) -> None:
     if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n'):
         raise ParameterError(f"The delimiter must be one ASCII character, not a quote or line end. Got {delimiter!r}.")
@@ -151,13 +117,6 @@ def _check_choice(delimiter: str | None, decimal: str | None) -> None:
         raise ParameterError(f"The decimal sign must be '.' or ','. Got {decimal!r} instead.")
     if decimal is not None and decimal == delimiter:
         raise ParameterError(f"The delimiter and the decimal sign cannot both be {decimal!r}.")
-
-
-def _decoded(sample: bytes) -> str:
-    try:
-        return sample.decode("utf-8")
-    except UnicodeDecodeError:
-        return sample.decode(western(sample))
 
 
 def western(text: bytes) -> str:

@@ -2,19 +2,28 @@
 
 A spelling is a short text of the contract: ``""`` for plain numbers, else ``"1.234,5"`` (what parts thousands and
 decimals, without the 5 where no cell has decimals) and a unit behind a blank, as in ``"1,234.5 %"``.
+
+Cells of a table that is scored which are spelt otherwise than in training.
 """
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from qmedoid.model.contract import split_spelling
+from qmedoid.arrays import Flags
+from qmedoid.model.contract import Column, split_spelling
+from qmedoid.tables._text_cells import look_like_dates
 from qmedoid.tables.cells import Cells, as_floats, as_text
+
+_COMMA_OR_WHOLE = r"^\s*[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?\s*$"
+_WITH_POINT = r"^\s*[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+POINT_MARK = " (with a point)"
+"""What is put behind numbers with a point in a file with decimal commas, so that they are no numbers."""
 
 _CURRENCY = (
     r"(?:US|R|A|C)?\$|[€£¥₹₩₽₺₫₴₪฿₱]|kr\.?|zł|Kč|Ft|Fr\.|USD|EUR|GBP|JPY|CHF|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|CNY|INR"
@@ -34,18 +43,10 @@ _POINT_CURRENCIES = ("$", "US$", "£", "₹", "USD", "GBP")
 
 
 class Spelt(NamedTuple):
-    """What was found about the spelling of a column.
+    """The spelling of a column, None where no one reads all cells that look like numbers.
 
-    Attributes
-    ----------
-    spelling : str or None
-        None where no one spelling reads the cells that look like numbers.
-    is_ambiguous : bool
-        Whether the decimal sign of the whole column can be one or the other.
-    shows : str
-        The decimal sign that the cells show without doubt, or nothing.
-    problem : str
-        What is in the way of one spelling, or nothing.
+    `is_ambiguous` says whether its decimal sign can be one or the other, `shows` the sign that cells show without
+    doubt, `problem` what is in the way of one spelling; both are empty where there is nothing to say.
     """
 
     spelling: str | None
@@ -113,15 +114,7 @@ def respelt(text: pa.Array, spelling: str) -> pa.Array:
 
 
 def find_spelling(text: pa.Array, decimal: str | None = None) -> Spelt:
-    """The one spelling that reads all texts that look like numbers.
-
-    Parameters
-    ----------
-    text : pyarrow.Array of str
-        Trimmed; null where a cell is missing.
-    decimal : {".", ","} or None
-        The decimal sign that is taken where the texts do not show it.
-    """
+    """The one spelling of all texts (trimmed) that look like numbers; `decimal` is for those that do not show it."""
     cells = text.drop_null().unique()
     cells = cells.filter(look_like_numbers(cells))
     if not len(cells):
@@ -240,7 +233,7 @@ def _signs(form: str) -> tuple[str, str, bool]:
 
 
 def _parts(text: pa.Array) -> _Numbers:
-    """Texts taken apart; typographic minus signs, blanks and apostrophes count as the plain ones."""
+    """Parts of texts; typographic minus signs, blanks and apostrophes count as the plain ones."""
     text = pc.replace_substring_regex(text, "[\u00a0\u2007\u2008\u2009\u202f]", " ")
     text = pc.replace_substring_regex(text, "[\u2212\u2013\ufe63\uff0d]", "-")
     text = pc.replace_substring_regex(text, "[\u2019\u02bc\u00b4]", "'")
@@ -265,7 +258,7 @@ def _parts(text: pa.Array) -> _Numbers:
 
 
 def _fitting(body: pa.Array) -> list[str]:
-    """The forms that read all bodies, told by which signs occur and where; two where it is open what a sign means."""
+    """The forms that read all bodies, by which signs occur and where; two where it is open what a sign means."""
     has = {sign: pc.any(pc.match_substring(body, sign)).as_py() for sign in (",", ".", " ", "'")}
     if has[" "] or has["'"]:
         if (has[" "] and has["'"]) or (has[","] and has["."]):
@@ -305,3 +298,37 @@ def _fits(body: pa.Array, form: str) -> pa.Array:
 
 def _example(cells: pa.Array, chosen: pa.Array) -> str:
     return str(cells.filter(chosen)[0].as_py())
+
+
+def in_other_spelling(wrong: pa.Array, column: Column) -> pa.Array:
+    """Those of the cells that were not read which are numbers or dates all the same, spelt otherwise."""
+    if column.kind == "date":
+        return wrong.filter(look_like_dates(wrong))
+    marked = pc.or_(pc.ends_with(wrong, POINT_MARK), pc.match_substring_regex(wrong, _DOUBTFUL))
+    return wrong.filter(pc.or_(marked, respelt(wrong, column.spelling)))
+
+
+def doubtful_points(given: pa.Array, spelling: str) -> tuple[Flags, pa.Array] | None:
+    """Which cells may have thousands for decimals, and their texts; None where others show what the sign means."""
+    if spelling:
+        is_doubtful, is_shown = may_be_other_thousands(given, spelling), False
+    else:
+        is_doubtful, is_shown = may_be_thousands(given), shows_points(given)
+    if not is_doubtful:
+        return None if is_shown else (np.zeros(len(given), dtype=bool), pa.array([], pa.string()))
+    text = pc.utf8_trim_whitespace(as_text(given))
+    doubtful = pc.fill_null(pc.match_substring_regex(text, _DOUBTFUL), False)
+    return doubtful.to_numpy(zero_copy_only=False), text.filter(doubtful).cast(pa.string())
+
+
+_DOUBTFUL = r"^[^.,]*[1-9]\d{0,2}[.,]\d{3}[^.,\d]*$"
+
+
+def comma_numbers(texts: Any) -> Any:
+    """Numbers with a decimal comma as texts with a point; what has a point already is marked to be no number."""
+    is_number = pc.fill_null(pc.match_substring_regex(texts, _COMMA_OR_WHOLE), False)
+    has_point = pc.fill_null(pc.match_substring_regex(texts, _WITH_POINT), False)
+    if pc.any(has_point).as_py():
+        # It is shown to people as an example of what is wrong.
+        texts = pc.if_else(has_point, pc.binary_join_element_wise(texts, POINT_MARK, ""), texts)
+    return pc.if_else(is_number, pc.replace_substring(texts, ",", "."), texts)

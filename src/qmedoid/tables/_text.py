@@ -1,17 +1,171 @@
-"""The text of a table as UTF-8, in blocks that end where records end."""
+"""The bytes of a file without their compression, and the text of a table as UTF-8 in blocks of complete records."""
 
 import codecs
-from collections.abc import Iterator
-from typing import NamedTuple
+import io
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, NamedTuple, TypeVar, cast
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables._bytes import Bytes
-from qmedoid.tables._dialect import byte_order_mark, mask_quoted, open_quote, sniff, western
+from qmedoid.tables._dialect import mask_quoted, open_quote, sniff, western
 
+_T = TypeVar("_T")
+_BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_COMPRESSIONS = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bz2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+_HEAD = 64
+"""Bytes that identify compressions and formats."""
+_COPY = 1 << 20
 _SAMPLE = 1 << 18
 _LONGEST_HEADER = 1 << 24
 _BLOCK = 1 << 23
 _LONGEST_RECORD = 1 << 26
+
+
+class Bytes(io.RawIOBase):
+    """The bytes of a file or of standard input, without their compression; the first of them are its `head`."""
+
+    def __init__(self, file: Path | None) -> None:
+        super().__init__()
+        self.name = "standard input" if file is None else str(file)
+        try:
+            opened = sys.stdin.buffer if file is None else file.open("rb")
+        except OSError as error:
+            raise DataError(f"{file} cannot be opened: {error.strerror}.") from error
+        self._raw = _Counted(opened, owned=file is not None)
+        self._inner: Any = self._raw
+        compression = next((name for magic, name in _COMPRESSIONS.items() if self._peek().startswith(magic)), None)
+        if compression is not None:
+            self._inner = _Pushback(_decompressor(self._raw, compression))
+        self.is_compressed = compression is not None
+        self.head = self._peek()
+
+    @property
+    def n_taken(self) -> int:
+        """Bytes taken from the file so far, as they are stored."""
+        return self._raw.n_taken
+
+    def _peek(self) -> bytes:
+        return bytes(self._checked(lambda: self._inner.peek_head()))
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to `size` bytes; fewer only at the end."""
+        return bytes(self._checked(lambda: self._inner.read(size)))
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into all of a buffer; into less of it only at the end."""
+        view, filled = memoryview(buffer), 0
+        if not self.is_compressed:
+            while size := self._checked(partial(self._raw.readinto, view[filled:])):
+                filled += size
+            return filled
+        while part := self.read(min(len(view) - filled, _COPY)):
+            view[filled : filled + len(part)] = part
+            filled += len(part)
+        return filled
+
+    def readable(self) -> bool:
+        """Whether it can be read: always."""
+        return True
+
+    def close(self) -> None:
+        """Close the file (never standard input)."""
+        if not self.closed:
+            self._raw.close()
+        super().close()
+
+    def _checked(self, read: Callable[[], _T]) -> _T:
+        try:
+            return read()
+        except (OSError, EOFError, ValueError, getattr(sys.modules.get("lzma"), "LZMAError", EOFError)) as error:
+            raise DataError(f"{self.name} cannot be read: {first_line(error)}.") from error
+
+
+class _Pushback(io.RawIOBase):
+    """A stream whose first bytes can be looked at."""
+
+    def __init__(self, raw: Any) -> None:
+        super().__init__()
+        self._raw = raw
+        self._head = b""
+
+    def peek_head(self) -> bytes:
+        if len(self._head) < _HEAD:
+            self._head += self._raw.read(_HEAD - len(self._head))
+        return self._head
+
+    def read(self, size: int = -1) -> bytes:
+        head, self._head = (self._head, b"") if size < 0 else (self._head[:size], self._head[size:])
+        if 0 <= size <= len(head):
+            return head
+        rest = bytes(self._raw.read(size if size < 0 else size - len(head)))
+        return head + rest if head else rest
+
+    def readable(self) -> bool:
+        return True
+
+
+class _Counted(_Pushback):
+    """A stream that counts what was taken from it, and closes it only if it was opened here."""
+
+    def __init__(self, raw: IO[bytes], owned: bool) -> None:
+        super().__init__(raw)
+        self._owned = owned
+        self.n_taken = 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = super().read(size)
+        self.n_taken += len(data)
+        return data
+
+    def readinto(self, buffer: Any) -> int:
+        size = min(len(self._head), len(buffer))
+        if size:
+            buffer[:size], self._head = self._head[:size], self._head[size:]
+        else:
+            # One read at a time, where there is a choice: a pipe that falls silent can then be interrupted.
+            size = getattr(self._raw, "readinto1", self._raw.readinto)(buffer)
+        self.n_taken += size
+        return size
+
+    def close(self) -> None:
+        if self._owned:
+            self._raw.close()
+        super().close()
+
+
+def _decompressor(raw: _Counted, compression: str) -> Any:
+    if compression == "xz":  # the one that Arrow does not have
+        import lzma
+
+        return lzma.LZMAFile(cast(IO[bytes], raw))
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), compression)
+
+
+def spool(data: Bytes) -> IO[bytes]:
+    """A copy in a nameless temporary file, for formats that are not read from front to back."""
+    import tempfile  # not needed by most
+
+    copy = tempfile.TemporaryFile()  # noqa: SIM115 (the caller closes it)
+    while part := data.read(_COPY):
+        copy.write(part)
+    copy.seek(0)
+    return copy
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of the message of an error, without a full stop."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(". ") if lines else type(error).__name__
 
 
 class Block(NamedTuple):
@@ -24,17 +178,7 @@ class Block(NamedTuple):
 class Text:
     """A text file that is read once, from front to back.
 
-    Parameters
-    ----------
-    data : Bytes
-    delimiter, decimal : str or None
-        None finds out.
-
-    Attributes
-    ----------
-    dialect : Dialect
-    notes : list of str
-        What was adjusted so far.
+    `first` are the records after the header that its sample holds complete, `notes` what was adjusted so far.
     """
 
     def __init__(self, data: Bytes, delimiter: str | None, decimal: str | None) -> None:
@@ -49,13 +193,14 @@ class Text:
             self._sample += self._more(len(self._sample))
         self.dialect = sniff(self._sample, self._is_whole, data.name, delimiter, decimal)
         self._has_stray_quotes, self.notes = self.dialect.stray_quotes, list(self.dialect.notes)
-        while not self._is_whole and not self.first_records().text and len(self._sample) < _LONGEST_HEADER:
+        self.first, self.n_taken = self._first_records(), 0
+        while not self._is_whole and not self.first.text and len(self._sample) < _LONGEST_HEADER:
             self._sample += self._more(len(self._sample))
+            self.first = self._first_records()
         if self._decoder is not None:
             self.notes.append(f"{data.name} is written in {wide}.")
 
-    def first_records(self) -> Block:
-        """The records after the header that the sample holds whole."""
+    def _first_records(self) -> Block:
         rest = self._sample[self.dialect.header_end :]
         whole = rest if self._is_whole else rest[: self._last_end(rest, len(rest))]
         return Block(self._in_utf8(whole), b'"' in whole)
@@ -70,7 +215,8 @@ class Text:
             end = filled if self._is_whole else self._last_end(buffer, filled)
             if self._is_whole:
                 self._check_closed(buffer, end)
-            if end > 0 and not _is_blank(buffer, end):
+            self.n_taken = self.data.n_taken
+            if end > 0 and not (buffer[: min(end, 64)].isspace() and buffer[:end].isspace()):
                 yield self._block(buffer, end)
             if self._is_whole:
                 return
@@ -83,10 +229,6 @@ class Text:
             filled -= end
             if 2 * filled > len(buffer):
                 buffer = _enlarged(buffer, 2 * len(buffer))
-
-    def close(self) -> None:
-        """Close the file."""
-        self.data.close()
 
     def _check_closed(self, buffer: bytearray, end: int) -> None:
         """Refuse a text that ends within a quoted cell: all lines from the quote on would be one cell."""
@@ -170,5 +312,13 @@ def _enlarged(content: bytes | bytearray, size: int) -> bytearray:
     return buffer
 
 
-def _is_blank(buffer: bytearray, end: int) -> bool:
-    return buffer[: min(end, 64)].isspace() and buffer[:end].isspace()
+def byte_order_mark(head: bytes) -> tuple[str | None, int]:
+    """The encoding that the first bytes announce (None if they do not), and how many bytes do so."""
+    for mark, encoding in _BOMS.items():
+        if head.startswith(mark):
+            return encoding, len(mark)
+    # Latin text in two bytes per letter has every other byte 0, with or without a mark.
+    for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+        if len(head) >= 8 and zeros.count(0) > 0.8 * len(zeros) and head.count(0) <= len(head) // 2:
+            return encoding, 0
+    return None, 0

@@ -1,12 +1,20 @@
-"""Texts as numbers, truth values, dates and places among levels, whole columns at a time."""
+"""Texts as numbers, truth values, dates and places among levels, whole columns at a time.
+
+Dates as spreadsheets write them: with points or slashes, the month by name, a clock of twelve hours, eight digits.
+
+What begins with the year or names the month reads itself. Of other dates a column has one order and one sign between
+day, month and year, which is its spelling: ``"d.m.y"``, ``"m/d/y"`` and so on.
+"""
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from qmedoid.arrays import Codes
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.tables.cells import Cells, as_floats, as_text
 
 # What Arrow's own parsers take; the patterns keep them from raising at the first cell that is something else.
@@ -150,3 +158,174 @@ def _day_exists(text: pa.Array) -> pa.Array:
 
 def _trimmed(array: pa.Array) -> pa.Array:
     return pc.utf8_trim_whitespace(as_text(array))
+
+
+_ANY_CLOCK = r"(?:[T ,]+(\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[AaPp]\.?[Mm]\.?)?(?:Z|[+-]\d{2}:?\d{2})?))?"
+_SIGNS = {".": r"\.", "/": "/", "-": "-"}
+_YEAR_FIRST = rf"^(\d{{4}})[./-](\d{{1,2}})[./-](\d{{1,2}}){_ANY_CLOCK}$"
+_MONTHS = (
+    "jan(?:uary|uar)?", "feb(?:ruary|ruar)?", "mar(?:ch)?|mär(?:z)?|mrz", "apr(?:il)?", "may|mai", "june?|juni",
+    "july?|juli", "aug(?:ust)?", "sept?(?:ember)?", "o[ck]t(?:ober)?", "nov(?:ember)?", "de[cz](?:ember)?",
+)  # fmt: skip
+_DAY_OF_MONTH = r"(\d{1,2})(?:st|nd|rd|th)?"
+_ANY_MONTH = "|".join(_MONTHS)
+_SHORT_YEAR = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2}([T ,].*)?$"
+_AFTERNOON, _MORNING, _NOON, _BEFORE_NOON = r"(?i)p\.?m\.?$", r"(?i)a\.?m\.?$", r"[T ]12:", r"[T ](?:0\d|1[01]):"
+_HALF_DAY = np.timedelta64(12, "h")
+FIRST_YEAR, LAST_YEAR = 1900, 2100
+"""Years that whole numbers of eight digits are taken as dates of."""
+
+
+class DatesSpelt(NamedTuple):
+    """The spelling of a column of dates, None where not all texts are dates of one order.
+
+    `ambiguous` is the sign between day and month where no cell shows which of them comes first, `problem` what is in
+    the way; else they are empty.
+    """
+
+    spelling: str | None
+    ambiguous: str = ""
+    problem: str = ""
+
+
+def dates_spelt(array: pa.Array, spelling: str) -> Cells:
+    """Texts or whole numbers as dates in microseconds, by the rule of a spelling."""
+    if spelling == "yyyymmdd" and not pa.types.is_string(array.type) and not pa.types.is_large_string(array.type):
+        return _dates_of_numbers(array)
+    text = pc.utf8_trim_whitespace(as_text(array))
+    plain = dates_of_text(text)
+    if not len(plain.wrong):
+        return plain
+    iso = _in_iso(text, spelling)
+    # Half a day is added after the rest is read: Arrow's parser knows no clock of twelve hours.
+    late, early = (pc.fill_null(pc.match_substring_regex(text, half), False) for half in (_AFTERNOON, _MORNING))
+    noon, before = (pc.fill_null(pc.match_substring_regex(iso, hour), False) for hour in (_NOON, _BEFORE_NOON))
+    values, wrong = dates_of_text(iso)
+    shift = _flags(pc.and_(late, before)).astype(int) - _flags(pc.and_(early, noon)).astype(int)
+    values = values + shift * _HALF_DAY
+    if not len(wrong):
+        return Cells(values, wrong)
+    is_wrong = pc.and_(pa.array(np.isnat(values)), pc.fill_null(pc.not_equal(text, ""), False))
+    return Cells(values, text.filter(is_wrong).cast(pa.string()))
+
+
+def find_dates(text: pa.Array, order: str | None = None) -> DatesSpelt | None:
+    """The order of day, month and year in a column of trimmed texts, or None where it holds no dates.
+
+    `order`, ``"day-first"`` or ``"month-first"``, is taken where no cell shows it.
+    """
+    cells = text.drop_null().unique()
+    if not _is_like_dates(cells.slice(0, 100)):
+        return None
+    numeric = {sign: cells.filter(pc.match_substring_regex(cells, _numeric(sign))) for sign in _SIGNS}
+    signs = [sign for sign, found in numeric.items() if len(found)]
+    if len(signs) > 1:
+        return DatesSpelt(None, problem=f"{_first(numeric[signs[0]])} and {_first(numeric[signs[1]])} are not alike")
+    spelling, found = "", DatesSpelt("")
+    if signs:
+        found = _order(numeric[signs[0]], signs[0], order)
+        if found.spelling is None:
+            return found
+        spelling = found.spelling
+    wrong = dates_spelt(cells, spelling).wrong
+    if not len(wrong):
+        return found
+    short = wrong.filter(pc.match_substring_regex(wrong, _SHORT_YEAR))
+    if len(short):
+        return DatesSpelt(None, problem=f"{_first(short)} has a year of two digits")
+    return None if 2 * len(wrong) > len(cells) else DatesSpelt(None, problem=f"{_first(wrong)} is no date")
+
+
+def look_like_dates(text: pa.Array) -> pa.Array:
+    """Whether texts are dates in any order."""
+    found = pc.match_substring_regex(text, _SHORT_YEAR)
+    for pattern in (_YEAR_FIRST, _named(_ANY_MONTH), r"^\d{8}$", *map(_numeric, _SIGNS)):
+        found = pc.or_(found, pc.match_substring_regex(text, pattern))
+    return pc.fill_null(found, False)
+
+
+def are_days_in_digits(values: Array, least: int) -> bool:
+    """Whether all numbers are days such as 20240131, at least so many of them different; NaN is missing."""
+    given = values[~np.isnan(values)]
+    if len(given) < least or given.min() < FIRST_YEAR * 10_000 or given.max() >= (LAST_YEAR + 1) * 10_000:
+        return False
+    different = np.unique(given)
+    return bool(len(different) >= least and not np.isnat(_days(different)).any())
+
+
+def _dates_of_numbers(array: pa.Array) -> Cells:
+    values = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    found = _days(values)
+    wrong = array.filter(pa.array(np.isnat(found) & ~np.isnan(values)))
+    return Cells(found, as_text(wrong).cast(pa.string()))
+
+
+def _days(values: Array) -> npt.NDArray[np.datetime64]:
+    """Numbers of eight digits as days; NaT where there is no such day."""
+    fits = (values >= 10_000_000) & (values < 100_000_000) & (values == np.trunc(values))
+    whole = np.where(fits, values, 19700101).astype(np.int64)
+    year, month, day = whole // 10_000, whole // 100 % 100, whole % 100
+    fits &= (month >= 1) & (month <= 12) & (day >= 1)
+    first = (12 * (year - 1970) + np.clip(month, 1, 12) - 1).astype("M8[M]")
+    fits &= day <= ((first + 1).astype("M8[D]") - first.astype("M8[D]")).astype(np.int64)
+    days = (first.astype("M8[D]") + (day - 1)).astype("M8[us]")
+    return np.where(fits, days, np.datetime64("NaT", "us"))
+
+
+def _numeric(sign: str) -> str:
+    mark = _SIGNS[sign]
+    return rf"^(\d{{1,2}}){mark}(\d{{1,2}}){mark}(\d{{4}}){_ANY_CLOCK}$"
+
+
+def _named(month: str) -> str:
+    return (
+        rf"(?i)^(?:{_DAY_OF_MONTH}[-. /]*(?:{month})\.?|(?:{month})\.? {_DAY_OF_MONTH})[-., /]*(\d{{4}}){_ANY_CLOCK}$"
+    )
+
+
+def _in_iso(text: pa.Array, spelling: str) -> pa.Array:
+    """Texts with their dates in ISO order, as far as they are read by the spelling."""
+    iso = pc.replace_substring_regex(text, _YEAR_FIRST, r"\1-\2-\3T\4")
+    if pc.any(pc.match_substring_regex(iso, _named(_ANY_MONTH))).as_py():
+        for number, month in enumerate(_MONTHS, 1):
+            iso = pc.replace_substring_regex(iso, _named(month), rf"\3-{number}-\1\2T\4")
+    if spelling == "yyyymmdd":
+        iso = pc.replace_substring_regex(iso, r"^(\d{4})(\d{2})(\d{2})$", r"\1-\2-\3T")
+    elif spelling:
+        to = r"\3-\2-\1T\4" if spelling[0] == "d" else r"\3-\1-\2T\4"
+        iso = pc.replace_substring_regex(iso, _numeric(spelling[1]), to)
+    iso = pc.replace_substring_regex(iso, r"(?i) ?[ap]\.?m\.?$", "")
+    iso = pc.replace_substring_regex(iso, r"-(\d)-", r"-0\1-")
+    iso = pc.replace_substring_regex(iso, r"-(\d)T", r"-0\1T")
+    iso = pc.replace_substring_regex(iso, r"T(\d):", r"T0\1:")
+    return pc.replace_substring_regex(iso, "T$", "")
+
+
+def _order(cells: pa.Array, sign: str, order: str | None) -> DatesSpelt:
+    """Which of day and month comes first, by the cells that show it."""
+    parts = [pc.replace_substring_regex(cells, _numeric(sign), rf"\{place}").cast(pa.int64()) for place in (1, 2)]
+    over = [pc.greater(part, 12) for part in parts]
+    shows = [pc.any(flags).as_py() for flags in over]
+    if all(shows):
+        first, second = (_first(cells.filter(flags)) for flags in over)
+        return DatesSpelt(None, problem=f"{first} has the day first and {second} the month")
+    if any(shows):
+        return DatesSpelt(f"d{sign}m{sign}y" if shows[0] else f"m{sign}d{sign}y")
+    if order is None:
+        return DatesSpelt(None, ambiguous=sign)
+    return DatesSpelt(f"d{sign}m{sign}y" if order == "day-first" else f"m{sign}d{sign}y")
+
+
+def _is_like_dates(cells: pa.Array) -> bool:
+    times = pc.match_substring_regex(cells, r"^\d{1,2}:\d{2}|^\d{4}-\d{2}-\d{2}")
+    found = pc.and_(look_like_dates(cells), pc.invert(pc.match_substring_regex(cells, r"^\d+$")))
+    return len(cells) > 0 and 2 * (pc.sum(pc.or_(found, times)).as_py() or 0) >= len(cells)
+
+
+def _first(cells: pa.Array) -> str:
+    return repr(cells[0].as_py())
+
+
+def _flags(chosen: pa.Array) -> Flags:
+    flags: Flags = chosen.to_numpy(zero_copy_only=False)
+    return flags

@@ -1,8 +1,11 @@
-"""What a column of texts is: numbers or dates in one spelling, or a category, and what is said about it."""
+"""What a column of texts is: numbers or dates in one spelling, or a category, and what is said about it.
+
+A time column that holds texts, as moments that can be ordered.
+"""
 
 from collections.abc import Collection, Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +14,6 @@ import pyarrow.compute as pc
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Kind
 from qmedoid.tables import cells
-from qmedoid.tables._date_spelling import find_dates
 from qmedoid.tables._spelling import (
     described,
     find_spelling,
@@ -20,8 +22,8 @@ from qmedoid.tables._spelling import (
     respelt,
     shows_points,
 )
-from qmedoid.tables._text_cells import zero_padded
-from qmedoid.tables.grouped_points import grouped_example, grouped_note
+from qmedoid.tables._text_cells import find_dates, zero_padded
+from qmedoid.tables.cells import grouped_example, grouped_note
 from qmedoid.tables.kinds import DateOrder
 
 MOSTLY = 0.9
@@ -29,17 +31,9 @@ MOSTLY = 0.9
 
 
 class TextRead(NamedTuple):
-    """A column of texts as it is read.
+    """A column of texts as it is read: kind and spelling for the contract, the cells of a number or a date, and a note.
 
-    Attributes
-    ----------
-    kind : {"number", "category", "date"}
-    spelling : str
-        For the contract.
-    read : Cells or None
-        The cells of a number or a date.
-    note : str or None
-        How the column is read, or what is in the way of reading it as numbers or dates.
+    The note says how the column is read, or what is in the way of reading it as numbers or dates.
     """
 
     kind: Kind
@@ -90,12 +84,9 @@ class Hints:
 
 
 def read_text(name: str, text: pa.Array, hints: Hints) -> TextRead:
-    """Find out what a column of trimmed texts is; at least one cell is given.
+    """What a column of trimmed texts is; at least one cell is given.
 
-    Raises
-    ------
-    DataError
-        If cells can be numbers or dates in more than one way and nothing tells in which.
+    A `DataError` says that cells can be numbers or dates in more than one way, and nothing shows in which.
     """
     plain, given = cells.numbers(text), len(text) - text.null_count
     is_number = given - len(plain.wrong) >= MOSTLY * given and bool(np.isfinite(plain.values).any())
@@ -193,3 +184,19 @@ def _spelt_dates(name: str, text: pa.Array, hints: Hints) -> TextRead | None:
         words = "the day first" if found.spelling[0] == "d" else "the month first"
         note = f"column {name!r} is read as dates with {words}, as in {text.drop_null()[0].as_py()!r}"
     return TextRead("date", found.spelling, cells.dates(text, found.spelling), note)
+
+
+def moments_of_text(column: pa.ChunkedArray, name: str, date_order: str | None) -> pa.ChunkedArray:
+    """Texts of dates as timestamps; a `DataError` where a cell is no date, or day and month may be swapped."""
+    from qmedoid.tables._text_kinds import Hints, read_text
+
+    text = cells.texts(column)
+    hints = Hints(pa.table({name: text}), None, cast("DateOrder | None", date_order))
+    found = read_text(name, text, hints) if text.null_count < len(text) else None
+    if found is None or found.kind != "date" or found.read is None or text.null_count:
+        why = f" ({found.note.rpartition(': ')[2]})" if found is not None and found.note else ""
+        raise DataError(
+            f"The time column {name!r} holds texts, such as {column[0].as_py()!r}{why}. Write times as ISO dates "
+            "(2024-01-31, or 2024-01-31 12:00:00) or as numbers."
+        )
+    return pa.chunked_array([pa.array(found.read.values)])

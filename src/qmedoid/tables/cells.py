@@ -1,9 +1,15 @@
 """Cells of an Arrow column as numbers, dates or texts; what is not of the kind becomes missing and is handed back.
 
 Arrow's functions on texts take longer to import than a small table of numbers takes to be scored: what needs them is
-in a module of its own, which is imported where a text turns up.
+in `_text_cells`, which is imported where a text turns up.
+
+Columns of plain numbers in which every point may part thousands (1.275 and 20.628, and no cell that shows otherwise)
+are read with a decimal point, as data of three decimals are far more usual, and a note says so.
 """
 
+import json
+import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +17,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Codes
+from qmedoid.tables.arrow import GROUPED
 
 _LAST_SECOND = 2**63 // 10**6
 """Seconds from 1970 that microseconds can count to."""
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-
 _FEW = 256
 """Values that tell of most columns what they are not."""
 LARGEST = 1e150
@@ -23,15 +29,7 @@ LARGEST = 1e150
 
 
 class Cells(NamedTuple):
-    """A column as an array, and the texts of the cells that are not of the kind.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n,)
-        Floats with NaN, or dates with NaT, where a cell is missing or not of the kind.
-    wrong : pyarrow.Array of str
-        The cells that are not of the kind, in order.
-    """
+    """A column as floats with NaN, or dates with NaT, where a cell is missing or not of the kind; those in order."""
 
     values: npt.NDArray[Any]
     wrong: pa.Array
@@ -96,7 +94,7 @@ def dates(column: pa.Array | pa.ChunkedArray, spelling: str = "") -> Cells:
     array = _decoded(column)
     kind = array.type
     if is_text(kind) or (spelling == "yyyymmdd" and (pa.types.is_integer(kind) or pa.types.is_floating(kind))):
-        from qmedoid.tables._date_spelling import dates_spelt
+        from qmedoid.tables._text_cells import dates_spelt
 
         return dates_spelt(array, spelling)
     if pa.types.is_time(kind):
@@ -141,13 +139,7 @@ def level_codes(column: pa.Array | pa.ChunkedArray, levels: tuple[str, ...]) -> 
     """The place of each cell among the levels: L where it is missing or empty, L + 1 where it is none of them.
 
     Blanks around a text are no part of it, and a number is the same however it is written: 1.0 is the level ``"1"``.
-    Leading zeros are part of a text: ``"007"`` is not 7.
-
-    Returns
-    -------
-    codes : ndarray of shape (n,)
-    unseen : pyarrow.Array of str
-        The cells that are none of the levels.
+    Leading zeros are part of a text: ``"007"`` is not 7. The cells that are none of the levels come as texts.
     """
     from qmedoid.tables._text_cells import places_of_text
 
@@ -198,7 +190,15 @@ def floats_show_points(column: pa.ChunkedArray) -> bool:
     return bool(len(fractions)) and (not maybe_thousands(fractions) or 2 * int(short.sum()) > len(fractions))
 
 
-def are_beyond_floats(values: npt.NDArray[Any]) -> bool:
+def may_be_misread(column: pa.ChunkedArray, decimal: str) -> bool:
+    """Whether floats of a text may be other numbers: points that part thousands, or more digits than floats have."""
+    chunks = [chunk.to_numpy(zero_copy_only=False) for chunk in column.chunks]
+    if all(_are_beyond_floats(chunk) for chunk in chunks):
+        return True
+    return decimal == "." and all(maybe_thousands(chunk) for chunk in chunks)
+
+
+def _are_beyond_floats(values: npt.NDArray[Any]) -> bool:
     """Whether floats are whole numbers that are too large for all their digits; NaN is missing."""
     given = values[~np.isnan(values)]
     return len(given) > 0 and bool((np.abs(given[:_FEW]) >= 2**53).any()) and bool((given == np.trunc(given)).all())
@@ -221,3 +221,67 @@ def as_text(array: pa.Array) -> pa.Array:
 def _decoded(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     array = one_chunk(column)
     return array.dictionary.take(array.indices) if pa.types.is_dictionary(array.type) else array
+
+
+Floats = npt.NDArray[np.float64]
+ENOUGH_CELLS = 5
+"""Different cells from which on it says something that all have three digits after their point."""
+_GROUPED = r"^\s*([+-]?[1-9]\d{0,2}\.\d{3}\s*)?$"
+
+
+class Grouped(NamedTuple):
+    """A cell of a column in which every point may part thousands, and the median size as it is read."""
+
+    example: str
+    size: float
+
+    @classmethod
+    def of(cls, example: str, values: Floats) -> "Grouped":
+        """The same from the numbers as they are read; NaN is missing."""
+        given = np.abs(values[~np.isnan(values)])
+        return cls(example, float(np.median(given)) if len(given) else math.inf)
+
+
+def grouped_example(column: pa.Array | pa.ChunkedArray) -> str | None:
+    """A cell of texts that all have one to three digits before a point and three after it; None where they do not.
+
+    Missing cells do not count, and fewer than `ENOUGH_CELLS` different ones are too few to tell.
+    """
+    # The first cells tell of most columns that they hold other numbers.
+    if not (_are_grouped(column.slice(0, _FEW)) and _are_grouped(column)):
+        return None
+    for part in (column.slice(0, _FEW), column):
+        different = texts(part).drop_null().unique()
+        if len(different) >= ENOUGH_CELLS:
+            return str(different[0].as_py())
+    return None
+
+
+def grouped_note(name: str, example: str) -> str:
+    """What is said about a column that is read with a decimal point all the same."""
+    return (
+        f"column {name!r} is read as numbers with a decimal point: {example!r} is {float(example):g}, not "
+        f"{example.replace('.', '')}; every cell has three digits after its point, which may part thousands: "
+        "--decimal , reads it so, --decimal . says that it is a decimal point (decimal=',' or '.' in Python)"
+    )
+
+
+def with_grouped(table: pa.Table, examples: Mapping[str, str]) -> pa.Table:
+    """The table with a mark that says which of its columns of floats were such texts, with a cell of each."""
+    return table.replace_schema_metadata(
+        {**(table.schema.metadata or {}), GROUPED: json.dumps(dict(examples)).encode()}
+    )
+
+
+def grouped_columns(table: pa.Table) -> dict[str, str]:
+    """The columns that `with_grouped` marked, with a cell of each."""
+    mark = (table.schema.metadata or {}).get(GROUPED)
+    found: dict[str, str] = {} if mark is None else json.loads(mark)
+    return found
+
+
+def _are_grouped(column: pa.Array | pa.ChunkedArray) -> bool:
+    import pyarrow.compute as pc
+
+    # Of no cells at all nothing is said.
+    return bool(pc.all(pc.match_substring_regex(column, _GROUPED), min_count=0).as_py())

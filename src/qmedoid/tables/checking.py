@@ -1,36 +1,38 @@
 """A table looked at before a fit: how its columns are read and why, and what would make a model wrong."""
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.contract import Column
-from qmedoid.tables._check_columns import Facts, Finding, describe, facts_of, odd_spellings, oddities
-from qmedoid.tables._check_rows import (
+from qmedoid.tables import cells
+from qmedoid.tables._check_columns import (
     GIVES_AWAY,
     Codes,
-    RowHashes,
+    Facts,
+    Finding,
     can_judge,
-    equal_columns,
+    describe,
+    facts_of,
     judged_alone,
     missing_in_one_class,
-    partition_digest,
+    oddities,
     sample_of,
 )
-from qmedoid.tables.frames import as_table
+from qmedoid.tables.arrow import as_table
 from qmedoid.tables.kinds import DateOrder, infer_columns
-from qmedoid.tables.labels import class_labels, labeled_rows
 from qmedoid.tables.roles import Role, check_role_names, check_roles, in_roles
+from qmedoid.tables.targets import class_labels, labeled_rows, target_notes
 
+_COMPARED = 50
+"""Cells by which columns are compared before all of them are."""
 _FEW = 10
 """Rows of a class below which figures about it say little."""
-_MANY_CLASSES = 20
-"""Classes of whole numbers from which on they look like a quantity."""
-_ROWS_PER_CLASS = 20
-"""Rows of each of these classes, in the mean, below which they surely do."""
 
 
 def check_table(
@@ -160,38 +162,16 @@ def _classes(labels: pa.ChunkedArray, report: dict[str, Any], findings: list[Fin
     names = encoded.dictionary.to_pylist()
     order = sorted(range(len(names)), key=lambda code: (-counts[code], str(names[code])))
     report["classes"] = [{"class": names[code], "rows": int(counts[code])} for code in order]
-    is_number = pa.types.is_integer(encoded.dictionary.type)
     if len(names) < 2:
         message = f"every row is of the class {names[0]!r}: a classifier needs at least 2 classes"
         findings.append(Finding("one_class", "problem", (target,), message))
-    elif is_number and len(names) > _MANY_CLASSES:
-        # Letters of the alphabet have many rows each; amounts have few.
-        is_sparse = len(codes) < _ROWS_PER_CLASS * len(names)
-        message = (
-            f"the target {target!r} holds {len(names):,} different whole numbers from {min(names)} to {max(names)}: "
-            "if it is a quantity and not classes, make ranges of it, or give another column"
-        )
-        findings.append(Finding("target_quantity", "problem" if is_sparse else "note", (target,), message))
-    else:
-        findings += _few_rows(names, counts.tolist(), target)
-    if not is_number and (groups := odd_spellings(encoded.dictionary)):
-        such = some_of([" and ".join(map(repr, group)) for group in groups], 3)
-        message = f"classes of {target!r} differ by case or blanks only: {such}; they are different classes in a fit"
-        findings.append(Finding("class_spellings", "problem", (target,), message))
-    return codes
-
-
-def _few_rows(names: Sequence[Any], counts: Sequence[int], target: str) -> list[Finding]:
-    single = [repr(name) for name, count in zip(names, counts, strict=True) if count == 1]
-    few = [f"{name!r} ({count})" for name, count in zip(names, counts, strict=True) if 1 < count < _FEW]
-    found = []
-    if single:
-        message = f"classes of {target!r} with one row only: {some_of(single, 5)}; none can be held out"
-        found.append(Finding("single_row", "problem", (target,), f"{message}; join them with others or drop them"))
-    if few:
+    notes = target_notes(names, counts.tolist())
+    findings += [Finding(note.code, note.severity, (target,), note.message) for note in notes]
+    few = [f"{name!r} ({count})" for name, count in zip(names, counts.tolist(), strict=True) if 1 < count < _FEW]
+    if few and not any(note.code == "target_quantity" for note in notes):
         message = f"classes of {target!r} with few rows: {some_of(few, 5)}; figures about them will be rough"
-        found.append(Finding("few_rows", "note", (target,), message))
-    return found
+        findings.append(Finding("few_rows", "note", (target,), message))
+    return codes
 
 
 def _leaks(draft: Column, facts: Facts, alone: float, classes: Codes, labels: Any, target: str) -> list[Finding]:
@@ -216,7 +196,7 @@ def _leaks(draft: Column, facts: Facts, alone: float, classes: Codes, labels: An
 
 
 def _duplicates(
-    table: pa.Table, rows: RowHashes, digests: Mapping[str, bytes], classes: Codes | None, findings: list[Finding]
+    table: pa.Table, rows: "RowHashes", digests: Mapping[str, bytes], classes: Codes | None, findings: list[Finding]
 ) -> dict[str, Any]:
     """Equal rows and equal columns among those that are learnt from."""
     repeated, contrary = rows.count(classes) if digests else (0, 0)
@@ -231,3 +211,55 @@ def _duplicates(
         message = f"columns {some_of([repr(name) for name in group], 5)} are equal: one of them is enough"
         findings.append(Finding("equal_columns", "note", tuple(group), message))
     return {"rows": repeated, "contrary_rows": contrary, "columns": groups}
+
+
+class RowHashes:
+    """A hash of 64 bits for every row, grown column by column; rows of one hash are taken as equal."""
+
+    def __init__(self, n_rows: int) -> None:
+        self._hashes: npt.NDArray[np.uint64] = np.zeros(n_rows, dtype=np.uint64)
+
+    def add(self, codes: Codes) -> None:
+        """Take in the codes of a column (the finalizer of SplitMix64 over their sum with the hash so far)."""
+        mixed = self._hashes * np.uint64(0x9E3779B97F4A7C15) + (codes.astype(np.int64) + 2).astype(np.uint64)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        self._hashes = mixed ^ (mixed >> np.uint64(31))
+
+    def count(self, classes: Codes | None) -> tuple[int, int]:
+        """Rows that are equal to an earlier one, and rows that are equal to one of another class."""
+        _, places, counts = np.unique(self._hashes, return_inverse=True, return_counts=True)
+        repeated = len(places) - len(counts)
+        if classes is None or not repeated:
+            return repeated, 0
+        low = np.full(len(counts), np.iinfo(np.int32).max, dtype=np.int32)
+        high = np.full(len(counts), -1, dtype=np.int32)
+        np.minimum.at(low, places, classes)
+        np.maximum.at(high, places, classes)
+        return repeated, int((low < high)[places].sum())
+
+
+def partition_digest(codes: Codes) -> bytes:
+    """A digest of which rows of a column have equal cells, whatever the cells are."""
+    return hashlib.blake2b(np.ascontiguousarray(codes).tobytes(), digest_size=16).digest()
+
+
+def equal_columns(table: pa.Table, digests: Mapping[str, bytes]) -> list[list[str]]:
+    """Groups of columns whose cells are equal in every row."""
+    alike: dict[tuple[bytes, tuple[str | None, ...]], list[list[str]]] = {}
+    for name, digest in digests.items():
+        # Columns without a repeated cell have one partition; their first cells distinguish nearly all of them.
+        first = tuple(cells.texts(table[name].slice(0, _COMPARED)).to_pylist())
+        groups = alike.setdefault((digest, first), [])
+        own = next((group for group in groups if _same_cells(table[group[0]], table[name])), None)
+        if own is None:
+            groups.append([name])
+        else:
+            own.append(name)
+    return [group for groups in alike.values() for group in groups if len(group) > 1]
+
+
+def _same_cells(one: pa.ChunkedArray, two: pa.ChunkedArray) -> bool:
+    if one.type == two.type and not pa.types.is_floating(one.type):
+        return bool(one.equals(two))
+    return bool(cells.texts(one).equals(cells.texts(two)))

@@ -3,15 +3,15 @@
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pyarrow as pa
 
 from qmedoid.exceptions import ContractError, warn
 from qmedoid.model.contract import Column, Contract, Kind
-from qmedoid.tables._types import shortened
-from qmedoid.tables.encode import EXAMPLES, NAMED_LEVELS, ColumnFound, Found
+from qmedoid.tables.arrow import shortened
+from qmedoid.tables.encode import EXAMPLES, NAMED_LEVELS, ColumnIssues, Issues
 from qmedoid.tables.kinds import ENOUGH_ROWS, kind_of_type
 
 OnMismatch = Literal["error", "warn"]
@@ -23,6 +23,7 @@ _NO_FILL = (
 _SHOWN = 20
 _OPEN = re.compile(r"[+-]?\d{1,3}\.\d{3}")
 _CLOSE = 0.8
+_UNSPELT = {"date": "with the year first", "number": "as plain numbers"}
 _ARTICLES: dict[str, str] = {"number": "a number", "category": "a category", "boolean": "a boolean", "date": "a date"}
 
 
@@ -36,27 +37,12 @@ class BrokenContractError(ContractError):
 
 @dataclass(frozen=True)
 class Difference:
-    """What is not as it was.
+    """How a table differs from a contract.
 
-    Attributes
-    ----------
-    contract : Contract
-    missing : tuple of str
-        Columns of the contract that the table lacks, the renamed ones apart.
-    extra : tuple of str
-        Columns that no model knows; they are ignored.
-    repeated : tuple of str
-        Columns of the contract that the table has more than once.
-    renames : mapping of str to str
-        From a name in the table to the one of the contract that differs from it in case, spaces or punctuation alone.
-    suggestions : mapping of str to str
-        From a missing column to one of the table that has a similar name and the same kind.
-    kinds : mapping of str to str
-        Columns whose type cannot be read as their kind, with what they are.
-    cells : Found or None
-        What was found in the cells, once they were read.
-    tolerate_unseen : bool
-        Whether new levels of closed categories are a note and break nothing.
+    Columns are missing (the renamed ones not counted), extra (ignored), repeated, renamed (from the name in the table
+    to one that differs in case, spaces or punctuation alone), or of kinds that cannot be read, with what they are.
+    Suggestions lead from a missing column to one of a similar name and the same kind. `issues` are what cells hold
+    that the training rows did not; with `tolerate_unseen` new levels of closed categories break nothing.
     """
 
     contract: Contract
@@ -66,12 +52,8 @@ class Difference:
     renames: Mapping[str, str] = field(default_factory=dict)
     suggestions: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, str] = field(default_factory=dict)
-    cells: Found | None = None
+    issues: Issues | None = None
     tolerate_unseen: bool = False
-
-    def with_cells(self, found: Found, *, tolerate_unseen: bool = False) -> "Difference":
-        """The same with what was found in the cells."""
-        return replace(self, cells=found, tolerate_unseen=tolerate_unseen)
 
     @property
     def breaks(self) -> bool:
@@ -79,9 +61,9 @@ class Difference:
         return bool(self._breaking_lines())
 
     @property
-    def leaves_holes(self) -> bool:
-        """Whether cells are missing that nothing stands in for, so that no decision can be taken."""
-        return self.cells is not None and any(found.refused for found in self.cells.columns.values())
+    def has_refused_cells(self) -> bool:
+        """Whether cells are missing that the model cannot fill in, so that no decision can be taken."""
+        return self.issues is not None and any(column.refused for column in self.issues.columns.values())
 
     def lines(self) -> list[str]:
         """The diff, a line for each difference; what breaks the contract comes first."""
@@ -97,8 +79,13 @@ class Difference:
             "renamed": dict(self.renames),
             "suggestions": dict(self.suggestions),
             "kinds": dict(self.kinds),
-            "rows": None if self.cells is None else self.cells.rows,
-            "cells": {name: _counts(found) for name, found in self._found()},
+            "rows": None if self.issues is None else self.issues.rows,
+            "cells": {
+                name: vars(issues)
+                | {key: list(getattr(issues, key))[:EXAMPLES] for key in ("unseen_levels", "untrained_levels")}
+                | {"grouped": issues.grouped or None}
+                for name, issues in self._column_issues()
+            },
         }
 
     def renamed(self, table: Any) -> Any:
@@ -110,114 +97,106 @@ class Difference:
     def raise_or_warn(self, on_mismatch: OnMismatch, *, way_out: str | None = None) -> None:
         """Raise `BrokenContractError` with the diff if the contract is broken, or warn and go on; notes are warnings.
 
-        Cells that nothing stands in for are an error in any case. `way_out` ends the message: what can be done.
+        Cells that the model cannot fill in are an error in any case. `way_out` ends the message: what can be done.
         """
         lines = self.lines()
         if not lines:
             return
         shown = lines[:_SHOWN] + ([f"… and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])
         message = "The table is not like the one that the model was fitted on:\n" + "\n".join(shown)
-        if self.leaves_holes or (self.breaks and on_mismatch == "error"):
+        if self.has_refused_cells or (self.breaks and on_mismatch == "error"):
             raise BrokenContractError(f"{message}\n{way_out or self._way_out()}", self.as_dict())
         if self.breaks or self._notes(with_extra=False):
             warn(message)
 
     def _way_out(self) -> str:
-        if self.leaves_holes:
+        if self.has_refused_cells:
             return _NO_FILL
         after = ": columns that are not there then count as missing." if self.missing else "."
         return f"Make it so, or go on with on_mismatch='warn'{after}"
 
     def _breaking_lines(self) -> list[str]:
         by_name = {column.name: column for column in self.contract.columns}
-        lines = [f"- missing: {name!r} ({by_name[name].kind}){self._hint(name)}" for name in self.missing]
+        hints = {name: f"; did you mean {other!r}?" for name, other in self.suggestions.items()}
+        lines = [f"- missing: {name!r} ({by_name[name].kind}){hints.get(name, '')}" for name in self.missing]
         lines += [f"~ renamed: {new!r} is called {old!r} here" for old, new in self.renames.items()]
         lines += [f"~ repeated: {name!r} is there more than once" for name in self.repeated]
         lines += [
             f"~ kind: {name!r} was {_ARTICLES[by_name[name].kind]}, and is {now}" for name, now in self.kinds.items()
         ]
-        for name, found in self._found():
-            if found.respelt:
-                lines.append(self._respelt_line(by_name[name], found))
-            elif found.wrong and not self._is_expected(by_name[name], found):
-                lines.append(self._wrong_line(by_name[name], found))
-            if found.refused > found.huge + found.wrong:
-                count = found.refused - found.huge - found.wrong
-                lines.append(f"~ missing cells: {name!r} has {self._count(count)}, and nothing stands in for them")
-            if found.refused and found.huge:
+        for name, issues in self._column_issues():
+            if issues.respelt:
+                lines.append(self._respelt_line(by_name[name], issues))
+            elif issues.wrong and not self._is_expected(by_name[name], issues):
+                lines.append(self._wrong_line(by_name[name], issues))
+            if issues.refused > issues.huge + issues.wrong:
+                count = issues.refused - issues.huge - issues.wrong
+                lines.append(f"~ missing cells: {name!r} has {self._count(count)}, and they cannot be filled in")
+            if issues.refused and issues.huge:
                 lines.append(
-                    f"~ huge: {name!r} has {self._count(found.huge)} cells beyond 1e150, and nothing stands in for them"
+                    f"~ huge: {name!r} has {self._count(issues.huge)} cells beyond 1e150, and they cannot be filled in"
                 )
-            if found.unseen and not (by_name[name].is_open or self.tolerate_unseen):
-                lines.append(_unseen_line(name, found.unseen, found.unseen_levels))
+            if issues.unseen and not (by_name[name].is_open or self.tolerate_unseen):
+                lines.append(_unseen_line(name, issues.unseen, issues.unseen_levels))
         return lines
 
     def _notes(self, *, with_extra: bool = True) -> list[str]:
         by_name = {column.name: column for column in self.contract.columns}
         lines = []
-        for name, found in self._found():
-            if found.unseen and (by_name[name].is_open or self.tolerate_unseen):
-                lines.append(_unseen_line(name, found.unseen, found.unseen_levels))
-            if found.untrained:
-                lines.append(_unseen_line(name, found.untrained, found.untrained_levels))
-            if found.wrong and not found.respelt and self._is_expected(by_name[name], found):
-                lines.append(self._wrong_line(by_name[name], found) + ": taken as missing")
-            if found.grouped and not found.respelt:
-                lines.append(_grouped_line(name, found.grouped))
-            if found.missing > found.refused:
-                lines.append(f"~ missing cells: {name!r} has {found.missing:,}, and had none in the training rows")
+        for name, issues in self._column_issues():
+            if issues.unseen and (by_name[name].is_open or self.tolerate_unseen):
+                lines.append(_unseen_line(name, issues.unseen, issues.unseen_levels))
+            if issues.untrained:
+                lines.append(_unseen_line(name, issues.untrained, issues.untrained_levels))
+            if issues.wrong and not issues.respelt and self._is_expected(by_name[name], issues):
+                lines.append(self._wrong_line(by_name[name], issues) + ": taken as missing")
+            if issues.grouped and not issues.respelt:
+                lines.append(_grouped_line(name, issues.grouped))
+            if issues.missing > issues.refused:
+                lines.append(f"~ missing cells: {name!r} has {issues.missing:,}, and had none in the training rows")
             # Where the training rows had cells to fill in as well, these are nothing new.
-            if found.huge and not found.refused and not by_name[name].missing:
-                lines.append(f"~ huge: {name!r} has {self._count(found.huge)} cells beyond 1e150: taken as missing")
+            if issues.huge and not issues.refused and not by_name[name].missing:
+                lines.append(f"~ huge: {name!r} has {self._count(issues.huge)} cells beyond 1e150: taken as missing")
         return lines + ([f"+ extra: {name!r} (ignored)" for name in self.extra] if with_extra else [])
 
-    def _found(self) -> list[tuple[str, ColumnFound]]:
-        if self.cells is None:
+    def _column_issues(self) -> list[tuple[str, ColumnIssues]]:
+        if self.issues is None:
             return []
         # Columns that are not there, or of another kind, have their own lines, which say it better.
         return [
-            (column.name, self.cells.columns[column.name])
+            (column.name, self.issues.columns[column.name])
             for column in self.contract.columns
-            if column.name in self.cells.columns and column.name not in {*self.missing, *self.kinds}
+            if column.name in self.issues.columns and column.name not in {*self.missing, *self.kinds}
         ]
 
-    def _is_expected(self, column: Column, found: ColumnFound) -> bool:
+    def _is_expected(self, column: Column, issues: ColumnIssues) -> bool:
         """Whether cells of another kind are no more than the file of the fit may have had as well."""
-        return column.is_open and not found.refused and (self._rows < ENOUGH_ROWS or 2 * found.wrong <= self._rows)
+        return column.is_open and not issues.refused and (self._rows < ENOUGH_ROWS or 2 * issues.wrong <= self._rows)
 
     @property
     def _rows(self) -> int:
-        return 0 if self.cells is None else self.cells.rows
+        return 0 if self.issues is None else self.issues.rows
 
     def _count(self, count: int) -> str:
         return f"{count:,} of {self._rows:,}"
 
-    def _hint(self, name: str) -> str:
-        return f"; did you mean {self.suggestions[name]!r}?" if name in self.suggestions else ""
-
-    def _respelt_line(self, column: Column, found: ColumnFound) -> str:
-        are = "is" if found.respelt == 1 else "are"
+    def _respelt_line(self, column: Column, issues: ColumnIssues) -> str:
+        are = "is" if issues.respelt == 1 else "are"
+        spelt = f"like {column.spelling}" if column.spelling else _UNSPELT[column.kind]
         doubt = ""
-        if not column.spelling and any(_OPEN.fullmatch(text) for text in found.respelt_examples[:1]):
+        if not column.spelling and any(_OPEN.fullmatch(text) for text in issues.respelt_examples[:1]):
             doubt = ", which may have a point between thousands (--decimal . says that it is a decimal point)"
         return (
-            f"~ spelling: {column.name!r} was written {_as_spelt(column)}, {self._count(found.respelt)} cells {are} "
-            f"not, such as {_quoted(found.respelt_examples[:1])}{doubt}"
+            f"~ spelling: {column.name!r} was written {spelt}, {self._count(issues.respelt)} cells {are} not, "
+            f"such as {_quoted(issues.respelt_examples[:1])}{doubt}"
         )
 
-    def _wrong_line(self, column: Column, found: ColumnFound) -> str:
-        are = "is" if found.wrong == 1 else "are"
+    def _wrong_line(self, column: Column, issues: ColumnIssues) -> str:
+        are = "is" if issues.wrong == 1 else "are"
         return (
-            f"~ kind: {column.name!r} was {_ARTICLES[column.kind]}, {self._count(found.wrong)} cells {are} not, "
-            f"such as {_quoted(found.wrong_examples[:1])}"
+            f"~ kind: {column.name!r} was {_ARTICLES[column.kind]}, {self._count(issues.wrong)} cells {are} not, "
+            f"such as {_quoted(issues.wrong_examples[:1])}"
         )
-
-
-def _as_spelt(column: Column) -> str:
-    """How a column was written in the table of the fit, by example."""
-    if column.kind == "date":
-        return f"like {column.spelling}" if column.spelling else "with the year first"
-    return f"like {column.spelling}" if column.spelling else "as plain numbers"
 
 
 def compare_columns(contract: Contract, given: Sequence[str] | pa.Schema) -> Difference:
@@ -296,8 +275,8 @@ def _plain(name: str) -> str:
     return re.sub(r"[\W_]+", "", name.casefold())
 
 
-def _unseen_line(name: str, n_rows: int, found: Mapping[str, None]) -> str:
-    levels = list(found)
+def _unseen_line(name: str, n_rows: int, unseen: Mapping[str, None]) -> str:
+    levels = list(unseen)
     more = ", …" if len(levels) > EXAMPLES else ""
     count = f"{len(levels):,} level" + ("s" if len(levels) > 1 else "")
     if len(levels) >= NAMED_LEVELS:
@@ -319,20 +298,3 @@ def _grouped_line(name: str, example: str) -> str:
 
 def _quoted(texts: Sequence[str]) -> str:
     return ", ".join(repr(text if len(text) <= 40 else text[:39] + "…") for text in texts)
-
-
-def _counts(found: ColumnFound) -> dict[str, Any]:
-    return {
-        "missing": found.missing,
-        "refused": found.refused,
-        "unseen": found.unseen,
-        "unseen_levels": list(found.unseen_levels)[:EXAMPLES],
-        "untrained": found.untrained,
-        "untrained_levels": list(found.untrained_levels)[:EXAMPLES],
-        "wrong": found.wrong,
-        "wrong_examples": found.wrong_examples,
-        "huge": found.huge,
-        "respelt": found.respelt,
-        "respelt_examples": found.respelt_examples,
-        "grouped": found.grouped or None,
-    }

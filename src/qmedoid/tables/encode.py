@@ -1,6 +1,6 @@
 """Columns of a table as the numbers that models read, by the encodings of a fit."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,36 +9,29 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array
 from qmedoid.model.contract import Column, Contract, Dates, Encoding, Levels, Numbers
+from qmedoid.model.table import TableModel
 from qmedoid.tables import cells
+
+_HALFWAY = 1000.0**0.5
+"""Between a number and a thousand times as much, in ratios."""
 
 EXAMPLES = 5
 """Cells that are shown for each column."""
 NAMED_LEVELS = 1000
 """New levels of a column that are remembered, at the least; of more it is not known how many there are."""
-_MICROSECONDS = {"hour": 3_600_000_000, "day": 86_400_000_000}
+_HOUR, _DAY = 3_600_000_000, 86_400_000_000
+"""In microseconds."""
 
 
 @dataclass
-class ColumnFound:
+class ColumnIssues:
     """Counts of cells of one column that the training rows did not have.
 
-    Attributes
-    ----------
-    missing : int
-        Missing cells of a column that had none; `refused` of them have nothing to stand in for them.
-    unseen : int
-        Cells with a level that neither encoding nor contract know; `unseen_levels` holds these levels, up to a bound.
-    untrained : int
-        Cells with a level that the contract knows and the encoding does not; `untrained_levels` holds these levels.
-    wrong : int
-        Cells that are not of the kind; `wrong_examples` shows some.
-    huge : int
-        Numbers that are infinite or too large.
-    respelt : int
-        Those of the wrong cells that are numbers or dates in another spelling than the contract has, so that it is
-        not known what the others mean; `respelt_examples` shows some.
-    grouped : str
-        A cell, where every point may part thousands and the training numbers are nearer to what that would mean.
+    Missing cells of a column that had none, of which `refused` cannot be filled in; cells with a level that neither
+    encoding nor contract know (unseen, up to a bound), or that the contract knows and the encoding does not
+    (untrained); cells that are not of the kind (wrong), infinite or too large (huge), or wrong as they are numbers or
+    dates in another spelling (respelt), so that it is not known what the others mean. `grouped` is a cell, where every
+    point may part thousands and the training numbers are nearer to what that would mean.
     """
 
     missing: int = 0
@@ -60,11 +53,6 @@ class ColumnFound:
         if len(self.unseen_levels) < NAMED_LEVELS:
             self.unseen_levels.update(dict.fromkeys(found.unique().to_pylist()[:NAMED_LEVELS]))
 
-    def add_untrained(self, found: pa.Array) -> None:
-        """Count cells with levels that no training row had, though the contract knows them."""
-        self.untrained += len(found)
-        self.untrained_levels.update(dict.fromkeys(found.unique().to_pylist()))
-
     def add_wrong(self, found: pa.Array) -> None:
         """Count cells that are not of the kind."""
         self.wrong += len(found)
@@ -80,27 +68,21 @@ class ColumnFound:
 
 
 @dataclass
-class Found:
+class Issues:
     """What cells held that the training rows did not, by column; it grows from batch to batch.
 
-    Attributes
-    ----------
-    rows : int
-    columns : dict of str to ColumnFound
-    trusts_points : bool
-        Whether the decimal sign was given, so that a point in a plain number is no doubtful one.
-    shows_points : set of str
-        Columns of plain numbers whose points were seen to be decimal points.
+    With `trusts_points` the decimal sign was given, so that a point in a plain number is no doubtful one; in columns of
+    `shows_points` points were seen to be decimal points.
     """
 
     rows: int = 0
-    columns: dict[str, ColumnFound] = field(default_factory=dict)
+    columns: dict[str, ColumnIssues] = field(default_factory=dict)
     trusts_points: bool = False
     shows_points: set[str] = field(default_factory=set)
 
-    def column(self, name: str) -> ColumnFound:
+    def column(self, name: str) -> ColumnIssues:
         """The counts of a column."""
-        return self.columns.setdefault(name, ColumnFound())
+        return self.columns.setdefault(name, ColumnIssues())
 
 
 def encode_batch(
@@ -110,29 +92,17 @@ def encode_batch(
     *,
     only: Collection[int] | None = None,
     unchecked: Collection[int] = (),
-    found: Found | None = None,
+    issues: Issues | None = None,
 ) -> list[Array]:
-    """Encode the columns of a contract, looked up by name.
+    """Encode the columns of a contract, looked up by name: an array of shape (n,) for each number of the encodings.
 
-    Parameters
-    ----------
-    batch : pyarrow.RecordBatch or pyarrow.Table
-        A column that it lacks is encoded as missing in every row: compare its columns with the contract first.
-    only : collection of int, optional
-        Columns of the contract that are wanted; the outputs of others are zero.
-    unchecked : collection of int
-        Columns of the contract whose cells, where none is missing, may be handed on as they are, NaN included.
-    found : Found, optional
-        Where surprises are counted.
-
-    Returns
-    -------
-    list of ndarray of shape (n,)
-        One for each number that the encodings give, in their order. Columns of floats that need no filling are the
-        memory of the batch itself, in its precision.
+    A column that the batch lacks is encoded as missing in every row: compare its columns with the contract first. Of
+    columns that are not among `only` (if given) the outputs are zero. Cells of `unchecked` columns, where none is
+    missing, are handed on as they are, NaN included. Columns of floats that need no filling are the memory of the batch
+    itself, in its precision. Issues are counted where given.
     """
-    found = Found() if found is None else found
-    found.rows += batch.num_rows
+    issues = Issues() if issues is None else issues
+    issues.rows += batch.num_rows
     nothing = np.zeros(batch.num_rows)
     names = set(batch.schema.names)
     outputs: list[Array] = []
@@ -144,26 +114,26 @@ def encode_batch(
         if place in unchecked and encoding.width == 1 and given.type == pa.float64() and not given.null_count:
             outputs.append(given.to_numpy())
             continue
-        outputs.extend(encode_column(given, column, encoding, found))
+        outputs.extend(encode_column(given, column, encoding, issues))
     return outputs
 
 
 def encode_column(
-    given: pa.Array | pa.ChunkedArray, column: Column, encoding: Encoding, found: Found | None = None
+    given: pa.Array | pa.ChunkedArray, column: Column, encoding: Encoding, issues: Issues | None = None
 ) -> list[Array]:
     """Encode one column."""
-    found = Found() if found is None else found
+    issues = Issues() if issues is None else issues
     if isinstance(encoding, Levels):
-        return _levels(given, column, encoding, found)
+        return _levels(given, column, encoding, issues)
     if isinstance(encoding, Dates):
-        return _dates(given, column, encoding, found)
-    return _numbers(given, column, encoding, found)
+        return _dates(given, column, encoding, issues)
+    return _numbers(given, column, encoding, issues)
 
 
-def _numbers(given: pa.Array, column: Column, encoding: Numbers, found: Found) -> list[Array]:
+def _numbers(given: pa.Array, column: Column, encoding: Numbers, issues: Issues) -> list[Array]:
     values, wrong = cells.truths(given) if column.kind == "boolean" else cells.numbers(given, column.spelling)
-    if column.kind == "number" and cells.is_text(given.type) and not found.trusts_points:
-        values, wrong = _without_doubtful(given, cells.Cells(values, wrong), column, found)
+    if column.kind == "number" and cells.is_text(given.type) and not issues.trusts_points:
+        values, wrong = _without_doubtful(given, cells.Cells(values, wrong), column, issues)
     # Most columns are in order, and the sum of their squares says so at the speed of memory: a NaN would make it NaN.
     with np.errstate(over="ignore", invalid="ignore"):
         squares = float(np.einsum("i,i->", values, values))  # a BLAS would wake threads for it
@@ -173,35 +143,35 @@ def _numbers(given: pa.Array, column: Column, encoding: Numbers, found: Found) -
     with np.errstate(invalid="ignore"):
         huge = np.abs(values) > cells.LARGEST
     n_missing = int(absent.sum()) - len(wrong)
-    _count_wrong(column, wrong, int(huge.sum()), found)
-    _count_missing(column, n_missing, found)
+    _count_wrong(column, wrong, int(huge.sum()), issues)
+    _count_missing(column, n_missing, issues)
     if np.isnan(encoding.fill):
-        found.column(column.name).refused += n_missing + int(huge.sum()) + len(wrong)
+        issues.column(column.name).refused += n_missing + int(huge.sum()) + len(wrong)
     absent |= huge
     filled = np.where(absent, encoding.fill, values)
     return [filled, absent.astype(np.float64)] if encoding.indicator else [filled]
 
 
-def _without_doubtful(given: pa.Array, read: cells.Cells, column: Column, found: Found) -> cells.Cells:
+def _without_doubtful(given: pa.Array, read: cells.Cells, column: Column, issues: Issues) -> cells.Cells:
     """Numbers without those whose decimals may be thousands, as in a column of plain numbers 1.275 and 935."""
-    from qmedoid.tables._respelt import doubtful_points
+    from qmedoid.tables._spelling import doubtful_points
 
     doubtful = None
-    if column.name not in found.shows_points and cells.maybe_thousands(read.values):
+    if column.name not in issues.shows_points and cells.maybe_thousands(read.values):
         doubtful = doubtful_points(cells.one_chunk(given), column.spelling)
     if doubtful is None:
-        found.shows_points.add(column.name)
+        issues.shows_points.add(column.name)
         return read
     is_doubtful, text = doubtful
     return cells.Cells(np.where(is_doubtful, np.nan, read.values), pa.concat_arrays([read.wrong, text]))
 
 
-def _dates(given: pa.Array, column: Column, encoding: Dates, found: Found) -> list[Array]:
+def _dates(given: pa.Array, column: Column, encoding: Dates, issues: Issues) -> list[Array]:
     values, wrong = cells.dates(given, column.spelling)
     absent = np.isnat(values)
     if absent.any():
-        _count_wrong(column, wrong, 0, found)
-        _count_missing(column, int(absent.sum()) - len(wrong), found)
+        _count_wrong(column, wrong, 0, issues)
+        _count_missing(column, int(absent.sum()) - len(wrong), issues)
         values = np.where(absent, np.datetime64(0, "us"), values)
     parts = [date_part(values, part) for part in encoding.parts]
     if absent.any():
@@ -209,62 +179,65 @@ def _dates(given: pa.Array, column: Column, encoding: Dates, found: Found) -> li
     return [*parts, absent.astype(np.float64)] if encoding.indicator else parts
 
 
-def _levels(given: pa.Array, column: Column, encoding: Levels, found: Found) -> list[Array]:
+def _levels(given: pa.Array, column: Column, encoding: Levels, issues: Issues) -> list[Array]:
     codes, unseen = cells.level_codes(given, encoding.levels)
     if len(unseen) and len(column.levels) > len(encoding.levels):
         places, _ = cells.level_codes(unseen, column.levels)
         is_known = places < len(column.levels)
         if is_known.any():
-            found.column(column.name).add_untrained(unseen.filter(pa.array(is_known)))
+            untrained, counts = unseen.filter(pa.array(is_known)), issues.column(column.name)
+            counts.untrained += len(untrained)
+            counts.untrained_levels.update(dict.fromkeys(untrained.unique().to_pylist()))
             unseen = unseen.filter(pa.array(~is_known))
     if len(unseen):
-        found.column(column.name).add_unseen(unseen)
+        issues.column(column.name).add_unseen(unseen)
     if not column.missing:
-        _count_missing(column, int((codes == len(encoding.levels)).sum()), found)
+        _count_missing(column, int((codes == len(encoding.levels)).sum()), issues)
     return [numbers[codes] for numbers in encoding.values.T]
 
 
 def date_part(values: npt.NDArray[np.datetime64], part: str) -> Array:
     """A part of dates in microseconds: see `qmedoid.model.contract.DATE_PARTS`."""
-    return _PARTS[part](values)
+    if part == "month":
+        return (values.astype("M8[M]").astype(np.int64) % 12 + 1).astype(np.float64)
+    if part == "weekday":  # the first day of 1970 was a Thursday
+        return ((values.astype("M8[D]").astype(np.int64) + 3) % 7).astype(np.float64)
+    if part == "hour":
+        return np.asarray(values.astype(np.int64) % _DAY / _HOUR)
+    return np.asarray(values.astype(np.int64) / _DAY)
 
 
-def _month(values: npt.NDArray[np.datetime64]) -> Array:
-    return (values.astype("M8[M]").astype(np.int64) % 12 + 1).astype(np.float64)
-
-
-def _weekday(values: npt.NDArray[np.datetime64]) -> Array:
-    # The first day of 1970 was a Thursday.
-    return ((values.astype("M8[D]").astype(np.int64) + 3) % 7).astype(np.float64)
-
-
-def _hour(values: npt.NDArray[np.datetime64]) -> Array:
-    return np.asarray(values.astype(np.int64) % _MICROSECONDS["day"] / _MICROSECONDS["hour"])
-
-
-def _days(values: npt.NDArray[np.datetime64]) -> Array:
-    return np.asarray(values.astype(np.int64) / _MICROSECONDS["day"])
-
-
-_PARTS: dict[str, Callable[[npt.NDArray[np.datetime64]], Array]] = {
-    "days": _days,
-    "month": _month,
-    "weekday": _weekday,
-    "hour": _hour,
-}
-
-
-def _count_wrong(column: Column, wrong: pa.Array, huge: int, found: Found) -> None:
+def _count_wrong(column: Column, wrong: pa.Array, huge: int, issues: Issues) -> None:
     if len(wrong):
-        found.column(column.name).add_wrong(wrong)
+        issues.column(column.name).add_wrong(wrong)
         if column.kind in ("number", "date"):
-            from qmedoid.tables._respelt import in_other_spelling
+            from qmedoid.tables._spelling import in_other_spelling
 
-            found.column(column.name).add_respelt(in_other_spelling(wrong, column))
+            issues.column(column.name).add_respelt(in_other_spelling(wrong, column))
     if huge:
-        found.column(column.name).huge += huge
+        issues.column(column.name).huge += huge
 
 
-def _count_missing(column: Column, missing: int, found: Found) -> None:
+def _count_missing(column: Column, missing: int, issues: Issues) -> None:
     if missing and not column.missing:
-        found.column(column.name).missing += missing
+        issues.column(column.name).missing += missing
+
+
+def training_sizes(model: TableModel, places: Iterable[int]) -> dict[str, float]:
+    """The median size of the training numbers, by column; of those that may have been parted, and plain ones only."""
+    sizes = {}
+    for place in places:
+        column, encoding = model.contract.columns[place], model.encodings[place]
+        # What may be parted is read as 1.000 at the least: columns of smaller numbers are spared a look at their texts.
+        is_plain = column.kind == "number" and not column.spelling
+        if is_plain and isinstance(encoding, Numbers) and abs(encoding.fill) > _HALFWAY:
+            sizes[column.name] = abs(encoding.fill)
+    return sizes
+
+
+def note_grouped(issues: Issues, model: TableModel, grouped: Mapping[str, cells.Grouped]) -> None:
+    """Note those columns of a table that would be more like the training rows if their points parted thousands."""
+    sizes = training_sizes(model, range(len(model.contract.columns))) if grouped else {}
+    for name, one in grouped.items():
+        if sizes.get(name, 0.0) > one.size * _HALFWAY:
+            issues.column(name).grouped = one.example

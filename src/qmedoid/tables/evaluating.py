@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Codes
 from qmedoid.exceptions import ContractError, some_of
 from qmedoid.metrics.calibration import calibration_error, confidence_outcomes
 from qmedoid.metrics.classification import ClassMetrics, evaluate
@@ -14,8 +14,7 @@ from qmedoid.metrics.ranking import log_loss, pr_auc, roc_auc
 from qmedoid.model.operating_point import Counts
 from qmedoid.model.seen import Hashes, seen_in_words
 from qmedoid.model.table import Decisions, TableModel
-from qmedoid.tables.labels import MISSING, UNKNOWN
-from qmedoid.tables.target_notes import seldom_note
+from qmedoid.tables.targets import MISSING, UNKNOWN, seldom_note
 
 # Classes that a note names.
 _NAMED = 5
@@ -30,9 +29,9 @@ def joined(parts: Iterable[Decisions]) -> Decisions:
 
 
 def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: Hashes | None = None) -> dict[str, Any]:
-    """The report over rows that have a class of the model; codes are those of `qmedoid.tables.labels`.
+    """The report over rows that have a class of the model; codes are those of `qmedoid.tables.targets`.
 
-    With the `qmedoid.tables.seen.row_hashes` of the rows it says how many were seen in fitting.
+    With the `qmedoid.tables.rows.row_hashes` of the rows it says how many were seen in fitting.
     """
     known = codes >= 0
     left_out = {"missing": int((codes == MISSING).sum()), "unknown": int((codes == UNKNOWN).sum())}
@@ -45,18 +44,6 @@ def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: 
     part = Decisions(codes_found[known], scores[known], margins[known], by_circuit[known], None)
     seen = None if model.seen is None or hashes is None else model.seen.among(hashes[known]).as_dict()
     return {**decision_report(model, codes[known], part), "left_out": left_out, "seen": seen}
-
-
-def _calibration(codes: Codes, probabilities: Array) -> dict[str, float]:
-    """How far probabilities are off, beside chance: of the second of two classes, else of the likeliest one."""
-    # The same seed for every report: the same decisions give the same figures.
-    found = calibration_error(*confidence_outcomes(codes, probabilities), rng=np.random.default_rng(0))
-    return {
-        "error": found.error,
-        "by_chance": found.by_chance,
-        "by_chance_high": found.by_chance_high,
-        "ratio": found.ratio,
-    }
 
 
 def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> dict[str, Any]:
@@ -78,7 +65,11 @@ def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> dict
     if model.decision.probabilistic:
         probabilities = model.decision.probabilities(decided.scores)
         report["log_loss"] = log_loss(codes, probabilities)
-        report["calibration"] = _calibration(codes, probabilities)
+        # How far probabilities are off, beside chance: of the second of two classes, else of the likeliest one. The
+        # same seed for every report: the same decisions give the same figures.
+        found = calibration_error(*confidence_outcomes(codes, probabilities), rng=np.random.default_rng(0))
+        names = ("error", "by_chance", "by_chance_high", "ratio")
+        report["calibration"] = {name: getattr(found, name) for name in names}
     if len(labels) == 2:
         positive = codes == 1
         report |= {
@@ -96,8 +87,8 @@ def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> dict
     return report
 
 
-def report_notes(model: TableModel, report: Mapping[str, Any]) -> list[str]:
-    """What must be known to read a report aright: rows that are not new, classes that are absent or hardly called."""
+def report_notes(model: TableModel, report: Mapping[str, Any], *, seldom: bool = True) -> list[str]:
+    """Notes on a report: rows that are not new, classes that are absent or, with `seldom`, hardly ever called."""
     seen = seen_in_words(report.get("seen"), report["rows"])
     notes = [] if seen is None else [seen]
     if report["absent"]:
@@ -107,10 +98,10 @@ def report_notes(model: TableModel, report: Mapping[str, Any]) -> list[str]:
             f"the class{'' if one else 'es'} {absent} {'does' if one else 'do'} not occur in these rows: macro-F1 is "
             "the mean over the others."
         )
-    elif len(model.classes) == 2 and model.decision.cut is None:
+    elif seldom and len(model.classes) == 2 and model.decision.cut is None:
         (tn, fp), (fn, tp) = report["confusion"]
-        seldom = seldom_note(model.classes, Counts(tp, fp, fn, tn))
-        notes += [] if seldom is None else [seldom]
+        note = seldom_note(model.classes, Counts(tp, fp, fn, tn))
+        notes += [] if note is None else [note]
     return notes
 
 

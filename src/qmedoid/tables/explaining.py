@@ -1,4 +1,4 @@
-"""One decision as a plain dictionary: what each column of the table contributed, and the medoids it lies nearest to."""
+"""One decision as a plain dictionary: contributions by column and group, nearest medoids, nearest known rows."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,22 +6,24 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.exceptions import DataError
+from qmedoid.arrays import Array
+from qmedoid.exceptions import DataError, ModelError
 from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.base import GroupShare, Method, RecordShare
+from qmedoid.methods.base import GroupShare, RecordShare, usable_coordinates
 from qmedoid.model.explanation import Explanation, explain
 from qmedoid.model.table import TableModel
-from qmedoid.tables.encode import Found, encode_batch
-from qmedoid.tables.records import plain_records
-from qmedoid.tables.scoring import holes_told
+from qmedoid.tables.arrow import plain_records
+from qmedoid.tables.encode import Issues, encode_batch
+from qmedoid.tables.scoring import refused_by_column
+from qmedoid.tables.targets import label_codes
 
 
-def explain_record(model: TableModel, record: pa.Table, found: Found) -> dict[str, Any]:
+def explain_record(model: TableModel, record: pa.Table, issues: Issues) -> dict[str, Any]:
     """Explain the decision about the only row of a table; all numbers and texts are fit for JSON."""
     if len(record) != 1:
         raise DataError(f"One record is explained at a time. Got a table of {len(record)} rows.")
-    columns = encode_batch(record, model.contract, model.encodings, found=found)
-    with holes_told(model, record, found):
+    columns = encode_batch(record, model.contract, model.encodings, issues=issues)
+    with refused_by_column(model, record, issues):
         why, decided = explain(model, columns), model.decide(columns)
     known = [name for name in model.contract.names if name in record.column_names]
     cells = plain_records(record.select(known))[0] if known else {}
@@ -33,7 +35,7 @@ def explain_record(model: TableModel, record: pa.Table, found: Found) -> dict[st
         "record": cells,
         "columns": _columns(model, why, cells),
         "medoids": _medoids(model, why),
-        "groups": _groups(model, why),
+        "groups": _largest_first([_group(model, share) for share in why.groups]),
         "terms": dict(why.terms),
     }
     if why.neighbors:
@@ -69,7 +71,8 @@ def _largest_first(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _medoids(model: TableModel, why: Explanation) -> list[dict[str, Any]]:
     """The nearest medoid of each class, the winner's first."""
-    method = _fusion_of(model)
+    method = model.method
+    assert method is not None, "explain() refuses models without medoids"
     records = model.records[0] if model.records else ()
     order = sorted(range(len(model.classes)), key=lambda code: (code != why.winner, code != why.other, code))
     return [
@@ -82,12 +85,6 @@ def _medoids(model: TableModel, why: Explanation) -> list[dict[str, Any]]:
         }
         for code in order
     ]
-
-
-def _groups(model: TableModel, why: Explanation) -> list[dict[str, Any]]:
-    """What every group contributed, the largest first, with the columns it is made of."""
-    groups = [_group(model, share) for share in why.groups]
-    return _largest_first(groups)
 
 
 def _group(model: TableModel, share: GroupShare) -> dict[str, Any]:
@@ -115,7 +112,56 @@ def _record(model: TableModel, share: RecordShare) -> dict[str, Any]:
     }
 
 
-def _fusion_of(model: TableModel) -> Method:
-    method = model.method
-    assert method is not None, "explain() refuses models without medoids"
-    return method
+N_SHOWN = 5
+"""Rows that are shown at most."""
+
+
+class NearestRows:
+    """The rows nearest to one record, found in one pass over the batches of a table.
+
+    Of rows that are equally near the first are kept. Rows with cells that the model cannot read are passed over.
+    """
+
+    def __init__(self, model: TableModel, record: pa.Table, n_shown: int = N_SHOWN) -> None:
+        method = model.method
+        if method is None:
+            raise ModelError("This model is a circuit alone: it measures no distance by which rows could be near.")
+        self._model, self._method, self._n_shown = model, method, n_shown
+        self._at = self._places(record, Issues())
+        self._kept: list[tuple[float, int, Any, dict[str, Any]]] = []
+        self._rows = 0
+
+    def add(self, batch: pa.RecordBatch | pa.Table, labels: pa.Array | pa.ChunkedArray | None, issues: Issues) -> None:
+        """Look at a batch; `labels` are its cells of the target column, if it has one."""
+        offsets = self._places(batch, issues) - self._at
+        distances = np.sqrt((offsets * offsets).sum(axis=1))
+        distances[np.isnan(distances)] = np.inf
+        nearest = np.argsort(distances, kind="stable")[: self._n_shown]
+        nearest = nearest[np.isfinite(distances[nearest])]
+        codes = None if labels is None else label_codes(labels, self._model.classes)
+        names = [name for name in self._model.contract.names if name in batch.schema.names]
+        part = pa.table(batch.select(names).columns, names)
+        records = plain_records(part.take(pa.array(nearest)))
+        for place, record in zip(nearest.tolist(), records, strict=True):
+            code = -1 if codes is None else int(codes[place])
+            label = self._model.classes[code] if code >= 0 else None
+            self._kept.append((float(distances[place]), self._rows + place, label, record))
+        self._kept = sorted(self._kept, key=lambda one: one[:2])[: self._n_shown]
+        self._rows += len(batch)
+
+    def report(self) -> dict[str, Any]:
+        """The nearest rows, fit for JSON; the nearest first."""
+        if not self._kept:
+            raise DataError(f"None of the {self._rows:,} known rows can be compared with the record.")
+        return {
+            "distance": self._method.distance_name,
+            "rows": self._rows,
+            "nearest": [
+                {"row": row, "class": label, "distance": distance, "record": record}
+                for distance, row, label, record in self._kept
+            ],
+        }
+
+    def _places(self, batch: pa.RecordBatch | pa.Table, issues: Issues) -> Array:
+        columns = encode_batch(batch, self._model.contract, self._model.encodings, issues=issues)
+        return usable_coordinates(self._method, np.column_stack(columns).astype(np.float64))

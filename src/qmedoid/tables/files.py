@@ -1,6 +1,7 @@
-"""A table in a file against a model: what differs is found out, then every record is decided, chunk by chunk."""
+"""A table in a file against a model: how it differs is noted, and every record is decided, batch by batch."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,59 +9,36 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError, ParameterError, QMedoidError
+from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
 from qmedoid.model.table import TableModel
 from qmedoid.storage.atomic import would_be_lost
-from qmedoid.tables._bytes import find_files
-from qmedoid.tables._csv import comma_numbers
-from qmedoid.tables._types import without_missing
-from qmedoid.tables.cells import maybe_thousands
+from qmedoid.tables.arrow import CellTypeError, without_missing
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
-from qmedoid.tables.encode import Found
-from qmedoid.tables.grouped_points import note_grouped, training_sizes
+from qmedoid.tables.encode import Issues, note_grouped, training_sizes
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
-from qmedoid.tables.scoring import RESULTS, check_carried, decide_encoded, result_batch
-from qmedoid.tables.source import CellError, TableSource, open_table
-from qmedoid.tables.writing import check_output, is_text, open_sink
+from qmedoid.tables.scoring import RESULTS, check_carried, decide_batch, result_batch
+from qmedoid.tables.source import find_files, open_table
+from qmedoid.tables.writing import TEXT_SUFFIXES, check_output, open_sink
 
 OnProgress = Callable[[int, int, int | None], None]
-"""Called with the rows and the bytes that were read so far, and all bytes there are, where that is known."""
+"""Progress callback; receives the rows and the bytes read so far, and all bytes there are, where that is known."""
 
 _TYPES: dict[str, Any] = {"number": pa.float64, "category": pa.string, "boolean": pa.bool_}
 
 
-class Part(NamedTuple):
+class TablePart(NamedTuple):
     """Some rows of a table: the columns that a model reads, under the names of its contract, and others as they are."""
 
     batch: pa.RecordBatch
     extra: pa.RecordBatch
 
 
-class PlainPoints:
-    """Watches plain numbers of a text for points that may part thousands, as in a column of 1.275 and 935."""
-
-    def __init__(self, source: TableSource, names: Sequence[str]) -> None:
-        self._open = {name for name in names if source.may_have_thousands(name)}
-
-    def check(self, batch: pa.RecordBatch) -> None:
-        """Raise `CellError` where texts must tell what points mean."""
-        for name in sorted(self._open):
-            column = batch.column(name)
-            if not pa.types.is_floating(column.type):
-                continue
-            values = column.to_numpy(zero_copy_only=False)
-            if (np.trunc(values) == values).all():  # most are whole numbers throughout
-                continue
-            if not maybe_thousands(values):
-                self._open.discard(name)
-            elif (values != np.trunc(values))[~np.isnan(values)].any():
-                raise CellError(f"Column {name!r} may have points between thousands.")
-
-
-class Reading:
-    """The batches of a table under the names of a model's contract.
+class TableReading:
+    """The batches of a table under the names of a model's contract; a context manager.
 
     Cells of a text file are read as the kinds of the contract. Where one cannot be, `batches` is asked again with
-    ``lenient=True``: texts stay as they are, so that every such cell is counted and can be taken as missing.
+    ``lenient=True``: texts stay as they are, so that every such cell is counted and can be taken as missing. `issues`
+    and `novelty` are those of the last reading.
     """
 
     def __init__(
@@ -70,22 +48,20 @@ class Reading:
         # An explanation shows what the model does not read as well.
         self._places = range(len(model.contract.columns)) if all_columns else model.used_columns
         self.source = open_table(where, **dialect)
-        # Pipes have no size, and are read once.
         self.can_repeat = self.source.n_bytes is not None
         self._trusts_points = dialect.get("decimal") is not None
-        self.found = Found()
-        self.novelty = NoveltyTally(model)
+        self.issues, self.novelty = Issues(), NoveltyTally(model)
         # Types of a text file are a guess, and its cells are read as the contract says: they are judged one by one.
         given = self.source.names if self.source.is_text else self.source.schema
         try:
-            self.columns_differ = compare_columns(model.contract, given)
+            self._difference = compare_columns(model.contract, given)
             if on_mismatch == "error":
-                self.check(self.columns_differ)
+                self._difference.raise_or_warn(on_mismatch)
         except BaseException:
             self.source.close()
             raise
 
-    def __enter__(self) -> "Reading":
+    def __enter__(self) -> "TableReading":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -99,19 +75,20 @@ class Reading:
         lenient: bool,
         verbatim: bool = False,
         on_progress: OnProgress | None = None,
-    ) -> Iterator[Part]:
+    ) -> Iterator[TablePart]:
         """Parts with the columns that the best model reads, and others.
 
         The others can be had as text from text files, and verbatim: cells such as ``NA`` are then not missing in them.
         """
-        self.found, self.novelty = Found(trusts_points=self._trusts_points), NoveltyTally(self.model)
-        back = {new: old for old, new in self.columns_differ.renames.items()}
+        self.issues, self.novelty = Issues(trusts_points=self._trusts_points), NoveltyTally(self.model)
+        source, renames = self.source, self._difference.renames
+        back = {new: old for old, new in renames.items()}
         wanted = [self.model.contract.columns[place] for place in self._places]
         here = {back.get(column.name, column.name): column for column in wanted}
-        here = {name: column for name, column in here.items() if name in self.source.names}
+        here = {name: column for name, column in here.items() if name in source.names}
         plain = [name for name, column in here.items() if column.kind == "number" and not column.spelling]
         types: dict[str, pa.DataType] = {}
-        if self.source.is_text:
+        if source.is_text:
             types = {name: _TYPES[column.kind]() for name, column in here.items() if column.kind in _TYPES}
             # What was spelt in some way is read by the same rule.
             types |= {name: pa.string() for name, column in here.items() if column.spelling}
@@ -122,23 +99,22 @@ class Reading:
         rows = 0
         # A carried column may be one that the model reads as well: it is read once. Rows without any column cannot be
         # counted.
-        columns = list(dict.fromkeys([*here, *extra])) or [self.source.names[0]]
-        verbatim = verbatim and self.source.is_text and bool(extra)
-        points = None
-        if self.source.is_text and self.source.decimal == "." and not (lenient or self._trusts_points):
-            points = PlainPoints(self.source, plain)
-        for batch in self.source.batches(columns, types, verbatim=verbatim):
+        columns = list(dict.fromkeys([*here, *extra])) or [source.names[0]]
+        verbatim = verbatim and source.is_text and bool(extra)
+        watched = () if lenient or self._trusts_points else plain
+        for batch in source.batches(columns, types, verbatim=verbatim, watched=watched):
             rows += len(batch)
             if on_progress is not None:
-                on_progress(rows, self.source.bytes_read, self.source.n_bytes)
+                on_progress(rows, source.bytes_read, source.n_bytes)
             read = batch.select(list(here))
-            if points is not None:
-                points.check(read)
             if verbatim:
-                read = _without_missing(read)
-            if self.source.is_text and self.source.decimal == ",":
+                cells = [without_missing(one) if one.type == pa.string() else one for one in read.columns]
+                read = pa.record_batch(cells, names=read.schema.names)
+            if source.is_text and source.decimal == ",":
                 read = _with_points(read, plain)
-            yield Part(self.columns_differ.renamed(read), batch.select(list(extra)))
+            if renames:
+                read = read.rename_columns([renames.get(name, name) for name in read.schema.names])
+            yield TablePart(read, batch.select(list(extra)))
 
     def in_kind(self, run: Callable[[bool], Any], *, once: bool = False) -> Any:
         """The result of a run over the batches: first with cells read as the contract says, then leniently if needed.
@@ -149,38 +125,27 @@ class Reading:
             return run(True)
         try:
             return run(False)
-        except CellError:
+        except CellTypeError:
             return run(True)
 
-    def difference(self) -> Difference:
-        """How columns and cells differ, once all batches were decided."""
-        self._find_grouped()
-        return self.columns_differ.with_cells(self.found)
-
-    def _find_grouped(self) -> None:
-        """Note columns in which every point may part thousands, where that is more like the training numbers."""
-        if not self.source.is_text:
-            return
-        back = {new: old for old, new in self.columns_differ.renames.items()}
-        known = {back.get(name, name): name for name in training_sizes(self.model, self._places)}
-        grouped = self.source.first_grouped([name for name in known if name in self.source.names])
-        note_grouped(self.found, self.model, {known[name]: one for name, one in grouped.items()})
-
-    def check(self, difference: Difference | None = None) -> Difference:
-        """Refuse a table that breaks the contract, or warn, as was asked for; else how it differs."""
-        difference = self.difference() if difference is None else difference
+    def check(self) -> Difference:
+        """How columns and cells differ, once all batches were decided; refused or a warning, as was asked for."""
+        if self.source.is_text:
+            back = {new: old for old, new in self._difference.renames.items()}
+            known = {back.get(name, name): name for name in training_sizes(self.model, self._places)}
+            named = [name for name in known if name in self.source.names]
+            grouped = self.source.first_grouped(named) if named else {}
+            if grouped:
+                note_grouped(self.issues, self.model, {known[name]: one for name, one in grouped.items()})
+        difference = replace(self._difference, issues=self.issues)
         difference.raise_or_warn(self.on_mismatch)
         return difference
 
 
-def _without_missing(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with texts that stand for a missing value gone."""
-    columns = [without_missing(column) if column.type == pa.string() else column for column in batch.columns]
-    return pa.record_batch(columns, names=batch.schema.names)
-
-
 def _with_points(batch: pa.RecordBatch, numbers: Sequence[str]) -> pa.RecordBatch:
     """Columns of numbers that were read as text, with a point instead of the decimal comma."""
+    from qmedoid.tables._spelling import comma_numbers
+
     for name in numbers:
         place = batch.schema.get_field_index(name)
         if pa.types.is_string(batch.column(place).type):
@@ -188,24 +153,17 @@ def _with_points(batch: pa.RecordBatch, numbers: Sequence[str]) -> pa.RecordBatc
     return batch
 
 
-class Scored(NamedTuple):
-    """What was written.
+class ScoredFile(NamedTuple):
+    """How many rows were written and called each class, how the table differs from the contract and the training rows.
 
-    Attributes
-    ----------
-    rows : int
-    predicted : dict of str to int
-        How many rows were called each class.
-    difference : Difference
-        How the table differs from the contract.
-    novelty : NoveltyReport
-        How unlike the training rows its records are.
+    `prevalence` is how frequent the second class seems to be, where that was asked for.
     """
 
     rows: int
     predicted: dict[str, int]
     difference: Difference
     novelty: NoveltyReport
+    prevalence: PrevalenceEstimate | None
 
 
 def score_file(
@@ -218,38 +176,34 @@ def score_file(
     safe_csv: bool = True,
     force: bool = False,
     novelty: bool = False,
+    prevalence: bool = False,
     on_progress: OnProgress | None = None,
     **dialect: Any,
-) -> Scored:
-    """Score a table into a file (or ``"-"``) that is there whole or not at all.
+) -> ScoredFile:
+    """Score a table into a file, by one atomic replace, or to standard output (``"-"``).
 
-    Parameters
-    ----------
-    carried : sequence of str
-        Columns that go through to the output, before the results.
-    on_mismatch : {"error", "warn"}
-        Whether a table that breaks the contract is refused, or scored as well as can be.
-    force : bool
-        Whether to overwrite a file that holds something else than results of an earlier scoring.
-    novelty : bool
-        Whether the results have a last column with the novelty of each record.
+    Carried columns go through to the output, before the results; with `novelty` the results have a last column with the
+    novelty of each record. A table that breaks the contract is refused, or scored as well as possible. Only `force`
+    overwrites a file that holds something else than results. With `prevalence` that of the second class is estimated.
     """
     check_output(out)
-    with Reading(model, where, on_mismatch, **dialect) as reading:
+    with TableReading(model, where, on_mismatch, **dialect) as reading:
         check_other_file(where, out)
         if not force:
             check_results_file(out)
-        check_carried(model, carried, reading.source.names, novelty=novelty)
+        if carried:
+            check_carried(model, carried, reading.source.names, novelty=novelty)
+        as_text = out == "-" or out.lower().endswith(TEXT_SUFFIXES)
 
-        def write(lenient: bool) -> Scored:
-            batches = reading.batches(
-                carried, as_text=is_text(out), lenient=lenient, verbatim=is_text(out), on_progress=on_progress
+        def write(lenient: bool) -> ScoredFile:
+            parts = reading.batches(
+                carried, as_text=as_text, lenient=lenient, verbatim=as_text, on_progress=on_progress
             )
-            return _write(model, reading, batches, carried, out, safe_csv, novelty)
+            return _write(model, reading, parts, out, safe_csv, novelty, LogOddsHistogram() if prevalence else None)
 
         # What went to a pipe cannot be taken back.
         is_pipe = out == "-" or (Path(out).exists() and not Path(out).is_file())
-        scored: Scored = reading.in_kind(write, once=is_pipe)
+        scored: ScoredFile = reading.in_kind(write, once=is_pipe)
     return scored
 
 
@@ -278,30 +232,63 @@ def check_results_file(out: str) -> None:
 
 def _write(
     model: TableModel,
-    reading: Reading,
-    parts: Iterator[Part],
-    carried: Sequence[str],
+    reading: TableReading,
+    parts: Iterator[TablePart],
     out: str,
     safe: bool,
     with_novelty: bool,
-) -> Scored:
+    log_odds: LogOddsHistogram | None,
+) -> ScoredFile:
     first = next(parts, None)
     if first is None:
         raise DataError(f"{reading.source.description} has no rows: there is nothing to score.")
     counts = np.zeros(len(model.classes), dtype=np.int64)
 
-    def results(part: Part) -> pa.RecordBatch:
-        decided, columns = decide_encoded(model, part.batch, reading.found, reading.novelty)
+    def results(part: TablePart) -> pa.RecordBatch:
+        decided, columns = decide_batch(model, part.batch, reading.issues, reading.novelty)
         counts[:] += np.bincount(decided.codes, minlength=len(counts))
+        if log_odds is not None:
+            log_odds.add(decided.scores[:, 1] - decided.scores[:, 0])
         novelty = record_novelty(model, columns, threads=1) if with_novelty else None
-        return result_batch(model, part.extra, decided, carried=carried, novelty=novelty)
+        return result_batch(model, part.extra, decided, novelty)
 
     result = results(first)
-    with open_sink(out, result.schema, safe_csv=safe, harmless=("stage",)) as sink:
+    with open_sink(out, result.schema, safe_csv=safe, harmless=("decided_by",)) as sink:
         sink.write(result)
         for part in parts:
             sink.write(results(part))
         # Before the file is put in its place: a table that is refused leaves none behind.
         difference = reading.check()
     predicted = {str(label): int(count) for label, count in zip(model.classes, counts, strict=True)}
-    return Scored(int(counts.sum()), predicted, difference, reading.novelty.report())
+    priors = model.decision.expected_priors
+    estimate = None if log_odds is None or priors is None else log_odds.estimate(float(priors[1]))
+    return ScoredFile(int(counts.sum()), predicted, difference, reading.novelty.report(), estimate)
+
+
+def estimate_in_file(
+    model: TableModel, where: str, *, on_mismatch: OnMismatch, on_progress: OnProgress | None = None, **dialect: Any
+) -> PrevalenceEstimate:
+    """How frequent the second class is in a table that can be read once more afterwards, so not in a pipe."""
+    # Another prevalence is refused where it has no meaning, before anything is read.
+    model.decision.at_priors(0.5)
+    priors = model.decision.expected_priors
+    assert priors is not None, "a model without priors cannot be shifted"
+    with TableReading(model, where, on_mismatch, **dialect) as reading:
+        if not reading.can_repeat:
+            raise ParameterError(
+                "The table is read twice to estimate the prevalence, and a pipe can be read once: write it to a file, "
+                "or give the prevalence as a number."
+            )
+
+        def count(lenient: bool) -> LogOddsHistogram:
+            histogram = LogOddsHistogram()
+            for batch, _ in reading.batches(as_text=False, lenient=lenient, on_progress=on_progress):
+                scores = decide_batch(model, batch, reading.issues)[0].scores
+                histogram.add(scores[:, 1] - scores[:, 0])
+            return histogram
+
+        histogram: LogOddsHistogram = reading.in_kind(count)
+        reading.check()
+    if histogram.n_rows == 0:
+        raise DataError(f"{where} has no rows: there is no prevalence to estimate.")
+    return histogram.estimate(float(priors[1]))

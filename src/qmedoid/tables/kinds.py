@@ -11,41 +11,53 @@ from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
-from qmedoid.tables._identifiers import IDENTIFIERS, NEARLY, OWN_TEXT, code_among_numbers, id_reason, is_identifier_name
-from qmedoid.tables._types import DECIMAL, shortened
-from qmedoid.tables.grouped_points import grouped_columns, grouped_note
-from qmedoid.tables.roles import KINDS_BY_ROLE, Role
+from qmedoid.tables.arrow import DECIMAL, shortened
+from qmedoid.tables.cells import grouped_columns, grouped_note
+from qmedoid.tables.roles import KINDS_BY_ROLE, OWN_TEXT, Role, code_among_numbers, id_reason, is_identifier_name
 
 if TYPE_CHECKING:
     from qmedoid.tables._text_kinds import Hints
 
 DateOrder = Literal["day-first", "month-first"]
-
 ENOUGH_ROWS = 20
 """Rows from which on it says something that all cells of a column are different."""
 _DIFFERENT_DAYS = 10
 """Different days from which on whole numbers such as 20240131 are dates."""
+_NEARLY = 0.95
+"""Share of different cells from which on a column that is kept looks like an identifier."""
 _EXACT = 2**53
 """Whole numbers from which on different ones can be one and the same float."""
 
 
+class Reason(str):
+    """Why a column is left out, with a code that does not change."""
+
+    code: str
+
+    def __new__(cls, text: str, code: str) -> "Reason":  # noqa: D102
+        made = super().__new__(cls, text)
+        made.code = code
+        return made
+
+
+_EMPTY = Reason("every cell is missing", "empty")
+
+
 @dataclass(frozen=True)
 class Inferred:
-    """What was found.
+    """How the columns of a table are read.
 
-    Attributes
-    ----------
-    columns : tuple of Column
-        Drafts, in the order of the table; the levels of categories are found when they are encoded.
-    left_out : dict of str to str
-        Columns that say nothing about a record, each with the reason.
-    notes : list of str
-        What a reader should know about columns that were kept.
+    Columns are drafts, in the order of the table, without levels. Those left out have the reason, others may have a note.
     """
 
     columns: tuple[Column, ...]
     left_out: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    notes_by_column: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader should know about columns that were kept."""
+        return list(self.notes_by_column.values())
 
     def check_any(self) -> None:
         """Refuse a table that has no column to learn from."""
@@ -74,30 +86,23 @@ def infer_columns(
     decimal: str | None = None,
     date_order: DateOrder | None = None,
 ) -> Inferred:
-    """Find the kinds of all columns but those named in `skip`, such as the target.
+    """Infer the kinds of all columns but those named in `skip`, such as the target.
 
-    Columns are left out that number or name the rows, that are empty or the same everywhere, or that hold lists.
-
-    Parameters
-    ----------
-    roles : mapping of str to str, optional
-        What the user says that columns are, which wins over what their cells look like; see `qmedoid.tables.roles`.
-    decimal : {".", ","} or None
-        The decimal sign of texts that do not show it; None looks at the other columns.
-    date_order : {"day-first", "month-first"} or None
-        The order of dates that do not show it; None looks at the other columns.
-
-    Raises
-    ------
-    DataError
-        If texts can be numbers or dates in two ways, and nothing shows in which.
+    Columns are left out that number or name the rows, that are empty or the same everywhere, or that hold lists. Roles
+    win over what cells look like. `decimal` and `date_order` are for texts that do not show them; without, the other
+    columns decide, and a `DataError` says where nothing shows how texts are to be read.
     """
-    columns, left_out, notes = [], {}, []
+    columns, left_out, notes = [], {}, {}
     roles = roles or {}
     # Categories by role show neither decimal signs nor the order of dates.
     unread = {*skip, *(name for name, role in roles.items() if role in ("ignore", "category"))}
-    decimal = decimal or _decimal_of(table)
-    hints = _hints(table, decimal, date_order, unread)
+    if decimal is None and (shown := (table.schema.metadata or {}).get(DECIMAL)) is not None:
+        decimal = shown.decode()
+    hints = None
+    if any(cells.is_text(field.type) for field in table.schema):  # Arrow's functions on texts are slow to import
+        from qmedoid.tables._text_kinds import Hints
+
+        hints = Hints(table, decimal, date_order, unread)
     grouped = grouped_columns(table)
     for name in table.column_names:
         if name in skip:
@@ -115,7 +120,7 @@ def infer_columns(
         if name in grouped and column.kind == "number" and (hints.decimal if hints else decimal) != ".":
             note = "; ".join([grouped_note(name, grouped[name]), *([note] if note else [])])
         if note:
-            notes.append(note)
+            notes[name] = note
     return Inferred(tuple(columns), left_out, notes)
 
 
@@ -127,57 +132,36 @@ def infer_alike(table: pa.Table, settled: Inferred) -> Inferred:
     """
     columns, left_out = [], dict(settled.left_out)
     for column in settled.columns:
-        found = _read_again(column, cells.one_chunk(table.column(column.name)))
+        array = cells.one_chunk(table.column(column.name))
+        if column.kind == "category":
+            found = _category_column(column.name, array, keep=True)
+        elif column.kind == "date":
+            found = _date_column(column.name, cells.dates(array, column.spelling))
+        else:
+            read = cells.truths(array) if column.kind == "boolean" else cells.numbers(array, column.spelling)
+            found = _number_column(column.name, column.kind, read, array, settled=True)
         if isinstance(found, str):
             left_out[column.name] = found
         else:
             columns.append(replace(column, missing=found[0].missing))
-    return Inferred(tuple(columns), left_out, settled.notes)
-
-
-def _read_again(column: Column, array: pa.Array) -> tuple[Column, str | None] | str:
-    if column.kind == "category":
-        return _category_column(column.name, array, keep=True)
-    if column.kind == "date":
-        return _date_column(column.name, cells.dates(array, column.spelling))
-    read = cells.truths(array) if column.kind == "boolean" else cells.numbers(array, column.spelling)
-    return _number_column(column.name, column.kind, read, array, settled=True)
+    return Inferred(tuple(columns), left_out, settled.notes_by_column)
 
 
 def with_levels_of(columns: tuple[Column, ...], table: pa.Table) -> tuple[Column, ...]:
     """Columns with the names of all levels in a table, where categories are closed; no encoding learns of them."""
-    return tuple(
-        replace(column, levels=tuple(sorted({*column.levels, *_levels(table.column(column.name))})))
-        if column.levels and column.name in table.column_names
-        else column
-        for column in columns
-    )
-
-
-def _levels(column: pa.ChunkedArray) -> list[str]:
-    found: list[str] = cells.texts(column).drop_null().unique().to_pylist()
-    return found
-
-
-def _decimal_of(table: pa.Table) -> str | None:
-    """The decimal sign that the file of a table showed, or was said to have."""
-    shown = (table.schema.metadata or {}).get(DECIMAL)
-    return None if shown is None else shown.decode()
-
-
-def _hints(table: pa.Table, decimal: str | None, date_order: DateOrder | None, skip: Collection[str]) -> "Hints | None":
-    """What decides about texts, where there are any: Arrow's functions on them are slow to import."""
-    if not any(cells.is_text(field.type) for field in table.schema):
-        return None
-    from qmedoid.tables._text_kinds import Hints
-
-    return Hints(table, decimal, date_order, skip)
+    made = []
+    for column in columns:
+        if column.levels and column.name in table.column_names:
+            levels = cells.texts(table.column(column.name)).drop_null().unique().to_pylist()
+            column = replace(column, levels=tuple(sorted({*column.levels, *levels})))
+        made.append(column)
+    return tuple(made)
 
 
 def _look_at(name: str, array: pa.Array, hints: "Hints | None", role: Role | None) -> tuple[Column, str | None] | str:
     """The draft of a column and a note about it, or the reason to leave it out."""
     if array.null_count == len(array):
-        return "every cell is missing"
+        return _EMPTY
     kind = kind_of_type(array.type)
     if kind is None:
         such = f"cells of type {shortened(str(array.type))} are not read"
@@ -207,7 +191,7 @@ def _in_role(
         return _number_column(name, kind, cells.numbers(array), array, settled=True)
     array = cells.texts(array) if kind == "category" else array
     if array.null_count == len(array):
-        return "every cell is missing"
+        return _EMPTY
     spelling, read, note = _read_in_role(name, array, role, hints)
     n_read = int((~(np.isnan if role == "number" else np.isnat)(read.values)).sum())
     if len(read.wrong) and not n_read:
@@ -220,7 +204,7 @@ def _in_role(
         return found
     column, other = found
     if len(read.wrong) and (role == "number" or kind != "date"):
-        other = _wrong_note(name, read, len(array), f"{role}s")
+        other = _wrong_note(name, read, len(array), f"not {role}s")
     notes = [part for part in (note, other) if part]
     column = replace(column, is_open=column.is_open or kind == "category", spelling=spelling)
     return column, "; ".join(notes) or None
@@ -249,7 +233,7 @@ def _text_column(name: str, array: pa.Array, hints: "Hints", *, keep: bool) -> t
 
     text = cells.texts(array)
     if text.null_count == len(text):
-        return "every cell is missing"
+        return _EMPTY
     kind, spelling, read, note = read_text(name, text, hints)
     code = None
     if read is not None and kind == "number" and not spelling and len(read.wrong):
@@ -258,26 +242,24 @@ def _text_column(name: str, array: pa.Array, hints: "Hints", *, keep: bool) -> t
         note = f"column {name!r}: cells such as {code!r} look like codes: taken as texts, numbers among them too"
     if read is None or code is not None:
         found = _category_column(name, text, keep=keep, note=note)
-        # A guess that the user can overrule is known by its words.
-        if isinstance(found, str) and found not in IDENTIFIERS and note:
-            return f"{found} ({note.partition(': ')[2]})"
+        # A guess that the user can overrule keeps its words.
+        if isinstance(found, Reason) and note:
+            return Reason(f"{found} ({note.partition(': ')[2]})", found.code)
         return found
     found = _number_column(name, "number", read, text, keep=keep) if kind == "number" else _date_column(name, read)
     if isinstance(found, str):
         return found
     notes = [part for part in (note, found[1]) if part]
     if len(read.wrong) and kind == "number":
-        notes.append(_wrong_note(name, read, len(text), "numbers"))
+        notes.append(_wrong_note(name, read, len(text), "not numbers"))
     # The table may hold cells of another kind, be it in rows that are held out.
     column = replace(found[0], is_open=True, spelling=spelling or found[0].spelling)
     return column, "; ".join(notes) or None
 
 
 def _wrong_note(name: str, read: cells.Cells, n_rows: int, what: str) -> str:
-    return (
-        f"column {name!r}: {len(read.wrong):,} of {n_rows:,} cells are not {what}, such as "
-        f"{read.wrong[0].as_py()!r}: taken as missing"
-    )
+    such = f"such as {read.wrong[0].as_py()!r}: taken as missing"
+    return f"column {name!r}: {len(read.wrong):,} of {n_rows:,} cells are {what}, {such}"
 
 
 def _number_column(
@@ -291,12 +273,16 @@ def _number_column(
         usable = np.abs(read.values) <= cells.LARGEST
     values = read.values[usable]
     if len(values) == 0:
-        return "every cell is missing"
+        return _EMPTY
     missing = len(values) < len(usable)
-    loses_digits = kind == "number" and not pa.types.is_floating(given.type) and _loses_digits(values, given)
+    # Whether different whole numbers are one and the same float.
+    loses_digits = (
+        kind == "number" and not pa.types.is_floating(given.type) and max(-values.min(), values.max()) >= _EXACT
+    )
+    loses_digits = loses_digits and len(given.drop_null().unique()) > len(np.unique(values))
     if values.min() == values.max() and not missing:
-        shown = f"every cell is {values[0]:g}"
-        return f"{shown} but for digits beyond the sixteenth, which no number holds" if loses_digits else shown
+        but = " but for digits beyond the sixteenth, which no number holds" if loses_digits else ""
+        return Reason(f"every cell is {values[0]:g}{but}", "constant")
     if kind == "number" and not settled and _are_days(values):
         note = f"column {name!r}: whole numbers such as {values[0]:.0f} are read as dates (year, month, day)"
         return Column(name, "date", missing, spelling="yyyymmdd"), note
@@ -318,17 +304,11 @@ def _number_column(
     return Column(name, kind, missing), f"column {name!r}: {'; '.join(notes)}" if notes else None
 
 
-def _loses_digits(values: Array, given: pa.Array) -> bool:
-    """Whether different whole numbers are one and the same float."""
-    largest = max(-values.min(), values.max())
-    return bool(largest >= _EXACT) and len(given.drop_null().unique()) > len(np.unique(values))
-
-
 def _are_days(values: Array) -> bool:
     """Whether all numbers are days such as 20240131; the first tells of most columns that they are not."""
     if not 19_000_101 <= values[0] <= 21_001_231:
         return False
-    from qmedoid.tables._date_spelling import are_days_in_digits
+    from qmedoid.tables._text_cells import are_days_in_digits
 
     return are_days_in_digits(values, _DIFFERENT_DAYS)
 
@@ -337,13 +317,10 @@ def _date_column(name: str, read: cells.Cells) -> tuple[Column, str | None] | st
     missing = np.isnat(read.values)
     values = read.values[~missing]
     if len(values) == 0:
-        return "every cell is missing"
+        return _EMPTY
     if values.min() == values.max() and not missing.any():
-        return f"every cell is {values[0]}"
-    note = None
-    if len(read.wrong):
-        such = f"such as {read.wrong[0].as_py()!r}: taken as missing"
-        note = f"column {name!r}: {len(read.wrong):,} of {len(missing):,} cells are beyond the calendar, {such}"
+        return Reason(f"every cell is {values[0]}", "constant")
+    note = _wrong_note(name, read, len(missing), "beyond the calendar") if len(read.wrong) else None
     return Column(name, "date", bool(missing.any()), is_open=bool(len(read.wrong))), note
 
 
@@ -354,9 +331,9 @@ def _category_column(
     given = len(text) - text.null_count
     levels = len(text.drop_null().unique())
     if given == 0:
-        return "every cell is missing"
+        return _EMPTY
     if levels == 1 and not text.null_count:
-        return f"every cell is {text[0].as_py()!r}"
+        return Reason(f"every cell is {text[0].as_py()!r}", "constant")
     if given >= ENOUGH_ROWS and not keep:
         if levels == given:
             return OWN_TEXT
@@ -367,7 +344,7 @@ def _category_column(
 
 def _if_nearly(n_different: int, n_given: int, what: str) -> list[str]:
     """A note where nearly every row has its own cell: what a model learns there holds for no other row."""
-    if n_different < NEARLY * n_given:
+    if n_different < _NEARLY * n_given:
         return []
     count = f"{n_different:,} different {what}s in {n_given:,} cells"
     return [f"{count}: it may name rows, and is better ignored if it does"]

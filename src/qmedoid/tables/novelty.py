@@ -35,19 +35,7 @@ _SHOWN = 5
 
 
 class Outside(NamedTuple):
-    """Values of a column beyond its limits.
-
-    Attributes
-    ----------
-    column : str
-        Name of the encoded column.
-    rows : int
-        How many rows have one.
-    row : int
-        The one that is farthest out, counted from 0; `value` is what it holds.
-    lowest, highest : float
-        Of the training values.
-    """
+    """Values of an encoded column beyond its limits, in so many rows; `row` holds the one farthest out, `value`."""
 
     column: str
     rows: int
@@ -67,18 +55,10 @@ class Outside(NamedTuple):
 
 
 class Shifted(NamedTuple):
-    """A column whose values are distributed otherwise.
+    """An encoded column whose values are distributed otherwise.
 
-    Attributes
-    ----------
-    column : str
-        Name of the encoded column.
-    low, high : float or None
-        Bounds of the bin that has changed the most; None where it is open.
-    share, expected : float
-        Share of the rows in this bin, here and in training.
-    moved : float
-        Share of the rows that lie in other bins than expected (total variation).
+    From `low` to `high` (None where open) is the bin that has changed the most, `share` and `expected` its rows here
+    and in training; `moved` is the share of the rows that lie in other bins than expected (total variation).
     """
 
     column: str
@@ -108,22 +88,10 @@ class Shifted(NamedTuple):
 class NoveltyReport:
     """How unlike the training rows the records of a table are.
 
-    Attributes
-    ----------
-    status : {"none", "unlike", "too few", "unknown"}
-        Whether there is something to say. "too few" rows are named only for single values beyond all limits;
-        "unknown" is said of models without a summary of their training rows.
-    rows, compared : int
-        Rows of the table, and those that bins and distances were counted in.
-    outside_rows : int
-        Rows with a value beyond the limits of its column; `outside` names the columns.
-    outside : tuple of Outside
-    shifted : tuple of Shifted
-        Columns that are distributed otherwise, those that changed the most first.
-    far_share, far_expected : float or None
-        Share of the records that lie farther from every medoid than 99 % of the training rows, and what was expected.
-    far_change : Change or None
-        The standard errors between them, and the shares that so many rows may show.
+    Of "too few" rows only single values beyond all limits are named; of a model without a summary of its training rows
+    the status is "unknown". Bins and distances were counted in `compared` rows. Columns that changed the most come
+    first. `far_share` of the records lie farther from every medoid than 99 % of the training rows; `far_change` has the
+    standard errors to what was expected, and the shares that so many rows may show.
     """
 
     status: Literal["none", "unlike", "too few", "unknown"]
@@ -197,10 +165,10 @@ class _Counts:
 class _Beyond(NamedTuple):
     """Rows beyond the limits of a column, and which of them is farthest out, with what value."""
 
-    rows: int
-    row: int
-    value: float
-    excess: float
+    rows: int = 0
+    row: int = 0
+    value: float = 0.0
+    excess: float = 0.0
 
 
 class NoveltyTally:
@@ -263,7 +231,7 @@ class NoveltyTally:
             values = columns[novelty.limited[place]]
             excess = novelty.excess(place, values)
             row = int(np.argmax(excess))
-            before = self.outside.get(place, _Beyond(0, 0, 0.0, 0.0))
+            before = self.outside.get(place, _Beyond())
             worst = _Beyond(0, self.rows + row, float(values[row]), float(excess[row]))
             kept = before if before.excess >= worst.excess else worst
             self.outside[place] = kept._replace(rows=before.rows + int(rows.sum()))

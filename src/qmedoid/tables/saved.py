@@ -16,13 +16,12 @@ from qmedoid.model.contract import Contract
 from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.storage.model_file import load_file, save_model
+from qmedoid.tables.arrow import as_table
 from qmedoid.tables.difference import OnMismatch, compare_columns
-from qmedoid.tables.encode import Found
-from qmedoid.tables.explaining import explain_record
-from qmedoid.tables.frames import as_table
-from qmedoid.tables.known import NearestRows
+from qmedoid.tables.encode import Issues
+from qmedoid.tables.explaining import NearestRows, explain_record
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
-from qmedoid.tables.scoring import decide_batch, decide_encoded
+from qmedoid.tables.scoring import decide_batch
 
 
 def load(path: str | Path) -> "SavedModel":
@@ -94,7 +93,7 @@ class SavedModel:
 
     @property
     def expected_(self) -> OperatingSummary | None:
-        """Where two classes are told apart, with precision, recall and alert rate on held-out rows, if known."""
+        """The operating point of two classes, with precision, recall and alert rate on held-out rows, if known."""
         return self.model.operating
 
     def predict(self, data: Any, *, on_mismatch: OnMismatch = "error") -> npt.NDArray[Any]:
@@ -117,17 +116,13 @@ class SavedModel:
         return decided.margins if len(self.classes_) == 2 else decided.scores
 
     def decided_by(self, data: Any, *, on_mismatch: OnMismatch = "error") -> npt.NDArray[np.str_]:
-        """Who decides each record, the method's name or ``"circuit"``, shape (n,)."""
+        """Who decides each record, shape (n,): the name of the method, such as ``"evidence"``, or ``"circuit"``."""
         method, circuit = self.model.deciders
         return np.where(self.decide(data, on_mismatch=on_mismatch).by_circuit, circuit, method)
 
     def decide(self, data: Any, *, on_mismatch: OnMismatch = "error") -> Decisions:
         """Everything about every record: class codes, scores, margins, who decided, the nearest medoids."""
-        found = Found()
-        table, difference = self._checked(data, on_mismatch)
-        decided = decide_batch(self.model, table, found)
-        difference.with_cells(found).raise_or_warn(on_mismatch)
-        return decided
+        return self._decide(data, on_mismatch)[0]
 
     def novelty(self, data: Any, *, on_mismatch: OnMismatch = "error") -> Array:
         """How far every record lies from the training rows, shape (n,); above 1 for records unlike them.
@@ -135,33 +130,21 @@ class SavedModel:
         The distance to the nearest medoid, where 1 is what 99 % of the training rows stay below; or, where it is more,
         how far a value lies beyond the limits of its column.
         """
-        found = Found()
-        table, difference = self._checked(data, on_mismatch)
-        _, columns = decide_encoded(self.model, table, found)
-        difference.with_cells(found).raise_or_warn(on_mismatch)
-        return record_novelty(self.model, columns)
+        return record_novelty(self.model, self._decide(data, on_mismatch)[1])
 
     def novelty_report(self, data: Any, *, on_mismatch: OnMismatch = "error") -> NoveltyReport:
         """How unlike the training rows a table is: values beyond all limits, other distributions, far records."""
-        found, tally = Found(), NoveltyTally(self.model)
-        table, difference = self._checked(data, on_mismatch)
-        decide_batch(self.model, table, found, tally)
-        difference.with_cells(found).raise_or_warn(on_mismatch)
+        tally = NoveltyTally(self.model)
+        self._decide(data, on_mismatch, tally)
         return tally.report()
 
     def alert_rate_drift(self, decided: Decisions) -> Drift | None:
-        """The share of alerts among decisions beside what is expected; None where nothing is known to expect.
-
-        Parameters
-        ----------
-        decided : Decisions
-            From `decide`.
-        """
+        """The share of alerts among decisions (from `decide`) beside what is expected, where that is known."""
         operating = self.model.operating
         return None if operating is None else operating.drift(int((decided.codes == 1).sum()), len(decided.codes))
 
     def prior_shift(self, new_prevalence: Any) -> "SavedModel":
-        """The same model where the classes are as frequent as said, and look the same otherwise; this one is left.
+        """A copy adjusted to new class priors (label shift).
 
         Parameters
         ----------
@@ -195,29 +178,39 @@ class SavedModel:
             be shown. They come under ``"known"``, by the distance that the model measures to its medoids.
         on_mismatch : {"error", "warn"}
         """
-        found = Found()
+        issues = Issues()
         table, difference = self._checked(data, on_mismatch)
         if not -len(table) <= row < len(table):
             raise DataError(f"There is no row {row}: the table has {len(table)} rows, counted from 0.")
         record = table.slice(row % len(table), 1)
-        report = explain_record(self.model, record, found)
-        difference.with_cells(found).raise_or_warn(on_mismatch)
+        report = explain_record(self.model, record, issues)
+        replace(difference, issues=issues).raise_or_warn(on_mismatch)
         if known is not None:
             report["known"] = self._nearest(record, known, on_mismatch)
         return report
 
     def _nearest(self, record: pa.Table, known: Any, on_mismatch: OnMismatch) -> dict[str, Any]:
-        found = Found()
+        issues = Issues()
         table, difference = self._checked(known, on_mismatch)
         target = self.contract.target
         nearest = NearestRows(self.model, record)
-        nearest.add(table, table.column(target) if target in table.column_names else None, found)
-        difference.with_cells(found).raise_or_warn(on_mismatch)
+        nearest.add(table, table.column(target) if target in table.column_names else None, issues)
+        replace(difference, issues=issues).raise_or_warn(on_mismatch)
         return nearest.report()
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
         """Write the model to a file, such as ``heart.qmedoid``; see `qmedoid.save` for the parameters."""
         return save_model(self.model, path, circuits=circuits, raw_rows=raw_rows)
+
+    def _decide(
+        self, data: Any, on_mismatch: OnMismatch, tally: NoveltyTally | None = None
+    ) -> tuple[Decisions, list[Array]]:
+        """Decisions about a table, and its encoded columns."""
+        issues = Issues()
+        table, difference = self._checked(data, on_mismatch)
+        decided = decide_batch(self.model, table, issues, tally)
+        replace(difference, issues=issues).raise_or_warn(on_mismatch)
+        return decided
 
     def _checked(self, data: Any, on_mismatch: OnMismatch) -> tuple[pa.Table, Any]:
         """The data as a table under the names of the contract, and how its columns differ."""
@@ -228,7 +221,7 @@ class SavedModel:
         return difference.renamed(table), difference
 
     def _array_names(self, data: Any) -> tuple[str, ...] | None:
-        """Columns of an array have no names of their own: they are taken in the order of the contract."""
+        """Names for the columns of an array: those of the contract, in its order."""
         names = self.contract.names
         return names if isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == len(names) else None
 

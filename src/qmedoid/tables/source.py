@@ -1,29 +1,59 @@
 """Tables in files of many formats, packed or not, one or many, read in batches of bounded memory."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError, ParameterError, some_of
-from qmedoid.tables._binary import BinaryFile
-from qmedoid.tables._bytes import STANDARD_INPUT, Bytes, detect_format, find_files
+from qmedoid.tables._binary import JSON_ADVICE, BinaryFile, Format, SheetFile
 from qmedoid.tables._csv import TextFile, infer_types
-from qmedoid.tables._sampling import sample_rows
-from qmedoid.tables._types import DECIMAL, CellError, as_category, common_type
-from qmedoid.tables.cells import floats_show_points
-from qmedoid.tables.grouped_points import Grouped, grouped_columns
+from qmedoid.tables._text import Bytes
+from qmedoid.tables.arrow import DECIMAL, as_category, common_type
+from qmedoid.tables.cells import Grouped, floats_show_points, grouped_columns
+from qmedoid.tables.rows import sample_rows
 
-if TYPE_CHECKING:
-    from qmedoid.tables._sheets import SheetFile
-
-__all__ = ["CellError", "Rows", "TableSource", "open_table"]
-
-
-TableFile: TypeAlias = "TextFile | BinaryFile | SheetFile"
+SUFFIXES: dict[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "arrow",
+    ".arrow": "arrow",
+    ".ipc": "arrow",
+    ".arrows": "stream",
+    ".jsonl": "JSON lines",
+    ".ndjson": "JSON lines",
+    ".xlsx": "xlsx",
+}
+COMPRESSED = (".gz", ".bz2", ".zst", ".xz", ".lz4")
+_FORMATS: dict[bytes, Format] = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"FEA1": "feather 1",
+    b"\xff\xff\xff\xff": "stream",
+}
+_OTHERS: dict[bytes, str] = {
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook (.xls) or another old Office file. Save its sheet as .xlsx or as CSV",
+    b"%PDF": "a PDF document. Save its table as CSV",
+    b"SQLite format 3": "a SQLite database. Export one of its tables as CSV",
+    b"{\\rtf": "a text document (RTF). Save its table as CSV",
+    b"<!DOCTYPE": "a web page or an XML document. Save its table as CSV",
+    b"<!doctype": "a web page or an XML document. Save its table as CSV",
+    b"<html": "a web page. Save its table as CSV",
+    b"<HTML": "a web page. Save its table as CSV",
+    b"<table": "a web page. Save its table as CSV",
+    b"<?xml": "an XML document. Save its table as CSV",
+}
+"""What is sometimes given as a table, with what to do."""
+_JSON_RECORD = re.compile(rb'\s*\{\s*("|\})')
+_JSON_LIST = re.compile(rb"\s*\[\s*([\[{\]]|\Z)")
+TableFile: TypeAlias = TextFile | BinaryFile | SheetFile
 
 
 class Rows(NamedTuple):
@@ -34,28 +64,12 @@ class Rows(NamedTuple):
 
 
 def open_table(where: str | Path, *, delimiter: str | None = None, decimal: str | None = None) -> "TableSource":
-    """Open a table.
+    """Open a table: a file, a folder, a pattern such as ``part-*.csv``, or ``"-"`` for standard input.
 
-    Parameters
-    ----------
-    where : str or Path
-        A file; a folder, for all data files in it; a pattern such as ``part-*.csv``; or ``"-"`` for standard input.
-        Formats and compressions are told by content. Several files are one table, in the order of their names.
-    delimiter : str or None
-        What parts the cells of a text; None finds out among comma, semicolon, tab and bar.
-    decimal : {".", ","} or None
-        The decimal sign of a text; None finds out.
-
-    Returns
-    -------
-    TableSource
-
-    Raises
-    ------
-    DataError
-        If there is no such table, or it cannot be read.
+    Formats and compressions are detected from content. Several files are one table, in the order of their names. Field
+    separator (comma, semicolon, tab or bar) and decimal sign of a text are detected where not given.
     """
-    if str(where) == STANDARD_INPUT:
+    if str(where) == "-":
         return TableSource([_open_file(None, delimiter, decimal)], None, decimal)
     files: list[TableFile] = []
     try:
@@ -77,11 +91,7 @@ def _open_file(path: Path | None, delimiter: str | None, decimal: str | None) ->
         again = path if path is not None and path.is_file() else None  # a named pipe gives its bytes once
         if form == "csv":
             return TextFile(data, again, delimiter, decimal)
-        if form == "xlsx":
-            from qmedoid.tables._sheets import SheetFile
-
-            return SheetFile(data)
-        return BinaryFile(data, again, form)
+        return SheetFile(data) if form == "xlsx" else BinaryFile(data, again, form)
     except BaseException:
         data.close()
         raise
@@ -101,23 +111,9 @@ def _check_names(first: TableFile, other: TableFile) -> None:
 class TableSource:
     """A table in one or more files, made by `open_table`; a context manager.
 
-    Attributes
-    ----------
-    names : tuple of str
-        Of the columns.
-    schema : pyarrow.Schema
-        Names and types. Of texts the types are inferred from the first part of each file; a column without any value
-        there has the null type. Dictionaries are decoded.
-    n_bytes : int or None
-        Size of the files; None for standard input.
-    n_rows : int or None
-        Where files say it; None for texts.
-    description : str
-        Of the source, for messages.
-    is_text : bool
-        Whether types had to be inferred, as at least one file is a text.
-    decimal : str
-        The decimal sign of texts.
+    Types of texts in its schema are inferred from the first part of each file; a column without any value there has the
+    null type. Dictionaries are decoded. `n_bytes` is None for standard input, `n_rows` for texts. `is_text` says that
+    at least one file is a text, `decimal` is the decimal sign of texts.
     """
 
     def __init__(self, files: Sequence[TableFile], n_bytes: int | None, decimal: str | None = None) -> None:
@@ -130,12 +126,14 @@ class TableSource:
         self.description = first.name if len(files) == 1 else f"{first.name} and {len(files) - 1} more"
         counts = [file.n_rows for file in files if file.n_rows is not None]
         self.n_rows = sum(counts) if len(counts) == len(files) else None
-        types = [common_type([file.schema.field(name).type for file in files]) for name in self.names]
-        self.schema = pa.schema(list(zip(self.names, types, strict=True)))
+        self.schema = first.schema
+        if len(files) > 1:
+            types = [common_type([file.schema.field(name).type for file in files]) for name in self.names]
+            self.schema = pa.schema(list(zip(self.names, types, strict=True)))
 
     @property
     def notes(self) -> list[str]:
-        """What was adjusted while reading, each said once."""
+        """What was adjusted while reading, each once."""
         return list(dict.fromkeys(note for file in self._files for note in file.notes))
 
     @property
@@ -149,82 +147,48 @@ class TableSource:
         types: Mapping[str, Any] | None = None,
         *,
         verbatim: bool = False,
+        watched: Collection[str] = (),
     ) -> Iterator[pa.RecordBatch]:
-        """Go through the table in batches of some ten thousand rows.
+        """Go through some columns of the table, in batches of some ten thousand rows.
 
-        Parameters
-        ----------
-        columns : sequence of str or None
-            Which columns, in this order; None for all.
-        types : mapping of str to pyarrow.DataType or None
-            The types to read columns as. Others have that of the schema, and texts instead of the null type.
-        verbatim : bool
-            Whether texts of a text file stay as they are, ``NA`` and empty ones among them, instead of being missing.
-
-        Yields
-        ------
-        pyarrow.RecordBatch
-
-        Raises
-        ------
-        CellError
-            For a cell that is not of the type of its column.
-        DataError
-            If a file is damaged, or standard input is gone through again.
+        Columns without a type have that of the schema, and texts instead of the null type. Texts of a text file that
+        are read verbatim stay as they are, ``NA`` and empty ones among them. A cell that is not of the type of its
+        column, or in `watched` columns of a text file may have points between thousands, raises a `CellTypeError`; a
+        damaged file, or standard input that is read again, a `DataError`.
         """
-        wanted = self._check_columns(columns)
+        wanted = list(self.names) if columns is None else list(columns)
+        unknown = [name for name in wanted if name not in self.names]
+        if unknown:
+            shown = some_of([repr(name) for name in self.names])
+            raise DataError(f"{self.description} has no column {unknown[0]!r}. It has {shown}.")
         kinds = {name: self.schema.field(name).type for name in wanted} | dict(types or {})
         kinds = {name: pa.string() if pa.types.is_null(kinds[name]) else kinds[name] for name in wanted}
         for file in self._files:
             file.n_taken = 0
         for file in self._files:
-            yield from file.batches(wanted, kinds, verbatim=verbatim)
+            if isinstance(file, TextFile):
+                yield from file.batches(wanted, kinds, verbatim=verbatim, watched=watched)
+            else:
+                yield from file.batches(wanted, kinds)
 
     def read(
-        self,
-        columns: Sequence[str] | None = None,
-        max_rows: int | None = None,
-        rng: "np.random.Generator | None" = None,
-        *,
-        texts: Collection[str] = (),
+        self, max_rows: int | None = None, rng: "np.random.Generator | None" = None, *, texts: Collection[str] = ()
     ) -> Rows:
-        """Read the table, or a random sample of its rows.
+        """Read the table, or a random sample of at most `max_rows` rows, in one pass and in the order of the table.
 
-        Parameters
-        ----------
-        columns : sequence of str or None
-            Which columns, in this order; None for all.
-        max_rows : int or None
-            The most rows to keep. Of more, a uniform sample is drawn in one pass: memory grows with the sample only.
-        rng : numpy.random.Generator or None
-            Draws the sample; None always draws the same. Which rows are drawn does not depend on the format.
-        texts : collection of str
-            Columns whose cells stay texts, as they are written, where a file is a text.
-
-        Returns
-        -------
-        Rows
-            In the order of the table. Types are inferred from all rows that are kept. What a file says to be a
-            category is a dictionary of texts, and whole numbers with leading zeros stay texts.
+        Memory grows with the sample only, and which rows are drawn does not depend on the format. Types of texts are
+        inferred from all rows that are kept; columns in `texts`, and whole numbers with leading zeros, stay as they are
+        written. What a file says to be a category is a dictionary of texts.
         """
-        wanted = self._check_columns(columns)
-        if max_rows is None:
-            table = self._finished(self._read_whole(wanted, texts))
-            return Rows(table, np.arange(table.num_rows, dtype=np.int64))
-        if max_rows < 1:
+        if max_rows is not None and max_rows < 1:
             raise ParameterError(f"The 'max_rows' parameter must be None or an int >= 1. Got {max_rows} instead.")
-        kinds = {name: pa.string() for name in wanted} if self.is_text else {}
-        sample, rows = sample_rows(self.batches(wanted, kinds), max_rows, rng or np.random.default_rng(0))
-        if sample is None:
-            empty = pa.schema([self.schema.field(name) for name in wanted]).empty_table()
-            return Rows(self._finished(empty), rows)
-        as_they_are = {name: pa.string() for name in wanted if name in texts}
-        table = infer_types(sample, self.decimal, as_they_are) if self.is_text else sample
+        kinds = dict.fromkeys(self.names, pa.string()) if self.is_text else {}
+        table, rows = sample_rows(self.batches(types=kinds), max_rows, rng or np.random.default_rng(0))
+        if table is None:
+            table = self.schema.empty_table()
+        elif self.is_text:
+            table = infer_types(table, self.decimal, texts)
         return Rows(self._finished(table), rows)
-
-    def may_have_thousands(self, name: str) -> bool:
-        """Whether the first rows of a column of plain numbers leave it open if its points part thousands."""
-        return any(file.may_have_thousands(name) for file in self._files if isinstance(file, TextFile))
 
     def first_grouped(self, names: Sequence[str]) -> dict[str, Grouped]:
         """Columns in which every point of the first rows may part thousands, where no other column shows points."""
@@ -248,18 +212,12 @@ class TableSource:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _check_columns(self, columns: Sequence[str] | None) -> list[str]:
-        if columns is None:
-            return list(self.names)
-        unknown = [name for name in columns if name not in self.names]
-        if unknown:
-            shown = some_of([repr(name) for name in self.names])
-            raise DataError(f"{self.description} has no column {unknown[0]!r}. It has {shown}.")
-        return list(columns)
-
     def _finished(self, table: pa.Table) -> pa.Table:
-        """The table with categories as such, and with the decimal sign that was given or that its numbers show."""
-        table = self._with_categories(table)
+        """The table with declared categories as such, and with the decimal sign that was given or that it shows."""
+        declared = [file.categories for file in self._files if isinstance(file, BinaryFile)]
+        for name in set(table.column_names).intersection(*declared) if declared else ():
+            column = as_category(table.column(name))
+            table = table.set_column(table.column_names.index(name), name, column)
         shown = self._given_decimal
         if shown is None and self.is_text:
             grouped = grouped_columns(table)
@@ -267,21 +225,67 @@ class TableSource:
             shown = "," if self.decimal == "," else "." if any(map(floats_show_points, others)) else None
         return table if shown is None else table.replace_schema_metadata({DECIMAL: shown.encode()})
 
-    def _with_categories(self, table: pa.Table) -> pa.Table:
-        """The table with the columns that files say to be categories as such."""
-        declared = [file.categories for file in self._files if isinstance(file, BinaryFile)]
-        for name in set(table.column_names).intersection(*declared) if declared else ():
-            column = as_category(table.column(name))
-            table = table.set_column(table.column_names.index(name), name, column)
-        return table
 
-    def _read_whole(self, columns: list[str], texts: Collection[str]) -> pa.Table:
-        as_they_are = {name: pa.string() for name in columns if name in texts}
-        tables = [file.read(columns, as_they_are if file.is_text else {}) for file in self._files]
-        kinds = {name: common_type([table.schema.field(name).type for table in tables]) for name in columns}
-        for place, file in enumerate(self._files):
-            # What is a number in one file and a text in another is read again as text, as it stands in the file.
-            again = {name: kind for name, kind in kinds.items() if tables[place].schema.field(name).type != kind}
-            for name, column in zip(again, file.read(list(again), again).columns if again else (), strict=True):
-                tables[place] = tables[place].set_column(columns.index(name), name, column)
-        return pa.concat_tables(tables)
+def find_files(where: str | Path) -> list[Path]:
+    """The data files that a file name, a folder or a pattern stands for, in the order of their names."""
+    if not str(where):  # which Path would take for the folder one is in
+        raise DataError("The name of the table is empty. Give a file, a folder, a pattern, or - for a pipe.")
+    path = Path(where)
+    try:
+        is_folder, is_there = path.is_dir(), path.exists()
+        if is_folder:
+            next(path.iterdir(), None)  # a folder that may not be read would look like an empty one
+    except OSError as error:
+        raise DataError(f"{str(where)[:100]} cannot be opened: {error.strerror}.") from error
+    if is_folder:
+        inside = (file for file in path.rglob("*") if file.is_file() and not _is_hidden(file.relative_to(path)))
+        found = sorted(file for file in inside if format_of_name(file) is not None)
+        if not found:
+            raise DataError(f"The folder {path} holds no table. Known file names end in {', '.join(SUFFIXES)}.")
+        return found
+    if is_there:
+        return [path]
+    if re.search(r"[*?\[]", str(where)):
+        anchor = Path(path.anchor)
+        pattern = str(path.relative_to(anchor))
+        found = sorted(file for file in anchor.glob(pattern) if file.is_file() and not _is_hidden(Path(file.name)))
+        if not found:
+            raise DataError(f"No file matches {where}. In a shell, put quotes around a pattern.")
+        return found
+    raise DataError(f"There is no file {where}. Give a file, a folder, a pattern like 'part-*.csv', or - for a pipe.")
+
+
+def format_of_name(file: Path) -> Format | None:
+    """The format that a file name claims, None if it claims none."""
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    return SUFFIXES.get(suffixes[-1]) if suffixes else None
+
+
+def _is_hidden(path: Path) -> bool:
+    # An underscore marks what Spark and its like write beside the data.
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def detect_format(data: Bytes, file: Path | None) -> Format:
+    """The format of a file by its first bytes; where they say nothing it is a text of cells."""
+    head = data.head
+    found = next((name for magic, name in _FORMATS.items() if head.startswith(magic)), None)
+    if found is not None:
+        return found
+    if head.startswith(b"PK\x03\x04"):
+        # What kind of a zip archive it is shows further inside.
+        return "xlsx"
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    other = next((what for magic, what in _OTHERS.items() if text.startswith(magic)), None)
+    if other is not None:
+        raise DataError(f"{data.name} is {other}.")
+    if _JSON_LIST.match(text):
+        raise DataError(f"{data.name} is a JSON document, not JSON lines: {JSON_ADVICE}")
+    if _JSON_RECORD.match(text):
+        return "JSON lines"
+    claimed = None if file is None else format_of_name(file)
+    if claimed not in (None, "csv"):
+        raise DataError(f"{data.name} is not what its name says: it does not begin like a {claimed} file.")
+    return "csv"

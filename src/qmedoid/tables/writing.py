@@ -1,4 +1,4 @@
-"""Results to a file that is there whole or not at all, or to standard output."""
+"""Results to a file, by one atomic replace, or to standard output."""
 
 import re
 import sys
@@ -13,7 +13,8 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.storage.atomic import atomic_file
 from qmedoid.tables.cells import as_text
 
-SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq", ".feather", ".arrow")
+TEXT_SUFFIXES = (".csv", ".csv.gz", ".tsv")
+SUFFIXES = (*TEXT_SUFFIXES, ".parquet", ".pq", ".feather", ".arrow")
 """Endings of the files that can be written."""
 
 # What a spreadsheet takes for the beginning of a formula, unless the cell is a plain number, however it is written.
@@ -39,11 +40,6 @@ def check_output(where: str) -> None:
         )
     if where != "-" and not Path(where).absolute().parent.is_dir():
         raise ParameterError(f"The folder of the output {where!r} does not exist: make it first.")
-
-
-def is_text(where: str) -> bool:
-    """Whether the output is CSV."""
-    return where == "-" or where.lower().endswith((".csv", ".csv.gz", ".tsv"))
 
 
 @contextmanager
@@ -97,10 +93,9 @@ def _csv_sink(file: Any, schema: pa.Schema, delimiter: str, exempt: Collection[s
     types = [kind if _is_plain(kind) else pa.string() for kind in schema.types]
     renamed = pa.schema(list(zip(names, types, strict=True)))
     with CSVWriter(file, renamed, write_options=WriteOptions(delimiter=delimiter, quoting_style="needed")) as writer:
-        texts = _texts(renamed)
-        yield _CsvSink(
-            writer, renamed, [new in texts and old not in exempt for old, new in zip(schema.names, names, strict=True)]
-        )
+        texts = (pa.string(), pa.large_string())
+        guarded = [kind in texts and name not in exempt for name, kind in zip(schema.names, types, strict=True)]
+        yield _CsvSink(writer, renamed, guarded)
 
 
 class _RowGroups:
@@ -147,10 +142,6 @@ def _is_plain(kind: pa.DataType) -> bool:
         types.is_decimal, types.is_date, types.is_time, types.is_timestamp, types.is_duration,
     )  # fmt: skip
     return any(holds(kind) for holds in written)
-
-
-def _texts(schema: pa.Schema) -> list[str]:
-    return [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
 
 
 def _safe(texts: pa.Array) -> pa.Array:

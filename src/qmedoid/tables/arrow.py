@@ -1,0 +1,314 @@
+"""Arrow tables: their types as we use them, data in memory as such tables, and their rows as plain records."""
+
+import datetime
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from qmedoid.exceptions import DataError
+from qmedoid.tables._dialect import MISSING, check_unique
+
+BATCH_ROWS = 1 << 16
+DECIMAL = b"qmedoid.decimal"
+GROUPED = b"qmedoid.grouped"
+"""Where a table that was read from texts says which decimal sign they have."""
+
+
+class CellTypeError(DataError):
+    """A cell is not of the type that its column is read as; the message says which and where."""
+
+
+def shortened(text: str) -> str:
+    """The text in one line of bounded length."""
+    line = " ".join(text.split())
+    return line if len(line) <= 100 else f"{line[:99]}…"
+
+
+def plain_type(kind: Any) -> Any:
+    """The type with dictionaries decoded and texts in their common form."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    is_view = getattr(types, "is_string_view", None)
+    if types.is_large_string(kind) or (is_view is not None and is_view(kind)):
+        return pa.string()
+    return kind
+
+
+def in_plain_type(column: pa.Array) -> pa.Array:
+    """The column with its dictionary decoded and its texts in their common form."""
+    kind = plain_type(column.type)
+    if pa.types.is_dictionary(column.type):
+        # Arrow decodes only dictionaries of common texts.
+        values = column.dictionary if column.dictionary.type == kind else column.dictionary.cast(kind)
+        return pa.DictionaryArray.from_arrays(column.indices, values).dictionary_decode()
+    return column if column.type == kind else column.cast(kind)
+
+
+def is_declared_category(kind: Any) -> bool:
+    """Whether a column was said to be a category: a dictionary of texts or numbers."""
+    types = pa.types
+    if not types.is_dictionary(kind):
+        return False
+    value = plain_type(kind)
+    return any(holds(value) for holds in (types.is_string, types.is_integer, types.is_floating, types.is_decimal))
+
+
+def as_category(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column as a dictionary of texts; numbers are written as the levels of categories are."""
+    from qmedoid.tables.cells import as_text
+
+    kind = pa.dictionary(pa.int32(), pa.string())
+    chunks = [as_text(in_plain_type(chunk)).dictionary_encode() for chunk in column.chunks]
+    return pa.chunked_array(chunks, kind).unify_dictionaries()
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """Names and plain types."""
+    return pa.schema([(field.name, plain_type(field.type)) for field in schema])
+
+
+def common_type(kinds: Sequence[Any]) -> Any:
+    """The type that columns of all these types can be read as: text, if they have nothing else in common."""
+    try:
+        schemas = [pa.schema([("", kind)]) for kind in kinds]
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except (pa.ArrowTypeError, pa.ArrowInvalid):
+        return pa.string()
+
+
+def in_types(batch: pa.RecordBatch, types: Mapping[str, Any], source: str, first_row: int) -> pa.RecordBatch:
+    """The batch in plain types, or in those asked for; `CellTypeError` names the first cell that is not of its type."""
+    wanted = [types.get(field.name, plain_type(field.type)) for field in batch.schema]
+    if wanted == batch.schema.types:
+        return batch
+    columns = [
+        column if column.type == kind else _converted(column, kind, name, source, first_row)
+        for name, column, kind in zip(batch.schema.names, batch.columns, wanted, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _converted(column: pa.Array, kind: Any, name: str, source: str, first_row: int) -> pa.Array:
+    column = in_plain_type(column)
+    if column.type == pa.string() and kind != pa.string():
+        column = without_missing(column)
+    # Whole numbers beyond 2^53 become the nearest number; all else must be exact.
+    safe = not (pa.types.is_integer(column.type) and pa.types.is_floating(kind))
+    try:
+        return column.cast(kind, safe=safe)
+    except pa.ArrowNotImplementedError as error:
+        raise CellTypeError(f"{source}: column {name!r} is {column.type} and cannot be read as {kind}.") from error
+    except pa.ArrowInvalid as error:
+        row = _first_that_fails(column, kind)
+        cell = shortened(repr(column[row].as_py()))
+        message = f"{source}: column {name!r}, row {first_row + row + 1}: {cell} cannot be read as {kind}."
+        raise CellTypeError(message) from error
+
+
+def without_missing(column: pa.Array) -> pa.Array:
+    """Texts without blanks around them, and null where they stand for a missing value."""
+    from pyarrow import compute
+
+    column = compute.utf8_trim_whitespace(column)
+    missing = compute.is_in(column, value_set=pa.array(MISSING))
+    return compute.if_else(missing, pa.scalar(None, pa.string()), column)
+
+
+def _first_that_fails(column: pa.Array, kind: Any) -> int:
+    """The place of the first cell that cannot be cast, by halving: everything before `low` can be."""
+    low, high = 0, len(column)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            column[low:middle].cast(kind)
+        except pa.ArrowInvalid:
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+_ALLOWED = (
+    "a data frame (pandas, polars or another with the Arrow interface), an Arrow table, a dictionary of columns, a "
+    "2-D array or a list of rows"
+)
+
+
+def as_table(data: Any, names: Sequence[str] | None = None) -> pa.Table:
+    """Data frames, Arrow tables, mappings, 2-D arrays and lists of rows as an Arrow table with plain types.
+
+    Indexes of data frames are dropped. Categories of texts or numbers stay categories, with texts as levels. A column
+    that holds things of several types becomes text, but for its missing cells. `names` are those of the columns of
+    arrays and lists (else ``x0``, ``x1``, and so on); of other data, the columns to keep.
+    """
+    if isinstance(data, pa.RecordBatch):
+        data = pa.table(data)
+    if isinstance(data, pa.Table):
+        return _plain(_selected(data, names))
+    if hasattr(data, "collect") and hasattr(data, "collect_schema"):
+        raise DataError("A lazy frame has no rows yet. Call collect() first.")
+    if hasattr(data, "iloc") and hasattr(data, "columns"):
+        # By column, so that one that Arrow refuses is known.
+        columns = [data.iloc[:, place] for place in range(len(data.columns))]
+        return _plain(_selected(_from_columns(list(data.columns), columns), names))
+    if hasattr(data, "__arrow_c_stream__"):
+        return _plain(_selected(_from_stream(data), names))
+    if isinstance(data, Mapping):
+        return _plain(_selected(_from_columns(list(data), list(data.values())), names))
+    return _from_array(data, names)
+
+
+def _from_stream(data: Any) -> pa.Table:
+    try:
+        return pa.RecordBatchReader.from_stream(data).read_all()  # pa.table would import pandas to look for it
+    except (pa.ArrowInvalid, TypeError) as error:  # one column has the interface as well
+        raise DataError(f"The data must be {_ALLOWED}. Got {type(data).__name__} instead.") from error
+
+
+def _from_columns(names: Sequence[Any], columns: Sequence[Any]) -> pa.Table:
+    texts = [str(name) for name in names]
+    check_unique(texts, "The table")
+    arrays = [_column(values, name) for name, values in zip(texts, columns, strict=True)]
+    lengths = {len(array) for array in arrays}
+    if len(lengths) > 1:
+        sizes = ", ".join(f"{name!r} {len(array)}" for name, array in list(zip(texts, arrays, strict=True))[:5])
+        raise DataError(f"Columns must have the same number of rows. Got {sizes}.")
+    return pa.Table.from_arrays(arrays, names=texts)
+
+
+def _column(values: Any, name: str) -> Any:
+    """A column as Arrow takes it, or else as text; pandas says missing by NaN."""
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError, ValueError):
+        pass
+    try:
+        cells = list(values)
+    except TypeError:
+        raise DataError(f"Column {name!r} must hold one cell per row. Got {type(values).__name__} instead.") from None
+    return pa.array([None if _is_missing(cell) else str(cell) for cell in cells], pa.string())
+
+
+def _is_missing(cell: Any) -> bool:
+    if cell is None:
+        return True
+    equal = cell == cell
+    return type(cell).__name__ == "NAType" or (isinstance(equal, bool | np.bool_) and not equal)
+
+
+def _from_array(data: Any, names: Sequence[str] | None) -> pa.Table:
+    array = data if isinstance(data, np.ndarray) else _cells(data)
+    if array.ndim != 2:
+        raise DataError(f"The data must have rows and columns. Got an array of shape {array.shape}.")
+    if names is None:
+        names = [f"x{place}" for place in range(array.shape[1])]
+    if len(names) != array.shape[1]:
+        raise DataError(f"There are {len(names)} names for {array.shape[1]} columns.")
+    return _plain(_from_columns(names, [np.ascontiguousarray(column) for column in array.T]))
+
+
+def _cells(data: Any) -> npt.NDArray[Any]:
+    """An array of what has rows; the cells of lists keep their types."""
+    if isinstance(data, Sequence) and data and all(isinstance(row, list | tuple | np.ndarray) for row in data):
+        widths = {len(row) for row in data}
+        if len(widths) > 1:
+            raise DataError(f"Rows must have the same number of cells. Got {min(widths)} and {max(widths)}.")
+        array = np.empty((len(data), widths.pop()), dtype=object)
+        for place, row in enumerate(data):
+            array[place] = list(row)
+        return array
+    if hasattr(data, "__array__"):
+        return np.asarray(data)
+    raise DataError(f"The data must be {_ALLOWED}. Got {type(data).__name__} instead.")
+
+
+def _selected(table: pa.Table, names: Sequence[str] | None) -> pa.Table:
+    check_unique(table.column_names, "The table")
+    if names is None:
+        return table
+    missing = [name for name in names if name not in table.column_names]
+    if missing:
+        raise DataError(f"The table has no column {missing[0]!r}. It has {', '.join(map(repr, table.column_names))}.")
+    return table.select(list(names))
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    columns = []
+    for column in table.columns:
+        kind = plain_type(column.type)
+        if is_declared_category(column.type):
+            column = as_category(column)
+        elif column.type != kind:
+            column = pa.chunked_array([in_plain_type(chunk) for chunk in column.chunks], kind)
+        columns.append(column)
+    # What a file showed of its decimal sign, or left open, goes with the table.
+    kept = {name: value for name, value in (table.schema.metadata or {}).items() if name in (DECIMAL, GROUPED)}
+    return pa.Table.from_arrays(columns, names=table.column_names, metadata=kept or None)
+
+
+def plain_records(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows as dictionaries of numbers, texts, truth values and None; dates as ISO text."""
+    columns = [_plain_cells(column) for column in table.columns]
+    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _plain_cells(column: pa.ChunkedArray) -> list[Any]:
+    kind = column.type
+    if getattr(kind, "unit", None) == "ns":
+        # Python knows microseconds.
+        own = {pa.timestamp: pa.types.is_timestamp, pa.time64: pa.types.is_time, pa.duration: pa.types.is_duration}
+        make = next(make for make, holds in own.items() if holds(kind))
+        column = column.cast(make("us", tz=kind.tz) if make is pa.timestamp else make("us"), safe=False)
+    return [_plain_cell(cell) for cell in column]
+
+
+def _plain_cell(cell: pa.Scalar) -> Any:
+    try:
+        value = cell.as_py()
+    except (OverflowError, ValueError):  # a moment beyond the calendar, which counts as missing
+        return None
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float | Decimal):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+class _Refuse:
+    """Says that pandas is not installed."""
+
+    def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:  # noqa: ARG002
+        if name == "pandas":
+            raise ModuleNotFoundError("pandas is kept away from Arrow", name=name)
+        return None
+
+
+def keep_pandas_away() -> None:
+    """Have Arrow settle now that there is no pandas, for the life of this process.
+
+    Arrow imports pandas, where installed, at the first array that it makes from Python or hands to NumPy: to ask
+    whether it is a series. That takes longer than scoring a thousand rows. It asks once, so it is made to ask while
+    pandas cannot be found. Afterwards pandas can be imported by others, but Arrow does not know it: for a command
+    line, not for a library. Nothing is done where pandas is there already.
+    """
+    if "pandas" in sys.modules:
+        return
+    import pyarrow as pa
+
+    refuse = _Refuse()
+    sys.meta_path.insert(0, refuse)
+    try:
+        pa.scalar(0)
+    finally:
+        sys.meta_path.remove(refuse)

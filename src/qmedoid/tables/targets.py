@@ -1,0 +1,288 @@
+"""Labels of a target column as class codes of a model, however the file spells them.
+
+Which of two classes an operating point is about, where nobody said: by what the words mean, else the rarer one.
+
+What is odd about a target: a quantity, classes of one row, classes that differ by case or blanks only.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from qmedoid.arrays import Codes
+from qmedoid.exceptions import DataError, some_of
+from qmedoid.model.contract import Label
+from qmedoid.model.operating_point import Counts
+from qmedoid.tables.arrow import shortened
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:[+-]?nan)", re.ASCII)
+# Signs of the longest name of a class.
+_LONGEST = 1000
+UNKNOWN, MISSING = -1, -2
+"""Codes of a label that is no class of the model, and of a missing one."""
+
+
+def rest_label(positive: Label) -> str:
+    """The class of all records that are not of the positive one, where that stands against the rest."""
+    return f"not {positive}"
+
+
+def label_codes(column: pa.Array | pa.ChunkedArray, classes: tuple[Label, ...]) -> Codes:
+    """The class code of every cell; `UNKNOWN` and `MISSING` where there is none.
+
+    Labels are compared as they are meant: 1, 1.0 and ``"1"`` are one label, and so are true and ``"True"``. A text that
+    is written just like a class is of that class, whatever else it might mean.
+    """
+    if pa.types.is_nested(column.type):
+        raise DataError(
+            f"A target of type {shortened(str(column.type))} holds no classes. Give a column of names, whole numbers "
+            "or truth values."
+        )
+    places = _places(classes)
+    against_rest = len(classes) == 2 and classes[0] == rest_label(classes[1])
+    encoded = column.dictionary_encode()
+    chunks = encoded.chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]
+    return np.concatenate(
+        [np.zeros(0, dtype=np.intp)] + [_chunk_codes(chunk, places, against_rest) for chunk in chunks]
+    )
+
+
+def labeled_rows(column: pa.Array | pa.ChunkedArray) -> Codes:
+    """Row numbers of the cells that hold a label at all."""
+    return np.flatnonzero(label_codes(column, ()) != MISSING)
+
+
+def class_labels(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """A target column without missing cells as labels: trimmed texts, whole numbers, truth values; else refused."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        import pyarrow.compute as pc
+
+        longest = pc.max(pc.utf8_length(column.cast(kind))).as_py() or 0
+        if longest > _LONGEST:
+            raise DataError(
+                f"The target {name!r} holds a text of {longest:,} signs: that names no class. Give a column of names."
+            )
+        # Nobody means two classes by "yes" and "yes ".
+        return pc.utf8_trim_whitespace(column.cast(kind))
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+        return column
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        values = column.cast(pa.float64())
+        found = values.unique().to_pylist()
+        fractions = [value for value in found if not (value.is_integer() and abs(value) < 2**53)]
+        if not fractions:
+            # 1 became 1.0 where a missing cell made a column of floats.
+            return values.cast(pa.int64())
+        raise DataError(
+            f"The target {name!r} holds numbers such as {fractions[0]!r}: a quantity, not classes. Give a column of "
+            "names or whole numbers."
+        )
+    raise DataError(
+        f"The target {name!r} is of type {shortened(str(kind))}. Give a column of names, whole numbers or truth values."
+    )
+
+
+def _places(classes: tuple[Label, ...]) -> dict[Any, int]:
+    """Codes by the texts of classes, marked as such, and by the spelling that all ways to write one have in common."""
+    spellings = [_spelling(label) for label in classes]
+    # Where "1" and "01" are two classes, 1.0 is neither.
+    shared = {text: code for code, text in enumerate(spellings) if spellings.count(text) == 1}
+    return shared | {("exactly", label): code for code, label in enumerate(classes) if isinstance(label, str)}
+
+
+def _chunk_codes(chunk: pa.DictionaryArray, places: dict[Any, int], against_rest: bool) -> Codes:
+    other = 0 if against_rest else UNKNOWN
+
+    def code(value: Any) -> int:
+        if ("exactly", value) in places:
+            return places["exactly", value]
+        text = "" if value is None else _spelling(value)
+        return MISSING if text in ("", "nan") else places.get(text, other)
+
+    codes = [code(value) for value in chunk.dictionary.to_pylist()]
+    table = np.array([*codes, MISSING], dtype=np.intp)
+    indices = chunk.indices.fill_null(len(codes)).to_numpy(zero_copy_only=False)
+    found: Codes = table[indices]
+    return found
+
+
+def _spelling(value: Any) -> str:
+    """One text for all ways to write a label."""
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value)).lower()
+    if isinstance(value, str):
+        text = value.strip()
+        if text.lower() in ("true", "false"):
+            return text.lower()
+        # Not all that Python takes for a number is meant as one: 1_2 is a name.
+        if not _NUMBER.fullmatch(text):
+            return text
+        value = int(text) if text.lstrip("+-").isdecimal() else float(text)
+    if isinstance(value, int):
+        return str(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return str(value)
+    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+
+
+# What is looked for, and what is not; a word of one list against one that is in neither says enough.
+_EVENTS = frozenset((
+    "yes", "true", "positive", "pos", "present", "presence", "case", "cases", "event", "hit", "alarm", "alert",
+    "fraud", "fraudulent", "scam", "spam", "phishing", "malware", "attack", "intrusion", "malicious", "anomaly",
+    "anomalous", "abnormal", "outlier", "bad", "default", "defaulted", "delinquent", "overdue", "unpaid",
+    "bankrupt", "bankruptcy", "charged_off", "churn", "churned", "leave", "leaver", "exited", "cancelled",
+    "canceled", "sick", "ill", "diseased", "disease", "infected", "malignant", "cancer", "dead", "died",
+    "death", "deceased", "fail", "failed", "failure", "faulty", "fault", "defect", "defective", "broken",
+    "error", "risky", "high_risk", "relapse", "recurrence", "recurrence_events", "readmitted", "clicked",
+    "bought", "converted", "subscribed",
+))  # fmt: skip
+_OTHERS = frozenset((
+    "no", "false", "negative", "neg", "absent", "absence", "none", "control", "controls", "non_event", "legit",
+    "legitimate", "genuine", "ham", "benign", "normal", "inlier", "good", "paid", "repaid", "solvent",
+    "fully_paid", "stay", "stayed", "stayer", "retained", "loyal", "healthy", "alive", "survived", "survivor",
+    "pass", "passed", "ok", "okay", "intact", "safe", "low_risk", "no_recurrence_events", "not_readmitted",
+))  # fmt: skip
+# Signs too short to mean anything but beside each other: the first is looked for.
+_PAIRS = frozenset((("1", "0"), ("1", "-1"), ("y", "n"), ("t", "f"), ("+", "-"), ("p", "n"), ("j", "n")))
+# Beginnings that turn a word into its opposite.
+_NEGATIONS = ("not_", "non_", "no_", "non")
+
+
+class PositiveChoice(NamedTuple):
+    """The class that an operating point is about: which of two labels, and why.
+
+    It is plain where nobody is surprised: the second label, and neither words nor frequencies speak against it.
+    """
+
+    place: int
+    note: str
+    is_plain: bool
+
+
+def choose_positive(labels: Sequence[Any], counts: Sequence[int], about: str) -> PositiveChoice:
+    """Which of two classes (in rising order, with their rows) a parameter such as ``"alert_rate"`` is about."""
+    meant = meant_positive(labels)
+    rarer = None if counts[0] == counts[1] else int(counts[1] < counts[0])
+    place = 1 if meant is None and rarer is None else rarer if meant is None else meant
+    assert place is not None, "one of three ways has said which"
+    share = f"{100 * counts[place] / sum(counts):.3g} % of the rows"
+    if rarer is None:
+        frequency = "both are equally frequent"
+    elif place == rarer:
+        frequency = f"it is the rarer of the two, {share}"
+    else:
+        frequency = f"although it is the more frequent of the two, {share}"
+    why = frequency if meant is None else f"so the words say, {'and ' if place == rarer else ''}{frequency}"
+    note = (
+        f"{about} is about the class {labels[place]!r}: {why}. If {labels[1 - place]!r} is meant, say so by the "
+        "positive class (positive=, --positive)."
+    )
+    return PositiveChoice(place, note, is_plain=place == 1 and rarer in (1, None))
+
+
+def meant_positive(labels: Sequence[Any]) -> int | None:
+    """Which of two labels is the one looked for by what they mean, 0 or 1; None where that is not known."""
+    first, second = map(_word, labels)
+    for place, (one, other) in enumerate(((first, second), (second, first))):
+        if (one, other) in _PAIRS or (one and any(other == f"{beginning}{one}" for beginning in _NEGATIONS)):
+            return place
+    # A plain word against one that is not known says enough; two of one kind say nothing.
+    kinds = [(word in _EVENTS) - (word in _OTHERS) for word in (first, second)]
+    return None if kinds[0] == kinds[1] else int(kinds[1] > kinds[0])
+
+
+def _word(label: Any) -> str:
+    """A label in lower case, with one sign for all that stands between words; whole numbers without a fraction."""
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    text = str(label).strip().casefold()
+    if text in ("+", "-", "-1"):
+        return text
+    text = text.removesuffix(".").removesuffix(".0")
+    return "_".join("".join(sign if sign.isalnum() else " " for sign in text).split())
+
+
+# So many different numbers are a quantity; fewer are one where each has only a few rows.
+_MANY_NUMBERS, _SOME_NUMBERS, _FEW_ROWS = 30, 10, 10
+# Records called rare per record that is, below which nobody wants to decide for the likelier class.
+_SELDOM = 0.2
+# Names in a note.
+_NAMED = 5
+
+
+class TargetNote(NamedTuple):
+    """Something odd about the classes of a target: a code that does not change, and what to do."""
+
+    code: str
+    severity: Literal["problem", "note"]
+    message: str
+
+
+def target_notes(labels: Sequence[Any], counts: Sequence[int]) -> list[TargetNote]:
+    """Notes about the classes of a target, by their rows."""
+    return _quantity(labels, sum(counts)) or [*_single_rows(labels, counts), *_alike(labels)]
+
+
+def seldom_note(labels: Sequence[Any], counts: Counts) -> str | None:
+    """A note on a rare class that is hardly ever called so where the likelier class decides; None where it is.
+
+    The second of the two labels is the one that the counts call positive.
+    """
+    tp, fp, fn, tn = counts
+    rows, called = (tp + fn, fp + tn), (tp + fp, fn + tn)
+    rare = 0 if rows[0] <= rows[1] else 1
+    if called[rare] >= _SELDOM * rows[rare]:
+        return None
+    are = ["is" if n == 1 else "are" for n in (called[rare], rows[rare])]
+    return (
+        f"no operating point was asked for, and the likelier class decides: {called[rare]:,} of {sum(counts):,} rows "
+        f"{are[0]} called {labels[1 - rare]!r}, and {rows[rare]:,} {are[1]}. To find more, fit with an operating "
+        f"point: alert_rate={max(rows[rare] / sum(counts), 1e-4):.2g}, min_recall or cost (--alert-rate, --min-recall, "
+        "--cost)."
+    )
+
+
+def _quantity(labels: Sequence[Any], n_rows: int) -> list[TargetNote]:
+    numbers = [label for label in labels if isinstance(label, int | float) and not isinstance(label, bool)]
+    few = len(numbers) > _SOME_NUMBERS and n_rows < _FEW_ROWS * len(numbers)
+    if len(numbers) < len(labels) or not (len(numbers) > _MANY_NUMBERS or few):
+        return []
+    message = (
+        f"the target holds {len(numbers):,} different numbers, from {min(numbers)} to {max(numbers)}: that looks like "
+        "a quantity, and each number is fitted as a class. Cut it into a few ranges in a new column, and fit that."
+    )
+    return [TargetNote("target_quantity", "problem" if few else "note", message)]
+
+
+def _single_rows(labels: Sequence[Any], counts: Sequence[int]) -> list[TargetNote]:
+    single = [repr(label) for label, count in zip(labels, counts, strict=True) if count == 1]
+    if not single:
+        return []
+    which = f"the class {single[0]} has"
+    if len(single) > 1:
+        which = f"{len(single):,} classes ({some_of(single, _NAMED)}) have"
+    message = f"{which} one row only, so that none can be held out. Add rows, join classes, or leave such rows out."
+    return [TargetNote("single_row", "problem", message)]
+
+
+def _alike(labels: Sequence[Any]) -> list[TargetNote]:
+    spellings: dict[str, list[str]] = {}
+    for label in labels:
+        if isinstance(label, str):
+            spellings.setdefault("".join(label.casefold().split()), []).append(label)
+    return [
+        TargetNote(
+            "class_spellings",
+            "problem",
+            f"the classes {' and '.join(map(repr, alike[:_NAMED]))} differ by case or blanks only, and are fitted as "
+            f"{len(alike)} classes. Write them alike if one class is meant.",
+        )
+        for alike in spellings.values()
+        if len(alike) > 1
+    ]
