@@ -47,7 +47,7 @@ _EMPTY = Reason("every cell is missing", "empty")
 class Inferred:
     """How the columns of a table are read.
 
-    Columns are drafts, in the order of the table, without levels. Those left out have the reason, others may have a note.
+    Columns are drafts, in the order of the table, without levels. Those left out have a reason, others maybe a note.
     """
 
     columns: tuple[Column, ...]
