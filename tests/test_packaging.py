@@ -51,7 +51,7 @@ def test_the_build_has_no_kernels_but_all_else(built_without_compiler):
     assert not list(package.rglob("*.so"))
     assert (package / "py.typed").exists()
     for name in ("heart.csv", "creditcard_sample.parquet", "README.md"):
-        assert (package / "evaluation" / "data" / name).exists()
+        assert (package / "studies" / "data" / name).exists()
 
 
 def test_it_works_and_says_once_that_it_is_slower(built_without_compiler):
