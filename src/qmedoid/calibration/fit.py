@@ -18,7 +18,7 @@ from qmedoid.calibration.curve import Calibration
 from qmedoid.geometry.row_groups import draws_per_row, numbered
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.kernels.ties import TIE, first_largest, stable_order
-from qmedoid.optimize.newton import likeliest
+from qmedoid.optimize.newton import Local, newton, softmax_weights
 
 Bend = tuple[Array, Array]
 """Knots, and what is added there."""
@@ -31,7 +31,6 @@ _NEAREST = 0.3
 _FLATTEST_CURVE = 0.05
 # A row's worth of pull to no bend at all, where rows say nothing.
 _CURVE_PULL = 0.01
-_MOST_STEPS = 50
 
 
 def fit_bend(log_odds: Array, positive: Flags, groups: Codes | None = None) -> Bend:
@@ -167,26 +166,22 @@ def _likeliest(rows: _Rows, hats: csr_array, knots: Array, penalty: float, bends
     slopes = np.diff(np.eye(len(knots)), axis=0) / np.diff(knots)[:, None]
     quadratic = (penalty * slopes.T @ slopes + _CURVE_PULL * np.eye(len(knots))) / share
 
-    def loss(bends: Array) -> tuple[float, Array]:
+    def local(bends: Array) -> Local:
         log_chances = rows.log_chances(hats @ bends)
-        return float(rows.losses(log_chances).sum() + 0.5 * bends @ quadratic @ bends), log_chances
 
-    value, log_chances = loss(bends)
-    for _ in range(_MOST_STEPS):
-        chances = np.exp(log_chances[:, rows.bent])
-        gradient = hats.T @ (chances - rows.targets[:, rows.bent]).ravel() + quadratic @ bends
-        likely = hats.data * np.repeat(chances.ravel(), 2)
-        by_class = (hats.T @ csr_array((likely, hats.indices, hats.indptr), hats.shape)).toarray()
-        # The classes of a row together: entries of one place add up.
-        expected = csr_array((likely, hats.indices, hats.indptr[:: rows.n_bent]), (len(chances), len(knots))).toarray()
-        step = np.linalg.solve(by_class - expected.T @ expected + quadratic, gradient)
-        following, log_chances = loss(bends - step)
-        while following > value and np.abs(step).max() > 1e-9:
-            step = step / 2.0
-            following, log_chances = loss(bends - step)
-        if value - following < 1e-9 * (1.0 + abs(value)):
-            break
-        bends, value = bends - step, following
+        def derivatives() -> tuple[Array, Array]:
+            chances = np.exp(log_chances[:, rows.bent])
+            gradient = hats.T @ (chances - rows.targets[:, rows.bent]).ravel() + quadratic @ bends
+            likely = hats.data * np.repeat(chances.ravel(), 2)
+            by_class = (hats.T @ csr_array((likely, hats.indices, hats.indptr), hats.shape)).toarray()
+            # The classes of a row together: entries of one place add up.
+            shape = (len(chances), len(knots))
+            expected = csr_array((likely, hats.indices, hats.indptr[:: rows.n_bent]), shape).toarray()
+            return gradient, by_class - expected.T @ expected + quadratic
+
+        return Local(float(rows.losses(log_chances).sum() + 0.5 * bends @ quadratic @ bends), derivatives)
+
+    bends = newton(local, bends, tolerance=2e-9, last_step=False)
     steepest = float((-np.diff(bends) / np.diff(knots)).max())
     return bends if steepest <= 1.0 - _FLATTEST_CURVE else bends * ((1.0 - _FLATTEST_CURVE) / steepest)
 
@@ -231,7 +226,7 @@ def _straight(fused: Array, codes: Codes, biased: bool, share: float) -> Calibra
     unit = _typical_spread(fused)
     # One bias is redundant: the last class keeps its prior.
     n_parameters = n_classes if biased else 1
-    found = likeliest(
+    found = softmax_weights(
         [-fused / unit], np.eye(n_classes)[codes], np.eye(n_parameters)[0], lowest=[_FLATTEST],
         pulls=np.full(n_parameters, _PULL / share), towards=np.zeros(n_parameters), offset=prior_biases,
     )  # fmt: skip
@@ -251,7 +246,7 @@ def _doubtful(fused: Array, codes: Codes, share: float) -> Calibration:
     targets[np.arange(n), codes] = 1.0 - doubt
     unit = _typical_spread(fused)
     start = np.log(np.maximum(counts, 0.5) / max(counts[-1], 0.5))[:1]
-    found = likeliest(
+    found = softmax_weights(
         [-fused / unit], targets, np.append(1.0, start), lowest=[_FLATTEST], pulls=np.zeros(2), towards=np.zeros(2)
     )
     return Calibration(float(found[0]) / unit, _padded(found[1:], 2))

@@ -11,23 +11,16 @@ One bag of an evidence model: weights of its terms, and the outputs of rows that
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import cho_factor, solve_triangular
 from scipy.special import expit
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.methods.evidence.design import Design
 from qmedoid.methods.evidence.ridge import Ridge, Together, fit_ridge, moved_logits
 from qmedoid.methods.evidence.settings import RidgePath, Selection
+from qmedoid.optimize.newton import logistic_weights
 
-_MAX_STEPS = 50
-# Root mean square of the change of the logits that ends the steps: each squares it, so what is left is below 1e-8.
-_SETTLED = 1e-4
-# A step is halved while the loss rises by more than rounding, as a share of the loss; at most down to the smallest.
-_ROUNDING = 1e-13
-_SMALLEST_STEP = 1e-6
-# Least curvature of a row: in a step just above 0, so that steps converge quadratically; for left-out rows enough to
-# keep them bounded where classes are separated perfectly.
-_LEAST_IN_STEPS = 1e-9
+# Minimum curvature of a row, which keeps out-of-fold logits bounded where classes are separated perfectly.
 _LEAST_CURVATURE = 1e-3
 _LEAST_FREE = 1e-3
 _INTERCEPT_PENALTY = 1e-6
@@ -69,25 +62,9 @@ def fit_logistic(
         not all equal never have.
     """
     columns = np.column_stack([np.ones(len(rotated)), rotated])
-    penalties = np.full(columns.shape[1], penalty)
-    penalties[0] = _INTERCEPT_PENALTY
-    weights = np.concatenate([[intercept], coefficients])
+    penalties = np.append(_INTERCEPT_PENALTY, np.full(rotated.shape[1], penalty))
+    weights = logistic_weights(rotated, positive, penalties, np.append(intercept, coefficients))
     logits = columns @ weights
-    value = _loss(logits, positive, weights, penalties)
-    for _ in range(_MAX_STEPS):
-        shares = expit(logits)
-        factor = _factored(columns, shares, penalties, _LEAST_IN_STEPS)
-        step = cho_solve((factor, True), columns.T @ (positive - shares) - penalties * weights, check_finite=False)
-        change = columns @ step
-        size, highest = 1.0, value + _ROUNDING * (1.0 + abs(value))
-        while size > _SMALLEST_STEP:
-            following = _loss(logits + size * change, positive, weights + size * step, penalties)
-            if following <= highest:
-                break
-            size /= 2.0
-        weights, logits, value = weights + size * step, logits + size * change, following
-        if float(np.sqrt(np.mean(change * change))) < _SETTLED:
-            break
     shares = expit(logits)
     curvature = _curvature(shares)
     factor = _factored(columns, shares, penalties)
@@ -109,17 +86,13 @@ def fit_logistic(
     return Logistic(float(weights[0]), weights[1:], logits - moved)
 
 
-def _loss(logits: Array, positive: Array, weights: Array, penalties: Array) -> float:
-    return float((np.logaddexp(0.0, logits) - positive * logits).sum() + 0.5 * penalties @ weights**2)
+def _curvature(shares: Array) -> Array:
+    return np.maximum(shares * (1.0 - shares), _LEAST_CURVATURE)
 
 
-def _curvature(shares: Array, least: float = _LEAST_CURVATURE) -> Array:
-    return np.maximum(shares * (1.0 - shares), least)
-
-
-def _factored(columns: Array, shares: Array, penalties: Array, least: float = _LEAST_CURVATURE) -> Array:
+def _factored(columns: Array, shares: Array, penalties: Array) -> Array:
     """Lower Cholesky factor of the curvature H."""
-    scaled = columns * np.sqrt(_curvature(shares, least))[:, None]
+    scaled = columns * np.sqrt(_curvature(shares))[:, None]
     hessian = scaled.T @ scaled
     hessian[np.diag_indices(len(hessian))] += penalties
     factor: Array = cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)[0]

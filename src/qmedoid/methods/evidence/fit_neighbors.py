@@ -17,7 +17,7 @@ from qmedoid.kernels.ties import first_smallest
 from qmedoid.methods.evidence.design import Scaled
 from qmedoid.methods.evidence.neighbors import Found, added, find
 from qmedoid.methods.evidence.ridge import Together
-from qmedoid.optimize.newton import likeliest
+from qmedoid.optimize.newton import softmax_weights
 
 # How many of the nearest may have a say.
 _NUMBERS = (1, 4, 16)
@@ -132,7 +132,7 @@ def _candidates(
 def _likeliest(scores: Array, moved: Array, codes: Codes, share: float = 1.0) -> tuple[float, float]:
     """Slopes of the scores and of what is added to them, of the highest likelihood; a row is this share of a draw."""
     as_it_is = np.array([1.0, 0.0])
-    slope, gain = likeliest(
+    slope, gain = softmax_weights(
         [scores, moved], np.eye(scores.shape[1])[codes], as_it_is,
         lowest=[_FLATTEST, 0.0], pulls=np.array([_PULL, _PULL_ADDED]) / share, towards=as_it_is,
     )  # fmt: skip

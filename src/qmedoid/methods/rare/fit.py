@@ -23,9 +23,9 @@ from qmedoid.geometry.scaling import SignedLog, fit_signed_log, fit_standard
 from qmedoid.kernels._threads import thread_count
 from qmedoid.kernels.ties import stable_order
 from qmedoid.methods.rare.geometry import Own, RareGeometry
-from qmedoid.methods.rare.logistic import Logistic, fit_logistic
 from qmedoid.methods.rare.model import CLIP, RareEventModel
 from qmedoid.methods.rare.prototypes import Prototypes, RareSettings, draw_prototypes, hardest, make_metric
+from qmedoid.optimize.newton import logistic_weights
 
 # Quantiles that are matched. Beyond the first and the last, logits are moved as there.
 _LEVELS = np.linspace(0.005, 0.995, 199)
@@ -184,16 +184,16 @@ def _fit_model(
     features = np.hstack([deltas, by_column])
     standard = fit_standard(features)
     standardized = np.clip(standard.apply(features), -CLIP, CLIP)
-    fusion = fit_logistic(standardized, is_rare, share * strengths)
+    intercept, weights = fit_logistic(standardized, is_rare, share * strengths)
     if chosen is None:
-        chosen = _circuit_features(geometry, standardized, fusion, is_rare, settings)
+        chosen = _circuit_features(geometry, standardized, weights, is_rare, settings)
     model = RareEventModel(
         geometry=geometry,
         medoid_rows=np.concatenate([prototypes.rare, prototypes.common]),
         center=standard.center,
         scale=standard.scale,
-        weights=fusion.weights,
-        intercept=fusion.intercept,
+        weights=weights,
+        intercept=intercept,
         circuit_features=chosen,
         rare_class=rare_class,
     )
@@ -259,8 +259,31 @@ def _coarse_logits(by_column: Array, is_rare: Flags, strengths: Array, rng: np.r
     u = np.where(is_rare[rows], 1.0, len(common) / len(taken))
     standard = fit_standard(by_column[rows], weights=u)
     sample = np.clip(standard.apply(by_column[rows]), -CLIP, CLIP)
-    fusion = fit_logistic(sample, is_rare[rows], share * strengths, row_weights=u)
-    return fusion.logits(np.clip(standard.apply(by_column), -CLIP, CLIP))
+    intercept, weights = fit_logistic(sample, is_rare[rows], share * strengths, row_weights=u)
+    logits: Array = intercept + np.clip(standard.apply(by_column), -CLIP, CLIP) @ weights
+    return logits
+
+
+def fit_logistic(Z: Array, target: Flags, strengths: Array, *, row_weights: Array | None = None) -> tuple[float, Array]:
+    """Intercept and weights (F,) of standardized features.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, F)
+    target : ndarray of shape (n,)
+        Both values must occur.
+    strengths : ndarray of shape (F,)
+        C, the inverse of the ridge penalty of every weight; where it is 0, the weight is. The intercept has none.
+    row_weights : ndarray of shape (n,), optional
+    """
+    y, kept = target.astype(np.float64), strengths > 0
+    penalties = np.concatenate([[0.0], 1.0 / strengths[kept]])
+    share = float(np.average(y, weights=row_weights))
+    start = np.append(np.log(share / (1.0 - share)), np.zeros(len(penalties) - 1))
+    found = logistic_weights(Z if kept.all() else Z[:, kept], y, penalties, start, row_weights)
+    weights = np.zeros(len(strengths))
+    weights[kept] = found[1:]
+    return float(found[0]), weights
 
 
 def _folds(is_rare: Flags, n_folds: int, rng: np.random.Generator, groups: Codes | None) -> Codes | None:
@@ -279,10 +302,10 @@ def _folds(is_rare: Flags, n_folds: int, rng: np.random.Generator, groups: Codes
 
 
 def _circuit_features(
-    geometry: RareGeometry, standardized: Array, fusion: Logistic, is_rare: Flags, settings: RareSettings
+    geometry: RareGeometry, standardized: Array, weights: Array, is_rare: Flags, settings: RareSettings
 ) -> Codes:
     """Features that a circuit is fed: the deltas, then those whose weighted means lie farthest apart by class."""
     n_deltas = geometry.n_features[0]
     gap = standardized[is_rare].mean(axis=0) - standardized[~is_rare].mean(axis=0)
-    farthest = stable_order(-np.abs(gap * fusion.weights)[n_deltas:]) + n_deltas
+    farthest = stable_order(-np.abs(gap * weights)[n_deltas:]) + n_deltas
     return np.concatenate([np.arange(n_deltas), farthest])[: settings.n_circuit_features]
