@@ -18,7 +18,7 @@ from qmedoid import GeometricClassifier, NearestMedoidClassifier, TrainingProgre
 from qmedoid.estimators import _refinement
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
-from qmedoid.geometry.deltas import nearest_two
+from qmedoid.geometry.channels import nearest_two
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.model.hybrid import score_margins, two_nearest
 from qmedoid.model.refinement import Stage

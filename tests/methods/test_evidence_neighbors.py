@@ -5,7 +5,7 @@ import pytest
 
 from qmedoid import EvidenceClassifier, GeometricClassifier
 from qmedoid.exceptions import ParameterError
-from qmedoid.methods.evidence.design import Scaled
+from qmedoid.methods.evidence.bag import Scaled
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
 from qmedoid.methods.evidence.settings import EvidenceSettings

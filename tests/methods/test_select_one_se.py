@@ -7,7 +7,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from qmedoid import GeometricClassifier, NearestMedoidClassifier
 from qmedoid.exceptions import ParameterError, QMedoidWarning
-from qmedoid.geometry.fusion import Channels
+from qmedoid.geometry.channels import Channels
 from qmedoid.methods.nearest import fit as select
 from qmedoid.methods.nearest.fit import SearchSettings, select_models
 from qmedoid.methods.nearest.problem import FusionSettings, prepare_folds, prepare_rows

@@ -7,12 +7,12 @@ import pytest
 
 from qmedoid.calibration.fit import fit_calibration
 from qmedoid.estimators.rare import RareEventClassifier
-from qmedoid.geometry.fusion import Channels
+from qmedoid.geometry.channels import Channels
 from qmedoid.methods.base import Measured
 from qmedoid.methods.evidence import bag as bag_module
 from qmedoid.methods.evidence import fit as fit_module
 from qmedoid.methods.evidence import groups as blocks_module
-from qmedoid.methods.evidence.design import Scaled
+from qmedoid.methods.evidence.bag import Scaled
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
 from qmedoid.methods.evidence.ridge import fit_ridge

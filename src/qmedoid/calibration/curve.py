@@ -1,4 +1,4 @@
-"""Fusion scores, which are dissimilarities, as class scores whose softmax is a probability."""
+"""Calibration: dissimilarities to class scores whose softmax is a probability."""
 
 from dataclasses import dataclass, field
 

@@ -7,8 +7,6 @@ those of *y*. Its ancilla then reads 0 with probability :math:`p_0 = (1 + s)/2`,
 
 So :math:`D = \sqrt{2Zs}` is the Euclidean distance itself, and the closed form is the exact expectation of the
 circuit. A finite number of shots is a binomial draw on top of it.
-
-What the stages above ask of a SWAP test, whichever way it is carried out.
 """
 
 from typing import Literal, NamedTuple, Protocol
@@ -252,7 +250,7 @@ def _rows(values: npt.ArrayLike, name: str) -> Array:
 
 
 class SwapTestFunction(Protocol):
-    """Anything that compares every row of X with every row of Y: the closed form, a simulator or a machine.
+    """Protocol of a SWAP test of every row of X with every row of Y: closed form, simulator or quantum computer.
 
     :func:`qmedoid.geometry.overlap.compact_swap_test` is one; the backends of :mod:`qmedoid.circuits` are others.
     """

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmedoid.exceptions import DataError
-from qmedoid.kernels._threads import thread_count
+from qmedoid.kernels._backend import thread_count
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]

@@ -1,8 +1,7 @@
 r"""Cross-entropy :math:`-\sum_i w_i \log p_{i,y_i}` of class scores, whose softmax is p, with its gradient.
 
-A training asks for it at every step, on batches so small that the calls of NumPy would take longer than the numbers.
-
-Class probabilities from class scores, and the loss of a training, which is a kernel.
+It is a kernel because a training asks for it at every step, on batches so small that NumPy's calls would take longer
+than the arithmetic.
 """
 
 from typing import Any

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels import _nearest_numpy
-from qmedoid.kernels._backend import compiled
-from qmedoid.kernels._threads import thread_count
+from qmedoid.kernels._backend import compiled, thread_count
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]

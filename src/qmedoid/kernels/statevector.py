@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.kernels._backend import compiled
-from qmedoid.kernels._threads import thread_count
+from qmedoid.kernels._backend import compiled, thread_count
 
 Real = NDArray[np.floating]
 State = NDArray[Any]

@@ -1,9 +1,4 @@
-"""Values that no model of distances can take: missing, infinite, or too large for their squares.
-
-Contributions of columns, of groups of columns and of real records to the difference of two classes' scores.
-
-What the first stage of a hybrid model, whatever it is made of, says of records.
-"""
+"""The protocol of methods, what they measure, their contributions to a decision, and the checks of their input."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +10,7 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import DataError, ModelError
 from qmedoid.fields import Arrays, Shelf
-from qmedoid.geometry.fusion import Channels
+from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.overlap import SwapTestFunction, from_overlap, row_norms
 
 LARGEST = 1e150

@@ -1,7 +1,7 @@
-"""Columns in an order of their own, so that a fit does not depend on the order in which a file has them.
+"""A canonical order of columns, so that a fit does not depend on the order of the columns in a file.
 
 Sums round differently in another order, and of choices that are equally good the first is taken: either can make
-another model. So a model is fitted to columns in the order of what they hold, and its columns are put back after.
+another model. So a model is fitted to columns ordered by their values, and its columns are put back afterwards.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-r"""How frequent the classes are among records whose classes are not known, from their probabilities.
+r"""Class priors of unlabeled records, estimated from their probabilities by EM (label shift).
 
 With training priors :math:`\pi^0` and probabilities :math:`p_{ic}` that are right for them, records among which the
 classes have other priors :math:`\pi`, and look the same otherwise, have the likelihood

@@ -1,9 +1,8 @@
-"""Why a record was decided as it was: terms that add up to the margin (fact 20).
+"""Explanation of one decision: contributions that add up to the margin (fact 20).
 
-With w the class that won and o the one it is compared with, the margin is a difference of calibrated scores,
-b_w − b_o + β·(s_o − s_w), where s are the dissimilarities of the first stage. How s_o − s_w is made up of columns, of
-groups of columns and of real records, each first stage has a module for; calibration, circuit, prevalence and
-operating point are other terms.
+With w the class that won and o the one it is compared with, the margin is a difference of calibrated scores, b_w − b_o
++ β·(s_o − s_w), where s are the dissimilarities of the method, which has the contributions of columns, of groups of
+columns and of training rows to s_o − s_w. Calibration, circuit, prevalence and operating point are other terms.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The hybrid model: method first, the variational circuit for the records the policy picks (algorithm 20)."""
+"""The hybrid model: a calibrated method, and a circuit that decides the records its policy picks (algorithm 20)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,8 +8,7 @@ import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.calibration.curve import Calibration
-from qmedoid.geometry.deltas import DeltaKind, delta_features, delta_names, nearest_two
-from qmedoid.geometry.fusion import Channels
+from qmedoid.geometry.channels import Channels, DeltaKind, delta_features, delta_names, nearest_two
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.base import Measured, Scorer, Table
 from qmedoid.variational.model import MeasuredVariational, VariationalModel

@@ -1,4 +1,4 @@
-"""From method models to hybrid ones: calibration, training data of the circuit, whether it pays (algorithm 20)."""
+"""Fit of a hybrid model: calibration, training data of the circuit, and whether the circuit helps (algorithm 20)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CalibrationKind, fit_calibration
-from qmedoid.geometry.fusion import Channels
+from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.row_groups import draws_per_row, group_sums, part_of
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.base import Measured, Scorer

@@ -1,4 +1,4 @@
-"""A model with all it takes to decide about records of a raw table: contract, encodings, classes, operating point."""
+"""The model of a raw table: contract, encodings, hybrid model and decision."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +13,8 @@ from qmedoid.methods.base import Method, refuse_overflow
 from qmedoid.model.contract import Contract, Encoding, Label
 from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import HybridModel
-from qmedoid.model.novelty import Novelty
+from qmedoid.model.novelty import Novelty, SeenRows
 from qmedoid.model.operating_point import OperatingSummary
-from qmedoid.model.seen import SeenRows
 from qmedoid.model.training_summary import TrainingSummary
 from qmedoid.variational.model import VariationalModel
 

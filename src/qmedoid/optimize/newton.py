@@ -1,8 +1,8 @@
 r"""Newton's method for convex functions of a few parameters, and the likelihoods that it maximizes.
 
 Stopping rule: a step :math:`d = -H^{-1} g` promises to lower the function f by :math:`-g^\top d` (twice what its
-quadratic model does). The search ends with the first step that promises no more than ``tolerance``·(1 + |f|). Since each
-step doubles the number of right digits, what is left then is far smaller. The default leaves nothing but rounding: a
+quadratic model does). The search ends with the first step that promises no more than ``tolerance``·(1 + |f|). Since
+each step doubles the number of right digits, the remaining error is far smaller. The default goes on until rounding: a
 search that ends earlier ends at another place when its input changes in the last digit.
 """
 

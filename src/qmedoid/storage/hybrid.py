@@ -8,15 +8,13 @@ import numpy as np
 from qmedoid.calibration.curve import Calibration
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.fields import Arrays, Fields, RefusedError, Shelf, floats, plain
-from qmedoid.geometry.deltas import DELTA_KINDS
+from qmedoid.geometry.channels import DELTA_KINDS
 from qmedoid.kernels.statevector import MAX_QUBITS
 from qmedoid.methods.base import Method
 from qmedoid.methods.registry import read_method, write_method
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
-from qmedoid.variational.angles import AngleMap
-from qmedoid.variational.ansatz import Ansatz
-from qmedoid.variational.model import VariationalModel
-from qmedoid.variational.network import PRECISIONS, Network
+from qmedoid.variational.ansatz import AngleMap, Ansatz
+from qmedoid.variational.model import PRECISIONS, Network, VariationalModel
 from qmedoid.variational.readout import (
     READOUT_KINDS,
     DirectReadout,

@@ -16,8 +16,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.geometry.row_groups import draw_rows, equal_rows, first_rows, part_of
 from qmedoid.geometry.scaling import RankScaling, Scaling, fit_standard
 from qmedoid.kernels.ties import nearest_of, stable_order
-from qmedoid.methods.evidence.bag import Bag, class_targets, fit_bag
-from qmedoid.methods.evidence.design import Scaled, evidence_design
+from qmedoid.methods.evidence.bag import Bag, Scaled, class_targets, evidence_design, fit_bag
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
 from qmedoid.methods.evidence.groups import Blocks
 from qmedoid.methods.evidence.model import CLIP, EvidenceModel, Group, Terms

@@ -18,7 +18,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.ties import stable_order, tolerance
-from qmedoid.methods.evidence.design import Columns, Part, Scaled, linear_part, near_part, single_part
+from qmedoid.methods.evidence.bag import Columns, Part, Scaled, linear_part, near_part, single_part
 from qmedoid.methods.evidence.settings import Block, EvidenceSettings
 
 _PAIR_CELLS = 6

@@ -20,7 +20,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.fields import Arrays, Shelf
-from qmedoid.geometry.fusion import Channels, class_channels
+from qmedoid.geometry.channels import Channels, class_channels
 from qmedoid.geometry.overlap import SwapTestFunction, compact_swap_test
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.kernels import evidence

@@ -1,4 +1,4 @@
-"""How an evidence model is fitted, and what comes of it."""
+"""Settings of the evidence method, and the result of its fit."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple

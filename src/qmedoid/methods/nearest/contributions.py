@@ -1,4 +1,4 @@
-r"""What the fusion score of one class against another is made of: anchors, and the columns they look at.
+r"""Contributions of anchors and columns to the difference of two fusion scores.
 
 .. math:: s_c = m_c\Bigl(\alpha\,\frac{D_c}{\sum D + \varepsilon}
          + (1-\alpha)\,\frac{\Theta_c}{\sum\Theta + \varepsilon}\Bigr)
@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.geometry.fusion import EPSILON
+from qmedoid.geometry.channels import EPSILON
 from qmedoid.methods.base import GroupShare, Measured, Shares
 from qmedoid.methods.nearest.model import NearestModel
 

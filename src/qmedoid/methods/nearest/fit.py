@@ -1,4 +1,4 @@
-"""From a table to the best fusion models: groups, search, calibration, final fit (algorithms 1, 7, 10 and 12)."""
+"""Fit of the nearest-medoid method: search, choice of α and final models (algorithms 7, 10 and 12)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,15 +8,22 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import warn
-from qmedoid.geometry.fusion import Channels, fusion_scores, predict_codes
+from qmedoid.geometry.channels import Channels, fusion_scores, predict_codes
 from qmedoid.geometry.groups import Configuration, Groups
 from qmedoid.methods.nearest.model import NearestModel
 from qmedoid.methods.nearest.objective import IncrementalObjective
 from qmedoid.methods.nearest.problem import Fold, FusionSettings, TrainingRows, fit_fusion_model
 from qmedoid.metrics.classification import confusion_matrix, evaluate
-from qmedoid.metrics.jackknife import macro_f1_error
-from qmedoid.optimize.descent import DescentResult, Progress, Record, coordinate_descent
-from qmedoid.optimize.sweep import Sweep, alpha_sweep, one_se_order
+from qmedoid.metrics.intervals import macro_f1_error
+from qmedoid.optimize.descent import (
+    DescentResult,
+    Progress,
+    Record,
+    Sweep,
+    alpha_sweep,
+    coordinate_descent,
+    one_se_order,
+)
 
 Selection = Literal["best", "one_se"]
 SELECTIONS: tuple[Selection, ...] = ("best", "one_se")

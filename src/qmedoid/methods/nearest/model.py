@@ -1,4 +1,4 @@
-"""The fusion model: scaled columns, anchor features, medoids, and one score per class (algorithm 8)."""
+"""The nearest-medoid model: scaled columns, anchor features, medoids, and a fusion score per class (algorithm 8)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -9,8 +9,8 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.fields import Arrays, Shelf
-from qmedoid.geometry.features import anchor_feature
-from qmedoid.geometry.fusion import Channels, class_channels, fusion_scores, margins, predict_codes
+from qmedoid.geometry.channels import Channels, class_channels, fusion_scores, margins, predict_codes
+from qmedoid.geometry.groups import anchor_feature
 from qmedoid.geometry.overlap import AngleKind, SwapTest, SwapTestFunction, compact_swap_test, from_overlap, row_norms
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring

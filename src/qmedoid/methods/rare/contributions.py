@@ -1,4 +1,4 @@
-r"""What the log-odds of a rare-event model are made of: features of real rows, and the columns they look at.
+r"""Contributions of features and columns to the log-odds of a rare-event model.
 
 A feature of one column is that column's. A delta :math:`\Delta = (D_0 - D_1)/(D_0 + D_1)` of mean distances is a sum
 over columns, because every distance is one, :math:`D = \sum_f d_f^2 / D`:

@@ -1,12 +1,10 @@
-"""Out-of-fold logits on the scale of the final model.
+"""Fit of the rare-event method: scaling, prototypes, hard prototypes, features, and a cross-fitted logistic regression.
 
-A model of a part of the rows knows fewer rare rows than the final one, so its logits are on another scale, and a cut
-that calls one in a hundred of them positive calls more or fewer rows of the final model's. Common rows that the final
-model does not compare with, because they are no prototypes of it, have both logits. What turns the quantiles of the one
-into those of the other is a monotone function, the same for both classes: no order changes, and no label is used but
-that these rows are common.
-
-The fit of a rare-event model: scale, prototypes, hard counterparts, deltas, cross-fitted logistic sum.
+Out-of-fold logits are brought to the scale of the final model. A model of some folds knows fewer rare rows, so its
+logits are on another scale, and a cut that calls one in a hundred of them positive calls more or fewer of the final
+model's. Common rows that are no prototypes of the final model have both logits. A monotone function, the same for both
+classes, maps the quantiles of the one to those of the other: no order changes, and of the labels only that these rows
+are common is used.
 """
 
 from collections.abc import Callable
@@ -20,7 +18,7 @@ from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import DataError, warn
 from qmedoid.geometry.row_groups import draw_rows, draws_per_row, equal_rows, first_rows, group_folds, numbered, part_of
 from qmedoid.geometry.scaling import SignedLog, fit_signed_log, fit_standard
-from qmedoid.kernels._threads import thread_count
+from qmedoid.kernels._backend import thread_count
 from qmedoid.kernels.ties import stable_order
 from qmedoid.methods.rare.geometry import Own, RareGeometry
 from qmedoid.methods.rare.model import CLIP, RareEventModel

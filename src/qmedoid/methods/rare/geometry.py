@@ -1,11 +1,4 @@
-r"""Mean nearness of a value to the rows of each of two classes on one column, exact and in logarithmic time.
-
-.. math:: N_c(x) = \frac{1}{n_c} \sum_{m \in c} e^{-|x - m| / \ell}
-
-On a line a row to the left counts :math:`e^{-(x-k)/\ell}` times what it counts at the knot k next to x, and one to the
-right likewise. So two running sums per knot, kept once, give the sum over all rows from the two knots around x.
-
-What a rare-event model measures: deltas to the nearest real records of both classes, and columns one by one.
+r"""Features of a rare-event model: deltas to the nearest prototypes of both classes, and of single columns.
 
 .. math::
 
@@ -18,6 +11,13 @@ What a rare-event model measures: deltas to the nearest real records of both cla
 nearness :math:`e^{-|x_f - m_f|/\ell}` to the prototypes of the class on one column, L says which of two real
 records, the lowest l and the highest h on the column, is the nearer, and A how far the middle record a of a class is.
 So every feature is made of distances to real training rows on a group of columns.
+
+The mean nearness of a value on one column,
+
+.. math:: N_c(x) = \frac{1}{n_c} \sum_{m \in c} e^{-|x - m| / \ell},
+
+is exact and takes logarithmic time: a row to the left counts :math:`e^{-(x-k)/\ell}` times what it counts at the knot k
+next to x, and one to the right likewise, so two running sums per knot give the sum over all rows.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,4 @@
-"""The rare-event model: a logistic sum of evidence from many real records of the rare class and of its counterparts.
-
-A rare-event model whose distances are measured one by one, such as by circuits: slow, and what it claims to be.
-"""
+"""The rare-event model: a logistic regression on distances to prototypes, in closed form or measured by circuits."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -12,10 +9,10 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.fields import Arrays, Shelf
-from qmedoid.geometry.fusion import Channels
+from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.overlap import SwapTestFunction, row_angles
+from qmedoid.kernels._backend import thread_count
 from qmedoid.kernels._tables import row_count
-from qmedoid.kernels._threads import thread_count
 from qmedoid.methods.base import (
     LARGEST,
     Measured,

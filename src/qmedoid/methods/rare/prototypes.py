@@ -1,9 +1,4 @@
-r"""How far each column alone tells two classes apart: :math:`|2\,\mathrm{AUC} - 1|`, 0 for not at all, 1 for fully.
-
-What a rare-event model is made of; every part can be switched off on its own.
-
-Real records that stand for the two classes, and metrics to compare with them.
-"""
+r"""Settings of the rare-event method, its prototypes, and the metrics of distances to them."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
