@@ -283,7 +283,7 @@ def test_format_1_stores_these_fields():
         RareGeometry: "scaling rare common hard metrics metric_names counts length floor",
         SignedLog: "outer inner",
         Scaling: "center scale",
-        Calibration: "slope biases knots bends",
+        Calibration: "slope biases knots heights",
         DeltaSettings: "kind fused",
         VariationalModel: "angle_map network theta",
         AngleMap: "center scale clip span",

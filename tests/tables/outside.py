@@ -113,12 +113,12 @@ class Outside:
         }  # fmt: skip
 
     def _curve(self, straight, c):
-        knots, bends = self["knots"], self["bends"]
+        knots, heights = self["knots"], self["heights"]
         if not len(knots):
             return 0.0
         if len(straight) > 2:
-            return np.interp(straight[c], knots, bends)
-        return (1 if c == 1 else -1) * np.interp(straight[1] - straight[0], knots, bends) / 2
+            return np.interp(straight[c], knots, heights)
+        return (1 if c == 1 else -1) * np.interp(straight[1] - straight[0], knots, heights) / 2
 
     def _medoid(self, stage, code):
         place, distance, angle = stage.nearest[code]

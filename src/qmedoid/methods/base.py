@@ -60,7 +60,7 @@ def refuse_overflow(*results: npt.ArrayLike) -> None:
             )
 
 
-class RecordShare(NamedTuple):
+class RowContribution(NamedTuple):
     """What the distance to one real record adds.
 
     Attributes
@@ -79,7 +79,7 @@ class RecordShare(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GroupShare:
+class GroupContribution:
     """What a group of columns adds.
 
     Attributes
@@ -89,7 +89,7 @@ class GroupShare:
         Above 0 speaks for the class that won.
     name : str or None
         What is looked at in these columns, where they have more than one share.
-    records : tuple of RecordShare
+    records : tuple of RowContribution
         The contribution by medoid, where there are several.
     value : float or None
         Of the group's feature, where the group has one.
@@ -100,43 +100,43 @@ class GroupShare:
     columns: tuple[int, ...]
     contribution: float
     name: str | None = None
-    records: tuple[RecordShare, ...] = ()
+    records: tuple[RowContribution, ...] = ()
     value: float | None = None
     medoid_values: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class Contributions:
     """Contributions that add up to the difference of two dissimilarities, in two ways.
 
     Attributes
     ----------
     columns : ndarray of shape (M,)
         What each encoded column adds; with `terms` they add up to the difference.
-    groups : tuple of GroupShare
+    groups : tuple of GroupContribution
         The same, group of columns by group of columns: they add up to what `columns` add up to.
     terms : mapping of str to float
         What belongs to no column, by name.
-    neighbors : tuple of RecordShare
+    neighbors : tuple of RowContribution
         The neighbors that the term ``"neighbors"`` is the sum of.
     """
 
     columns: Array
-    groups: tuple[GroupShare, ...]
+    groups: tuple[GroupContribution, ...]
     terms: Mapping[str, float]
-    neighbors: tuple[RecordShare, ...] = ()
+    neighbors: tuple[RowContribution, ...] = ()
 
-    def times(self, factor: float) -> "Shares":
+    def times(self, factor: float) -> "Contributions":
         """All contributions in another unit."""
         groups = tuple(
             replace(group, contribution=factor * group.contribution, records=_times(group.records, factor))
             for group in self.groups
         )
         terms = {name: factor * value for name, value in self.terms.items()}
-        return Shares(factor * self.columns, groups, terms, _times(self.neighbors, factor))
+        return Contributions(factor * self.columns, groups, terms, _times(self.neighbors, factor))
 
 
-def _times(records: tuple[RecordShare, ...], factor: float) -> tuple[RecordShare, ...]:
+def _times(records: tuple[RowContribution, ...], factor: float) -> tuple[RowContribution, ...]:
     return tuple(one._replace(contribution=factor * one.contribution) for one in records)
 
 
@@ -259,7 +259,7 @@ class Method(Scorer, Protocol):
         """Raw rows (n, M) in the space where Euclidean distances are those to the medoids, shape (n, q)."""
         ...
 
-    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> "Shares":
+    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> "Contributions":
         """What the difference of two classes' scores is made of, for one row of shape (1, M)."""
         ...
 

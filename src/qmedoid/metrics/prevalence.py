@@ -153,9 +153,9 @@ def _maximized(mixture: _Mixture, start: Array) -> tuple[Array, int, bool]:
             return priors, step, True
         once = priors * gains
         twice = once * mixture.gains(once)
-        first, bend = once - priors, twice - 2.0 * once + priors
-        length = float(np.linalg.norm(first)) / max(float(np.linalg.norm(bend)), 1e-300)
-        far = priors + 2.0 * length * first + length**2 * bend
+        first, second = once - priors, twice - 2.0 * once + priors
+        length = float(np.linalg.norm(first)) / max(float(np.linalg.norm(second)), 1e-300)
+        far = priors + 2.0 * length * first + length**2 * second
         is_better = far.min() > 0 and mixture.log_likelihood(far) > mixture.log_likelihood(twice)
         priors = far / far.sum() if is_better else twice / twice.sum()
     return priors, _MOST_STEPS, False

@@ -26,8 +26,8 @@ from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.kernels import evidence
 from qmedoid.methods.base import (
     LARGEST,
+    Contributions,
     Measured,
-    Shares,
     Table,
     measured_distances,
     refuse_bad_values,
@@ -335,13 +335,13 @@ class EvidenceModel:
         known = None if self.neighbors is None else self.neighbors.renumbered(rows)
         return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp), neighbors=known)
 
-    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Shares:
+    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
         """What the difference of two classes' scores is made of, for one row of shape (1, M)."""
-        from qmedoid.methods.evidence.contributions import evidence_shares
+        from qmedoid.methods.evidence.contributions import contributions
 
         del measured  # contributions are exact sums of the terms
 
-        return evidence_shares(self, row, winner, other)
+        return contributions(self, row, winner, other)
 
     def write(self, number: str, arrays: Arrays) -> dict[str, Any]:
         """What the manifest says of the method; its arrays are added."""

@@ -64,7 +64,7 @@ class Neighbors:
         """What is added to the outputs, shape (n, K)."""
         return added(found, self.length, self.amounts)
 
-    def shares(self, found: Found) -> Array:
+    def contributions(self, found: Found) -> Array:
         """What each of the nearest adds, shape (n, k, K)."""
         each: Array = weights(found.distances, self.length)[:, :, None] * self.amounts[found.places]
         return each

@@ -112,7 +112,7 @@ def missed_by_ridge(together: Together, missed: Array, left: Array, units: Array
     units : ndarray of shape (n, r)
         U.
     shrunk : ndarray of shape (r,)
-        Shares by which directions are shrunk.
+        Factors by which directions are shrunk.
     """
     means = together.means(missed)
     found: Array = (missed - means) + means / left[:, None]

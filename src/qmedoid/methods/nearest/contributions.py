@@ -22,11 +22,11 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.geometry.channels import EPSILON
-from qmedoid.methods.base import GroupShare, Measured, Shares
+from qmedoid.methods.base import Contributions, GroupContribution, Measured
 from qmedoid.methods.nearest.model import NearestModel
 
 
-def convex_shares(model: NearestModel, row: Array, measured: Measured, winner: int, other: int) -> Shares:
+def contributions(model: NearestModel, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
     """Contributions of columns, of the anchors' groups and of the class weights; `row` has the shape (1, M)."""
     features = model.features(row)[0]
     channels, nearest = measured.channels, measured.nearest[0]
@@ -39,7 +39,7 @@ def convex_shares(model: NearestModel, row: Array, measured: Measured, winner: i
             change = of_channel.slope[anchor], of_channel.reference[anchor]
             columns[list(subset)] += _feature_columns(model, scaled, anchor, *change)
     groups = tuple(
-        GroupShare(
+        GroupContribution(
             subset,
             float(sum(one.slope[anchor] * (features[anchor] - one.reference[anchor]) for one in added)),
             value=float(features[anchor]),
@@ -50,7 +50,7 @@ def convex_shares(model: NearestModel, row: Array, measured: Measured, winner: i
     terms = {"class weights": pair.class_weights()}
     if not pair.splits_angle:
         terms["angle"] = pair.angle()
-    return Shares(columns, groups, terms)
+    return Contributions(columns, groups, terms)
 
 
 class _Linear(NamedTuple):

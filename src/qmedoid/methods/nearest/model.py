@@ -14,7 +14,7 @@ from qmedoid.geometry.groups import anchor_feature
 from qmedoid.geometry.overlap import AngleKind, SwapTest, SwapTestFunction, compact_swap_test, from_overlap, row_norms
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring
-from qmedoid.methods.base import LARGEST, Measured, Shares, Table, refuse_bad_values, row_block
+from qmedoid.methods.base import LARGEST, Contributions, Measured, Table, refuse_bad_values, row_block
 
 # Rows per block where the definition is applied, so that its temporaries stay small.
 _BLOCK_ROWS = 8192
@@ -234,11 +234,11 @@ class NearestModel:
         """The same method, where training row i is row ``rows[i]`` of a larger table."""
         return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp))
 
-    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Shares:
+    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
         """What the difference of two classes' scores is made of, for one row of shape (1, M)."""
-        from qmedoid.methods.nearest.contributions import convex_shares
+        from qmedoid.methods.nearest.contributions import contributions
 
-        return convex_shares(self, row, measured, winner, other)
+        return contributions(self, row, measured, winner, other)
 
     def write(self, number: str, arrays: Arrays) -> dict[str, Any]:
         """What the manifest says of the method; its arrays are added."""

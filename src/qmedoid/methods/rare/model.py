@@ -15,8 +15,8 @@ from qmedoid.kernels._backend import thread_count
 from qmedoid.kernels._tables import row_count
 from qmedoid.methods.base import (
     LARGEST,
+    Contributions,
     Measured,
-    Shares,
     Table,
     measured_distances,
     refuse_bad_values,
@@ -239,13 +239,13 @@ class RareEventModel:
         """The same method, where training row i is row ``rows[i]`` of a larger table."""
         return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp))
 
-    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Shares:
+    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
         """What the difference of two classes' scores is made of, for one row of shape (1, M)."""
-        from qmedoid.methods.rare.contributions import rare_shares
+        from qmedoid.methods.rare.contributions import contributions
 
         del measured, other  # of two classes, and exact sums of the features
 
-        return rare_shares(self, row, winner)
+        return contributions(self, row, winner)
 
     def write(self, number: str, arrays: Arrays) -> dict[str, Any]:
         """What the manifest says of the method; its arrays are added."""
