@@ -5,7 +5,7 @@ import pytest
 
 from qmedoid.geometry.row_groups import numbered
 from qmedoid.methods.evidence.bag import fit_logistic
-from qmedoid.methods.evidence.ridge import Together, fit_ridge
+from qmedoid.methods.evidence.ridge import RowGroups, fit_ridge
 
 
 def drawn(n, p, seed=0):
@@ -30,7 +30,7 @@ def refitted(features, targets, penalty, *, intercept):
 @pytest.mark.parametrize("penalty", [1e-6, 1e-2, 1.0])
 def test_a_group_is_left_out_as_a_refit_without_it_leaves_it_out(n, p, penalty):
     features, groups, targets = drawn(n, p)
-    together = Together.of(groups, features)
+    together = RowGroups.of(groups, features)
     assert len(together.batches) > 1
     assert (together.sizes > 1).any()
     found = fit_ridge(features, targets, "best", None, np.array([penalty]), together)
@@ -43,7 +43,7 @@ def test_a_group_is_left_out_as_a_refit_without_it_leaves_it_out(n, p, penalty):
 def test_the_intercept_of_all_rows_is_that_of_a_refit_whose_targets_have_their_mean_taken_off():
     features, groups, targets = drawn(60, 8)
     groups = numbered(np.where(groups % 2 == 0, groups, 1000 + np.arange(60)))  # equal rows and single ones
-    together = Together.of(groups, features)
+    together = RowGroups.of(groups, features)
     found = fit_ridge(features, targets, "best", None, np.array([0.01]), together, same_intercept=True)
     mean = targets.mean(axis=0)
     for group in range(groups.max() + 1):
@@ -54,7 +54,7 @@ def test_the_intercept_of_all_rows_is_that_of_a_refit_whose_targets_have_their_m
 
 def test_groups_of_one_row_are_rows():
     features, _, targets = drawn(50, 6)
-    alone = Together.of(np.arange(50), features)
+    alone = RowGroups.of(np.arange(50), features)
     np.testing.assert_allclose(
         fit_ridge(features, targets, "best", together=alone).left_out, fit_ridge(features, targets, "best").left_out
     )
@@ -63,7 +63,7 @@ def test_groups_of_one_row_are_rows():
 def test_errors_of_the_path_are_those_of_groups_and_standard_errors_count_groups():
     features, _, targets = drawn(50, 6)
     twice = np.concatenate([features, features])
-    together = Together.of(np.tile(np.arange(50), 2), twice)
+    together = RowGroups.of(np.tile(np.arange(50), 2), twice)
     once = fit_ridge(features, targets, "best")
     double = fit_ridge(twice, np.concatenate([targets, targets]), "best", together=together)
     np.testing.assert_allclose(double.path.errors, once.path.errors, rtol=1e-8)
@@ -75,7 +75,7 @@ def test_errors_of_the_path_are_those_of_groups_and_standard_errors_count_groups
 def test_logits_of_groups_are_those_of_refits_to_first_order(same_intercept):
     features, groups, targets = drawn(80, 4, seed=1)
     positive = (targets[:, 0] + 1) / 2
-    together = Together.of(groups, features)
+    together = RowGroups.of(groups, features)
     found = fit_logistic(features, positive, 3.0, 0.0, np.zeros(4), together, same_intercept=same_intercept)
     refits = np.empty(80)
     for group in range(groups.max() + 1):
@@ -91,7 +91,7 @@ def test_logits_of_groups_are_those_of_refits_to_first_order(same_intercept):
 def test_of_many_large_groups_some_judge_the_penalty_and_all_are_left_out(monkeypatch):
     monkeypatch.setattr("qmedoid.methods.evidence.ridge._MOST_PRODUCTS", 1e4)
     features, groups, targets = drawn(60, 8)
-    together = Together.of(groups, features)
+    together = RowGroups.of(groups, features)
     some, judged = together.judging(8, 19)
     assert judged.any()
     assert not judged.all()

@@ -9,7 +9,7 @@ from qmedoid import EvidenceClassifier, GeometricClassifier, compact_swap_test, 
 from qmedoid.circuits.backends import StatevectorSwapTest
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.model import CLIP, MeasuredEvidence
-from qmedoid.methods.evidence.neighbors import Found, Neighbors, find, weights
+from qmedoid.methods.evidence.neighbors import FoundNeighbors, Neighbors, find, weights
 from qmedoid.methods.evidence.settings import EvidenceSettings
 
 SMALL = EvidenceSettings(n_medoids=12, n_pairs=1, n_triples=0)
@@ -72,7 +72,7 @@ def test_distances_to_neighbors_are_measured_by_the_compact_swap_test(fitted, sw
 def test_far_from_all_that_is_known_nothing_is_added():
     known = Neighbors(np.zeros((3, 1)), np.zeros(3, int), np.arange(3), np.ones((3, 1)), 3, 0.5, True)
     distances = np.array([[0.0, 0.0, 0.0], [0.5, 0.5, 0.5], [1e3, 1e3, 1e3], [np.inf, np.inf, np.inf]])
-    added = known.added(Found(distances, np.zeros((4, 3), dtype=np.intp)))[:, 0]
+    added = known.added(FoundNeighbors(distances, np.zeros((4, 3), dtype=np.intp)))[:, 0]
     assert added[0] > 0.999
     assert 0.5 < added[1] < 0.9
     assert 0 < added[2] < 1e-8

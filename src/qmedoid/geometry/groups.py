@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.scaling import column_powers
 from qmedoid.kernels.ties import stable_order
@@ -69,8 +69,7 @@ def moments(blocks: Iterable[tuple[Array, Array | None]]) -> Moments:
 
 def row_blocks(X: Array, weights: Array | None = None) -> Iterator[tuple[Array, Array | None]]:
     """Cut a matrix into blocks of `BLOCK_ROWS` rows."""
-    for start in range(0, max(len(X), 1), BLOCK_ROWS):
-        rows = slice(start, start + BLOCK_ROWS)
+    for rows in row_slices(X, BLOCK_ROWS):
         yield X[rows], None if weights is None else weights[rows]
 
 
@@ -108,8 +107,7 @@ def correlation_ratio(X: Array, codes: Codes, *, weights: Array | None = None) -
     counts = np.bincount(codes, weights=w)
     mean = w @ scaled / w.sum()
     sums, total = np.zeros((len(counts), X.shape[1])), np.zeros(X.shape[1])
-    for start in range(0, len(X), BLOCK_ROWS):
-        rows = slice(start, start + BLOCK_ROWS)
+    for rows in row_slices(X, BLOCK_ROWS):
         centred = scaled[rows] - mean
         membership = (codes[rows, None] == np.arange(len(counts))) * w[rows, None]
         sums += membership.T @ centred

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Array, Flags
+from qmedoid.arrays import Array, Flags, row_slices
 from qmedoid.exceptions import DataError, ParameterError
 
 AngleKind = Literal["true", "printed"]
@@ -173,8 +173,7 @@ def check_shots(shots: int, rng: np.random.Generator | None) -> None:
 
 def _exact(X: Array, Y: Array, angle: AngleKind) -> SwapTest:
     out = SwapTest(*(np.empty((len(X), len(Y))) for _ in range(3)))
-    for start in range(0, len(X), _BLOCK_ROWS):
-        rows = slice(start, start + _BLOCK_ROWS)
+    for rows in row_slices(X, _BLOCK_ROWS):
         for j, y in enumerate(Y):
             for whole, part in zip(out, _exact_against_one(X[rows], y, angle), strict=True):
                 whole[rows, j] = part

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from qmedoid.arrays import Array, Codes
+
 Key = tuple[int, bool, float]
 
 FOLDS = 4

@@ -1,13 +1,13 @@
 """The protocol of methods, what they measure, their contributions to a decision, and the checks of their input."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.exceptions import DataError, ModelError
 from qmedoid.fields import Arrays, Shelf
 from qmedoid.geometry.channels import Channels
@@ -138,10 +138,6 @@ class Contributions:
 
 def _times(records: tuple[RowContribution, ...], factor: float) -> tuple[RowContribution, ...]:
     return tuple(one._replace(contribution=factor * one.contribution) for one in records)
-
-
-Table = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]
-"""Rows of shape (n, M), or M columns."""
 
 
 class Measured(NamedTuple):
@@ -300,9 +296,3 @@ def row_block(X: Table, rows: slice | Codes) -> Array:
     """Some rows of a table as numbers, shape (n, M), in one layout whatever the table's: so sums round alike."""
     part = X[rows] if isinstance(X, np.ndarray) else np.column_stack([column[rows] for column in X])
     return np.ascontiguousarray(part, dtype=np.float64)
-
-
-def row_slices(X: Table, step: int) -> Iterator[slice]:
-    """Blocks of at most `step` rows that a table is judged by, in bounded memory; at least one, if it is empty."""
-    n = len(X) if isinstance(X, np.ndarray) else len(X[0])
-    return (slice(start, min(start + step, n)) for start in range(0, max(n, 1), step))

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.calibration.curve import Calibration
 from qmedoid.geometry.channels import Channels, DeltaKind, delta_features, delta_names, nearest_two
 from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.methods.base import Measured, Scorer, Table
+from qmedoid.methods.base import Measured, Scorer
 from qmedoid.variational.model import MeasuredVariational, VariationalModel
 
 

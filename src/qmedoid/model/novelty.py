@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.methods.base import Method, Table
+from qmedoid.arrays import Array, Codes, Flags, Table
+from qmedoid.methods.base import Method
 from qmedoid.model.contract import Dates, Encoding, Levels, Numbers
 
 Columns = Sequence[npt.NDArray[Any]]

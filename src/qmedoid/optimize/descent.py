@@ -20,7 +20,7 @@ Subset = tuple[int, ...]
 Configuration = tuple[Subset, ...]
 
 
-class Objective(Protocol):
+class ConfigurationObjective(Protocol):
     """What the descent asks: how good a configuration is, and how good it would be with one subset replaced.
 
     The objective keeps the current configuration, so that it can reuse everything a replacement leaves alone.
@@ -86,7 +86,7 @@ class DescentResult:
 
 
 def coordinate_descent(
-    objective: Objective,
+    objective: ConfigurationObjective,
     members: Sequence[Sequence[int]],
     sizes: Sequence[int],
     *,
@@ -99,7 +99,7 @@ def coordinate_descent(
 
     Parameters
     ----------
-    objective : Objective
+    objective : ConfigurationObjective
         Scores configurations; larger is better.
     members : sequence of sequences of int
         The group of each anchor, the anchor first.
@@ -181,7 +181,7 @@ class _Visits:
 class _SizeSearch:
     """The descent at one subset size."""
 
-    objective: Objective
+    objective: ConfigurationObjective
     members: Sequence[Sequence[int]]
     size: int
     budget: int | None

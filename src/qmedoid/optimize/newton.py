@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from qmedoid.arrays import Array, Flags
+from qmedoid.arrays import Array, Flags, row_slices
 from qmedoid.kernels.cross_entropy import log_softmax
 
 _MAX_STEPS = 100
@@ -138,8 +138,7 @@ def _sums(features: Array, residuals: Array, curvatures: Array) -> tuple[Array, 
     gradient, hessian = np.zeros(n_parameters), np.zeros((n_parameters, n_parameters))
     gradient[0], hessian[0, 0] = residuals.sum(), curvatures.sum()
     roots = np.sqrt(curvatures)
-    for start in range(0, len(features), _BLOCK_ROWS):
-        rows = slice(start, start + _BLOCK_ROWS)
+    for rows in row_slices(features, _BLOCK_ROWS):
         scaled = features[rows] * roots[rows, None]
         gradient[1:] += residuals[rows] @ features[rows]
         hessian[0, 1:] += roots[rows] @ scaled

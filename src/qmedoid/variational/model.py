@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels import statevector
 from qmedoid.kernels.cross_entropy import cross_entropy, cross_entropy_value, log_softmax
@@ -235,8 +235,7 @@ class VariationalModel:
         """Class scores, shape (n, C); the largest decides. An offset (n, C) is what the circuit corrects."""
         self._check_width(features)
         scores = np.empty((len(features), self.network.readout.n_classes))
-        for start in range(0, len(features), _BLOCK_ROWS):
-            rows = slice(start, start + _BLOCK_ROWS)
+        for rows in row_slices(features, _BLOCK_ROWS):
             scores[rows] = self.network.scores(self.theta, self.angle_map.apply(features[rows]), threads=threads)
         return scores if offset is None else scores + offset
 
@@ -248,8 +247,7 @@ class VariationalModel:
         scores = np.empty((len(features), self.network.readout.n_classes))
         # The states themselves are held, so the blocks are smaller; rows are drawn in order, whatever their size.
         step = max(1, _BLOCK_AMPLITUDES >> self.network.ansatz.n_qubits)
-        for start in range(0, len(features), step):
-            rows = slice(start, start + step)
+        for rows in row_slices(features, step):
             angles = self.angle_map.apply(features[rows])
             scores[rows] = self.network.sampled_scores(self.theta, angles, shots=shots, rng=rng)
         return scores if offset is None else scores + offset

@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.methods.evidence.model import DISTANCE, NEAR, SQUARE, Group
-from qmedoid.methods.evidence.ridge import Ridge, Together, fit_ridge, moved_logits
+from qmedoid.methods.evidence.ridge import Ridge, RowGroups, fit_ridge, moved_logits
 from qmedoid.methods.evidence.settings import Block, RidgePath, Selection
 from qmedoid.optimize.newton import logistic_weights
 
@@ -49,7 +49,7 @@ class Scaled(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class DesignPart:
     """Terms of one group and channel, and the features that are made of them.
 
     Attributes
@@ -88,7 +88,7 @@ class Part:
         return scale * weights if self.mixing is None else scale * self.mixing @ weights
 
 
-def linear_part(column: int, rows: Scaled, medoids: Scaled) -> Part:
+def linear_part(column: int, rows: Scaled, medoids: Scaled) -> DesignPart:
     """One column as it is: the difference of the squared distances to the two medoids that lie farthest apart in it.
 
     In a column of two values a single distance does. So it does where all medoids agree, mostly at the end of a column
@@ -102,12 +102,12 @@ def linear_part(column: int, rows: Scaled, medoids: Scaled) -> Part:
         places, channel, mixing = np.array([low]), DISTANCE, np.ones((1, 1))
     else:
         places, channel, mixing = np.array([low, high]), SQUARE, np.array([[1.0], [-1.0]])
-    part = Part("linear", group, places, channel, 1.0, mixing)
+    part = DesignPart("linear", group, places, channel, 1.0, mixing)
     spread = float(part.features(part.values(rows, medoids)).std())
     return replace(part, mixing=mixing / spread) if spread > 0 else part
 
 
-def single_part(column: int, by_rank: bool, places: Codes, n_medoids: int, medoids: Scaled) -> Part | None:
+def single_part(column: int, by_rank: bool, places: Codes, n_medoids: int, medoids: Scaled) -> DesignPart | None:
     """Nearness in one column to medoids at about evenly spaced places among theirs; None if they all agree."""
     own = (medoids.ranks if by_rank else medoids.plain)[places, column]
     values, first = np.unique(own, return_index=True)
@@ -115,17 +115,19 @@ def single_part(column: int, by_rank: bool, places: Codes, n_medoids: int, medoi
         return None
     wanted = np.unique(np.round(np.linspace(0, len(values) - 1, min(n_medoids, len(values)))).astype(np.intp))
     group = Group((column,), np.ones(1), by_rank)
-    return Part("single", group, places[first[wanted]], NEAR, _SINGLE_LENGTH)
+    return DesignPart("single", group, places[first[wanted]], NEAR, _SINGLE_LENGTH)
 
 
-def near_part(block: Block, columns: Columns, by_rank: bool, places: Codes, rows: Scaled, medoids: Scaled) -> Part:
+def near_part(
+    block: Block, columns: Columns, by_rank: bool, places: Codes, rows: Scaled, medoids: Scaled
+) -> DesignPart:
     """Nearness to medoids over a group of columns."""
     group = Group(columns, np.ones(len(columns)), by_rank)
     sample = rows.take(np.linspace(0, len(rows.ranks) - 1, min(len(rows.ranks), _LENGTH_ROWS)).astype(np.intp))
     distances = cdist(sample.of(group), medoids.take(places).of(group))
     apart = distances[distances > 0]
     length = _RELATIVE_LENGTH * float(np.median(apart)) if len(apart) else 1.0
-    return Part(block, group, places, NEAR, length)
+    return DesignPart(block, group, places, NEAR, length)
 
 
 def _channel(group: Group, channel: int, length: float, rows: Scaled, medoids: Scaled) -> Array:
@@ -141,7 +143,7 @@ class Design:
 
     Attributes
     ----------
-    parts : tuple of Part
+    parts : tuple of DesignPart
     centers : tuple of ndarray of shape (q,)
         Means of the channels of each part.
     scales : tuple of float
@@ -150,7 +152,7 @@ class Design:
         Of mean 0.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[DesignPart, ...]
     centers: tuple[Array, ...]
     scales: tuple[float, ...]
     features: Array
@@ -165,7 +167,7 @@ class Design:
         return found
 
 
-def evidence_design(parts: list[Part], rows: Scaled, medoids: Scaled) -> Design:
+def evidence_design(parts: list[DesignPart], rows: Scaled, medoids: Scaled) -> Design:
     """The features of all parts."""
     features = np.empty((len(rows.ranks), sum(part.n_features for part in parts)))
     centers, places, first = [], [], 0
@@ -206,7 +208,7 @@ def fit_logistic(
     penalty: float,
     intercept: float,
     coefficients: Array,
-    together: Together | None = None,
+    together: RowGroups | None = None,
     *,
     same_intercept: bool = False,
 ) -> Logistic:
@@ -221,7 +223,7 @@ def fit_logistic(
         λ of :math:`\tfrac\lambda2|\beta|^2` beside the sum of the losses.
     intercept, coefficients : float, ndarray of shape (r,)
         The start.
-    together : Together, optional
+    together : RowGroups, optional
         Rows that are left out together.
     same_intercept : bool
         Whether the logits of left-out rows have the intercept of all rows, see `fit_ridge`; rows of groups that are
@@ -310,7 +312,7 @@ def fit_bag(
     logistic: bool,
     selection: Selection,
     judged: Codes | None,
-    together: Together | None = None,
+    together: RowGroups | None = None,
 ) -> Bag:
     """Weigh a design by ridge regression on ±1, then, if asked and with one output, by logistic regression.
 
@@ -325,7 +327,7 @@ def fit_bag(
     return Bag(design, design.term_weights(weights), intercepts, left_out, ridge.penalty, error, ridge.path)
 
 
-def _logistic(ridge: Ridge, targets: Array, together: Together | None) -> tuple[Array, Array, Array]:
+def _logistic(ridge: Ridge, targets: Array, together: RowGroups | None) -> tuple[Array, Array, Array]:
     """Weights of the features, intercepts and outputs of left-out rows, all as logits."""
     penalty = ridge.penalty * len(targets)
     kept = np.flatnonzero(ridge.sizes > _LEAST_SHARE * penalty)[-_MAX_DIRECTIONS:]

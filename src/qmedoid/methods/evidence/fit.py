@@ -21,7 +21,7 @@ from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
 from qmedoid.methods.evidence.groups import Blocks
 from qmedoid.methods.evidence.model import CLIP, EvidenceModel, Group, Terms
 from qmedoid.methods.evidence.neighbors import Neighbors
-from qmedoid.methods.evidence.ridge import Together, fit_ridge
+from qmedoid.methods.evidence.ridge import RowGroups, fit_ridge
 from qmedoid.methods.evidence.settings import EvidenceSettings, FittedEvidence, RidgePath
 
 MAX_KNOTS = 256
@@ -179,7 +179,7 @@ def fit_evidence(
     rng = np.random.default_rng(seed)
     kept = stratified_sample(codes, n_classes, settings.max_rows, rng, groups)
     table, own, own_groups = X[kept], codes[kept], part_of(groups, kept)
-    together = None if own_groups is None else Together.of(own_groups, table)
+    together = None if own_groups is None else RowGroups.of(own_groups, table)
     counts = None if own_groups is None else counted_rows(table, own)
     rank_scaling, linear_scaling = fit_rank_scaling(table), fit_standard(table)
     rows = Scaled(rank_scaling.apply(table), np.clip(linear_scaling.apply(table), -CLIP, CLIP))
@@ -228,7 +228,7 @@ def _fit_bags(
     blocks: Blocks,
     targets: Array,
     places: Sequence[Codes],
-    together: Together | None,
+    together: RowGroups | None,
     rng: np.random.Generator,
     told: Callable[[float], None],
 ) -> list[Bag]:

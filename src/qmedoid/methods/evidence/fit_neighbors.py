@@ -15,8 +15,8 @@ from qmedoid.geometry.row_groups import draws_per_row, group_sums
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.kernels.ties import first_smallest
 from qmedoid.methods.evidence.bag import Scaled
-from qmedoid.methods.evidence.neighbors import Found, added, find
-from qmedoid.methods.evidence.ridge import Together
+from qmedoid.methods.evidence.neighbors import FoundNeighbors, added, find
+from qmedoid.methods.evidence.ridge import RowGroups
 from qmedoid.optimize.newton import softmax_weights
 
 # How many of the nearest may have a say.
@@ -35,7 +35,7 @@ _WORTH_IT = 1.5
 _LEAST_GAIN = 4.0
 
 
-class Chosen(NamedTuple):
+class ChosenNeighbors(NamedTuple):
     """Neighbors that pay.
 
     Attributes
@@ -57,8 +57,8 @@ class Chosen(NamedTuple):
 
 
 def choose_neighbors(
-    dissimilarities: Array, n_outputs: int, codes: Codes, rows: Scaled, known: Codes, together: Together | None = None
-) -> Chosen | None:
+    dissimilarities: Array, n_outputs: int, codes: Codes, rows: Scaled, known: Codes, together: RowGroups | None = None
+) -> ChosenNeighbors | None:
     """The neighbors that make left-out rows likeliest; None where that is not clearly more than evidence alone does.
 
     Parameters
@@ -73,7 +73,7 @@ def choose_neighbors(
         All rows, of the columns that distances look at.
     known : ndarray of shape (N,)
         Rows that may be kept, no two of one group.
-    together : Together, optional
+    together : RowGroups, optional
         Rows of one group are no neighbors of each other, and count as one in what is gained.
     """
     if len(known) < _FEWEST_ROWS or rows.ranks.shape[1] == 0:
@@ -97,22 +97,22 @@ def choose_neighbors(
     of_class = 2.0 * surprise[:, 1:] if n_outputs == 1 else surprise
     amounts = best.gain / calibration.slope * of_class
     left_out = added(best.found, best.length, amounts)
-    return Chosen(best.found.places.shape[1], best.length, best.by_rank, amounts, left_out)
+    return ChosenNeighbors(best.found.places.shape[1], best.length, best.by_rank, amounts, left_out)
 
 
-class _Candidate(NamedTuple):
+class _NeighborCandidate(NamedTuple):
     """Neighbors that may be chosen: what they add to a score for every unit of it, and the losses of rows then."""
 
     by_rank: bool
     length: float
-    found: Found
+    found: FoundNeighbors
     gain: float
     losses: Array
 
 
 def _candidates(
     scores: Array, surprise: Array, codes: Codes, rows: Scaled, known: Codes, groups: Codes | None
-) -> Iterator[_Candidate]:
+) -> Iterator[_NeighborCandidate]:
     own = np.full(len(codes), -1, dtype=np.intp)
     own[known if groups is None else groups[known]] = np.arange(len(known))
     own = own if groups is None else own[groups]
@@ -123,10 +123,12 @@ def _candidates(
         if not length > 0:
             continue  # most rows have a twin: nearness tells nothing apart
         for number in _NUMBERS:
-            nearest = Found(found.distances[:, :number], found.places[:, :number])
+            nearest = FoundNeighbors(found.distances[:, :number], found.places[:, :number])
             moved = added(nearest, length, surprise)
             slope, gain = _likeliest(scores, moved, codes, draws_per_row(groups))
-            yield _Candidate(by_rank, length, nearest, gain / slope, _losses(slope * scores + gain * moved, codes))
+            yield _NeighborCandidate(
+                by_rank, length, nearest, gain / slope, _losses(slope * scores + gain * moved, codes)
+            )
 
 
 def _likeliest(scores: Array, moved: Array, codes: Codes, share: float = 1.0) -> tuple[float, float]:

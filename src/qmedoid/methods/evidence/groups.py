@@ -18,7 +18,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.ties import stable_order, tolerance
-from qmedoid.methods.evidence.bag import Columns, Part, Scaled, linear_part, near_part, single_part
+from qmedoid.methods.evidence.bag import Columns, DesignPart, Scaled, linear_part, near_part, single_part
 from qmedoid.methods.evidence.settings import Block, EvidenceSettings
 
 _PAIR_CELLS = 6
@@ -146,9 +146,9 @@ class Blocks:
         """Whether distances are measured on ranks."""
         return self.settings.scaling == "rank"
 
-    def columns_alone(self, places: Codes) -> list[Part]:
+    def columns_alone(self, places: Codes) -> list[DesignPart]:
         """The blocks that look at one column at a time, with some of the medoids."""
-        parts: list[Part] = []
+        parts: list[DesignPart] = []
         if "linear" in self.settings.blocks:
             # All bags share it, with the medoids that lie farthest apart among those of all.
             parts += [linear_part(column, self.rows, self.medoids) for column in self.varying]
@@ -159,9 +159,9 @@ class Blocks:
             parts += [part for part in found if part is not None]
         return parts
 
-    def columns_together(self, places: Codes, alone: list[Part], groups: list[Columns]) -> list[Part]:
+    def columns_together(self, places: Codes, alone: list[DesignPart], groups: list[Columns]) -> list[DesignPart]:
         """The blocks that look at several columns at a time: the groups, and all columns."""
-        parts: list[Part] = []
+        parts: list[DesignPart] = []
         if groups:
             spent = sum(len(part.medoids) for part in alone) + len(places)
             left = self.settings.n_terms / self.n_bags - spent
@@ -193,5 +193,5 @@ class Blocks:
     def _named(self, places: list[Columns]) -> list[Columns]:
         return [tuple(self.varying[place] for place in group) for group in places]
 
-    def _near(self, block: Block, columns: Columns, places: Codes) -> Part:
+    def _near(self, block: Block, columns: Columns, places: Codes) -> DesignPart:
         return near_part(block, columns, self.by_rank, places, self.rows, self.medoids)

@@ -18,23 +18,14 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
 from qmedoid.fields import Arrays, Shelf
 from qmedoid.geometry.channels import Channels, class_channels
 from qmedoid.geometry.overlap import SwapTestFunction, compact_swap_test
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.kernels import evidence
-from qmedoid.methods.base import (
-    LARGEST,
-    Contributions,
-    Measured,
-    Table,
-    measured_distances,
-    refuse_bad_values,
-    row_block,
-    row_slices,
-)
-from qmedoid.methods.evidence.neighbors import Found, Neighbors, find
+from qmedoid.methods.base import LARGEST, Contributions, Measured, measured_distances, refuse_bad_values, row_block
+from qmedoid.methods.evidence.neighbors import FoundNeighbors, Neighbors, find
 
 Distances = Callable[[Array, Array], Array]
 """Distance of every row to every medoid, (n, g) and (q, g) to (n, q)."""
@@ -248,7 +239,7 @@ class EvidenceModel:
         near: Array = np.exp(-distance / self.terms.length[term])
         return near
 
-    def nearest_known(self, rows: Array, threads: int | None = None) -> Found:
+    def nearest_known(self, rows: Array, threads: int | None = None) -> FoundNeighbors:
         """The known records that are nearest to raw rows."""
         assert self.neighbors is not None, "a model without neighbors knows none"
         return find(self._in_space(rows), self._known, self.neighbors.n_nearest, threads=threads)

@@ -18,14 +18,14 @@ import numpy as np
 from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
 
-__all__ = ["MOST_NEAREST", "Found", "Neighbors", "added", "find", "weights"]
+__all__ = ["MOST_NEAREST", "FoundNeighbors", "Neighbors", "added", "find", "weights"]
 
 # So a record that is known has a finite weight, and one at the length ℓ a weight of about 1.
 _NEAREST = 0.05
 _POWER = 3
 
 
-class Found(NamedTuple):
+class FoundNeighbors(NamedTuple):
     """The nearest of the known records, and how far they lie: each of shape (n, k)."""
 
     distances: Array
@@ -60,11 +60,11 @@ class Neighbors:
     length: float
     by_rank: bool
 
-    def added(self, found: Found) -> Array:
+    def added(self, found: FoundNeighbors) -> Array:
         """What is added to the outputs, shape (n, K)."""
         return added(found, self.length, self.amounts)
 
-    def contributions(self, found: Found) -> Array:
+    def contributions(self, found: FoundNeighbors) -> Array:
         """What each of the nearest adds, shape (n, k, K)."""
         each: Array = weights(found.distances, self.length)[:, :, None] * self.amounts[found.places]
         return each
@@ -74,13 +74,13 @@ class Neighbors:
         return replace(self, rows=rows[self.rows].astype(np.intp))
 
 
-def find(rows: Array, known: Array, k: int, own: Codes | None = None, threads: int | None = None) -> Found:
+def find(rows: Array, known: Array, k: int, own: Codes | None = None, threads: int | None = None) -> FoundNeighbors:
     """The k nearest known records of scaled rows (n, M), each but the one at ``own`` (−1: none) if that is given."""
     squared, places = nearest_squared(np.ascontiguousarray(rows), known, k=k, own=own, threads=threads)
-    return Found(np.sqrt(squared), places)
+    return FoundNeighbors(np.sqrt(squared), places)
 
 
-def added(found: Found, length: float, amounts: Array) -> Array:
+def added(found: FoundNeighbors, length: float, amounts: Array) -> Array:
     """What records with these amounts (N, K) add to the outputs of rows that found some of them, shape (n, K)."""
     return np.asarray(np.einsum("ij,ijk->ik", weights(found.distances, length), amounts[found.places]))
 

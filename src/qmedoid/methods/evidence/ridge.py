@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.geometry.row_groups import first_rows, group_sums, numbered
 from qmedoid.methods.evidence.settings import RidgePath, Selection
 
@@ -39,7 +39,7 @@ _BLOCK_NUMBERS = 2**22
 _MOST_PRODUCTS = 2e10
 
 
-class Together(NamedTuple):
+class RowGroups(NamedTuple):
     """Rows that are left out together.
 
     Attributes
@@ -60,7 +60,7 @@ class Together(NamedTuple):
     batches: tuple[Codes, ...]
 
     @classmethod
-    def of(cls, groups: Codes, rows: Array) -> "Together":
+    def of(cls, groups: Codes, rows: Array) -> "RowGroups":
         """From the groups of rows (n, M)."""
         n_groups = int(groups.max()) + 1
         differ = (rows != rows[first_rows(groups)[groups]]).any(axis=1)
@@ -82,7 +82,7 @@ class Together(NamedTuple):
         sums = [np.bincount(self.twins, weights=column)[self.twins] for column in values.T]
         return np.column_stack(sums) / self.sizes[:, None]
 
-    def judging(self, n_directions: int, n_penalties: int) -> tuple["Together", Flags]:
+    def judging(self, n_directions: int, n_penalties: int) -> tuple["RowGroups", Flags]:
         """The groups that λ is judged by within the time there is, and the rows of these and of all others."""
         products = n_directions * n_penalties * sum(rows.shape[1] * rows.size for rows in self.batches)
         share, judged = min(1.0, _MOST_PRODUCTS / max(products, 1)), np.ones(len(self.groups), dtype=np.bool_)
@@ -97,10 +97,10 @@ class Together(NamedTuple):
         """The batches, no more rows at a time than make a block where each row has so many numbers."""
         for rows in self.batches:
             step = max(1, _BLOCK_NUMBERS // (rows.shape[1] * (n_numbers + rows.shape[1])))
-            yield from (rows[start : start + step] for start in range(0, len(rows), step))
+            yield from (rows[part] for part in row_slices(rows, step))
 
 
-def missed_by_ridge(together: Together, missed: Array, left: Array, units: Array, shrunk: Array) -> Array:
+def missed_by_ridge(together: RowGroups, missed: Array, left: Array, units: Array, shrunk: Array) -> Array:
     """What weights that have not seen a row's group miss of it, shape (n, K).
 
     Parameters
@@ -123,7 +123,7 @@ def missed_by_ridge(together: Together, missed: Array, left: Array, units: Array
     return found
 
 
-def moved_logits(together: Together, reach: Array, curvature: Array, residuals: Array, least_free: float) -> Array:
+def moved_logits(together: RowGroups, reach: Array, curvature: Array, residuals: Array, least_free: float) -> Array:
     r"""By how much the logits of rows that differ from others of their group fall when it is left out, shape (n,).
 
     One Newton step moves them by :math:`Q(I - WQ)^{-1} r` with :math:`Q = T_G H^{-1} T_G^\top`; 0 for other rows.
@@ -199,7 +199,7 @@ def fit_ridge(
     selection: Selection,
     judged: Codes | None = None,
     penalties: Array = PENALTIES,
-    together: Together | None = None,
+    together: RowGroups | None = None,
     *,
     same_intercept: bool = False,
 ) -> Ridge:
@@ -245,10 +245,10 @@ class _Missing(NamedTuple):
     inner: Array
     outside: Array
     free: Array
-    together: Together | None
+    together: RowGroups | None
 
     @classmethod
-    def of(cls, units: Array, centered: Array, together: Together | None) -> "_Missing":
+    def of(cls, units: Array, centered: Array, together: RowGroups | None) -> "_Missing":
         """From U and the targets of mean 0; squares and what is free are those of a row and its equals."""
         squares, inner, sizes = units * units, units.T @ centered, np.ones(len(units))
         if together is not None:

@@ -30,7 +30,7 @@ def contributions(model: NearestModel, row: Array, measured: Measured, winner: i
     """Contributions of columns, of the anchors' groups and of the class weights; `row` has the shape (1, M)."""
     features = model.features(row)[0]
     channels, nearest = measured.channels, measured.nearest[0]
-    pair = _Pair(model, features, channels.distance[0], channels.angle[0], nearest, winner, other)
+    pair = _ClassPair(model, features, channels.distance[0], channels.angle[0], nearest, winner, other)
     added = pair.distances(), pair.angles()
     columns = np.zeros(row.shape[1])
     scaled = model.input_scaling.apply(row)[0]
@@ -75,7 +75,7 @@ def _feature_columns(model: NearestModel, scaled: Array, anchor: int, slope: flo
 
 
 @dataclass(frozen=True, eq=False)
-class _Pair:
+class _ClassPair:
     """A record between the nearest medoids of two classes."""
 
     model: NearestModel

@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
 from qmedoid.fields import Arrays, Shelf
 from qmedoid.geometry.channels import Channels, class_channels, fusion_scores, margins, predict_codes
 from qmedoid.geometry.groups import anchor_feature
 from qmedoid.geometry.overlap import AngleKind, SwapTest, SwapTestFunction, compact_swap_test, from_overlap, row_norms
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring
-from qmedoid.methods.base import LARGEST, Contributions, Measured, Table, refuse_bad_values, row_block
+from qmedoid.methods.base import LARGEST, Contributions, Measured, refuse_bad_values, row_block
 
 # Rows per block where the definition is applied, so that its temporaries stay small.
 _BLOCK_ROWS = 8192
@@ -192,8 +192,8 @@ class NearestModel:
     def _undecided(self, X: Table, undecided: Flags) -> Iterator[tuple[Codes, Channels, Codes]]:
         """Channels and nearest medoids, by their definition, of rows that the kernel could not measure, in blocks."""
         rows = np.flatnonzero(undecided)
-        for start in range(0, len(rows), _BLOCK_ROWS):
-            block = rows[start : start + _BLOCK_ROWS]
+        for part in row_slices(rows, _BLOCK_ROWS) if len(rows) else ():
+            block = rows[part]
             values = row_block(X, block)
             refuse_bad_values(values, self.used, block)
             measured = self.swap_test(self.features(values))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.exceptions import DataError, warn
 from qmedoid.geometry.row_groups import draw_rows, draws_per_row, equal_rows, first_rows, group_folds, numbered, part_of
 from qmedoid.geometry.scaling import SignedLog, fit_signed_log, fit_standard
@@ -231,12 +231,11 @@ def _own(prototypes: Prototypes, n_rows: int, settings: RareSettings, groups: Co
 def _in_blocks(scaled: Array, own: Own | None, measure: Callable[[Array, Own | None], Array]) -> Array:
     """Features of all rows, a block at a time, on all cores."""
 
-    def part(start: int) -> Array:
-        rows = slice(start, start + _BLOCK_ROWS)
+    def part(rows: slice) -> Array:
         return measure(scaled[rows], None if own is None else own.part(rows))
 
     with ThreadPoolExecutor(thread_count(None)) as pool:
-        return np.concatenate(list(pool.map(part, range(0, len(scaled), _BLOCK_ROWS))))
+        return np.concatenate(list(pool.map(part, row_slices(scaled, _BLOCK_ROWS))))
 
 
 def _strengths(geometry: RareGeometry, settings: RareSettings) -> Array:

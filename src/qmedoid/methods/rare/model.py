@@ -7,22 +7,13 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
 from qmedoid.fields import Arrays, Shelf
 from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.overlap import SwapTestFunction, row_angles
 from qmedoid.kernels._backend import thread_count
 from qmedoid.kernels._tables import row_count
-from qmedoid.methods.base import (
-    LARGEST,
-    Contributions,
-    Measured,
-    Table,
-    measured_distances,
-    refuse_bad_values,
-    row_block,
-    row_slices,
-)
+from qmedoid.methods.base import LARGEST, Contributions, Measured, measured_distances, refuse_bad_values, row_block
 from qmedoid.methods.rare.geometry import RareGeometry
 
 CLIP = 12.0
