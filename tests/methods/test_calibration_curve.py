@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 
 from qmedoid.calibration.curve import Calibration
 from qmedoid.calibration.fit import (
-    _apart,
     _balanced,
+    _knots,
     _likeliest,
     _Rows,
     fit_calibration,
@@ -75,7 +75,7 @@ def test_curve_keeps_the_order_whatever_the_rows(n, seed, scale):
     if positive.all() or not positive.any():
         assert len(knots) == 0
         return
-    knots = _apart(*_balanced(z, positive))
+    knots = _knots(*_balanced(z, positive))
     if len(knots) > 1:
         rows = _Rows(np.column_stack([-z, z]), np.eye(2)[positive.astype(int)], slice(0, 2))
         heights = _likeliest(rows, rows.hats(knots), knots, 1.0, np.zeros(len(knots)))
@@ -85,7 +85,7 @@ def test_curve_keeps_the_order_whatever_the_rows(n, seed, scale):
 
 def test_curve_of_two_classes_is_the_likeliest():
     z, positive = drawn(400, curved_truth)
-    knots, targets = _apart(*_balanced(z, positive)), smoothed_targets(positive)
+    knots, targets = _knots(*_balanced(z, positive)), smoothed_targets(positive)
     slopes = np.diff(np.eye(len(knots)), axis=0) / np.diff(knots)[:, None]
 
     def loss(heights):

@@ -82,7 +82,7 @@ def test_far_from_all_that_is_known_nothing_is_added():
 
 def test_the_nearest_are_found_without_the_row_itself():
     known = np.array([[0.0], [1.0], [3.0]])
-    found = find(known, known, 1, own=np.arange(3))
+    found = find(known, known, 1, itself=np.arange(3))
     assert found.places[:, 0].tolist() == [1, 0, 1]
     assert found.distances[:, 0].tolist() == [1.0, 1.0, 2.0]
 

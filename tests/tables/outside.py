@@ -197,9 +197,9 @@ class Evidence:
         how = saved.first["neighbors"]
         scale = ranks if how["by_rank"] else standard
         used = saved["column_weights"] > 0
-        far = [math.sqrt(sum((scale(row)[used] - scale(self.x)[used]) ** 2)) for row in saved["known_records"]]
+        far = [math.sqrt(sum((scale(row)[used] - scale(self.x)[used]) ** 2)) for row in saved["neighbor_records"]]
         nearest = np.argsort(far, kind="stable")[: how["n_nearest"]]
-        near = {i: (far[i] / saved["known_length"][0] + 0.05) ** -3 for i in nearest}
+        near = {i: (far[i] / saved["neighbor_length"][0] + 0.05) ** -3 for i in nearest}
         total = 1 + sum(near.values())
         rows, classes, amounts = (saved[f"known_{name}"] for name in ("rows", "classes", "amounts"))
         return [(int(rows[i]), int(classes[i]), far[i], near[i] / total * amounts[i]) for i in nearest]

@@ -47,7 +47,7 @@ def fit_curve(log_odds: Array, positive: Flags, groups: Codes | None = None) -> 
         return np.zeros(0), np.zeros(0)
     targets = smoothed_targets(positive, draws_per_row(groups))
     scores = np.column_stack([np.zeros(len(log_odds)), log_odds])
-    knots = _apart(*_balanced(log_odds, positive))
+    knots = _knots(*_balanced(log_odds, positive))
     # The first of two scores is 0 and stays there.
     return _best_curve(_Rows(scores, np.column_stack([1.0 - targets, targets]), slice(1, 2)), knots, groups)
 
@@ -63,7 +63,7 @@ def fit_class_curve(scores: Array, codes: Codes, groups: Codes | None = None) ->
     """
     n, n_classes = scores.shape
     highest = np.sort(np.partition(scores, n_classes - 2, axis=1)[:, -2:].ravel())
-    knots = _apart(highest, np.full(2 * n, 0.5 / n))
+    knots = _knots(highest, np.full(2 * n, 0.5 / n))
     return _best_curve(_Rows(scores, np.eye(n_classes)[codes], slice(0, n_classes)), knots, groups)
 
 
@@ -118,8 +118,8 @@ def _balanced(log_odds: Array, positive: Flags) -> tuple[Array, Array]:
     return log_odds[order], np.where(positive[order], 0.5 / n_positive, 0.5 / (len(positive) - n_positive))
 
 
-def _apart(values: Array, weights: Array) -> Array:
-    """Quantiles of weighted values, which ascend, none too near to the one before."""
+def _knots(values: Array, weights: Array) -> Array:
+    """Knots at quantiles of weighted values, which ascend, none too near to the one before."""
     places = np.minimum(np.searchsorted(np.cumsum(weights), _LEVELS), len(values) - 1)
     kept: list[float] = []
     for knot in values[places].tolist():

@@ -31,7 +31,7 @@ class Channels(NamedTuple):
 
 
 def class_channels(distance: Array, angle: Array, medoid_classes: Codes, n_classes: int) -> tuple[Channels, Codes]:
-    """Channels of each class: those of its nearest medoid, one real record that stands for the class (fact 13).
+    """Channels of each class: those of its nearest medoid, one training row that represents the class (fact 13).
 
     Parameters
     ----------

@@ -229,7 +229,7 @@ def subset_weights(correlation: Array, subset: Sequence[int], kind: FeatureKind)
 def anchor_feature(X: Array, subset: Sequence[int], weights: Array, *, signed: bool) -> Array:
     """Feature of one anchor for every row, shape (n,) (algorithm 2).
 
-    With `signed`, the norm carries the sign of Σ w·x, so that x and −x stay apart; a sum of 0 counts as positive.
+    With `signed`, the norm carries the sign of Σ w·x, so that x and −x differ; a sum of 0 counts as positive.
     """
     terms = X[:, list(subset)] * weights
     norm: Array = np.sqrt(np.sum(terms**2, axis=1))

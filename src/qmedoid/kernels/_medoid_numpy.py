@@ -4,7 +4,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, row_slices
 
-# Codes of a block of distances are chosen so that the block stays in cache.
+# Rows of a block of distances are chosen so that the block stays in cache.
 BLOCK_NUMBERS = 1 << 16
 # Pairs of rows above which a matrix product is used to find out which totals must be exact.
 PRODUCT_ABOVE = 1 << 21

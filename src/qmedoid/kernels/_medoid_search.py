@@ -29,7 +29,7 @@ from qmedoid.arrays import Array, Codes, Flags
 
 # Ratio of the outer to the inner radius of a shell. Wider: fewer passes over the rows, weaker bounds.
 SHELL = 1.12
-# Codes that stand for all where only the speed of the search depends on it (pivots and splits).
+# Rows sampled where only the speed of the search depends on it (pivots and splits).
 SAMPLE = 512
 # Share of the work of summing all pairs that may be spent on bounds before giving up.
 BUDGET = 0.2

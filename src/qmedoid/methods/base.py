@@ -18,7 +18,7 @@ LARGEST = 1e150
 
 
 def refuse_bad_values(values: Array, used: Codes, rows: Codes | range) -> None:
-    """Raise for the first value in a column that is read which is NaN, infinite or beyond `LARGEST`.
+    """Raise for the first value that is NaN, infinite or beyond `LARGEST` in a column that the model reads.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def refuse_bad_values(values: Array, used: Codes, rows: Codes | range) -> None:
     rows : sequence of n int
         Which rows of the table these are.
     """
-    # Good rows, the many, are told by their extremes: a NaN makes both NaN.
+    # Most blocks are good, which their extremes show: a NaN makes both NaN.
     if values.max(initial=0.0) <= LARGEST and values.min(initial=0.0) >= -LARGEST:
         return
     bad = np.argwhere(~(np.abs(values[:, used]) <= LARGEST))
@@ -41,10 +41,10 @@ def refuse_bad_values(values: Array, used: Codes, rows: Codes | range) -> None:
 
 
 def refuse_overflow(*results: npt.ArrayLike) -> None:
-    """Raise where what a model computed is NaN or infinite.
+    """Raise where a result of a model is NaN or infinite.
 
-    Records are within bounds when a model takes them, so its numbers are to blame: a saved model may hold any finite
-    ones, and their products leave the range of double precision.
+    Records are within bounds, so the numbers of the model are to blame: a saved model may hold any finite ones, and
+    their products may leave the range of double precision.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def refuse_overflow(*results: npt.ArrayLike) -> None:
 
 
 class RowContribution(NamedTuple):
-    """What the distance to one real record adds.
+    """Contribution of the distance to one training row.
 
     Attributes
     ----------
@@ -80,15 +80,15 @@ class RowContribution(NamedTuple):
 
 @dataclass(frozen=True)
 class GroupContribution:
-    """What a group of columns adds.
+    """Contribution of a group of columns.
 
     Attributes
     ----------
     columns : tuple of int
     contribution : float
-        Above 0 speaks for the class that won.
+        Above 0 is for the class that won.
     name : str or None
-        What is looked at in these columns, where they have more than one share.
+        What is looked at in these columns, where they have several contributions.
     records : tuple of RowContribution
         The contribution by medoid, where there are several.
     value : float or None
@@ -152,7 +152,7 @@ class Measured(NamedTuple):
     nearest : ndarray of shape (n, C)
         Place of the nearest medoid of each class.
     deltas : ndarray of shape (n, m) or None
-        What a circuit is fed, where the stage has deltas of its own; else they are made from the channels.
+        Features for a circuit, where the method has its own deltas; else they are made from the channels.
     """
 
     channels: Channels
@@ -166,12 +166,12 @@ class Scorer(Protocol):
 
     @property
     def use_angular(self) -> bool:
-        """Whether the angle is one of the channels that a circuit is fed."""
+        """Whether the angle is one of the channels for a circuit."""
         ...
 
     @property
     def rare_class(self) -> int | None:
-        """The class that is looked for, where the method is one of rare events."""
+        """The rare class, where the method is one of rare events."""
         ...
 
     @property
@@ -223,7 +223,7 @@ class Method(Scorer, Protocol):
 
     @property
     def n_deltas(self) -> int | None:
-        """Number of deltas of the method that a circuit is fed; None where they are made from the channels."""
+        """Number of deltas for a circuit; None where they are made from the channels."""
         ...
 
     @property
@@ -243,7 +243,7 @@ class Method(Scorer, Protocol):
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What a reader may want to know of the method, by name; fit for JSON."""
+        """Facts about the method by name, for cards and reports; plain values."""
         ...
 
     @property
@@ -256,15 +256,15 @@ class Method(Scorer, Protocol):
         ...
 
     def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> "Contributions":
-        """What the difference of two classes' scores is made of, for one row of shape (1, M)."""
+        """Contributions to the difference of two classes' scores, for one row of shape (1, M)."""
         ...
 
     def with_swap_test(self, swap_test: SwapTestFunction) -> Scorer:
-        """The same method with distances that a SWAP test measures."""
+        """A copy whose distances a SWAP test measures."""
         ...
 
     def with_row_numbers(self, rows: Codes) -> Self:
-        """The same method, where training row i is row ``rows[i]`` of a larger table."""
+        """A copy where training row i is row ``rows[i]`` of a larger table."""
         ...
 
     def write(self, number: str, arrays: Arrays) -> dict[str, Any]:

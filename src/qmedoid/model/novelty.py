@@ -138,7 +138,7 @@ Reading = Literal["number", "days", "part", "flag", "frequency", "nothing"]
 """What is kept of an encoded column: limits and bins of a number, limits of days, bins of parts of a date and of truth
 values, how frequent new levels are, or nothing."""
 FAR = 0.99
-"""Quantile of the distances of training rows beyond which a record lies far from everything known."""
+"""Quantile of the distances of training rows beyond which a record is far from all training rows."""
 MOST_BINS = 10
 _ROWS_PER_BIN = 20
 # Rows of long tables that bins and distances are taken from; limits see all rows.

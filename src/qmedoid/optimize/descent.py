@@ -312,7 +312,7 @@ def one_se_order(scores: npt.ArrayLike, error: float, simplicity: Sequence[tuple
     scores : array-like of shape (n,)
         Larger is better.
     error : float
-        Standard error of the best score, at least 0. With 0 only the best ones are told apart by simplicity.
+        Standard error of the best score, at least 0. With 0, simplicity decides among the best ones only.
     simplicity : sequence of tuples
         One for each candidate, the smaller the simpler. Of equally simple ones the better is preferred, and of equally
         good ones the first.

@@ -41,7 +41,7 @@ class AngleMap:
     center, scale : ndarray of shape (m,)
         Training mean and deviation of every feature.
     clip : float
-        Largest standardized value z_max that is told apart.
+        Largest standardized value z_max; larger ones are clipped.
     span : float
         The angle it is mapped to.
     """

@@ -51,7 +51,7 @@ class Batch(NamedTuple):
 
 
 class Parameters(NamedTuple):
-    """The flat vector taken apart: rotations (layers, n), input scales (m,), read-out."""
+    """The flat parameter vector, split: rotations (layers, n), input scales (m,), read-out."""
 
     rotations: Array
     scales: Array
@@ -101,7 +101,7 @@ class Network:
         return sum(self.sizes)
 
     def split(self, theta: Array) -> Parameters:
-        """θ taken apart; views, where there are values of its own."""
+        """θ, split; views, where it has the values."""
         rotations, scales, _ = self.sizes
         if theta.shape != (self.n_parameters,):
             raise ParameterError(

@@ -31,7 +31,7 @@ first."""
 
 @dataclass(frozen=True)
 class CircuitSettings:
-    """The circuit and its read-out, apart from what follows from the data.
+    """The circuit and its read-out, without what follows from the data.
 
     Attributes
     ----------

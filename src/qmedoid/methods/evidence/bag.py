@@ -28,7 +28,7 @@ _SINGLE_LENGTH = 1.0
 _RELATIVE_LENGTH = 0.7
 # Rows whose distances to the medoids give the median.
 _LENGTH_ROWS = 300
-# Two medoids must lie this far apart in a column, in deviations, for the difference of their squares to stand for it.
+# Minimum gap of two medoids in a column, in deviations, for the difference of their squares to represent it.
 _MIN_SPAN = 0.05
 
 
@@ -89,16 +89,16 @@ class DesignPart:
 
 
 def linear_part(column: int, rows: Scaled, medoids: Scaled) -> DesignPart:
-    """One column as it is: the difference of the squared distances to the two medoids that lie farthest apart in it.
+    """One column as it is: the difference of the squared distances to the two medoids with the widest gap in it.
 
     In a column of two values a single distance does. So it does where all medoids agree, mostly at the end of a column
     that is nearly always 0: from there on the distance is the column.
     """
     group = Group((column,), np.ones(1), False)
-    own, values = medoids.plain[:, column], rows.plain[:, column]
-    low, high = int(own.argmin()), int(own.argmax())
+    of_medoids, values = medoids.plain[:, column], rows.plain[:, column]
+    low, high = int(of_medoids.argmin()), int(of_medoids.argmax())
     two_valued = bool(np.all((values == values.min()) | (values == values.max())))
-    if two_valued or own[high] - own[low] < _MIN_SPAN:
+    if two_valued or of_medoids[high] - of_medoids[low] < _MIN_SPAN:
         places, channel, mixing = np.array([low]), DISTANCE, np.ones((1, 1))
     else:
         places, channel, mixing = np.array([low, high]), SQUARE, np.array([[1.0], [-1.0]])
@@ -108,9 +108,9 @@ def linear_part(column: int, rows: Scaled, medoids: Scaled) -> DesignPart:
 
 
 def single_part(column: int, by_rank: bool, places: Codes, n_medoids: int, medoids: Scaled) -> DesignPart | None:
-    """Nearness in one column to medoids at about evenly spaced places among theirs; None if they all agree."""
-    own = (medoids.ranks if by_rank else medoids.plain)[places, column]
-    values, first = np.unique(own, return_index=True)
+    """Nearness in one column to medoids at about evenly spaced values; None if all have the same."""
+    of_medoids = (medoids.ranks if by_rank else medoids.plain)[places, column]
+    values, first = np.unique(of_medoids, return_index=True)
     if len(values) < 2:
         return None
     wanted = np.unique(np.round(np.linspace(0, len(values) - 1, min(n_medoids, len(values)))).astype(np.intp))
@@ -125,8 +125,8 @@ def near_part(
     group = Group(columns, np.ones(len(columns)), by_rank)
     sample = rows.take(np.linspace(0, len(rows.ranks) - 1, min(len(rows.ranks), _LENGTH_ROWS)).astype(np.intp))
     distances = cdist(sample.of(group), medoids.take(places).of(group))
-    apart = distances[distances > 0]
-    length = _RELATIVE_LENGTH * float(np.median(apart)) if len(apart) else 1.0
+    positive = distances[distances > 0]
+    length = _RELATIVE_LENGTH * float(np.median(positive)) if len(positive) else 1.0
     return DesignPart(block, group, places, NEAR, length)
 
 
@@ -195,11 +195,11 @@ _INTERCEPT_PENALTY = 1e-6
 
 
 class Logistic(NamedTuple):
-    r"""Logits :math:`b + T\beta`: intercept, coefficients of shape (r,), and logits of left-out rows, shape (n,)."""
+    r"""Logits :math:`b + T\beta`: intercept, coefficients of shape (r,), and out-of-fold logits, shape (n,)."""
 
     intercept: float
     coefficients: Array
-    left_out: Array
+    out_of_fold: Array
 
 
 def fit_logistic(
@@ -212,7 +212,7 @@ def fit_logistic(
     *,
     same_intercept: bool = False,
 ) -> Logistic:
-    r"""Fit from a start, such as a ridge regression gives.
+    r"""Fit a logistic regression with a ridge from a start, such as a ridge regression gives.
 
     Parameters
     ----------
@@ -220,14 +220,14 @@ def fit_logistic(
     positive : ndarray of shape (n,)
         1 for the rows of the second class, else 0.
     penalty : float
-        λ of :math:`\tfrac\lambda2|\beta|^2` beside the sum of the losses.
+        λ of :math:`\tfrac\lambda2|\beta|^2`, added to the sum of the losses.
     intercept, coefficients : float, ndarray of shape (r,)
         The start.
     together : RowGroups, optional
-        Rows that are left out together.
+        Rows of one group are left out together.
     same_intercept : bool
-        Whether the logits of left-out rows have the intercept of all rows, see `fit_ridge`; rows of groups that are
-        not all equal never have.
+        Whether out-of-fold logits have the intercept of all rows, see `fit_ridge`; rows of groups that are not all
+        equal never have.
     """
     columns = np.column_stack([np.ones(len(rotated)), rotated])
     penalties = np.append(_INTERCEPT_PENALTY, np.full(rotated.shape[1], penalty))
@@ -267,7 +267,7 @@ def _factored(columns: Array, shares: Array, penalties: Array) -> Array:
     return factor
 
 
-# The logistic loss of one row is curved by a quarter at most, and by less where a row is told with confidence: its λ is
+# The curvature of a logistic loss is a quarter at most, and less where a row is predicted with confidence: its λ is
 # this share of the one that would be the same ridge at the quarter.
 _LOGISTIC_SHARE = 0.8
 # Directions that the logistic refit keeps: at most so many, and none that the ridge shrinks below this share.
@@ -276,7 +276,7 @@ _LEAST_SHARE = 0.003
 
 
 class Bag(NamedTuple):
-    """A weighted design.
+    """A design with the weights of its terms.
 
     Attributes
     ----------
@@ -284,8 +284,8 @@ class Bag(NamedTuple):
     weights : list of ndarray of shape (q, K)
         Weights of the terms of each part.
     intercepts : ndarray of shape (K,)
-    left_out : ndarray of shape (n, K)
-        Outputs of weights that have not seen the row.
+    out_of_fold : ndarray of shape (n, K)
+        Leave-one-out outputs.
     penalty, error : float
         The λ that was chosen and its leave-one-out error.
     path : RidgePath
@@ -294,7 +294,7 @@ class Bag(NamedTuple):
     design: Design
     weights: list[Array]
     intercepts: Array
-    left_out: Array
+    out_of_fold: Array
     penalty: float
     error: float
     path: RidgePath
@@ -314,27 +314,27 @@ def fit_bag(
     judged: Codes | None,
     together: RowGroups | None = None,
 ) -> Bag:
-    """Weigh a design by ridge regression on ±1, then, if asked and with one output, by logistic regression.
+    """Fit the weights of a design: ridge regression on ±1, then, if asked and with one output, logistic regression.
 
-    λ is that of the `judged` rows, by which no group was chosen. Rows that belong `together` are left out together.
+    λ is chosen on the `judged` rows, by which no group was chosen. Rows of one group are left out `together`.
     """
     ridge = fit_ridge(design.features, targets, selection, judged, together=together, same_intercept=True)
     if logistic and targets.shape[1] == 1:
-        weights, intercepts, left_out = _logistic(ridge, targets, together)
+        weights, intercepts, out_of_fold = _logistic(ridge, targets, together)
     else:
-        weights, intercepts, left_out = ridge.directions @ ridge.coefficients, ridge.means, ridge.left_out
+        weights, intercepts, out_of_fold = ridge.directions @ ridge.coefficients, ridge.means, ridge.out_of_fold
     error = float(ridge.path.errors[ridge.place])
-    return Bag(design, design.term_weights(weights), intercepts, left_out, ridge.penalty, error, ridge.path)
+    return Bag(design, design.term_weights(weights), intercepts, out_of_fold, ridge.penalty, error, ridge.path)
 
 
 def _logistic(ridge: Ridge, targets: Array, together: RowGroups | None) -> tuple[Array, Array, Array]:
-    """Weights of the features, intercepts and outputs of left-out rows, all as logits."""
+    """Weights of the features, intercepts and leave-one-out outputs, all as logits."""
     penalty = ridge.penalty * len(targets)
     kept = np.flatnonzero(ridge.sizes > _LEAST_SHARE * penalty)[-_MAX_DIRECTIONS:]
-    # An output of ±1 stands for shares (1 ± t) / 2, whose logit starts as 2 t.
+    # An output t of the ridge is a probability (1 + t) / 2, whose logit starts as 2 t.
     fitted = fit_logistic(
         ridge.rotated[:, kept], (targets[:, 0] + 1.0) / 2.0, _LOGISTIC_SHARE * penalty / 4.0,
         2.0 * float(ridge.means[0]), 2.0 * ridge.coefficients[kept, 0], together, same_intercept=True,
     )  # fmt: skip
     weights = ridge.directions[:, kept] @ fitted.coefficients
-    return weights[:, None], np.array([fitted.intercept]), fitted.left_out[:, None]
+    return weights[:, None], np.array([fitted.intercept]), fitted.out_of_fold[:, None]

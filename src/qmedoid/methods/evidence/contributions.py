@@ -164,12 +164,12 @@ def _group(
 
 
 def _neighbors(
-    model: EvidenceModel, known: Neighbors, row: Array, winner: int, other: int
+    model: EvidenceModel, neighbors: Neighbors, row: Array, winner: int, other: int
 ) -> tuple[RowContribution, ...]:
-    found = model.nearest_known(row)
+    found = model.nearest_neighbors(row)
     places = found.places[0]
-    added = _between(known.contributions(found)[0], model.n_classes, winner, other)
-    rows, codes = known.rows[places].tolist(), known.classes[places].tolist()
+    added = _between(neighbors.contributions(found)[0], model.n_classes, winner, other)
+    rows, codes = neighbors.rows[places].tolist(), neighbors.classes[places].tolist()
     return _sorted(rows, codes, found.distances[0].tolist(), added.tolist())
 
 

@@ -170,7 +170,7 @@ class Ridge(NamedTuple):
         Place of λ on the path.
     means : ndarray of shape (K,)
         Means of the targets: the intercepts.
-    left_out : ndarray of shape (n, K)
+    out_of_fold : ndarray of shape (n, K)
         Outputs of weights that have not seen the row.
     sizes : ndarray of shape (r,)
         S, rising.
@@ -186,7 +186,7 @@ class Ridge(NamedTuple):
     path: RidgePath
     place: int
     means: Array
-    left_out: Array
+    out_of_fold: Array
     sizes: Array
     directions: Array
     rotated: Array
@@ -221,7 +221,7 @@ def fit_ridge(
         groups = numbered(together.groups[rows])
     errors, standard_errors = np.empty(len(penalties)), np.empty(len(penalties))
     for place, penalty in enumerate(penalties):
-        missed = judging.left_out(n * penalty / (sizes + n * penalty))
+        missed = judging.out_of_fold(n * penalty / (sizes + n * penalty))
         by_row = (missed * missed).mean(axis=1)[rows]
         errors[place] = by_row.mean()
         deviations = group_sums(by_row - errors[place], groups)
@@ -232,7 +232,7 @@ def fit_ridge(
     penalty = float(penalties[place])
     return Ridge(
         penalty, RidgePath(penalties, errors, standard_errors), place, means,
-        targets - missing.left_out(n * penalty / (sizes + n * penalty), same_intercept=same_intercept),
+        targets - missing.out_of_fold(n * penalty / (sizes + n * penalty), same_intercept=same_intercept),
         sizes, directions, rotated, rotated.T @ (targets - means) / (sizes + n * penalty)[:, None],
     )  # fmt: skip
 
@@ -257,7 +257,7 @@ class _Missing(NamedTuple):
         free = 1.0 - sizes / len(units) - squares.sum(axis=1)
         return cls(units, squares, inner, centered - units @ inner, np.where(free > _NOTHING, free, 0.0), together)
 
-    def left_out(self, shrunk: Array, *, same_intercept: bool = False) -> Array:
+    def out_of_fold(self, shrunk: Array, *, same_intercept: bool = False) -> Array:
         """What is missed of every row by weights that have not seen it, where directions are shrunk by these shares."""
         missed = self.outside + self.units @ (self.inner * shrunk[:, None])
         # A single row leaves nothing, and nothing is missed of it.

@@ -11,8 +11,8 @@ Both channels of s_o − s_w are sums over the anchors a, with v the features of
 where hats are unit vectors and :math:`\kappa = (\Theta_o - \Theta_w)/(\cos\Theta_w - \cos\Theta_o)`. Both are linear
 in v, and 0 at a reference: half-way between the medoids, and at the mean of the training rows. A feature
 :math:`h = \pm\sqrt{\sum_f q_f}` with :math:`q_f = (w_f x_f)^2` is shared among its columns as
-:math:`h\,q_f/\sum q`, and the reference as :math:`w_f^2` is. Class weights (where the m_c differ) are a term of
-their own, and so is an angle that is no such sum: the printed one, and one beside a vector of zeros.
+:math:`h\,q_f/\sum q`, and the reference as :math:`w_f^2` is. Class weights (where the m_c differ) are a
+separate term, and so is an angle that is no such sum: the printed one, and one to a vector of zeros.
 """
 
 from dataclasses import dataclass
@@ -128,12 +128,12 @@ class _ClassPair:
 
     def class_weights(self) -> float:
         """What different class multipliers add."""
-        apart = float(self.model.multipliers[self.other] - self.model.multipliers[self.winner]) / 2.0
+        half = float(self.model.multipliers[self.other] - self.model.multipliers[self.winner]) / 2.0
         of_distance, of_angle = (
             float((channel[self.winner] + channel[self.other]) / (channel.sum() + EPSILON))
             for channel in (self.distance, self.theta)
         )
-        return apart * (self._alpha * of_distance + (1.0 - self._alpha) * of_angle)
+        return half * (self._alpha * of_distance + (1.0 - self._alpha) * of_angle)
 
 
 def _unit(vector: Array) -> Array:

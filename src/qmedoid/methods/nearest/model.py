@@ -227,15 +227,15 @@ class NearestModel:
         return self.features(rows)
 
     def with_swap_test(self, swap_test: SwapTestFunction) -> "MeasuredNearest":
-        """The same method with distances that a SWAP test measures."""
+        """A copy whose distances a SWAP test measures."""
         return MeasuredNearest(self, swap_test)
 
     def with_row_numbers(self, rows: Codes) -> Self:
-        """The same method, where training row i is row ``rows[i]`` of a larger table."""
+        """A copy where training row i is row ``rows[i]`` of a larger table."""
         return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp))
 
     def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
-        """What the difference of two classes' scores is made of, for one row of shape (1, M)."""
+        """Contributions to the difference of two classes' scores, for one row of shape (1, M)."""
         from qmedoid.methods.nearest.contributions import contributions
 
         return contributions(self, row, measured, winner, other)

@@ -66,8 +66,8 @@ def _delta(row: Array, common: Array, rare: Array, weights: Array, k: int) -> Ar
 
 def _squares_between(common: Array, rare: Array) -> Array:
     """Mean squared difference between common and rare prototypes in every column, shape (M,)."""
-    apart = common.mean(axis=0) - rare.mean(axis=0)
-    squares: Array = common.var(axis=0) + rare.var(axis=0) + apart**2
+    gap = common.mean(axis=0) - rare.mean(axis=0)
+    squares: Array = common.var(axis=0) + rare.var(axis=0) + gap**2
     return squares
 
 

@@ -37,7 +37,7 @@ class RareEventModel:
         Of the standardized features; positive speaks for the rare class.
     intercept : float
     circuit_features : ndarray of shape (m,)
-        Features that a circuit is fed.
+        Features for a circuit.
     rare_class : int
         Code of the rare class, 0 or 1.
     """
@@ -74,7 +74,7 @@ class RareEventModel:
 
     @property
     def n_deltas(self) -> int:
-        """How many features it feeds a circuit."""
+        """Number of features for a circuit."""
         return len(self.circuit_features)
 
     @property
@@ -103,7 +103,7 @@ class RareEventModel:
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
-        """What each feature says of its columns, in words."""
+        """Description of every feature."""
         deltas = [
             f"{_nearest(k, 'rare')} against {_nearest(k, 'common')} ({metric} metric)"
             for metric in self.geometry.metric_names
@@ -127,7 +127,7 @@ class RareEventModel:
 
     def logit(self, features: Array) -> Array:
         """The same from features, shape (n,)."""
-        # A sum along each row, not a product of matrices: it is the same whatever rows stand beside it.
+        # A sum along each row, not a product of matrices: it does not depend on the other rows.
         logit: Array = self.intercept + (self.standardized(features) * self.weights).sum(axis=1)
         return logit
 
@@ -191,7 +191,7 @@ class RareEventModel:
         return weighted
 
     def _angles(self, scaled: Array, nearest: Codes) -> Array:
-        """Angle between every row and its nearest prototypes in the first metric, shape (n, 2); π/2 beside a zero."""
+        """Angle between every row and its nearest prototypes in the first metric, shape (n, 2); π/2 to a zero."""
         rows = scaled * np.sqrt(self.geometry.metrics[0])
         angles = np.empty(nearest.shape)
         for c in range(2):
@@ -223,19 +223,18 @@ class RareEventModel:
         return np.asarray(scaled * np.sqrt(self.geometry.metrics[0]))
 
     def with_swap_test(self, swap_test: SwapTestFunction) -> "MeasuredRare":
-        """The same method with distances that a SWAP test measures."""
+        """A copy whose distances a SWAP test measures."""
         return MeasuredRare(self, swap_test)
 
     def with_row_numbers(self, rows: Codes) -> Self:
-        """The same method, where training row i is row ``rows[i]`` of a larger table."""
+        """A copy where training row i is row ``rows[i]`` of a larger table."""
         return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp))
 
     def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
-        """What the difference of two classes' scores is made of, for one row of shape (1, M)."""
+        """Contributions to the difference of two classes' scores, for one row of shape (1, M)."""
         from qmedoid.methods.rare.contributions import contributions
 
         del measured, other  # of two classes, and exact sums of the features
-
         return contributions(self, row, winner)
 
     def write(self, number: str, arrays: Arrays) -> dict[str, Any]:
@@ -262,7 +261,7 @@ _BLOCK_NUMBERS = 2**21
 
 @dataclass(frozen=True, eq=False)
 class MeasuredRare:
-    """A rare-event model with another SWAP test than the closed form; all prototypes are measured, not the nearest."""
+    """A rare-event model with distances measured by a SWAP test, to all prototypes and not the nearest only."""
 
     model: RareEventModel
     swap_test: SwapTestFunction
@@ -280,11 +279,11 @@ class MeasuredRare:
         return self.model
 
     def measure(self, X: Table, *, threads: int | None = None) -> Measured:
-        """Scores from measured distances; the nearest prototypes are told by the closed form."""
-        told = self.model.measure(X, threads=threads)
+        """Scores from measured distances; the closed form finds the nearest prototypes."""
+        exact = self.model.measure(X, threads=threads)
         features = self.features(X)
         scores = self.model.class_scores(self.model.logit(features))
-        return told._replace(scores=scores, deltas=features[:, self.model.circuit_features])
+        return exact._replace(scores=scores, deltas=features[:, self.model.circuit_features])
 
     def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
         """Dissimilarities, and the place of the nearest prototype of each class, each of shape (n, 2)."""
