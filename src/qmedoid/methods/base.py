@@ -260,7 +260,11 @@ class Method(Scorer, Protocol):
         ...
 
     def with_swap_test(self, swap_test: SwapTestFunction) -> Scorer:
-        """A copy whose distances a SWAP test measures."""
+        """A copy whose distances a SWAP test measures, such as `MeasuredMethod`."""
+        ...
+
+    def measure_with(self, X: Table, swap_test: SwapTestFunction) -> Measured:
+        """`measure` by its definition, with distances that a SWAP test measures."""
         ...
 
     def with_row_numbers(self, rows: Codes) -> Self:
@@ -275,6 +279,41 @@ class Method(Scorer, Protocol):
     def read(cls, value: Any, where: str, number: int, width: int, n_classes: int, shelf: Shelf) -> Self:
         """The method from what `write` left, over `width` encoded columns; everything is checked."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredMethod:
+    """A method whose distances a SWAP test measures, such as by circuits."""
+
+    model: Any
+    swap_test: SwapTestFunction
+
+    @property
+    def plain(self) -> Any:
+        """The method in closed form."""
+        return self.model
+
+    @property
+    def use_angular(self) -> bool:
+        """Whether the angle is one of the channels for a circuit."""
+        return bool(self.model.use_angular)
+
+    @property
+    def rare_class(self) -> int | None:
+        """The rare class, where the method is one of rare events."""
+        rare: int | None = self.model.rare_class
+        return rare
+
+    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
+        """Channels, scores, nearest medoids and deltas by measured distances; the backend has its own threads."""
+        del threads
+        measured: Measured = self.model.measure_with(X, self.swap_test)
+        return measured
+
+    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
+        """Dissimilarities, and the place of the nearest medoid of each class, each of shape (n, C)."""
+        measured = self.measure(X, threads=threads)
+        return measured.scores, measured.nearest
 
 
 def usable_coordinates(method: Method, rows: Array) -> Array:

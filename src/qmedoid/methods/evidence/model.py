@@ -24,7 +24,15 @@ from qmedoid.geometry.channels import Channels, class_channels
 from qmedoid.geometry.overlap import SwapTestFunction, compact_swap_test
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.kernels import evidence
-from qmedoid.methods.base import LARGEST, Contributions, Measured, measured_distances, refuse_bad_values, row_block
+from qmedoid.methods.base import (
+    LARGEST,
+    Contributions,
+    Measured,
+    MeasuredMethod,
+    measured_distances,
+    refuse_bad_values,
+    row_block,
+)
 from qmedoid.methods.evidence.neighbors import FoundNeighbors, Neighbors, find
 
 Distances = Callable[[Array, Array], Array]
@@ -319,9 +327,13 @@ class EvidenceModel:
         """Raw rows scaled by rank and weighted, between which distances are measured, shape (n, M)."""
         return np.asarray(self.rank_scaling.apply(rows) * np.sqrt(self.column_weights))
 
-    def with_swap_test(self, swap_test: SwapTestFunction) -> "MeasuredEvidence":
+    def with_swap_test(self, swap_test: SwapTestFunction) -> MeasuredMethod:
         """A copy whose distances a SWAP test measures."""
-        return MeasuredEvidence(self, swap_test)
+        return MeasuredMethod(self, swap_test)
+
+    def measure_with(self, X: Table, swap_test: SwapTestFunction) -> Measured:
+        """Scores from measured distances; the closed form finds the nearest medoids and neighbors."""
+        return self.measured_by(X, partial(measured_distances, swap_test))
 
     def with_row_numbers(self, rows: Codes) -> Self:
         """A copy where training row i is row ``rows[i]`` of a larger table."""
@@ -347,32 +359,6 @@ class EvidenceModel:
         from qmedoid.methods.evidence.storage import read
 
         return cast(Self, read(value, where, number, width, n_classes, shelf))
-
-
-@dataclass(frozen=True, eq=False)
-class MeasuredEvidence:
-    """An evidence model with distances measured by a SWAP test, such as by circuits."""
-
-    model: EvidenceModel
-    swap_test: SwapTestFunction
-
-    use_angular: ClassVar[bool] = True
-    rare_class: ClassVar[None] = None
-
-    @property
-    def plain(self) -> "EvidenceModel":
-        """The model without the backend."""
-        return self.model
-
-    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
-        """Scores from measured distances; the closed form finds the nearest medoids."""
-        del threads  # the backend has its own
-        return self.model.measured_by(X, partial(measured_distances, self.swap_test))
-
-    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
-        """Dissimilarities, and the place of the nearest medoid of each class, each of shape (n, C)."""
-        measured = self.measure(X, threads=threads)
-        return measured.scores, measured.nearest
 
 
 def root_distances(rows: Array, medoids: Array) -> Array:

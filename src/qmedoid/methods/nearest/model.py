@@ -14,7 +14,7 @@ from qmedoid.geometry.groups import anchor_feature
 from qmedoid.geometry.overlap import AngleKind, SwapTest, SwapTestFunction, compact_swap_test, from_overlap, row_norms
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring
-from qmedoid.methods.base import LARGEST, Contributions, Measured, refuse_bad_values, row_block
+from qmedoid.methods.base import LARGEST, Contributions, Measured, MeasuredMethod, refuse_bad_values, row_block
 
 # Rows per block where the definition is applied, so that its temporaries stay small.
 _BLOCK_ROWS = 8192
@@ -230,6 +230,14 @@ class NearestModel:
         """A copy whose distances a SWAP test measures."""
         return MeasuredNearest(self, swap_test)
 
+    def measure_with(self, X: Table, swap_test: SwapTestFunction) -> Measured:
+        """`measure` from measured overlaps and known norms, so that the angle is the one the model was fitted with."""
+        features = self.features(row_block(X, slice(None)))
+        overlap = swap_test(features, self.medoids).overlap
+        found = from_overlap(overlap, row_norms(features), row_norms(self.medoids), angle=self.angle)
+        channels, nearest = class_channels(found.distance, found.angle, self.medoid_classes, self.n_classes)
+        return Measured(channels, self.fuse(channels), nearest)
+
     def with_row_numbers(self, rows: Codes) -> Self:
         """A copy where training row i is row ``rows[i]`` of a larger table."""
         return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp))
@@ -254,55 +262,16 @@ class NearestModel:
         return cast(Self, read(value, where, number, width, n_classes, shelf))
 
 
-@dataclass(frozen=True)
-class MeasuredNearest:
-    """A fusion model whose overlaps are measured by another SWAP test than the closed form, for example by circuits.
-
-    Distance and angle follow from the measured overlap and the known norms, so that the angle is always the one the
-    model was fitted with.
-    """
-
-    model: NearestModel
-    swap_test: SwapTestFunction
-
-    rare_class: ClassVar[None] = None
-
-    @property
-    def plain(self) -> "NearestModel":
-        """The model without the backend."""
-        return self.model
-
-    @property
-    def use_angular(self) -> bool:
-        """Whether the angle has a share in the score."""
-        return self.model.use_angular
-
-    def fuse(self, channels: Channels) -> Array:
-        """Fusion scores from channels, shape (n, C)."""
-        return self.model.fuse(channels)
+class MeasuredNearest(MeasuredMethod):
+    """A nearest-medoid model whose overlaps a SWAP test measures, such as by circuits."""
 
     def channels(self, X: Array) -> Channels:
         """Distance and angle to the nearest medoid of each class, each of shape (n, C)."""
         return self.measure(X).channels
 
-    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
-        """Channels, fusion scores and nearest medoids by the measured overlaps, all of shape (n, C)."""
-        del threads  # the backend has its own
-        model = self.model
-        features = model.features(row_block(X, slice(None)))
-        overlap = self.swap_test(features, model.medoids).overlap
-        found = from_overlap(overlap, row_norms(features), row_norms(model.medoids), angle=model.angle)
-        channels, nearest = class_channels(found.distance, found.angle, model.medoid_classes, model.n_classes)
-        return Measured(channels, self.fuse(channels), nearest)
-
-    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
-        """Fusion scores, and the place of the nearest medoid of each class, each of shape (n, C)."""
-        measured = self.measure(X, threads=threads)
-        return measured.scores, measured.nearest
-
     def scores(self, X: Array) -> Array:
         """Fusion score of every class, shape (n, C); the smallest decides."""
-        return self.fuse(self.channels(X))
+        return self.measure(X).scores
 
     def margins(self, X: Array) -> Array:
         """Decision values: s_0 − s_1 for two classes, −s for more."""

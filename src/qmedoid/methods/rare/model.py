@@ -13,13 +13,23 @@ from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.overlap import SwapTestFunction, row_angles
 from qmedoid.kernels._backend import thread_count
 from qmedoid.kernels._tables import row_count
-from qmedoid.methods.base import LARGEST, Contributions, Measured, measured_distances, refuse_bad_values, row_block
+from qmedoid.methods.base import (
+    LARGEST,
+    Contributions,
+    Measured,
+    MeasuredMethod,
+    measured_distances,
+    refuse_bad_values,
+    row_block,
+)
 from qmedoid.methods.rare.geometry import RareGeometry
 
 CLIP = 12.0
 """Standardized features are held within this many deviations."""
 # Rows that are judged at a time: their features stay in the cache.
 _BLOCK_ROWS = 2048
+# Distances that are measured at a time, so that a table of any length takes bounded memory.
+_BLOCK_NUMBERS = 2**21
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,9 +232,21 @@ class RareEventModel:
         scaled = np.clip(self.geometry.scaling.apply(rows), -LARGEST, LARGEST)
         return np.asarray(scaled * np.sqrt(self.geometry.metrics[0]))
 
-    def with_swap_test(self, swap_test: SwapTestFunction) -> "MeasuredRare":
+    def with_swap_test(self, swap_test: SwapTestFunction) -> MeasuredMethod:
         """A copy whose distances a SWAP test measures."""
-        return MeasuredRare(self, swap_test)
+        return MeasuredMethod(self, swap_test)
+
+    def measure_with(self, X: Table, swap_test: SwapTestFunction) -> Measured:
+        """Scores from measured distances to all prototypes; the closed form finds the nearest ones."""
+        features = self.measured_features(X, swap_test)
+        scores = self.class_scores(self.logit(features))
+        return self.measure(X)._replace(scores=scores, deltas=features[:, self.circuit_features])
+
+    def measured_features(self, X: Table, swap_test: SwapTestFunction) -> Array:
+        """All features of raw rows, shape (n, F), each from the distances in its definition."""
+        blocks = (self.scaled(X, rows) for rows in row_slices(X, max(1, _BLOCK_NUMBERS // len(self.medoid_rows))))
+        distances = partial(measured_distances, swap_test)
+        return np.concatenate([self.geometry.measured_features(scaled, distances) for scaled in blocks])
 
     def with_row_numbers(self, rows: Codes) -> Self:
         """A copy where training row i is row ``rows[i]`` of a larger table."""
@@ -253,46 +275,3 @@ class RareEventModel:
 
 def _nearest(k: int, name: str) -> str:
     return f"nearest {name} row" if k == 1 else f"{k} nearest {name} rows"
-
-
-# Distances of a block of rows, so that a table of any length is judged in bounded memory.
-_BLOCK_NUMBERS = 2**21
-
-
-@dataclass(frozen=True, eq=False)
-class MeasuredRare:
-    """A rare-event model with distances measured by a SWAP test, to all prototypes and not the nearest only."""
-
-    model: RareEventModel
-    swap_test: SwapTestFunction
-
-    use_angular = False
-
-    @property
-    def rare_class(self) -> int:
-        """The class that is looked for."""
-        return self.model.rare_class
-
-    @property
-    def plain(self) -> RareEventModel:
-        """The model without the backend."""
-        return self.model
-
-    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
-        """Scores from measured distances; the closed form finds the nearest prototypes."""
-        exact = self.model.measure(X, threads=threads)
-        features = self.features(X)
-        scores = self.model.class_scores(self.model.logit(features))
-        return exact._replace(scores=scores, deltas=features[:, self.model.circuit_features])
-
-    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
-        """Dissimilarities, and the place of the nearest prototype of each class, each of shape (n, 2)."""
-        measured = self.measure(X, threads=threads)
-        return measured.scores, measured.nearest
-
-    def features(self, X: Table) -> Array:
-        """All features of raw rows, shape (n, F), each from the distances in its definition."""
-        step = max(1, _BLOCK_NUMBERS // len(self.model.medoid_rows))
-        blocks = (self.model.scaled(X, rows) for rows in row_slices(X, step))
-        distances = partial(measured_distances, self.swap_test)
-        return np.concatenate([self.model.geometry.measured_features(scaled, distances) for scaled in blocks])
