@@ -7,7 +7,7 @@ import numpy as np
 
 from _variational_runs import Array, Expectations
 from qmedoid.kernels._statevector_numpy import bit_signs, entangler
-from qmedoid.variational.network import Batch, Network
+from qmedoid.variational.model import Batch, Network
 
 Gradient = Callable[[Array, Batch], tuple[float, Array]]
 """From a parameter vector and a batch to the loss and its gradient."""

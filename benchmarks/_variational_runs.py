@@ -9,7 +9,7 @@ from qmedoid.kernels.cross_entropy import cross_entropy
 from qmedoid.optimize.minimizers import minimize_spsa
 from qmedoid.optimize.training import Stopping
 from qmedoid.variational.ansatz import Ansatz
-from qmedoid.variational.network import Batch, Network
+from qmedoid.variational.model import Batch, Network
 from qmedoid.variational.readout import ReadoutKind, make_readout
 
 Array = npt.NDArray[np.float64]

@@ -39,7 +39,7 @@ from qmedoid import GeometricClassifier, NearestMedoidClassifier, VariationalCla
 from qmedoid.estimators._training import TrainingPlan
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.model.hybrid import HybridModel, score_margins
-from qmedoid.variational.angles import SPAN
+from qmedoid.variational.ansatz import SPAN
 from qmedoid.variational.training import TrainingData, Watch
 
 Array = npt.NDArray[np.float64]

@@ -22,9 +22,8 @@ from walkthrough_pictures import GREY, MARK, NO, STYLE, YES, save
 
 from qmedoid import DeltaFeatures, VariationalClassifier
 from qmedoid.studies.datasets import load_creditcard_sample
-from qmedoid.variational.angles import AngleMap
-from qmedoid.variational.ansatz import Ansatz
-from qmedoid.variational.network import Network
+from qmedoid.variational.ansatz import AngleMap, Ansatz
+from qmedoid.variational.model import Network
 from qmedoid.variational.readout import ParityReadout
 
 Array = npt.NDArray[np.float64]

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from marked_sections import Row, number, table, write_or_check
 
 from qmedoid import NearestMedoidClassifier, SwapTest, compact_swap_test
-from qmedoid.geometry.correlation import correlation_ratio
-from qmedoid.geometry.fusion import fusion_scores, normalize_channel
+from qmedoid.geometry.channels import fusion_scores, normalize_channel
+from qmedoid.geometry.groups import correlation_ratio
 from qmedoid.metrics.classification import evaluate
 from qmedoid.studies.datasets import Dataset, load_heart
 from qmedoid.studies.splits import Split, paper_split

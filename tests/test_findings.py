@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from qmedoid import DeltaFeatures, NearestMedoidClassifier, compact_swap_test
 from qmedoid.exceptions import QMedoidWarning
-from qmedoid.geometry.fusion import Channels, fusion_scores, predict_codes
+from qmedoid.geometry.channels import Channels, fusion_scores, predict_codes
 from qmedoid.methods.nearest.problem import FusionSettings, prepare_rows
 from qmedoid.metrics.classification import ClassMetrics, evaluate
 from qmedoid.studies.datasets import Dataset, load_breast_cancer, load_creditcard_sample, load_heart, load_wine

@@ -17,7 +17,7 @@ from benchmarks.quality.protocol import FIRST_SEED, Seeds
 from sklearn.model_selection import StratifiedKFold
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.metrics.ranking import pr_auc
+from qmedoid.metrics.classification import pr_auc
 from qmedoid.studies.baselines import lightgbm, logistic
 from qmedoid.studies.catalog import FULL_FRAUD, load_data
 from qmedoid.studies.cells import Cell

@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from qmedoid import GeometricClassifier
 from qmedoid.arrays import Array, Codes
-from qmedoid.metrics.ranking import pr_auc
+from qmedoid.metrics.classification import pr_auc
 from qmedoid.model.refinement import Stage
 from qmedoid.studies.baselines import lightgbm, logistic
 from qmedoid.studies.cells import Cell

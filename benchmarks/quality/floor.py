@@ -26,7 +26,7 @@ def ratios(name: str, seed: int) -> tuple[list[float], list[float], int, int]:
     """Calibration errors in units of chance, of known and of learnt probabilities, and numbers of rows."""
     data = encode_split(load_table(name), seed)
     fitted = fit_evidence(data.X, data.y, data.n_classes, EvidenceSettings(), seed)
-    held_out, scores = fitted.held_out, fitted.model.scores(data.X_test)
+    held_out, scores = fitted.out_of_fold, fitted.model.scores(data.X_test)
     truth = fit_calibration(held_out, data.y, "curve")
     rng = np.random.default_rng(seed)
     known, learnt = [], []

@@ -14,10 +14,8 @@ from qiskit.quantum_info import Operator, Statevector
 
 from qmedoid.circuits import compact_swap_angles, export
 from qmedoid.geometry.overlap import compact_swap_test
-from qmedoid.variational.angles import AngleMap
-from qmedoid.variational.ansatz import Ansatz
-from qmedoid.variational.model import VariationalModel
-from qmedoid.variational.network import Network
+from qmedoid.variational.ansatz import AngleMap, Ansatz
+from qmedoid.variational.model import Network, VariationalModel
 from qmedoid.variational.readout import make_readout
 
 

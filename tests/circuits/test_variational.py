@@ -20,7 +20,7 @@ from qmedoid.circuits import SamplerExpectations, StatevectorExpectations, varia
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels import statevector
 from qmedoid.variational.ansatz import Ansatz
-from qmedoid.variational.network import ExpectationFunction, Network
+from qmedoid.variational.model import ExpectationFunction, Network
 from qmedoid.variational.readout import READOUT_KINDS, make_readout
 
 

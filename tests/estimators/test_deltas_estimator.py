@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from qmedoid import DeltaFeatures, NearestMedoidClassifier, VariationalClassifier
 from qmedoid.exceptions import ParameterError
-from qmedoid.geometry.deltas import delta_features
+from qmedoid.geometry.channels import delta_features
 
 X2, Y2 = load_breast_cancer(return_X_y=True)
 X2 = X2[:, :8]

@@ -121,8 +121,8 @@ def test_neighbors_are_not_of_the_group_of_the_row():
     blind = fit_evidence(X, y, 2, EvidenceSettings(), 0)
     sighted = fit_evidence(X, y, 2, EvidenceSettings(), 0, None, groups)
     assert sighted.model.neighbors is None
-    assert ((blind.held_out[:, 0] > blind.held_out[:, 1]) == y).mean() > 0.9
-    assert ((sighted.held_out[:, 0] > sighted.held_out[:, 1]) == y).mean() < 0.65
+    assert ((blind.out_of_fold[:, 0] > blind.out_of_fold[:, 1]) == y).mean() > 0.9
+    assert ((sighted.out_of_fold[:, 0] > sighted.out_of_fold[:, 1]) == y).mean() < 0.65
 
 
 @pytest.mark.parametrize("cv", [4, KFold(4, shuffle=True, random_state=0)])

@@ -18,7 +18,7 @@ from qmedoid import GeometricClassifier, NearestMedoidClassifier, TrainingProgre
 from qmedoid.estimators import _refinement
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
-from qmedoid.geometry.deltas import nearest_two
+from qmedoid.geometry.channels import nearest_two
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.model.hybrid import score_margins, two_nearest
 from qmedoid.model.refinement import Stage
@@ -569,7 +569,7 @@ def test_a_fit_that_was_cut_off_goes_on_where_it_was(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"readout": "parity"}, "parity read-out tells 2 classes apart, and there are 3"),
+        ({"readout": "parity"}, "parity read-out is for 2 classes, and there are 3"),
         ({"readout": "direct", "n_qubits": 1}, "1 qubits have 2, and there are 3 classes"),
         ({"checkpoint": __file__}, "cannot be used"),
     ],

@@ -15,8 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from qmedoid import CorrelationGroups
 from qmedoid.exceptions import QMedoidWarning
-from qmedoid.geometry.correlation import correlation_matrix, correlation_ratio
-from qmedoid.geometry.features import FEATURE_KINDS, feature_matrix
+from qmedoid.geometry.groups import FEATURE_KINDS, correlation_matrix, correlation_ratio, feature_matrix
 
 WINE = load_wine()
 X, Y = WINE.data, WINE.target

@@ -128,11 +128,13 @@ def test_an_output_of_a_ridge_does_not_know_the_target_of_its_row():
     for row in range(5):
         flipped = targets.copy()
         flipped[row] *= -1.0
-        before, after = (fit_ridge(X, one, "best", None, np.array([0.01])).left_out[row] for one in (targets, flipped))
+        before, after = (
+            fit_ridge(X, one, "best", None, np.array([0.01])).out_of_fold[row] for one in (targets, flipped)
+        )
         np.testing.assert_allclose(after, before, atol=1e-10)
         # The intercept of all rows has seen it, and moves all rows alike.
         before, after = (
-            fit_ridge(X, one, "best", None, np.array([0.01]), same_intercept=True).left_out[row]
+            fit_ridge(X, one, "best", None, np.array([0.01]), same_intercept=True).out_of_fold[row]
             for one in (targets, flipped)
         )
         np.testing.assert_allclose(after - before, (flipped - targets)[row] / len(y), rtol=0.1)
@@ -162,16 +164,19 @@ def test_a_left_out_score_hardly_knows_the_label_of_its_row():
     X, y = signal(2)
     settings = EvidenceSettings()
     fitted = fit_evidence(X, y, 2, settings, 0)
-    left_out, seen = [], []
+    out_of_fold, seen = [], []
     for row in range(0, 40, 4):
         flipped = y.copy()
         flipped[row] = 1 - y[row]
         again, towards = fit_evidence(X, flipped, 2, settings, 0), 2 * flipped[row] - 1
-        pairs = (left_out, fitted.held_out, again.held_out), (seen, fitted.model.scores(X), again.model.scores(X))
+        pairs = (
+            (out_of_fold, fitted.out_of_fold, again.out_of_fold),
+            (seen, fitted.model.scores(X), again.model.scores(X)),
+        )
         for kept, *scores in pairs:
             before, after = (one[row, 0] - one[row, 1] for one in scores)
             kept.append(towards * (after - before))
-    assert abs(np.mean(left_out)) < 0.2 * np.mean(seen)
+    assert abs(np.mean(out_of_fold)) < 0.2 * np.mean(seen)
 
 
 def test_rare_events_that_are_noise_look_like_noise():
@@ -179,6 +184,6 @@ def test_rare_events_that_are_noise_look_like_noise():
     for seed in range(4):
         rng = np.random.default_rng(seed)
         X, codes = rng.normal(size=(2000, 8)), (np.arange(2000) < 100).astype(np.intp)
-        held_out = fit_rare(X, codes, RareSettings(), seed).held_out
+        held_out = fit_rare(X, codes, RareSettings(), seed).out_of_fold
         aucs.append(auc(two_class_margin(-held_out), codes))
     assert abs(np.mean(aucs) - 0.5) < 4.0 / np.sqrt(12.0 * 8000 * 0.05 * 0.95)

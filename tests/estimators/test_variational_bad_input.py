@@ -176,7 +176,7 @@ def test_an_operating_point_is_for_two_classes():
 
 
 def test_parity_is_for_two_classes():
-    with pytest.raises(ParameterError, match=r"parity read-out tells 2 classes apart, and there are 3: use readout="):
+    with pytest.raises(ParameterError, match=r"parity read-out is for 2 classes, and there are 3: use readout="):
         quick(readout="parity").fit(X, Y3)
 
 

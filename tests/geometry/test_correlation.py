@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from qmedoid.geometry.correlation import (
+from qmedoid.geometry.groups import (
     BLOCK_ROWS,
     Moments,
     block_moments,

@@ -7,8 +7,16 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.geometry.deltas import class_pairs, delta_features, delta_names, nearest_two
-from qmedoid.geometry.fusion import Channels, fusion_scores, margins, normalize_channel
+from qmedoid.geometry.channels import (
+    Channels,
+    class_pairs,
+    delta_features,
+    delta_names,
+    fusion_scores,
+    margins,
+    nearest_two,
+    normalize_channel,
+)
 from qmedoid.geometry.overlap import compact_swap_test
 
 

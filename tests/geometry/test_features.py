@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.geometry.correlation import correlation_matrix
-from qmedoid.geometry.features import FEATURE_KINDS, anchor_feature, feature_matrix, subset_weights
+from qmedoid.geometry.groups import FEATURE_KINDS, anchor_feature, correlation_matrix, feature_matrix, subset_weights
 
 EACH_KIND = pytest.mark.parametrize("kind", FEATURE_KINDS)
 CONFIGURATION = ((0, 1, 2), (1,), (3, 0), (2, 4, 0, 1))

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from qmedoid.geometry.fusion import (
+from qmedoid.geometry.channels import (
     EPSILON,
     Channels,
     class_channels,

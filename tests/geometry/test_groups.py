@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.geometry.correlation import constant_columns, correlation_matrix, correlation_ratio
-from qmedoid.geometry.groups import build_groups
+from qmedoid.geometry.groups import build_groups, constant_columns, correlation_matrix, correlation_ratio
 
 
 def correlated(d=7, n=80, seed=0):

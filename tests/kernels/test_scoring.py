@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
-from qmedoid.geometry.fusion import class_channels, fusion_scores
+from qmedoid.geometry.channels import class_channels, fusion_scores
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import _backend, scoring
 from qmedoid.methods.nearest.model import NearestModel

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.variational.batches import SAMPLINGS, batch_counts, batch_objective, row_weights
-from qmedoid.variational.network import Batch
+from qmedoid.variational.model import Batch
 from qmedoid.variational.training import CircuitSettings
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qmedoid.calibration.fit import fit_calibration
-from qmedoid.geometry.fusion import Channels, fusion_scores, predict_codes
+from qmedoid.geometry.channels import Channels, fusion_scores, predict_codes
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.nearest.fit import calibrate
 from qmedoid.methods.rare.fit import fit_rare

@@ -64,15 +64,15 @@ def test_the_model_is_the_mean_of_what_its_bags_say_of_their_designs(bags, n_cla
 def test_held_out_scores_are_the_mean_of_the_bags_and_of_opposite_sign(bags):
     X, codes = table()
     fitted = fit_evidence(X, codes, 2, SMALL, 0)
-    margins = np.mean([bag.left_out for bag in bags], axis=0)
-    np.testing.assert_allclose(fitted.held_out, np.hstack([margins / 2, -margins / 2]))
+    margins = np.mean([bag.out_of_fold for bag in bags], axis=0)
+    np.testing.assert_allclose(fitted.out_of_fold, np.hstack([margins / 2, -margins / 2]))
 
 
 def test_held_out_scores_tell_less_than_fitted_ones_and_still_something():
     X, codes = table()
     fitted = fit_evidence(X, codes, 2, SMALL, 0)
     sign = 2.0 * codes - 1.0
-    own, held = sign * outputs(fitted.model, X)[:, 0], sign * (fitted.held_out[:, 0] - fitted.held_out[:, 1])
+    own, held = sign * outputs(fitted.model, X)[:, 0], sign * (fitted.out_of_fold[:, 0] - fitted.out_of_fold[:, 1])
     assert (held <= own + 1e-9).mean() > 0.95
     # Chance would tell half of the 160 rows, give or take 0.04.
     assert (held > 0).mean() > 0.62
@@ -83,7 +83,7 @@ def test_the_same_seed_gives_the_same_model_and_another_seed_another(n_classes):
     X, codes = table(n_classes)
     one, two, other = (fit_evidence(X, codes, n_classes, SMALL, seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(one.model.terms.weights, two.model.terms.weights)
-    np.testing.assert_array_equal(one.held_out, two.held_out)
+    np.testing.assert_array_equal(one.out_of_fold, two.out_of_fold)
     assert not np.array_equal(one.model.medoid_rows, other.model.medoid_rows)
 
 
@@ -94,20 +94,20 @@ def test_a_monotone_change_of_columns_changes_nothing_but_the_linear_block():
     one, other = (fit_evidence(rows, codes, 2, settings, 0) for rows in (X, bent))
     np.testing.assert_array_equal(one.model.medoid_rows, other.model.medoid_rows)
     assert one.model.groups[-1].columns == other.model.groups[-1].columns
-    np.testing.assert_allclose(one.held_out, other.held_out, atol=1e-7)
+    np.testing.assert_allclose(one.out_of_fold, other.out_of_fold, atol=1e-7)
 
 
 def test_an_affine_change_of_columns_changes_no_decision():
     X, codes = table()
     one, other = (fit_evidence(rows, codes, 2, SMALL, 0) for rows in (X, X * [2.0, 0.5, 4.0, 8.0, 1.0] + 3.0))
-    np.testing.assert_allclose(one.held_out, other.held_out, atol=1e-6)
+    np.testing.assert_allclose(one.out_of_fold, other.out_of_fold, atol=1e-6)
 
 
 def test_exchanged_classes_turn_the_signs():
     X, codes = table()
     settings = replace(SMALL, blocks=("linear",), n_bags=1)
     one, other = fit_evidence(X, codes, 2, settings, 0), fit_evidence(X, 1 - codes, 2, settings, 0)
-    np.testing.assert_allclose(one.held_out, other.held_out[:, ::-1], atol=1e-4)
+    np.testing.assert_allclose(one.out_of_fold, other.out_of_fold[:, ::-1], atol=1e-4)
 
 
 def test_medoids_are_training_rows_of_their_class_and_no_more_than_asked():
@@ -151,7 +151,7 @@ def test_a_pair_that_alone_tells_the_classes_is_found_and_used():
     codes = (X[:, 3] * X[:, 8] > 0).astype(np.intp)
     fitted = fit_evidence(X, codes, 2, replace(SMALL, n_medoids=32, n_pairs=2, n_triples=0), 0)
     assert (3, 8) in fitted.model.column_groups
-    told = fitted.held_out[:, 0] > fitted.held_out[:, 1]
+    told = fitted.out_of_fold[:, 0] > fitted.out_of_fold[:, 1]
     assert (told == codes).mean() > 0.85
 
 
@@ -173,16 +173,16 @@ def test_a_pair_that_alone_tells_the_classes_is_found_and_used():
 def test_poor_tables_give_finite_models(X, codes, n_classes, settings):
     codes = np.asarray(codes)
     fitted = fit_evidence(X, codes, n_classes, settings, 0)
-    assert np.isfinite(fitted.held_out).all()
+    assert np.isfinite(fitted.out_of_fold).all()
     assert np.isfinite(outputs(fitted.model, X)).all()
-    assert fitted.held_out.shape == (len(X), n_classes)
+    assert fitted.out_of_fold.shape == (len(X), n_classes)
 
 
 def test_rows_beyond_the_sample_are_judged_by_a_model_that_has_not_seen_them():
     X, codes = table(n=500)
     fitted = fit_evidence(X, codes, 2, replace(SMALL, max_rows=200), 0)
     scores = fitted.model.class_scores(outputs(fitted.model, X))
-    same = np.isclose(fitted.held_out, scores, rtol=0, atol=1e-12).all(axis=1)
+    same = np.isclose(fitted.out_of_fold, scores, rtol=0, atol=1e-12).all(axis=1)
     assert 290 <= same.sum() <= 310
     assert not same[fitted.model.medoid_rows].any()
 

@@ -28,7 +28,7 @@ def test_the_gradient_vanishes_from_any_start(seed, penalty, separated):
         missed = positive - expit(fitted.intercept + features @ fitted.coefficients)
         gradient = features.T @ missed - penalty * fitted.coefficients
         assert np.abs(gradient).max() < 1e-5 * np.abs(features).sum(axis=0).max()
-        assert np.isfinite(fitted.left_out).all()
+        assert np.isfinite(fitted.out_of_fold).all()
     first, second = (intercept_and(one) @ with_ones(features).T for one in ends)
     np.testing.assert_allclose(first, second, atol=1e-6 * (1.0 + np.abs(first).max()))
 

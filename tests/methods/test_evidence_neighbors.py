@@ -5,7 +5,7 @@ import pytest
 
 from qmedoid import EvidenceClassifier, GeometricClassifier
 from qmedoid.exceptions import ParameterError
-from qmedoid.methods.evidence.design import Scaled
+from qmedoid.methods.evidence.bag import Scaled
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
 from qmedoid.methods.evidence.settings import EvidenceSettings
@@ -56,8 +56,8 @@ def test_what_is_held_out_is_what_the_others_say():
         nearest = np.argsort(distances, kind="stable")[: known.n_nearest]
         near = (distances[nearest] / known.length + 0.05) ** -3
         added = near / (1 + near.sum()) @ known.amounts[nearest]
-        expected = plain.held_out[row] + np.array([0.5, -0.5]) * added
-        np.testing.assert_allclose(fitted.held_out[row], expected, rtol=1e-9, atol=1e-9)
+        expected = plain.out_of_fold[row] + np.array([0.5, -0.5]) * added
+        np.testing.assert_allclose(fitted.out_of_fold[row], expected, rtol=1e-9, atol=1e-9)
 
 
 def test_no_more_rows_are_kept_than_asked_for():
@@ -76,7 +76,7 @@ def test_rows_beyond_the_sample_are_judged_with_neighbors():
     assert known is not None
     outside = np.setdiff1d(np.arange(700), known.rows)
     assert len(outside) == 300
-    np.testing.assert_array_equal(fitted.held_out[outside], fitted.model.scores(X)[outside])
+    np.testing.assert_array_equal(fitted.out_of_fold[outside], fitted.model.scores(X)[outside])
 
 
 def test_twins_few_rows_and_no_columns_have_no_neighbors():

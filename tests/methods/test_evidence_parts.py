@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from qmedoid.methods.evidence.bag import fit_logistic
-from qmedoid.methods.evidence.design import Scaled, evidence_design, linear_part, near_part, single_part
+from qmedoid.methods.evidence.bag import Scaled, evidence_design, fit_logistic, linear_part, near_part, single_part
 from qmedoid.methods.evidence.fit import medoids_of_classes, stratified_sample
 from qmedoid.methods.evidence.groups import chosen_groups, drawn_groups
 from qmedoid.methods.evidence.ridge import fit_ridge
@@ -34,7 +33,9 @@ def test_left_out_outputs_are_those_of_refits(n, p, n_outputs, selection):
         others = np.arange(n) != row
         # The penalty is λ n for all rows, and stays so when one is left out.
         weights = refitted_ridge(features[others], targets[others], ridge.penalty * n)
-        np.testing.assert_allclose(ridge.left_out[row], weights[0] + features[row] @ weights[1:], rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(
+            ridge.out_of_fold[row], weights[0] + features[row] @ weights[1:], rtol=1e-6, atol=1e-8
+        )
 
 
 def test_ridge_weights_are_those_of_the_definition():
@@ -68,7 +69,7 @@ def test_rows_that_judge_choose_the_penalty_alone():
     targets = np.sign(features[:, :1] + np.r_[np.zeros(30), 9 * rng.normal(size=30)][:, None])
     clear, noisy = (fit_ridge(features, targets, "best", np.arange(30) + first) for first in (0, 30))
     assert clear.penalty < noisy.penalty
-    missed = (targets - clear.left_out)[:30]
+    missed = (targets - clear.out_of_fold)[:30]
     assert clear.path.errors[clear.place] == pytest.approx((missed**2).mean())
 
 
@@ -96,14 +97,14 @@ def test_logits_of_left_out_rows_are_those_of_refits_to_first_order(logistic_row
         own = fit_logistic(columns[others], positive[others], 2.0, found.intercept, found.coefficients)
         refits[row] = own.intercept + columns[row] @ own.coefficients
     fitted = found.intercept + columns @ found.coefficients
-    assert np.abs(found.left_out - refits).max() < 0.1 * np.abs(fitted - refits).max()
+    assert np.abs(found.out_of_fold - refits).max() < 0.1 * np.abs(fitted - refits).max()
 
 
 def test_perfectly_separated_classes_have_finite_weights():
     columns = np.r_[np.full(20, -1.0), np.full(20, 1.0)][:, None]
     found = fit_logistic(columns, (columns[:, 0] > 0).astype(float), 1e-9, 0.0, np.zeros(1))
-    assert np.isfinite(found.left_out).all()
-    assert (found.left_out * columns[:, 0] > 0).all()
+    assert np.isfinite(found.out_of_fold).all()
+    assert (found.out_of_fold * columns[:, 0] > 0).all()
 
 
 def test_the_linear_part_is_linear_in_its_column():

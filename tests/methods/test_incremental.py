@@ -14,9 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.model_selection import StratifiedKFold
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.geometry.correlation import correlation_matrix
-from qmedoid.geometry.features import FEATURE_KINDS
-from qmedoid.geometry.groups import build_groups
+from qmedoid.geometry.groups import FEATURE_KINDS, build_groups, correlation_matrix
 from qmedoid.kernels import _search_numpy
 from qmedoid.methods.nearest import objective as incremental
 from qmedoid.methods.nearest.objective import IncrementalObjective, RebuildObjective, macro_f1

@@ -7,7 +7,7 @@ import pytest
 
 from qmedoid.exceptions import DataError
 from qmedoid.methods.rare.fit import fit_rare
-from qmedoid.methods.rare.geometry import Own
+from qmedoid.methods.rare.geometry import OwnPlaces
 from qmedoid.methods.rare.prototypes import METRICS, Prototypes, RareSettings, hardest, make_metric
 
 SMALL = RareSettings(n_common=60, n_hard=20)
@@ -25,7 +25,7 @@ def table(n=600, n_rare=24, m=5, seed=0):
 
 def rows_of(geometry, rows, rare, common):
     """The features of rows that stand at these places among the prototypes."""
-    own = Own(np.asarray(rare, dtype=np.intp), np.asarray(common, dtype=np.intp))
+    own = OwnPlaces(np.asarray(rare, dtype=np.intp), np.asarray(common, dtype=np.intp))
     return geometry.evidence(np.atleast_2d(rows), own)
 
 
@@ -72,8 +72,8 @@ def test_held_out_rows_are_described_and_scored_by_the_model_of_the_other_folds(
         moved[own] = X[own][::-1]
         again = fit_rare(moved, codes, SMALL, 0)
         same = np.flatnonzero(fitted.fold == number)[40:]
-        np.testing.assert_allclose(again.held_out[same], fitted.held_out[same], atol=1e-9)
-        np.testing.assert_allclose(again.held_out[own], fitted.held_out[own][::-1], atol=1e-9)
+        np.testing.assert_allclose(again.out_of_fold[same], fitted.out_of_fold[same], atol=1e-9)
+        np.testing.assert_allclose(again.out_of_fold[own], fitted.out_of_fold[own][::-1], atol=1e-9)
 
 
 def test_the_order_of_the_rows_means_nothing_when_all_are_prototypes():
@@ -89,7 +89,7 @@ def test_the_order_of_the_rows_means_nothing_when_all_are_prototypes():
 def test_the_same_seed_gives_the_same_model_and_another_seed_other_prototypes():
     X, codes = table()
     once, again, other = (fit_rare(X, codes, SMALL, seed) for seed in (0, 0, 1))
-    np.testing.assert_array_equal(once.held_out, again.held_out)
+    np.testing.assert_array_equal(once.out_of_fold, again.out_of_fold)
     np.testing.assert_array_equal(once.model.weights, again.model.weights)
     assert not np.array_equal(once.model.medoid_rows, other.model.medoid_rows)
 
@@ -98,7 +98,7 @@ def test_either_code_may_be_the_rare_one():
     X, codes = table()
     one, zero = fit_rare(X, codes, SMALL, 0), fit_rare(X, 1 - codes, SMALL, 0)
     assert (one.model.rare_class, zero.model.rare_class) == (1, 0)
-    np.testing.assert_array_equal(one.held_out, zero.held_out[:, ::-1])
+    np.testing.assert_array_equal(one.out_of_fold, zero.out_of_fold[:, ::-1])
     np.testing.assert_array_equal(one.model.medoid_classes, 1 - zero.model.medoid_classes)
     here, there = one.model.measure(X), zero.model.measure(X)
     np.testing.assert_array_equal(here.scores, there.scores[:, ::-1])
@@ -114,7 +114,7 @@ def test_two_rare_rows_constant_columns_and_duplicates_are_enough(n_rare):
     # Two rows of different classes at the same place.
     X[np.flatnonzero(codes == 1)[0]] = X[np.flatnonzero(codes == 0)[0]]
     fitted = fit_rare(X, codes, SMALL, 0)
-    assert np.isfinite(fitted.held_out).all()
+    assert np.isfinite(fitted.out_of_fold).all()
     assert np.isfinite(fitted.circuit_features).all()
     assert np.isfinite(fitted.model.logits(X + 1e6)).all()
     assert fitted.model.feature_contributions(X[0])[-1] == 0.0  # the position on the constant column

@@ -7,7 +7,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from qmedoid import GeometricClassifier, NearestMedoidClassifier
 from qmedoid.exceptions import ParameterError, QMedoidWarning
-from qmedoid.geometry.fusion import Channels
+from qmedoid.geometry.channels import Channels
 from qmedoid.methods.nearest import fit as select
 from qmedoid.methods.nearest.fit import SearchSettings, select_models
 from qmedoid.methods.nearest.problem import FusionSettings, prepare_folds, prepare_rows
@@ -27,14 +27,14 @@ def made_up(monkeypatch, mistakes, *, n_folds=2, selection="one_se", n=200):
     folds = prepare_folds(X, codes, splits, 2, settings, rng)
     held_out_codes = np.concatenate([fold.codes_val for fold in folds])
 
-    def held_out_channels(_folds, configuration, *_):
+    def out_of_fold_channels(_folds, configuration, *_):
         said = held_out_codes.copy()
         wrong = np.linspace(0, len(said) - 1, mistakes[configuration]).astype(int)
         said[wrong] = 1 - said[wrong]
         distance = np.where(np.arange(2) == said[:, None], 0.1, 1.0)
         return Channels(distance, distance), held_out_codes
 
-    monkeypatch.setattr(select, "held_out_channels", held_out_channels)
+    monkeypatch.setattr(select, "out_of_fold_channels", out_of_fold_channels)
     search = SearchSettings((2, 3), 1, None, 0.75, (0.0, 0.5, 0.7, 0.9, 1.0), 2, selection)
     found = DescentResult([Record(2, SIMPLE, 0.7), Record(3, LARGE, 0.9)])
     train = prepare_rows(X, codes, rows, 2, settings, rng)
@@ -109,7 +109,7 @@ def test_the_rule_goes_through_the_front_door_and_wrong_words_are_refused():
 
 @pytest.mark.parametrize("calls_before", [0, 1])
 def test_an_interrupted_choice_is_among_those_that_are_ready(monkeypatch, calls_before):
-    made, calls = select.held_out_channels, []
+    made, calls = select.out_of_fold_channels, []
 
     def interrupted(*arguments):
         calls.append(arguments)
@@ -117,7 +117,7 @@ def test_an_interrupted_choice_is_among_those_that_are_ready(monkeypatch, calls_
             raise KeyboardInterrupt
         return made(*arguments)
 
-    monkeypatch.setattr(select, "held_out_channels", interrupted)
+    monkeypatch.setattr(select, "out_of_fold_channels", interrupted)
     with pytest.warns(QMedoidWarning, match="calibration was interrupted: the choice is among 1 of 4"):
         cut = NearestMedoidClassifier(max_passes=0, selection="one_se", random_state=0).fit(X, Y)
     assert cut.configuration_ == max(cut.search_records_, key=lambda record: record.score).configuration

@@ -7,12 +7,12 @@ import pytest
 
 from qmedoid.calibration.fit import fit_calibration
 from qmedoid.estimators.rare import RareEventClassifier
-from qmedoid.geometry.fusion import Channels
+from qmedoid.geometry.channels import Channels
 from qmedoid.methods.base import Measured
 from qmedoid.methods.evidence import bag as bag_module
 from qmedoid.methods.evidence import fit as fit_module
 from qmedoid.methods.evidence import groups as blocks_module
-from qmedoid.methods.evidence.design import Scaled
+from qmedoid.methods.evidence.bag import Scaled
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
 from qmedoid.methods.evidence.ridge import fit_ridge
@@ -78,7 +78,7 @@ def test_groups_are_chosen_by_out_of_fold_residuals(seen):
     X, codes = table()
     fit_evidence(X, codes, 2, SMALL, 0)
     ridge, targets = seen["ridges"][0]
-    unseen, fitted = targets - ridge.left_out, targets - ridge.means - ridge.rotated @ ridge.coefficients
+    unseen, fitted = targets - ridge.out_of_fold, targets - ridge.means - ridge.rotated @ ridge.coefficients
     assert (np.abs(unseen) > np.abs(fitted)).all()
     for residuals in seen["residuals"]:
         assert np.isin(residuals, unseen).all()
@@ -96,7 +96,7 @@ def test_a_row_beyond_the_sample_moves_nothing_but_its_own_score():
         after = fit_evidence(changed, codes, 2, settings, 0)
         others = np.arange(300) != row
         if np.array_equal(after.model.linear_scaling.center, before.model.linear_scaling.center):
-            np.testing.assert_array_equal(after.held_out[others], before.held_out[others])
+            np.testing.assert_array_equal(after.out_of_fold[others], before.out_of_fold[others])
             np.testing.assert_array_equal(after.model.rank_scaling.values, before.model.rank_scaling.values)
             beyond += 1
     # About half of the rows lie beyond the sample.
@@ -172,15 +172,15 @@ def test_deltas_of_rows_that_a_split_holds_out_are_those_of_the_model_of_its_oth
     X, codes = table(n=160)
     codes = (np.arange(160) % 8 == 0).astype(np.intp)
     X[codes == 1] += 1.5
-    train, held_out = np.flatnonzero(np.arange(160) % 3), np.flatnonzero(np.arange(160) % 3 == 0)
-    stage = RareEventClassifier(cv=[(train, held_out)], refit=False)
+    train, out_of_fold = np.flatnonzero(np.arange(160) % 3), np.flatnonzero(np.arange(160) % 3 == 0)
+    stage = RareEventClassifier(cv=[(train, out_of_fold)], refit=False)
     found = stage.fit_stage(X, codes, np.array([0, 1]), 0, lambda _: None)
-    expected = found.model.measure(X[held_out])
-    np.testing.assert_array_equal(found.apart.deltas[held_out], expected.deltas)
-    np.testing.assert_array_equal(found.apart.scores[held_out], expected.scores)
+    expected = found.model.measure(X[out_of_fold])
+    np.testing.assert_array_equal(found.apart.deltas[out_of_fold], expected.deltas)
+    np.testing.assert_array_equal(found.apart.scores[out_of_fold], expected.scores)
     # A flipped label of a held-out row moves neither its deltas nor its scores, nor those of any other row.
     turned = codes.copy()
-    turned[held_out[::5]] = 1 - turned[held_out[::5]]
+    turned[out_of_fold[::5]] = 1 - turned[out_of_fold[::5]]
     other = stage.fit_stage(X, turned, np.array([0, 1]), 0, lambda _: None)
     np.testing.assert_array_equal(other.apart.deltas, found.apart.deltas)
     np.testing.assert_array_equal(other.apart.scores, found.apart.scores)

@@ -13,7 +13,7 @@ from qmedoid.metrics.thresholds import THRESHOLD_METRICS, best_threshold, metric
 from qmedoid.optimize.training import Stopping
 from qmedoid.variational import selection as variational_selection
 from qmedoid.variational.batches import row_weights
-from qmedoid.variational.network import Batch
+from qmedoid.variational.model import Batch
 from qmedoid.variational.selection import (
     Candidate,
     OutOfFold,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.metrics.classification import confusion_matrix, evaluate
-from qmedoid.metrics.jackknife import jackknife_error, macro_f1_error
+from qmedoid.metrics.intervals import jackknife_error, macro_f1_error
 
 NUMBERS = st.lists(st.floats(-10, 10), min_size=2, max_size=30)
 ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=2, max_size=40)

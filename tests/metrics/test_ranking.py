@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as theirs
 
-from qmedoid.metrics.ranking import log_loss, pr_auc, roc_auc
+from qmedoid.metrics.classification import log_loss, pr_auc, roc_auc
 
 labeled = st.integers(2, 60).flatmap(
     lambda n: st.tuples(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from qmedoid import NearestMedoidClassifier
-from qmedoid.geometry.fusion import predict_codes
+from qmedoid.geometry.channels import predict_codes
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 
 from qmedoid import NearestMedoidClassifier
 from qmedoid.calibration.curve import Calibration
-from qmedoid.methods.evidence.contributions import evidence_shares
+from qmedoid.methods.evidence.contributions import contributions
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.model import CLIP
 from qmedoid.methods.evidence.settings import EvidenceSettings
@@ -133,7 +133,7 @@ def test_neighbors_of_an_explanation_are_named_by_their_rows_in_the_table():
     assert known.rows.max() >= 150
     space = model.scaled(X)[0 if known.by_rank else 1][:, model.compared]
     for row in (3, 77):
-        named = evidence_shares(model, X[[row]], 1, 0).neighbors
+        named = contributions(model, X[[row]], 1, 0).neighbors
         assert len(named) == known.n_nearest
         for one in named:
             assert one.row in known.rows

@@ -6,8 +6,9 @@ import pytest
 from qmedoid import EvidenceClassifier, GeometricClassifier, compact_swap_test
 from qmedoid.circuits.backends import StatevectorSwapTest
 from qmedoid.exceptions import DataError
+from qmedoid.methods.base import MeasuredMethod
 from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.evidence.model import CLIP, MeasuredEvidence, root_distances
+from qmedoid.methods.evidence.model import CLIP, root_distances
 from qmedoid.methods.evidence.settings import EvidenceSettings
 
 SMALL = EvidenceSettings(n_medoids=24, n_pairs=3, n_triples=2)
@@ -56,7 +57,7 @@ def test_every_distance_is_measured_by_the_compact_swap_test_on_the_columns_of_i
         return compact_swap_test(rows, medoids)
 
     np.testing.assert_allclose(
-        MeasuredEvidence(model, swap_test).measure(X).scores, model.scores(X), rtol=1e-6, atol=1e-6
+        MeasuredMethod(model, swap_test).measure(X).scores, model.scores(X), rtol=1e-6, atol=1e-6
     )
     assert sorted(measured) == sorted(len(group.columns) for group in model.groups)
 
@@ -72,7 +73,7 @@ def test_the_kernel_and_the_definition_agree(fitted):
 def test_circuits_that_are_run_give_the_same_decisions(fitted):
     pytest.importorskip("qiskit", reason="run with: pip install 'qmedoid[quantum]'")
     model, X = fitted
-    by_circuit = MeasuredEvidence(model, StatevectorSwapTest()).measure(X[:1])
+    by_circuit = MeasuredMethod(model, StatevectorSwapTest()).measure(X[:1])
     np.testing.assert_allclose(by_circuit.scores, model.scores(X[:1]), rtol=1e-5, atol=1e-5)
 
 

@@ -124,16 +124,16 @@ def test_a_calibration_scales_the_groups_and_adds_its_bias(slope, biases):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_what_a_bend_adds_is_the_calibrations(n_classes):
+def test_what_a_curve_adds_is_the_calibrations(n_classes):
     X, y = rows_of(n_classes)
     method = NearestMedoidClassifier(random_state=0).fit(X, y).model_
-    bent = Calibration(20.0, np.arange(n_classes) * 0.1, np.array([-8.0, -3.0, 0.0]), np.array([0.5, -1.0, 1.0]))
-    straight = Calibration(bent.slope, bent.biases)
+    curved = Calibration(20.0, np.arange(n_classes) * 0.1, np.array([-8.0, -3.0, 0.0]), np.array([0.5, -1.0, 1.0]))
+    straight = Calibration(curved.slope, curved.biases)
     for row in range(0, len(X), 7):
         record = [column[row : row + 1] for column in X.T]
         why, before = (
             explain(table_model([HybridModel(method, one)], X.shape[1], tuple(range(n_classes))), record)
-            for one in (bent, straight)
+            for one in (curved, straight)
         )
         total = sum(one.contribution for one in why.groups) + sum(why.terms.values())
         assert why.margin == pytest.approx(total, abs=1e-12)

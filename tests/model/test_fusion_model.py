@@ -8,7 +8,7 @@ import pytest
 
 from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import DataError
-from qmedoid.geometry.fusion import fusion_scores, predict_codes
+from qmedoid.geometry.channels import fusion_scores, predict_codes
 from qmedoid.geometry.overlap import AngleKind
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.methods.nearest.model import NearestModel

@@ -1,5 +1,6 @@
 """Neighbors of an evidence model: a sum over the nearest known records, measurable, explained, kept as it is."""
 
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -7,10 +8,12 @@ import pytest
 
 from qmedoid import EvidenceClassifier, GeometricClassifier, compact_swap_test, load
 from qmedoid.circuits.backends import StatevectorSwapTest
+from qmedoid.methods.base import MeasuredMethod
 from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.evidence.model import CLIP, MeasuredEvidence
-from qmedoid.methods.evidence.neighbors import Found, Neighbors, find, weights
+from qmedoid.methods.evidence.model import CLIP
+from qmedoid.methods.evidence.neighbors import FoundNeighbors, Neighbors, find, weights
 from qmedoid.methods.evidence.settings import EvidenceSettings
+from qmedoid.storage.archive import CARD
 
 SMALL = EvidenceSettings(n_medoids=12, n_pairs=1, n_triples=0)
 
@@ -63,7 +66,7 @@ def test_rows_are_judged_alike_alone_together_and_by_columns(fitted):
 def test_distances_to_neighbors_are_measured_by_the_compact_swap_test(fitted, swap_test):
     model, X, _ = fitted
     rows = X[:6] + 0.1
-    measured = MeasuredEvidence(model, swap_test)
+    measured = MeasuredMethod(model, swap_test)
     np.testing.assert_allclose(measured.measure(rows).scores, model.scores(rows), rtol=1e-5, atol=1e-5)
     assert measured.measure(rows[:0]).scores.shape == (0, model.n_classes)
     assert model.n_measured >= 2
@@ -72,7 +75,7 @@ def test_distances_to_neighbors_are_measured_by_the_compact_swap_test(fitted, sw
 def test_far_from_all_that_is_known_nothing_is_added():
     known = Neighbors(np.zeros((3, 1)), np.zeros(3, int), np.arange(3), np.ones((3, 1)), 3, 0.5, True)
     distances = np.array([[0.0, 0.0, 0.0], [0.5, 0.5, 0.5], [1e3, 1e3, 1e3], [np.inf, np.inf, np.inf]])
-    added = known.added(Found(distances, np.zeros((4, 3), dtype=np.intp)))[:, 0]
+    added = known.added(FoundNeighbors(distances, np.zeros((4, 3), dtype=np.intp)))[:, 0]
     assert added[0] > 0.999
     assert 0.5 < added[1] < 0.9
     assert 0 < added[2] < 1e-8
@@ -82,7 +85,7 @@ def test_far_from_all_that_is_known_nothing_is_added():
 
 def test_the_nearest_are_found_without_the_row_itself():
     known = np.array([[0.0], [1.0], [3.0]])
-    found = find(known, known, 1, own=np.arange(3))
+    found = find(known, known, 1, itself=np.arange(3))
     assert found.places[:, 0].tolist() == [1, 0, 1]
     assert found.distances[:, 0].tolist() == [1.0, 1.0, 2.0]
 
@@ -105,7 +108,7 @@ def test_a_loaded_model_knows_the_same_records_bit_for_bit(fitted, tmp_path):
     loaded = load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
     assert loaded.model.n_known_records == 500
-    card = next((tmp_path / "model").glob("card-*.md")).read_text()
+    card = zipfile.ZipFile(tmp_path / "model").read(CARD).decode()
     assert "keeps 500 training rows" in card
     why = loaded.explain(X, row=3)
     neighbors = why["neighbors"]

@@ -6,8 +6,8 @@ from scipy.spatial.distance import cdist
 
 from qmedoid.exceptions import DataError
 from qmedoid.geometry.overlap import compact_swap_test
+from qmedoid.methods.base import MeasuredMethod
 from qmedoid.methods.rare.fit import fit_rare
-from qmedoid.methods.rare.model import MeasuredRare
 from qmedoid.methods.rare.prototypes import RareSettings
 
 
@@ -146,7 +146,7 @@ def test_every_distance_is_measured_by_the_compact_swap_test(model, records):
         return compact_swap_test(rows, prototypes)
 
     X = records[0][::25]
-    found, plain = MeasuredRare(model, swap_test).measure(X), model.measure(X)
+    found, plain = MeasuredMethod(model, swap_test).measure(X), model.measure(X)
     np.testing.assert_allclose(found.scores, plain.scores, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(found.deltas, plain.deltas, rtol=1e-5, atol=1e-5)
     np.testing.assert_array_equal(found.nearest, plain.nearest)
@@ -160,7 +160,7 @@ def test_few_prototypes_and_constant_columns_are_measured_alike():
     X[:2, 0] += 3.0
     model = fit_rare(X, np.where(np.arange(40) < 2, 0, 1), RareSettings(n_common=3, n_hard=1), 0).model
     new = np.column_stack([rng.normal(size=10), rng.normal(size=10)])
-    np.testing.assert_allclose(MeasuredRare(model, compact_swap_test).features(new), model.features(new), atol=1e-6)
+    np.testing.assert_allclose(model.measured_features(new, compact_swap_test), model.features(new), atol=1e-6)
 
 
 def test_a_table_is_read_alike_in_any_layout(model, records):

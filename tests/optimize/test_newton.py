@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from qmedoid.optimize.newton import Local, likeliest, newton
+from qmedoid.optimize.newton import Local, logistic_weights, newton, softmax_weights
 
 
 def logistic(X, y, pull):
@@ -13,7 +13,7 @@ def logistic(X, y, pull):
         p = expit(t)
         value = float((np.logaddexp(0.0, t) - y * t).sum() + 0.5 * pull * w @ w)
         hessian = (X * (p * (1.0 - p))[:, None]).T @ X + pull * np.eye(len(w))
-        return Local(value, X.T @ (p - y) + pull * w, hessian)
+        return Local(value, lambda: (X.T @ (p - y) + pull * w, hessian))
 
     return local
 
@@ -27,7 +27,7 @@ def test_the_gradient_vanishes_or_points_out_of_the_range(seed, far):
     lowest = np.array([0.3, -np.inf, 0.0, -np.inf])
     function = logistic(X, y, 0.01)
     found = newton(function, np.full(4, far), lowest)
-    gradient = function(found).gradient
+    gradient, _ = function(found).derivatives()
     free = found > lowest
     assert (found >= lowest).all()
     np.testing.assert_allclose(gradient[free], 0.0, atol=1e-9)
@@ -36,7 +36,7 @@ def test_the_gradient_vanishes_or_points_out_of_the_range(seed, far):
 
 def test_a_parameter_that_changes_nothing_stays_where_it_is():
     local = logistic(np.column_stack([np.ones(9), np.zeros(9)]), np.array([0.0, 1.0, 1.0] * 3), 0.0)
-    found = newton(local, np.array([0.0, 7.0]), np.full(2, -np.inf))
+    found = newton(local, np.array([0.0, 7.0]))
     np.testing.assert_allclose(found, [np.log(2.0), 7.0])
 
 
@@ -46,7 +46,9 @@ def test_no_other_slopes_and_biases_are_likelier(n_biases):
     scores = [rng.normal(size=(90, 3)) for _ in range(2)]
     codes = (scores[0] + 0.3 * scores[1] + rng.gumbel(size=(90, 3))).argmax(axis=1)
     pulls, towards = np.full(2 + n_biases, 0.2), np.linspace(0.0, 1.0, 2 + n_biases)
-    found = likeliest(scores, np.eye(3)[codes], towards, lowest=[0.0, 0.0], pulls=pulls, towards=towards, offset=0.1)
+    found = softmax_weights(
+        scores, np.eye(3)[codes], towards, lowest=[0.0, 0.0], pulls=pulls, towards=towards, offset=0.1
+    )
 
     def loss(parameters):
         logits = parameters[0] * scores[0] + parameters[1] * scores[1]
@@ -56,3 +58,12 @@ def test_no_other_slopes_and_biases_are_likelier(n_biases):
 
     for _ in range(50):
         assert loss(found) <= loss(found + 1e-3 * rng.normal(size=len(found)))
+
+
+def test_logistic_weights_are_the_same_from_any_start_even_where_classes_are_separated():
+    Z = np.concatenate([np.linspace(-2, -1, 50), np.linspace(1, 2, 50)])[:, None]
+    targets = (Z[:, 0] > 0).astype(float)
+    far, near = (logistic_weights(Z, targets, np.array([0.0, 1e-6]), start) for start in np.array([[-40, -30], [0, 0]]))
+    assert np.isfinite(near).all()
+    np.testing.assert_array_equal((far[0] + far[1] * Z) > 0, (near[0] + near[1] * Z) > 0)
+    assert far[1] == pytest.approx(near[1], rel=1e-2)

@@ -15,15 +15,12 @@ from qmedoid.methods.rare.model import RareEventModel
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
-from qmedoid.model.novelty import Far, fit_novelty
+from qmedoid.model.novelty import Far, SeenRows, fit_novelty
 from qmedoid.model.operating_point import Counts, OperatingSummary
-from qmedoid.model.seen import SeenRows
 from qmedoid.model.table import TableModel
 from qmedoid.model.training_summary import DayCounts, HeldOutCurve, TrainingSummary
-from qmedoid.variational.angles import AngleMap
-from qmedoid.variational.ansatz import Ansatz
-from qmedoid.variational.model import VariationalModel
-from qmedoid.variational.network import Network
+from qmedoid.variational.ansatz import AngleMap, Ansatz
+from qmedoid.variational.model import Network, VariationalModel
 from qmedoid.variational.readout import Readout, make_readout
 
 COLUMNS = (

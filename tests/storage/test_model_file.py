@@ -26,17 +26,14 @@ from qmedoid.methods.rare.model import RareEventModel
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.model.decision import Decision, PriorShift
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
-from qmedoid.model.novelty import Far, Novelty
+from qmedoid.model.novelty import Far, Novelty, SeenRows
 from qmedoid.model.operating_point import Counts, OperatingSummary
-from qmedoid.model.seen import SeenRows
 from qmedoid.model.table import TableModel
 from qmedoid.model.training_summary import DayCounts, HeldOutCurve, TrainingSummary
 from qmedoid.storage.archive import ARRAYS, CARD, FORMAT, MANIFEST, ROWS
 from qmedoid.storage.model_file import load_file, load_model, save_model
-from qmedoid.variational.angles import AngleMap
-from qmedoid.variational.ansatz import Ansatz
-from qmedoid.variational.model import MeasuredVariational, VariationalModel
-from qmedoid.variational.network import Network
+from qmedoid.variational.ansatz import AngleMap, Ansatz
+from qmedoid.variational.model import MeasuredVariational, Network, VariationalModel
 from qmedoid.variational.readout import READOUT_KINDS, StringReadout
 
 MODELS = all_models()
@@ -286,7 +283,7 @@ def test_format_1_stores_these_fields():
         RareGeometry: "scaling rare common hard metrics metric_names counts length floor",
         SignedLog: "outer inner",
         Scaling: "center scale",
-        Calibration: "slope biases knots bends",
+        Calibration: "slope biases knots heights",
         DeltaSettings: "kind fused",
         VariationalModel: "angle_map network theta",
         AngleMap: "center scale clip span",

@@ -22,7 +22,7 @@ MODELS = all_models()
 # What the places of an array count: how many there are, from the file itself.
 POINTS_AT = {
     "medoid_classes": lambda file, _: len(file.manifest["classes"]),
-    "known_classes": lambda file, _: len(file.manifest["classes"]),
+    "neighbor_classes": lambda file, _: len(file.manifest["classes"]),
     "term_group": lambda _, array: len(array("offsets")) - 1,
     "term_medoid": lambda _, array: len(array("medoids")),
     "term_channel": lambda *_: 3,

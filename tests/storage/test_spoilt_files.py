@@ -256,7 +256,7 @@ def test_field_error_of_a_rare_event_model_names_the_field(rare, tmp_path, field
         ("0.offsets", 1, 0, "'0.offsets' must ascend from 0"),
         ("0.weights", 0, 0.0, "'0.weights' must hold numbers above 0"),
         ("0.knots", 0, 1e9, "'0.knots' must ascend"),
-        ("0.bends", -1, -1e9, "'0.bends' turns the order of the scores"),
+        ("0.heights", -1, -1e9, "'0.heights' turns the order of the scores"),
         ("0.by_rank", 0, 2, "'0.by_rank' must hold numbers from 0 to 1"),
         ("0.column_weights", 0, -1.0, "'0.column_weights' holds numbers below 0"),
         ("0.medoid_classes", slice(2, 4), 0, "'0.medoid_classes' lacks a class"),

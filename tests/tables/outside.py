@@ -113,12 +113,12 @@ class Outside:
         }  # fmt: skip
 
     def _curve(self, straight, c):
-        knots, bends = self["knots"], self["bends"]
+        knots, heights = self["knots"], self["heights"]
         if not len(knots):
             return 0.0
         if len(straight) > 2:
-            return np.interp(straight[c], knots, bends)
-        return (1 if c == 1 else -1) * np.interp(straight[1] - straight[0], knots, bends) / 2
+            return np.interp(straight[c], knots, heights)
+        return (1 if c == 1 else -1) * np.interp(straight[1] - straight[0], knots, heights) / 2
 
     def _medoid(self, stage, code):
         place, distance, angle = stage.nearest[code]
@@ -197,9 +197,9 @@ class Evidence:
         how = saved.first["neighbors"]
         scale = ranks if how["by_rank"] else standard
         used = saved["column_weights"] > 0
-        far = [math.sqrt(sum((scale(row)[used] - scale(self.x)[used]) ** 2)) for row in saved["known_records"]]
+        far = [math.sqrt(sum((scale(row)[used] - scale(self.x)[used]) ** 2)) for row in saved["neighbor_records"]]
         nearest = np.argsort(far, kind="stable")[: how["n_nearest"]]
-        near = {i: (far[i] / saved["known_length"][0] + 0.05) ** -3 for i in nearest}
+        near = {i: (far[i] / saved["neighbor_length"][0] + 0.05) ** -3 for i in nearest}
         total = 1 + sum(near.values())
         rows, classes, amounts = (saved[f"known_{name}"] for name in ("rows", "classes", "amounts"))
         return [(int(rows[i]), int(classes[i]), far[i], near[i] / total * amounts[i]) for i in nearest]

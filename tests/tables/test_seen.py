@@ -11,7 +11,7 @@ import qmedoid
 from qmedoid import GeometricClassifier, TableClassifier, VariationalClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import ModelError
-from qmedoid.model.seen import SeenRows, seen_in_words
+from qmedoid.model.novelty import SeenRows, seen_in_words
 from qmedoid.storage.model_file import load_file, load_model, save_model
 from qmedoid.tables.rows import remember_rows, row_hashes
 

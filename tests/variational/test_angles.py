@@ -8,8 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from qmedoid.exceptions import ParameterError
 from qmedoid.kernels import statevector
-from qmedoid.variational.angles import PRINTED_SPAN, SPAN, AngleMap
-from qmedoid.variational.ansatz import Ansatz
+from qmedoid.variational.ansatz import PRINTED_SPAN, SPAN, AngleMap, Ansatz
 
 FEATURES = arrays(float, st.tuples(st.integers(1, 6), st.just(3)), elements=st.floats(-50, 50))
 CENTER, SCALE = np.array([1.0, -2.0, 0.5]), np.array([2.0, 0.5, 1.0])

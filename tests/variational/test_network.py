@@ -12,7 +12,7 @@ from scipy import stats
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.variational.ansatz import Ansatz
-from qmedoid.variational.network import Batch, Network
+from qmedoid.variational.model import Batch, Network
 from qmedoid.variational.readout import READOUT_KINDS, make_readout
 
 

@@ -167,8 +167,8 @@ def test_the_same_seed_draws_the_same():
 
 
 @pytest.mark.parametrize("n_classes", [3, 4])
-def test_parity_tells_two_classes_apart(n_classes):
-    with pytest.raises(ParameterError, match=f"2 classes apart, and there are {n_classes}: use readout='strings' or"):
+def test_parity_is_for_two_classes(n_classes):
+    with pytest.raises(ParameterError, match=f"for 2 classes, and there are {n_classes}: use readout='strings' or"):
         make_readout("parity", 3, n_classes)
 
 

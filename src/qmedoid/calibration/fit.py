@@ -1,11 +1,10 @@
-r"""A bend of scores: probabilities that no straight line gives, from held-out rows.
+r"""Fit of a calibration to out-of-fold dissimilarities: slope and biases, and a curve where it helps.
 
-A piecewise-linear function is added to the log-odds z of two classes, with its knots at quantiles of z where both
-classes count alike, or, of more classes, to the score of every class, with its knots at quantiles of the two highest
-scores of a row. It is the likeliest with a penalty :math:`\tfrac{\lambda}{2}\sum_j (\text{slope}_j)^2`; λ is
-chosen by cross-validation, and where the bend does not make held-out rows likelier, there is none.
-
-A calibration from held-out fusion scores: the most likely :math:`p_c \propto \exp(b_c - \beta s_c)`.
+Slope and biases maximize the likelihood of :math:`p_c \propto \exp(b_c - \beta s_c)`. The curve is a piecewise-linear
+function that is added to the log-odds z of two classes, with knots at quantiles of z where both classes count alike,
+or to the score of every one of more classes, with knots at quantiles of the two highest scores of a row. It maximizes
+the likelihood with a penalty :math:`\tfrac{\lambda}{2}\sum_j (\text{slope}_j)^2`; λ is chosen by cross-validation, and
+there is no curve unless it improves the likelihood of out-of-fold rows.
 """
 
 from typing import Literal, NamedTuple
@@ -18,24 +17,23 @@ from qmedoid.calibration.curve import Calibration
 from qmedoid.geometry.row_groups import draws_per_row, numbered
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.kernels.ties import TIE, first_largest, stable_order
-from qmedoid.optimize.newton import likeliest
+from qmedoid.optimize.newton import Local, newton, softmax_weights
 
-Bend = tuple[Array, Array]
-"""Knots, and what is added there."""
+Curve = tuple[Array, Array]
+"""Knots, and the heights of the curve there."""
 _LEVELS = np.linspace(0.02, 0.98, 9)
 _PENALTIES = np.array([1.0, 4.0, 16.0, 64.0, 256.0])
 _FOLDS = 5
-# Knots are at least so far apart, in log-odds: nearer ones cannot be told apart by any number of rows that there is.
+# Minimum distance of two knots, in log-odds: no realistic number of rows separates nearer ones.
 _NEAREST = 0.3
-# Scores keep at least this share of their steps, so that their order is kept.
+# Minimum slope of score plus curve, so that scores keep their order.
 _FLATTEST_CURVE = 0.05
-# A row's worth of pull to no bend at all, where rows say nothing.
+# Pull of the heights to 0, in rows, where rows say nothing.
 _CURVE_PULL = 0.01
-_MOST_STEPS = 50
 
 
-def fit_bend(log_odds: Array, positive: Flags, groups: Codes | None = None) -> Bend:
-    """The bend of log-odds of rows that a model has not seen; empty where a straight line will do.
+def fit_curve(log_odds: Array, positive: Flags, groups: Codes | None = None) -> Curve:
+    """Fit the curve of out-of-fold log-odds of two classes; empty where a straight line will do.
 
     Parameters
     ----------
@@ -49,13 +47,13 @@ def fit_bend(log_odds: Array, positive: Flags, groups: Codes | None = None) -> B
         return np.zeros(0), np.zeros(0)
     targets = smoothed_targets(positive, draws_per_row(groups))
     scores = np.column_stack([np.zeros(len(log_odds)), log_odds])
-    knots = _apart(*_balanced(log_odds, positive))
+    knots = _knots(*_balanced(log_odds, positive))
     # The first of two scores is 0 and stays there.
-    return _likeliest_bend(_Rows(scores, np.column_stack([1.0 - targets, targets]), slice(1, 2)), knots, groups)
+    return _best_curve(_Rows(scores, np.column_stack([1.0 - targets, targets]), slice(1, 2)), knots, groups)
 
 
-def fit_class_bend(scores: Array, codes: Codes, groups: Codes | None = None) -> Bend:
-    """The bend of the scores of every class, of rows that a model has not seen; empty where straight lines will do.
+def fit_class_curve(scores: Array, codes: Codes, groups: Codes | None = None) -> Curve:
+    """Fit the curve of out-of-fold scores of three or more classes; empty where a straight line will do.
 
     Parameters
     ----------
@@ -65,12 +63,12 @@ def fit_class_bend(scores: Array, codes: Codes, groups: Codes | None = None) -> 
     """
     n, n_classes = scores.shape
     highest = np.sort(np.partition(scores, n_classes - 2, axis=1)[:, -2:].ravel())
-    knots = _apart(highest, np.full(2 * n, 0.5 / n))
-    return _likeliest_bend(_Rows(scores, np.eye(n_classes)[codes], slice(0, n_classes)), knots, groups)
+    knots = _knots(highest, np.full(2 * n, 0.5 / n))
+    return _best_curve(_Rows(scores, np.eye(n_classes)[codes], slice(0, n_classes)), knots, groups)
 
 
 def smoothed_targets(positive: Flags, share: float = 1.0) -> Array:
-    """1 and 0 with the doubt that N draws of a class leave (Platt): (N + 1)/(N + 2), and 1/(N + 2)."""
+    """Platt's targets of classes with N draws: (N + 1)/(N + 2) instead of 1, and 1/(N + 2) instead of 0."""
     n_positive = share * int(positive.sum())
     n_others = share * len(positive) - n_positive
     targets: Array = np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_others + 2.0))
@@ -78,23 +76,23 @@ def smoothed_targets(positive: Flags, share: float = 1.0) -> Array:
 
 
 class _Rows(NamedTuple):
-    """Scores and targets, shape (n, C), and the B classes whose scores are bent."""
+    """Scores and targets, shape (n, C), and the B classes whose scores the curve is added to."""
 
     scores: Array
     targets: Array
-    bent: slice
+    curved: slice
 
     @property
-    def n_bent(self) -> int:
+    def n_curved(self) -> int:
         """B."""
-        return int(self.scores[:, self.bent].shape[1])
+        return int(self.scores[:, self.curved].shape[1])
 
     def take(self, rows: Flags) -> "_Rows":
-        return _Rows(self.scores[rows], self.targets[rows], self.bent)
+        return _Rows(self.scores[rows], self.targets[rows], self.curved)
 
     def hats(self, knots: Array) -> csr_array:
-        """Weight of every knot in the interpolation at every score that is bent, shape (n · B, K)."""
-        values = self.scores[:, self.bent].ravel()
+        """Weight of every knot in the interpolation at every curved score, shape (n · B, K)."""
+        values = self.scores[:, self.curved].ravel()
         place = np.clip(np.searchsorted(knots, values, side="right") - 1, 0, len(knots) - 2)
         share = np.clip((values - knots[place]) / (knots[place + 1] - knots[place]), 0.0, 1.0)
         weights = np.column_stack([1.0 - share, share]).ravel()
@@ -102,9 +100,9 @@ class _Rows(NamedTuple):
         return csr_array((weights, places, np.arange(0, len(places) + 1, 2)), shape=(len(values), len(knots)))
 
     def log_chances(self, added: Array) -> Array:
-        """Logarithms of the probabilities, shape (n, C), with what is added to the scores that are bent."""
+        """Logarithms of the probabilities, shape (n, C), with this added to the curved scores."""
         scores = self.scores.copy()
-        scores[:, self.bent] += added.reshape(-1, self.n_bent)
+        scores[:, self.curved] += added.reshape(-1, self.n_curved)
         return log_softmax(scores)
 
     def losses(self, log_chances: Array) -> Array:
@@ -120,8 +118,8 @@ def _balanced(log_odds: Array, positive: Flags) -> tuple[Array, Array]:
     return log_odds[order], np.where(positive[order], 0.5 / n_positive, 0.5 / (len(positive) - n_positive))
 
 
-def _apart(values: Array, weights: Array) -> Array:
-    """Quantiles of weighted values, which ascend, none too near to the one before."""
+def _knots(values: Array, weights: Array) -> Array:
+    """Knots at quantiles of weighted values, which ascend, none too near to the one before."""
     places = np.minimum(np.searchsorted(np.cumsum(weights), _LEVELS), len(values) - 1)
     kept: list[float] = []
     for knot in values[places].tolist():
@@ -130,83 +128,80 @@ def _apart(values: Array, weights: Array) -> Array:
     return np.array(kept)
 
 
-def _likeliest_bend(rows: _Rows, knots: Array, groups: Codes | None = None) -> Bend:
-    """With the penalty that makes left-out rows likeliest; empty where none does."""
+def _best_curve(rows: _Rows, knots: Array, groups: Codes | None = None) -> Curve:
+    """The curve with the penalty of the highest cross-validated likelihood; empty where no curve improves it."""
     if len(knots) < 2:
         return np.zeros(0), np.zeros(0)
-    # In turn by the highest score, so that every fold has all of them, and nothing is drawn; classes have no say in it.
+    # In turn by the highest score, so that every fold has all of them, and nothing is drawn; classes do not matter.
     folds = np.empty(len(rows.scores), dtype=np.intp)
-    order = stable_order(rows.scores[:, rows.bent].max(axis=1))
+    order = stable_order(rows.scores[:, rows.curved].max(axis=1))
     folds[order] = (np.arange(len(folds)) if groups is None else numbered(groups[order])) % _FOLDS
     share = draws_per_row(groups)
     straight = rows.losses(log_softmax(rows.scores)).mean()
-    gains = straight - _held_out_losses(rows, knots, folds, share).mean(axis=1)
+    gains = straight - _cross_validated_losses(rows, knots, folds, share).mean(axis=1)
     best = first_largest(gains, float(straight))
     if gains[best] <= TIE * straight:
         return np.zeros(0), np.zeros(0)
     return knots, _likeliest(rows, rows.hats(knots), knots, float(_PENALTIES[best]), np.zeros(len(knots)), share)
 
 
-def _held_out_losses(rows: _Rows, knots: Array, folds: Codes, share: float) -> Array:
-    """Of every penalty and row."""
+def _cross_validated_losses(rows: _Rows, knots: Array, folds: Codes, share: float) -> Array:
+    """Out-of-fold losses of every penalty and row."""
     losses = np.empty((len(_PENALTIES), len(folds)))
     for fold in range(_FOLDS):
-        own, others = rows.take(folds == fold), rows.take(folds != fold)
-        own_hats, hats, bends = own.hats(knots), others.hats(knots), np.zeros(len(knots))
+        test, train = rows.take(folds == fold), rows.take(folds != fold)
+        test_hats, hats, heights = test.hats(knots), train.hats(knots), np.zeros(len(knots))
         for number, penalty in reversed(list(enumerate(_PENALTIES.tolist()))):
-            bends = _likeliest(others, hats, knots, penalty, bends, share)
-            losses[number, folds == fold] = own.losses(own.log_chances(own_hats @ bends))
+            heights = _likeliest(train, hats, knots, penalty, heights, share)
+            losses[number, folds == fold] = test.losses(test.log_chances(test_hats @ heights))
     return losses
 
 
-def _likeliest(rows: _Rows, hats: csr_array, knots: Array, penalty: float, bends: Array, share: float = 1.0) -> Array:
-    """Bends of the highest penalised likelihood by Newton's method, held back where they would turn the order.
+def _likeliest(rows: _Rows, hats: csr_array, knots: Array, penalty: float, heights: Array, share: float = 1.0) -> Array:
+    """Heights of the highest penalized likelihood by Newton's method, scaled down where they would turn the order.
 
-    A row is this share of a draw: the penalty is that beside the sum over draws.
+    `share` is draws per row: the penalty belongs to the sum over draws.
     """
     slopes = np.diff(np.eye(len(knots)), axis=0) / np.diff(knots)[:, None]
     quadratic = (penalty * slopes.T @ slopes + _CURVE_PULL * np.eye(len(knots))) / share
 
-    def loss(bends: Array) -> tuple[float, Array]:
-        log_chances = rows.log_chances(hats @ bends)
-        return float(rows.losses(log_chances).sum() + 0.5 * bends @ quadratic @ bends), log_chances
+    def local(heights: Array) -> Local:
+        log_chances = rows.log_chances(hats @ heights)
 
-    value, log_chances = loss(bends)
-    for _ in range(_MOST_STEPS):
-        chances = np.exp(log_chances[:, rows.bent])
-        gradient = hats.T @ (chances - rows.targets[:, rows.bent]).ravel() + quadratic @ bends
-        likely = hats.data * np.repeat(chances.ravel(), 2)
-        by_class = (hats.T @ csr_array((likely, hats.indices, hats.indptr), hats.shape)).toarray()
-        # The classes of a row together: entries of one place add up.
-        expected = csr_array((likely, hats.indices, hats.indptr[:: rows.n_bent]), (len(chances), len(knots))).toarray()
-        step = np.linalg.solve(by_class - expected.T @ expected + quadratic, gradient)
-        following, log_chances = loss(bends - step)
-        while following > value and np.abs(step).max() > 1e-9:
-            step = step / 2.0
-            following, log_chances = loss(bends - step)
-        if value - following < 1e-9 * (1.0 + abs(value)):
-            break
-        bends, value = bends - step, following
-    steepest = float((-np.diff(bends) / np.diff(knots)).max())
-    return bends if steepest <= 1.0 - _FLATTEST_CURVE else bends * ((1.0 - _FLATTEST_CURVE) / steepest)
+        def derivatives() -> tuple[Array, Array]:
+            chances = np.exp(log_chances[:, rows.curved])
+            gradient = hats.T @ (chances - rows.targets[:, rows.curved]).ravel() + quadratic @ heights
+            likely = hats.data * np.repeat(chances.ravel(), 2)
+            by_class = (hats.T @ csr_array((likely, hats.indices, hats.indptr), hats.shape)).toarray()
+            # The classes of a row together: entries of one place add up.
+            shape = (len(chances), len(knots))
+            expected = csr_array((likely, hats.indices, hats.indptr[:: rows.n_curved]), shape).toarray()
+            return gradient, by_class - expected.T @ expected + quadratic
+
+        return Local(float(rows.losses(log_chances).sum() + 0.5 * heights @ quadratic @ heights), derivatives)
+
+    heights = newton(local, heights, tolerance=2e-9, last_step=False)
+    steepest = float((-np.diff(heights) / np.diff(knots)).max())
+    return heights if steepest <= 1.0 - _FLATTEST_CURVE else heights * ((1.0 - _FLATTEST_CURVE) / steepest)
 
 
 CalibrationKind = Literal["curve", "logistic", "temperature"]
 CALIBRATION_KINDS: tuple[CalibrationKind, ...] = ("curve", "logistic", "temperature")
 # Weight of one imagined row that pulls β to 0 and the biases to the logarithms of the priors: without it, classes that
-# are told apart perfectly would make β infinite.
+# are separated perfectly would make β infinite.
 _PULL = 1.0
-# Smallest β in units of a typical spread: where held-out rows speak against the score, its order is kept all the same.
+# Smallest β in units of a typical spread: where out-of-fold rows speak against the score, its order is kept all the
+# same.
 _FLATTEST = 1e-3
 
 
 def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind, groups: Codes | None = None) -> Calibration:
-    """Slope and biases (none with "temperature") of the highest likelihood, and with "curve" a bend.
+    """Slope and biases (none with "temperature") of the highest likelihood, and with "curve" a curve.
 
     Parameters
     ----------
     fused : ndarray of shape (n, C)
-        Fusion scores of rows that the model has not seen.
+        Out-of-fold dissimilarities.
     codes : ndarray of shape (n,)
         Their classes.
     kind : {"curve", "logistic", "temperature"}
@@ -219,19 +214,21 @@ def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind, groups: C
     two = fused.shape[1] == 2
     straight = _doubtful(fused, codes, share) if two else _straight(fused, codes, True, share)
     scores = straight.apply(fused)
-    bend = fit_bend(scores[:, 1] - scores[:, 0], codes == 1, groups) if two else fit_class_bend(scores, codes, groups)
-    return Calibration(straight.slope, straight.biases, *bend)
+    curve = (
+        fit_curve(scores[:, 1] - scores[:, 0], codes == 1, groups) if two else fit_class_curve(scores, codes, groups)
+    )
+    return Calibration(straight.slope, straight.biases, *curve)
 
 
 def _straight(fused: Array, codes: Codes, biased: bool, share: float) -> Calibration:
-    """Slope and, if asked, biases, held back by one imagined draw; a row is this share of one."""
+    """Slope and, if asked, biases, pulled to the priors by one imagined draw; `share` is draws per row."""
     n, n_classes = fused.shape
     priors = (share * np.bincount(codes, minlength=n_classes) + 0.5) / (share * n + 0.5 * n_classes)
     prior_biases = np.log(priors / priors.max()) if biased else np.zeros(n_classes)
     unit = _typical_spread(fused)
     # One bias is redundant: the last class keeps its prior.
     n_parameters = n_classes if biased else 1
-    found = likeliest(
+    found = softmax_weights(
         [-fused / unit], np.eye(n_classes)[codes], np.eye(n_parameters)[0], lowest=[_FLATTEST],
         pulls=np.full(n_parameters, _PULL / share), towards=np.zeros(n_parameters), offset=prior_biases,
     )  # fmt: skip
@@ -239,10 +236,10 @@ def _straight(fused: Array, codes: Codes, biased: bool, share: float) -> Calibra
 
 
 def _doubtful(fused: Array, codes: Codes, share: float) -> Calibration:
-    """Slope and biases of two classes for targets that leave room for doubt.
+    """Slope and biases of two classes for Platt's targets.
 
     A row of class c, of which there are N_c draws, counts as (N_c + 1)/(N_c + 2) of c, and the rest of the other
-    (Platt): so classes that are told apart perfectly have a finite slope, and no slope is pulled to 0.
+    (Platt): so classes that are separated perfectly have a finite slope, and no slope is pulled to 0.
     """
     n = len(fused)
     counts = share * np.bincount(codes, minlength=2)
@@ -251,21 +248,21 @@ def _doubtful(fused: Array, codes: Codes, share: float) -> Calibration:
     targets[np.arange(n), codes] = 1.0 - doubt
     unit = _typical_spread(fused)
     start = np.log(np.maximum(counts, 0.5) / max(counts[-1], 0.5))[:1]
-    found = likeliest(
+    found = softmax_weights(
         [-fused / unit], targets, np.append(1.0, start), lowest=[_FLATTEST], pulls=np.zeros(2), towards=np.zeros(2)
     )
     return Calibration(float(found[0]) / unit, _padded(found[1:], 2))
 
 
 def _typical_spread(fused: Array) -> float:
-    """How far a row's scores lie apart: they are shares of a few hundredths, and in this unit β is of the order of 1.
+    """The median spread of a row's scores, the unit in which β is of the order of 1.
 
     From the nearest class to the farthest, over rows whose scores differ at all: where two classes have the same
     medoid, the two smallest scores say nothing.
     """
     spread = fused.max(axis=1) - fused.min(axis=1)
-    apart = spread[spread > 1e-12]
-    return max(float(np.median(apart)), 1e-6) if len(apart) else 1.0
+    differing = spread[spread > 1e-12]
+    return max(float(np.median(differing)), 1e-6) if len(differing) else 1.0
 
 
 def _padded(shifts: Array, n_classes: int) -> Array:

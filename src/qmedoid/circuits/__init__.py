@@ -3,10 +3,14 @@
 from qmedoid.exceptions import MissingExtraError
 
 try:
-    from qmedoid.circuits.backends import SamplerSwapTest, StatevectorSwapTest
+    from qmedoid.circuits.backends import (
+        SamplerExpectations,
+        SamplerSwapTest,
+        StatevectorExpectations,
+        StatevectorSwapTest,
+    )
     from qmedoid.circuits.compact_swap import compact_swap_angles, compact_swap_circuit, compact_swap_template
     from qmedoid.circuits.variational import variational_circuit
-    from qmedoid.circuits.variational_backends import SamplerExpectations, StatevectorExpectations
 except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] != "qiskit":
         raise

@@ -25,9 +25,9 @@ from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister
 from qiskit.circuit import ParameterExpression, ParameterVector, Qubit
 
 from qmedoid.arrays import Array
-from qmedoid.circuits._sampling import OUTCOME
 from qmedoid.exceptions import DataError, ParameterError
 
+OUTCOME = "outcome"
 Angle = float | ParameterExpression
 
 

@@ -10,7 +10,7 @@ from qiskit import QuantumCircuit, qasm3, qpy
 
 from qmedoid.circuits.compact_swap import compact_swap_template
 from qmedoid.circuits.variational import variational_circuit
-from qmedoid.variational.network import Network, Parameters
+from qmedoid.variational.model import Network, Parameters
 
 
 class TrainedCircuit(Protocol):

@@ -21,7 +21,7 @@ from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister
 from qiskit.circuit import ParameterExpression, ParameterVector
 
 from qmedoid.arrays import Array
-from qmedoid.circuits._sampling import OUTCOME
+from qmedoid.circuits.compact_swap import OUTCOME
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.variational.ansatz import Ansatz
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ParameterError
-from qmedoid.geometry.fusion import printed_multipliers, prior_multipliers
+from qmedoid.geometry.channels import printed_multipliers, prior_multipliers
 
 AUTO_EXPONENTS = (0.0, 0.25, 0.5)
 CLASS_WEIGHTS = ("auto", "balanced", "printed")

@@ -14,7 +14,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._folds import check_splits, stratified_splits
 from qmedoid.estimators._parameters import Constraint, Flag, Folds, Optional, check_parameters
 from qmedoid.exceptions import ParameterError
-from qmedoid.geometry.fusion import Channels
+from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.row_groups import part_of
 from qmedoid.methods.base import Measured, Method
 

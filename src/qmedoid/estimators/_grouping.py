@@ -9,14 +9,15 @@ from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.estimators._parameters import Choice, Constraint, Optional, Whole
 from qmedoid.estimators._tables import column_label
 from qmedoid.exceptions import ConstantColumnWarning, DataError, warn
-from qmedoid.geometry.correlation import (
+from qmedoid.geometry.groups import (
+    FEATURE_KINDS,
+    Groups,
+    build_groups,
     constant_columns,
     correlation_matrix,
     correlation_ratio,
     correlation_with_numbers,
 )
-from qmedoid.geometry.features import FEATURE_KINDS
-from qmedoid.geometry.groups import Groups, build_groups
 from qmedoid.geometry.scaling import SCALING_KINDS
 
 DEFAULT_GROUP_SIZE = 8

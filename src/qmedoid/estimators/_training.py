@@ -34,7 +34,7 @@ from qmedoid.kernels.statevector import MAX_QUBITS
 from qmedoid.optimize.training import Stopping
 from qmedoid.storage.checkpoints import CheckpointFolder
 from qmedoid.variational.batches import SAMPLINGS
-from qmedoid.variational.network import PRECISIONS
+from qmedoid.variational.model import PRECISIONS
 from qmedoid.variational.readout import READOUT_KINDS
 from qmedoid.variational.selection import Candidate, OutOfFold, Split, select_variational, train_candidate
 from qmedoid.variational.training import (

@@ -14,7 +14,7 @@ from qmedoid.estimators._parameters import Choice, Constraint, Estimator, Flag, 
 from qmedoid.estimators._tables import check_table
 from qmedoid.estimators._unset_parts import with_parts
 from qmedoid.estimators.fusion import NearestMedoidClassifier
-from qmedoid.geometry.deltas import DELTA_KINDS, DeltaKind, delta_names
+from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind, delta_names
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.model.hybrid import DeltaSettings
 

@@ -135,4 +135,4 @@ class EvidenceClassifier(FirstStageSettings):
         ordered = np.ascontiguousarray(table[:, order])
         fitted = fit_evidence(ordered, codes, len(classes), self._settings(), seed, told, groups)
         self.regularization_, self.path_ = fitted.regularization, fitted.path
-        return evidence_in_order(fitted.model, order), Apart(fitted.held_out)
+        return evidence_in_order(fitted.model, order), Apart(fitted.out_of_fold)

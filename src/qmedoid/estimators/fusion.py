@@ -34,9 +34,8 @@ from qmedoid.estimators._tables import check_size, check_table
 from qmedoid.estimators._targets import check_target, class_codes, known_codes
 from qmedoid.estimators._threads import one_blas_thread
 from qmedoid.exceptions import ParameterError, warn
-from qmedoid.geometry.features import FeatureKind
-from qmedoid.geometry.fusion import Channels
-from qmedoid.geometry.groups import Groups
+from qmedoid.geometry.channels import Channels
+from qmedoid.geometry.groups import FeatureKind, Groups
 from qmedoid.geometry.overlap import ANGLE_KINDS, AngleKind, SwapTestFunction
 from qmedoid.geometry.scaling import ScalingKind
 from qmedoid.methods.nearest.fit import (
@@ -51,8 +50,7 @@ from qmedoid.methods.nearest.fit import (
 from qmedoid.methods.nearest.model import MeasuredNearest, NearestModel
 from qmedoid.methods.nearest.problem import Fold, FusionSettings, TrainingRows, prepare_folds, prepare_rows
 from qmedoid.model.novelty import fit_novelty
-from qmedoid.optimize.descent import Progress
-from qmedoid.optimize.sweep import ALPHA_GRID
+from qmedoid.optimize.descent import ALPHA_GRID, Progress
 
 
 class NearestMedoidClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):

@@ -38,7 +38,7 @@ from qmedoid.estimators.fusion import NearestMedoidClassifier
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
-from qmedoid.geometry.deltas import DELTA_KINDS, DeltaKind
+from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.row_groups import first_rows
 from qmedoid.methods.base import Measured, Scorer
@@ -46,8 +46,7 @@ from qmedoid.methods.nearest.fit import Selected
 from qmedoid.model.hybrid import DeltaSettings
 from qmedoid.model.novelty import fit_novelty
 from qmedoid.model.refinement import Stage, calibrated_stage, fusion_apart
-from qmedoid.variational.model import MeasuredVariational
-from qmedoid.variational.network import ExpectationFunction
+from qmedoid.variational.model import ExpectationFunction, MeasuredVariational
 
 PAIRS_UP_TO = 5
 """Classes up to which a circuit is fed the deltas of all pairs by default; there are 20 of them then."""

@@ -15,7 +15,7 @@ from qmedoid.estimators._parameters import Constraint, Flag, Optional, Whole, ch
 from qmedoid.estimators._tables import check_size, check_table, check_weights
 from qmedoid.estimators._targets import check_target
 from qmedoid.estimators._threads import one_blas_thread
-from qmedoid.geometry.features import FeatureKind, feature_matrix
+from qmedoid.geometry.groups import FeatureKind, feature_matrix
 from qmedoid.geometry.scaling import ScalingKind, fit_scaling
 
 

@@ -125,4 +125,4 @@ class RareEventClassifier(FirstStageSettings):
             )
         order = order_by_content(table)
         fitted = fit_rare(np.ascontiguousarray(table[:, order]), codes, self._settings(), seed, told, groups)
-        return rare_in_order(fitted.model, order), Apart(fitted.held_out, fitted.circuit_features, fitted.fold)
+        return rare_in_order(fitted.model, order), Apart(fitted.out_of_fold, fitted.circuit_features, fitted.fold)

@@ -23,10 +23,9 @@ from qmedoid.exceptions import warn
 from qmedoid.geometry.scaling import column_powers, is_constant
 from qmedoid.model.novelty import fit_novelty
 from qmedoid.optimize.minimizers import GAINS
-from qmedoid.variational.angles import PRINTED_SPAN, SPAN
+from qmedoid.variational.ansatz import PRINTED_SPAN, SPAN
 from qmedoid.variational.batches import Sampling
-from qmedoid.variational.model import MeasuredVariational, VariationalModel
-from qmedoid.variational.network import ExpectationFunction, Precision
+from qmedoid.variational.model import ExpectationFunction, MeasuredVariational, Precision, VariationalModel
 from qmedoid.variational.readout import ReadoutKind
 from qmedoid.variational.training import Optimizer, TrainingData
 

@@ -1,12 +1,136 @@
-"""Correlation groups: anchors, their members and the weights between them (algorithm 1)."""
+r"""Correlations of columns, correlation groups, and the anchor features made of them (algorithms 1, 2, 2b and 3).
 
+Correlations take one pass over blocks of rows. A group is an anchor with its members and weights. Every kind of
+feature is a weighted norm over the columns of a subset,
+
+.. math:: u_a(x) = \sigma_a(x)\,\sqrt{\textstyle\sum_{f\in\kappa(a)} (w_{af}\,x_f)^2},
+
+and differs only in the weights w and in whether there is a sign σ.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.exceptions import ParameterError
+from qmedoid.geometry.scaling import column_powers
 from qmedoid.kernels.ties import stable_order
+
+# Blocks of this many rows keep the temporaries small and fix the order of the sums.
+BLOCK_ROWS = 8192
+
+
+@dataclass(frozen=True)
+class Moments:
+    r"""Weight, means and co-moments :math:`\sum_i w_i (x_i - \bar x)(x_i - \bar x)^\top` of the rows seen so far.
+
+    Two of them merge exactly (Chan's update), so a table of any length needs one pass and one block of memory.
+    """
+
+    weight: float
+    mean: Array
+    comoment: Array
+
+    def merge(self, other: "Moments") -> "Moments":
+        """Moments of both sets of rows together."""
+        total = self.weight + other.weight
+        if total == 0:
+            return self
+        shift = other.mean - self.mean
+        return Moments(
+            total,
+            self.mean + shift * (other.weight / total),
+            self.comoment + other.comoment + np.outer(shift, shift) * (self.weight * other.weight / total),
+        )
+
+
+def block_moments(X: Array, weights: Array | None = None) -> Moments:
+    """Moments of one block of rows, shape (n, M)."""
+    w = np.ones(len(X)) if weights is None else weights
+    total = float(w.sum())
+    if total == 0:
+        return Moments(0.0, np.zeros(X.shape[1]), np.zeros((X.shape[1], X.shape[1])))
+    mean = w @ X / total
+    centred = X - mean
+    return Moments(total, mean, (centred * w[:, None]).T @ centred)
+
+
+def moments(blocks: Iterable[tuple[Array, Array | None]]) -> Moments:
+    """Moments of a stream of (rows, weights) blocks."""
+    iterator = iter(blocks)
+    result = block_moments(*next(iterator))
+    for block in iterator:
+        result = result.merge(block_moments(*block))
+    return result
+
+
+def row_blocks(X: Array, weights: Array | None = None) -> Iterator[tuple[Array, Array | None]]:
+    """Cut a matrix into blocks of `BLOCK_ROWS` rows."""
+    for rows in row_slices(X, BLOCK_ROWS):
+        yield X[rows], None if weights is None else weights[rows]
+
+
+def correlation_matrix(X: Array, *, weights: Array | None = None) -> Array:
+    """Pearson correlation R between the columns of X, shape (M, M), with a diagonal of ones.
+
+    A constant column correlates 0 with every other column. A weight of k counts a row k times.
+    """
+    scaled = X * column_powers(X)
+    scaled -= scaled.mean(axis=0)  # blocks merge by their means, which must not be lost beside a large offset
+    spread = moments(row_blocks(scaled, weights))
+    return correlation_from_moments(spread, constant_columns(X))
+
+
+def correlation_from_moments(spread: Moments, constant: Flags) -> Array:
+    """Correlation matrix from co-moments; `constant` marks the columns that correlate with nothing."""
+    deviation = np.sqrt(np.where(constant, 0.0, np.diag(spread.comoment)))
+    usable = deviation > 0
+    inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=usable)
+    correlation = np.clip(spread.comoment * inverse[:, None] * inverse[None, :], -1.0, 1.0)
+    correlation = (correlation + correlation.T) / 2.0
+    np.fill_diagonal(correlation, 1.0)
+    return correlation
+
+
+def correlation_ratio(X: Array, codes: Codes, *, weights: Array | None = None) -> Array:
+    r"""Correlation ratio of every column with a class label, shape (M,).
+
+    .. math:: \eta_f^2 = \frac{\sum_c n_c (\bar x_{fc} - \bar x_f)^2}{\sum_i (x_{if} - \bar x_f)^2}
+
+    It does not depend on how classes are numbered, and for two classes it is \|r\|. Constant columns get 0.
+    """
+    w = np.ones(len(X)) if weights is None else weights
+    scaled = X * column_powers(X)
+    counts = np.bincount(codes, weights=w)
+    mean = w @ scaled / w.sum()
+    sums, total = np.zeros((len(counts), X.shape[1])), np.zeros(X.shape[1])
+    for rows in row_slices(X, BLOCK_ROWS):
+        centred = scaled[rows] - mean
+        membership = (codes[rows, None] == np.arange(len(counts))) * w[rows, None]
+        sums += membership.T @ centred
+        total += w[rows] @ centred**2
+    drift = sums.sum(axis=0) / w.sum()  # what rounding left of the mean
+    sums, total = sums - counts[:, None] * drift, total - w.sum() * drift**2
+    between = np.divide(sums**2, counts[:, None], out=np.zeros_like(sums), where=counts[:, None] > 0).sum(axis=0)
+    usable = (total > 0) & ~constant_columns(X)
+    eta: Array = np.sqrt(np.clip(np.divide(between, total, out=np.zeros_like(total), where=usable), 0.0, 1.0))
+    return eta
+
+
+def correlation_with_numbers(X: Array, target: Array, *, weights: Array | None = None) -> Array:
+    r"""\|r\| of every column with a numeric target, shape (M,); with label codes 0, 1, 2, … the printed rule."""
+    with_target = np.column_stack([X, target])
+    strength: Array = np.abs(correlation_matrix(with_target, weights=weights)[:-1, -1])
+    return strength
+
+
+def constant_columns(X: Array) -> Flags:
+    """Which columns hold one value only, shape (M,)."""
+    return np.asarray(X.min(axis=0) == X.max(axis=0))
+
 
 Subset = tuple[int, ...]
 """Columns of one anchor, the anchor first."""
@@ -79,3 +203,45 @@ def _members(row: Array, anchor: int, allowed: Codes, size: int) -> Subset:
 def _falling(strength: Array) -> Codes:
     # Correlations that differ by rounding alone keep the order of the columns.
     return stable_order(-strength, 1.0)
+
+
+FeatureKind = Literal["signed", "weighted", "unweighted", "multiplicative"]
+FEATURE_KINDS: tuple[FeatureKind, ...] = ("signed", "weighted", "unweighted", "multiplicative")
+
+
+def subset_weights(correlation: Array, subset: Sequence[int], kind: FeatureKind) -> Array:
+    r"""Weight w of each column of a subset whose first column is the anchor, shape (k,).
+
+    ``"weighted"`` and ``"signed"`` take the correlation ρ with the anchor; ``"unweighted"`` takes 1;
+    ``"multiplicative"`` takes the strength :math:`g_a = \sqrt{\sum_f \rho_{af}^2}` of the subset for every column.
+    """
+    rho: Array = correlation[subset[0], list(subset)]
+    match kind:
+        case "weighted" | "signed":
+            return rho
+        case "unweighted":
+            return np.ones(len(subset))
+        case "multiplicative":
+            return np.full(len(subset), np.sqrt(np.sum(rho**2)))
+    raise ParameterError(f"The 'kind' parameter must be one of {list(FEATURE_KINDS)}. Got {kind!r} instead.")
+
+
+def anchor_feature(X: Array, subset: Sequence[int], weights: Array, *, signed: bool) -> Array:
+    """Feature of one anchor for every row, shape (n,) (algorithm 2).
+
+    With `signed`, the norm carries the sign of Σ w·x, so that x and −x differ; a sum of 0 counts as positive.
+    """
+    terms = X[:, list(subset)] * weights
+    norm: Array = np.sqrt(np.sum(terms**2, axis=1))
+    if not signed:
+        return norm
+    return np.where(np.sum(terms, axis=1) < 0, -norm, norm)
+
+
+def feature_matrix(X: Array, configuration: Configuration, correlation: Array, kind: FeatureKind) -> Array:
+    """Features of every anchor of a configuration, shape (n, A) (algorithm 3)."""
+    features = np.empty((len(X), len(configuration)))
+    for j, subset in enumerate(configuration):
+        weights = subset_weights(correlation, subset, kind)
+        features[:, j] = anchor_feature(X, subset, weights, signed=kind == "signed")
+    return features

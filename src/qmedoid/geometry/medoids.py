@@ -1,4 +1,4 @@
-"""Medoids: the real rows that stand for a class (algorithms 4 and 5).
+"""Medoids: the training rows that represent a class (algorithms 4 and 5).
 
 The medoid of rows x_1 .. x_n with weights w_1 .. w_n is the row i that minimizes sum_j w_j |x_j - x_i|; K medoids
 minimize sum_j w_j min_m |x_j - x_m|. Ties, and differences below ``TIE_TOLERANCE`` of the total, go to the lowest
@@ -27,7 +27,7 @@ __all__ = [
     "subsampled_medoid_index",
 ]
 
-#: Rows that K > 1 medoids of a class are chosen on, unless told otherwise: all their distances are kept in memory.
+#: Rows that K > 1 medoids of a class are chosen on by default: all their distances are kept in memory.
 MAX_ROWS_K_MEDOIDS = 2_000
 
 

@@ -7,8 +7,6 @@ those of *y*. Its ancilla then reads 0 with probability :math:`p_0 = (1 + s)/2`,
 
 So :math:`D = \sqrt{2Zs}` is the Euclidean distance itself, and the closed form is the exact expectation of the
 circuit. A finite number of shots is a binomial draw on top of it.
-
-What the stages above ask of a SWAP test, whichever way it is carried out.
 """
 
 from typing import Literal, NamedTuple, Protocol
@@ -16,7 +14,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Array, Flags
+from qmedoid.arrays import Array, Flags, row_slices
 from qmedoid.exceptions import DataError, ParameterError
 
 AngleKind = Literal["true", "printed"]
@@ -175,8 +173,7 @@ def check_shots(shots: int, rng: np.random.Generator | None) -> None:
 
 def _exact(X: Array, Y: Array, angle: AngleKind) -> SwapTest:
     out = SwapTest(*(np.empty((len(X), len(Y))) for _ in range(3)))
-    for start in range(0, len(X), _BLOCK_ROWS):
-        rows = slice(start, start + _BLOCK_ROWS)
+    for rows in row_slices(X, _BLOCK_ROWS):
         for j, y in enumerate(Y):
             for whole, part in zip(out, _exact_against_one(X[rows], y, angle), strict=True):
                 whole[rows, j] = part
@@ -252,7 +249,7 @@ def _rows(values: npt.ArrayLike, name: str) -> Array:
 
 
 class SwapTestFunction(Protocol):
-    """Anything that compares every row of X with every row of Y: the closed form, a simulator or a machine.
+    """Protocol of a SWAP test of every row of X with every row of Y: closed form, simulator or quantum computer.
 
     :func:`qmedoid.geometry.overlap.compact_swap_test` is one; the backends of :mod:`qmedoid.circuits` are others.
     """

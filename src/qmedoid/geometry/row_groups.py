@@ -2,8 +2,8 @@
 
 A group is an int for every row. Equal rows are one group, whatever their labels: a row whose copy stays among the
 others is not left out. There is one exception. In a coarse table, such as one of three columns of two values each,
-equal rows are no copies of a record: new rows are equal to known ones, too, and leaving out all of them would ask for
-more than new rows do. There only copies of the whole table are undone.
+equal rows are no copies of a record: new rows are equal to training rows, too, and leaving out all of them would ask
+for more than new rows do. There only copies of the whole table are undone.
 """
 
 import math

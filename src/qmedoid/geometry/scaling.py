@@ -1,10 +1,7 @@
-r"""Affine scaling of columns, fitted on training rows and kept with the model.
+r"""Column scalings, fitted on training rows: affine, Gaussian mid-ranks, and signed logarithms.
 
-Gaussian mid-rank scaling: every column bent to a normal shape, by knots.
-
-The order of the values is kept, and that is all that counts: a monotone change of a column changes nothing.
-
-Columns on a scale where far values keep their order and their sign, and yet do not rule every distance.
+Mid-ranks give every column a normal shape and depend on the order of its values alone, so a monotone change of a column
+changes nothing. Signed logarithms keep order and sign, and keep outliers from dominating every distance:
 
 .. math:: z = \frac{x - \mu}{\sigma}, \qquad s = \frac{\operatorname{sign}(z)\,\log(1 + |z|) - \mu'}{\sigma'}
 """

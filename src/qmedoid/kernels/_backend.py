@@ -1,11 +1,11 @@
-"""Which kernels to use: the compiled ones where they were built, else their NumPy twins."""
+"""Compiled kernels or their NumPy twins, and the number of threads they use."""
 
 import importlib
 import os
 from functools import cache
 from types import ModuleType
 
-from qmedoid.exceptions import warn
+from qmedoid.exceptions import ParameterError, warn
 
 
 @cache
@@ -31,3 +31,17 @@ def _warn_not_built() -> None:
         "To get them, install a C compiler and reinstall qmedoid. "
         "Set QMEDOID_KERNELS=numpy to use the twins without this warning."
     )
+
+
+def thread_count(threads: int | None) -> int:
+    """The number of threads asked for by the caller, else by ``QMEDOID_THREADS``, else one per core."""
+    if threads is not None:
+        if threads < 1:
+            raise ParameterError(f"The 'threads' parameter must be None or an int >= 1. Got {threads!r} instead.")
+        return threads
+    wanted = os.environ.get("QMEDOID_THREADS", "")
+    if not wanted:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not wanted.isdecimal() or int(wanted) < 1:
+        raise ParameterError(f"The environment variable QMEDOID_THREADS must be an int >= 1. Got {wanted!r} instead.")
+    return int(wanted)

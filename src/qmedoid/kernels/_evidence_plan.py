@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from qmedoid.arrays import Array, Codes
+
 Key = tuple[int, bool, float]
 
 FOLDS = 4
@@ -169,7 +169,7 @@ def make_plan(
     """A plan from the parts of a model over M raw columns: scalings, medoids (P, M), groups and T terms.
 
     Channels are 0 for the square, 1 for the distance and 2 for the nearness; `weights` has shape (T, K). The nearest
-    medoid of each class is told by the distance over all columns, scaled by rank, with `column_weights`.
+    medoid of each class is found by the distance over all columns, scaled by rank, with `column_weights`.
     """
     all_columns = np.flatnonzero(column_weights > 0)
     wanted = [ColumnGroup(all_columns.tolist(), column_weights[all_columns], True)]

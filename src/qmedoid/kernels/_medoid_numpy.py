@@ -1,10 +1,8 @@
 """NumPy twin of the compiled sums of distances and their bounds (same names and arguments as ``_medoid``)."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
+from qmedoid.arrays import Array, Codes, row_slices
 
 # Rows of a block of distances are chosen so that the block stays in cache.
 BLOCK_NUMBERS = 1 << 16
@@ -12,7 +10,7 @@ BLOCK_NUMBERS = 1 << 16
 PRODUCT_ABOVE = 1 << 21
 
 
-def spread(X: Floats) -> float:
+def spread(X: Array) -> float:
     """Return the largest range of a column of X, or NaN when X holds NaN or infinity."""
     if not np.isfinite(X).all():
         return float("nan")
@@ -20,7 +18,7 @@ def spread(X: Floats) -> float:
         return float(np.ptp(X, axis=0).max())
 
 
-def distances(X: Floats, rows: Rows) -> Floats:
+def distances(X: Array, rows: Codes) -> Array:
     """Return the distances |x_r - x_j| of the given rows r to all rows j, shape (len(rows), n).
 
     Differences are taken before squaring, so that a table far from the origin loses no digits.
@@ -29,9 +27,8 @@ def distances(X: Floats, rows: Rows) -> Floats:
     out = np.zeros((len(rows), n))
     columns = np.ascontiguousarray(X.T)
     step = max(1, BLOCK_NUMBERS // max(1, n))
-    for start in range(0, len(rows), step):
-        block = out[start : start + step]
-        mine = columns[:, rows[start : start + step]]
+    for part in row_slices(rows, step):
+        block, mine = out[part], columns[:, rows[part]]
         for k in range(d):
             difference = mine[k][:, None] - columns[k]
             difference *= difference
@@ -40,14 +37,14 @@ def distances(X: Floats, rows: Rows) -> Floats:
     return out
 
 
-def totals(X: Floats, w: Floats, rows: Rows, out: Floats) -> None:
+def totals(X: Array, w: Array, rows: Codes, out: Array) -> None:
     """Write sum_j w_j |x_j - x_r| for the r in ``rows`` to ``out``."""
     step = max(1, 16 * BLOCK_NUMBERS // max(1, len(X)))
-    for start in range(0, len(rows), step):
-        out[start : start + step] = (distances(X, rows[start : start + step]) * w).sum(axis=1)
+    for part in row_slices(rows, step):
+        out[part] = (distances(X, rows[part]) * w).sum(axis=1)
 
 
-def all_totals(X: Floats, w: Floats, out: Floats) -> None:
+def all_totals(X: Array, w: Array, out: Array) -> None:
     """Write sum_j w_j |x_j - x_i| for every row i to ``out``.
 
     Large tables take the distances from a matrix product, |a|^2 + |b|^2 - 2 ab, which is quick but not exact. Only the
@@ -64,7 +61,7 @@ def all_totals(X: Floats, w: Floats, out: Floats) -> None:
     out[unsure] = exact
 
 
-def _product_totals(X: Floats, w: Floats, out: Floats) -> Floats:
+def _product_totals(X: Array, w: Array, out: Array) -> Array:
     """Write totals from a matrix product to ``out`` and return a bound of the error of each.
 
     A squared distance is off by at most g (|a| + |b|)^2, g being a few d roundings, hence a distance by at most the
@@ -74,26 +71,26 @@ def _product_totals(X: Floats, w: Floats, out: Floats) -> Floats:
     Z = X - (w @ X) / w.sum()
     squares = np.einsum("ij,ij->i", Z, Z)
     step = max(1, 16 * BLOCK_NUMBERS // n)
-    for start in range(0, n, step):
-        block = Z[start : start + step] @ Z.T
+    for part in row_slices(Z, step):
+        block = Z[part] @ Z.T
         block *= -2.0
         block += squares
-        block += squares[start : start + step, None]
+        block += squares[part, None]
         np.maximum(block, 0.0, out=block)
         np.sqrt(block, out=block)
-        out[start : start + step] = block @ w
+        out[part] = block @ w
     norms = np.sqrt(squares)
-    error: Floats = np.sqrt((4 * d + 32) * 2.0**-52) * (norms * w.sum() + norms @ w) + n * 2.0**-52 * out
+    error: Array = np.sqrt((4 * d + 32) * 2.0**-52) * (norms * w.sum() + norms @ w) + n * 2.0**-52 * out
     return error
 
 
-def centre(X: Floats, pivot: Floats, Z: Floats, norms: Floats) -> None:
+def centre(X: Array, pivot: Array, Z: Array, norms: Array) -> None:
     """Write z_j = x_j - pivot to ``Z`` and |z_j| to ``norms``."""
     np.subtract(X, pivot, out=Z)
     np.sqrt(np.einsum("ij,ij->i", Z, Z), out=norms)
 
 
-def moments(Z: Floats, norms: Floats, w: Floats, low: float, high: float, r0: float, out: Floats) -> None:
+def moments(Z: Array, norms: Array, w: Array, low: float, high: float, r0: float, out: Array) -> None:
     """Write the 3 + 2 d + d * d moments of a shell of candidates to ``out``.
 
     With A_j = |z_j|^2 + r0, s_j = dist(|z_j|, [low, high]) / sqrt(A_j), a_j = w_j / sqrt(A_j) and
@@ -110,7 +107,7 @@ def moments(Z: Floats, norms: Floats, w: Floats, low: float, high: float, r0: fl
     out[3 + 2 * d :] = np.tril((Z * b[:, None]).T @ Z).ravel()
 
 
-def bounds(Z: Floats, norms: Floats, rows: Rows, moments: Floats, r0: float, out: Floats) -> None:
+def bounds(Z: Array, norms: Array, rows: Codes, moments: Array, r0: float, out: Array) -> None:
     """Write lower bounds of sum_j w_j |z_j - z_r| for the r in ``rows``, which lie in the shell, to ``out``.
 
     With t = r0 - |h|^2 for the candidate h = z_r, the bound is

@@ -1,4 +1,4 @@
-"""Rows that can be the medoid: everything else is ruled out by lower bounds, in near-linear time.
+"""Codes that can be the medoid: everything else is ruled out by lower bounds, in near-linear time.
 
 Let E(y) = sum_j w_j |x_j - y|. Around a pivot p write z_j = x_j - p; a candidate is h = z_i. For any r0 > 0, with
 A_j = |z_j|^2 + r0 and t_j = 2 <z_j, h> + r0 - |h|^2,
@@ -24,14 +24,12 @@ from collections import deque
 from types import ModuleType
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
+from qmedoid.arrays import Array, Codes, Flags
 
 # Ratio of the outer to the inner radius of a shell. Wider: fewer passes over the rows, weaker bounds.
 SHELL = 1.12
-# Rows that stand for all where only the speed of the search depends on it (pivots and splits).
+# Rows sampled where only the speed of the search depends on it (pivots and splits).
 SAMPLE = 512
 # Share of the work of summing all pairs that may be spent on bounds before giving up.
 BUDGET = 0.2
@@ -47,7 +45,7 @@ TOGETHER = 8
 TINY = 1e-60
 
 
-def candidates(primitives: ModuleType, X: Floats, w: Floats, tolerance: float) -> Rows | None:
+def candidates(primitives: ModuleType, X: Array, w: Array, tolerance: float) -> Codes | None:
     """Return ascending rows of X among which the medoid is, or None when summing all pairs is quicker.
 
     Every row whose total is within a relative ``tolerance`` of the smallest is among them, or is equal to a row of
@@ -73,7 +71,7 @@ def candidates(primitives: ModuleType, X: Floats, w: Floats, tolerance: float) -
     return None if 2 * len(rows) > n else rows
 
 
-def on_a_line(x: Floats, w: Floats, tolerance: float) -> Rows:
+def on_a_line(x: Array, w: Array, tolerance: float) -> Codes:
     """Return the rows of a single column that can be the medoid: prefix sums give every total up to rounding."""
     order = np.argsort(x, kind="stable")
     mass = np.cumsum(w[order])
@@ -87,7 +85,7 @@ def on_a_line(x: Floats, w: Floats, tolerance: float) -> Rows:
 class Search:
     """One elimination of rows that are not the medoid; see the module for the mathematics."""
 
-    def __init__(self, primitives: ModuleType, X: Floats, w: Floats, tolerance: float) -> None:
+    def __init__(self, primitives: ModuleType, X: Array, w: Array, tolerance: float) -> None:
         n, d = X.shape
         self.primitives, self.X, self.w = primitives, X, w
         self.mass = float(w.sum())
@@ -99,11 +97,11 @@ class Search:
         self.passes = int(BUDGET * n / 2) // self.price
         self.Z, self.norms, self.moments = np.empty((n, d)), np.empty(n), np.empty(3 + 2 * d + d * d)
 
-    def run(self) -> Rows:
+    def run(self) -> Codes:
         """Return the rows that no bound rules out, ascending, one of each set of equal rows."""
         everything = np.arange(len(self.X), dtype=np.intp)
         open_sets = deque([self.scan(everything, geometric_median(self.X, self.w))])
-        kept: list[Rows] = []
+        kept: list[Codes] = []
         while open_sets:
             rows = first_of_equal(self.X, np.sort(open_sets.popleft()))
             worth_it = len(rows) > 2 * self.price and self.passes >= PASSES_TO_SPLIT
@@ -114,7 +112,7 @@ class Search:
                 open_sets.append(self.scan(part, pivot))
         return np.sort(np.concatenate(kept))
 
-    def scan(self, rows: Rows, pivot: Floats) -> Rows:
+    def scan(self, rows: Codes, pivot: Array) -> Codes:
         """Return those of ``rows`` that bounds around ``pivot`` do not rule out."""
         self.primitives.centre(self.X, pivot, self.Z, self.norms)
         at_pivot = float((self.w * self.norms).sum()) * (1.0 + self.rounding)
@@ -123,7 +121,7 @@ class Search:
         self.sum_some(order[:TOGETHER])
         reach = (self.limit + at_pivot) / self.mass * (1.0 + self.rounding)
         stop = int(np.searchsorted(radii, reach, side="right"))
-        kept: list[Rows] = [order[:0]]
+        kept: list[Codes] = [order[:0]]
         start = 0
         while start < stop:
             low = float(radii[start])
@@ -142,7 +140,7 @@ class Search:
             start = end
         return np.concatenate(kept)
 
-    def drop(self, shell: Rows, r0: float, slack: float) -> Rows:
+    def drop(self, shell: Codes, r0: float, slack: float) -> Codes:
         """Return the rows of a shell whose bound, lowered by ``slack``, does not exceed the limit."""
         lower = np.empty(len(shell))
         self.primitives.bounds(self.Z, self.norms, shell, self.moments, r0, lower)
@@ -169,23 +167,23 @@ class Search:
             - 0.5 * t * t * last
         )
 
-    def sum_some(self, rows: Rows) -> None:
+    def sum_some(self, rows: Codes) -> None:
         """Sum the totals of a few promising rows to bring the limit down."""
         totals = np.empty(len(rows))
         self.primitives.totals(self.X, self.w, rows, totals)
         self.limit = min(self.limit, float(totals.min()) * (1.0 + 2.0 * self.tolerance))
 
 
-def sample(rows: Rows) -> Rows:
+def sample(rows: Codes) -> Codes:
     """Return at most SAMPLE of the rows, evenly spread over them."""
     return rows[:: -(-len(rows) // SAMPLE)]
 
 
-def geometric_median(X: Floats, w: Floats) -> Floats:
+def geometric_median(X: Array, w: Array) -> Array:
     """Return a point with about the smallest sum of distances to a sample of the rows (Weiszfeld's iteration)."""
     some = sample(np.arange(len(X), dtype=np.intp))
     S, v = X[some], w[some]
-    y: Floats = np.median(S, axis=0)
+    y: Array = np.median(S, axis=0)
     for _ in range(8):
         radius = np.sqrt(np.square(S - y).sum(axis=1))
         pull = v / np.maximum(radius, 1e-9 * radius.max() + TINY)
@@ -193,7 +191,7 @@ def geometric_median(X: Floats, w: Floats) -> Floats:
     return y
 
 
-def halves(X: Floats, rows: Rows) -> list[tuple[Rows, Floats]]:
+def halves(X: Array, rows: Codes) -> list[tuple[Codes, Array]]:
     """Split rows in two by a few steps of 2-means on a sample; each half comes with its mean. [] if that fails."""
     S = X[sample(rows)]
     a = S[np.argmax(np.square(S - S[0]).sum(axis=1))]
@@ -207,13 +205,13 @@ def halves(X: Floats, rows: Rows) -> list[tuple[Rows, Floats]]:
     return [(part, mean) for part, mean in ((rows[left], a), (rows[~left], b)) if len(part)]
 
 
-def nearer(Y: Floats, a: Floats, b: Floats) -> NDArray[np.bool_]:
+def nearer(Y: Array, a: Array, b: Array) -> Flags:
     """Return which rows of Y are nearer to a than to b."""
-    side: Floats = np.einsum("ij,j->i", Y - 0.5 * (a + b), b - a)
+    side: Array = np.einsum("ij,j->i", Y - 0.5 * (a + b), b - a)
     return side < 0.0
 
 
-def first_of_equal(X: Floats, rows: Rows) -> Rows:
+def first_of_equal(X: Array, rows: Codes) -> Codes:
     """Return ascending ``rows`` without (nearly all of) those that equal an earlier one.
 
     Equal rows have equal keys, which are quicker to sort than rows. Of several rows that share a key only those equal

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.kernels.ties import SAME_PLACE, TIE
 
 if TYPE_CHECKING:
     from qmedoid.kernels.nearest import Fill
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 # Numbers of one block.
 _BLOCK_NUMBERS = 2**19
@@ -44,7 +42,7 @@ def filler(prototypes: Array, center: Array, centred: Array, scale: float) -> tu
     return fill, max(1, _BLOCK_NUMBERS // len(prototypes))
 
 
-def _passing(screen: Array, x: Array, same: Array, k: int) -> NDArray[np.bool_]:
+def _passing(screen: Array, x: Array, same: Array, k: int) -> Flags:
     """Which prototypes may be among the k nearest, by (|x − p|² − |x|²)/2 and the bound of its rounding."""
     n, count = screen.shape
     if count <= k:
@@ -59,7 +57,7 @@ def _passing(screen: Array, x: Array, same: Array, k: int) -> NDArray[np.bool_]:
     reach = (np.sqrt(square) + np.sqrt(np.maximum(square + 2.0 * kth, 0.0))) / (1.0 - 2.0 * np.sqrt(unit))
     limit = kth + 2.1 * unit * (np.sqrt(square) * reach + 0.5 * reach**2) + unit * np.abs(kth) + 2.0**-900
     limit += TIE * (np.sqrt(square) + reach) ** 2 + same
-    passing: NDArray[np.bool_] = (screen <= limit[:, None]) | ~np.isfinite(limit)[:, None]
+    passing: Flags = (screen <= limit[:, None]) | ~np.isfinite(limit)[:, None]
     return passing
 
 

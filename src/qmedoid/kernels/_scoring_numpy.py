@@ -5,20 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from qmedoid.arrays import Array, Codes, Table
 
 if TYPE_CHECKING:
-    from qmedoid.kernels._tables import Table
-    from qmedoid.kernels.scoring import Results, ScoringPlan
+    from qmedoid.kernels.scoring import ScoringPlan, ScoringResults
 
-Array = NDArray[np.float64]
 
 EPSILON = 1e-12
 # Squared norms outside these bounds may have lost digits or overflowed.
 _SMALLEST, _LARGEST = 2.0**-960, 2.0**960
 
 
-def score(columns: Table, plan: ScoringPlan, angle: str, out: Results) -> int:
+def score(columns: Table, plan: ScoringPlan, angle: str, out: ScoringResults) -> int:
     """Fill the results that are asked for; return how many rows were left undecided, as the compiled kernel does."""
     with np.errstate(all="ignore"):  # rows that leave the range are marked as undecided below
         features = _features(columns, plan)
@@ -59,7 +58,7 @@ def _features(columns: Table, plan: ScoringPlan) -> Array:
     return features
 
 
-def _channels(features: Array, norms: Array, plan: ScoringPlan, angle: str) -> tuple[Array, Array, NDArray[np.intp]]:
+def _channels(features: Array, norms: Array, plan: ScoringPlan, angle: str) -> tuple[Array, Array, Codes]:
     """Distance and angle to the nearest medoid of each class, and which one that is, each of shape (n, C)."""
     n_classes = len(plan.multipliers)
     best = np.full((len(features), n_classes), np.inf)

@@ -8,8 +8,8 @@ visit; a candidate adds one column to it.
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Codes, Flags
-from qmedoid.kernels._search_state import ANGLES, Candidates, Floats, FoldState
+from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.kernels._search_state import ANGLES, Candidates, FoldState
 from qmedoid.kernels.medoid import TIE_TOLERANCE
 
 EPSILON = 1e-12
@@ -48,7 +48,7 @@ def build_squared(state: FoldState) -> None:
     state.slack = np.array([(len(state.sample_z) + 2) * 1e-15 * block.max(initial=0.0) for block in blocks])
 
 
-def update_squared(state: FoldState, old: Floats, new: Floats) -> None:
+def update_squared(state: FoldState, old: Array, new: Array) -> None:
     """Squared distances after the feature `old` on the medoid rows became `new`."""
     for c, block in enumerate(_square_blocks(state)):
         rows = slice(state.bounds[c], state.bounds[c + 1])
@@ -91,20 +91,20 @@ def evaluate(
                 confusion[i, c] = np.bincount(own, minlength=state.n_classes)
 
 
-def _terms(columns: Floats, candidates: Candidates) -> tuple[Floats, Floats]:
+def _terms(columns: Array, candidates: Candidates) -> tuple[Array, Array]:
     """Weighted columns of the members and their squares, each of shape (m, n)."""
     with np.errstate(over="ignore"):  # what overflows is left to the definition
         terms = columns[candidates.members] * candidates.weights[:, None]
         return terms, terms * terms
 
 
-def _feature(terms: tuple[Floats, Floats], picks: Codes, factor: float, signed: bool) -> Floats:
+def _feature(terms: tuple[Array, Array], picks: Codes, factor: float, signed: bool) -> Array:
     """Feature of every row, shape (n,): added up in the order of ``geometry.features``, hence equal to the last bit."""
     weighted, squares = terms
     total = squares[picks[0]].copy()
     for f in picks[1:]:
         total += squares[f]
-    norm: Floats = factor * np.sqrt(total)
+    norm: Array = factor * np.sqrt(total)
     if not signed:
         return norm
     total = weighted[picks[0]].copy()
@@ -114,8 +114,8 @@ def _feature(terms: tuple[Floats, Floats], picks: Codes, factor: float, signed: 
 
 
 def _standardized(
-    state: FoldState, candidates: Candidates, i: int, train: tuple[Floats, Floats], val: tuple[Floats, Floats]
-) -> tuple[Floats, Floats, float]:
+    state: FoldState, candidates: Candidates, i: int, train: tuple[Array, Array], val: tuple[Array, Array]
+) -> tuple[Array, Array, float]:
     """Candidate number i, standardized on the training rows: on medoid rows, on validation rows; its condition."""
     picks, factor = candidates.picks[i], float(candidates.factors[i])
     feature = _feature(train, picks, factor, state.signed)
@@ -144,7 +144,7 @@ def _scale(mean: float, variance: float, n_rows: int, constant: bool) -> tuple[f
     return scale, abs(mean) / scale if abs(mean) <= WORST_CONDITION * scale else np.inf
 
 
-def _square_blocks(state: FoldState) -> list[Floats]:
+def _square_blocks(state: FoldState) -> list[Array]:
     """The squared distances of each class as a view of shape (n_c, n_c)."""
     sizes = np.diff(state.bounds)
     blocks = np.split(state.squared, np.cumsum(sizes**2)[:-1])
@@ -161,10 +161,10 @@ class _Visit:
         self.condition = float(state.condition[others].max(initial=0.0))
         self.val_squared = np.einsum("an,an->n", self.val_z, self.val_z)
         self.base_sums = self._base_sums(anchor)
-        self.base_rows: dict[int, Floats] = {}
-        self.against: dict[int, tuple[Floats, Floats, float]] = {}
+        self.base_rows: dict[int, Array] = {}
+        self.against: dict[int, tuple[Array, Array, float]] = {}
 
-    def _base_sums(self, anchor: int) -> Floats:
+    def _base_sums(self, anchor: int) -> Array:
         r"""Squares of lower bounds of :math:`S_i = \sum_j \sqrt{b_{ij}}` over the features that stay."""
         own = self.state.sample_z[anchor]
         sums = []
@@ -172,11 +172,11 @@ class _Visit:
             z = own[self.state.bounds[c] : self.state.bounds[c + 1]]
             base = np.maximum(block - (z[:, None] - z) ** 2 - self.state.slack[c], 0.0)
             sums.append(np.sqrt(base).sum(axis=1))
-        bounds: Floats = (np.concatenate(sums) * (1.0 - BOUND_SLACK)) ** 2
+        bounds: Array = (np.concatenate(sums) * (1.0 - BOUND_SLACK)) ** 2
         bounds[self.state.repeated != 0] = np.inf  # the first of equal rows wins their tie
         return bounds
 
-    def medoid(self, c: int, z: Floats) -> int:
+    def medoid(self, c: int, z: Array) -> int:
         r"""The medoid of a class when a column z joins the others (algorithm 4), as a position among the medoid rows.
 
         By Minkowski, :math:`\sum_j \sqrt{b_{ij} + (z_i - z_j)^2} \ge \sqrt{S_i^2 + T_i^2}` with
@@ -193,7 +193,7 @@ class _Visit:
         least = totals.min()
         return int(low + tried[totals <= least + TIE_TOLERANCE * least].min())
 
-    def _totals(self, rows: Codes, low: int, z: Floats) -> Floats:
+    def _totals(self, rows: Codes, low: int, z: Array) -> Array:
         """Sum of distances of some rows of a class, numbered from `low`, to all rows of it."""
         totals = np.empty(len(rows))
         for i, row in enumerate(rows):
@@ -205,7 +205,7 @@ class _Visit:
             totals[i] = np.sqrt(base + (z - z[row]) ** 2).sum()
         return totals
 
-    def predict(self, medoids: list[int], sample_z: Floats, val_z: Floats, condition: float) -> tuple[Codes, bool]:
+    def predict(self, medoids: list[int], sample_z: Array, val_z: Array, condition: float) -> tuple[Codes, bool]:
         """Class of every validation row (algorithms 6 and 8), and whether rounding decides one of them."""
         state = self.state
         with np.errstate(all="ignore"):
@@ -225,7 +225,7 @@ class _Visit:
         )
         return codes, unsure
 
-    def _channels(self, medoids: list[int], sample_z: Floats, val_z: Floats) -> tuple[Floats, Floats, Flags]:
+    def _channels(self, medoids: list[int], sample_z: Array, val_z: Array) -> tuple[Array, Array, Flags]:
         """Distances and angles to each class, shape (C, n), and which rows are too near the origin for an angle."""
         state = self.state
         squared = np.empty((len(medoids), len(val_z)))
@@ -245,7 +245,7 @@ class _Visit:
                 angle[c] = np.arccos(np.sqrt(np.minimum(squared[c] / (2.0 * (norm + medoid_norm)), 1.0)))
         return np.sqrt(squared), angle, short
 
-    def _against(self, row: int) -> tuple[Floats, Floats, float]:
+    def _against(self, row: int) -> tuple[Array, Array, float]:
         """Squared distances and inner products of the validation rows with one medoid row, and its squared norm."""
         known = self.against.get(row)
         if known is None:
@@ -256,7 +256,7 @@ class _Visit:
         return known
 
 
-def _absolute_sums(z: Floats) -> Floats:
+def _absolute_sums(z: Array) -> Array:
     r""":math:`T_i = \sum_j |z_i - z_j|` of every i in O(n log n): sorted value number i exceeds i others."""
     order = np.argsort(z)
     ranked = z[order]
@@ -267,7 +267,7 @@ def _absolute_sums(z: Floats) -> Floats:
     return np.maximum(sums, 0.0)
 
 
-def _fusion(state: FoldState, distance: Floats, angle: Floats) -> tuple[Floats, Floats, Floats]:
+def _fusion(state: FoldState, distance: Array, angle: Array) -> tuple[Array, Array, Array]:
     """Fusion scores of shape (C, n), and the reciprocal of the summed channels, each of shape (n,)."""
     share = 1.0 / (distance.sum(axis=0) + EPSILON)
     scores = distance * share
@@ -278,16 +278,16 @@ def _fusion(state: FoldState, distance: Floats, angle: Floats) -> tuple[Floats, 
     return scores * state.multipliers[:, None], share, angle_share
 
 
-def _gap(scores: Floats) -> Floats:
+def _gap(scores: Array) -> Array:
     """How far the second best class is from the best, shape (n,)."""
     if len(scores) == 1:
         return np.full(scores.shape[1], np.inf)
     two = np.partition(scores, 1, axis=0)
-    gap: Floats = two[1] - two[0]
+    gap: Array = two[1] - two[0]
     return gap
 
 
-def careful_codes(state: FoldState, records: Floats, medoids: Floats, condition: float) -> tuple[Codes, bool]:
+def careful_codes(state: FoldState, records: Array, medoids: Array, condition: float) -> tuple[Codes, bool]:
     """Class of rows that are close to a tie, from all their features and by formulas exact at every angle.
 
     Parameters

@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes
 
-Floats = Array
-
 ANGLES = {"none": 0, "true": 1, "printed": 2}
 """How the kernels number the angular channels."""
 
@@ -30,9 +28,9 @@ class Candidates:
     """
 
     members: Codes
-    weights: Floats
+    weights: Array
     picks: Codes
-    factors: Floats
+    factors: Array
 
 
 @dataclass
@@ -67,20 +65,20 @@ class FoldState:
         At most so much is wrong with `squared`.
     """
 
-    train: Floats
+    train: Array
     bounds: Codes
     repeated: npt.NDArray[np.uint8]
-    val: Floats
+    val: Array
     val_bounds: Codes
-    multipliers: Floats
+    multipliers: Array
     alpha: float
     angle: int
     signed: bool
-    sample_z: Floats = field(default_factory=lambda: np.empty((0, 0)))
-    val_z: Floats = field(default_factory=lambda: np.empty((0, 0)))
-    condition: Floats = field(default_factory=lambda: np.empty(0))
-    squared: Floats = field(default_factory=lambda: np.empty(0))
-    slack: Floats = field(default_factory=lambda: np.empty(0))
+    sample_z: Array = field(default_factory=lambda: np.empty((0, 0)))
+    val_z: Array = field(default_factory=lambda: np.empty((0, 0)))
+    condition: Array = field(default_factory=lambda: np.empty(0))
+    squared: Array = field(default_factory=lambda: np.empty(0))
+    slack: Array = field(default_factory=lambda: np.empty(0))
 
     @property
     def n_classes(self) -> int:

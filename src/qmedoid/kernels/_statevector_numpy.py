@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qmedoid.arrays import Codes
+
 Real = NDArray[np.floating]
 State = NDArray[Any]
 
@@ -65,7 +67,7 @@ def gradient(
     return by_weights, by_angles.T
 
 
-def entangler(n_qubits: int) -> tuple[NDArray[np.intp], Real]:
+def entangler(n_qubits: int) -> tuple[Codes, Real]:
     """The CX chain followed by the CZ chain as a signed permutation: new[t] = sign[t] · old[source[t]]."""
     target = np.arange(2**n_qubits)
     source = target ^ ((target << 1) & (2**n_qubits - 1))

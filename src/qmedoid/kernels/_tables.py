@@ -1,19 +1,16 @@
 """Tables as kernels read them, where they lie: checked, cut into chunks of rows, and shared between threads."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qmedoid.arrays import Array, Codes, Table, row_slices
 from qmedoid.exceptions import DataError
-from qmedoid.kernels._threads import thread_count
+from qmedoid.kernels._backend import thread_count
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
 Number = TypeVar("Number", np.float64, np.intp)
-Table = NDArray[Any] | Sequence[NDArray[Any]]
-"""Rows as a 2-D array in either order, or 1-D columns."""
 
 # Numbers per chunk of a table that has to be converted, or that a twin works on.
 _CHUNK_NUMBERS = 2**19
@@ -99,15 +96,11 @@ def in_chunks(
 
     workers = 1 if n < rows_worth_a_thread else min(thread_count(threads), -(-n // size))
     if workers == 1:
-        for rows in _chunks(n, size):
+        for rows in row_slices(n, size) if n else ():
             judge_chunk(rows)
         return
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(workers) as pool:
-        for _ in pool.map(judge_chunk, _chunks(n, size)):
+        for _ in pool.map(judge_chunk, row_slices(n, size)):
             pass
-
-
-def _chunks(n: int, size: int) -> Iterator[slice]:
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))

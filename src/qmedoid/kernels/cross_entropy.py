@@ -1,8 +1,7 @@
 r"""Cross-entropy :math:`-\sum_i w_i \log p_{i,y_i}` of class scores, whose softmax is p, with its gradient.
 
-A training asks for it at every step, on batches so small that the calls of NumPy would take longer than the numbers.
-
-Class probabilities from class scores, and the loss of a training, which is a kernel.
+It is a kernel because a training asks for it at every step, on batches so small that NumPy's calls would take longer
+than the arithmetic.
 """
 
 from typing import Any
@@ -11,13 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError
-from qmedoid.kernels import _cross_entropy_numpy
 from qmedoid.kernels._backend import compiled
 
-Array = NDArray[np.float64]
 Real = NDArray[Any]
-Codes = NDArray[np.intp]
 
 
 def cross_entropy_value(scores: Real, codes: Codes, weights: Real) -> float:
@@ -35,7 +32,8 @@ def cross_entropy(scores: Real, codes: Codes, weights: Real) -> tuple[float, Rea
 
 
 def _kernel() -> Any:
-    return (compiled("cross_entropy") or _cross_entropy_numpy).cross_entropy
+    kernel = compiled("cross_entropy")
+    return numpy_cross_entropy if kernel is None else kernel.cross_entropy
 
 
 def _check(scores: Real, codes: Codes, weights: Real) -> tuple[Array, Codes, Array]:
@@ -59,3 +57,28 @@ def log_softmax(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     by_class -= by_class.max(axis=0)
     by_class -= np.log(np.exp(by_class).sum(axis=0))
     return by_class.T
+
+
+def numpy_cross_entropy(scores: Array, codes: Codes, weights: Array, gradient: Array | None = None) -> float:
+    """Loss of scores (rows, C); fill its gradient, of the same shape, if there is one."""
+    if scores.shape[1] == 2:
+        return _two_class_cross_entropy(scores, codes, weights, gradient)
+    log_p = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
+    rows = np.arange(len(codes))
+    if gradient is not None:
+        np.exp(log_p, out=gradient)
+        gradient[rows, codes] -= 1.0
+        gradient *= weights[:, None]
+    return -float(weights @ log_p[rows, codes])
+
+
+def _two_class_cross_entropy(scores: Array, codes: Codes, weights: Array, gradient: Array | None) -> float:
+    """The same for two classes, by the difference of their scores: half the work, at every step of a training."""
+    # From class 0 the score of class 1 is the other's, and the difference counts as it is; from class 1 turned.
+    signs = 1.0 - 2.0 * codes
+    behind = signs * (scores[:, 1] - scores[:, 0])
+    losses = np.logaddexp(0.0, behind)
+    if gradient is not None:
+        np.multiply(signs, weights * np.exp(behind - losses), out=gradient[:, 1])
+        np.negative(gradient[:, 1], out=gradient[:, 0])
+    return float(weights @ losses)

@@ -7,8 +7,8 @@ The primitives come from the compiled kernel where it was built and from its Num
 from types import ModuleType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError
 from qmedoid.kernels import _medoid_numpy
 from qmedoid.kernels._backend import compiled
@@ -23,7 +23,7 @@ TIE_TOLERANCE = 1e-12
 _SAFE_SPREAD = (2.0**-100, 2.0**100)
 
 
-def medoid(X: NDArray[np.float64], *, weights: NDArray[np.float64] | None = None) -> int:
+def medoid(X: Array, *, weights: Array | None = None) -> int:
     """Return the row i of X that minimizes sum_j w_j |x_j - x_i|.
 
     Parameters
@@ -45,7 +45,7 @@ def medoid(X: NDArray[np.float64], *, weights: NDArray[np.float64] | None = None
     return int(kept[_medoid(primitives, X[kept], unit_scale(weights[kept]))])
 
 
-def _medoid(primitives: ModuleType, X: NDArray[np.float64], w: NDArray[np.float64]) -> int:
+def _medoid(primitives: ModuleType, X: Array, w: Array) -> int:
     """Return the medoid of rows that all have a positive weight."""
     n, d = X.shape
     if d == 0:
@@ -60,12 +60,12 @@ def _medoid(primitives: ModuleType, X: NDArray[np.float64], w: NDArray[np.float6
     return int(rows[_first_minimum(totals)])
 
 
-def _first_minimum(totals: NDArray[np.float64]) -> int:
+def _first_minimum(totals: Array) -> int:
     least = totals.min()
     return int(np.argmax(totals <= least + TIE_TOLERANCE * least))
 
 
-def require_finite(X: NDArray[np.float64]) -> None:
+def require_finite(X: Array) -> None:
     """Raise a DataError that names the first entry of X that is NaN or infinite."""
     finite = np.isfinite(X)
     if not finite.all():
@@ -76,13 +76,13 @@ def require_finite(X: NDArray[np.float64]) -> None:
         )
 
 
-def unit_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def unit_scale(values: Array) -> Array:
     """Divide positive numbers by a power of two so that the largest lies in [0.5, 1); no digit changes."""
-    scaled: NDArray[np.float64] = np.ldexp(values, -np.frexp(values.max())[1])
+    scaled: Array = np.ldexp(values, -np.frexp(values.max())[1])
     return scaled
 
 
-def safe_scale(X: NDArray[np.float64], spread: float | None = None) -> NDArray[np.float64]:
+def safe_scale(X: Array, spread: float | None = None) -> Array:
     """Multiply X by a power of two, where that is needed, so that squared differences stay in range.
 
     The medoid does not change. ``spread`` is the largest column range, NaN for a table that is not finite.
@@ -96,6 +96,6 @@ def safe_scale(X: NDArray[np.float64], spread: float | None = None) -> NDArray[n
     return np.ascontiguousarray(np.ldexp(moving, -np.frexp(min(widest, np.finfo(float).max))[1] - 2))
 
 
-def distances(X: NDArray[np.float64]) -> NDArray[np.float64]:
+def distances(X: Array) -> Array:
     """Return all distances |x_i - x_j|, shape (n, n), of a table that ``safe_scale`` has seen."""
     return _medoid_numpy.distances(X, np.arange(len(X), dtype=np.intp))

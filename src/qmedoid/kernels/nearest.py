@@ -11,13 +11,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels import _nearest_numpy
-from qmedoid.kernels._backend import compiled
-from qmedoid.kernels._threads import thread_count
+from qmedoid.kernels._backend import compiled, thread_count
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
 Fill = Callable[[Array, Codes | None, Array, Codes], None]
 
 #: The largest number of neighbors that can be asked for.

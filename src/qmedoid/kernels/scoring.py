@@ -21,12 +21,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qmedoid.arrays import Array, Codes, Table
 from qmedoid.exceptions import ParameterError
 from qmedoid.kernels._backend import compiled
-from qmedoid.kernels._tables import NearestMedoids, Table, in_chunks, result_part, row_count
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from qmedoid.kernels._tables import NearestMedoids, in_chunks, result_part, row_count
 
 # Rows per call of a kernel: small enough to share between threads and to convert other types a piece at a time.
 _CHUNK_ROWS = 16384
@@ -85,7 +83,7 @@ class ScoringPlan:
     angle: Literal["true", "printed"]
 
 
-class Results(NamedTuple):
+class ScoringResults(NamedTuple):
     """Arrays to be filled, row by row; None where a result is not wanted."""
 
     distance: Array | None = None
@@ -94,9 +92,9 @@ class Results(NamedTuple):
     scores: Array | None = None
     labels: Codes | None = None
 
-    def part(self, rows: slice) -> "Results":
+    def part(self, rows: slice) -> "ScoringResults":
         """The same results for some of the rows."""
-        return Results(
+        return ScoringResults(
             result_part(self.distance, rows),
             result_part(self.theta, rows),
             result_part(self.nearest, rows),
@@ -178,14 +176,14 @@ def scores(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> Ar
         None uses ``QMEDOID_THREADS`` if set, else the cores this process may run on; short tables take one.
     """
     out = np.empty((row_count(table, plan.n_columns), len(plan.multipliers)))
-    _run(table, plan, _scoring_angle(plan), Results(scores=out), threads)
+    _run(table, plan, _scoring_angle(plan), ScoringResults(scores=out), threads)
     return out
 
 
 def labels(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> Codes:
     """Class code of every row, shape (n,): the smallest score, of equal ones the first; −1 for undecided rows."""
     out = np.empty(row_count(table, plan.n_columns), dtype=np.intp)
-    _run(table, plan, _scoring_angle(plan), Results(labels=out), threads)
+    _run(table, plan, _scoring_angle(plan), ScoringResults(labels=out), threads)
     return out
 
 
@@ -193,7 +191,7 @@ def channels(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> 
     """Distance and angle to the nearest medoid of each class; NaN and −1 for undecided rows."""
     shape = (row_count(table, plan.n_columns), len(plan.multipliers))
     out = NearestMedoids(np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.intp))
-    _run(table, plan, plan.angle, Results(distance=out.distance, theta=out.angle, nearest=out.medoid), threads)
+    _run(table, plan, plan.angle, ScoringResults(distance=out.distance, theta=out.angle, nearest=out.medoid), threads)
     return out
 
 
@@ -201,7 +199,7 @@ def scores_and_medoids(table: Table, plan: ScoringPlan, *, threads: int | None =
     """Fusion scores, and the index of the nearest medoid of each class, each of shape (n, C); NaN and −1 undecided."""
     shape = (row_count(table, plan.n_columns), len(plan.multipliers))
     fused, nearest = np.empty(shape), np.empty(shape, dtype=np.intp)
-    _run(table, plan, _scoring_angle(plan), Results(scores=fused, nearest=nearest), threads)
+    _run(table, plan, _scoring_angle(plan), ScoringResults(scores=fused, nearest=nearest), threads)
     return fused, nearest
 
 
@@ -209,7 +207,7 @@ def channels_and_scores(table: Table, plan: ScoringPlan, *, threads: int | None 
     """Channels, nearest medoids and fusion scores in one pass; NaN and −1 for undecided rows."""
     shape = (row_count(table, plan.n_columns), len(plan.multipliers))
     out, fused = NearestMedoids(np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.intp)), np.empty(shape)
-    _run(table, plan, plan.angle, Results(out.distance, out.angle, out.medoid, fused), threads)
+    _run(table, plan, plan.angle, ScoringResults(out.distance, out.angle, out.medoid, fused), threads)
     return out, fused
 
 
@@ -218,7 +216,7 @@ def _scoring_angle(plan: ScoringPlan) -> str:
     return plan.angle if plan.use_angular and plan.alpha != 1.0 else "none"
 
 
-def _run(table: Table, plan: ScoringPlan, angle: str, out: Results, threads: int | None) -> None:
+def _run(table: Table, plan: ScoringPlan, angle: str, out: ScoringResults, threads: int | None) -> None:
     """Score a table chunk by chunk, on several threads where that pays."""
     if not plan.measurable:
         out.leave_undecided()

@@ -10,10 +10,10 @@ from types import ModuleType
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.kernels import _search_numpy
 from qmedoid.kernels._backend import compiled
-from qmedoid.kernels._search_state import ANGLES, Candidates, Floats, FoldState
+from qmedoid.kernels._search_state import ANGLES, Candidates, FoldState
 
 __all__ = ["Candidates", "FoldSearch"]
 
@@ -44,12 +44,12 @@ class FoldSearch:
 
     def __init__(
         self,
-        train: Floats,
+        train: Array,
         samples: Sequence[Codes],
-        val: Floats,
+        val: Array,
         codes_val: Codes,
         *,
-        multipliers: Floats,
+        multipliers: Array,
         alpha: float,
         angle: str,
         signed: bool,
@@ -105,7 +105,7 @@ class FoldSearch:
         return confusion, unsure
 
 
-def _repeated(rows: Floats) -> Flags:
+def _repeated(rows: Array) -> Flags:
     """Which rows are, byte for byte, equal to an earlier one."""
     keys = np.ascontiguousarray(rows).view(f"V{rows.itemsize * rows.shape[1]}")
     repeated = np.ones(len(rows), dtype=np.bool_)

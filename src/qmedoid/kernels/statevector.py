@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qmedoid.arrays import row_slices
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.kernels._backend import compiled
-from qmedoid.kernels._threads import thread_count
+from qmedoid.kernels._backend import compiled, thread_count
 
 Real = NDArray[np.floating]
 State = NDArray[Any]
@@ -151,7 +151,7 @@ def _for_rows(run: Callable[[slice], None], angles: Real, fast: bool, threads: i
     if n_rows <= chunk:
         run(slice(0, n_rows))
         return
-    chunks = [slice(start, min(start + chunk, n_rows)) for start in range(0, n_rows, chunk)]
+    chunks = list(row_slices(n_rows, chunk))
     if workers == 1 or not fast:
         for rows in chunks:
             run(rows)

@@ -9,10 +9,8 @@ to 1e-11 of the largest of them, and numbers that are not equal next to never li
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from qmedoid.arrays import Array, Codes
 
 TIE = 1e-9
 """Numbers that differ by no more than this share of the largest of them count as equal."""

@@ -1,21 +1,16 @@
-"""Values that no model of distances can take: missing, infinite, or too large for their squares.
+"""The protocol of methods, what they measure, their contributions to a decision, and the checks of their input."""
 
-Contributions of columns, of groups of columns and of real records to the difference of two classes' scores.
-
-What the first stage of a hybrid model, whatever it is made of, says of records.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.exceptions import DataError, ModelError
 from qmedoid.fields import Arrays, Shelf
-from qmedoid.geometry.fusion import Channels
+from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.overlap import SwapTestFunction, from_overlap, row_norms
 
 LARGEST = 1e150
@@ -23,7 +18,7 @@ LARGEST = 1e150
 
 
 def refuse_bad_values(values: Array, used: Codes, rows: Codes | range) -> None:
-    """Raise for the first value in a column that is read which is NaN, infinite or beyond `LARGEST`.
+    """Raise for the first value that is NaN, infinite or beyond `LARGEST` in a column that the model reads.
 
     Parameters
     ----------
@@ -33,7 +28,7 @@ def refuse_bad_values(values: Array, used: Codes, rows: Codes | range) -> None:
     rows : sequence of n int
         Which rows of the table these are.
     """
-    # Good rows, the many, are told by their extremes: a NaN makes both NaN.
+    # Most blocks are good, which their extremes show: a NaN makes both NaN.
     if values.max(initial=0.0) <= LARGEST and values.min(initial=0.0) >= -LARGEST:
         return
     bad = np.argwhere(~(np.abs(values[:, used]) <= LARGEST))
@@ -46,10 +41,10 @@ def refuse_bad_values(values: Array, used: Codes, rows: Codes | range) -> None:
 
 
 def refuse_overflow(*results: npt.ArrayLike) -> None:
-    """Raise where what a model computed is NaN or infinite.
+    """Raise where a result of a model is NaN or infinite.
 
-    Records are within bounds when a model takes them, so its numbers are to blame: a saved model may hold any finite
-    ones, and their products leave the range of double precision.
+    Records are within bounds, so the numbers of the model are to blame: a saved model may hold any finite ones, and
+    their products may leave the range of double precision.
 
     Raises
     ------
@@ -65,8 +60,8 @@ def refuse_overflow(*results: npt.ArrayLike) -> None:
             )
 
 
-class RecordShare(NamedTuple):
-    """What the distance to one real record adds.
+class RowContribution(NamedTuple):
+    """Contribution of the distance to one training row.
 
     Attributes
     ----------
@@ -84,17 +79,17 @@ class RecordShare(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GroupShare:
-    """What a group of columns adds.
+class GroupContribution:
+    """Contribution of a group of columns.
 
     Attributes
     ----------
     columns : tuple of int
     contribution : float
-        Above 0 speaks for the class that won.
+        Above 0 is for the class that won.
     name : str or None
-        What is looked at in these columns, where they have more than one share.
-    records : tuple of RecordShare
+        What is looked at in these columns, where they have several contributions.
+    records : tuple of RowContribution
         The contribution by medoid, where there are several.
     value : float or None
         Of the group's feature, where the group has one.
@@ -105,48 +100,44 @@ class GroupShare:
     columns: tuple[int, ...]
     contribution: float
     name: str | None = None
-    records: tuple[RecordShare, ...] = ()
+    records: tuple[RowContribution, ...] = ()
     value: float | None = None
     medoid_values: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class Contributions:
     """Contributions that add up to the difference of two dissimilarities, in two ways.
 
     Attributes
     ----------
     columns : ndarray of shape (M,)
         What each encoded column adds; with `terms` they add up to the difference.
-    groups : tuple of GroupShare
+    groups : tuple of GroupContribution
         The same, group of columns by group of columns: they add up to what `columns` add up to.
     terms : mapping of str to float
         What belongs to no column, by name.
-    neighbors : tuple of RecordShare
+    neighbors : tuple of RowContribution
         The neighbors that the term ``"neighbors"`` is the sum of.
     """
 
     columns: Array
-    groups: tuple[GroupShare, ...]
+    groups: tuple[GroupContribution, ...]
     terms: Mapping[str, float]
-    neighbors: tuple[RecordShare, ...] = ()
+    neighbors: tuple[RowContribution, ...] = ()
 
-    def times(self, factor: float) -> "Shares":
+    def times(self, factor: float) -> "Contributions":
         """All contributions in another unit."""
         groups = tuple(
             replace(group, contribution=factor * group.contribution, records=_times(group.records, factor))
             for group in self.groups
         )
         terms = {name: factor * value for name, value in self.terms.items()}
-        return Shares(factor * self.columns, groups, terms, _times(self.neighbors, factor))
+        return Contributions(factor * self.columns, groups, terms, _times(self.neighbors, factor))
 
 
-def _times(records: tuple[RecordShare, ...], factor: float) -> tuple[RecordShare, ...]:
+def _times(records: tuple[RowContribution, ...], factor: float) -> tuple[RowContribution, ...]:
     return tuple(one._replace(contribution=factor * one.contribution) for one in records)
-
-
-Table = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]
-"""Rows of shape (n, M), or M columns."""
 
 
 class Measured(NamedTuple):
@@ -161,7 +152,7 @@ class Measured(NamedTuple):
     nearest : ndarray of shape (n, C)
         Place of the nearest medoid of each class.
     deltas : ndarray of shape (n, m) or None
-        What a circuit is fed, where the stage has deltas of its own; else they are made from the channels.
+        Features for a circuit, where the method has its own deltas; else they are made from the channels.
     """
 
     channels: Channels
@@ -175,12 +166,12 @@ class Scorer(Protocol):
 
     @property
     def use_angular(self) -> bool:
-        """Whether the angle is one of the channels that a circuit is fed."""
+        """Whether the angle is one of the channels for a circuit."""
         ...
 
     @property
     def rare_class(self) -> int | None:
-        """The class that is looked for, where the method is one of rare events."""
+        """The rare class, where the method is one of rare events."""
         ...
 
     @property
@@ -232,7 +223,7 @@ class Method(Scorer, Protocol):
 
     @property
     def n_deltas(self) -> int | None:
-        """Number of deltas of the method that a circuit is fed; None where they are made from the channels."""
+        """Number of deltas for a circuit; None where they are made from the channels."""
         ...
 
     @property
@@ -252,7 +243,7 @@ class Method(Scorer, Protocol):
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What a reader may want to know of the method, by name; fit for JSON."""
+        """Facts about the method by name, for cards and reports; plain values."""
         ...
 
     @property
@@ -264,16 +255,20 @@ class Method(Scorer, Protocol):
         """Raw rows (n, M) in the space where Euclidean distances are those to the medoids, shape (n, q)."""
         ...
 
-    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> "Shares":
-        """What the difference of two classes' scores is made of, for one row of shape (1, M)."""
+    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> "Contributions":
+        """Contributions to the difference of two classes' scores, for one row of shape (1, M)."""
         ...
 
     def with_swap_test(self, swap_test: SwapTestFunction) -> Scorer:
-        """The same method with distances that a SWAP test measures."""
+        """A copy whose distances a SWAP test measures, such as `MeasuredMethod`."""
+        ...
+
+    def measure_with(self, X: Table, swap_test: SwapTestFunction) -> Measured:
+        """`measure` by its definition, with distances that a SWAP test measures."""
         ...
 
     def with_row_numbers(self, rows: Codes) -> Self:
-        """The same method, where training row i is row ``rows[i]`` of a larger table."""
+        """A copy where training row i is row ``rows[i]`` of a larger table."""
         ...
 
     def write(self, number: str, arrays: Arrays) -> dict[str, Any]:
@@ -284,6 +279,41 @@ class Method(Scorer, Protocol):
     def read(cls, value: Any, where: str, number: int, width: int, n_classes: int, shelf: Shelf) -> Self:
         """The method from what `write` left, over `width` encoded columns; everything is checked."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredMethod:
+    """A method whose distances a SWAP test measures, such as by circuits."""
+
+    model: Any
+    swap_test: SwapTestFunction
+
+    @property
+    def plain(self) -> Any:
+        """The method in closed form."""
+        return self.model
+
+    @property
+    def use_angular(self) -> bool:
+        """Whether the angle is one of the channels for a circuit."""
+        return bool(self.model.use_angular)
+
+    @property
+    def rare_class(self) -> int | None:
+        """The rare class, where the method is one of rare events."""
+        rare: int | None = self.model.rare_class
+        return rare
+
+    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
+        """Channels, scores, nearest medoids and deltas by measured distances; the backend has its own threads."""
+        del threads
+        measured: Measured = self.model.measure_with(X, self.swap_test)
+        return measured
+
+    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
+        """Dissimilarities, and the place of the nearest medoid of each class, each of shape (n, C)."""
+        measured = self.measure(X, threads=threads)
+        return measured.scores, measured.nearest
 
 
 def usable_coordinates(method: Method, rows: Array) -> Array:
@@ -305,9 +335,3 @@ def row_block(X: Table, rows: slice | Codes) -> Array:
     """Some rows of a table as numbers, shape (n, M), in one layout whatever the table's: so sums round alike."""
     part = X[rows] if isinstance(X, np.ndarray) else np.column_stack([column[rows] for column in X])
     return np.ascontiguousarray(part, dtype=np.float64)
-
-
-def row_slices(X: Table, step: int) -> Iterator[slice]:
-    """Blocks of at most `step` rows that a table is judged by, in bounded memory; at least one, if it is empty."""
-    n = len(X) if isinstance(X, np.ndarray) else len(X[0])
-    return (slice(start, min(start + step, n)) for start in range(0, max(n, 1), step))

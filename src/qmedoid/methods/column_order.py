@@ -1,7 +1,7 @@
-"""Columns in an order of their own, so that a fit does not depend on the order in which a file has them.
+"""A canonical order of columns, so that a fit does not depend on the order of the columns in a file.
 
 Sums round differently in another order, and of choices that are equally good the first is taken: either can make
-another model. So a model is fitted to columns in the order of what they hold, and its columns are put back after.
+another model. So a model is fitted to columns ordered by their values, and its columns are put back afterwards.
 """
 
 from dataclasses import replace
@@ -37,7 +37,7 @@ def _key(column: Array) -> bytes:
 def evidence_in_order(model: EvidenceModel, order: Codes) -> EvidenceModel:
     """The evidence model for X, from one that was fitted to ``X[:, order]``."""
     back = np.argsort(order)
-    known = model.neighbors
+    neighbors = model.neighbors
     return replace(
         model,
         rank_scaling=_ranks(model.rank_scaling, back),
@@ -45,7 +45,7 @@ def evidence_in_order(model: EvidenceModel, order: Codes) -> EvidenceModel:
         medoids=_columns(model.medoids, back),
         column_weights=model.column_weights[back],
         groups=tuple(_group(group, order) for group in model.groups),
-        neighbors=None if known is None else replace(known, records=_columns(known.records, back)),
+        neighbors=None if neighbors is None else replace(neighbors, records=_columns(neighbors.records, back)),
     )
 
 
@@ -84,7 +84,7 @@ def _scaling(scaling: Scaling, back: Codes) -> Scaling:
 def _ranks(scaling: RankScaling, back: Codes) -> RankScaling:
     knots = [np.arange(scaling.offsets[column], scaling.offsets[column + 1]) for column in back]
     places = np.concatenate(knots)
-    offsets = np.cumsum([0, *(len(own) for own in knots)]).astype(np.intp)
+    offsets = np.cumsum([0, *(len(places) for places in knots)]).astype(np.intp)
     return RankScaling(offsets, scaling.values[places], scaling.scores[places])
 
 

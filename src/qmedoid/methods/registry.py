@@ -1,4 +1,4 @@
-"""The methods by name: a new one is a folder and a line here."""
+"""Registry of the methods: a new one is a folder and a line here."""
 
 from importlib import import_module
 from typing import Any, NamedTuple

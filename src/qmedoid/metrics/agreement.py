@@ -1,4 +1,4 @@
-"""How far fits agree with one another: groups of columns, medoids, decisions. Sets and arrays in, numbers out."""
+"""Agreement between fits: groups of columns, medoids and decisions."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""How far probabilities are from the shares they promise, beside what chance alone would show."""
+"""Calibration error of probabilities, compared with the error expected by chance."""
 
 from dataclasses import dataclass
 

@@ -1,12 +1,18 @@
-"""Confidence intervals of shares, and whether a share has changed: closed forms and the standard library alone.
+"""Confidence intervals of proportions, tests whether one has changed, and jackknife standard errors.
 
-The interval of a share is Clopper and Pearson's. It holds the true share with at least the stated confidence whatever
-that is, also with 0 hits or none missed, where ±2 standard errors are no interval at all; Wilson's is shorter, but
-falls short of its confidence just where rare events are, at a hit or two.
+The interval of a proportion is Clopper and Pearson's. It holds the true proportion with at least the stated confidence
+whatever that is, also with 0 hits or none missed, where ±2 standard errors are no interval at all; Wilson's is shorter,
+but falls short of its confidence just where rare events are, at a hit or two.
 """
 
 import math
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.arrays import Array
+from qmedoid.metrics.classification import ClassMetrics
 
 CONFIDENCE = 0.95
 """Confidence of the intervals that are shown."""
@@ -136,3 +142,50 @@ def _share(angle: float, n: float) -> float:
     """The share of hits among n draws that has this angle."""
     share = (math.sin(angle / 2.0) ** 2 * (n + 0.75) - 0.375) / n if n else 0.0
     return min(max(share, 0.0), 1.0)
+
+
+def jackknife_error(left_out: npt.ArrayLike, counts: npt.ArrayLike | None = None) -> float:
+    r"""Standard error of a figure from what it is without each of n units.
+
+    .. math:: \sqrt{\frac{n-1}{n} \sum_i (\theta_{(i)} - \bar\theta)^2}
+
+    For a mean this is the usual s/√n.
+
+    Parameters
+    ----------
+    left_out : array-like of shape (m,)
+        The figure without one unit of each kind.
+    counts : array-like of shape (m,) or None
+        How many units there are of each kind; None is one of each. Fewer than two units have no spread, and 0.
+    """
+    values = np.asarray(left_out, dtype=np.float64)
+    units = np.ones(len(values)) if counts is None else np.asarray(counts, dtype=np.float64)
+    n = units.sum()
+    if n < 2:
+        return 0.0
+    mean = units @ values / n
+    return float(np.sqrt((n - 1) / n * (units @ (values - mean) ** 2)))
+
+
+def macro_f1_error(confusions: npt.ArrayLike) -> float:
+    """Standard error of the macro-F1 of pooled predictions.
+
+    Parameters
+    ----------
+    confusions : array-like of shape (F, C, C)
+        Confusion matrices of whole counts, one for each fold. Folds are left out one at a time or, where there is one
+        fold, its rows. Rows of one true and one predicted class are alike, so there are at most C² kinds of them.
+    """
+    folds = np.asarray(confusions, dtype=np.float64)
+    pooled = folds.sum(axis=0)
+    if len(folds) > 1:
+        return jackknife_error([ClassMetrics(pooled - fold).macro_f1 for fold in folds])
+    cells = np.argwhere(pooled > 0)
+    return jackknife_error([_without_one(pooled, true, said) for true, said in cells], pooled[tuple(cells.T)])
+
+
+def _without_one(confusion: Array, true: int, said: int) -> float:
+    """Macro-F1 with one row of a cell left out."""
+    fewer = confusion.copy()
+    fewer[true, said] -= 1
+    return ClassMetrics(fewer).macro_f1

@@ -201,7 +201,7 @@ def at_f_beta(positive: Flags, scores: Array, beta: float = 1.0) -> OperatingPoi
     Notes
     -----
     F-beta is (1+β²) / (1+β² + c), where c is the cost per hit when a missed positive costs β² false alerts. The
-    lowest c is looked for: it tells cuts apart whose F-beta is the same to the last digit because β is large.
+    lowest c is looked for: it separates cuts whose F-beta is the same to the last digit because β is large.
     """
     cuts = all_cuts(*_checked(positive, scores))
     _check_positive("beta", beta)

@@ -1,4 +1,4 @@
-r"""How frequent the classes are among records whose classes are not known, from their probabilities.
+r"""Class priors of unlabeled records, estimated from their probabilities by EM (label shift).
 
 With training priors :math:`\pi^0` and probabilities :math:`p_{ic}` that are right for them, records among which the
 classes have other priors :math:`\pi`, and look the same otherwise, have the likelihood
@@ -153,9 +153,9 @@ def _maximized(mixture: _Mixture, start: Array) -> tuple[Array, int, bool]:
             return priors, step, True
         once = priors * gains
         twice = once * mixture.gains(once)
-        first, bend = once - priors, twice - 2.0 * once + priors
-        length = float(np.linalg.norm(first)) / max(float(np.linalg.norm(bend)), 1e-300)
-        far = priors + 2.0 * length * first + length**2 * bend
+        first, second = once - priors, twice - 2.0 * once + priors
+        length = float(np.linalg.norm(first)) / max(float(np.linalg.norm(second)), 1e-300)
+        far = priors + 2.0 * length * first + length**2 * second
         is_better = far.min() > 0 and mixture.log_likelihood(far) > mixture.log_likelihood(twice)
         priors = far / far.sum() if is_better else twice / twice.sum()
     return priors, _MOST_STEPS, False

@@ -1,8 +1,6 @@
-"""What a table must look like to be scored: the columns a model was fitted on, and their kinds.
+"""The contract of a table, its columns and their kinds, and the encodings that turn columns into numbers.
 
-How the columns of a contract become numbers: plain arrays, fitted elsewhere and applied elsewhere.
-
-Every column of a contract has one encoding, and an encoding gives one or more numbers per record.
+Every column of a contract has one encoding, which gives one or more numbers per record.
 """
 
 import re

@@ -1,9 +1,8 @@
-"""Why a record was decided as it was: terms that add up to the margin (fact 20).
+"""Explanation of one decision: contributions that add up to the margin (fact 20).
 
-With w the class that won and o the one it is compared with, the margin is a difference of calibrated scores,
-b_w − b_o + β·(s_o − s_w), where s are the dissimilarities of the first stage. How s_o − s_w is made up of columns, of
-groups of columns and of real records, each first stage has a module for; calibration, circuit, prevalence and
-operating point are other terms.
+With w the class that won and o the one it is compared with, the margin is a difference of calibrated scores, b_w − b_o
++ β·(s_o − s_w), where s are the dissimilarities of the method, which has the contributions of columns, of groups of
+columns and of training rows to s_o − s_w. Calibration, circuit, prevalence and operating point are other terms.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ModelError
-from qmedoid.methods.base import GroupShare, RecordShare, refuse_overflow
+from qmedoid.methods.base import GroupContribution, RowContribution, refuse_overflow
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.table import TableModel
 
@@ -32,11 +31,11 @@ class Explanation:
         By how much the winner is ahead, in the units of the class scores.
     columns : ndarray of shape (M,)
         What each encoded column adds to the margin; above 0 speaks for the winner.
-    groups : tuple of GroupShare
+    groups : tuple of GroupContribution
         The same by group of columns: they add up to what `columns` add up to.
     terms : mapping of str to float
         The other terms; with the columns, or with the groups, they add up to the margin.
-    neighbors : tuple of RecordShare
+    neighbors : tuple of RowContribution
         The neighbors that the term ``"neighbors"`` is the sum of, where the model has one.
     by_circuit : bool
         Whether the circuit decided.
@@ -50,9 +49,9 @@ class Explanation:
     other: int
     margin: float
     columns: Array
-    groups: tuple[GroupShare, ...]
+    groups: tuple[GroupContribution, ...]
     terms: Mapping[str, float]
-    neighbors: tuple[RecordShare, ...]
+    neighbors: tuple[RowContribution, ...]
     by_circuit: bool
     nearest: Codes
     distances: Array
@@ -80,7 +79,7 @@ def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanati
     prevalence = 0.0 if shift is None else float(shift.log_ratios[winner] - shift.log_ratios[other])
     # For two classes the cut is taken off the score of the second.
     cut = 0.0 if model.decision.cut is None else model.decision.cut * (1.0 if winner == 0 else -1.0)
-    added = calibration.biases + calibration.bend(measured.scores)[0]
+    added = calibration.biases + calibration.curve_part(measured.scores)[0]
     terms = dict(shares.terms) | {
         "calibration": float(added[winner] - added[other]),
         "circuit": float((scores[winner] - scores[other]) - (calibrated[winner] - calibrated[other]) - prevalence),

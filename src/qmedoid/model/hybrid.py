@@ -1,4 +1,4 @@
-"""The hybrid model: method first, the variational circuit for the records the policy picks (algorithm 20)."""
+"""The hybrid model: a calibrated method, and a circuit that decides the records its policy picks (algorithm 20)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,18 +6,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.calibration.curve import Calibration
-from qmedoid.geometry.deltas import DeltaKind, delta_features, delta_names, nearest_two
-from qmedoid.geometry.fusion import Channels
+from qmedoid.geometry.channels import Channels, DeltaKind, delta_features, delta_names, nearest_two
 from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.methods.base import Measured, Scorer, Table
+from qmedoid.methods.base import Measured, Scorer
 from qmedoid.variational.model import MeasuredVariational, VariationalModel
 
 
 @dataclass(frozen=True)
 class DeltaSettings:
-    """Which deltas a circuit is fed: all pairs of classes or the two nearest, and the fused score's own or not."""
+    """Deltas for a circuit: of all pairs of classes or of the two nearest, with or without those of the score."""
 
     kind: DeltaKind = "pairs"
     fused: bool = False
@@ -31,7 +30,7 @@ class DeltaSettings:
         return len(delta_names([""] * n_classes, kind=self.kind, angular=angular, fused=self.fused))
 
     def features(self, model: Scorer, measured: Measured, scores: Array | None = None) -> Array:
-        """Deltas under a first stage, shape (n, m); class scores, if given, say which two classes are nearest."""
+        """Deltas of a method, shape (n, m); class scores, if given, say which two classes are nearest."""
         if measured.deltas is not None:
             return measured.deltas
         ranking = None if scores is None else -scores
@@ -47,16 +46,16 @@ class DeltaSettings:
 
 @dataclass(frozen=True)
 class HybridModel:
-    """A first stage with calibrated scores, and a circuit that refines some of its decisions.
+    """A method with calibrated scores, and a circuit that refines some of its decisions.
 
     Attributes
     ----------
     method : NearestModel, EvidenceModel or RareEventModel
-        The first stage, or the same measured by a backend.
+        In closed form, or with distances measured by a backend.
     calibration : Calibration
         Of its scores.
     deltas : DeltaSettings
-        What the circuit is fed.
+        Features of the circuit.
     variational : VariationalModel or None
         The circuit, if there is one.
     refine_below : float
@@ -102,7 +101,7 @@ class HybridModel:
         return self.refinement_margins(scores) <= self.refine_below
 
     def refinement_margins(self, scores: Array) -> Array:
-        """What says of calibrated scores whether a record goes to the circuit, shape (n,): the smallest do."""
+        """Margins of calibrated scores, shape (n,); records with the smallest go to the circuit."""
         rare = self.method.rare_class
         return score_margins(scores) if rare is None else scores[:, 1 - rare] - scores[:, rare]
 
@@ -133,7 +132,7 @@ def score_margins(scores: Array) -> Array:
 def two_nearest(scores: Array) -> tuple[Codes, Codes]:
     """The best class and the runner-up of every record, by the highest scores; of equal ones the first.
 
-    Between these a margin lies. A calibration with biases may rank others first than the fusion score does.
+    The margin is between these. A calibration with biases may rank other classes first than the method does.
     """
     return nearest_two(-scores)
 

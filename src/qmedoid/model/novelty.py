@@ -1,9 +1,7 @@
-"""What the encoded columns of the training rows hold, so that records unlike all of them are noticed.
+"""Novelty: a summary of the training rows that finds records unlike them, and hashes that find the same rows again.
 
-Three things are kept of the training rows, and no row itself: limits of each number, beyond which no value is expected;
-how many rows lie in each of a few bins of a column; and how far rows lie from the nearest medoid.
-
-The summary of training rows by which records unlike them are noticed.
+The summary keeps no row: limits of each number, counts of the rows in a few bins of each column, and the distances of
+rows to the nearest medoid. Hashes of the rows are keyed; with them a report says whether the rows it judges are new.
 """
 
 from collections.abc import Sequence
@@ -13,8 +11,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.methods.base import Method, Table
+from qmedoid.arrays import Array, Codes, Flags, Table
+from qmedoid.methods.base import Method
 from qmedoid.model.contract import Dates, Encoding, Levels, Numbers
 
 Columns = Sequence[npt.NDArray[Any]]
@@ -140,7 +138,7 @@ Reading = Literal["number", "days", "part", "flag", "frequency", "nothing"]
 """What is kept of an encoded column: limits and bins of a number, limits of days, bins of parts of a date and of truth
 values, how frequent new levels are, or nothing."""
 FAR = 0.99
-"""Quantile of the distances of training rows beyond which a record lies far from everything known."""
+"""Quantile of the distances of training rows beyond which a record is far from all training rows."""
 MOST_BINS = 10
 _ROWS_PER_BIN = 20
 # Rows of long tables that bins and distances are taken from; limits see all rows.
@@ -260,3 +258,69 @@ def _far(X: Array, stage: Method) -> Far | None:
 def _spaced(n_rows: int, most: int) -> Codes:
     """At most so many row numbers, evenly spaced."""
     return np.arange(n_rows) if n_rows <= most else np.linspace(0, n_rows - 1, most).astype(np.intp)
+
+
+Hashes = npt.NDArray[np.int64]
+MOST_KEPT = 2**18
+"""Hashes that a model keeps at most, 2 MB of them; of more rows those with the smallest hashes are a random sample."""
+KEY_BYTES = 16
+
+
+class Seen(NamedTuple):
+    """How many rows of a table have the same cells as rows that a model was fitted on.
+
+    Attributes
+    ----------
+    rows : int
+    checked : int
+        Rows that could be checked: all, unless the model keeps a sample of its hashes.
+    """
+
+    rows: int
+    checked: int
+
+    def as_dict(self) -> dict[str, int]:
+        """Both by name."""
+        return {"rows": self.rows, "checked": self.checked}
+
+
+@dataclass(frozen=True, eq=False)
+class SeenRows:
+    """Hashes of the rows that a model was fitted on, in the columns that it reads.
+
+    Attributes
+    ----------
+    key : bytes of length 16
+        What the hashes are keyed with, made from the rows: it differs from table to table.
+    hashes : ndarray of int64
+        Different hashes of 63 bits, in ascending order.
+    is_sample : bool
+        Whether there were more than `MOST_KEPT`, so that only those up to the last one here are known.
+    """
+
+    key: bytes
+    hashes: Hashes
+    is_sample: bool = False
+
+    @classmethod
+    def of(cls, key: bytes, hashes: Hashes, *, most: int = MOST_KEPT) -> "SeenRows":
+        """Keep the hashes of rows, or the smallest of them."""
+        different = np.unique(hashes)
+        return cls(key, different[:most].copy(), len(different) > most)
+
+    def among(self, hashes: Hashes) -> Seen:
+        """How many of some rows, by their hashes under the same key, were seen."""
+        if self.is_sample:
+            hashes = hashes[hashes <= self.hashes[-1]]
+        return Seen(int(np.isin(hashes, self.hashes).sum()), len(hashes))
+
+
+def seen_in_words(found: dict[str, Any] | None, rows: int) -> str | None:
+    """A note on rows that were seen in fitting, from `Seen.as_dict`; None where there are none, or nothing is known."""
+    if found is None or found["rows"] == 0:
+        return None
+    of = f"{rows:,} rows" if found["checked"] == rows else f"{found['checked']:,} rows that could be checked"
+    return (
+        f"{found['rows']:,} of {of} have the same cells as rows that the model was fitted on, in all columns that it "
+        "reads: on new rows expect figures that are less good."
+    )

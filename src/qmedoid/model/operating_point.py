@@ -1,4 +1,4 @@
-"""Where two classes are told apart, by which rule, and what that did to rows that were held out."""
+"""The operating point of two classes: its rule, its threshold, and the figures expected of it from out-of-fold rows."""
 
 import math
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""A model with all it takes to decide about records of a raw table: contract, encodings, classes, operating point."""
+"""The model of a raw table: contract, encodings, hybrid model and decision."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +13,8 @@ from qmedoid.methods.base import Method, refuse_overflow
 from qmedoid.model.contract import Contract, Encoding, Label
 from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import HybridModel
-from qmedoid.model.novelty import Novelty
+from qmedoid.model.novelty import Novelty, SeenRows
 from qmedoid.model.operating_point import OperatingSummary
-from qmedoid.model.seen import SeenRows
 from qmedoid.model.training_summary import TrainingSummary
 from qmedoid.variational.model import VariationalModel
 
@@ -68,7 +67,7 @@ class TableModel:
     seen : SeenRows or None
         Hashes of the rows that the model was fitted on; None where they were not kept.
     novelty : Novelty or None
-        A summary of the training rows, by which records unlike them are noticed; None where nothing is known.
+        Summary of the training rows that finds records unlike them; None where there is none.
     training : TrainingSummary or None
         Held-out curve, levels, missing cells and rows per day of the training table; None where nothing is known.
     parent : str or None
@@ -112,7 +111,7 @@ class TableModel:
 
     @property
     def n_known_records(self) -> int:
-        """Training rows that the first stage keeps beside its medoids."""
+        """Number of training rows that the method keeps in addition to its medoids."""
         stage = self.method
         return 0 if stage is None else stage.n_neighbors
 

@@ -1,4 +1,8 @@
-"""Coordinate descent over configurations, progressive in the subset size (algorithm 7)."""
+"""Coordinate descent over configurations (algorithm 7), the sweep of α (algorithm 10) and the one-standard-error rule.
+
+The descent is progressive in the subset size. The one-standard-error rule takes the simplest candidate whose score is
+within a standard error of the best.
+"""
 
 import itertools
 import math
@@ -7,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import ParameterError
@@ -15,7 +20,7 @@ Subset = tuple[int, ...]
 Configuration = tuple[Subset, ...]
 
 
-class Objective(Protocol):
+class ConfigurationObjective(Protocol):
     """What the descent asks: how good a configuration is, and how good it would be with one subset replaced.
 
     The objective keeps the current configuration, so that it can reuse everything a replacement leaves alone.
@@ -81,7 +86,7 @@ class DescentResult:
 
 
 def coordinate_descent(
-    objective: Objective,
+    objective: ConfigurationObjective,
     members: Sequence[Sequence[int]],
     sizes: Sequence[int],
     *,
@@ -94,7 +99,7 @@ def coordinate_descent(
 
     Parameters
     ----------
-    objective : Objective
+    objective : ConfigurationObjective
         Scores configurations; larger is better.
     members : sequence of sequences of int
         The group of each anchor, the anchor first.
@@ -176,7 +181,7 @@ class _Visits:
 class _SizeSearch:
     """The descent at one subset size."""
 
-    objective: Objective
+    objective: ConfigurationObjective
     members: Sequence[Sequence[int]]
     size: int
     budget: int | None
@@ -253,3 +258,70 @@ def _combination(items: Sequence[int], chosen: int, rank: int) -> tuple[int, ...
                 break
             rank -= below
     return tuple(picked)
+
+
+ALPHA_GRID: tuple[float, ...] = tuple(i / 20 for i in range(21))
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Scores along a grid and the point chosen: `best` is the index of `value` in `grid`."""
+
+    grid: Array
+    scores: Array
+    best: int
+
+    @property
+    def value(self) -> float:
+        """The chosen grid point."""
+        return float(self.grid[self.best])
+
+    @property
+    def score(self) -> float:
+        """The score at the chosen grid point."""
+        return float(self.scores[self.best])
+
+
+def alpha_sweep(objective: Callable[[float], float], grid: Sequence[float] = ALPHA_GRID) -> Sweep:
+    """Score every α of a rising grid and take the centre of the plateau of best scores."""
+    points = np.asarray(grid, dtype=np.float64)
+    scores = np.array([objective(float(alpha)) for alpha in points])
+    return Sweep(points, scores, plateau_centre(scores))
+
+
+def plateau_centre(scores: Array) -> int:
+    """Index in the middle of the longest run of best scores; of equal runs the last, of two middles the later one.
+
+    A point well inside a plateau is the safest choice among equals. Later points lean on the distance channel,
+    which is the one that is measured directly.
+    """
+    best = np.flatnonzero(scores == scores.max())
+    runs = np.split(best, np.flatnonzero(np.diff(best) > 1) + 1)
+    longest = max(runs, key=lambda run: (len(run), run[-1]))
+    return int(longest[len(longest) // 2])
+
+
+def one_se_order(scores: npt.ArrayLike, error: float, simplicity: Sequence[tuple[float, ...]]) -> list[int]:
+    """Places of candidates in the order in which the rule prefers them.
+
+    First those whose score is at most one standard error below the best, the simplest of them first; then the others,
+    the best of them first.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n,)
+        Larger is better.
+    error : float
+        Standard error of the best score, at least 0. With 0, simplicity decides among the best ones only.
+    simplicity : sequence of tuples
+        One for each candidate, the smaller the simpler. Of equally simple ones the better is preferred, and of equally
+        good ones the first.
+    """
+    values: Array = np.asarray(scores, dtype=np.float64)
+    within = values >= values.max() - error
+
+    def preference(place: int) -> tuple[float, ...]:
+        own, loss = simplicity[place], -float(values[place])
+        return (0.0, *own, loss) if within[place] else (1.0, loss, *own)
+
+    return sorted(range(len(values)), key=preference)

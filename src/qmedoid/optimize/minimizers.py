@@ -1,4 +1,6 @@
-r"""Adam on exact gradients, with a step size that falls along a cosine.
+r"""Adam on exact gradients, and SPSA on noisy losses (algorithm 18).
+
+Adam has a step size that falls along a cosine:
 
 .. math::
 
@@ -6,7 +8,7 @@ r"""Adam on exact gradients, with a step size that falls along a cosine.
    \theta \leftarrow \theta - \eta_t\,\frac{m/(1-\beta_1^t)}{\sqrt{v/(1-\beta_2^t)} + \epsilon}, \quad
    \eta_t = \frac{\eta}{2}\Bigl(1 + \cos\frac{\pi (t-1)}{T}\Bigr)
 
-Simultaneous perturbation: a stochastic gradient from two losses a step (algorithm 18).
+SPSA estimates the gradient from two losses per step:
 
 .. math::
 

@@ -1,65 +1,79 @@
-r"""Newton's method for a convex function of a few parameters, some of which have a lowest value.
+r"""Newton's method for convex functions of a few parameters, and the likelihoods that it maximizes.
 
-It is run until rounding is all that is left: a search that ends as soon as the function hardly falls stops at another
-place when its input changes in the last digit.
-
-Slopes of scores and biases of classes that make known classes likeliest.
-
-.. math:: \min_{\beta, b} -\sum_{ic} y_{ic} \log p_{ic} + \tfrac12 \sum_a \rho_a (\theta_a - \theta_a^0)^2, \qquad
-          p_i = \operatorname{softmax}\Bigl(o + b + \sum_a \beta_a S_{a,i}\Bigr), \quad \theta = (\beta, b)
+Stopping rule: a step :math:`d = -H^{-1} g` promises to lower the function f by :math:`-g^\top d` (twice what its
+quadratic model does). The search ends with the first step that promises no more than ``tolerance``·(1 + |f|). Since
+each step doubles the number of right digits, the remaining error is far smaller. The default goes on until rounding: a
+search that ends earlier ends at another place when its input changes in the last digit.
 """
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
-from qmedoid.arrays import Array, Flags
+from qmedoid.arrays import Array, Flags, row_slices
 from qmedoid.kernels.cross_entropy import log_softmax
 
-_MOST_STEPS = 100
-_MOST_HALVINGS = 40
-# What a step promises, as a share of the value: below the first it is taken without a look, since rounding would say
-# whether the function falls; below the second there is nothing left to gain.
-_UNSEEN, _SETTLED = 1e-10, 1e-24
-# Steps that are taken without a look at most: each doubles the digits.
-_MOST_UNSEEN = 4
-# Keeps the curvature away from 0 where a parameter changes nothing.
-_LEAST_CURVATURE = 1e-13
+_MAX_STEPS = 100
+_MAX_HALVINGS = 40
+# A step that promises less than this share of the value is taken without a line search: rounding would decide it.
+_UNSEEN = 1e-10
+# Maximum number of steps without a line search.
+_MAX_UNSEEN = 4
+# Keeps the curvature above 0 where a parameter changes nothing, as a share of the largest.
+_MIN_CURVATURE = 1e-13
+# Curvature of a row of a logistic loss is at least this, so that separated classes have a step.
+_MIN_ROW_CURVATURE = 1e-9
+_BLOCK_ROWS = 8192
 
 
 class Local(NamedTuple):
-    """A function at one place: its value, gradient of shape (p,) and Hessian of shape (p, p)."""
+    """A function at one place: its value, and a callable for its gradient (p,) and Hessian (p, p)."""
 
     value: float
-    gradient: Array
-    hessian: Array
+    derivatives: Callable[[], tuple[Array, Array]]
 
 
-def newton(function: Callable[[Array], Local], start: Array, lowest: Array) -> Array:
-    """Where a convex function is smallest.
+def newton(
+    function: Callable[[Array], Local],
+    start: Array,
+    lowest: Array | None = None,
+    *,
+    tolerance: float = 1e-24,
+    last_step: bool = True,
+) -> Array:
+    """Minimize a convex function.
 
     Parameters
     ----------
     function : callable
-    start, lowest : ndarray of shape (p,)
-        Where to begin, and the lowest value of every parameter, −∞ for none.
+        Derivatives are asked for only at places that are kept.
+    start : ndarray of shape (p,)
+    lowest : ndarray of shape (p,), optional
+        Lower bound of every parameter, −∞ for none.
+    tolerance : float
+        See the stopping rule of this module.
+    last_step : bool
+        Whether the step that ends the search is taken.
     """
+    lowest = np.full(len(start), -np.inf) if lowest is None else lowest
     place = np.maximum(start, lowest)
     here = function(place)
-    unseen = 0
-    for _ in range(_MOST_STEPS):
-        step = _step(here, place <= lowest)
-        promised = float(-here.gradient @ step)
-        if promised <= _SETTLED * (1.0 + abs(here.value)) or unseen == _MOST_UNSEEN:
-            break
+    n_unseen = 0
+    for _ in range(_MAX_STEPS):
+        gradient, hessian = here.derivatives()
+        step = _step(gradient, hessian, place <= lowest)
+        promised, scale = float(-gradient @ step), 1.0 + abs(here.value)
         following = np.maximum(place + step, lowest)
-        if promised <= _UNSEEN * (1.0 + abs(here.value)):
-            place, here, unseen = following, function(following), unseen + 1
-            continue
+        if promised <= tolerance * scale or n_unseen == _MAX_UNSEEN:
+            return following if last_step else place
         there = function(following)
-        for _ in range(_MOST_HALVINGS):
-            if there.value <= here.value - 1e-4 * float(here.gradient @ (place - following)):
+        if promised <= _UNSEEN * scale:
+            place, here, n_unseen = following, there, n_unseen + 1
+            continue
+        for _ in range(_MAX_HALVINGS):
+            if there.value <= here.value - 1e-4 * float(gradient @ (place - following)):
                 break
             step = step / 2.0
             following = np.maximum(place + step, lowest)
@@ -68,18 +82,72 @@ def newton(function: Callable[[Array], Local], start: Array, lowest: Array) -> A
     return place
 
 
-def _step(here: Local, at_lowest: Flags) -> Array:
+def _step(gradient: Array, hessian: Array, at_lowest: Flags) -> Array:
     """The Newton step of all parameters but those that would leave their range at once."""
-    step = np.zeros_like(here.gradient)
-    free = ~(at_lowest & (here.gradient >= 0.0))
+    step = np.zeros_like(gradient)
+    free = ~(at_lowest & (gradient >= 0.0))
     if free.any():
-        hessian = here.hessian[np.ix_(free, free)]
+        hessian = hessian[np.ix_(free, free)]
         size = max(float(np.abs(np.diag(hessian)).max()), np.finfo(np.float64).tiny)
-        step[free] = np.linalg.solve(hessian + _LEAST_CURVATURE * size * np.eye(len(hessian)), -here.gradient[free])
+        step[free] = np.linalg.solve(hessian + _MIN_CURVATURE * size * np.eye(len(hessian)), -gradient[free])
     return step
 
 
-def likeliest(
+def logistic_weights(
+    features: Array, targets: Array, penalties: Array, start: Array, row_weights: Array | None = None
+) -> Array:
+    r"""Intercept and weights of a logistic regression with a ridge penalty for every parameter, shape (1 + F,).
+
+    .. math:: \min_{b, w} \sum_i u_i \bigl(\log(1 + e^{t_i}) - y_i t_i\bigr) + \tfrac12 \sum_j \rho_j \theta_j^2,
+              \qquad t = b + Zw, \quad \theta = (b, w)
+
+    Sums over rows are made block by block, so that Z is not copied. It is the Hessian that takes the time, so the
+    tolerance is one that saves the last of them.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, F)
+        Z.
+    targets : ndarray of shape (n,)
+        y, 0 or 1.
+    penalties, start : ndarray of shape (1 + F,)
+        ρ and the first θ, of the intercept first.
+    row_weights : ndarray of shape (n,), optional
+        u; 1 by default.
+    """
+    u = 1.0 if row_weights is None else row_weights
+
+    def local(parameters: Array) -> Local:
+        logits = parameters[0] + features @ parameters[1:]
+        losses = u * (np.logaddexp(0.0, logits) - targets * logits)
+
+        def derivatives() -> tuple[Array, Array]:
+            p = expit(logits)
+            gradient, hessian = _sums(features, u * (p - targets), u * np.maximum(p * (1.0 - p), _MIN_ROW_CURVATURE))
+            hessian[np.diag_indices(len(hessian))] += penalties
+            return gradient + penalties * parameters, hessian
+
+        return Local(float(losses.sum() + 0.5 * penalties @ parameters**2), derivatives)
+
+    return newton(local, start, tolerance=1e-9)
+
+
+def _sums(features: Array, residuals: Array, curvatures: Array) -> tuple[Array, Array]:
+    """Gradient and Hessian of a sum of losses over rows, the intercept first."""
+    n_parameters = features.shape[1] + 1
+    gradient, hessian = np.zeros(n_parameters), np.zeros((n_parameters, n_parameters))
+    gradient[0], hessian[0, 0] = residuals.sum(), curvatures.sum()
+    roots = np.sqrt(curvatures)
+    for rows in row_slices(features, _BLOCK_ROWS):
+        scaled = features[rows] * roots[rows, None]
+        gradient[1:] += residuals[rows] @ features[rows]
+        hessian[0, 1:] += roots[rows] @ scaled
+        hessian[1:, 1:] += scaled.T @ scaled
+    hessian[1:, 0] = hessian[0, 1:]
+    return gradient, hessian
+
+
+def softmax_weights(
     scores: Sequence[Array],
     targets: Array,
     start: Array,
@@ -89,17 +157,20 @@ def likeliest(
     towards: Array,
     offset: Array | float = 0.0,
 ) -> Array:
-    """The slopes of A scores, then the biases of the first B classes, shape (A + B,).
+    r"""Slopes of A scores, then biases of the first B classes, of the highest penalized likelihood, shape (A + B,).
+
+    .. math:: \min_{\beta, b} -\sum_{ic} y_{ic} \log p_{ic} + \tfrac12 \sum_a \rho_a (\theta_a - \theta_a^0)^2, \qquad
+              p_i = \operatorname{softmax}\Bigl(o + b + \sum_a \beta_a S_{a,i}\Bigr), \quad \theta = (\beta, b)
 
     Parameters
     ----------
     scores : sequence of A ndarrays of shape (n, C)
     targets : ndarray of shape (n, C)
-        y: what share of a row is of each class.
+        y: class probabilities of every row.
     start, pulls, towards : ndarray of shape (A + B,)
-        Where to begin, ρ and θ⁰.
+        The first θ, ρ and θ⁰.
     lowest : sequence of A floats
-        The lowest slopes.
+        Lower bounds of the slopes.
     offset : ndarray of shape (C,) or float
         o.
     """
@@ -111,21 +182,24 @@ def likeliest(
         )
         for slope, score in zip(parameters, scores, strict=False):
             logits = logits + slope * score
-        log_p = log_softmax(logits)
-        p = np.exp(log_p)
-        missed, off = p - targets, parameters - towards
-        gradient = np.concatenate([[(missed * score).sum() for score in scores], missed.sum(axis=0)[:n_biases]])
-        value = float(-(targets * log_p).sum() + 0.5 * pulls @ off**2)
-        return Local(value, gradient + pulls * off, _curvature(scores, p, n_biases) + np.diag(pulls))
+        log_p, off = log_softmax(logits), parameters - towards
+
+        def derivatives() -> tuple[Array, Array]:
+            p = np.exp(log_p)
+            missed = p - targets
+            gradient = np.concatenate([[(missed * score).sum() for score in scores], missed.sum(axis=0)[:n_biases]])
+            return gradient + pulls * off, _softmax_curvature(scores, p, n_biases) + np.diag(pulls)
+
+        return Local(float(-(targets * log_p).sum() + 0.5 * pulls @ off**2), derivatives)
 
     return newton(local, start, np.concatenate([lowest, np.full(n_biases, -np.inf)]))
 
 
-def _curvature(scores: Sequence[Array], p: Array, n_biases: int) -> Array:
-    """Hessian of the log-likelihood, without its sign: what parameters do to logits, spread over the classes."""
+def _softmax_curvature(scores: Sequence[Array], p: Array, n_biases: int) -> Array:
+    """Hessian of minus the log-likelihood in slopes and biases."""
     spread = [p * (score - (p * score).sum(axis=1, keepdims=True)) for score in scores]
     by_slopes = [[float((one * score).sum()) for score in scores] for one in spread]
-    own = p[:, :n_biases]
+    biased = p[:, :n_biases]
     crossed = np.array([one.sum(axis=0)[:n_biases] for one in spread])
-    among = np.diag(own.sum(axis=0)) - own.T @ own
+    among = np.diag(biased.sum(axis=0)) - biased.T @ biased
     return np.block([[np.array(by_slopes), crossed], [crossed.T, among]])

@@ -1,4 +1,4 @@
-"""What the stochastic minimizers share: the state of a training, which can be kept and taken up again, and its end."""
+"""Training loop of the stochastic minimizers: resumable state, stopping rule and callbacks."""
 
 import math
 from collections.abc import Callable, Mapping

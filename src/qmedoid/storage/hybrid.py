@@ -8,15 +8,13 @@ import numpy as np
 from qmedoid.calibration.curve import Calibration
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.fields import Arrays, Fields, RefusedError, Shelf, floats, plain
-from qmedoid.geometry.deltas import DELTA_KINDS
+from qmedoid.geometry.channels import DELTA_KINDS
 from qmedoid.kernels.statevector import MAX_QUBITS
 from qmedoid.methods.base import Method
 from qmedoid.methods.registry import read_method, write_method
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
-from qmedoid.variational.angles import AngleMap
-from qmedoid.variational.ansatz import Ansatz
-from qmedoid.variational.model import VariationalModel
-from qmedoid.variational.network import PRECISIONS, Network
+from qmedoid.variational.ansatz import AngleMap, Ansatz
+from qmedoid.variational.model import PRECISIONS, Network, VariationalModel
 from qmedoid.variational.readout import (
     READOUT_KINDS,
     DirectReadout,
@@ -46,7 +44,7 @@ def write_decider(model: Decider, number: str, arrays: Arrays) -> dict[str, Any]
         raise _measured("SWAP test")
     arrays[f"{number}.biases"] = floats(model.calibration.biases)
     arrays[f"{number}.knots"] = floats(model.calibration.knots)
-    arrays[f"{number}.bends"] = floats(model.calibration.bends)
+    arrays[f"{number}.heights"] = floats(model.calibration.heights)
     return {
         "type": "hybrid",
         "method": write_method(model.method.plain, number, arrays),
@@ -100,12 +98,12 @@ def _read_calibration(fields: Fields, number: int, n_classes: int, shelf: Shelf)
     if slope <= 0:
         raise RefusedError(f"{fields.where}.slope must be above 0, and is {slope}")
     knots = shelf.moderate(f"{number}.knots", None)
-    bends = shelf.moderate(f"{number}.bends", len(knots))
+    heights = shelf.moderate(f"{number}.heights", len(knots))
     if not (np.diff(knots) > 0).all():
         raise RefusedError(f"array '{number}.knots' must ascend, and does not")
-    if not (np.diff(bends) > -np.diff(knots)).all():
-        raise RefusedError(f"array '{number}.bends' turns the order of the scores")
-    return Calibration(slope, shelf.moderate(f"{number}.biases", n_classes), knots, bends)
+    if not (np.diff(heights) > -np.diff(knots)).all():
+        raise RefusedError(f"array '{number}.heights' turns the order of the scores")
+    return Calibration(slope, shelf.moderate(f"{number}.biases", n_classes), knots, heights)
 
 
 def _written_circuit(circuit: VariationalModel | None, number: str, arrays: Arrays) -> dict[str, Any] | None:

@@ -8,8 +8,7 @@ import numpy as np
 from qmedoid.arrays import Codes
 from qmedoid.fields import Arrays, Fields, RefusedError, Shelf, floats, whole
 from qmedoid.model.contract import Contract, Encoding
-from qmedoid.model.novelty import LEAST, MOST, Far, Novelty
-from qmedoid.model.seen import KEY_BYTES, MOST_KEPT, SeenRows
+from qmedoid.model.novelty import KEY_BYTES, LEAST, MOST, MOST_KEPT, Far, Novelty, SeenRows
 from qmedoid.model.training_summary import MOST_CUTS, MOST_DAYS, DayCounts, HeldOutCurve, TrainingSummary, n_levels
 
 _KEY = re.compile(rf"[0-9a-f]{{{2 * KEY_BYTES}}}")

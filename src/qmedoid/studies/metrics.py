@@ -7,7 +7,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import DataError
-from qmedoid.metrics.classification import confusion_matrix
+from qmedoid.metrics.classification import confusion_matrix, log_loss, pr_auc, roc_auc
 from qmedoid.metrics.operating_points import (
     OperatingPoint,
     at_alert_rate,
@@ -17,7 +17,6 @@ from qmedoid.metrics.operating_points import (
     at_recall,
     at_threshold,
 )
-from qmedoid.metrics.ranking import log_loss, pr_auc, roc_auc
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.splits import Split
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from qmedoid.arrays import Array, Flags
 from qmedoid.exceptions import some_of
-from qmedoid.metrics.ranking import roc_auc
+from qmedoid.metrics.classification import roc_auc
 from qmedoid.model.contract import Column
 from qmedoid.tables import cells
 from qmedoid.tables.kinds import Inferred

@@ -9,7 +9,7 @@ import pyarrow as pa
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ModelError
 from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.base import GroupShare, RecordShare, usable_coordinates
+from qmedoid.methods.base import GroupContribution, RowContribution, usable_coordinates
 from qmedoid.model.explanation import Explanation, explain
 from qmedoid.model.table import TableModel
 from qmedoid.tables.arrow import plain_records
@@ -87,7 +87,7 @@ def _medoids(model: TableModel, why: Explanation) -> list[dict[str, Any]]:
     ]
 
 
-def _group(model: TableModel, share: GroupShare) -> dict[str, Any]:
+def _group(model: TableModel, share: GroupContribution) -> dict[str, Any]:
     names = model.output_names
     group: dict[str, Any] = {
         "columns": [names[column] for column in share.columns],
@@ -103,7 +103,7 @@ def _group(model: TableModel, share: GroupShare) -> dict[str, Any]:
     return group
 
 
-def _record(model: TableModel, share: RecordShare) -> dict[str, Any]:
+def _record(model: TableModel, share: RowContribution) -> dict[str, Any]:
     return {
         "training_row": share.row,
         "class": model.classes[share.code],

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.model.contract import Column, Contract, Dates, Encoding, Levels
-from qmedoid.model.seen import KEY_BYTES, MOST_KEPT, Hashes, SeenRows
+from qmedoid.model.novelty import KEY_BYTES, MOST_KEPT, Hashes, SeenRows
 from qmedoid.model.table import TableModel
 from qmedoid.model.training_summary import DayCounts, HeldOutCurve, TrainingSummary
 from qmedoid.tables import cells

@@ -1,22 +1,69 @@
-r"""The circuit's shape: which input goes to which qubit, and how many weights there are (algorithm 15).
+r"""Rotation angles of features (algorithm 14), and the shape of the circuit they enter (algorithm 15).
 
-Repetition r turns qubit ``j mod n`` by :math:`R_y(\lambda_j a_j)` for every input j (only in the first repetition
-without re-uploading), entangles by the chains CX(q, q+1) and CZ(q, q+1), and turns every qubit by
+Features are standardized, clipped and mapped to angles:
+
+.. math:: A_{ij} = \frac{\text{span}}{z_{\max}}\,\operatorname{clip}(z_{ij}, -z_{\max}, z_{\max})
+
+The paper's span is π. Then both clipped ends are the same state up to a sign, :math:`R_y(\pi) = -R_y(-\pi)`, and no
+weights can separate the extremes (fact 15); the default span is π/2.
+
+Repetition r of the circuit turns qubit ``j mod n`` by :math:`R_y(\lambda_j a_j)` for every input j (only in the first
+repetition without re-uploading), entangles by the chains CX(q, q+1) and CZ(q, q+1), and turns every qubit by
 :math:`R_z(\theta_{2r+1,q})\,R_y(\theta_{2r,q})`. Rotations about one axis add up, so the inputs of a qubit are summed
 into one angle.
 
 Qubit q is bit q of a basis index, the least significant first, as in Qiskit.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Codes
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ParameterError
 from qmedoid.kernels.statevector import MAX_QUBITS
+
+SPAN = math.pi / 2
+"""Angle of the clipped extreme by default."""
+PRINTED_SPAN = math.pi
+"""Angle of the clipped extreme as printed, where both ends fold onto each other."""
+
+
+@dataclass(frozen=True)
+class AngleMap:
+    """A fitted angle map.
+
+    Attributes
+    ----------
+    center, scale : ndarray of shape (m,)
+        Training mean and deviation of every feature.
+    clip : float
+        Largest standardized value z_max; larger ones are clipped.
+    span : float
+        The angle it is mapped to.
+    """
+
+    center: Array
+    scale: Array
+    clip: float = 3.0
+    span: float = SPAN
+
+    def __post_init__(self) -> None:
+        if not self.clip > 0 or not math.isfinite(self.clip):
+            raise ParameterError(f"The 'clip' of an angle map must be a number above 0. Got {self.clip!r} instead.")
+        if not math.isfinite(self.span) or self.span == 0:
+            raise ParameterError(
+                f"The 'span' of an angle map must be a number other than 0. Got {self.span!r} instead."
+            )
+
+    def apply(self, features: Array) -> Array:
+        """Angles of every row, shape (n, m), within ±span."""
+        standardized = (features - self.center) / self.scale
+        return np.clip(standardized, -self.clip, self.clip) * (self.span / self.clip)
+
 
 Real = npt.NDArray[np.floating]
 

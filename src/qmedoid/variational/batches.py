@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.variational.network import Batch, Network
+from qmedoid.variational.model import Batch, Network
 
 Sampling = Literal["importance", "uniform"]
 SAMPLINGS: tuple[Sampling, ...] = ("importance", "uniform")

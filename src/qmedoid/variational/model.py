@@ -1,16 +1,206 @@
-"""The variational model: features to angles, a trained circuit, class scores (algorithms 14, 15 and 17)."""
+"""The variational network with its loss and exact gradient, and the fitted model (algorithms 14, 15 and 17)."""
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from qmedoid.arrays import Array
-from qmedoid.exceptions import DataError
-from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.variational.angles import AngleMap
-from qmedoid.variational.network import ExpectationFunction, Network, Parameters
+from qmedoid.arrays import Array, Codes, row_slices
+from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.kernels import statevector
+from qmedoid.kernels.cross_entropy import cross_entropy, cross_entropy_value, log_softmax
+from qmedoid.variational.ansatz import AngleMap, Ansatz
+from qmedoid.variational.readout import Readout, sampled_expectations
+
+
+class ExpectationFunction(Protocol):
+    """Anything that measures diagonal observables on the circuit of every row: a simulator or a machine.
+
+    The variational backends of :mod:`qmedoid.circuits` are such functions.
+    """
+
+    def __call__(self, ansatz: Ansatz, rotations: Array, inputs: Array, observables: Array, /) -> npt.NDArray[Any]:
+        """Expectation values, shape (n_rows, K).
+
+        Parameters
+        ----------
+        ansatz : Ansatz
+        rotations : ndarray of shape ``ansatz.weight_shape``
+        inputs : ndarray of shape (n_rows, m)
+            Angles, already multiplied by their scales.
+        observables : ndarray of shape (K, 2**n)
+            Eigenvalues at the basis states; qubit q is bit q of the index.
+        """
+        ...
+
+
+Real = npt.NDArray[Any]
+Precision = Literal["float64", "float32"]
+PRECISIONS: tuple[Precision, ...] = ("float64", "float32")
+
+
+class Batch(NamedTuple):
+    """Rows of a loss: inputs (rows, m), class codes, weights, and fixed scores (rows, C) that the network corrects."""
+
+    inputs: Real
+    codes: Codes
+    weights: Array
+    offset: Array | None = None
+
+
+class Parameters(NamedTuple):
+    """The flat parameter vector, split: rotations (layers, n), input scales (m,), read-out."""
+
+    rotations: Array
+    scales: Array
+    readout: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A circuit family with a read-out; its parameters are one vector θ.
+
+    Attributes
+    ----------
+    ansatz : Ansatz
+    readout : Readout
+    scales : ndarray of shape (m,)
+        Input scales λ: fixed, or where training starts.
+    learn_scales : bool
+        Whether θ holds the scales too.
+    precision : {"float64", "float32"}
+        Of the simulation; parameters and sums over rows are float64.
+    """
+
+    ansatz: Ansatz
+    readout: Readout
+    scales: Array
+    learn_scales: bool = True
+    precision: Precision = "float64"
+
+    @cached_property
+    def sizes(self) -> tuple[int, int, int]:
+        """Numbers of rotations, of learned scales and of read-out parameters in θ."""
+        layers, qubits = self.ansatz.weight_shape
+        return layers * qubits, self.ansatz.n_inputs if self.learn_scales else 0, self.readout.n_parameters
+
+    @cached_property
+    def _observables(self) -> Real:
+        return np.ascontiguousarray(self.readout.observables, dtype=self.precision)
+
+    @cached_property
+    def _unscaled(self) -> bool:
+        """Whether the scales are fixed at 1, as printed: nothing to multiply then."""
+        return not self.learn_scales and bool(np.all(self.scales == 1.0))
+
+    @cached_property
+    def n_parameters(self) -> int:
+        """Length of θ."""
+        return sum(self.sizes)
+
+    def split(self, theta: Array) -> Parameters:
+        """θ, split; views, where it has the values."""
+        rotations, scales, _ = self.sizes
+        if theta.shape != (self.n_parameters,):
+            raise ParameterError(
+                f"The parameters of this network are one vector of {self.n_parameters} numbers. "
+                f"Got shape {theta.shape} instead."
+            )
+        return Parameters(
+            theta[:rotations].reshape(self.ansatz.weight_shape),
+            theta[rotations : rotations + scales] if self.learn_scales else self.scales,
+            theta[rotations + scales :],
+        )
+
+    def start(self, rng: np.random.Generator, *, spread: float = 0.1, shares: Array | None = None) -> Array:
+        """Parameters to train from: small normal numbers, and the input scales as they were given.
+
+        With `shares` (C,), the classes' shares in the loss, the biases of the read-out begin there: a training would
+        take long to find out by itself how rare a class is.
+        """
+        theta = rng.normal(scale=spread, size=self.n_parameters)
+        if shares is not None:
+            readout = self.split(theta).readout
+            readout[:] = self.readout.start(readout, shares)
+        if self.learn_scales:
+            self.split(theta).scales[:] = self.scales
+        return theta
+
+    def scores(self, theta: Array, inputs: Real, *, threads: int | None = None) -> Real:
+        """Class scores of every row, shape (n_rows, C)."""
+        parts = self.split(theta)
+        measured = statevector.expectations(
+            self._qubit_angles(parts, inputs),
+            parts.rotations,
+            self._observables,
+            reupload=self.ansatz.reupload,
+            threads=threads,
+        )
+        return self.readout.scores(measured, parts.readout)
+
+    def sampled_scores(self, theta: Array, inputs: Real, *, shots: int, rng: np.random.Generator) -> Real:
+        """Class scores from a number of measurements of every row's state."""
+        parts = self.split(theta)
+        states = statevector.states(
+            self._qubit_angles(parts, inputs), parts.rotations, reupload=self.ansatz.reupload
+        ).astype(np.complex128)
+        probabilities = states.real**2 + states.imag**2
+        measured = sampled_expectations(probabilities, self.readout.observables, shots, rng)
+        return self.readout.scores(measured, parts.readout)
+
+    def measured_scores(self, theta: Array, inputs: Real, backend: ExpectationFunction) -> Real:
+        """Class scores from the expectation values that a backend measures, such as those of `qmedoid.circuits`."""
+        parts = self.split(theta)
+        scaled = self._scaled(parts, inputs, "float64")
+        measured = backend(self.ansatz, parts.rotations, scaled, self.readout.observables)
+        return self.readout.scores(measured, parts.readout)
+
+    def loss(self, theta: Array, batch: Batch) -> float:
+        """Weighted cross-entropy."""
+        scores = self.scores(theta, batch.inputs, threads=1)
+        return cross_entropy_value(_shifted(scores, batch.offset), batch.codes, batch.weights)
+
+    def loss_and_gradient(self, theta: Array, batch: Batch) -> tuple[float, Array]:
+        """Weighted cross-entropy and its exact gradient, by one pass forward and one back."""
+        parts = self.split(theta)
+        tape = statevector.record(
+            self._qubit_angles(parts, batch.inputs), parts.rotations, self._observables, reupload=self.ansatz.reupload
+        )
+        scores = _shifted(self.readout.scores(tape.expectations, parts.readout), batch.offset)
+        loss, by_scores = cross_entropy(scores, batch.codes, batch.weights)
+        by_expectations, by_readout = self.readout.gradient(tape.expectations, parts.readout, by_scores)
+        by_rotations, by_angles = tape.gradient(by_expectations)
+        gradient = np.empty(self.n_parameters)
+        rotations, scales, _ = self.sizes
+        gradient[:rotations] = by_rotations.ravel()
+        if scales:
+            by_inputs = by_angles[:, self.ansatz.input_qubits] * batch.inputs
+            gradient[rotations : rotations + scales] = by_inputs.sum(axis=0, dtype=np.float64)
+        gradient[rotations + scales :] = by_readout
+        return loss, gradient
+
+    def _qubit_angles(self, parts: Parameters, inputs: Real) -> Real:
+        return self.ansatz.qubit_angles(self._scaled(parts, inputs, self.precision))
+
+    def _scaled(self, parts: Parameters, inputs: Real, precision: Precision) -> Real:
+        """Angles λ_j·a_j, shape (n_rows, m)."""
+        if inputs.ndim != 2 or inputs.shape[1] != self.ansatz.n_inputs:
+            raise DataError(
+                f"The inputs of this network must be of shape (rows, {self.ansatz.n_inputs}). "
+                f"Got shape {inputs.shape} instead."
+            )
+        angles = inputs.astype(precision, copy=False)
+        if self._unscaled:
+            return angles
+        scaled: Real = angles * parts.scales.astype(precision, copy=False)
+        return scaled
+
+
+def _shifted(scores: Real, offset: Array | None) -> Real:
+    return scores if offset is None else scores + offset
+
 
 # Rows per block: enough to keep the simulator's threads busy, few enough that temporaries stay small.
 _BLOCK_ROWS = 2**16
@@ -45,8 +235,7 @@ class VariationalModel:
         """Class scores, shape (n, C); the largest decides. An offset (n, C) is what the circuit corrects."""
         self._check_width(features)
         scores = np.empty((len(features), self.network.readout.n_classes))
-        for start in range(0, len(features), _BLOCK_ROWS):
-            rows = slice(start, start + _BLOCK_ROWS)
+        for rows in row_slices(features, _BLOCK_ROWS):
             scores[rows] = self.network.scores(self.theta, self.angle_map.apply(features[rows]), threads=threads)
         return scores if offset is None else scores + offset
 
@@ -58,8 +247,7 @@ class VariationalModel:
         scores = np.empty((len(features), self.network.readout.n_classes))
         # The states themselves are held, so the blocks are smaller; rows are drawn in order, whatever their size.
         step = max(1, _BLOCK_AMPLITUDES >> self.network.ansatz.n_qubits)
-        for start in range(0, len(features), step):
-            rows = slice(start, start + step)
+        for rows in row_slices(features, step):
             angles = self.angle_map.apply(features[rows])
             scores[rows] = self.network.sampled_scores(self.theta, angles, shots=shots, rng=rng)
         return scores if offset is None else scores + offset

@@ -92,8 +92,7 @@ class ParityReadout(_Logarithms):
         super().__init__(n_qubits, n_classes)
         if n_classes != 2:
             raise ParameterError(
-                f"The parity read-out tells 2 classes apart, and there are {n_classes}: use readout='strings' or "
-                "'direct'."
+                f"The parity read-out is for 2 classes, and there are {n_classes}: use readout='strings' or 'direct'."
             )
 
     @cached_property

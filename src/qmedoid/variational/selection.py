@@ -1,4 +1,4 @@
-"""Which circuit and training to use, and where to cut its probabilities, by out-of-fold predictions (algorithm 16)."""
+"""Selection of circuit, training and threshold by out-of-fold predictions (algorithm 16)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -12,14 +12,12 @@ import numpy as np
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError
 from qmedoid.geometry.scaling import fit_standard
-from qmedoid.kernels._threads import thread_count
+from qmedoid.kernels._backend import thread_count
 from qmedoid.optimize.minimizers import GAINS, minimize_adam, minimize_spsa
 from qmedoid.optimize.training import Minimum, Stopping, TrainingState
-from qmedoid.variational.angles import SPAN, AngleMap
-from qmedoid.variational.ansatz import Ansatz
+from qmedoid.variational.ansatz import SPAN, AngleMap, Ansatz
 from qmedoid.variational.batches import BatchObjective, Sampling, batch_objective, row_weights
-from qmedoid.variational.model import VariationalModel
-from qmedoid.variational.network import Batch, Network, Precision
+from qmedoid.variational.model import Batch, Network, Precision, VariationalModel
 from qmedoid.variational.readout import ReadoutKind, make_readout
 
 Optimizer = Literal["adam", "spsa"]
@@ -33,7 +31,7 @@ first."""
 
 @dataclass(frozen=True)
 class CircuitSettings:
-    """The circuit and its read-out, apart from what follows from the data.
+    """The circuit and its read-out, without what follows from the data.
 
     Attributes
     ----------

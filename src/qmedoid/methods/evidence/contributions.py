@@ -29,7 +29,7 @@ import numpy as np
 
 from qmedoid.arrays import Array
 from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.base import GroupShare, RecordShare, Shares
+from qmedoid.methods.base import Contributions, GroupContribution, RowContribution
 from qmedoid.methods.evidence.model import DISTANCE, NEAR, EvidenceModel, root_distances
 from qmedoid.methods.evidence.neighbors import Neighbors
 
@@ -99,7 +99,7 @@ NEIGHBORS = "neighbors"
 """Name of the term of the neighbors."""
 
 
-def evidence_shares(model: EvidenceModel, row: Array, winner: int, other: int) -> Shares:
+def contributions(model: EvidenceModel, row: Array, winner: int, other: int) -> Contributions:
     """Contributions of every column, and of every group of columns and medoid; `row` has the shape (1, M)."""
     weights = _between(model.terms.weights, model.n_classes, winner, other)
     columns, added, beyond = _split(model, row, weights)
@@ -112,10 +112,10 @@ def evidence_shares(model: EvidenceModel, row: Array, winner: int, other: int) -
     intercept = _between(model.intercepts[None], model.n_classes, winner, other)
     terms = {"intercept": float(intercept[0]) + beyond}
     if model.neighbors is None:
-        return Shares(columns, groups, terms)
+        return Contributions(columns, groups, terms)
     neighbors = _neighbors(model, model.neighbors, row, winner, other)
     terms[NEIGHBORS] = float(sum(one.contribution for one in neighbors))
-    return Shares(columns, groups, terms, neighbors)
+    return Contributions(columns, groups, terms, neighbors)
 
 
 def _between(outputs: Array, n_classes: int, winner: int, other: int) -> Array:
@@ -153,28 +153,30 @@ def _split(model: EvidenceModel, row: Array, weights: Array) -> tuple[Array, lis
 
 def _group(
     model: EvidenceModel, row: Array, medoids: Array, columns: tuple[int, ...], shares: dict[int, float]
-) -> GroupShare:
+) -> GroupContribution:
     """What a group adds, medoid by medoid, each with its distance by rank; `row` and `medoids` are scaled so."""
     places, of = list(shares), list(columns)
     distances = root_distances(row[:, of], medoids[places][:, of])[0]
     rows, codes = model.medoid_rows[places].tolist(), model.medoid_classes[places].tolist()
-    return GroupShare(
+    return GroupContribution(
         columns, float(sum(shares.values())), records=_sorted(rows, codes, distances.tolist(), list(shares.values()))
     )
 
 
-def _neighbors(model: EvidenceModel, known: Neighbors, row: Array, winner: int, other: int) -> tuple[RecordShare, ...]:
-    found = model.nearest_known(row)
+def _neighbors(
+    model: EvidenceModel, neighbors: Neighbors, row: Array, winner: int, other: int
+) -> tuple[RowContribution, ...]:
+    found = model.nearest_neighbors(row)
     places = found.places[0]
-    added = _between(known.shares(found)[0], model.n_classes, winner, other)
-    rows, codes = known.rows[places].tolist(), known.classes[places].tolist()
+    added = _between(neighbors.contributions(found)[0], model.n_classes, winner, other)
+    rows, codes = neighbors.rows[places].tolist(), neighbors.classes[places].tolist()
     return _sorted(rows, codes, found.distances[0].tolist(), added.tolist())
 
 
 def _sorted(
     rows: list[int], codes: list[int], distances: list[float], contributions: list[float]
-) -> tuple[RecordShare, ...]:
-    shares = sorted(RecordShare(*one) for one in zip(rows, codes, distances, contributions, strict=True))
+) -> tuple[RowContribution, ...]:
+    shares = sorted(RowContribution(*one) for one in zip(rows, codes, distances, contributions, strict=True))
     # Equal ones stand in the order of the training rows, whatever rounding says.
     order = stable_order(-np.abs(np.array([one.contribution for one in shares])))
     return tuple(shares[place] for place in order)

@@ -1,9 +1,4 @@
-"""Knots of a Gaussian mid-rank scaling from training rows.
-
-Which training rows an evidence model looks at: medoids of every class, and a sample of a long table.
-
-The fit of an evidence model: medoids, groups, weights, and the mean of the bags as one model.
-"""
+"""Fit of the evidence method: scalings, medoids, groups and weights of every bag, and the mean of the bags."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,13 +11,12 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.geometry.row_groups import draw_rows, equal_rows, first_rows, part_of
 from qmedoid.geometry.scaling import RankScaling, Scaling, fit_standard
 from qmedoid.kernels.ties import nearest_of, stable_order
-from qmedoid.methods.evidence.bag import Bag, class_targets, fit_bag
-from qmedoid.methods.evidence.design import Scaled, evidence_design
+from qmedoid.methods.evidence.bag import Bag, Scaled, class_targets, evidence_design, fit_bag
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
 from qmedoid.methods.evidence.groups import Blocks
 from qmedoid.methods.evidence.model import CLIP, EvidenceModel, Group, Terms
 from qmedoid.methods.evidence.neighbors import Neighbors
-from qmedoid.methods.evidence.ridge import Together, fit_ridge
+from qmedoid.methods.evidence.ridge import RowGroups, fit_ridge
 from qmedoid.methods.evidence.settings import EvidenceSettings, FittedEvidence, RidgePath
 
 MAX_KNOTS = 256
@@ -30,7 +24,7 @@ MAX_KNOTS = 256
 
 
 def fit_rank_scaling(X: Array) -> RankScaling:
-    """Knots at the distinct values of every column: the normal quantile of the mean rank of the rows that hold it.
+    """Fit a Gaussian mid-rank scaling: every value of a column goes to the normal quantile of its mean rank.
 
     Scores are then brought to mean 0 and deviation 1 over the rows; a constant column is mapped to 0.
     """
@@ -70,9 +64,9 @@ def class_rows(codes: Codes, n_classes: int) -> list[Codes]:
 def stratified_sample(
     codes: Codes, n_classes: int, max_rows: int, rng: np.random.Generator, groups: Codes | None = None
 ) -> Codes:
-    """At most about `max_rows` rows, rising, each class by its share but with no class left out.
+    """About `max_rows` rows, ascending, stratified by class, with at least one row of every class.
 
-    Groups are drawn as a whole, by the class of their first row.
+    Groups are drawn together, by the class of their first row.
     """
     if len(codes) <= max_rows:
         return np.arange(len(codes))
@@ -97,7 +91,7 @@ def medoids_of_classes(
     taken: Codes | None = None,
     counts: Codes | None = None,
 ) -> Codes:
-    """Rows near the centres of k clusters of each class, classes in turn, large clusters first.
+    """Medoids of each class: rows nearest to the centers of k clusters, classes in turn, large clusters first.
 
     Any number of leading rows is thus spread over the classes. k is the same for all classes, but at most half of the
     rows of a class and at least 1. Rows that are `taken` are passed over in classes that have enough others. With
@@ -172,16 +166,16 @@ def fit_evidence(
     seed : int
         The same seed gives the same model.
     progress : callable, optional
-        Told the share of the work that is done.
+        Progress callback; receives the fraction done.
     groups : ndarray of shape (n,), optional
-        Group of every row: rows of one group are left out together. None where every row is a group.
+        Group of every row; rows of one group are left out together. None where every row is a group.
     """
-    told = progress or (lambda _: None)
+    report = progress or (lambda _: None)
     rng = np.random.default_rng(seed)
     kept = stratified_sample(codes, n_classes, settings.max_rows, rng, groups)
-    table, own, own_groups = X[kept], codes[kept], part_of(groups, kept)
-    together = None if own_groups is None else Together.of(own_groups, table)
-    counts = None if own_groups is None else counted_rows(table, own)
+    table, labels, row_groups = X[kept], codes[kept], part_of(groups, kept)
+    together = None if row_groups is None else RowGroups.of(row_groups, table)
+    counts = None if row_groups is None else counted_rows(table, labels)
     rank_scaling, linear_scaling = fit_rank_scaling(table), fit_standard(table)
     rows = Scaled(rank_scaling.apply(table), np.clip(linear_scaling.apply(table), -CLIP, CLIP))
     n_bags = int(np.clip(settings.n_medoids // (_FEWEST_PER_CLASS * n_classes), 1, settings.n_bags))
@@ -189,38 +183,38 @@ def fit_evidence(
     chosen: list[Codes] = []
     for _ in range(n_bags):
         taken = np.concatenate([*chosen, np.empty(0, dtype=np.intp)])
-        chosen.append(medoids_of_classes(space, own, n_classes, settings.n_medoids // n_bags, rng, taken, counts))
+        chosen.append(medoids_of_classes(space, labels, n_classes, settings.n_medoids // n_bags, rng, taken, counts))
     every, of_bag = np.unique(np.concatenate(chosen), return_inverse=True)
     places = np.split(of_bag.astype(np.intp), np.cumsum([len(part) for part in chosen])[:-1])
     n_values = np.diff(rank_scaling.offsets)
     varying = tuple(np.flatnonzero(n_values > 1).tolist())
     many_valued = tuple(np.flatnonzero(n_values > 2).tolist())
-    blocks = Blocks(settings, rows, rows.take(every), varying, many_valued, n_bags, own_groups)
-    told(0.1)
-    bags = _fit_bags(blocks, class_targets(own, n_classes), places, together, rng, told)
-    model = _joined(bags, rank_scaling, linear_scaling, table[every], own[every], kept[every], varying, n_classes)
-    outputs = np.mean([bag.left_out for bag in bags], axis=0)
+    blocks = Blocks(settings, rows, rows.take(every), varying, many_valued, n_bags, row_groups)
+    report(0.1)
+    bags = _fit_bags(blocks, class_targets(labels, n_classes), places, together, rng, report)
+    model = _joined(bags, rank_scaling, linear_scaling, table[every], labels[every], kept[every], varying, n_classes)
+    outputs = np.mean([bag.out_of_fold for bag in bags], axis=0)
     if settings.n_neighbors:
         # One row of a group is enough, and so a row has one neighbor at most that is not to be compared with.
-        heads = np.arange(len(own)) if own_groups is None else first_rows(own_groups)
-        known = heads[stratified_sample(own[heads], n_classes, settings.n_neighbors, rng)]
+        heads = np.arange(len(labels)) if row_groups is None else first_rows(row_groups)
+        kept_rows = heads[stratified_sample(labels[heads], n_classes, settings.n_neighbors, rng)]
         compared = Scaled(*(values[:, list(varying)] for values in rows))
-        asked = choose_neighbors(model.class_scores(outputs), outputs.shape[1], own, compared, known, together)
+        asked = choose_neighbors(model.class_scores(outputs), outputs.shape[1], labels, compared, kept_rows, together)
         if asked is not None:
-            outputs = outputs + asked.left_out
-            records = table[known], own[known], kept[known]
+            outputs = outputs + asked.out_of_fold
+            records = table[kept_rows], labels[kept_rows], kept[kept_rows]
             neighbors = Neighbors(*records, asked.amounts, asked.n_nearest, asked.length, asked.by_rank)
             model = replace(model, neighbors=neighbors)
-    held_out = model.class_scores(outputs)
+    scores = model.class_scores(outputs)
     if len(kept) < len(X):
         # Rows outside of the sample were not seen by any weight.
-        held_out, left_out = model.scores(X), held_out
-        held_out[kept] = left_out
-    told(1.0)
+        of_kept, scores = scores, model.scores(X)
+        scores[kept] = of_kept
+    report(1.0)
     first = bags[0].path.penalties
     path = RidgePath(first, *(np.mean([bag.path[part] for bag in bags], axis=0) for part in (1, 2)))
     return FittedEvidence(
-        model, held_out, float(np.exp(np.mean([np.log(bag.penalty) for bag in bags]))),
+        model, scores, float(np.exp(np.mean([np.log(bag.penalty) for bag in bags]))),
         float(np.mean([bag.error for bag in bags])), path,
     )  # fmt: skip
 
@@ -229,26 +223,26 @@ def _fit_bags(
     blocks: Blocks,
     targets: Array,
     places: Sequence[Codes],
-    together: Together | None,
+    together: RowGroups | None,
     rng: np.random.Generator,
-    told: Callable[[float], None],
+    report: Callable[[float], None],
 ) -> list[Bag]:
     settings = blocks.settings
     residuals = targets - targets.mean(axis=0)
-    # What single columns leave unsaid: groups are chosen to say that.
+    # Groups are chosen by the residuals of single columns.
     plain = blocks.columns_alone(places[0]) if settings.targeted and "group" in settings.blocks else []
     if plain:
         alone = evidence_design(plain, blocks.rows, blocks.medoids)
-        residuals = targets - fit_ridge(alone.features, targets, settings.selection, together=together).left_out
-    told(0.25)
+        residuals = targets - fit_ridge(alone.features, targets, settings.selection, together=together).out_of_fold
+    report(0.25)
     bags = []
-    for number, own in enumerate(places):
-        parts = blocks.columns_alone(own)
+    for number, of_bag in enumerate(places):
+        parts = blocks.columns_alone(of_bag)
         groups, judged = blocks.groups(residuals, rng)
-        parts += blocks.columns_together(own, parts, groups)
+        parts += blocks.columns_together(of_bag, parts, groups)
         design = evidence_design(parts, blocks.rows, blocks.medoids)
         bags.append(fit_bag(design, targets, settings.logistic, settings.selection, judged, together))
-        told(0.25 + 0.7 * (number + 1) / len(places))
+        report(0.25 + 0.7 * (number + 1) / len(places))
     return bags
 
 

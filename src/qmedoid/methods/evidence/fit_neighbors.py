@@ -1,7 +1,7 @@
-"""Which known records have a say beside the evidence: chosen, weighted and judged by rows that are left out.
+"""Choice of the neighbors of an evidence model, and their weights, by the likelihood of out-of-fold rows.
 
-What record i adds is its class less what evidence says of it with a quarter of its confidence: at full confidence, the
-weights that say so have learnt from the very rows that lie around it.
+Neighbor i adds its class minus the probabilities of the evidence at a quarter of its confidence: at full confidence,
+the weights have learnt from the very rows around it.
 """
 
 from collections.abc import Iterator
@@ -14,29 +14,29 @@ from qmedoid.calibration.fit import fit_calibration
 from qmedoid.geometry.row_groups import draws_per_row, group_sums
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.kernels.ties import first_smallest
-from qmedoid.methods.evidence.design import Scaled
-from qmedoid.methods.evidence.neighbors import Found, added, find
-from qmedoid.methods.evidence.ridge import Together
-from qmedoid.optimize.newton import likeliest
+from qmedoid.methods.evidence.bag import Scaled
+from qmedoid.methods.evidence.neighbors import FoundNeighbors, added, find
+from qmedoid.methods.evidence.ridge import RowGroups
+from qmedoid.optimize.newton import softmax_weights
 
-# How many of the nearest may have a say.
+# Numbers of neighbors that are tried.
 _NUMBERS = (1, 4, 16)
 # The length ℓ is the median distance to the neighbor of this number.
 _MIDDLE = 5
-# Rows to find neighbors of at least.
+# Minimum number of rows.
 _FEWEST_ROWS = 20
 _CONFIDENCE = 0.25
-# Imagined rows that pull to the evidence as it is, with nothing added.
+# Imagined rows that pull to the evidence alone.
 _PULL, _PULL_ADDED = 1.0, 0.01
 _FLATTEST = 0.05
-# The gain in log-likelihood of all left-out rows must be so many of its standard errors above 0, and at least so large:
-# where classes are told apart almost perfectly, errors say little.
+# Minimum gain in out-of-fold log-likelihood, in standard errors and absolute: where classes are separated almost
+# perfectly, standard errors say little.
 _WORTH_IT = 1.5
 _LEAST_GAIN = 4.0
 
 
-class Chosen(NamedTuple):
-    """Neighbors that pay.
+class ChosenNeighbors(NamedTuple):
+    """The neighbors of the highest out-of-fold likelihood.
 
     Attributes
     ----------
@@ -44,48 +44,48 @@ class Chosen(NamedTuple):
     length : float
     by_rank : bool
     amounts : ndarray of shape (N, K)
-        What each known record adds.
-    left_out : ndarray of shape (n, K)
-        What is added to the outputs of every row by others.
+        What each neighbor adds.
+    out_of_fold : ndarray of shape (n, K)
+        Out-of-fold: what is added to the outputs of every row by others.
     """
 
     n_nearest: int
     length: float
     by_rank: bool
     amounts: Array
-    left_out: Array
+    out_of_fold: Array
 
 
 def choose_neighbors(
-    dissimilarities: Array, n_outputs: int, codes: Codes, rows: Scaled, known: Codes, together: Together | None = None
-) -> Chosen | None:
-    """The neighbors that make left-out rows likeliest; None where that is not clearly more than evidence alone does.
+    dissimilarities: Array, n_outputs: int, codes: Codes, rows: Scaled, kept: Codes, together: RowGroups | None = None
+) -> ChosenNeighbors | None:
+    """Choose neighbors by out-of-fold likelihood; None where they are not clearly better than evidence alone.
 
     Parameters
     ----------
     dissimilarities : ndarray of shape (n, C)
-        Scores of every row, by evidence that has not seen it.
+        Out-of-fold scores of every row, by evidence alone.
     n_outputs : int
         K, of the evidence.
     codes : ndarray of shape (n,)
         Classes.
     rows : Scaled
         All rows, of the columns that distances look at.
-    known : ndarray of shape (N,)
+    kept : ndarray of shape (N,)
         Rows that may be kept, no two of one group.
-    together : Together, optional
+    together : RowGroups, optional
         Rows of one group are no neighbors of each other, and count as one in what is gained.
     """
-    if len(known) < _FEWEST_ROWS or rows.ranks.shape[1] == 0:
+    if len(kept) < _FEWEST_ROWS or rows.ranks.shape[1] == 0:
         return None
     groups = None if together is None else together.groups
     calibration = fit_calibration(dissimilarities, codes, "logistic", groups)
     scores = calibration.apply(dissimilarities)
     scores -= scores.mean(axis=1, keepdims=True)
     surprise = np.eye(scores.shape[1])[codes] - np.exp(log_softmax(_CONFIDENCE * scores))
-    surprise = (surprise if together is None else together.means(surprise))[known]
+    surprise = (surprise if together is None else together.means(surprise))[kept]
     share = draws_per_row(groups)
-    tried = list(_candidates(scores, surprise, codes, rows, known, groups))
+    tried = list(_candidates(scores, surprise, codes, rows, kept, groups))
     if not tried:
         return None
     best = tried[first_smallest([float(one.losses.mean()) for one in tried])]
@@ -96,43 +96,46 @@ def choose_neighbors(
     # A single output is the difference of two scores.
     of_class = 2.0 * surprise[:, 1:] if n_outputs == 1 else surprise
     amounts = best.gain / calibration.slope * of_class
-    left_out = added(best.found, best.length, amounts)
-    return Chosen(best.found.places.shape[1], best.length, best.by_rank, amounts, left_out)
+    out_of_fold = added(best.found, best.length, amounts)
+    return ChosenNeighbors(best.found.places.shape[1], best.length, best.by_rank, amounts, out_of_fold)
 
 
-class _Candidate(NamedTuple):
-    """Neighbors that may be chosen: what they add to a score for every unit of it, and the losses of rows then."""
+class _NeighborCandidate(NamedTuple):
+    """Neighbors that may be chosen: their weight relative to the scores, and the losses of rows with them."""
 
     by_rank: bool
     length: float
-    found: Found
+    found: FoundNeighbors
     gain: float
     losses: Array
 
 
 def _candidates(
-    scores: Array, surprise: Array, codes: Codes, rows: Scaled, known: Codes, groups: Codes | None
-) -> Iterator[_Candidate]:
-    own = np.full(len(codes), -1, dtype=np.intp)
-    own[known if groups is None else groups[known]] = np.arange(len(known))
-    own = own if groups is None else own[groups]
+    scores: Array, surprise: Array, codes: Codes, rows: Scaled, kept: Codes, groups: Codes | None
+) -> Iterator[_NeighborCandidate]:
+    # Place among the neighbors of every row, or of a row of its group, which is not compared with; −1 for none.
+    itself = np.full(len(codes), -1, dtype=np.intp)
+    itself[kept if groups is None else groups[kept]] = np.arange(len(kept))
+    itself = itself if groups is None else itself[groups]
     for by_rank in (True, False):
         values = np.ascontiguousarray(rows.ranks if by_rank else rows.plain)
-        found = find(values, values[known], min(_NUMBERS[-1], len(known) - 1), own)
+        found = find(values, values[kept], min(_NUMBERS[-1], len(kept) - 1), itself)
         length = float(np.median(found.distances[:, min(_MIDDLE, found.distances.shape[1]) - 1]))
         if not length > 0:
-            continue  # most rows have a twin: nearness tells nothing apart
+            continue  # most rows have an equal one: distances say nothing
         for number in _NUMBERS:
-            nearest = Found(found.distances[:, :number], found.places[:, :number])
+            nearest = FoundNeighbors(found.distances[:, :number], found.places[:, :number])
             moved = added(nearest, length, surprise)
             slope, gain = _likeliest(scores, moved, codes, draws_per_row(groups))
-            yield _Candidate(by_rank, length, nearest, gain / slope, _losses(slope * scores + gain * moved, codes))
+            yield _NeighborCandidate(
+                by_rank, length, nearest, gain / slope, _losses(slope * scores + gain * moved, codes)
+            )
 
 
 def _likeliest(scores: Array, moved: Array, codes: Codes, share: float = 1.0) -> tuple[float, float]:
-    """Slopes of the scores and of what is added to them, of the highest likelihood; a row is this share of a draw."""
+    """Slopes of the scores and of what is added to them, of the highest likelihood; `share` is draws per row."""
     as_it_is = np.array([1.0, 0.0])
-    slope, gain = likeliest(
+    slope, gain = softmax_weights(
         [scores, moved], np.eye(scores.shape[1])[codes], as_it_is,
         lowest=[_FLATTEST, 0.0], pulls=np.array([_PULL, _PULL_ADDED]) / share, towards=as_it_is,
     )  # fmt: skip

@@ -1,4 +1,6 @@
-r"""Pairs and triples of columns that tell something of the classes which single columns do not.
+r"""Groups of columns of an evidence model, and the terms of a bag within a budget.
+
+Groups are pairs and triples of columns that explain what single columns do not.
 
 Columns are cut at quantiles. Crossing the cells of two columns explains
 
@@ -6,8 +8,6 @@ Columns are cut at quantiles. Crossing the cells of two columns explains
 
 of the residuals r that single columns leave; what chance alone would explain is taken off cell by cell, and so is what
 either column explains by itself. All crossings together are a few matrix products.
-
-Which terms a bag of an evidence model has: its blocks, within a budget of terms.
 """
 
 import math
@@ -18,7 +18,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.ties import stable_order, tolerance
-from qmedoid.methods.evidence.design import Columns, Part, Scaled, linear_part, near_part, single_part
+from qmedoid.methods.evidence.bag import Columns, DesignPart, Scaled, linear_part, near_part, single_part
 from qmedoid.methods.evidence.settings import Block, EvidenceSettings
 
 _PAIR_CELLS = 6
@@ -119,7 +119,7 @@ _GROUP_ROWS = 0.6
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """What the terms of all bags are made from.
+    """Rows, medoids and columns that the terms of all bags are made from.
 
     Attributes
     ----------
@@ -146,11 +146,11 @@ class Blocks:
         """Whether distances are measured on ranks."""
         return self.settings.scaling == "rank"
 
-    def columns_alone(self, places: Codes) -> list[Part]:
+    def columns_alone(self, places: Codes) -> list[DesignPart]:
         """The blocks that look at one column at a time, with some of the medoids."""
-        parts: list[Part] = []
+        parts: list[DesignPart] = []
         if "linear" in self.settings.blocks:
-            # All bags share it, with the medoids that lie farthest apart among those of all.
+            # All bags share it, with the medoids of the widest gap among those of all.
             parts += [linear_part(column, self.rows, self.medoids) for column in self.varying]
         if "single" in self.settings.blocks and self.many_valued:
             share = _SINGLE_SHARE * self.settings.n_terms / (self.n_bags * len(self.many_valued))
@@ -159,9 +159,9 @@ class Blocks:
             parts += [part for part in found if part is not None]
         return parts
 
-    def columns_together(self, places: Codes, alone: list[Part], groups: list[Columns]) -> list[Part]:
+    def columns_together(self, places: Codes, alone: list[DesignPart], groups: list[Columns]) -> list[DesignPart]:
         """The blocks that look at several columns at a time: the groups, and all columns."""
-        parts: list[Part] = []
+        parts: list[DesignPart] = []
         if groups:
             spent = sum(len(part.medoids) for part in alone) + len(places)
             left = self.settings.n_terms / self.n_bags - spent
@@ -172,7 +172,7 @@ class Blocks:
         return parts
 
     def groups(self, residuals: Array, rng: np.random.Generator) -> tuple[list[Columns], Codes | None]:
-        """Pairs and triples of a bag, from what the columns alone leave unsaid, shape (n, K).
+        """Pairs and triples of a bag, from the residuals of single columns, shape (n, K).
 
         Also the rows by which they were not chosen; None if they were not chosen by any.
         """
@@ -193,5 +193,5 @@ class Blocks:
     def _named(self, places: list[Columns]) -> list[Columns]:
         return [tuple(self.varying[place] for place in group) for group in places]
 
-    def _near(self, block: Block, columns: Columns, places: Codes) -> Part:
+    def _near(self, block: Block, columns: Columns, places: Codes) -> DesignPart:
         return near_part(block, columns, self.by_rank, places, self.rows, self.medoids)

@@ -1,4 +1,4 @@
-r"""The evidence model: signed weights on distances to real records, group of columns by group of columns.
+r"""The evidence model: a weighted sum of distances to medoids over groups of columns.
 
 .. math::
 
@@ -7,8 +7,8 @@ r"""The evidence model: signed weights on distances to real records, group of co
 
 Every term j looks at one group of columns g, one medoid m and one channel φ: the squared distance, the distance, or
 the nearness :math:`\exp(-D/\ell)`. So a decision is an exact sum over real training rows and groups of columns, and
-each number in it is a distance that the compact SWAP test measures on the columns of the group. Where that pays, the
-nearest of many more training rows add what they turned out to be (`Neighbors`).
+each number in it is a distance that the compact SWAP test measures on the columns of the group. Where it
+helps, the nearest of many more training rows add a neighbor term (`Neighbors`).
 """
 
 from collections.abc import Callable
@@ -18,23 +18,22 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
 from qmedoid.fields import Arrays, Shelf
-from qmedoid.geometry.fusion import Channels, class_channels
+from qmedoid.geometry.channels import Channels, class_channels
 from qmedoid.geometry.overlap import SwapTestFunction, compact_swap_test
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.kernels import evidence
 from qmedoid.methods.base import (
     LARGEST,
+    Contributions,
     Measured,
-    Shares,
-    Table,
+    MeasuredMethod,
     measured_distances,
     refuse_bad_values,
     row_block,
-    row_slices,
 )
-from qmedoid.methods.evidence.neighbors import Found, Neighbors, find
+from qmedoid.methods.evidence.neighbors import FoundNeighbors, Neighbors, find
 
 Distances = Callable[[Array, Array], Array]
 """Distance of every row to every medoid, (n, g) and (q, g) to (n, q)."""
@@ -77,7 +76,7 @@ class Terms:
     length : ndarray of shape (T,)
         ℓ of the nearness, above 0; of no meaning to the other channels.
     center : ndarray of shape (T,)
-        c: mean of the channel over the training rows, so that a weighted term says what a record has more than others.
+        c: mean of the channel over the training rows, so that a term is a deviation from the average row.
     weights : ndarray of shape (T, K)
         w; positive speaks for the second of two classes (K = 1), else for class k.
     """
@@ -106,15 +105,14 @@ class EvidenceModel:
     medoid_classes, medoid_rows : ndarray of shape (P,)
         Class code and training row of each.
     column_weights : ndarray of shape (M,)
-        Weights of the distance over all columns, scaled by rank, by which the nearest medoids are told; 0 leaves a
-        column out.
+        Weights of the distance over all columns, scaled by rank, that finds the nearest medoids; 0 ignores a column.
     groups : tuple of Group
     terms : Terms
     intercepts : ndarray of shape (K,)
         b; K is 1 for two classes and C for more.
     n_classes : int
     neighbors : Neighbors or None
-        Known records of which the nearest have a say, too.
+        Training rows of the neighbor term.
     """
 
     rank_scaling: RankScaling
@@ -210,15 +208,15 @@ class EvidenceModel:
     def evidence(self, X: Array, distances: Distances | None = None) -> Array:
         """Channel of every term for raw rows, shape (n, T): the definition."""
         by_rank, linear = self.scaled(X)
-        own_rank, own_linear = self.scaled(self.medoids)
+        medoids_by_rank, medoids_linear = self.scaled(self.medoids)
         values = np.empty((len(X), len(self.terms)))
         for number, group in enumerate(self.groups):
             places = np.flatnonzero(self.terms.group == number)
             medoids, of_term = np.unique(self.terms.medoid[places], return_inverse=True)
             columns, roots = list(group.columns), np.sqrt(group.weights)
-            rows, own = (by_rank, own_rank) if group.by_rank else (linear, own_linear)
+            rows, of_medoids = (by_rank, medoids_by_rank) if group.by_rank else (linear, medoids_linear)
             measure = root_distances if distances is None else distances
-            found = measure(rows[:, columns] * roots, own[medoids][:, columns] * roots)
+            found = measure(rows[:, columns] * roots, of_medoids[medoids][:, columns] * roots)
             for place, column in zip(places, of_term, strict=True):
                 values[:, place] = self._channel(int(place), found[:, column])
         return values
@@ -248,10 +246,10 @@ class EvidenceModel:
         near: Array = np.exp(-distance / self.terms.length[term])
         return near
 
-    def nearest_known(self, rows: Array, threads: int | None = None) -> Found:
-        """The known records that are nearest to raw rows."""
-        assert self.neighbors is not None, "a model without neighbors knows none"
-        return find(self._in_space(rows), self._known, self.neighbors.n_nearest, threads=threads)
+    def nearest_neighbors(self, rows: Array, threads: int | None = None) -> FoundNeighbors:
+        """The neighbors nearest to raw rows."""
+        assert self.neighbors is not None, "the model has neighbors"
+        return find(self._in_space(rows), self._scaled_neighbors, self.neighbors.n_nearest, threads=threads)
 
     @cached_property
     def compared(self) -> Codes:
@@ -259,34 +257,37 @@ class EvidenceModel:
         return np.flatnonzero(self.column_weights > 0)
 
     @cached_property
-    def _known(self) -> Array:
-        """Known records as they are compared, shape (N, M')."""
+    def _scaled_neighbors(self) -> Array:
+        """Scaled neighbors, shape (N, M')."""
         assert self.neighbors is not None
         return self._in_space(self.neighbors.records)
 
     def _in_space(self, rows: Array) -> Array:
-        """Raw rows as they are compared with known records."""
+        """Raw rows, scaled as the neighbors are."""
         assert self.neighbors is not None
         scaled = self.rank_scaling.apply(rows) if self.neighbors.by_rank else self._standardized(rows)
         return np.ascontiguousarray(scaled[:, self.compared])
 
     def _add_neighbors(self, outputs: Array, X: Table, threads: int | None) -> None:
-        """Add to the outputs of rows, in place, what neighbors say."""
+        """Add the neighbor term to the outputs of rows, in place."""
         if self.neighbors is None or not len(outputs):
             return
         for rows in row_slices(X, max(1, _BLOCK_NUMBERS // self.medoids.shape[1])):
-            outputs[rows] += self.neighbors.added(self.nearest_known(row_block(X, rows), threads))
+            outputs[rows] += self.neighbors.added(self.nearest_neighbors(row_block(X, rows), threads))
 
     def _measured_neighbors(self, rows: Array, distances: Distances) -> Array:
-        """What neighbors add, by measured distances to those that the closed form finds nearest."""
+        """The neighbor term by measured distances to those that the closed form finds nearest."""
         if self.neighbors is None:
             return np.zeros((len(rows), len(self.intercepts)))
-        found, values = self.nearest_known(rows), self._in_space(rows)
-        measured = [distances(row[None], self._known[places]) for row, places in zip(values, found.places, strict=True)]
+        found, values = self.nearest_neighbors(rows), self._in_space(rows)
+        measured = [
+            distances(row[None], self._scaled_neighbors[places])
+            for row, places in zip(values, found.places, strict=True)
+        ]
         return self.neighbors.added(found._replace(distances=np.concatenate([found.distances[:0], *measured])))
 
     def measured_by(self, X: Table, distances: Distances) -> Measured:
-        """The same as `measure` by its definition, with distances that are measured by others."""
+        """`measure` by its definition, with distances measured by a backend."""
         step = max(1, _BLOCK_NUMBERS // max(len(self.terms), self.medoids.shape[1]))
         parts = [self._measured_block(X, rows, distances) for rows in row_slices(X, step)]
         if len(parts) == 1:
@@ -326,22 +327,25 @@ class EvidenceModel:
         """Raw rows scaled by rank and weighted, between which distances are measured, shape (n, M)."""
         return np.asarray(self.rank_scaling.apply(rows) * np.sqrt(self.column_weights))
 
-    def with_swap_test(self, swap_test: SwapTestFunction) -> "MeasuredEvidence":
-        """The same method with distances that a SWAP test measures."""
-        return MeasuredEvidence(self, swap_test)
+    def with_swap_test(self, swap_test: SwapTestFunction) -> MeasuredMethod:
+        """A copy whose distances a SWAP test measures."""
+        return MeasuredMethod(self, swap_test)
+
+    def measure_with(self, X: Table, swap_test: SwapTestFunction) -> Measured:
+        """Scores from measured distances; the closed form finds the nearest medoids and neighbors."""
+        return self.measured_by(X, partial(measured_distances, swap_test))
 
     def with_row_numbers(self, rows: Codes) -> Self:
-        """The same method, where training row i is row ``rows[i]`` of a larger table."""
-        known = None if self.neighbors is None else self.neighbors.renumbered(rows)
-        return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp), neighbors=known)
+        """A copy where training row i is row ``rows[i]`` of a larger table."""
+        neighbors = None if self.neighbors is None else self.neighbors.renumbered(rows)
+        return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp), neighbors=neighbors)
 
-    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Shares:
-        """What the difference of two classes' scores is made of, for one row of shape (1, M)."""
-        from qmedoid.methods.evidence.contributions import evidence_shares
+    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
+        """Contributions to the difference of two classes' scores, for one row of shape (1, M)."""
+        from qmedoid.methods.evidence.contributions import contributions
 
         del measured  # contributions are exact sums of the terms
-
-        return evidence_shares(self, row, winner, other)
+        return contributions(self, row, winner, other)
 
     def write(self, number: str, arrays: Arrays) -> dict[str, Any]:
         """What the manifest says of the method; its arrays are added."""
@@ -355,32 +359,6 @@ class EvidenceModel:
         from qmedoid.methods.evidence.storage import read
 
         return cast(Self, read(value, where, number, width, n_classes, shelf))
-
-
-@dataclass(frozen=True, eq=False)
-class MeasuredEvidence:
-    """An evidence model whose distances are measured by another SWAP test than the closed form, such as by circuits."""
-
-    model: EvidenceModel
-    swap_test: SwapTestFunction
-
-    use_angular: ClassVar[bool] = True
-    rare_class: ClassVar[None] = None
-
-    @property
-    def plain(self) -> "EvidenceModel":
-        """The model without the backend."""
-        return self.model
-
-    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
-        """Scores from measured distances; the nearest medoids are told by the closed form."""
-        del threads  # the backend has its own
-        return self.model.measured_by(X, partial(measured_distances, self.swap_test))
-
-    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
-        """Dissimilarities, and the place of the nearest medoid of each class, each of shape (n, C)."""
-        measured = self.measure(X, threads=threads)
-        return measured.scores, measured.nearest
 
 
 def root_distances(rows: Array, medoids: Array) -> Array:

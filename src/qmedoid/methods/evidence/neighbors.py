@@ -1,4 +1,4 @@
-r"""What the nearest known records add to the outputs of an evidence model.
+r"""The neighbor term of an evidence model: what the nearest of many training rows add to its outputs.
 
 .. math::
 
@@ -6,8 +6,8 @@ r"""What the nearest known records add to the outputs of an evidence model.
    \omega_i = \frac{u_i}{1 + \sum_{j\in N(x)} u_j}, \qquad
    u_i = \Bigl(\frac{D_i(x)}{\ell} + 0.05\Bigr)^{-3}
 
-N(x) are the k records that lie nearest over all columns, and :math:`a_i` is what record i turned out to be, beyond what
-evidence alone says of it. A record that lies far from all that are known is left to the evidence.
+N(x) are the k nearest neighbors over all columns, and :math:`a_i` is the class of neighbor i beyond what evidence alone
+says of it. A record far from all neighbors is left to the evidence.
 """
 
 from dataclasses import dataclass, replace
@@ -18,15 +18,15 @@ import numpy as np
 from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
 
-__all__ = ["MOST_NEAREST", "Found", "Neighbors", "added", "find", "weights"]
+__all__ = ["MOST_NEAREST", "FoundNeighbors", "Neighbors", "added", "find", "weights"]
 
-# So a record that is known has a finite weight, and one at the length ℓ a weight of about 1.
+# A neighbor at distance 0 has a finite weight, and one at the length ℓ a weight of about 1.
 _NEAREST = 0.05
 _POWER = 3
 
 
-class Found(NamedTuple):
-    """The nearest of the known records, and how far they lie: each of shape (n, k)."""
+class FoundNeighbors(NamedTuple):
+    """Distances and places of the nearest neighbors, each of shape (n, k)."""
 
     distances: Array
     places: Codes
@@ -34,7 +34,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Neighbors:
-    """N known records, of which the nearest k have a say.
+    """N training rows, of which the k nearest enter the neighbor term.
 
     Attributes
     ----------
@@ -60,11 +60,11 @@ class Neighbors:
     length: float
     by_rank: bool
 
-    def added(self, found: Found) -> Array:
+    def added(self, found: FoundNeighbors) -> Array:
         """What is added to the outputs, shape (n, K)."""
         return added(found, self.length, self.amounts)
 
-    def shares(self, found: Found) -> Array:
+    def contributions(self, found: FoundNeighbors) -> Array:
         """What each of the nearest adds, shape (n, k, K)."""
         each: Array = weights(found.distances, self.length)[:, :, None] * self.amounts[found.places]
         return each
@@ -74,19 +74,21 @@ class Neighbors:
         return replace(self, rows=rows[self.rows].astype(np.intp))
 
 
-def find(rows: Array, known: Array, k: int, own: Codes | None = None, threads: int | None = None) -> Found:
-    """The k nearest known records of scaled rows (n, M), each but the one at ``own`` (−1: none) if that is given."""
-    squared, places = nearest_squared(np.ascontiguousarray(rows), known, k=k, own=own, threads=threads)
-    return Found(np.sqrt(squared), places)
+def find(
+    rows: Array, neighbors: Array, k: int, itself: Codes | None = None, threads: int | None = None
+) -> FoundNeighbors:
+    """The k nearest `neighbors` of scaled rows (n, M), each but the one at place ``itself`` (−1: none) if given."""
+    squared, places = nearest_squared(np.ascontiguousarray(rows), neighbors, k=k, own=itself, threads=threads)
+    return FoundNeighbors(np.sqrt(squared), places)
 
 
-def added(found: Found, length: float, amounts: Array) -> Array:
-    """What records with these amounts (N, K) add to the outputs of rows that found some of them, shape (n, K)."""
+def added(found: FoundNeighbors, length: float, amounts: Array) -> Array:
+    """What neighbors with these amounts (N, K) add to the outputs of rows, shape (n, K)."""
     return np.asarray(np.einsum("ij,ijk->ik", weights(found.distances, length), amounts[found.places]))
 
 
 def weights(distances: Array, length: float) -> Array:
-    """ω of records at these distances, shape (n, k); those that are infinitely far have none."""
+    """ω of neighbors at these distances, shape (n, k); 0 at infinite distance."""
     near = (distances / length + _NEAREST) ** -_POWER
-    shares: Array = near / (1.0 + near.sum(axis=1, keepdims=True))
-    return shares
+    weights: Array = near / (1.0 + near.sum(axis=1, keepdims=True))
+    return weights

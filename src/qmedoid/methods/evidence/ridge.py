@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.geometry.row_groups import first_rows, group_sums, numbered
 from qmedoid.methods.evidence.settings import RidgePath, Selection
 
@@ -39,7 +39,7 @@ _BLOCK_NUMBERS = 2**22
 _MOST_PRODUCTS = 2e10
 
 
-class Together(NamedTuple):
+class RowGroups(NamedTuple):
     """Rows that are left out together.
 
     Attributes
@@ -60,7 +60,7 @@ class Together(NamedTuple):
     batches: tuple[Codes, ...]
 
     @classmethod
-    def of(cls, groups: Codes, rows: Array) -> "Together":
+    def of(cls, groups: Codes, rows: Array) -> "RowGroups":
         """From the groups of rows (n, M)."""
         n_groups = int(groups.max()) + 1
         differ = (rows != rows[first_rows(groups)[groups]]).any(axis=1)
@@ -82,7 +82,7 @@ class Together(NamedTuple):
         sums = [np.bincount(self.twins, weights=column)[self.twins] for column in values.T]
         return np.column_stack(sums) / self.sizes[:, None]
 
-    def judging(self, n_directions: int, n_penalties: int) -> tuple["Together", Flags]:
+    def judging(self, n_directions: int, n_penalties: int) -> tuple["RowGroups", Flags]:
         """The groups that λ is judged by within the time there is, and the rows of these and of all others."""
         products = n_directions * n_penalties * sum(rows.shape[1] * rows.size for rows in self.batches)
         share, judged = min(1.0, _MOST_PRODUCTS / max(products, 1)), np.ones(len(self.groups), dtype=np.bool_)
@@ -97,10 +97,10 @@ class Together(NamedTuple):
         """The batches, no more rows at a time than make a block where each row has so many numbers."""
         for rows in self.batches:
             step = max(1, _BLOCK_NUMBERS // (rows.shape[1] * (n_numbers + rows.shape[1])))
-            yield from (rows[start : start + step] for start in range(0, len(rows), step))
+            yield from (rows[part] for part in row_slices(rows, step))
 
 
-def missed_by_ridge(together: Together, missed: Array, left: Array, units: Array, shrunk: Array) -> Array:
+def missed_by_ridge(together: RowGroups, missed: Array, left: Array, units: Array, shrunk: Array) -> Array:
     """What weights that have not seen a row's group miss of it, shape (n, K).
 
     Parameters
@@ -112,7 +112,7 @@ def missed_by_ridge(together: Together, missed: Array, left: Array, units: Array
     units : ndarray of shape (n, r)
         U.
     shrunk : ndarray of shape (r,)
-        Shares by which directions are shrunk.
+        Factors by which directions are shrunk.
     """
     means = together.means(missed)
     found: Array = (missed - means) + means / left[:, None]
@@ -123,7 +123,7 @@ def missed_by_ridge(together: Together, missed: Array, left: Array, units: Array
     return found
 
 
-def moved_logits(together: Together, reach: Array, curvature: Array, residuals: Array, least_free: float) -> Array:
+def moved_logits(together: RowGroups, reach: Array, curvature: Array, residuals: Array, least_free: float) -> Array:
     r"""By how much the logits of rows that differ from others of their group fall when it is left out, shape (n,).
 
     One Newton step moves them by :math:`Q(I - WQ)^{-1} r` with :math:`Q = T_G H^{-1} T_G^\top`; 0 for other rows.
@@ -170,7 +170,7 @@ class Ridge(NamedTuple):
         Place of λ on the path.
     means : ndarray of shape (K,)
         Means of the targets: the intercepts.
-    left_out : ndarray of shape (n, K)
+    out_of_fold : ndarray of shape (n, K)
         Outputs of weights that have not seen the row.
     sizes : ndarray of shape (r,)
         S, rising.
@@ -186,7 +186,7 @@ class Ridge(NamedTuple):
     path: RidgePath
     place: int
     means: Array
-    left_out: Array
+    out_of_fold: Array
     sizes: Array
     directions: Array
     rotated: Array
@@ -199,7 +199,7 @@ def fit_ridge(
     selection: Selection,
     judged: Codes | None = None,
     penalties: Array = PENALTIES,
-    together: Together | None = None,
+    together: RowGroups | None = None,
     *,
     same_intercept: bool = False,
 ) -> Ridge:
@@ -221,7 +221,7 @@ def fit_ridge(
         groups = numbered(together.groups[rows])
     errors, standard_errors = np.empty(len(penalties)), np.empty(len(penalties))
     for place, penalty in enumerate(penalties):
-        missed = judging.left_out(n * penalty / (sizes + n * penalty))
+        missed = judging.out_of_fold(n * penalty / (sizes + n * penalty))
         by_row = (missed * missed).mean(axis=1)[rows]
         errors[place] = by_row.mean()
         deviations = group_sums(by_row - errors[place], groups)
@@ -232,7 +232,7 @@ def fit_ridge(
     penalty = float(penalties[place])
     return Ridge(
         penalty, RidgePath(penalties, errors, standard_errors), place, means,
-        targets - missing.left_out(n * penalty / (sizes + n * penalty), same_intercept=same_intercept),
+        targets - missing.out_of_fold(n * penalty / (sizes + n * penalty), same_intercept=same_intercept),
         sizes, directions, rotated, rotated.T @ (targets - means) / (sizes + n * penalty)[:, None],
     )  # fmt: skip
 
@@ -245,10 +245,10 @@ class _Missing(NamedTuple):
     inner: Array
     outside: Array
     free: Array
-    together: Together | None
+    together: RowGroups | None
 
     @classmethod
-    def of(cls, units: Array, centered: Array, together: Together | None) -> "_Missing":
+    def of(cls, units: Array, centered: Array, together: RowGroups | None) -> "_Missing":
         """From U and the targets of mean 0; squares and what is free are those of a row and its equals."""
         squares, inner, sizes = units * units, units.T @ centered, np.ones(len(units))
         if together is not None:
@@ -257,7 +257,7 @@ class _Missing(NamedTuple):
         free = 1.0 - sizes / len(units) - squares.sum(axis=1)
         return cls(units, squares, inner, centered - units @ inner, np.where(free > _NOTHING, free, 0.0), together)
 
-    def left_out(self, shrunk: Array, *, same_intercept: bool = False) -> Array:
+    def out_of_fold(self, shrunk: Array, *, same_intercept: bool = False) -> Array:
         """What is missed of every row by weights that have not seen it, where directions are shrunk by these shares."""
         missed = self.outside + self.units @ (self.inner * shrunk[:, None])
         # A single row leaves nothing, and nothing is missed of it.

@@ -1,4 +1,4 @@
-"""How an evidence model is fitted, and what comes of it."""
+"""Settings of the evidence method, and the result of its fit."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -24,8 +24,8 @@ class EvidenceSettings:
     n_pairs, n_triples : int
         Groups of two and of three columns in each bag.
     n_bags : int
-        Models that are averaged; each has its own share of the medoids, and its own groups. Fewer where a class would
-        have less than four medoids in a bag.
+        Models that are averaged, each with its part of the medoids and its groups. Fewer where a class would have less
+        than four medoids in a bag.
     n_terms : int
         Terms aimed at, all bags together: the more columns, the fewer medoids each group is given.
     blocks : tuple of str
@@ -33,15 +33,15 @@ class EvidenceSettings:
     scaling : {"rank", "standard"}
         What distances are measured on; the linear block is always on standardized columns.
     targeted : bool
-        Whether groups are chosen by what they tell of the classes; else they are drawn.
+        Whether groups are chosen by what they explain of the classes; else they are drawn.
     logistic : bool
         Whether weights of two classes are refitted by logistic regression; else they remain those of the ridge.
     selection : {"best", "one_se"}
         λ of the smallest leave-one-out error, or the largest λ within a standard error of it.
     max_rows : int
-        Rows that weights are fitted on at most, a stratified sample of a longer table.
+        Maximum number of rows that weights are fitted on, a stratified sample of a longer table.
     n_neighbors : int
-        Rows that are kept at most for the nearest of them to have a say, where that pays.
+        Maximum number of extra training rows kept for the neighbor term; it is used where it helps.
     """
 
     n_medoids: int = 64
@@ -69,7 +69,7 @@ class RidgePath(NamedTuple):
     Attributes
     ----------
     penalties : the λ, in units of the number of rows
-    errors : mean squared error of the outputs of left-out rows, mean of the bags
+    errors : mean squared leave-one-out error of the outputs, mean of the bags
     standard_errors : standard error of each over the rows
     """
 
@@ -80,14 +80,14 @@ class RidgePath(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FittedEvidence:
-    """An evidence model, and what its fit showed.
+    """An evidence model with its out-of-fold scores.
 
     Attributes
     ----------
     model : EvidenceModel
-    held_out : ndarray of shape (n, C)
-        Dissimilarities of every training row by weights that have not seen it or its group: leave-one-out in closed
-        form, with the intercept of all rows.
+    out_of_fold : ndarray of shape (n, C)
+        Out-of-fold dissimilarities of every training row, its group left out: in closed form, with the intercept of
+        all rows.
     regularization : float
         The λ that was chosen, geometric mean of the bags.
     loo_error : float
@@ -96,7 +96,7 @@ class FittedEvidence:
     """
 
     model: EvidenceModel
-    held_out: Array
+    out_of_fold: Array
     regularization: float
     loo_error: float
     path: RidgePath

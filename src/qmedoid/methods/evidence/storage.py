@@ -14,7 +14,7 @@ from qmedoid.methods.evidence.neighbors import MOST_NEAREST, Neighbors
 
 
 def packed(model: EvidenceModel, number: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
-    """What the manifest says of an evidence model, beside its type: its neighbors, if any. Its arrays are added."""
+    """Manifest entry of an evidence model, which has its neighbors, if any; its arrays are added to `arrays`."""
     terms = model.terms
     arrays[f"{number}.rank_offsets"] = whole(model.rank_scaling.offsets)
     arrays[f"{number}.rank_values"] = floats(model.rank_scaling.values)
@@ -38,13 +38,13 @@ def packed(model: EvidenceModel, number: str, arrays: dict[str, npt.NDArray[Any]
     arrays[f"{number}.intercepts"] = floats(model.intercepts)
     if model.neighbors is None:
         return {}
-    known = model.neighbors
-    arrays[f"{number}.known_records"] = floats(known.records)
-    arrays[f"{number}.known_classes"] = whole(known.classes)
-    arrays[f"{number}.known_rows"] = whole(known.rows)
-    arrays[f"{number}.known_amounts"] = floats(known.amounts)
-    arrays[f"{number}.known_length"] = floats(np.array([known.length]))
-    return {"neighbors": {"n_nearest": known.n_nearest, "by_rank": known.by_rank}}
+    neighbors = model.neighbors
+    arrays[f"{number}.neighbor_records"] = floats(neighbors.records)
+    arrays[f"{number}.neighbor_classes"] = whole(neighbors.classes)
+    arrays[f"{number}.neighbor_rows"] = whole(neighbors.rows)
+    arrays[f"{number}.neighbor_amounts"] = floats(neighbors.amounts)
+    arrays[f"{number}.neighbor_length"] = floats(np.array([neighbors.length]))
+    return {"neighbors": {"n_nearest": neighbors.n_nearest, "by_rank": neighbors.by_rank}}
 
 
 def read(value: Any, where: str, number: int, width: int, n_classes: int, shelf: Shelf) -> EvidenceModel:
@@ -79,14 +79,14 @@ def read(value: Any, where: str, number: int, width: int, n_classes: int, shelf:
 
 def _neighbors(value: Any, where: str, number: int, width: int, n_classes: int, shelf: Shelf) -> Neighbors:
     fields = Fields(value, where, ("n_nearest", "by_rank"))
-    records = shelf.floats(f"{number}.known_records", None, width)
+    records = shelf.floats(f"{number}.neighbor_records", None, width)
     return Neighbors(
         records=records,
-        classes=shelf.whole(f"{number}.known_classes", len(records), below=n_classes),
-        rows=shelf.whole(f"{number}.known_rows", len(records), below=2**62),
-        amounts=shelf.moderate(f"{number}.known_amounts", len(records), 1 if n_classes == 2 else n_classes),
+        classes=shelf.whole(f"{number}.neighbor_classes", len(records), below=n_classes),
+        rows=shelf.whole(f"{number}.neighbor_rows", len(records), below=2**62),
+        amounts=shelf.moderate(f"{number}.neighbor_amounts", len(records), 1 if n_classes == 2 else n_classes),
         n_nearest=fields.whole("n_nearest", 1, min(MOST_NEAREST, len(records))),
-        length=float(_above_zero(f"{number}.known_length", 1, shelf)[0]),
+        length=float(_above_zero(f"{number}.neighbor_length", 1, shelf)[0]),
         by_rank=fields.flag("by_rank"),
     )
 

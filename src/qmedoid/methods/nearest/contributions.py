@@ -1,4 +1,4 @@
-r"""What the fusion score of one class against another is made of: anchors, and the columns they look at.
+r"""Contributions of anchors and columns to the difference of two fusion scores.
 
 .. math:: s_c = m_c\Bigl(\alpha\,\frac{D_c}{\sum D + \varepsilon}
          + (1-\alpha)\,\frac{\Theta_c}{\sum\Theta + \varepsilon}\Bigr)
@@ -11,8 +11,8 @@ Both channels of s_o − s_w are sums over the anchors a, with v the features of
 where hats are unit vectors and :math:`\kappa = (\Theta_o - \Theta_w)/(\cos\Theta_w - \cos\Theta_o)`. Both are linear
 in v, and 0 at a reference: half-way between the medoids, and at the mean of the training rows. A feature
 :math:`h = \pm\sqrt{\sum_f q_f}` with :math:`q_f = (w_f x_f)^2` is shared among its columns as
-:math:`h\,q_f/\sum q`, and the reference as :math:`w_f^2` is. Class weights (where the m_c differ) are a term of
-their own, and so is an angle that is no such sum: the printed one, and one beside a vector of zeros.
+:math:`h\,q_f/\sum q`, and the reference as :math:`w_f^2` is. Class weights (where the m_c differ) are a
+separate term, and so is an angle that is no such sum: the printed one, and one to a vector of zeros.
 """
 
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ from typing import NamedTuple
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.geometry.fusion import EPSILON
-from qmedoid.methods.base import GroupShare, Measured, Shares
+from qmedoid.geometry.channels import EPSILON
+from qmedoid.methods.base import Contributions, GroupContribution, Measured
 from qmedoid.methods.nearest.model import NearestModel
 
 
-def convex_shares(model: NearestModel, row: Array, measured: Measured, winner: int, other: int) -> Shares:
+def contributions(model: NearestModel, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
     """Contributions of columns, of the anchors' groups and of the class weights; `row` has the shape (1, M)."""
     features = model.features(row)[0]
     channels, nearest = measured.channels, measured.nearest[0]
-    pair = _Pair(model, features, channels.distance[0], channels.angle[0], nearest, winner, other)
+    pair = _ClassPair(model, features, channels.distance[0], channels.angle[0], nearest, winner, other)
     added = pair.distances(), pair.angles()
     columns = np.zeros(row.shape[1])
     scaled = model.input_scaling.apply(row)[0]
@@ -39,7 +39,7 @@ def convex_shares(model: NearestModel, row: Array, measured: Measured, winner: i
             change = of_channel.slope[anchor], of_channel.reference[anchor]
             columns[list(subset)] += _feature_columns(model, scaled, anchor, *change)
     groups = tuple(
-        GroupShare(
+        GroupContribution(
             subset,
             float(sum(one.slope[anchor] * (features[anchor] - one.reference[anchor]) for one in added)),
             value=float(features[anchor]),
@@ -50,7 +50,7 @@ def convex_shares(model: NearestModel, row: Array, measured: Measured, winner: i
     terms = {"class weights": pair.class_weights()}
     if not pair.splits_angle:
         terms["angle"] = pair.angle()
-    return Shares(columns, groups, terms)
+    return Contributions(columns, groups, terms)
 
 
 class _Linear(NamedTuple):
@@ -75,7 +75,7 @@ def _feature_columns(model: NearestModel, scaled: Array, anchor: int, slope: flo
 
 
 @dataclass(frozen=True, eq=False)
-class _Pair:
+class _ClassPair:
     """A record between the nearest medoids of two classes."""
 
     model: NearestModel
@@ -128,12 +128,12 @@ class _Pair:
 
     def class_weights(self) -> float:
         """What different class multipliers add."""
-        apart = float(self.model.multipliers[self.other] - self.model.multipliers[self.winner]) / 2.0
+        half = float(self.model.multipliers[self.other] - self.model.multipliers[self.winner]) / 2.0
         of_distance, of_angle = (
             float((channel[self.winner] + channel[self.other]) / (channel.sum() + EPSILON))
             for channel in (self.distance, self.theta)
         )
-        return apart * (self._alpha * of_distance + (1.0 - self._alpha) * of_angle)
+        return half * (self._alpha * of_distance + (1.0 - self._alpha) * of_angle)
 
 
 def _unit(vector: Array) -> Array:

@@ -1,4 +1,4 @@
-"""From a table to the best fusion models: groups, search, calibration, final fit (algorithms 1, 7, 10 and 12)."""
+"""Fit of the nearest-medoid method: search, choice of α and final models (algorithms 7, 10 and 12)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,15 +8,22 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import warn
-from qmedoid.geometry.fusion import Channels, fusion_scores, predict_codes
+from qmedoid.geometry.channels import Channels, fusion_scores, predict_codes
 from qmedoid.geometry.groups import Configuration, Groups
 from qmedoid.methods.nearest.model import NearestModel
 from qmedoid.methods.nearest.objective import IncrementalObjective
 from qmedoid.methods.nearest.problem import Fold, FusionSettings, TrainingRows, fit_fusion_model
 from qmedoid.metrics.classification import confusion_matrix, evaluate
-from qmedoid.metrics.jackknife import macro_f1_error
-from qmedoid.optimize.descent import DescentResult, Progress, Record, coordinate_descent
-from qmedoid.optimize.sweep import Sweep, alpha_sweep, one_se_order
+from qmedoid.metrics.intervals import macro_f1_error
+from qmedoid.optimize.descent import (
+    DescentResult,
+    Progress,
+    Record,
+    Sweep,
+    alpha_sweep,
+    coordinate_descent,
+    one_se_order,
+)
 
 Selection = Literal["best", "one_se"]
 SELECTIONS: tuple[Selection, ...] = ("best", "one_se")
@@ -71,7 +78,7 @@ class Selected:
     record : the search at its size
     sweep : the α sweep
     option : index of its class multipliers
-    held_out : channels of the folds' validation rows, each from the model of its own fold; None if interrupted
+    out_of_fold : channels of the folds' validation rows, each from the model of its own fold; None if interrupted
     best : what it was held against, where the one-standard-error rule chose
     """
 
@@ -79,7 +86,7 @@ class Selected:
     record: Record
     sweep: Sweep
     option: int
-    held_out: Channels | None
+    out_of_fold: Channels | None
     best: Best | None = None
 
 
@@ -140,7 +147,7 @@ class _Choice(NamedTuple):
     record: Record
     sweep: Sweep
     option: int
-    held_out: Channels | None
+    out_of_fold: Channels | None
     best: Best | None = None
 
 
@@ -148,7 +155,7 @@ class _Candidate(NamedTuple):
     """A configuration with its channels of held-out rows and a sweep of α for each of the options."""
 
     record: Record
-    held_out: Channels
+    out_of_fold: Channels
     sweeps: list[Sweep]
 
 
@@ -170,7 +177,7 @@ class _Point(NamedTuple):
     def choice(self, best: Best) -> _Choice:
         sweep = self.candidate.sweeps[self.option]
         taken = Sweep(sweep.grid, sweep.scores, self.number)
-        return _Choice(self.candidate.record, taken, self.option, self.candidate.held_out, best)
+        return _Choice(self.candidate.record, taken, self.option, self.candidate.out_of_fold, best)
 
 
 def _best_scores(
@@ -184,9 +191,9 @@ def _best_scores(
     chosen: list[_Choice] = []
     try:
         for record in found.ranked()[: search.n_models]:
-            held_out, codes = held_out_channels(folds, record.configuration, settings, options[0])
-            sweep, option = calibrate(held_out, codes, settings.use_angular, search.alphas, options)
-            chosen.append(_Choice(record, sweep, option, held_out))
+            out_of_fold, codes = out_of_fold_channels(folds, record.configuration, settings, options[0])
+            sweep, option = calibrate(out_of_fold, codes, settings.use_angular, search.alphas, options)
+            chosen.append(_Choice(record, sweep, option, out_of_fold))
     except KeyboardInterrupt:
         warn(f"The calibration was interrupted: {len(chosen) or 1} of {search.n_models} models are kept.")
     return chosen
@@ -207,9 +214,11 @@ def _simplest_within_error(
     codes = np.concatenate([fold.codes_val for fold in folds])
     try:
         for record in found.ranked():
-            held_out, _ = held_out_channels(folds, record.configuration, settings, options[0])
+            out_of_fold, _ = out_of_fold_channels(folds, record.configuration, settings, options[0])
             candidates.append(
-                _Candidate(record, held_out, _sweeps(held_out, codes, settings.use_angular, search.alphas, options))
+                _Candidate(
+                    record, out_of_fold, _sweeps(out_of_fold, codes, settings.use_angular, search.alphas, options)
+                )
             )
     except KeyboardInterrupt:
         warn(f"The calibration was interrupted: the choice is among {len(candidates) or 1} of {len(found.records)}.")
@@ -233,7 +242,7 @@ def _simplest_within_error(
 def _best(folds: Sequence[Fold], point: _Point, use_angular: bool, options: Sequence[Array]) -> Best:
     """The best point's score on held-out rows with its standard error."""
     multipliers = options[point.option]
-    scores = fusion_scores(point.candidate.held_out, point.alpha, use_angular=use_angular, multipliers=multipliers)
+    scores = fusion_scores(point.candidate.out_of_fold, point.alpha, use_angular=use_angular, multipliers=multipliers)
     ends = np.cumsum([len(fold.codes_val) for fold in folds])
     confusions = [
         confusion_matrix(fold.codes_val, said, len(multipliers))
@@ -263,7 +272,7 @@ def _sweeps(
     return [alpha_sweep(_macro_f1(channels, codes, use_angular, option), alphas) for option in options]
 
 
-def held_out_channels(
+def out_of_fold_channels(
     folds: Sequence[Fold], configuration: Configuration, settings: FusionSettings, multipliers: Array
 ) -> tuple[Channels, Codes]:
     """Channels and class codes of every validation row, each from the model of its own fold."""

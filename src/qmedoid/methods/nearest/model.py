@@ -1,4 +1,4 @@
-"""The fusion model: scaled columns, anchor features, medoids, and one score per class (algorithm 8)."""
+"""The nearest-medoid model: scaled columns, anchor features, medoids, and a fusion score per class (algorithm 8)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
 from qmedoid.fields import Arrays, Shelf
-from qmedoid.geometry.features import anchor_feature
-from qmedoid.geometry.fusion import Channels, class_channels, fusion_scores, margins, predict_codes
+from qmedoid.geometry.channels import Channels, class_channels, fusion_scores, margins, predict_codes
+from qmedoid.geometry.groups import anchor_feature
 from qmedoid.geometry.overlap import AngleKind, SwapTest, SwapTestFunction, compact_swap_test, from_overlap, row_norms
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring
-from qmedoid.methods.base import LARGEST, Measured, Shares, Table, refuse_bad_values, row_block
+from qmedoid.methods.base import LARGEST, Contributions, Measured, MeasuredMethod, refuse_bad_values, row_block
 
 # Rows per block where the definition is applied, so that its temporaries stay small.
 _BLOCK_ROWS = 8192
@@ -192,8 +192,8 @@ class NearestModel:
     def _undecided(self, X: Table, undecided: Flags) -> Iterator[tuple[Codes, Channels, Codes]]:
         """Channels and nearest medoids, by their definition, of rows that the kernel could not measure, in blocks."""
         rows = np.flatnonzero(undecided)
-        for start in range(0, len(rows), _BLOCK_ROWS):
-            block = rows[start : start + _BLOCK_ROWS]
+        for part in row_slices(rows, _BLOCK_ROWS) if len(rows) else ():
+            block = rows[part]
             values = row_block(X, block)
             refuse_bad_values(values, self.used, block)
             measured = self.swap_test(self.features(values))
@@ -227,18 +227,26 @@ class NearestModel:
         return self.features(rows)
 
     def with_swap_test(self, swap_test: SwapTestFunction) -> "MeasuredNearest":
-        """The same method with distances that a SWAP test measures."""
+        """A copy whose distances a SWAP test measures."""
         return MeasuredNearest(self, swap_test)
 
+    def measure_with(self, X: Table, swap_test: SwapTestFunction) -> Measured:
+        """`measure` from measured overlaps and known norms, so that the angle is the one the model was fitted with."""
+        features = self.features(row_block(X, slice(None)))
+        overlap = swap_test(features, self.medoids).overlap
+        found = from_overlap(overlap, row_norms(features), row_norms(self.medoids), angle=self.angle)
+        channels, nearest = class_channels(found.distance, found.angle, self.medoid_classes, self.n_classes)
+        return Measured(channels, self.fuse(channels), nearest)
+
     def with_row_numbers(self, rows: Codes) -> Self:
-        """The same method, where training row i is row ``rows[i]`` of a larger table."""
+        """A copy where training row i is row ``rows[i]`` of a larger table."""
         return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp))
 
-    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Shares:
-        """What the difference of two classes' scores is made of, for one row of shape (1, M)."""
-        from qmedoid.methods.nearest.contributions import convex_shares
+    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
+        """Contributions to the difference of two classes' scores, for one row of shape (1, M)."""
+        from qmedoid.methods.nearest.contributions import contributions
 
-        return convex_shares(self, row, measured, winner, other)
+        return contributions(self, row, measured, winner, other)
 
     def write(self, number: str, arrays: Arrays) -> dict[str, Any]:
         """What the manifest says of the method; its arrays are added."""
@@ -254,55 +262,16 @@ class NearestModel:
         return cast(Self, read(value, where, number, width, n_classes, shelf))
 
 
-@dataclass(frozen=True)
-class MeasuredNearest:
-    """A fusion model whose overlaps are measured by another SWAP test than the closed form, for example by circuits.
-
-    Distance and angle follow from the measured overlap and the known norms, so that the angle is always the one the
-    model was fitted with.
-    """
-
-    model: NearestModel
-    swap_test: SwapTestFunction
-
-    rare_class: ClassVar[None] = None
-
-    @property
-    def plain(self) -> "NearestModel":
-        """The model without the backend."""
-        return self.model
-
-    @property
-    def use_angular(self) -> bool:
-        """Whether the angle has a share in the score."""
-        return self.model.use_angular
-
-    def fuse(self, channels: Channels) -> Array:
-        """Fusion scores from channels, shape (n, C)."""
-        return self.model.fuse(channels)
+class MeasuredNearest(MeasuredMethod):
+    """A nearest-medoid model whose overlaps a SWAP test measures, such as by circuits."""
 
     def channels(self, X: Array) -> Channels:
         """Distance and angle to the nearest medoid of each class, each of shape (n, C)."""
         return self.measure(X).channels
 
-    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
-        """Channels, fusion scores and nearest medoids by the measured overlaps, all of shape (n, C)."""
-        del threads  # the backend has its own
-        model = self.model
-        features = model.features(row_block(X, slice(None)))
-        overlap = self.swap_test(features, model.medoids).overlap
-        found = from_overlap(overlap, row_norms(features), row_norms(model.medoids), angle=model.angle)
-        channels, nearest = class_channels(found.distance, found.angle, model.medoid_classes, model.n_classes)
-        return Measured(channels, self.fuse(channels), nearest)
-
-    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
-        """Fusion scores, and the place of the nearest medoid of each class, each of shape (n, C)."""
-        measured = self.measure(X, threads=threads)
-        return measured.scores, measured.nearest
-
     def scores(self, X: Array) -> Array:
         """Fusion score of every class, shape (n, C); the smallest decides."""
-        return self.fuse(self.channels(X))
+        return self.measure(X).scores
 
     def margins(self, X: Array) -> Array:
         """Decision values: s_0 − s_1 for two classes, −s for more."""

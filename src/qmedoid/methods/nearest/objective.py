@@ -1,14 +1,11 @@
-"""The configuration objective the plain way: every score rebuilds features, scalers, medoids and predictions.
+"""Objectives of the configuration search: the definition, and an incremental one with the same scores (algorithm 7).
 
-It is the definition that the incremental objective must reproduce, and the baseline its speed is measured against.
-
-The configuration objective, incremental: one column changes, nothing else is computed again (algorithm 7).
-
-Scores are those of :class:`RebuildObjective`, equal to the last bit: both are macro-F1 of
-whole counts, so they agree as soon as the predictions do. Predictions can only differ where a validation row is as
-near to one class as to another up to rounding, which happens on lattices (columns of few whole numbers) and next to
-never elsewhere. The kernel names the candidates for which there is such a row, and those are scored by the definition.
-A tie between classes whose medoids are equal rows is exact in any arithmetic and needs no such care.
+:class:`RebuildObjective` rebuilds features, scalers, medoids and predictions for every score. It is the definition that
+:class:`IncrementalObjective` must reproduce, and the baseline of its speed. Scores are equal to the last bit: both are
+macro-F1 of whole counts, so they agree as soon as the predictions do. Predictions can only differ where a validation
+row is as near to one class as to another up to rounding, which happens on lattices (columns of few whole numbers) and
+next to never elsewhere. The kernel names the candidates for which there is such a row, and those are scored by the
+definition. A tie between classes whose medoids are equal rows is exact in any arithmetic and needs no such care.
 """
 
 import weakref
@@ -21,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.geometry.features import subset_weights
-from qmedoid.geometry.fusion import fusion_scores, predict_codes
-from qmedoid.geometry.groups import Configuration, Subset
-from qmedoid.kernels._threads import thread_count
+from qmedoid.geometry.channels import fusion_scores, predict_codes
+from qmedoid.geometry.groups import Configuration, Subset, subset_weights
+from qmedoid.kernels._backend import thread_count
 from qmedoid.kernels.search import Candidates, FoldSearch
 from qmedoid.methods.nearest.problem import Fold, FusionSettings, fit_fusion_model
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix

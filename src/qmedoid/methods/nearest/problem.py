@@ -1,7 +1,4 @@
-"""What is fitted and how it is judged: settings, folds, and the rows among which medoids are sought.
-
-A fusion model from training rows and a configuration (algorithms 3 and 5).
-"""
+"""The fit of a nearest-medoid model for one configuration: settings, folds, training rows (algorithms 3 and 5)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,9 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.geometry.correlation import correlation_matrix
-from qmedoid.geometry.features import FeatureKind, feature_matrix, subset_weights
-from qmedoid.geometry.groups import Configuration
+from qmedoid.geometry.groups import Configuration, FeatureKind, correlation_matrix, feature_matrix, subset_weights
 from qmedoid.geometry.medoids import class_samples, sampled_class_medoids
 from qmedoid.geometry.overlap import AngleKind
 from qmedoid.geometry.scaling import Scaling, ScalingKind, fit_scaling, fit_standard

@@ -1,4 +1,4 @@
-r"""What the log-odds of a rare-event model are made of: features of real rows, and the columns they look at.
+r"""Contributions of features and columns to the log-odds of a rare-event model.
 
 A feature of one column is that column's. A delta :math:`\Delta = (D_0 - D_1)/(D_0 + D_1)` of mean distances is a sum
 over columns, because every distance is one, :math:`D = \sum_f d_f^2 / D`:
@@ -13,22 +13,22 @@ rare prototypes are: so a column in which the record lies between both classes a
 import numpy as np
 
 from qmedoid.arrays import Array
-from qmedoid.methods.base import GroupShare, Shares
+from qmedoid.methods.base import Contributions, GroupContribution
 from qmedoid.methods.rare.model import CLIP, RareEventModel
 
 
-def rare_shares(model: RareEventModel, row: Array, winner: int) -> Shares:
+def contributions(model: RareEventModel, row: Array, winner: int) -> Contributions:
     """Contributions of every feature, and of every column; `row` has the shape (1, M)."""
     sign = 1.0 if winner == model.rare_class else -1.0
     added = sign * model.feature_contributions(row[0])
     groups = tuple(
-        GroupShare(columns, float(amount), name=name)
+        GroupContribution(columns, float(amount), name=name)
         for columns, name, amount in zip(model.feature_columns, model.feature_names, added, strict=True)
     )
     n_deltas, n_columns = model.geometry.n_features[0], row.shape[1]
     columns = added[n_deltas:].reshape(4, n_columns).sum(axis=0)
     columns += _delta_columns(model, model.scaled(row, slice(0, 1))[0], sign * model.weights)
-    return Shares(columns, groups, {"intercept": sign * float(model.intercept)})
+    return Contributions(columns, groups, {"intercept": sign * float(model.intercept)})
 
 
 def _delta_columns(model: RareEventModel, scaled: Array, weights: Array) -> Array:
@@ -66,8 +66,8 @@ def _delta(row: Array, common: Array, rare: Array, weights: Array, k: int) -> Ar
 
 def _squares_between(common: Array, rare: Array) -> Array:
     """Mean squared difference between common and rare prototypes in every column, shape (M,)."""
-    apart = common.mean(axis=0) - rare.mean(axis=0)
-    squares: Array = common.var(axis=0) + rare.var(axis=0) + apart**2
+    gap = common.mean(axis=0) - rare.mean(axis=0)
+    squares: Array = common.var(axis=0) + rare.var(axis=0) + gap**2
     return squares
 
 

@@ -1,12 +1,10 @@
-"""Out-of-fold logits on the scale of the final model.
+"""Fit of the rare-event method: scaling, prototypes, hard prototypes, features, and a cross-fitted logistic regression.
 
-A model of a part of the rows knows fewer rare rows than the final one, so its logits are on another scale, and a cut
-that calls one in a hundred of them positive calls more or fewer rows of the final model's. Common rows that the final
-model does not compare with, because they are no prototypes of it, have both logits. What turns the quantiles of the one
-into those of the other is a monotone function, the same for both classes: no order changes, and no label is used but
-that these rows are common.
-
-The fit of a rare-event model: scale, prototypes, hard counterparts, deltas, cross-fitted logistic sum.
+Out-of-fold logits are brought to the scale of the final model. A model of some folds knows fewer rare rows, so its
+logits are on another scale, and a cut that calls one in a hundred of them positive calls more or fewer of the final
+model's. Common rows that are no prototypes of the final model have both logits. A monotone function, the same for both
+classes, maps the quantiles of the one to those of the other: no order changes, and of the labels only that these rows
+are common is used.
 """
 
 from collections.abc import Callable
@@ -16,16 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.exceptions import DataError, warn
 from qmedoid.geometry.row_groups import draw_rows, draws_per_row, equal_rows, first_rows, group_folds, numbered, part_of
 from qmedoid.geometry.scaling import SignedLog, fit_signed_log, fit_standard
-from qmedoid.kernels._threads import thread_count
+from qmedoid.kernels._backend import thread_count
 from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.rare.geometry import Own, RareGeometry
-from qmedoid.methods.rare.logistic import Logistic, fit_logistic
+from qmedoid.methods.rare.geometry import OwnPlaces, RareGeometry
 from qmedoid.methods.rare.model import CLIP, RareEventModel
 from qmedoid.methods.rare.prototypes import Prototypes, RareSettings, draw_prototypes, hardest, make_metric
+from qmedoid.optimize.newton import logistic_weights
 
 # Quantiles that are matched. Beyond the first and the last, logits are moved as there.
 _LEVELS = np.linspace(0.005, 0.995, 199)
@@ -56,29 +54,28 @@ def on_final_scale(out_of_fold: Array, final: Array, shared: Flags) -> Array:
 
 
 _BLOCK_ROWS = 8192
-# Common rows of the first, coarse fit that finds hard ones; each stands for several.
+# Common rows of the first, coarse fit that finds hard ones, each with the weight of several.
 _COARSE_ROWS = 20_000
 
 
 @dataclass(frozen=True)
 class FittedRare:
-    """A model with what it says of its training rows.
+    """A rare-event model with its out-of-fold scores.
 
     Attributes
     ----------
     model : RareEventModel
-    held_out : ndarray of shape (n, 2)
-        Dissimilarities of every training row by the model of the other folds: its scaling, prototypes and weights.
-        A row that is compared with all but itself finds one less of its own class than a new row does, and weights
-        of any fold know that.
+    out_of_fold : ndarray of shape (n, 2)
+        Out-of-fold dissimilarities of every training row: scaling, prototypes and weights are those of the other folds.
+        A row that is compared with all but itself would find one prototype of its class less than a new row does.
     circuit_features : ndarray of shape (n, m)
-        What a circuit is fed for every training row, by the same models.
+        Features for a circuit of every training row, by the same models.
     fold : ndarray of shape (n,)
-        The fold that held each row out.
+        Test fold of every row.
     """
 
     model: RareEventModel
-    held_out: Array
+    out_of_fold: Array
     circuit_features: Array
     fold: Codes
 
@@ -103,52 +100,52 @@ def fit_rare(
     seed : int
         Of the prototypes and folds.
     progress : callable or None
-        Told the share of the work that is done.
+        Progress callback; receives the fraction done.
     groups : ndarray of shape (n,), optional
-        Group of every row: rows of one group are left out together. None where every row is a group.
+        Group of every row: rows of one group are in one fold. None where every row is a group.
     """
-    tell = progress or (lambda _: None)
+    report = progress or (lambda _: None)
     rng = np.random.default_rng(seed)
     rare_class = _rare_class(codes)
     is_rare = codes == rare_class
-    if groups is not None and min(len(np.unique(groups[own])) for own in (is_rare, ~is_rare)) < 2:
+    if groups is not None and min(len(np.unique(groups[rows])) for rows in (is_rare, ~is_rare)) < 2:
         raise DataError(
             "All rows of a class belong together or are equal: a rare-event model needs rows of at least two groups of "
-            "each class. Use another fusion for such a table."
+            "each class. Use another method for such a table."
         )
-    found = _fit_model(X, is_rare, rare_class, settings, rng, groups)
+    fitted = _fit_model(X, is_rare, rare_class, settings, rng, groups)
     fold = _folds(is_rare, settings.n_folds, rng, groups)
     if fold is None:
         warn(
             "The rare class has rows of two groups only, and none of them can be held out: what is expected of new "
             "rows comes from rows that the weights have seen."
         )
-        seen = found.model.logit(found.features)
-        circuit_features = found.features[:, found.model.circuit_features]
+        seen = fitted.model.logit(fitted.features)
+        circuit_features = fitted.features[:, fitted.model.circuit_features]
         return FittedRare(
-            found.model, found.model.class_scores(seen), circuit_features, np.zeros(len(X), dtype=np.intp)
+            fitted.model, fitted.model.class_scores(seen), circuit_features, np.zeros(len(X), dtype=np.intp)
         )
     n_fits = fold.max() + 2
-    tell(1 / n_fits)
-    logits, circuit_features = np.empty(len(X)), found.features[:, found.model.circuit_features]
+    report(1 / n_fits)
+    logits, circuit_features = np.empty(len(X)), fitted.features[:, fitted.model.circuit_features]
     for number in range(fold.max() + 1):
-        rest, own = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+        rest, test = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
         part = _fit_model(
-            X[rest], is_rare[rest], rare_class, settings, rng, part_of(groups, rest), found.model.circuit_features
+            X[rest], is_rare[rest], rare_class, settings, rng, part_of(groups, rest), fitted.model.circuit_features
         )
-        measured = part.model.measure(X[own])
-        logits[own] = measured.scores[:, 1 - rare_class] - measured.scores[:, rare_class]
+        measured = part.model.measure(X[test])
+        logits[test] = measured.scores[:, 1 - rare_class] - measured.scores[:, rare_class]
         if measured.deltas is not None:
-            circuit_features[own] = measured.deltas
-        tell((number + 2) / n_fits)
+            circuit_features[test] = measured.deltas
+        report((number + 2) / n_fits)
     shared = ~is_rare
-    shared[found.model.medoid_rows] = False
-    logits = on_final_scale(logits, found.model.logit(found.features), shared)
-    return FittedRare(found.model, found.model.class_scores(logits), circuit_features, fold)
+    shared[fitted.model.medoid_rows] = False
+    logits = on_final_scale(logits, fitted.model.logit(fitted.features), shared)
+    return FittedRare(fitted.model, fitted.model.class_scores(logits), circuit_features, fold)
 
 
 class _Fitted(NamedTuple):
-    """A model, and the features of its rows, each compared with others alone."""
+    """A model, and the features of its rows, none compared with itself."""
 
     model: RareEventModel
     features: Array
@@ -167,33 +164,33 @@ def _fit_model(
     scaling = fit_signed_log(X, compress=settings.signed_log)
     scaled = np.ascontiguousarray(scaling.apply(X))
     metrics = np.array([make_metric(name, scaled, is_rare, rng) for name in settings.metrics])
-    # A row that belongs to others stands for none of them: one prototype of a group and class at most.
+    # At most one prototype of a group and class.
     heads = None if groups is None else first_rows(numbered(2 * groups + is_rare))
     prototypes = draw_prototypes(is_rare, settings, rng, heads)
     geometry = _geometry(scaling, scaled, prototypes, metrics, settings)
     strengths, share = _strengths(geometry, settings), draws_per_row(groups)
-    own_twins = None if groups is None else equal_rows(scaled)
-    by_column = _in_blocks(scaled, _own(prototypes, len(X), settings, own_twins), geometry.by_column)
+    equal_groups = None if groups is None else equal_rows(scaled)
+    by_column = _in_blocks(scaled, _own_places(prototypes, len(X), settings, equal_groups), geometry.by_column)
     if settings.n_hard:
         coarse = _coarse_logits(by_column, is_rare, strengths[geometry.n_features[0] :], rng, share)
         prototypes = prototypes.with_hard(hardest(coarse, is_rare, prototypes, settings.n_hard, heads))
-        # Hard rows change no feature of a column alone: they stand for nobody but themselves.
+        # Features of single columns do not change: hard rows do not enter them.
         geometry = _geometry(scaling, scaled, prototypes, metrics, settings)
-    own = _own(prototypes, len(X), settings, groups)
+    own = _own_places(prototypes, len(X), settings, groups)
     deltas = _in_blocks(scaled, own, lambda *rows: geometry.deltas(*rows).features)
     features = np.hstack([deltas, by_column])
     standard = fit_standard(features)
     standardized = np.clip(standard.apply(features), -CLIP, CLIP)
-    fusion = fit_logistic(standardized, is_rare, share * strengths)
+    intercept, weights = fit_logistic(standardized, is_rare, share * strengths)
     if chosen is None:
-        chosen = _circuit_features(geometry, standardized, fusion, is_rare, settings)
+        chosen = _circuit_features(geometry, standardized, weights, is_rare, settings)
     model = RareEventModel(
         geometry=geometry,
         medoid_rows=np.concatenate([prototypes.rare, prototypes.common]),
         center=standard.center,
         scale=standard.scale,
-        weights=fusion.weights,
-        intercept=fusion.intercept,
+        weights=weights,
+        intercept=intercept,
         circuit_features=chosen,
         rare_class=rare_class,
     )
@@ -204,8 +201,8 @@ def _rare_class(codes: Codes) -> int:
     counts = np.bincount(codes, minlength=2)
     if len(counts) != 2 or counts.min() < 2:
         raise DataError(
-            f"A rare-event model tells two classes apart, with at least two rows of each. Got classes of "
-            f"{counts.tolist()} rows: use another fusion for such a table."
+            f"A rare-event model needs two classes with at least two rows of each. Got classes of "
+            f"{counts.tolist()} rows: use another method for such a table."
         )
     return 0 if counts[0] < counts[1] else 1
 
@@ -226,19 +223,18 @@ def _geometry(
     )
 
 
-def _own(prototypes: Prototypes, n_rows: int, settings: RareSettings, groups: Codes | None) -> Own | None:
-    return prototypes.own(n_rows, groups) if settings.leave_one_out else None
+def _own_places(prototypes: Prototypes, n_rows: int, settings: RareSettings, groups: Codes | None) -> OwnPlaces | None:
+    return prototypes.own_places(n_rows, groups) if settings.leave_one_out else None
 
 
-def _in_blocks(scaled: Array, own: Own | None, measure: Callable[[Array, Own | None], Array]) -> Array:
+def _in_blocks(scaled: Array, own: OwnPlaces | None, measure: Callable[[Array, OwnPlaces | None], Array]) -> Array:
     """Features of all rows, a block at a time, on all cores."""
 
-    def part(start: int) -> Array:
-        rows = slice(start, start + _BLOCK_ROWS)
+    def part(rows: slice) -> Array:
         return measure(scaled[rows], None if own is None else own.part(rows))
 
     with ThreadPoolExecutor(thread_count(None)) as pool:
-        return np.concatenate(list(pool.map(part, range(0, len(scaled), _BLOCK_ROWS))))
+        return np.concatenate(list(pool.map(part, row_slices(scaled, _BLOCK_ROWS))))
 
 
 def _strengths(geometry: RareGeometry, settings: RareSettings) -> Array:
@@ -259,8 +255,31 @@ def _coarse_logits(by_column: Array, is_rare: Flags, strengths: Array, rng: np.r
     u = np.where(is_rare[rows], 1.0, len(common) / len(taken))
     standard = fit_standard(by_column[rows], weights=u)
     sample = np.clip(standard.apply(by_column[rows]), -CLIP, CLIP)
-    fusion = fit_logistic(sample, is_rare[rows], share * strengths, row_weights=u)
-    return fusion.logits(np.clip(standard.apply(by_column), -CLIP, CLIP))
+    intercept, weights = fit_logistic(sample, is_rare[rows], share * strengths, row_weights=u)
+    logits: Array = intercept + np.clip(standard.apply(by_column), -CLIP, CLIP) @ weights
+    return logits
+
+
+def fit_logistic(Z: Array, target: Flags, strengths: Array, *, row_weights: Array | None = None) -> tuple[float, Array]:
+    """Intercept and weights (F,) of standardized features.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, F)
+    target : ndarray of shape (n,)
+        Both values must occur.
+    strengths : ndarray of shape (F,)
+        C, the inverse of the ridge penalty of every weight; where it is 0, the weight is. The intercept has none.
+    row_weights : ndarray of shape (n,), optional
+    """
+    y, kept = target.astype(np.float64), strengths > 0
+    penalties = np.concatenate([[0.0], 1.0 / strengths[kept]])
+    share = float(np.average(y, weights=row_weights))
+    start = np.append(np.log(share / (1.0 - share)), np.zeros(len(penalties) - 1))
+    found = logistic_weights(Z if kept.all() else Z[:, kept], y, penalties, start, row_weights)
+    weights = np.zeros(len(strengths))
+    weights[kept] = found[1:]
+    return float(found[0]), weights
 
 
 def _folds(is_rare: Flags, n_folds: int, rng: np.random.Generator, groups: Codes | None) -> Codes | None:
@@ -269,20 +288,20 @@ def _folds(is_rare: Flags, n_folds: int, rng: np.random.Generator, groups: Codes
     Rows of two groups of each class are left for the other folds; None where that cannot be.
     """
     together = np.arange(len(is_rare)) if groups is None else groups
-    n_draws = min(len(np.unique(together[own])) for own in (is_rare, ~is_rare))
+    n_draws = min(len(np.unique(together[rows])) for rows in (is_rare, ~is_rare))
     fold = group_folds(together, is_rare.astype(np.intp), max(2, min(n_folds, n_draws)), rng)
     for number in range(fold.max() + 1):
         rest = fold != number
-        if min(len(np.unique(together[rest & own])) for own in (is_rare, ~is_rare)) < 2:
+        if min(len(np.unique(together[rest & rows])) for rows in (is_rare, ~is_rare)) < 2:
             return None
     return fold
 
 
 def _circuit_features(
-    geometry: RareGeometry, standardized: Array, fusion: Logistic, is_rare: Flags, settings: RareSettings
+    geometry: RareGeometry, standardized: Array, weights: Array, is_rare: Flags, settings: RareSettings
 ) -> Codes:
-    """Features that a circuit is fed: the deltas, then those whose weighted means lie farthest apart by class."""
+    """Features that a circuit is fed: the deltas, then those with the widest weighted gap of class means."""
     n_deltas = geometry.n_features[0]
     gap = standardized[is_rare].mean(axis=0) - standardized[~is_rare].mean(axis=0)
-    farthest = stable_order(-np.abs(gap * fusion.weights)[n_deltas:]) + n_deltas
+    farthest = stable_order(-np.abs(gap * weights)[n_deltas:]) + n_deltas
     return np.concatenate([np.arange(n_deltas), farthest])[: settings.n_circuit_features]

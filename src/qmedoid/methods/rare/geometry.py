@@ -1,11 +1,4 @@
-r"""Mean nearness of a value to the rows of each of two classes on one column, exact and in logarithmic time.
-
-.. math:: N_c(x) = \frac{1}{n_c} \sum_{m \in c} e^{-|x - m| / \ell}
-
-On a line a row to the left counts :math:`e^{-(x-k)/\ell}` times what it counts at the knot k next to x, and one to the
-right likewise. So two running sums per knot, kept once, give the sum over all rows from the two knots around x.
-
-What a rare-event model measures: deltas to the nearest real records of both classes, and columns one by one.
+r"""Features of a rare-event model: deltas to the nearest prototypes of both classes, and of single columns.
 
 .. math::
 
@@ -18,6 +11,13 @@ What a rare-event model measures: deltas to the nearest real records of both cla
 nearness :math:`e^{-|x_f - m_f|/\ell}` to the prototypes of the class on one column, L says which of two real
 records, the lowest l and the highest h on the column, is the nearer, and A how far the middle record a of a class is.
 So every feature is made of distances to real training rows on a group of columns.
+
+The mean nearness of a value on one column,
+
+.. math:: N_c(x) = \frac{1}{n_c} \sum_{m \in c} e^{-|x - m| / \ell},
+
+is exact and takes logarithmic time: a row to the left counts :math:`e^{-(x-k)/\ell}` times what it counts at the knot k
+next to x, and one to the right likewise, so two running sums per knot give the sum over all rows.
 """
 
 from collections.abc import Callable
@@ -61,7 +61,7 @@ class LineKernel:
         ----------
         values : ndarray of shape (n, M)
         own : ndarray of shape (n,), or None
-            Group in which the row itself stands and is left out, −1 for neither.
+            Group that the row itself belongs to and is not counted in, −1 for neither.
         """
         sums = np.empty((2, values.shape[1], len(values)))
         for column, x in enumerate(np.ascontiguousarray(values.T)):
@@ -110,15 +110,15 @@ Distances = Callable[[Array, Array], Array]
 """Distance of every row to every prototype, (n, g) and (q, g) to (n, q)."""
 
 
-class Own(NamedTuple):
-    """For n rows their places among the rare and among the common prototypes, −1 for none: they are left out."""
+class OwnPlaces(NamedTuple):
+    """Places of n rows among the rare and common prototypes, −1 for none: no row is compared with itself."""
 
     rare: Codes
     common: Codes
 
-    def part(self, rows: slice) -> "Own":
+    def part(self, rows: slice) -> "OwnPlaces":
         """The same for some of the rows."""
-        return Own(self.rare[rows], self.common[rows])
+        return OwnPlaces(self.rare[rows], self.common[rows])
 
 
 class Evidence(NamedTuple):
@@ -131,7 +131,7 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RareGeometry:
-    """The real records of a rare-event model and how rows are compared with them: R rare ones, Q common ones.
+    """The prototypes of a rare-event model, R rare and Q common ones, and the features of rows compared with them.
 
     Attributes
     ----------
@@ -141,9 +141,9 @@ class RareGeometry:
         Scaled prototypes; at least two of each.
     hard : ndarray of shape (Q,)
         Which common prototypes were chosen for their likeness to rare ones. Nearness on a column is to the others,
-        which stand for their class.
+        which represent their class.
     metrics : ndarray of shape (G, M)
-        What a squared difference in each column counts, for each metric; nearest prototypes are told by the first.
+        What a squared difference in each column counts, for each metric; the first finds the nearest prototypes.
     metric_names : tuple of str
     counts : tuple of int
         The k of the nearest prototypes.
@@ -188,7 +188,7 @@ class RareGeometry:
         columns = self.rare.shape[1]
         return len(self.metrics) * len(self.counts), columns, columns, 2 * columns
 
-    def by_column(self, scaled: Array, own: Own | None) -> Array:
+    def by_column(self, scaled: Array, own: OwnPlaces | None) -> Array:
         """Nearness, position and distances to the middle of both classes on every column, shape (n, 4M)."""
         group = None
         if own is not None:
@@ -198,18 +198,18 @@ class RareGeometry:
         nearness = np.log((rare + self.floor) / (common + self.floor))
         return np.hstack([nearness, scaled - self.middle, *(np.abs(scaled - row) for row in self.typical)])
 
-    def deltas(self, scaled: Array, own: Own | None, *, threads: int | None = 1) -> Evidence:
+    def deltas(self, scaled: Array, own: OwnPlaces | None, *, threads: int | None = 1) -> Evidence:
         """Deltas of every metric and count, and the nearest prototypes of each class."""
         deltas, squared, nearest = [], np.empty((len(scaled), 2)), np.empty((len(scaled), 2), dtype=np.intp)
         for number, weights in enumerate(self.metrics):
             columns, roots = np.flatnonzero(weights), np.sqrt(weights[weights > 0])
             rows = np.ascontiguousarray(scaled[:, columns] * roots)
             means = []
-            for c, (prototypes, left_out) in enumerate(self._classes(own)):
+            for c, (prototypes, itself) in enumerate(self._classes(own)):
                 # A row that is itself a prototype has one less to be compared with.
                 most = min(max(self.counts), len(prototypes) - 1)
                 found, places = nearest_squared(
-                    rows, prototypes[:, columns] * roots, k=most, own=left_out, threads=threads
+                    rows, prototypes[:, columns] * roots, k=most, own=itself, threads=threads
                 )
                 distances = np.sqrt(found)
                 means.append([distances[:, :k].mean(axis=1) for k in self.counts])
@@ -218,13 +218,13 @@ class RareGeometry:
             deltas += [(far - near) / (far + near + 1e-300) for far, near in zip(*means, strict=True)]
         return Evidence(np.column_stack(deltas), squared, nearest)
 
-    def evidence(self, scaled: Array, own: Own | None = None) -> Evidence:
+    def evidence(self, scaled: Array, own: OwnPlaces | None = None) -> Evidence:
         """All features of scaled rows: deltas, nearness, positions, distances to the middle of both classes."""
         found = self.deltas(scaled, own)
         return found._replace(features=np.hstack([found.features, self.by_column(scaled, own)]))
 
     def measured_features(self, scaled: Array, distances: Distances) -> Array:
-        """The features of `evidence` by their definition, with distances that are measured by others."""
+        """The features of `evidence` by their definition, with distances measured by a backend."""
         deltas = []
         for weights in self.metrics:
             columns, roots = np.flatnonzero(weights), np.sqrt(weights[weights > 0])
@@ -252,7 +252,7 @@ class RareGeometry:
                 far.append(one[:, own[:, 0].argsort(kind="stable")[(len(own) - 1) // 2]])
         return np.column_stack([*deltas, *nearness, *positions, *middles[0], *middles[1]])
 
-    def _classes(self, own: Own | None) -> tuple[tuple[Array, Codes | None], tuple[Array, Codes | None]]:
+    def _classes(self, own: OwnPlaces | None) -> tuple[tuple[Array, Codes | None], tuple[Array, Codes | None]]:
         """Prototypes of the common and of the rare class, and the places that are left out."""
         if own is None:
             return (self.common, None), (self.rare, None)

@@ -1,7 +1,4 @@
-"""The rare-event model: a logistic sum of evidence from many real records of the rare class and of its counterparts.
-
-A rare-event model whose distances are measured one by one, such as by circuits: slow, and what it claims to be.
-"""
+"""The rare-event model: a logistic regression on distances to prototypes, in closed form or measured by circuits."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -10,21 +7,20 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
 from qmedoid.fields import Arrays, Shelf
-from qmedoid.geometry.fusion import Channels
+from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.overlap import SwapTestFunction, row_angles
+from qmedoid.kernels._backend import thread_count
 from qmedoid.kernels._tables import row_count
-from qmedoid.kernels._threads import thread_count
 from qmedoid.methods.base import (
     LARGEST,
+    Contributions,
     Measured,
-    Shares,
-    Table,
+    MeasuredMethod,
     measured_distances,
     refuse_bad_values,
     row_block,
-    row_slices,
 )
 from qmedoid.methods.rare.geometry import RareGeometry
 
@@ -32,6 +28,8 @@ CLIP = 12.0
 """Standardized features are held within this many deviations."""
 # Rows that are judged at a time: their features stay in the cache.
 _BLOCK_ROWS = 2048
+# Distances that are measured at a time, so that a table of any length takes bounded memory.
+_BLOCK_NUMBERS = 2**21
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +47,7 @@ class RareEventModel:
         Of the standardized features; positive speaks for the rare class.
     intercept : float
     circuit_features : ndarray of shape (m,)
-        Features that a circuit is fed.
+        Features for a circuit.
     rare_class : int
         Code of the rare class, 0 or 1.
     """
@@ -86,7 +84,7 @@ class RareEventModel:
 
     @property
     def n_deltas(self) -> int:
-        """How many features it feeds a circuit."""
+        """Number of features for a circuit."""
         return len(self.circuit_features)
 
     @property
@@ -115,7 +113,7 @@ class RareEventModel:
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
-        """What each feature says of its columns, in words."""
+        """Description of every feature."""
         deltas = [
             f"{_nearest(k, 'rare')} against {_nearest(k, 'common')} ({metric} metric)"
             for metric in self.geometry.metric_names
@@ -139,7 +137,7 @@ class RareEventModel:
 
     def logit(self, features: Array) -> Array:
         """The same from features, shape (n,)."""
-        # A sum along each row, not a product of matrices: it is the same whatever rows stand beside it.
+        # A sum along each row, not a product of matrices: it does not depend on the other rows.
         logit: Array = self.intercept + (self.standardized(features) * self.weights).sum(axis=1)
         return logit
 
@@ -203,7 +201,7 @@ class RareEventModel:
         return weighted
 
     def _angles(self, scaled: Array, nearest: Codes) -> Array:
-        """Angle between every row and its nearest prototypes in the first metric, shape (n, 2); π/2 beside a zero."""
+        """Angle between every row and its nearest prototypes in the first metric, shape (n, 2); π/2 to a zero."""
         rows = scaled * np.sqrt(self.geometry.metrics[0])
         angles = np.empty(nearest.shape)
         for c in range(2):
@@ -234,21 +232,32 @@ class RareEventModel:
         scaled = np.clip(self.geometry.scaling.apply(rows), -LARGEST, LARGEST)
         return np.asarray(scaled * np.sqrt(self.geometry.metrics[0]))
 
-    def with_swap_test(self, swap_test: SwapTestFunction) -> "MeasuredRare":
-        """The same method with distances that a SWAP test measures."""
-        return MeasuredRare(self, swap_test)
+    def with_swap_test(self, swap_test: SwapTestFunction) -> MeasuredMethod:
+        """A copy whose distances a SWAP test measures."""
+        return MeasuredMethod(self, swap_test)
+
+    def measure_with(self, X: Table, swap_test: SwapTestFunction) -> Measured:
+        """Scores from measured distances to all prototypes; the closed form finds the nearest ones."""
+        features = self.measured_features(X, swap_test)
+        scores = self.class_scores(self.logit(features))
+        return self.measure(X)._replace(scores=scores, deltas=features[:, self.circuit_features])
+
+    def measured_features(self, X: Table, swap_test: SwapTestFunction) -> Array:
+        """All features of raw rows, shape (n, F), each from the distances in its definition."""
+        blocks = (self.scaled(X, rows) for rows in row_slices(X, max(1, _BLOCK_NUMBERS // len(self.medoid_rows))))
+        distances = partial(measured_distances, swap_test)
+        return np.concatenate([self.geometry.measured_features(scaled, distances) for scaled in blocks])
 
     def with_row_numbers(self, rows: Codes) -> Self:
-        """The same method, where training row i is row ``rows[i]`` of a larger table."""
+        """A copy where training row i is row ``rows[i]`` of a larger table."""
         return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp))
 
-    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Shares:
-        """What the difference of two classes' scores is made of, for one row of shape (1, M)."""
-        from qmedoid.methods.rare.contributions import rare_shares
+    def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
+        """Contributions to the difference of two classes' scores, for one row of shape (1, M)."""
+        from qmedoid.methods.rare.contributions import contributions
 
         del measured, other  # of two classes, and exact sums of the features
-
-        return rare_shares(self, row, winner)
+        return contributions(self, row, winner)
 
     def write(self, number: str, arrays: Arrays) -> dict[str, Any]:
         """What the manifest says of the method; its arrays are added."""
@@ -266,46 +275,3 @@ class RareEventModel:
 
 def _nearest(k: int, name: str) -> str:
     return f"nearest {name} row" if k == 1 else f"{k} nearest {name} rows"
-
-
-# Distances of a block of rows, so that a table of any length is judged in bounded memory.
-_BLOCK_NUMBERS = 2**21
-
-
-@dataclass(frozen=True, eq=False)
-class MeasuredRare:
-    """A rare-event model with another SWAP test than the closed form; all prototypes are measured, not the nearest."""
-
-    model: RareEventModel
-    swap_test: SwapTestFunction
-
-    use_angular = False
-
-    @property
-    def rare_class(self) -> int:
-        """The class that is looked for."""
-        return self.model.rare_class
-
-    @property
-    def plain(self) -> RareEventModel:
-        """The model without the backend."""
-        return self.model
-
-    def measure(self, X: Table, *, threads: int | None = None) -> Measured:
-        """Scores from measured distances; the nearest prototypes are told by the closed form."""
-        told = self.model.measure(X, threads=threads)
-        features = self.features(X)
-        scores = self.model.class_scores(self.model.logit(features))
-        return told._replace(scores=scores, deltas=features[:, self.model.circuit_features])
-
-    def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
-        """Dissimilarities, and the place of the nearest prototype of each class, each of shape (n, 2)."""
-        measured = self.measure(X, threads=threads)
-        return measured.scores, measured.nearest
-
-    def features(self, X: Table) -> Array:
-        """All features of raw rows, shape (n, F), each from the distances in its definition."""
-        step = max(1, _BLOCK_NUMBERS // len(self.model.medoid_rows))
-        blocks = (self.model.scaled(X, rows) for rows in row_slices(X, step))
-        distances = partial(measured_distances, self.swap_test)
-        return np.concatenate([self.model.geometry.measured_features(scaled, distances) for scaled in blocks])

@@ -1,9 +1,4 @@
-r"""How far each column alone tells two classes apart: :math:`|2\,\mathrm{AUC} - 1|`, 0 for not at all, 1 for fully.
-
-What a rare-event model is made of; every part can be switched off on its own.
-
-Real records that stand for the two classes, and metrics to compare with them.
-"""
+r"""Settings of the rare-event method, its prototypes, and the metrics of distances to them."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -14,7 +9,7 @@ from scipy.stats import rankdata
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.row_groups import draw_rows
 from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.rare.geometry import Own
+from qmedoid.methods.rare.geometry import OwnPlaces
 
 
 def column_contrast(values: Array, is_rare: Flags) -> Array:
@@ -36,7 +31,7 @@ def column_contrast(values: Array, is_rare: Flags) -> Array:
 
 MetricName = Literal["plain", "contrast", "tight"]
 METRICS: tuple[MetricName, ...] = ("plain", "contrast", "tight")
-"""Metrics by name: all columns alike, by how far each tells the classes apart, by how tightly rare rows lie in it."""
+"""Metrics by name: all columns alike, by how well each separates the classes, by how tightly rare rows lie in it."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +71,7 @@ class RareSettings:
     n_circuit_features: int = 8
 
 
-# Common rows that the columns' contrast is told from: its error falls with the rare rows long before.
+# Common rows that the contrast of columns is measured on: the number of rare rows limits it long before.
 _CONTRAST_ROWS = 20_000
 # Added to the variance of the rare rows in a column, so that no column rules a metric alone.
 _LEAST_VARIANCE = 0.3
@@ -89,13 +84,13 @@ class Prototypes(NamedTuple):
     common: Codes
     hard: Flags
 
-    def own(self, n_rows: int, groups: Codes | None = None) -> Own:
+    def own_places(self, n_rows: int, groups: Codes | None = None) -> OwnPlaces:
         """For all training rows their places among the prototypes, or those of a row of their group."""
         group = np.arange(n_rows) if groups is None else groups
         rare, common = np.full(n_rows, -1, dtype=np.intp), np.full(n_rows, -1, dtype=np.intp)
         rare[group[self.rare]] = np.arange(len(self.rare))
         common[group[self.common]] = np.arange(len(self.common))
-        return Own(rare[group], common[group])
+        return OwnPlaces(rare[group], common[group])
 
     def with_hard(self, rows: Codes) -> "Prototypes":
         """The same with more common rows, which are hard."""

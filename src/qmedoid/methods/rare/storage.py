@@ -22,7 +22,7 @@ _MOST_WEIGHT = 1000.0
 
 
 def packed(model: RareEventModel, number: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
-    """What the manifest says of a rare-event model; its arrays are added."""
+    """Manifest entry of a rare-event model; its arrays are added to `arrays`."""
     geometry, inner = model.geometry, model.geometry.scaling.inner
     arrays[f"{number}.center"] = floats(geometry.scaling.outer.center)
     arrays[f"{number}.scale"] = floats(geometry.scaling.outer.scale)
@@ -53,7 +53,7 @@ def read(value: Any, where: str, number: int, width: int, n_classes: int, shelf:
     """A rare-event model over `width` encoded columns."""
     fields = Fields(value, where, FIELDS)
     if n_classes != 2:
-        raise RefusedError(f"{where} tells two classes apart, and there are {n_classes}")
+        raise RefusedError(f"{where} is for two classes, and there are {n_classes}")
     geometry = _geometry(fields, number, width, shelf)
     n_features = sum(geometry.n_features)
     center = shelf.floats(f"{number}.feature_center", None)

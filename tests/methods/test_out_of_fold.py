@@ -5,7 +5,7 @@ import pytest
 
 from qmedoid.geometry.row_groups import numbered
 from qmedoid.methods.evidence.bag import fit_logistic
-from qmedoid.methods.evidence.ridge import Together, fit_ridge
+from qmedoid.methods.evidence.ridge import RowGroups, fit_ridge
 
 
 def drawn(n, p, seed=0):
@@ -30,52 +30,53 @@ def refitted(features, targets, penalty, *, intercept):
 @pytest.mark.parametrize("penalty", [1e-6, 1e-2, 1.0])
 def test_a_group_is_left_out_as_a_refit_without_it_leaves_it_out(n, p, penalty):
     features, groups, targets = drawn(n, p)
-    together = Together.of(groups, features)
+    together = RowGroups.of(groups, features)
     assert len(together.batches) > 1
     assert (together.sizes > 1).any()
     found = fit_ridge(features, targets, "best", None, np.array([penalty]), together)
     for group in range(groups.max() + 1):
         own = groups == group
         mean, weights = refitted(features[~own], targets[~own], n * penalty, intercept=True)
-        np.testing.assert_allclose(found.left_out[own], mean + features[own] @ weights, rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(found.out_of_fold[own], mean + features[own] @ weights, rtol=1e-5, atol=1e-7)
 
 
 def test_the_intercept_of_all_rows_is_that_of_a_refit_whose_targets_have_their_mean_taken_off():
     features, groups, targets = drawn(60, 8)
     groups = numbered(np.where(groups % 2 == 0, groups, 1000 + np.arange(60)))  # equal rows and single ones
-    together = Together.of(groups, features)
+    together = RowGroups.of(groups, features)
     found = fit_ridge(features, targets, "best", None, np.array([0.01]), together, same_intercept=True)
     mean = targets.mean(axis=0)
     for group in range(groups.max() + 1):
         own = groups == group
         _, weights = refitted(features[~own], (targets - mean)[~own], 0.6, intercept=False)
-        np.testing.assert_allclose(found.left_out[own], mean + features[own] @ weights, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(found.out_of_fold[own], mean + features[own] @ weights, rtol=1e-6, atol=1e-8)
 
 
 def test_groups_of_one_row_are_rows():
     features, _, targets = drawn(50, 6)
-    alone = Together.of(np.arange(50), features)
+    alone = RowGroups.of(np.arange(50), features)
     np.testing.assert_allclose(
-        fit_ridge(features, targets, "best", together=alone).left_out, fit_ridge(features, targets, "best").left_out
+        fit_ridge(features, targets, "best", together=alone).out_of_fold,
+        fit_ridge(features, targets, "best").out_of_fold,
     )
 
 
 def test_errors_of_the_path_are_those_of_groups_and_standard_errors_count_groups():
     features, _, targets = drawn(50, 6)
     twice = np.concatenate([features, features])
-    together = Together.of(np.tile(np.arange(50), 2), twice)
+    together = RowGroups.of(np.tile(np.arange(50), 2), twice)
     once = fit_ridge(features, targets, "best")
     double = fit_ridge(twice, np.concatenate([targets, targets]), "best", together=together)
     np.testing.assert_allclose(double.path.errors, once.path.errors, rtol=1e-8)
     np.testing.assert_allclose(double.path.standard_errors, once.path.standard_errors, rtol=1e-8)
-    np.testing.assert_allclose(double.left_out[:50], once.left_out, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(double.out_of_fold[:50], once.out_of_fold, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("same_intercept", [False, True])
 def test_logits_of_groups_are_those_of_refits_to_first_order(same_intercept):
     features, groups, targets = drawn(80, 4, seed=1)
     positive = (targets[:, 0] + 1) / 2
-    together = Together.of(groups, features)
+    together = RowGroups.of(groups, features)
     found = fit_logistic(features, positive, 3.0, 0.0, np.zeros(4), together, same_intercept=same_intercept)
     refits = np.empty(80)
     for group in range(groups.max() + 1):
@@ -85,13 +86,13 @@ def test_logits_of_groups_are_those_of_refits_to_first_order(same_intercept):
     fitted = found.intercept + features @ found.coefficients
     exact = np.isin(np.arange(80), np.concatenate([rows.ravel() for rows in together.batches]))
     exact |= not same_intercept
-    assert np.abs(found.left_out - refits)[exact].max() < 0.2 * np.abs(fitted - refits).max()
+    assert np.abs(found.out_of_fold - refits)[exact].max() < 0.2 * np.abs(fitted - refits).max()
 
 
 def test_of_many_large_groups_some_judge_the_penalty_and_all_are_left_out(monkeypatch):
     monkeypatch.setattr("qmedoid.methods.evidence.ridge._MOST_PRODUCTS", 1e4)
     features, groups, targets = drawn(60, 8)
-    together = Together.of(groups, features)
+    together = RowGroups.of(groups, features)
     some, judged = together.judging(8, 19)
     assert judged.any()
     assert not judged.all()
@@ -99,4 +100,4 @@ def test_of_many_large_groups_some_judge_the_penalty_and_all_are_left_out(monkey
     limited = fit_ridge(features, targets, "best", None, np.array([0.01]), together)
     monkeypatch.undo()
     full = fit_ridge(features, targets, "best", None, np.array([0.01]), together)
-    np.testing.assert_array_equal(limited.left_out, full.left_out)
+    np.testing.assert_array_equal(limited.out_of_fold, full.out_of_fold)

@@ -1,4 +1,4 @@
-"""A bend of scores: what it keeps, that it is the likeliest, and that it is there only where rows ask for it."""
+"""The calibration curve: what it keeps, that it is the likeliest, and that it is there only where it helps."""
 
 import numpy as np
 import pytest
@@ -8,20 +8,20 @@ from scipy.optimize import minimize
 
 from qmedoid.calibration.curve import Calibration
 from qmedoid.calibration.fit import (
-    _apart,
     _balanced,
+    _knots,
     _likeliest,
     _Rows,
-    fit_bend,
     fit_calibration,
-    fit_class_bend,
+    fit_class_curve,
+    fit_curve,
     smoothed_targets,
 )
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.metrics.calibration import calibration_error
 
 
-def bent(z):
+def curved_truth(z):
     """True log-odds that no line gives: flat below, steep above."""
     return np.where(z < 0, 2.5 * z, 0.4 * z) - 1
 
@@ -50,48 +50,48 @@ def fused_of(z):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_bent_truth_is_found(seed):
-    z, positive = drawn(4000, bent, seed)
-    knots, bends = fit_bend(z - 1, positive)
-    found = z - 1 + np.interp(z - 1, knots, bends)
+def test_curve_finds_a_truth_that_is_no_line(seed):
+    z, positive = drawn(4000, curved_truth, seed)
+    knots, heights = fit_curve(z - 1, positive)
+    found = z - 1 + np.interp(z - 1, knots, heights)
     inner = np.abs(z) < 3
-    assert np.abs(found - bent(z))[inner].mean() < 0.45 < np.abs(z - 1 - bent(z))[inner].mean()
+    assert np.abs(found - curved_truth(z))[inner].mean() < 0.45 < np.abs(z - 1 - curved_truth(z))[inner].mean()
 
 
-def test_a_straight_truth_is_left_alone():
-    kept = [len(fit_bend(*drawn(1000, lambda z: z, seed))[0]) for seed in range(30)]
+def test_curve_is_absent_where_the_truth_is_straight():
+    kept = [len(fit_curve(*drawn(1000, lambda z: z, seed))[0]) for seed in range(30)]
     assert np.mean(np.array(kept) == 0) > 0.7
 
 
 @given(st.integers(2, 80), st.integers(0, 10**6), st.sampled_from([0.3, 1.0, 50.0]))
 @settings(max_examples=40, deadline=None)
-def test_order_is_kept_whatever_the_rows(n, seed, scale):
+def test_curve_keeps_the_order_whatever_the_rows(n, seed, scale):
     rng = np.random.default_rng(seed)
     z, positive = np.round(rng.normal(size=n) * scale, 1), rng.random(n) < 0.3
-    knots, bends = fit_bend(z, positive)
+    knots, heights = fit_curve(z, positive)
     grid = np.linspace(-3 * scale, 3 * scale, 500)
     if len(knots):
-        assert (np.diff(grid + np.interp(grid, knots, bends)) > 0).all()
+        assert (np.diff(grid + np.interp(grid, knots, heights)) > 0).all()
     if positive.all() or not positive.any():
         assert len(knots) == 0
         return
-    knots = _apart(*_balanced(z, positive))
+    knots = _knots(*_balanced(z, positive))
     if len(knots) > 1:
         rows = _Rows(np.column_stack([-z, z]), np.eye(2)[positive.astype(int)], slice(0, 2))
-        bends = _likeliest(rows, rows.hats(knots), knots, 1.0, np.zeros(len(knots)))
-        assert (np.diff(bends) > -np.diff(knots)).all()
+        heights = _likeliest(rows, rows.hats(knots), knots, 1.0, np.zeros(len(knots)))
+        assert (np.diff(heights) > -np.diff(knots)).all()
         assert (np.diff(knots) >= 0.3).all()
 
 
-def test_no_other_bend_is_likelier():
-    z, positive = drawn(400, bent)
-    knots, targets = _apart(*_balanced(z, positive)), smoothed_targets(positive)
+def test_curve_of_two_classes_is_the_likeliest():
+    z, positive = drawn(400, curved_truth)
+    knots, targets = _knots(*_balanced(z, positive)), smoothed_targets(positive)
     slopes = np.diff(np.eye(len(knots)), axis=0) / np.diff(knots)[:, None]
 
-    def loss(bends):
-        odds = z + np.interp(z, knots, bends)
+    def loss(heights):
+        odds = z + np.interp(z, knots, heights)
         fit = (targets * np.logaddexp(0, -odds) + (1 - targets) * np.logaddexp(0, odds)).sum()
-        return fit + 8.0 * ((slopes @ bends) ** 2).sum() + 0.005 * bends @ bends
+        return fit + 8.0 * ((slopes @ heights) ** 2).sum() + 0.005 * heights @ heights
 
     other = minimize(loss, np.zeros(len(knots)), method="BFGS", options={"gtol": 1e-8}).x
     rows = _Rows(np.column_stack([0 * z, z]), np.column_stack([1 - targets, targets]), slice(1, 2))
@@ -99,40 +99,40 @@ def test_no_other_bend_is_likelier():
         np.testing.assert_allclose(_likeliest(rows, rows.hats(knots), knots, 16.0, start), other, atol=1e-3)
 
 
-def test_no_other_bend_of_classes_is_likelier():
+def test_curve_of_classes_is_the_likeliest():
     scores, codes = drawn_classes(400, seed=3)
-    knots, told = np.array([-2.0, -0.5, 0.0, 1.5, 4.0]), np.eye(4)[codes]
+    knots, targets = np.array([-2.0, -0.5, 0.0, 1.5, 4.0]), np.eye(4)[codes]
     slopes = np.diff(np.eye(len(knots)), axis=0) / np.diff(knots)[:, None]
 
-    def loss(bends):
-        fit = -(told * log_softmax(scores + np.interp(scores, knots, bends))).sum()
-        return fit + 2.0 * ((slopes @ bends) ** 2).sum() + 0.005 * bends @ bends
+    def loss(heights):
+        fit = -(targets * log_softmax(scores + np.interp(scores, knots, heights))).sum()
+        return fit + 2.0 * ((slopes @ heights) ** 2).sum() + 0.005 * heights @ heights
 
     other = minimize(loss, np.zeros(len(knots)), method="BFGS", options={"gtol": 1e-8}).x
-    rows = _Rows(scores, told, slice(0, 4))
+    rows = _Rows(scores, targets, slice(0, 4))
     np.testing.assert_allclose(rows.hats(knots) @ other, np.interp(scores, knots, other).ravel(), atol=1e-12)
     np.testing.assert_allclose(_likeliest(rows, rows.hats(knots), knots, 4.0, np.zeros(5)), other, atol=1e-3)
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_bend_of_classes_makes_new_rows_likelier(seed):
+def test_curve_of_classes_makes_new_rows_likelier(seed):
     scores, codes = drawn_classes(3000, seed)
     new, outcomes = drawn_classes(20_000, seed + 100)
-    knots, bends = fit_class_bend(scores, codes)
+    knots, heights = fit_class_curve(scores, codes)
     rows = np.arange(len(new))
     found, straight, truth = (
-        -log_softmax(one)[rows, outcomes].mean() for one in (new + np.interp(new, knots, bends), new, steepening(new))
+        -log_softmax(one)[rows, outcomes].mean() for one in (new + np.interp(new, knots, heights), new, steepening(new))
     )
     assert found - truth < 0.15 * (straight - truth)
 
 
-def test_where_scores_of_classes_are_straight_a_bend_costs_next_to_nothing():
+def test_curve_costs_next_to_nothing_where_scores_are_straight():
     new, outcomes = drawn_classes(20_000, 100, lambda scores: scores)
     rows, costs = np.arange(len(new)), []
     for seed in range(12):
-        knots, bends = fit_class_bend(*drawn_classes(800, seed, lambda scores: scores))
-        bent = new + np.interp(new, knots, bends) if len(knots) else new
-        costs.append((log_softmax(new) - log_softmax(bent))[rows, outcomes].mean())
+        knots, heights = fit_class_curve(*drawn_classes(800, seed, lambda scores: scores))
+        curved_truth = new + np.interp(new, knots, heights) if len(knots) else new
+        costs.append((log_softmax(new) - log_softmax(curved_truth))[rows, outcomes].mean())
     # Two numbers that are fitted to 800 rows cost so much.
     assert np.mean(costs) < 2 / (2 * 800)
     assert np.mean(np.array(costs) == 0) > 0.4
@@ -140,7 +140,7 @@ def test_where_scores_of_classes_are_straight_a_bend_costs_next_to_nothing():
 
 @given(st.integers(3, 60), st.integers(3, 6), st.integers(0, 10**6), st.sampled_from([0.0, 0.3, 1.0, 50.0]))
 @settings(max_examples=25, deadline=None)
-def test_the_likeliest_class_stays_whatever_the_rows(n, n_classes, seed, scale):
+def test_curve_keeps_the_likeliest_class_whatever_the_rows(n, n_classes, seed, scale):
     rng = np.random.default_rng(seed)
     fused, codes = np.round(rng.normal(size=(n, n_classes)) * scale, 1), rng.integers(0, n_classes, n)
     curved = fit_calibration(fused, codes, "curve")
@@ -148,19 +148,19 @@ def test_the_likeliest_class_stays_whatever_the_rows(n, n_classes, seed, scale):
     new = rng.normal(size=(200, n_classes)) * scale * 2
     assert np.isfinite(curved.apply(new)).all()
     np.testing.assert_array_equal(curved.apply(new).argmax(axis=1), straight.apply(new).argmax(axis=1))
-    np.testing.assert_allclose(curved.apply(new) - curved.bend(new), straight.apply(new))
+    np.testing.assert_allclose(curved.apply(new) - curved.curve_part(new), straight.apply(new))
 
 
-def test_rows_in_another_order_give_the_same_bend():
-    z, positive = drawn(1500, bent)
+def test_curve_does_not_depend_on_the_order_of_rows():
+    z, positive = drawn(1500, curved_truth)
     order = np.random.default_rng(1).permutation(len(z))
-    for one, other in zip(fit_bend(z, positive), fit_bend(z[order], positive[order]), strict=True):
+    for one, other in zip(fit_curve(z, positive), fit_curve(z[order], positive[order]), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-8)
 
 
-def test_a_curve_makes_probabilities_right_where_a_line_does_not():
-    z, positive = drawn(5000, bent)
-    new, outcome = drawn(20_000, bent, 9)
+def test_curve_calibrates_probabilities_where_a_line_does_not():
+    z, positive = drawn(5000, curved_truth)
+    new, outcome = drawn(20_000, curved_truth, 9)
     ratios = {}
     for kind in ("curve", "logistic"):
         scores = fit_calibration(fused_of(z), positive.astype(np.intp), kind).apply(fused_of(new))
@@ -169,7 +169,7 @@ def test_a_curve_makes_probabilities_right_where_a_line_does_not():
     assert ratios["curve"] < 2 < ratios["logistic"]
 
 
-def test_calibrated_scores_are_bent_by_halves():
+def test_curve_of_two_classes_is_added_by_halves():
     plain = Calibration(2.0, np.array([0.5, 0.0]))
     curved = Calibration(2.0, np.array([0.5, 0.0]), np.array([-1.0, 1.0]), np.array([0.2, -0.4]))
     fused = np.array([[0.1, 0.9], [0.5, 0.5], [0.9, 0.1], [0.75, 0.5]])
@@ -179,16 +179,16 @@ def test_calibrated_scores_are_bent_by_halves():
     np.testing.assert_allclose(2 * added[:, 1], np.interp(odds, [-1, 1], [0.2, -0.4]))
 
 
-def test_scores_of_several_classes_are_bent_one_by_one():
+def test_curve_is_added_to_the_score_of_every_one_of_several_classes():
     curved = Calibration(2.0, np.array([0.5, 0.0, -1.0]), np.array([-1.0, 1.0]), np.array([0.2, -0.4]))
     plain = Calibration(2.0, np.array([0.5, 0.0, -1.0]))
     fused = np.random.default_rng(0).normal(size=(20, 3))
     straight = plain.apply(fused)
     np.testing.assert_allclose(curved.apply(fused), straight + np.interp(straight, [-1, 1], [0.2, -0.4]))
-    np.testing.assert_array_equal(plain.bend(fused), 0)
+    np.testing.assert_array_equal(plain.curve_part(fused), 0)
 
 
-def test_classes_told_apart_perfectly_and_classes_that_scores_do_not_tell():
+def test_calibration_of_separated_classes_and_of_scores_that_say_nothing():
     codes = np.arange(200) % 2
     apart = fit_calibration(fused_of(np.where(codes == 1, 1.0, -1.0)), codes, "curve")
     scores = apart.apply(fused_of(np.array([1.0])))
