@@ -203,6 +203,6 @@ def test_rows_are_left_out_against_themselves_in_every_chunk(monkeypatch):
     whole = nearest_squared(rows, rows, k=2, own=own)
     np.testing.assert_array_equal(whole[1], brute(rows, rows, 2, own)[1])
     monkeypatch.setattr(nearest, "_CHUNK_ROWS", 7)
-    monkeypatch.setattr(nearest._nearest_numpy, "_BLOCK_NUMBERS", 7 * 40)
+    monkeypatch.setattr(nearest, "_BLOCK_NUMBERS", 7 * 40)
     for one, other in zip(whole, nearest_squared(rows, rows, k=2, own=own), strict=True):
         np.testing.assert_array_equal(one, other)

@@ -201,7 +201,7 @@ class Evidence:
         nearest = np.argsort(far, kind="stable")[: how["n_nearest"]]
         near = {i: (far[i] / saved["neighbor_length"][0] + 0.05) ** -3 for i in nearest}
         total = 1 + sum(near.values())
-        rows, classes, amounts = (saved[f"known_{name}"] for name in ("rows", "classes", "amounts"))
+        rows, classes, amounts = (saved[f"neighbor_{name}"] for name in ("rows", "classes", "amounts"))
         return [(int(rows[i]), int(classes[i]), far[i], near[i] / total * amounts[i]) for i in nearest]
 
     def between(self, winner, other):

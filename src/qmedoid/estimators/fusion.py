@@ -395,7 +395,7 @@ class NearestMedoidClassifier(SavingMixin, CallbackSupportMixin, ClassifierMixin
         self.medoid_classes_ = self.classes_[best.model.medoid_classes]
         self._medoid_tables = [table[choice.model.medoid_rows] for choice in selected]
         self.medoids_ = self._medoid_tables[0]
-        self._novelty = fit_novelty(table, stage=best.model)
+        self._novelty = fit_novelty(table, method=best.model)
 
     def _warn_few_medoids(self) -> None:
         counts = np.bincount(self.models_[0].medoid_classes)

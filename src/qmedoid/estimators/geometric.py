@@ -248,7 +248,7 @@ class GeometricClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassi
         self.margin_ = best.model.refine_below
         self.held_out_scores_ = np.array([one.score for one in fitted])
         self._set_cut(codes, best.held_out, together)
-        self._novelty = fit_novelty(table, stage=best.model.method.plain)
+        self._novelty = fit_novelty(table, method=best.model.method.plain)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 

@@ -11,16 +11,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.kernels import _nearest_numpy
 from qmedoid.kernels._backend import compiled, thread_count
+from qmedoid.kernels.ties import SAME_PLACE, TIE
 
 Fill = Callable[[Array, Codes | None, Array, Codes], None]
-
 #: The largest number of neighbors that can be asked for.
 MOST_NEAREST = 16
-
 # Rows per call of the compiled kernel, and multiply-adds that are worth a thread of their own.
 _CHUNK_ROWS = 1200
 _WORTH_A_THREAD = 2**23
@@ -107,7 +105,7 @@ def _filler(rows: Array, prototypes: Array) -> tuple[Fill, int]:
         centred *= scale
     kernel = compiled("nearest")
     if kernel is None:
-        return _nearest_numpy.filler(prototypes, center, centred, scale)
+        return numpy_filler(prototypes, center, centred, scale)
     unit = (prototypes.shape[1] + 8) * 2.0**-24
     worth_it = len(prototypes) >= _PROTOTYPES_WORTH_A_SCREEN and len(rows) >= _ROWS_WORTH_A_SCREEN
     can_screen = unit <= _COARSEST_SCREEN and np.isfinite(scale) and np.isfinite(centred).all()
@@ -133,3 +131,64 @@ def _panels(centred: Array, width: int) -> NDArray[np.float32]:
     panels = room[start : start + lined_up.size].reshape(count, d + 1, width)
     panels[...] = lined_up.reshape(count, width, d + 1).transpose(0, 2, 1)
     return panels
+
+
+# Numbers of one block.
+_BLOCK_NUMBERS = 2**19
+# Prototypes of a stream at most.
+_STREAM_LENGTH = 16
+
+
+def numpy_filler(prototypes: Array, center: Array, centred: Array, scale: float) -> tuple[Fill, int]:
+    """What fills the results of some rows, and how many rows to hand it at a time."""
+    half_squares = 0.5 * np.einsum("ij,ij->i", centred, centred)
+
+    def fill(rows: Array, own: Codes | None, squared: Array, indices: Codes) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):  # such rows measure every distance
+            x = (rows - center) * scale
+            screen = half_squares - x @ centred.T
+            if own is not None:
+                left_out = np.flatnonzero(own >= 0)
+                screen[left_out, own[left_out]] = np.inf
+            same = SAME_PLACE * np.einsum("ij,ij->i", rows, rows)
+            row, prototype = np.nonzero(_passing(screen, x, same * scale * scale, squared.shape[1]))
+            difference = rows[row] - prototypes[prototype]
+            measured = np.einsum("ij,ij->i", difference, difference)
+        found = np.isfinite(measured)
+        if own is not None:
+            found &= prototype != own[row]
+        _write_nearest(row[found], prototype[found], measured[found], same[row[found]], squared, indices)
+
+    return fill, max(1, _BLOCK_NUMBERS // len(prototypes))
+
+
+def _passing(screen: Array, x: Array, same: Array, k: int) -> Flags:
+    """Which prototypes may be among the k nearest, by (|x − p|² − |x|²)/2 and the bound of its rounding."""
+    n, count = screen.shape
+    if count <= k:
+        return np.ones((n, count), dtype=np.bool_)
+    # The k-th smallest of the minima of many streams is at least the k-th smallest of all, and sooner found.
+    length = min(_STREAM_LENGTH, count // k)
+    streams = screen[:, : count // length * length].reshape(n, length, -1).min(axis=1)
+    kth = np.partition(streams, k - 1, axis=1)[:, k - 1]
+    unit = (x.shape[1] + 8) * 2.0**-53
+    square = np.einsum("ij,ij->i", x, x)
+    # A prototype that is as near as the k-th is no longer than this.
+    reach = (np.sqrt(square) + np.sqrt(np.maximum(square + 2.0 * kth, 0.0))) / (1.0 - 2.0 * np.sqrt(unit))
+    limit = kth + 2.1 * unit * (np.sqrt(square) * reach + 0.5 * reach**2) + unit * np.abs(kth) + 2.0**-900
+    limit += TIE * (np.sqrt(square) + reach) ** 2 + same
+    passing: Flags = (screen <= limit[:, None]) | ~np.isfinite(limit)[:, None]
+    return passing
+
+
+def _write_nearest(row: Codes, prototype: Codes, measured: Array, same: Array, squared: Array, indices: Codes) -> None:
+    """Write the first k of each row in order of distance, of equal ones of index; the rest stays as it is."""
+    order = np.lexsort((prototype, measured, row))
+    row, prototype, measured = row[order], prototype[order], measured[order]
+    farther = np.diff(measured, prepend=0.0) > TIE * measured + same[order]
+    order = np.lexsort((prototype, np.cumsum(farther | (np.diff(row, prepend=-1) > 0))))
+    prototype, measured = prototype[order], measured[order]
+    place = np.arange(len(row)) - np.searchsorted(row, row)
+    kept = place < squared.shape[1]
+    squared[row[kept], place[kept]] = measured[kept]
+    indices[row[kept], place[kept]] = prototype[kept]

@@ -28,9 +28,9 @@ def best_matches(groups: Groups, others: Groups) -> Array:
     if not groups or not others:
         return np.zeros(len(groups))
     place = {column: number for number, column in enumerate(sorted(frozenset().union(*groups, *others)))}
-    own, theirs = _memberships(groups, place), _memberships(others, place)
-    shared = own @ theirs.T
-    union = own.sum(axis=1)[:, None] + theirs.sum(axis=1)[None, :] - shared
+    first, second = _memberships(groups, place), _memberships(others, place)
+    shared = first @ second.T
+    union = first.sum(axis=1)[:, None] + second.sum(axis=1)[None, :] - shared
     best: Array = (shared / union).max(axis=1)
     return best
 
@@ -61,14 +61,14 @@ def pair_frequencies(group_sets: Sequence[Groups]) -> dict[tuple[int, int], floa
 
 
 def flip_rates(votes: npt.NDArray[np.int64], decided: Codes) -> Array:
-    """Share of the votes about each record that differ from a decision, shape (n,); NaN where nobody voted.
+    """Share of the votes about each record that differ from a decision, shape (n,); NaN where there are no votes.
 
     Parameters
     ----------
     votes : ndarray of shape (n, C)
         How many fits decided for each class.
     decided : ndarray of shape (n,)
-        The class code that they are held against.
+        The class code that they are compared with.
     """
     total = votes.sum(axis=1)
     same = votes[np.arange(len(votes)), decided]
@@ -83,15 +83,15 @@ def rates_by_margin(margins: Array, rates: Array, n_bins: int = 5) -> list[Margi
     Records of equal margin stay together, so parts may be fewer and of unequal size. Records without a rate, which is
     NaN, are left out.
     """
-    known = np.flatnonzero(np.isfinite(rates))
-    if len(known) == 0:
+    rated = np.flatnonzero(np.isfinite(rates))
+    if len(rated) == 0:
         return []
-    margins, rates = margins[known], rates[known]
+    margins, rates = margins[rated], rates[rated]
     edges = np.quantile(margins, np.arange(1, n_bins) / n_bins)
     part = np.searchsorted(edges, margins, side="left")
     return [
-        MarginBin(float(margins[own].min()), float(margins[own].max()), int(own.sum()), float(rates[own].mean()))
-        for own in (part == number for number in np.unique(part))
+        MarginBin(float(margins[rows].min()), float(margins[rows].max()), int(rows.sum()), float(rates[rows].mean()))
+        for rows in (part == number for number in np.unique(part))
     ]
 
 

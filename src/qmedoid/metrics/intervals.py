@@ -31,7 +31,7 @@ class Interval(NamedTuple):
 
 
 def share_interval(hits: float, n: float, *, confidence: float = CONFIDENCE) -> Interval:
-    """The share of hits among n draws; of no draws nothing is known, and the share counts as 0.
+    """Proportion of hits among n draws with its Clopper-Pearson interval; without draws 0, between 0 and 1.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def _away(value: float, tiny: float) -> float:
 
 
 class Change(NamedTuple):
-    """A share beside the one that was expected.
+    """A proportion compared with the one expected.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ def _share(angle: float, n: float) -> float:
 
 
 def jackknife_error(left_out: npt.ArrayLike, counts: npt.ArrayLike | None = None) -> float:
-    r"""Standard error of a figure from what it is without each of n units.
+    r"""Jackknife standard error of a figure, from its values without each of n units.
 
     .. math:: \sqrt{\frac{n-1}{n} \sum_i (\theta_{(i)} - \bar\theta)^2}
 

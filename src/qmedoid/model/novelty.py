@@ -19,12 +19,12 @@ Columns = Sequence[npt.NDArray[Any]]
 LEAST, MOST = 1e-100, 1e100
 """Bounds of the distance that counts as far: its quotients stay within the range of a double."""
 FARTHEST = 1e9
-"""Novelty of a record at most."""
+"""Maximum novelty of a record."""
 
 
-def nearest_distances(stage: Method, X: Table, *, threads: int | None = None) -> Array:
+def nearest_distances(method: Method, X: Table, *, threads: int | None = None) -> Array:
     """Distance of every record to its nearest medoid of any class, on the scale of the model, shape (n,)."""
-    distances: Array = stage.measure(X, threads=threads).channels.distance.min(axis=1)
+    distances: Array = method.measure(X, threads=threads).channels.distance.min(axis=1)
     return distances
 
 
@@ -171,7 +171,7 @@ def encoded_readings(encodings: Sequence[Encoding]) -> list[Reading]:
     return readings
 
 
-def fit_novelty(X: Array, readings: Sequence[Reading] | None = None, stage: Method | None = None) -> Novelty:
+def fit_novelty(X: Array, readings: Sequence[Reading] | None = None, method: Method | None = None) -> Novelty:
     """Summarize training rows.
 
     Parameters
@@ -180,7 +180,7 @@ def fit_novelty(X: Array, readings: Sequence[Reading] | None = None, stage: Meth
         Encoded columns of the training rows.
     readings : sequence of Reading, optional
         What to keep of each; all columns are numbers by default.
-    stage : Method, optional
+    method : Method, optional
         The model whose medoids distances are measured to.
     """
     readings = ["number"] * X.shape[1] if readings is None else readings
@@ -211,12 +211,12 @@ def fit_novelty(X: Array, readings: Sequence[Reading] | None = None, stage: Meth
         offsets=np.cumsum([0, *(len(edges) for edges in bins.values())], dtype=np.intp),
         edges=np.concatenate([np.zeros(0), *bins.values()]),
         counts=np.concatenate([np.zeros(0, dtype=np.intp), *counts]),
-        far=None if stage is None else _far(X, stage),
+        far=None if method is None else _far(X, method),
     )
 
 
 def _limits(values: Array) -> tuple[float, float, float, float]:
-    """Smallest and largest value, and the limits below and above; what was never negative stays so, and vice versa."""
+    """Smallest and largest value, and the limits below and above, which keep the sign of a column that has one."""
     lowest, low_tail, high_tail, highest = np.quantile(values, [0.0, _TAIL, 1.0 - _TAIL, 1.0])
     width = highest - lowest
     low = lowest - max(_WIDTHS * width, _TAILS * (low_tail - lowest))
@@ -244,19 +244,19 @@ def _edges(values: Array, reading: Reading, n_rows: int) -> Array:
     return edges
 
 
-def _far(X: Array, stage: Method) -> Far | None:
-    """Distances of rows that are not medoids: these have not moved a medoid to themselves."""
-    others = np.setdiff1d(np.arange(len(X)), stage.medoid_rows)
+def _far(X: Array, method: Method) -> Far | None:
+    """Distances of rows that are not medoids, to their nearest medoid."""
+    others = np.setdiff1d(np.arange(len(X)), method.medoid_rows)
     others = others[_spaced(len(others), _MOST_MEASURED)]
     if len(others) < _FEWEST_MEASURED:
         return None
-    distances = nearest_distances(stage, X[others])
+    distances = nearest_distances(method, X[others])
     distance = float(np.quantile(distances, FAR))
     return Far(distance, int((distances > distance).sum()), len(others)) if LEAST <= distance <= MOST else None
 
 
 def _spaced(n_rows: int, most: int) -> Codes:
-    """At most so many row numbers, evenly spaced."""
+    """At most `most` row numbers, evenly spaced."""
     return np.arange(n_rows) if n_rows <= most else np.linspace(0, n_rows - 1, most).astype(np.intp)
 
 

@@ -27,7 +27,7 @@ class Counts(NamedTuple):
 
 
 class Drift(NamedTuple):
-    """The alert rate of a table beside the one that was expected.
+    """The alert rate of a table compared with the one expected.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Drift(NamedTuple):
     alert_rate, expected : float
     low, high : float
         Rates that a table of so many rows shows unless something has changed: `DRIFT_WIDTH` standard errors, in which
-        both these rows and the held-out ones are counted as draws.
+        both these rows and the out-of-fold ones are counted as draws.
     standard_errors : float
         By how many of them the rate is above what was expected.
     direction : {"none", "up", "down"}
@@ -65,14 +65,14 @@ class OperatingSummary:
     log_odds : float
         The cut: records above it are called the second class, and are alerts.
     counts : Counts or None
-        What the cut does to the rows that were held out. Where it was chosen on them, precision and recall are a little
-        better than new rows will show, by a few hundredths on a few hundred rows, which is less than their intervals
-        are wide. None where no row was held out, or where another prevalence leaves counts without meaning.
+        Out-of-fold counts at the cut. Where it was chosen on them, precision and recall are a little better than new
+        rows will show, by a few hundredths on a few hundred rows, which is less than the width of their intervals.
+        None without out-of-fold rows, or where another prevalence leaves counts without meaning.
     prevalence : float or None
-        The prevalence that is expected, where it is not that of the held-out rows.
+        The prevalence that is expected, where it is not that of the out-of-fold rows.
     draws_per_row : float
-        Independent draws for each held-out row, above 0 and at most 1: rows of one group, such as equal ones, are one
-        draw. Intervals are as wide as those of so many draws.
+        Independent draws for each out-of-fold row, above 0 and at most 1: rows of one group, such as equal ones, are
+        one draw. Intervals are as wide as those of so many draws.
     """
 
     rule: str
@@ -89,7 +89,7 @@ class OperatingSummary:
 
     @property
     def n_rows(self) -> int:
-        """Number of held-out rows."""
+        """Number of out-of-fold rows."""
         return 0 if self.counts is None else sum(self.counts)
 
     @property
@@ -130,7 +130,7 @@ class OperatingSummary:
         )
 
     def at_prevalence(self, prevalence: float, shift: float) -> "OperatingSummary":
-        """The summary where the second class has another prevalence, and all log-odds are larger by `shift`.
+        """A copy adjusted to another prevalence of the second class, where all log-odds are larger by `shift`.
 
         A rule about a probability keeps its cut; what that will do to the records is then not known from counts. All
         others keep the records that they pick: their cut moves along.
@@ -182,7 +182,7 @@ class OperatingSummary:
         return found / (found + mistaken) if found > 0 else 0.0
 
     def _draws(self, counts: Counts) -> float:
-        """Draws after which a plain share would be known as well as this mixture of two."""
+        """Number of draws of a plain proportion with the variance of this mixture of two."""
         share = self.prevalence or 0.0
         tp, fp, fn, tn = (self.draws_per_row * count for count in counts)
         kinds = ((share, tp, fn), (1.0 - share, fp, tn))

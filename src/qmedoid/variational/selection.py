@@ -31,14 +31,14 @@ class Candidate:
 
 @dataclass(frozen=True)
 class OutOfFold:
-    """Scores of rows by circuits that were not trained on them.
+    """Out-of-fold predictions.
 
     Attributes
     ----------
     scores : ndarray of shape (n, C)
-        NaN for rows that no fold holds out.
+        NaN for rows that are in no test fold.
     fold : ndarray of shape (n,)
-        The fold that held a row out, −1 where none did.
+        Test fold of every row, −1 where there is none.
     """
 
     scores: Array
@@ -46,13 +46,13 @@ class OutOfFold:
 
     @property
     def judged(self) -> Codes:
-        """Rows that a fold holds out."""
+        """Rows that are in a test fold."""
         return np.flatnonzero(self.fold >= 0)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The best candidate's number, every candidate's score (larger is better), and the best's out-of-fold scores."""
+    """Number of the best candidate, scores of all (larger is better), and out-of-fold scores of the best."""
 
     best: int
     scores: Array
@@ -68,12 +68,12 @@ def select_variational(
     metric: str | None,
     watch: Watch,
 ) -> Selection | None:
-    """Cross-validate every candidate; None when stopped before the first was judged.
+    """Cross-validate every candidate; None when stopped before the first was scored.
 
     Parameters
     ----------
     metric : str or None
-        Judge by this metric at thresholds from the other folds, or (None) by the mean log-likelihood.
+        Metric at thresholds of the other folds; None is the mean log-likelihood.
     """
     best, scores, kept = 0, [], None
     for number, candidate in enumerate(candidates):
@@ -94,16 +94,16 @@ def out_of_fold(
     n_seeds: int,
     watch: Watch,
 ) -> OutOfFold | None:
-    """Scores of every held-out row by the circuit of its fold; None when stopped."""
+    """Out-of-fold scores of a candidate; None when stopped."""
     scores = np.full((len(data.codes), len(data.class_weights)), np.nan)
     fold = np.full(len(data.codes), -1, dtype=np.intp)
-    for number, (train_rows, held_out) in enumerate(splits):
+    for number, (train_rows, test_rows) in enumerate(splits):
         trained = train_candidate(data.part(train_rows), candidate, [*entropy, number], n_seeds, watch)
         if watch.stop.is_set():
             return None
-        offset = None if data.offset is None else data.offset[held_out]
-        scores[held_out] = trained.model.scores(data.features[held_out], offset)
-        fold[held_out] = number
+        offset = None if data.offset is None else data.offset[test_rows]
+        scores[test_rows] = trained.model.scores(data.features[test_rows], offset)
+        fold[test_rows] = number
     return OutOfFold(scores, fold)
 
 
@@ -116,7 +116,7 @@ def train_candidate(
 
 
 def out_of_fold_score(found: OutOfFold, codes: Codes, metric: str | None) -> float:
-    """Mean log-likelihood of the held-out rows, or a metric of all of them, cut in each fold where the others say."""
+    """Mean out-of-fold log-likelihood, or a metric with the threshold of every fold chosen on the others."""
     rows = found.judged
     if metric is None:
         log_p = log_softmax(found.scores[rows])
@@ -124,10 +124,10 @@ def out_of_fold_score(found: OutOfFold, codes: Codes, metric: str | None) -> flo
     margin = merged(two_class_margin(found.scores))
     above = np.empty(len(rows))
     for number in np.unique(found.fold[rows]):
-        own = found.fold[rows] == number
-        # A single fold has no others: its threshold is then its own, as printed.
-        others = rows[own] if own.all() else rows[~own]
-        above[own] = margin[rows[own]] - best_threshold(codes[others], margin[others], metric)
+        test = found.fold[rows] == number
+        # A single fold has no others: its threshold is chosen on itself, as printed.
+        others = rows[test] if test.all() else rows[~test]
+        above[test] = margin[rows[test]] - best_threshold(codes[others], margin[others], metric)
     return metric_at(codes[rows], above, 0.0, metric)
 
 

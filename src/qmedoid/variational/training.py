@@ -1,4 +1,4 @@
-"""Training of a variational model: several seeds side by side, the best by its loss on all rows (algorithms 16, 18)."""
+"""Training of a variational model from several seeds; the best by its loss on all rows (algorithms 16 and 18)."""
 
 import hashlib
 import threading
@@ -68,7 +68,7 @@ class CircuitSettings:
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How the circuit is trained.
+    """Settings of a training.
 
     Attributes
     ----------
@@ -106,13 +106,13 @@ class TrainingData(NamedTuple):
 
 
 class Keeper(Protocol):
-    """Keeps the states of trainings by name, so that one that was cut off goes on where it was."""
+    """Store of training states by name, from which an interrupted training goes on."""
 
     def load(self, name: str) -> TrainingState | None:
         """The last state kept under this name, or None."""
 
     def note(self, name: str, state: TrainingState, *, finished: bool) -> None:
-        """Told of every step, and of the end; decides itself what to write."""
+        """Called after every step and at the end; decides what to write."""
 
 
 class Report(NamedTuple):
@@ -126,15 +126,15 @@ class Report(NamedTuple):
 
 @dataclass
 class Watch:
-    """What a training reports to, and how it is asked to stop; shared by all trainings of a fit."""
+    """Progress callback and stop signal, shared by all trainings of a fit."""
 
     on_step: Callable[[Report], bool | None] | None = None
     keeper: Keeper | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def tell(self, report: Report) -> bool:
-        """Pass a report on, one at a time; whether to stop."""
+    def progress(self, report: Report) -> bool:
+        """Call the progress callback, one report at a time; return whether to stop."""
         if self.on_step is not None:
             with self._lock:
                 try:
@@ -176,7 +176,7 @@ def train_variational(
     seeds: Sequence[Sequence[int]],
     watch: Watch,
 ) -> Trained:
-    """Train one circuit per seed, side by side, and keep the best.
+    """Train one circuit per seed, in parallel, and keep the best.
 
     An interrupt (Ctrl-C) stops the trainings; each keeps its best. An error in one, or in a callback, stops the others
     and is raised.
@@ -237,7 +237,7 @@ def _wait_for(futures: Sequence[Future[Minimum]], watch: Watch) -> None:
 
 
 def fit_angle_map(features: Array, circuit: CircuitSettings) -> AngleMap:
-    """Mean and deviation of the features, and the clip where it is left to them (algorithm 14)."""
+    """Fit the angle map: mean and deviation of the features, and the clip unless it is given (algorithm 14)."""
     scaling = fit_standard(features)
     clip = circuit.clip
     if clip is None:
@@ -261,7 +261,7 @@ def _train_one(
     def on_step(now: TrainingState) -> bool:
         if watch.keeper is not None:
             watch.keeper.note(name, now, finished=now.step == training.stopping.steps)
-        return watch.tell(Report(number, now.step, training.stopping.steps, now.losses[-1]))
+        return watch.progress(Report(number, now.step, training.stopping.steps, now.losses[-1]))
 
     if training.optimizer == "spsa":
         a, c, alpha, gamma = training.spsa_gains
@@ -276,7 +276,7 @@ def _train_one(
 
 
 def _start(objective: BatchObjective, training: TrainingSettings, rng: np.random.Generator) -> Array:
-    """Parameters to train from; an offset knows the shares of the classes already."""
+    """Parameters to start from; an offset contains the class frequencies already."""
     network, data = objective.network, objective.data
     shares = np.zeros(network.readout.n_classes)
     np.add.at(shares, data.codes, data.weights)

@@ -74,7 +74,7 @@ class Terms:
     group, medoid, channel : ndarray of shape (T,)
         Places in the groups, in the medoids and in `CHANNELS`.
     length : ndarray of shape (T,)
-        ℓ of the nearness, above 0; of no meaning to the other channels.
+        ℓ of the nearness, above 0; unused by the other channels.
     center : ndarray of shape (T,)
         c: mean of the channel over the training rows, so that a term is a deviation from the average row.
     weights : ndarray of shape (T, K)
@@ -132,6 +132,7 @@ class EvidenceModel:
     use_angular: ClassVar[bool] = True
     rare_class: ClassVar[None] = None
     n_deltas: ClassVar[None] = None
+    facts: ClassVar[dict[str, Any]] = {}
 
     @property
     def plain(self) -> "EvidenceModel":
@@ -165,27 +166,15 @@ class EvidenceModel:
     @cached_property
     def plan(self) -> evidence.EvidencePlan:
         """The model as the kernel takes it."""
+        ranks, linear, terms = self.rank_scaling, self.linear_scaling, self.terms
         return evidence.make_plan(
-            rank_offsets=self.rank_scaling.offsets,
-            rank_values=self.rank_scaling.values,
-            rank_scores=self.rank_scaling.scores,
-            center=self.linear_scaling.center,
-            scale=self.linear_scaling.scale,
-            clip=CLIP,
-            largest=LARGEST,
-            medoids=self.medoids,
-            medoid_classes=self.medoid_classes,
-            n_classes=self.n_classes,
-            column_weights=self.column_weights,
-            groups=self.groups,
-            term_group=self.terms.group,
-            term_medoid=self.terms.medoid,
-            term_channel=self.terms.channel,
-            term_length=self.terms.length,
-            term_center=self.terms.center,
-            weights=self.terms.weights,
-            intercepts=self.intercepts,
-        )
+            rank_offsets=ranks.offsets, rank_values=ranks.values, rank_scores=ranks.scores,
+            center=linear.center, scale=linear.scale, clip=CLIP, largest=LARGEST,
+            medoids=self.medoids, medoid_classes=self.medoid_classes, n_classes=self.n_classes,
+            column_weights=self.column_weights, groups=self.groups,
+            term_group=terms.group, term_medoid=terms.medoid, term_channel=terms.channel, term_length=terms.length,
+            term_center=terms.center, weights=terms.weights, intercepts=self.intercepts,
+        )  # fmt: skip
 
     def measure(self, X: Table, *, threads: int | None = None) -> Measured:
         """Scores, nearest medoids, and distance and angle to them."""
@@ -238,13 +227,10 @@ class EvidenceModel:
         return np.hstack([outputs / 2.0, outputs / -2.0]) if self.n_classes == 2 else -outputs
 
     def _channel(self, term: int, distance: Array) -> Array:
-        match self.terms.channel[term]:
-            case 0:
-                return distance * distance
-            case 1:
-                return distance
-        near: Array = np.exp(-distance / self.terms.length[term])
-        return near
+        if self.terms.channel[term] == NEAR:
+            near: Array = np.exp(distance / -self.terms.length[term])
+            return near
+        return distance if self.terms.channel[term] == DISTANCE else distance * distance
 
     def nearest_neighbors(self, rows: Array, threads: int | None = None) -> FoundNeighbors:
         """The neighbors nearest to raw rows."""
@@ -317,11 +303,6 @@ class EvidenceModel:
     def n_neighbors(self) -> int:
         """Number of training rows kept in addition to the medoids."""
         return 0 if self.neighbors is None else len(self.neighbors.rows)
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Nothing beyond what all methods have."""
-        return {}
 
     def coordinates(self, rows: Array) -> Array:
         """Raw rows scaled by rank and weighted, between which distances are measured, shape (n, M)."""

@@ -31,7 +31,7 @@ SELECTIONS: tuple[Selection, ...] = ("best", "one_se")
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How configurations are searched and channels mixed.
+    """Settings of the search of configurations and of the choice of α.
 
     Attributes
     ----------
@@ -39,8 +39,8 @@ class SearchSettings:
     max_passes, candidate_budget : bounds of the descent
     search_alpha : α while configurations are compared
     alphas : grid on which α is calibrated afterwards
-    n_models : how many models, one per subset size, are kept
-    selection : whether the best held-out score decides, or the simplest that is within a standard error of it
+    n_models : number of models kept, one per subset size
+    selection : whether the best out-of-fold score decides, or the simplest within a standard error of it
     """
 
     sizes: tuple[int, ...]
@@ -54,11 +54,11 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class Best:
-    """The best held-out score of a choice by the one-standard-error rule, and how sure it is.
+    """The best out-of-fold score of a choice by the one-standard-error rule, with its standard error.
 
     Attributes
     ----------
-    score : held-out macro-F1 of the best candidate
+    score : out-of-fold macro-F1 of the best candidate
     error : its standard error
     over : what was left out one at a time for it: the folds or, where there is one fold, its rows
     """
@@ -78,7 +78,7 @@ class Selected:
     record : the search at its size
     sweep : the α sweep
     option : index of its class multipliers
-    out_of_fold : channels of the folds' validation rows, each from the model of its own fold; None if interrupted
+    out_of_fold : channels of the folds' validation rows, each from the model of its fold; None if interrupted
     best : what it was held against, where the one-standard-error rule chose
     """
 
@@ -152,7 +152,7 @@ class _Choice(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A configuration with its channels of held-out rows and a sweep of α for each of the options."""
+    """A configuration with its channels of out-of-fold rows and a sweep of α for each of the options."""
 
     record: Record
     out_of_fold: Channels
@@ -187,7 +187,7 @@ def _best_scores(
     search: SearchSettings,
     options: Sequence[Array],
 ) -> list[_Choice]:
-    """The records of best score during the search, each with the α and multipliers of its best held-out score."""
+    """The records of best score during the search, each with the α and multipliers of its best out-of-fold score."""
     chosen: list[_Choice] = []
     try:
         for record in found.ranked()[: search.n_models]:
@@ -208,7 +208,7 @@ def _simplest_within_error(
 ) -> list[_Choice]:
     """The records with fewest columns, and the α nearest to that of the search, within a standard error of the best.
 
-    Every record is calibrated, and the best is the best held-out score over records, options and α.
+    Every record is calibrated, and the best is the best out-of-fold score over records, options and α.
     """
     candidates: list[_Candidate] = []
     codes = np.concatenate([fold.codes_val for fold in folds])
@@ -240,7 +240,7 @@ def _simplest_within_error(
 
 
 def _best(folds: Sequence[Fold], point: _Point, use_angular: bool, options: Sequence[Array]) -> Best:
-    """The best point's score on held-out rows with its standard error."""
+    """The out-of-fold score of the best point with its standard error."""
     multipliers = options[point.option]
     scores = fusion_scores(point.candidate.out_of_fold, point.alpha, use_angular=use_angular, multipliers=multipliers)
     ends = np.cumsum([len(fold.codes_val) for fold in folds])
@@ -260,7 +260,7 @@ def _fitted(train: TrainingRows, choice: _Choice, settings: FusionSettings, opti
 def calibrate(
     channels: Channels, codes: Codes, use_angular: bool, alphas: Sequence[float], options: Sequence[Array]
 ) -> tuple[Sweep, int]:
-    """Mixing weight and class multipliers with the best macro-F1 on held-out rows (algorithm 10)."""
+    """α and class multipliers with the best out-of-fold macro-F1 (algorithm 10)."""
     sweeps = _sweeps(channels, codes, use_angular, alphas, options)
     best = int(np.argmax([sweep.score for sweep in sweeps]))
     return sweeps[best], best
@@ -275,7 +275,7 @@ def _sweeps(
 def out_of_fold_channels(
     folds: Sequence[Fold], configuration: Configuration, settings: FusionSettings, multipliers: Array
 ) -> tuple[Channels, Codes]:
-    """Channels and class codes of every validation row, each from the model of its own fold."""
+    """Channels and class codes of every validation row, each from the model of its fold."""
     parts = []
     for fold in folds:
         model = fit_fusion_model(fold.train, configuration, settings, alpha=1.0, multipliers=multipliers)

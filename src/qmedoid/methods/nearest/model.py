@@ -41,13 +41,13 @@ class NearestModel:
     medoid_classes, medoid_rows : ndarray of shape (P,)
         Class code and training row of each medoid.
     multipliers : ndarray of shape (C,)
-        Factor on each class's score; below 1 draws a class nearer.
+        Factor on each class's score; below 1 favors a class.
     alpha : float
-        Share of the distance channel in the score.
+        α, the weight of the distance in the score.
     use_angular : bool
-        Whether the angle has a share at all.
+        Whether the angle enters the score.
     angle : {"true", "printed"}
-        Which angle it is.
+        The true angle, or the one as printed in the paper.
 
     Notes
     -----
@@ -127,21 +127,13 @@ class NearestModel:
     @cached_property
     def scoring_plan(self) -> scoring.ScoringPlan:
         """The model as the scoring kernel takes it."""
+        scaling, features = self.input_scaling, self.feature_scaling
         return scoring.make_plan(
-            center=self.input_scaling.center,
-            scale=self.input_scaling.scale,
-            subsets=self.configuration,
-            weights=self.weights,
-            signed=self.signed,
-            feature_center=self.feature_scaling.center,
-            feature_scale=self.feature_scaling.scale,
-            medoids=self.medoids,
-            medoid_classes=self.medoid_classes,
-            multipliers=self.multipliers,
-            alpha=self.alpha,
-            use_angular=self.use_angular,
-            angle=self.angle,
-        )
+            center=scaling.center, scale=scaling.scale, subsets=self.configuration, weights=self.weights,
+            signed=self.signed, feature_center=features.center, feature_scale=features.scale, medoids=self.medoids,
+            medoid_classes=self.medoid_classes, multipliers=self.multipliers, alpha=self.alpha,
+            use_angular=self.use_angular, angle=self.angle,
+        )  # fmt: skip
 
     def channels(self, X: Table, *, threads: int | None = None) -> Channels:
         """Distance and angle to the nearest medoid of each class, each of shape (n, C)."""

@@ -15,7 +15,7 @@ from qmedoid.methods.nearest.model import NearestModel
 
 @dataclass(frozen=True)
 class FusionSettings:
-    """Choices of the fusion model that do not depend on the data.
+    """Settings of a nearest-medoid model.
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class FusionSettings:
     input_scaling : scaling of the raw columns
     use_angular, angle : whether there is an angular channel, and which angle it holds
     n_medoids : medoids per class in the final model; the search always uses one
-    max_medoid_rows : at most so many rows of a class are searched for its medoid (algorithm 4)
+    max_medoid_rows : maximum number of rows of a class among which its medoid is searched (algorithm 4)
     """
 
     kind: FeatureKind = "signed"
@@ -41,7 +41,7 @@ class FusionSettings:
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Rows that a model is fitted on, with all that depends on the rows alone and not on a configuration.
+    """Rows that a model is fitted on, with all that does not depend on a configuration.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class TrainingRows:
     correlation : ndarray of shape (M, M)
         Correlation of the columns on these rows: the weights of the features.
     samples : tuple of ndarray
-        For each class the positions (in X) among which its medoid is sought, rising.
+        For each class the places in X among which its medoid is searched, ascending.
     """
 
     X: Array
@@ -69,7 +69,7 @@ class TrainingRows:
 
 @dataclass(frozen=True)
 class Fold:
-    """Training rows and the held-out rows they are judged on, scaled alike; `rows_val` are these in their table."""
+    """Training rows and validation rows, scaled alike; `rows_val` are the row numbers of the latter."""
 
     train: TrainingRows
     X_val: Array
@@ -80,7 +80,7 @@ class Fold:
 def prepare_rows(
     X: Array, codes: Codes, rows: Codes, n_classes: int, settings: FusionSettings, rng: np.random.Generator
 ) -> TrainingRows:
-    """Scale some rows of a table, correlate its columns over them and draw the medoid samples."""
+    """Scale rows of a table, correlate its columns over them and draw the samples for medoids."""
     scaling = fit_scaling(X[rows], settings.input_scaling)
     scaled = scaling.apply(X[rows])
     samples = class_samples(codes[rows], n_classes, max_rows=settings.max_medoid_rows, rng=rng)
@@ -111,7 +111,7 @@ def fit_fusion_model(
     alpha: float,
     multipliers: Array,
 ) -> NearestModel:
-    """Features of the configuration, standardized on the training rows, and the medoids of each class."""
+    """Fit a nearest-medoid model: features of the configuration, standardized, and the medoids of each class."""
     features = feature_matrix(train.X, configuration, train.correlation, settings.kind)
     scaling = fit_standard(features)
     standardized = scaling.apply(features)

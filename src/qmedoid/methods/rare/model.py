@@ -65,6 +65,7 @@ class RareEventModel:
     n_classes: ClassVar[int] = 2
     n_neighbors: ClassVar[int] = 0
     use_angular: ClassVar[bool] = False
+    facts: ClassVar[dict[str, Any]] = {}
 
     @property
     def plain(self) -> "RareEventModel":
@@ -157,7 +158,7 @@ class RareEventModel:
         return measured.scores, measured.nearest
 
     def measure(self, X: Table, *, threads: int | None = None) -> Measured:
-        """Scores, what the circuit is fed, and the nearest prototypes of each class by the first metric."""
+        """Scores, features for a circuit, and the nearest prototypes of each class by the first metric."""
         row_count(X, len(self.used))
         blocks = list(row_slices(X, _BLOCK_ROWS))
         workers = min(thread_count(threads), len(blocks))
@@ -221,11 +222,6 @@ class RareEventModel:
     def distance_name(self) -> str:
         """What the distance to prototypes is, in words."""
         return f"over all columns, signed logarithms in the {self.geometry.metric_names[0]} metric"
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Nothing beyond what all methods have."""
-        return {}
 
     def coordinates(self, rows: Array) -> Array:
         """Raw rows on the scale of the prototypes in the first metric, shape (n, M)."""
