@@ -46,8 +46,8 @@ def class_channels(distance: Array, angle: Array, medoid_classes: Codes, n_class
     """
     nearest = np.empty((len(distance), n_classes), dtype=np.intp)
     for c in range(n_classes):
-        own = np.flatnonzero(medoid_classes == c)
-        nearest[:, c] = own[np.argmin(distance[:, own], axis=1)]
+        places = np.flatnonzero(medoid_classes == c)
+        nearest[:, c] = places[np.argmin(distance[:, places], axis=1)]
     return Channels(np.take_along_axis(distance, nearest, axis=1), np.take_along_axis(angle, nearest, axis=1)), nearest
 
 

@@ -183,7 +183,7 @@ def _exact(X: Array, Y: Array, angle: AngleKind) -> SwapTest:
 def _exact_against_one(X: Array, y: Array, angle: AngleKind) -> tuple[Array, Array, Array]:
     """Overlap, distance and angle of a block of rows against one vector.
 
-    The pair is scaled by a power of two of its own first, so that squares stay in range; being a power of two,
+    Every pair is scaled by a power of two first, so that squares stay in range; being a power of two,
     the scale changes no digit.
     """
     scale = np.maximum(_power_of_two(X), _power_of_two(y[None, :]))

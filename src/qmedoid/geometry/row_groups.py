@@ -93,8 +93,8 @@ def part_of(groups: Codes | None, rows: Codes) -> Codes | None:
     """Groups of some of the rows; None where no two of them belong together."""
     if groups is None:
         return None
-    own = numbered(groups[rows])
-    return own if len(own) and own.max() + 1 < len(own) else None
+    part = numbered(groups[rows])
+    return part if len(part) and part.max() + 1 < len(part) else None
 
 
 def draws_per_row(groups: Codes | None) -> float:
@@ -120,8 +120,10 @@ def group_folds(groups: Codes, codes: Codes, n_folds: int, rng: np.random.Genera
     classes = group_classes(groups, codes)
     sizes, fold = np.bincount(groups), np.empty(len(classes), dtype=np.intp)
     for code in np.unique(classes):
-        own = rng.permutation(np.flatnonzero(classes == code))
-        fold[own[np.argsort(-sizes[own], kind="stable")]] = (np.arange(len(own)) + rng.integers(n_folds)) % n_folds
+        of_class = rng.permutation(np.flatnonzero(classes == code))
+        fold[of_class[np.argsort(-sizes[of_class], kind="stable")]] = (
+            np.arange(len(of_class)) + rng.integers(n_folds)
+        ) % n_folds
     return fold[groups]
 
 

@@ -125,8 +125,8 @@ def pr_auc(positive: Flags, scores: Array) -> float:
 
 def log_loss(codes: Codes, probabilities: Array) -> float:
     """Mean of −log p of the true class."""
-    own = probabilities[np.arange(len(codes)), codes]
-    return float(-np.log(np.maximum(own, _SMALLEST)).mean())
+    of_true_class = probabilities[np.arange(len(codes)), codes]
+    return float(-np.log(np.maximum(of_true_class, _SMALLEST)).mean())
 
 
 def _cumulative(positive: Flags, scores: Array) -> tuple[Array, Array]:

@@ -212,12 +212,12 @@ class _SizeSearch:
             self.visits.stopped = True
         return tuple(current), best
 
-    def _visit(self, anchor: int, own: Subset, best: float, sweep: int) -> tuple[Subset, float]:
+    def _visit(self, anchor: int, current: Subset, best: float, sweep: int) -> tuple[Subset, float]:
         """Best candidate of one anchor; the subset in place unless one is strictly better."""
         candidates = candidate_subsets(self.members[anchor], self.size, budget=self.budget, rng=self.rng)
-        candidates = [subset for subset in candidates if set(subset) != set(own)]
+        candidates = [subset for subset in candidates if set(subset) != set(current)]
         if not candidates:
-            return own, best
+            return current, best
         scores = self.objective.scores(anchor, candidates)
         top = int(np.argmax(scores))
         accepted = bool(scores[top] > best)
@@ -225,7 +225,7 @@ class _SizeSearch:
             Step(self.size, sweep, anchor, subset, float(score), accepted and i == top)
             for i, (subset, score) in enumerate(zip(candidates, scores, strict=True))
         )
-        return (candidates[top], float(scores[top])) if accepted else (own, best)
+        return (candidates[top], float(scores[top])) if accepted else (current, best)
 
 
 def _resized(subset: Subset, members: Sequence[int], size: int, *, first: bool) -> Subset:
@@ -321,7 +321,7 @@ def one_se_order(scores: npt.ArrayLike, error: float, simplicity: Sequence[tuple
     within = values >= values.max() - error
 
     def preference(place: int) -> tuple[float, ...]:
-        own, loss = simplicity[place], -float(values[place])
-        return (0.0, *own, loss) if within[place] else (1.0, loss, *own)
+        simple, loss = simplicity[place], -float(values[place])
+        return (0.0, *simple, loss) if within[place] else (1.0, loss, *simple)
 
     return sorted(range(len(values)), key=preference)

@@ -8,8 +8,8 @@ A read-out is a set of diagonal observables and a map from their expectation val
     Class c is basis state c; the softmax of the logarithms renormalizes over the C states that are used.
 ``strings``
     Scores are linear in :math:`\langle Z_q\rangle`, :math:`\langle Z_qZ_r\rangle` and, from three qubits on,
-    :math:`\langle Z_0\cdots Z_{n-1}\rangle`, with trainable weights and biases. Two classes have one score of their
-    own: that of the first is 0.
+    :math:`\langle Z_0\cdots Z_{n-1}\rangle`, with trainable weights and biases. Two classes have one score:
+    that of the first is 0.
 """
 
 from abc import ABC, abstractmethod

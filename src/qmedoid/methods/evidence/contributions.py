@@ -108,7 +108,7 @@ def contributions(model: EvidenceModel, row: Array, winner: int, other: int) -> 
         of_medoids = by_columns.setdefault(model.groups[group].columns, {})
         of_medoids[medoid] = of_medoids.get(medoid, 0.0) + amount
     ranks = model.rank_scaling.apply(row), model.rank_scaling.apply(model.medoids)
-    groups = tuple(_group(model, *ranks, own, shares) for own, shares in by_columns.items())
+    groups = tuple(_group(model, *ranks, columns_of_group, shares) for columns_of_group, shares in by_columns.items())
     intercept = _between(model.intercepts[None], model.n_classes, winner, other)
     terms = {"intercept": float(intercept[0]) + beyond}
     if model.neighbors is None:
@@ -141,9 +141,9 @@ def _split(model: EvidenceModel, row: Array, weights: Array) -> tuple[Array, lis
     for places in np.split(order, starts):
         group, channel = model.groups[terms.group[places[0]]], int(terms.channel[places[0]])
         of, space = list(group.columns), 0 if group.by_rank else 1
-        own = medoids[space][terms.medoid[places]][:, of]
-        squares = group.weights * (rows[space][:, of] - own) ** 2
-        usual = group.weights * (1.0 + own**2)
+        of_medoids = medoids[space][terms.medoid[places]][:, of]
+        squares = group.weights * (rows[space][:, of] - of_medoids) ** 2
+        usual = group.weights * (1.0 + of_medoids**2)
         split = split_channel(squares, usual, channel, terms.length[places], terms.center[places])
         columns[of] += weights[places] @ split.columns
         added[places] = weights[places] * split.columns.sum(axis=1)

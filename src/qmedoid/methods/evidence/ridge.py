@@ -117,8 +117,8 @@ def missed_by_ridge(together: RowGroups, missed: Array, left: Array, units: Arra
     means = together.means(missed)
     found: Array = (missed - means) + means / left[:, None]
     for rows in together.blocks(units.shape[1]):
-        own = units[rows]
-        inverse = np.eye(rows.shape[1]) - 1.0 / len(units) - (own * (1.0 - shrunk)) @ own.transpose(0, 2, 1)
+        of_group = units[rows]
+        inverse = np.eye(rows.shape[1]) - 1.0 / len(units) - (of_group * (1.0 - shrunk)) @ of_group.transpose(0, 2, 1)
         found[rows] = np.linalg.solve(inverse, missed[rows])
     return found
 
@@ -140,8 +140,8 @@ def moved_logits(together: RowGroups, reach: Array, curvature: Array, residuals:
     moved = np.zeros(len(curvature))
     for rows in together.blocks(len(reach)):
         roots = np.sqrt(curvature[rows])
-        own = reach[:, rows].transpose(1, 2, 0) * roots[:, :, None]
-        values, vectors = np.linalg.eigh(own @ own.transpose(0, 2, 1))
+        of_group = reach[:, rows].transpose(1, 2, 0) * roots[:, :, None]
+        values, vectors = np.linalg.eigh(of_group @ of_group.transpose(0, 2, 1))
         along = np.einsum("mij,mi->mj", vectors, residuals[rows] / roots)
         along *= values / np.maximum(1.0 - values, least_free)
         moved[rows] = np.einsum("mij,mj->mi", vectors, along) / roots
@@ -159,7 +159,7 @@ _NOTHING = 1e-9
 
 
 class Ridge(NamedTuple):
-    """A ridge regression in its own directions: r of them over p features, with K outputs.
+    """A ridge regression along the r principal directions of p features, with K outputs.
 
     Attributes
     ----------

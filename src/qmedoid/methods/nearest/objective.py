@@ -90,7 +90,7 @@ def fold_confusion(
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 Counts = npt.NDArray[np.int64]
-# Folds with at least this many numbers (rows × features) are worth a thread of their own.
+# Folds with at least this many numbers (rows × features) are worth a separate thread.
 _LARGE_FOLD = 1_000_000
 
 

@@ -57,9 +57,9 @@ def _delta(row: Array, common: Array, rare: Array, weights: Array, k: int) -> Ar
         distances = np.sqrt(squares.sum(axis=1))
         # A prototype has one less to be compared with, so that there are never as many as all.
         nearest = np.argsort(distances, kind="stable")[: min(k, len(prototypes) - 1)]
-        own = distances[nearest]
-        parts.append((squares[nearest] / np.where(own > 0, own, 1.0)[:, None]).mean(axis=0))
-        means.append(float(own.mean()))
+        of_nearest = distances[nearest]
+        parts.append((squares[nearest] / np.where(of_nearest > 0, of_nearest, 1.0)[:, None]).mean(axis=0))
+        means.append(float(of_nearest.mean()))
     delta: Array = (parts[0] - parts[1]) / (means[0] + means[1] + 1e-300)
     return delta
 

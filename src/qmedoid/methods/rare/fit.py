@@ -176,8 +176,8 @@ def _fit_model(
         prototypes = prototypes.with_hard(hardest(coarse, is_rare, prototypes, settings.n_hard, heads))
         # Features of single columns do not change: hard rows do not enter them.
         geometry = _geometry(scaling, scaled, prototypes, metrics, settings)
-    own = _own_places(prototypes, len(X), settings, groups)
-    deltas = _in_blocks(scaled, own, lambda *rows: geometry.deltas(*rows).features)
+    own_places = _own_places(prototypes, len(X), settings, groups)
+    deltas = _in_blocks(scaled, own_places, lambda *rows: geometry.deltas(*rows).features)
     features = np.hstack([deltas, by_column])
     standard = fit_standard(features)
     standardized = np.clip(standard.apply(features), -CLIP, CLIP)
@@ -227,11 +227,13 @@ def _own_places(prototypes: Prototypes, n_rows: int, settings: RareSettings, gro
     return prototypes.own_places(n_rows, groups) if settings.leave_one_out else None
 
 
-def _in_blocks(scaled: Array, own: OwnPlaces | None, measure: Callable[[Array, OwnPlaces | None], Array]) -> Array:
+def _in_blocks(
+    scaled: Array, own_places: OwnPlaces | None, measure: Callable[[Array, OwnPlaces | None], Array]
+) -> Array:
     """Features of all rows, a block at a time, on all cores."""
 
     def part(rows: slice) -> Array:
-        return measure(scaled[rows], None if own is None else own.part(rows))
+        return measure(scaled[rows], None if own_places is None else own_places.part(rows))
 
     with ThreadPoolExecutor(thread_count(None)) as pool:
         return np.concatenate(list(pool.map(part, row_slices(scaled, _BLOCK_ROWS))))

@@ -54,13 +54,13 @@ class LineKernel:
     left: Array
     right: Array
 
-    def nearness(self, values: Array, own: Codes | None = None) -> tuple[Array, Array]:
+    def nearness(self, values: Array, own_group: Codes | None = None) -> tuple[Array, Array]:
         """Mean nearness of every value to both groups, each of shape (n, M).
 
         Parameters
         ----------
         values : ndarray of shape (n, M)
-        own : ndarray of shape (n,), or None
+        own_group : ndarray of shape (n,), or None
             Group that the row itself belongs to and is not counted in, −1 for neither.
         """
         sums = np.empty((2, values.shape[1], len(values)))
@@ -75,8 +75,8 @@ class LineKernel:
         means = []
         for group in (0, 1):
             count = np.full(len(values), self.counts[group])
-            if own is not None:
-                itself = own == group
+            if own_group is not None:
+                itself = own_group == group
                 count -= itself
                 # What is left of a sum of rounded terms may lie below zero by a rounding.
                 sums[group][:, itself] = np.maximum(sums[group][:, itself] - 1.0, 0.0)
@@ -180,7 +180,7 @@ class RareGeometry:
     @cached_property
     def typical(self) -> Array:
         """The middle common and the middle rare prototype on every column, shape (2, M); hard ones do not count."""
-        return np.array([np.sort(own, axis=0)[(len(own) - 1) // 2] for own in (self.common[~self.hard], self.rare)])
+        return np.array([np.sort(rows, axis=0)[(len(rows) - 1) // 2] for rows in (self.common[~self.hard], self.rare)])
 
     @cached_property
     def n_features(self) -> tuple[int, int, int, int]:
@@ -188,24 +188,24 @@ class RareGeometry:
         columns = self.rare.shape[1]
         return len(self.metrics) * len(self.counts), columns, columns, 2 * columns
 
-    def by_column(self, scaled: Array, own: OwnPlaces | None) -> Array:
+    def by_column(self, scaled: Array, own_places: OwnPlaces | None) -> Array:
         """Nearness, position and distances to the middle of both classes on every column, shape (n, 4M)."""
         group = None
-        if own is not None:
-            typical = np.append(~self.hard, False)[own.common]
-            group = np.where(own.rare >= 0, 1, np.where(typical, 0, -1))
+        if own_places is not None:
+            typical = np.append(~self.hard, False)[own_places.common]
+            group = np.where(own_places.rare >= 0, 1, np.where(typical, 0, -1))
         common, rare = self.kernel.nearness(scaled, group)
         nearness = np.log((rare + self.floor) / (common + self.floor))
         return np.hstack([nearness, scaled - self.middle, *(np.abs(scaled - row) for row in self.typical)])
 
-    def deltas(self, scaled: Array, own: OwnPlaces | None, *, threads: int | None = 1) -> Evidence:
+    def deltas(self, scaled: Array, own_places: OwnPlaces | None, *, threads: int | None = 1) -> Evidence:
         """Deltas of every metric and count, and the nearest prototypes of each class."""
         deltas, squared, nearest = [], np.empty((len(scaled), 2)), np.empty((len(scaled), 2), dtype=np.intp)
         for number, weights in enumerate(self.metrics):
             columns, roots = np.flatnonzero(weights), np.sqrt(weights[weights > 0])
             rows = np.ascontiguousarray(scaled[:, columns] * roots)
             means = []
-            for c, (prototypes, itself) in enumerate(self._classes(own)):
+            for c, (prototypes, itself) in enumerate(self._classes(own_places)):
                 # A row that is itself a prototype has one less to be compared with.
                 most = min(max(self.counts), len(prototypes) - 1)
                 found, places = nearest_squared(
@@ -218,18 +218,21 @@ class RareGeometry:
             deltas += [(far - near) / (far + near + 1e-300) for far, near in zip(*means, strict=True)]
         return Evidence(np.column_stack(deltas), squared, nearest)
 
-    def evidence(self, scaled: Array, own: OwnPlaces | None = None) -> Evidence:
+    def evidence(self, scaled: Array, own_places: OwnPlaces | None = None) -> Evidence:
         """All features of scaled rows: deltas, nearness, positions, distances to the middle of both classes."""
-        found = self.deltas(scaled, own)
-        return found._replace(features=np.hstack([found.features, self.by_column(scaled, own)]))
+        found = self.deltas(scaled, own_places)
+        return found._replace(features=np.hstack([found.features, self.by_column(scaled, own_places)]))
 
     def measured_features(self, scaled: Array, distances: Distances) -> Array:
         """The features of `evidence` by their definition, with distances measured by a backend."""
         deltas = []
         for weights in self.metrics:
             columns, roots = np.flatnonzero(weights), np.sqrt(weights[weights > 0])
-            rows, prototypes = scaled[:, columns] * roots, [own[:, columns] * roots for own in (self.common, self.rare)]
-            found = [np.sort(distances(rows, own), axis=1) for own in prototypes]
+            rows, prototypes = (
+                scaled[:, columns] * roots,
+                [prototype_rows[:, columns] * roots for prototype_rows in (self.common, self.rare)],
+            )
+            found = [np.sort(distances(rows, prototype_rows), axis=1) for prototype_rows in prototypes]
             for k in self.counts:
                 # The farthest of few is left out: a prototype itself would have one less to be compared with.
                 far, near = (one[:, : min(k, one.shape[1] - 1)].mean(axis=1) for one in found)
@@ -239,7 +242,7 @@ class RareGeometry:
         typical = self.common[~self.hard]
         for column in range(scaled.shape[1]):
             value, classes = scaled[:, [column]], (typical[:, [column]], self.rare[:, [column]])
-            found = [distances(value, own) for own in classes]
+            found = [distances(value, prototype_rows) for prototype_rows in classes]
             common, rare = (np.exp(one / -self.length).mean(axis=1) for one in found)
             nearness.append(np.log((rare + self.floor) / (common + self.floor)))
             places, every = np.concatenate(classes)[:, 0], np.hstack(found)
@@ -248,12 +251,12 @@ class RareGeometry:
             # Where all prototypes agree, no two distances say on which side of them a record lies.
             by_span = (every[:, low] ** 2 - every[:, high] ** 2) / (2.0 * span) if span > 0 else value[:, 0] - places[0]
             positions.append(by_span)
-            for own, one, far in zip(classes, found, middles, strict=True):
-                far.append(one[:, own[:, 0].argsort(kind="stable")[(len(own) - 1) // 2]])
+            for prototype_rows, one, far in zip(classes, found, middles, strict=True):
+                far.append(one[:, prototype_rows[:, 0].argsort(kind="stable")[(len(prototype_rows) - 1) // 2]])
         return np.column_stack([*deltas, *nearness, *positions, *middles[0], *middles[1]])
 
-    def _classes(self, own: OwnPlaces | None) -> tuple[tuple[Array, Codes | None], tuple[Array, Codes | None]]:
+    def _classes(self, own_places: OwnPlaces | None) -> tuple[tuple[Array, Codes | None], tuple[Array, Codes | None]]:
         """Prototypes of the common and of the rare class, and the places that are left out."""
-        if own is None:
+        if own_places is None:
             return (self.common, None), (self.rare, None)
-        return (self.common, own.common), (self.rare, own.rare)
+        return (self.common, own_places.common), (self.rare, own_places.rare)
