@@ -21,7 +21,7 @@ from qmedoid.model.table import TableModel
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """The decision about one record.
+    """Explanation of the decision about one record.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Explanation:
     margin : float
         By how much the winner is ahead, in the units of the class scores.
     columns : ndarray of shape (M,)
-        What each encoded column adds to the margin; above 0 speaks for the winner.
+        Contribution of each encoded column to the margin; above 0 is for the winner.
     groups : tuple of GroupContribution
         The same by group of columns: they add up to what `columns` add up to.
     terms : mapping of str to float

@@ -1,7 +1,7 @@
-r"""How a term that looks at several columns is shared among them: an exact sum, the same in any order of the columns.
+r"""Contributions of columns, groups, medoids and neighbors to the output of an evidence model.
 
-A channel of a distance is a function F of the sum :math:`D^2 = \sum_f d_f^2`. Against a reference
-:math:`R = \sum_f r_f` column f is given
+A term over several columns is shared among them exactly, whatever their order. A channel of a distance is a function F
+of the sum :math:`D^2 = \sum_f d_f^2`. Against a reference :math:`R = \sum_f r_f` column f is given
 
 .. math:: \bigl(F(D^2) - F(R)\bigr)\,\frac{d_f^2 - r_f}{D^2 - R},
 
@@ -11,16 +11,13 @@ training rows, and :math:`r_f` is the share of column f in the mean squared diff
 it makes the distance larger or smaller than usual, a column that differs as usual counts 0, and so does one in which
 neither training rows nor the record ever differ from the medoid.
 
+A term counts from its mean over the training rows; what is left is the intercept, the same for all records. The usual
+squared difference of column f to a medoid m is :math:`u_f\,(1 + v_f(m)^2)`, because scaled columns have mean 0 and
+deviation 1. What neighbors add depends on all their distances at once, so it is one term, neighbor by neighbor.
+
 References
 ----------
 R. J. Aumann and L. S. Shapley, *Values of Non-Atomic Games*, Princeton University Press, 1974.
-
-What the output of an evidence model for one class against another is made of: columns, groups, medoids, neighbors.
-
-A term counts from its mean over the training rows: what is left is the intercept, the same for all records. Over
-several columns it is shared as above; the usual squared difference of column f to a
-medoid m is :math:`u_f\,(1 + v_f(m)^2)`, because scaled columns have mean 0 and deviation 1. What neighbors add hangs on
-all their distances at once and is one term, neighbor by neighbor.
 """
 
 from typing import NamedTuple

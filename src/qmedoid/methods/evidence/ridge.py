@@ -1,4 +1,4 @@
-r"""Outputs of rows whose whole group is left out of a weighted sum, in closed form.
+r"""Ridge regression with an intercept, its λ by leave-one-out errors in closed form, groups left out together.
 
 With the hat matrix H of a ridge regression and the residuals r of all rows, what weights that have not seen the group
 G miss of it is
@@ -7,8 +7,6 @@ G miss of it is
 
 Where the rows of a group are equal, :math:`H_{GG} = h\,1 1^\top`, and this is
 :math:`(r - \bar r) + \bar r / (1 - |G|\,h)`: the deviation from the mean of the group, and what is missed of the mean.
-
-Ridge regression with an intercept, its λ by leave-one-out errors in closed form.
 
 With features :math:`\Phi = U S^{1/2} V^\top` and targets :math:`\tilde y`, both of mean 0, what weights that have not
 seen row i miss of its target is
