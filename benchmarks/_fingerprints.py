@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.estimators.evidence import EvidenceClassifier
-from qmedoid.estimators.fusion import NearestMedoidClassifier
-from qmedoid.estimators.geometric import GeometricClassifier
+from qmedoid.estimators.medoid import MedoidClassifier
+from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 
 Array = npt.NDArray[np.float64]
@@ -55,16 +55,16 @@ def _threshold(n_classes: int) -> dict[str, Any]:
 _CIRCUIT: dict[str, Any] = {"n_steps": 40, "n_seeds": 1, "n_reps": 1, "cv": 2}
 
 METHODS: dict[str, Callable[[int], Any]] = {
-    "evidence": lambda n: GeometricClassifier(method="evidence", random_state=0, **_threshold(n)),
-    "tiny": lambda _: GeometricClassifier(method=EvidenceClassifier(medoids="tiny"), random_state=0),
-    "rare": lambda n: GeometricClassifier(method="rare", refine="never", random_state=0, **_threshold(n)),
-    "nearest": lambda _: GeometricClassifier(
+    "evidence": lambda n: MedoidClassifier(method="evidence", random_state=0, **_threshold(n)),
+    "tiny": lambda _: MedoidClassifier(method=EvidenceClassifier(n_medoids=6, n_neighbors=0), random_state=0),
+    "rare": lambda n: MedoidClassifier(method="rare", refine="never", random_state=0, **_threshold(n)),
+    "nearest": lambda _: MedoidClassifier(
         method=NearestMedoidClassifier(n_anchors=8, group_size=6, cv=3), refine="never", random_state=0
     ),
-    "paper": lambda _: GeometricClassifier.paper(
+    "paper": lambda _: MedoidClassifier.paper(
         method=NearestMedoidClassifier.paper(n_anchors=8, group_size=6), refine="never", random_state=0
     ),
-    "circuit": lambda n: GeometricClassifier(
+    "circuit": lambda n: MedoidClassifier(
         method="rare" if n == 2 else "evidence",
         variational=VariationalClassifier(**_CIRCUIT),
         refine=0.2,
@@ -90,7 +90,7 @@ def fingerprint(method: str, X: Array, y: npt.NDArray[Any], new: Array) -> Finge
 def _choices(model: Any) -> dict[str, Any]:
     """Groups, medoids, λ and the other choices of a fitted classifier."""
     first = model.model_.method
-    found: dict[str, Any] = {"stage": model.stage_, "bend": len(model.model_.calibration.knots)}
+    found: dict[str, Any] = {"refinement": model.refinement_, "bend": len(model.model_.calibration.knots)}
     if model.method_ == "evidence":
         near = first.neighbors
         found |= {

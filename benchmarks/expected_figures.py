@@ -26,7 +26,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from _timing import RESULTS, write_table
-from qmedoid import GeometricClassifier, TableClassifier
+from qmedoid import MedoidClassifier
 from qmedoid.geometry.row_groups import equal_rows, numbered
 from qmedoid.metrics.intervals import share_interval
 
@@ -71,7 +71,7 @@ def run(name: str, raw: Raw, groups: npt.NDArray[np.intp], copies: int, seed: in
     train, new = (np.flatnonzero(np.isin(groups, part)) for part in (order[:n_groups], order[n_groups:]))
     new = np.random.default_rng(seed).permutation(new)[:NEW_ROWS]
     rule = "macro_f1" if seed % 2 else None
-    model = TableClassifier(GeometricClassifier(operating_point=rule), random_state=seed)
+    model = MedoidClassifier(operating_point=rule, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         rows = np.tile(train, copies)

@@ -11,7 +11,7 @@ splits are of the same table: what is tuned has an advantage over what is not, t
 Log-loss is of the true prior: the log-odds of models with balanced classes are first moved back to it. "predicted /
 true" is the mean probability of fraud over the true share. Recall is over the 1.31 % of the rows with the highest
 scores; where scores tie there, it is the mean over all orders. Core-seconds are of the training alone, on deltas that
-are there already; those of a `GeometricClassifier` are of all its stages, with the folds of its circuits.
+are there already; those of a `MedoidClassifier` are of all its stages, with the folds of its circuits.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from _timing import RESULTS, write_table
-from qmedoid import GeometricClassifier, NearestMedoidClassifier, VariationalClassifier
+from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
 from qmedoid.estimators._training import TrainingPlan
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.model.hybrid import HybridModel, score_margins
@@ -295,7 +295,7 @@ def with_residual(model: HybridModel, split: Split) -> HybridModel:
     return replace(model, variational=plan.run(Watch()).trained.model, residual=True)
 
 
-def hybrids(hybrid: GeometricClassifier, core: float, split: Split) -> tuple[list[Entry], list[Refined]]:
+def hybrids(hybrid: MedoidClassifier, core: float, split: Split) -> tuple[list[Entry], list[Refined]]:
     """The hybrid as it is fitted, without its circuit, with few records for its circuit, and as a correction."""
     correcting, more = timed(lambda: with_residual(hybrid.model_, split))
     entries, some = [], []
@@ -305,7 +305,7 @@ def hybrids(hybrid: GeometricClassifier, core: float, split: Split) -> tuple[lis
         margin = scores[:, 1] - scores[:, 0]
         found = measures(split.y_out, margin, expit(margin)) | {"core-s": seconds}
         words = ", ".join(['method="nearest"', *arguments])
-        name, depth = f"GeometricClassifier({words})", "" if model.variational is None else 3
+        name, depth = f"MedoidClassifier({words})", "" if model.variational is None else 3
         entries.append(Entry("default", name, depth, found))
         return float(picked.mean()), found["PR-AUC"]
 
@@ -346,7 +346,7 @@ def study(seed: int, X: Array, y: Codes) -> tuple[list[Entry], list[Refined]]:
     paper = NearestMedoidClassifier.paper(random_state=seed).fit(split.X, split.y)
     deltas = make_deltas("paper", paper, split)
     entries = [*simple(deltas, paper, split), *circuits(deltas, split)]
-    hybrid, core = timed(lambda: GeometricClassifier(method="nearest", random_state=seed).fit(split.X, split.y))
+    hybrid, core = timed(lambda: MedoidClassifier(method="nearest", random_state=seed).fit(split.X, split.y))
     deltas = make_deltas("default", hybrid.estimator_, split)
     entries += [*simple(deltas, hybrid.estimator_, split), *circuits(deltas, split)]
     few, some = hybrids(hybrid, core, split)

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from _timing import RESULTS, write_table
-from qmedoid import TableClassifier
+from qmedoid import MedoidClassifier
 from qmedoid.metrics.intervals import share_change
 
 MADE_OF = {
@@ -50,7 +50,7 @@ def run(name: str, X: pa.Table, y: np.ndarray, seed: int) -> dict[str, object]:
     fitted, new = order[:FITTED], order[FITTED : FITTED + NEW]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of new levels
-        model = TableClassifier(positive=POSITIVE.get(name), random_state=seed).fit(X.take(fitted), y[fitted])
+        model = MedoidClassifier(positive=POSITIVE.get(name), random_state=seed).fit(X.take(fitted), y[fitted])
         predicted = model.predict(X.take(new))
     expected = model.expected_.counts
     positive = model.table_model().classes[1]

@@ -43,7 +43,7 @@ from _method_names import DISPATCH, Place, method_places
 from _timing import RESULTS
 
 OUT = RESULTS / "shape.csv"
-FRONT_DOORS = ("MedoidClassifier", "TableClassifier")
+FRONT_DOORS = ("MedoidClassifier",)
 """The class whose `fit` ends the steps of a fit: the first of these that there is."""
 Function = tuple[str, int, str]
 

@@ -28,7 +28,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from _timing import RESULTS, write_table
-from qmedoid import GeometricClassifier
+from qmedoid import MedoidClassifier
 
 TURNS = 9
 HEAVY = ("sklearn", "pandas", "qiskit", "scipy", "polars")
@@ -39,7 +39,7 @@ def save_model(table: pa.Table, path: Path) -> None:
     part = table.take(np.arange(0, len(table), 10))
     names = [name for name in table.column_names if name != "Class"]
     frame = part.select(names).to_pandas()
-    model = GeometricClassifier(method="nearest", refine="never", random_state=0)
+    model = MedoidClassifier(method="nearest", refine="never", random_state=0)
     model.fit(frame, part["Class"].to_numpy()).save(path)
 
 

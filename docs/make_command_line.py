@@ -94,7 +94,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
 """The commands of each section of the first page, in the order in which they run."""
 EVIDENCE_SECTIONS: Mapping[str, tuple[str, ...]] = {
     "tiny": (
-        "qmedoid fit known.csv --target HeartDisease --medoids tiny -o tiny.qmedoid | tail -1",
+        "qmedoid fit known.csv --target HeartDisease --medoids 6 --neighbors 0 -o tiny.qmedoid | tail -1",
         "qmedoid explain tiny.qmedoid new.csv --row 2",
     ),
 }

@@ -16,7 +16,7 @@ from marked_sections import Row, number, table, write_or_check
 from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
-from qmedoid import GeometricClassifier, NearestMedoidClassifier
+from qmedoid import MedoidClassifier, NearestMedoidClassifier
 from qmedoid.cli.stability import StabilityOptions, run
 from qmedoid.estimators.stability import StabilityReport, stability
 from qmedoid.metrics.agreement import mean_and_error
@@ -48,7 +48,7 @@ def models() -> str:
     for name in LOADERS:
         data = load_dataset(name)
         for method in ("evidence", "nearest"):
-            classifier = GeometricClassifier(method=method, refine="never", random_state=0)
+            classifier = MedoidClassifier(method=method, refine="never", random_state=0)
             whole, half = (
                 stability(classifier, data.X, data.y, n_bootstraps=REFITS, sampling=sampling, random_state=0)
                 for sampling in ("bootstrap", "half")

@@ -14,10 +14,9 @@ from benchmarks.quality.card import Clock, Payments, judge_payments, make_paymen
 from benchmarks.quality.ours import OURS, build
 from sklearn.model_selection import StratifiedKFold
 
-from qmedoid import GeometricClassifier
+from qmedoid import MedoidClassifier, RareEventClassifier
 from qmedoid.arrays import Array, Codes
 from qmedoid.metrics.classification import pr_auc
-from qmedoid.model.refinement import Stage
 from qmedoid.studies.baselines import lightgbm, logistic
 from qmedoid.studies.cells import Cell
 from qmedoid.studies.datasets import Dataset
@@ -27,12 +26,13 @@ Corrected = Callable[[Array, Array], Array]
 """From deltas (n, m) and the log-odds of the method (n,) to log-odds (n,)."""
 
 
-class Watched(GeometricClassifier):
-    """The classifier that keeps what the circuit would be trained on."""
+class Watched(RareEventClassifier):
+    """The method that keeps what the circuit would be trained on."""
 
-    def _calibrated(self, *arguments: Any, **named: Any) -> Stage:
-        self.watched_ = super()._calibrated(*arguments, **named)
-        return self.watched_
+    def keep(self, fits: Any, data: Any) -> None:
+        """Set the fitted attributes."""
+        super().keep(fits, data)
+        self.watched_ = fits[0]
 
 
 def _logistic(deltas: Array, log_odds: Array, y: Codes, seed: int) -> Corrected:
@@ -99,7 +99,7 @@ def run_payments(_: Dataset, cell: Cell, *, settings: dict[str, Any], rival: str
 
 
 def _run_ours(settings: dict[str, Any], data: Payments, seed: int) -> dict[str, Any]:
-    classifier = build(settings, seed, alert_rate=PAPER_ALERT_RATE)
+    classifier = build(settings, seed, operating_point={"alert_rate": PAPER_ALERT_RATE})
     clock = Clock()
     classifier.fit(data.X, data.y)
     times = clock.fitted()
@@ -111,9 +111,9 @@ def _run_ours(settings: dict[str, Any], data: Payments, seed: int) -> dict[str, 
 
 def _run_rival(rival: Rival, settings: dict[str, Any], data: Payments, seed: int) -> dict[str, Any]:
     clock = Clock()
-    watched = build(settings, seed, kind=Watched).fit(data.X, data.y)
-    stage = watched.watched_
-    correct = rival(stage.features, stage.apart[:, 1] - stage.apart[:, 0], data.y, seed)
+    watched = build({**settings, "method": Watched()}, seed).fit(data.X, data.y)
+    method = watched.estimator_.watched_
+    correct = rival(method.features, method.out_of_fold[:, 1] - method.out_of_fold[:, 0], data.y, seed)
     times = clock.fitted()
     model = watched.model_
     measured = model.method.measure(data.X_test)
@@ -124,7 +124,7 @@ def _run_rival(rival: Rival, settings: dict[str, Any], data: Payments, seed: int
     return {**judge_payments(data, log_odds), **times}
 
 
-def log_odds_of(classifier: GeometricClassifier, X: Array) -> Array:
+def log_odds_of(classifier: MedoidClassifier, X: Array) -> Array:
     """Log-odds of fraud, whatever the threshold."""
     scores = classifier.model_.scores(X)
     return np.asarray(scores[:, 1] - scores[:, 0])

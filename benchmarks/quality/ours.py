@@ -1,12 +1,14 @@
 """Our classifier in the study: the recipe that ``recipe.json`` fixes, and the same with one thing changed.
 
-The file holds parameters of `GeometricClassifier` that differ from the defaults, so that nothing stands there but what
-a user would have to write, too. A parameter that is an estimator itself is ``{"module.Name": {parameters}}``.
+The file holds parameters of `MedoidClassifier` that differ from the defaults, so that nothing stands there but what
+a user would have to write, too. A parameter that is an estimator itself is ``{"module.Name": {parameters}}``; names
+among them that are no parameters are settings of its method, which only an ablation changes.
 """
 
 import json
 import time
 import warnings
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from pkgutil import resolve_name
@@ -17,7 +19,7 @@ from benchmarks.quality.judging import judge
 from benchmarks.quality.protocol import Encoded, encoded_split
 from benchmarks.quality.tables import Table
 
-from qmedoid import GeometricClassifier
+from qmedoid import MedoidClassifier
 from qmedoid.studies.cells import Cell
 from qmedoid.studies.metrics import scores_of
 
@@ -32,7 +34,7 @@ def recipes(part: str) -> dict[str, dict[str, Any]]:
     return {OURS: frozen["ours"]} | {f"{OURS}, {name}": changes for name, changes in frozen["changes"].items()}
 
 
-def build(settings: dict[str, Any], seed: int, kind: type = GeometricClassifier, **fixed: Any) -> Any:
+def build(settings: dict[str, Any], seed: int, kind: type = MedoidClassifier, **fixed: Any) -> Any:
     """An unfitted classifier of these settings."""
     given = {name: _value(value) for name, value in settings.items()}
     return kind(**fixed, random_state=seed, **given)
@@ -42,7 +44,17 @@ def _value(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     ((name, settings),) = value.items()
-    return resolve_name(name)(**{own: _value(inner) for own, inner in settings.items()})
+    kind = resolve_name(name)
+    own = {parameter: settings[parameter] for parameter in settings if parameter in kind().get_params(deep=False)}
+    further = {
+        one: tuple(given) if isinstance(given, list) else given for one, given in settings.items() if one not in own
+    }
+    return (_ablated(kind, further) if further else kind)(**own)
+
+
+def _ablated(kind: Any, further: dict[str, Any]) -> Any:
+    """The class of a method's estimator with other settings of its fit."""
+    return type(kind.__name__, (kind,), {"_settings": lambda self: replace(kind._settings(self), **further)})
 
 
 def run_ours(table: Table, cell: Cell, *, settings: dict[str, Any]) -> dict[str, Any]:

@@ -8,81 +8,79 @@ from typing import TYPE_CHECKING, Any
 from qmedoid._version import __version__
 
 if TYPE_CHECKING:
-    from qmedoid.estimators._saving import save
+    from qmedoid import exceptions
+    from qmedoid.estimators._stability_report import StabilityReport
     from qmedoid.estimators.deltas import DeltaFeatures
     from qmedoid.estimators.evidence import EvidenceClassifier
-    from qmedoid.estimators.fusion import NearestMedoidClassifier
-    from qmedoid.estimators.geometric import GeometricClassifier
     from qmedoid.estimators.groups import CorrelationGroups
+    from qmedoid.estimators.medoid import MedoidClassifier
+    from qmedoid.estimators.nearest import NearestMedoidClassifier
     from qmedoid.estimators.progress import TrainingProgress
     from qmedoid.estimators.rare import RareEventClassifier
     from qmedoid.estimators.stability import stability
-    from qmedoid.estimators.table import TableClassifier
     from qmedoid.estimators.variational import VariationalClassifier
     from qmedoid.geometry.medoids import medoid_index
     from qmedoid.geometry.overlap import SwapTest, compact_swap_test
-    from qmedoid.methods.evidence.model import EvidenceModel
-    from qmedoid.methods.nearest.model import NearestModel
-    from qmedoid.methods.rare.model import RareEventModel
-    from qmedoid.model.hybrid import HybridModel
+    from qmedoid.model.contract import Contract
+    from qmedoid.model.explanation import Explanation
+    from qmedoid.model.operating_point import OperatingSummary
     from qmedoid.tables.checking import check_table
     from qmedoid.tables.saved import SavedModel, load
 
 _HOMES = {
+    "Contract": "qmedoid.model.contract",
     "CorrelationGroups": "qmedoid.estimators.groups",
     "DeltaFeatures": "qmedoid.estimators.deltas",
     "EvidenceClassifier": "qmedoid.estimators.evidence",
-    "EvidenceModel": "qmedoid.methods.evidence.model",
-    "NearestMedoidClassifier": "qmedoid.estimators.fusion",
-    "NearestModel": "qmedoid.methods.nearest.model",
-    "GeometricClassifier": "qmedoid.estimators.geometric",
-    "HybridModel": "qmedoid.model.hybrid",
+    "Explanation": "qmedoid.model.explanation",
+    "MedoidClassifier": "qmedoid.estimators.medoid",
+    "NearestMedoidClassifier": "qmedoid.estimators.nearest",
+    "OperatingSummary": "qmedoid.model.operating_point",
     "RareEventClassifier": "qmedoid.estimators.rare",
-    "RareEventModel": "qmedoid.methods.rare.model",
     "SavedModel": "qmedoid.tables.saved",
+    "StabilityReport": "qmedoid.estimators._stability_report",
     "SwapTest": "qmedoid.geometry.overlap",
-    "TableClassifier": "qmedoid.estimators.table",
     "TrainingProgress": "qmedoid.estimators.progress",
     "VariationalClassifier": "qmedoid.estimators.variational",
     "check_table": "qmedoid.tables.checking",
     "compact_swap_test": "qmedoid.geometry.overlap",
     "load": "qmedoid.tables.saved",
     "medoid_index": "qmedoid.geometry.medoids",
-    "save": "qmedoid.estimators._saving",
     "stability": "qmedoid.estimators.stability",
 }
 
 __all__ = [
+    "Contract",
     "CorrelationGroups",
     "DeltaFeatures",
     "EvidenceClassifier",
-    "EvidenceModel",
-    "GeometricClassifier",
-    "HybridModel",
+    "Explanation",
+    "MedoidClassifier",
     "NearestMedoidClassifier",
-    "NearestModel",
+    "OperatingSummary",
     "RareEventClassifier",
-    "RareEventModel",
     "SavedModel",
+    "StabilityReport",
     "SwapTest",
-    "TableClassifier",
     "TrainingProgress",
     "VariationalClassifier",
     "__version__",
     "check_table",
     "compact_swap_test",
+    "exceptions",
     "load",
     "medoid_index",
-    "save",
     "stability",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'qmedoid' has no attribute {name!r}")
     from importlib import import_module
 
+    if name == "exceptions":
+        return import_module("qmedoid.exceptions")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'qmedoid' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

@@ -45,6 +45,10 @@ class MajorityAlertWarning(QMedoidWarning):
     """A share of alerts goes to the more frequent of two classes."""
 
 
+class InterruptedWarning(QMedoidWarning):
+    """A search or a training was interrupted or stopped; the best so far is used."""
+
+
 _INSIDE = ("qmedoid", "sklearn")
 
 

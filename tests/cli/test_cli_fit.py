@@ -155,7 +155,7 @@ def test_ignored_columns_are_not_needed(cli, two, tmp_path):
 
 def test_paper_is_another_model(cli, two, tmp_path):
     printed = fit(cli, two.file, tmp_path / "m", "--paper")
-    assert printed["parameters"]["classifier"] != two.printed["parameters"]["classifier"]
+    assert printed["parameters"]["method"] != two.printed["parameters"]["method"]
     cli.ok("evaluate", tmp_path / "m", two.file)
 
 
@@ -308,6 +308,6 @@ def test_known_records_are_kept_where_they_pay_and_numbered_as_in_the_file(cli, 
     assert cli.ok("inspect", tmp_path / "n", "--json").json["known_records"] == 0
     refused = cli("fit", file, "--target", "y", "-o", tmp_path / "o", "--neighbors", "many")
     assert refused.code == 2
-    assert "'neighbors' parameter" in refused.err
+    assert "'n_neighbors' parameter" in refused.err
     refused = cli("fit", file, "--target", "y", "-o", tmp_path / "o", "--method", "nearest", "--neighbors", "9")
     assert "--neighbors is of --method evidence" in refused.err

@@ -12,7 +12,7 @@ import pytest
 from small_tables import cells, csv_bytes, replaced, write
 
 import qmedoid
-from qmedoid import GeometricClassifier, TableClassifier
+from qmedoid import MedoidClassifier
 from qmedoid.cli._training_rows import split_rows
 
 
@@ -46,7 +46,7 @@ def test_the_same_fit_in_python_says_the_same(cli, request, tmp_path, name):
     labels = np.array(case.table["y"].to_pylist())
     parts = split_rows(pd.factorize(labels)[0], 0.0, 0.25, order=None, seed=0)
     frame = case.table.drop_columns(["y"]).to_pandas()
-    classifier = TableClassifier(GeometricClassifier(refine="never", random_state=0), random_state=0)
+    classifier = MedoidClassifier(refine="never", random_state=0)
     classifier.fit(frame.iloc[parts.train], labels[parts.train])
     out = scored(cli, case, case.file, tmp_path)
     assert classifier.predict(frame).tolist() == out["prediction"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from small_tables import replaced, small_table, write
 
-from qmedoid import GeometricClassifier, TableClassifier
+from qmedoid import MedoidClassifier
 from qmedoid.cli.stability import StabilityOptions, run
 from qmedoid.estimators.stability import stability
 from qmedoid.exceptions import DataError, ParameterError
@@ -33,7 +33,7 @@ def file(tmp_path_factory):
 def test_json_is_what_the_function_finds(capsys, file):
     found = document(capsys, file)
     table = small_table()
-    classifier = TableClassifier(GeometricClassifier(random_state=0), ignore=[], random_state=0)
+    classifier = MedoidClassifier(ignore=[], random_state=0)
     labels = np.array(table["y"].to_pylist())
     report = stability(classifier, table.drop_columns(["y"]), labels, n_bootstraps=3, random_state=0)
     assert found == json.loads(json.dumps(report.as_dict()))
@@ -72,7 +72,7 @@ def test_options_are_heard(capsys, file):
     assert document(capsys, file, seed=1) != plain
     assert document(capsys, file, bootstraps=2)["bootstraps"] == 2
     assert document(capsys, file, max_rows=60)["rows"] == 60
-    assert document(capsys, file, medoids="tiny")["medoids"]["medoids"] == 6
+    assert document(capsys, file, medoids="6", neighbors="0")["medoids"]["medoids"] == 6
     assert document(capsys, file, method="nearest", bootstraps=2)["medoids"]["medoids"] == 2
     with pytest.raises(ParameterError, match="--medoids is of --method evidence"):
         run(options(file, method="rare", medoids="8"), as_json=True)

@@ -12,7 +12,7 @@ from small_tables import replaced, small_table, write
 
 from qmedoid.storage.model_file import load_file
 
-TINY = ("--refine", "never", "--medoids", "tiny", "--neighbors", "0")
+TINY = ("--refine", "never", "--medoids", "6", "--neighbors", "0")
 
 
 def lopsided(classes, n=120, share=0.15, seed=0):
@@ -78,7 +78,7 @@ def test_a_rare_class_that_is_never_called_gets_a_note_and_a_dash(cli, tmp_path)
     file = write(table, tmp_path / "t.csv")
     fitted = cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--positive", "fraud", *TINY)
     assert "No operating point was asked for" in fitted.err
-    assert "alert_rate=0.04" in fitted.err
+    assert "'alert_rate': 0.04" in fitted.err
     assert re.search(r"precision \(fraud\) *│ *– │", fitted.out)
     assert re.search(r"│ precision *│ *– │ *– │ *– │", fitted.out)
     outcome = cli.ok("evaluate", tmp_path / "m", file, "--json")

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from qmedoid.estimators._operating_point import OPERATING_CONSTRAINTS
-from qmedoid.estimators._probabilistic import ProbabilisticClassifier
-from qmedoid.estimators._tables import check_table
+from qmedoid.estimators._inputs import check_table
+from qmedoid.estimators._probabilistic import OPERATING_POINT, ProbabilisticClassifier
 from qmedoid.variational.selection import OutOfFold
 
 
@@ -19,19 +18,12 @@ def drawn(n, priors, seed=0, apart=2.0, labels=None):
 class GaussianClasses(ProbabilisticClassifier):
     """Knows the densities of `drawn`; rows of its folds are held out from nothing, because nothing is fitted."""
 
-    _constraints = OPERATING_CONSTRAINTS
+    _constraints = {"operating_point": OPERATING_POINT}  # noqa: RUF012
 
-    def __init__(
-        self, *, apart=2.0, n_folds=5, operating_point=None, alert_rate=None, min_precision=None, min_recall=None,
-        cost=None,
-    ):  # fmt: skip
+    def __init__(self, *, apart=2.0, n_folds=5, operating_point=None):
         self.apart = apart
         self.n_folds = n_folds
         self.operating_point = operating_point
-        self.alert_rate = alert_rate
-        self.min_precision = min_precision
-        self.min_recall = min_recall
-        self.cost = cost
 
     def fit(self, X, y):
         table, codes = self._checked(X, y)

@@ -64,8 +64,8 @@ def test_negative_deltas_mean_nearer_the_second_class():
         ({}, ["distance[mid-low]", "angle[mid-low]", "distance[top-low]", "angle[top-low]", "distance[top-mid]",
               "angle[top-mid]"]),
         ({"kind": "nearest", "fused": True}, ["distance[second-best]", "angle[second-best]", "score[second-best]"]),
-        ({"method": NearestMedoidClassifier(max_passes=0, use_angular=False)}, ["distance[mid-low]", "distance[top-low]",
-                                                                       "distance[top-mid]"]),
+        ({"method": NearestMedoidClassifier(max_passes=0, use_angular=False)},
+         ["distance[mid-low]", "distance[top-low]", "distance[top-mid]"]),
     ],
     ids=["pairs", "nearest", "distance"],
 )  # fmt: skip
@@ -96,7 +96,7 @@ def test_a_circuit_on_deltas():
 
 def test_nested_parameters_can_be_searched():
     pipeline = make_pipeline(quick(), LogisticRegression())
-    grid = {"deltafeatures__fusion__use_angular": [True, False], "deltafeatures__fused": [True, False]}
+    grid = {"deltafeatures__method__use_angular": [True, False], "deltafeatures__fused": [True, False]}
     found = GridSearchCV(pipeline, grid, cv=2).fit(X2, Y2)
     assert set(found.best_params_) == set(grid)
     assert len(set(found.cv_results_["mean_test_score"])) > 1
@@ -125,6 +125,18 @@ def test_the_given_fusion_classifier_is_left_alone_and_keeps_its_own_seed():
     assert fitted.estimator_.random_state == 7
     drawn = DeltaFeatures(NearestMedoidClassifier(max_passes=0), random_state=0).fit(X2, Y2)
     assert isinstance(drawn.estimator_.random_state, int)
+
+
+def test_a_method_that_is_not_set_is_its_default_once_a_parameter_of_it_is():
+    estimator = DeltaFeatures()
+    assert estimator.set_params() is estimator
+    assert estimator.method is None
+    made = estimator.set_params(method__random_state=3).method
+    assert made.get_params(deep=False) == {**NearestMedoidClassifier().get_params(deep=False), "random_state": 3}
+    assert estimator.set_params(method__random_state=None).method is made
+    assert estimator.set_params(method=None, method__random_state=3).method is not made
+    with pytest.raises(ValueError, match="Invalid parameter 'none'"):
+        DeltaFeatures().set_params(method__none=1)
 
 
 def test_wrong_parameters_are_refused_by_name():

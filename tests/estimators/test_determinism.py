@@ -9,12 +9,12 @@ import pytest
 CODE = """
 import hashlib
 import numpy as np
-from qmedoid import CorrelationGroups, NearestMedoidClassifier, GeometricClassifier
+from qmedoid import CorrelationGroups, NearestMedoidClassifier, MedoidClassifier
 rng = np.random.default_rng(0)
 y = rng.integers(2, size=20_000)
 X = np.cumsum(rng.normal(size=(20_000, 30)), axis=1) + 0.8 * y[:, None] + 5.0
 model = NearestMedoidClassifier(max_passes=1, subset_sizes=(2, 2), n_anchors=8, cv=2, random_state=0).fit(X, y)
-evidence = GeometricClassifier(random_state=0).fit(X[::20], y[::20])
+evidence = MedoidClassifier(random_state=0).fit(X[::20], y[::20])
 digest = hashlib.sha256()
 for array in (
     model.medoids_, model.model_.medoids, model.model_.feature_scaling.center, model.model_.feature_scaling.scale,

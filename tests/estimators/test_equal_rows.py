@@ -5,9 +5,10 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from settings_of import with_settings
 from sklearn.model_selection import KFold
 
-from qmedoid import GeometricClassifier, NearestMedoidClassifier, TableClassifier, VariationalClassifier
+from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
 from qmedoid.estimators._folds import stratified_splits
 from qmedoid.estimators._refits import sampled_rows
 from qmedoid.estimators.evidence import EvidenceClassifier
@@ -20,9 +21,9 @@ CIRCUIT = VariationalClassifier(n_steps=20, n_reps=1, n_seeds=1, cv=3)
 QUICK = {"n_anchors": 3, "subset_sizes": (2, 2), "max_passes": 1, "n_models": 1}
 METHODS = {
     "evidence": {"method": EvidenceClassifier()},
-    "evidence, ridge": {"method": EvidenceClassifier(logistic=False, neighbors=0)},
-    "evidence, folds": {"method": EvidenceClassifier(cv=3, medoids=16)},
-    "evidence, circuit": {"method": EvidenceClassifier(medoids=16), "refine": "always", "variational": CIRCUIT},
+    "evidence, ridge": {"method": with_settings(EvidenceClassifier(n_neighbors=0), logistic=False)},
+    "evidence, folds": {"method": EvidenceClassifier(cv=3, n_medoids=16)},
+    "evidence, circuit": {"method": EvidenceClassifier(n_medoids=16), "refine": "always", "variational": CIRCUIT},
     "rare": {"method": RareEventClassifier(), "refine": "never"},
     "rare, folds": {"method": RareEventClassifier(cv=3), "refine": "never"},
     "nearest": {"method": NearestMedoidClassifier(**QUICK), "refine": "never"},
@@ -39,7 +40,7 @@ def drawn(n, seed=0):
 def fitted(method, X, y, groups=None, **changes):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return GeometricClassifier(**METHODS[method], random_state=0, **changes).fit(X, y, groups=groups)
+        return MedoidClassifier(**METHODS[method], random_state=0, **changes).fit(X, y, groups=groups)
 
 
 def loss(model, X, y):
@@ -77,8 +78,8 @@ def test_copies_of_a_raw_table_with_a_large_category_change_little():
     X, y = drawn(400)
     shops = np.array([f"shop {number}" for number in rng.integers(0, 60, 400)])
     table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "shop": shops})
-    once = TableClassifier(random_state=0).fit(table, y)
-    twice = TableClassifier(random_state=0).fit(pd.concat([table, table]), np.tile(y, 2))
+    once = MedoidClassifier(random_state=0).fit(table, y)
+    twice = MedoidClassifier(random_state=0).fit(pd.concat([table, table]), np.tile(y, 2))
     for figure in ("precision", "recall", "alert_rate"):
         before, after = getattr(once.expected_, figure), getattr(twice.expected_, figure)
         assert before.low <= after.value <= before.high
@@ -88,18 +89,19 @@ def test_copies_of_a_raw_table_with_a_large_category_change_little():
 
 def test_equal_rows_are_told_of_and_given_groups_are_not():
     X, y = drawn(60)
-    with pytest.warns(QMedoidWarning, match="60 of 120 rows are equal"):
-        GeometricClassifier(random_state=0).fit(np.tile(X, (2, 1)), np.tile(y, 2))
+    for model in (EvidenceClassifier(), NearestMedoidClassifier(max_passes=0)):
+        with pytest.warns(QMedoidWarning, match="60 of 120 rows are equal"):
+            model.fit(np.tile(X, (2, 1)), np.tile(y, 2))
     with warnings.catch_warnings():
         warnings.simplefilter("error", QMedoidWarning)
-        model = GeometricClassifier(random_state=0).fit(X, y, groups=np.arange(60) // 2)
+        model = MedoidClassifier(random_state=0).fit(X, y, groups=np.arange(60) // 2)
     assert model.expected_.draws_per_row == 0.5
 
 
 @pytest.mark.parametrize("groups", [np.zeros(60), np.arange(59), [None, *range(59)]])
 def test_groups_that_cannot_be_left_out_are_refused(groups):
     X, y = drawn(60)
-    for model in (GeometricClassifier(), NearestMedoidClassifier(), VariationalClassifier(), TableClassifier()):
+    for model in (MedoidClassifier(), NearestMedoidClassifier(), VariationalClassifier(), EvidenceClassifier()):
         with pytest.raises(DataError, match="group"):
             model.fit(X, y, groups=groups)
 
@@ -141,7 +143,7 @@ def test_splits_that_cut_a_group_in_two_are_told_of():
     X, y = drawn(60)
     splits = [(np.arange(30, 60), np.arange(30)), (np.arange(30), np.arange(30, 60))]
     with pytest.warns(QMedoidWarning, match="same group as 30 of its 30"):
-        GeometricClassifier(method=EvidenceClassifier(cv=splits)).fit(X, y, groups=np.arange(60) % 30)
+        MedoidClassifier(method=EvidenceClassifier(cv=splits)).fit(X, y, groups=np.arange(60) % 30)
 
 
 @pytest.mark.parametrize("with_replacement", [True, False])

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from qmedoid import EvidenceClassifier, GeometricClassifier
+from qmedoid import EvidenceClassifier, MedoidClassifier
 from qmedoid.estimators._folds import splits_of_part
 from qmedoid.exceptions import QMedoidWarning
 
@@ -28,7 +28,7 @@ def test_a_split_that_judges_rows_it_trained_on_is_told_of(shared):
     y = np.arange(60) % 2
     X = rng.normal(size=(60, 3)) + y[:, None]
     train, held_out = np.arange(40), np.arange(40 - shared, 60)
-    classifier = GeometricClassifier(method=EvidenceClassifier(medoids=6, cv=[(train, held_out)]), random_state=0)
+    classifier = MedoidClassifier(method=EvidenceClassifier(n_medoids=6, cv=[(train, held_out)]), random_state=0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", QMedoidWarning)
         classifier.fit(X, y)

@@ -1,13 +1,16 @@
 """A leak detector for every method: labels that are noise must look like noise to all that is called out-of-fold."""
 
 import warnings
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 from scipy.stats import rankdata
+from settings_of import with_settings
 from sklearn.base import clone
 
-from qmedoid import GeometricClassifier, NearestMedoidClassifier, VariationalClassifier
+from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
+from qmedoid.estimators._methods import FitReport, TrainingTable
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.rare import RareEventClassifier
@@ -24,14 +27,14 @@ CIRCUIT = VariationalClassifier(n_steps=20, n_reps=1, n_seeds=1, cv=3)
 QUICK = {"n_anchors": 3, "subset_sizes": (2, 2), "max_passes": 1, "n_models": 1}
 METHODS = {
     "evidence": {"method": EvidenceClassifier()},
-    "evidence, no neighbors": {"method": EvidenceClassifier(neighbors=0)},
-    "evidence, drawn groups": {"method": EvidenceClassifier(targeted=False)},
-    "evidence, ridge": {"method": EvidenceClassifier(logistic=False, selection="one_se")},
-    "evidence, standard scaling": {"method": EvidenceClassifier(scaling="standard", medoids=16)},
-    "evidence, folds": {"method": EvidenceClassifier(cv=3, medoids=16)},
-    "evidence, circuit": {"method": EvidenceClassifier(medoids=16), "refine": "always", "variational": CIRCUIT},
+    "evidence, no neighbors": {"method": EvidenceClassifier(n_neighbors=0)},
+    "evidence, drawn groups": {"method": with_settings(EvidenceClassifier(), targeted=False)},
+    "evidence, ridge": {"method": with_settings(EvidenceClassifier(), logistic=False, selection="one_se")},
+    "evidence, standard scaling": {"method": with_settings(EvidenceClassifier(n_medoids=16), scaling="standard")},
+    "evidence, folds": {"method": EvidenceClassifier(cv=3, n_medoids=16)},
+    "evidence, circuit": {"method": EvidenceClassifier(n_medoids=16), "refine": "always", "variational": CIRCUIT},
     "evidence, replaced by a circuit": {
-        "method": EvidenceClassifier(medoids=16), "refine": 0.5, "residual": False, "variational": CIRCUIT,
+        "method": EvidenceClassifier(n_medoids=16), "refine": 0.5, "residual": False, "variational": CIRCUIT,
     },
     "rare": {"method": RareEventClassifier(), "refine": "never"},
     "rare, no hard rows": {"method": RareEventClassifier(n_hard=0, n_folds=5), "refine": "never"},
@@ -60,8 +63,8 @@ def out_of_fold(monkeypatch, method, X, y, seed=0, groups=None, **changes):
     monkeypatch.setattr(ProbabilisticClassifier, "_set_cut", spy)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fitted = GeometricClassifier(**METHODS[method], random_state=seed, **changes).fit(X, y, groups=groups)
-    held_out = kept["GeometricClassifier"]
+        fitted = MedoidClassifier(**METHODS[method], random_state=seed, **changes).fit(X, y, groups=groups)
+    held_out = kept["MedoidClassifier"]
     return fitted, two_class_margin(held_out.scores), held_out.judged
 
 
@@ -76,7 +79,7 @@ def test_labels_that_are_noise_look_like_noise(monkeypatch, method):
     aucs, precisions, alerts, spreads, rows = [], [], [], [], []
     for seed in SEEDS:
         X, y = noise(seed)
-        fitted, margins, judged = out_of_fold(monkeypatch, method, X, y, seed, alert_rate=0.25)
+        fitted, margins, judged = out_of_fold(monkeypatch, method, X, y, seed, operating_point={"alert_rate": 0.25})
         aucs.append(auc(margins[judged], y[judged]))
         spreads.append(margins[judged].std())
         precisions.append(fitted.expected_.precision.value)
@@ -142,7 +145,7 @@ def test_an_output_of_a_ridge_does_not_know_the_target_of_its_row():
 
 @pytest.mark.parametrize(
     "stage",
-    [EvidenceClassifier(), RareEventClassifier(), EvidenceClassifier(logistic=False)],
+    [EvidenceClassifier(), RareEventClassifier(), with_settings(EvidenceClassifier(), logistic=False)],
     ids=["evidence", "rare", "ridge"],
 )
 def test_scores_of_folds_do_not_know_the_labels_of_their_rows(stage):
@@ -152,7 +155,10 @@ def test_scores_of_folds_do_not_know_the_labels_of_their_rows(stage):
     splits = [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(3)]
     flipped = np.where(fold == 0, 1 - y, y)
     before, after = (
-        clone(stage).set_params(cv=splits).fit_stage(X, one, np.arange(2), 0, lambda _: None).apart.scores
+        clone(stage)
+        .set_params(cv=splits, random_state=0)
+        .fit_method(TrainingTable(X, one, np.arange(2)), FitReport(None, MagicMock()))[0]
+        .out_of_fold.scores
         for one in (y, flipped)
     )
     np.testing.assert_array_equal(after[fold == 0], before[fold == 0])

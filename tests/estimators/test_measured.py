@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from qmedoid import GeometricClassifier, NearestMedoidClassifier, RareEventClassifier, compact_swap_test
+from qmedoid import MedoidClassifier, NearestMedoidClassifier, RareEventClassifier, compact_swap_test
 from qmedoid.estimators.evidence import EvidenceClassifier
 
 pytest.importorskip("qiskit", reason='needs Qiskit: pip install "qmedoid[quantum]"')
@@ -47,7 +47,7 @@ def test_shots_come_nearer_as_they_grow():
 @pytest.mark.parametrize("load", [load_breast_cancer, load_wine], ids=["two classes", "three"])
 def test_exact_circuits_weigh_the_same_evidence(load):
     X, y = load(return_X_y=True)
-    model = GeometricClassifier(method=EvidenceClassifier(medoids="tiny"), random_state=0).fit(X[:, :5], y)
+    model = MedoidClassifier(method=EvidenceClassifier(n_medoids=6, n_neighbors=0), random_state=0).fit(X[:, :5], y)
     rows = X[::40, :5]
     measured = model.measured_by(StatevectorSwapTest())
     np.testing.assert_allclose(measured.predict_proba(rows), model.predict_proba(rows), atol=1e-6)
@@ -58,7 +58,7 @@ def test_exact_circuits_look_for_rare_events():
     X, y = load_breast_cancer(return_X_y=True)
     keep = np.concatenate([np.flatnonzero(y == 1)[:200], np.flatnonzero(y == 0)[:9]])
     settings = RareEventClassifier(n_common=20, n_hard=5)
-    model = GeometricClassifier(method=settings, refine="never", random_state=0).fit(X[keep, :4], y[keep])
+    model = MedoidClassifier(method=settings, refine="never", random_state=0).fit(X[keep, :4], y[keep])
     rows = X[keep[::30], :4]
     measured = model.measured_by(StatevectorSwapTest())
     np.testing.assert_allclose(measured.predict_proba(rows), model.predict_proba(rows), atol=1e-6)

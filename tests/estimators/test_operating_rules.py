@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from gaussian_classes import GaussianClasses, drawn
 
-from qmedoid.estimators._operating_point import OPERATING_CONSTRAINTS, Rule
+from qmedoid.estimators._probabilistic import RULE_CONSTRAINTS, Rule
 from qmedoid.exceptions import ParameterError, QMedoidWarning
 from qmedoid.metrics.operating_points import at_cost, at_precision, at_recall, at_threshold
 from qmedoid.model.operating_point import RULES, Counts
@@ -13,10 +13,10 @@ PRIORS = [0.9, 0.1]
 ASKED = {
     "likeliest": {},
     "probability": {"operating_point": 0.3},
-    "alert_rate": {"alert_rate": 0.08},
-    "min_precision": {"min_precision": 0.7},
-    "min_recall": {"min_recall": 0.75},
-    "cost": {"cost": 8.0},
+    "alert_rate": {"operating_point": {"alert_rate": 0.08}},
+    "min_precision": {"operating_point": {"min_precision": 0.7}},
+    "min_recall": {"operating_point": {"min_recall": 0.75}},
+    "cost": {"operating_point": {"cost": 8.0}},
     "macro_f1": {"operating_point": "macro_f1"},
     "f1": {"operating_point": "f1"},
     "f2": {"operating_point": "f2"},
@@ -33,7 +33,8 @@ def judged(classifier, X, y):
 
 def test_every_rule_is_asked_for_somehow():
     assert set(ASKED) == set(RULES)
-    assert {name for asked in ASKED.values() for name in asked} == set(OPERATING_CONSTRAINTS)
+    points = [asked["operating_point"] for asked in ASKED.values() if asked]
+    assert {name for point in points if isinstance(point, dict) for name in point} == set(RULE_CONSTRAINTS)
 
 
 @EVERY
@@ -41,7 +42,9 @@ def test_predictions_are_cut_at_the_threshold(rule):
     X, y = drawn(2000, PRIORS)
     fitted = GaussianClasses(**ASKED[rule]).fit(X, y)
     assert fitted.expected_.rule == rule
-    assert fitted.expected_.asked == (None if rule in ("likeliest", *RULES[6:]) else next(iter(ASKED[rule].values())))
+    point = ASKED[rule].get("operating_point")
+    asked = point[rule] if isinstance(point, dict) else point
+    assert fitted.expected_.asked == (None if rule in ("likeliest", *RULES[6:]) else asked)
     assert fitted.expected_.threshold == fitted.threshold_
     new, _ = drawn(1000, PRIORS, 1)
     np.testing.assert_array_equal(fitted.predict(new), fitted.decision_function(new) > 0)
@@ -70,16 +73,18 @@ def test_floors_and_costs_are_those_of_the_metrics():
         ("min_recall", at_recall, 0.75),
         ("cost", at_cost, 8),
     ):
-        fitted = GaussianClasses(**{rule: asked}).fit(X, y)
+        fitted = GaussianClasses(operating_point={rule: asked}).fit(X, y)
         assert fitted.expected_.log_odds == at(y == 1, margin, asked).threshold
     # With true probabilities the cheapest cut is where a false alert and a miss cost the same.
-    costs = [GaussianClasses(cost=8.0).fit(*drawn(20_000, PRIORS, seed)).threshold_ for seed in range(5)]
+    costs = [
+        GaussianClasses(operating_point={"cost": 8.0}).fit(*drawn(20_000, PRIORS, seed)).threshold_ for seed in range(5)
+    ]
     assert np.mean(costs) == pytest.approx(1 / 9, rel=0.25)
 
 
 def test_counts_are_those_of_the_held_out_rows():
     X, y = drawn(500, PRIORS)
-    fitted = GaussianClasses(min_recall=0.8).fit(X, y)
+    fitted = GaussianClasses(operating_point={"min_recall": 0.8}).fit(X, y)
     shown = judged(fitted, X, y)
     assert fitted.expected_.counts == Counts(shown.tp, shown.fp, shown.fn, shown.tn)
 
@@ -87,7 +92,7 @@ def test_counts_are_those_of_the_held_out_rows():
 def test_a_precision_out_of_reach_is_said_and_the_nearest_is_used():
     X, y = drawn(800, PRIORS, 3, apart=0.5)
     with pytest.warns(QMedoidWarning, match=r"No threshold has a precision of 0\.99.*The best is .* is used"):
-        fitted = GaussianClasses(apart=0.5, min_precision=0.99).fit(X, y)
+        fitted = GaussianClasses(apart=0.5, operating_point={"min_precision": 0.99}).fit(X, y)
     margin = fitted.decision_function(X)
     reached = judged(fitted, X, y).precision
     best = max(at_threshold(y == 1, margin, cut).precision for cut in margin)
@@ -97,14 +102,14 @@ def test_a_precision_out_of_reach_is_said_and_the_nearest_is_used():
 def test_a_budget_below_one_row_is_said():
     X, y = drawn(200, PRIORS)
     with pytest.warns(QMedoidWarning, match="An alert rate of 0.001 is less than one of the 200 held-out rows"):
-        fitted = GaussianClasses(alert_rate=0.001).fit(X, y)
+        fitted = GaussianClasses(operating_point={"alert_rate": 0.001}).fit(X, y)
     assert fitted.predict(X).sum() == 0
 
 
-@pytest.mark.parametrize("asked", [{"min_recall": 0.9}, {"cost": 2.0}, {"alert_rate": 0.1}, {"operating_point": "f1"}])
+@pytest.mark.parametrize("asked", [{"min_recall": 0.9}, {"cost": 2.0}, {"alert_rate": 0.1}, "f1"])
 def test_without_held_out_rows_the_cut_stays_at_even_odds(asked):
     with pytest.warns(QMedoidWarning, match="No row was held out"):
-        fitted = GaussianClasses(n_folds=0, **asked).fit(*drawn(100, PRIORS))
+        fitted = GaussianClasses(n_folds=0, operating_point=asked).fit(*drawn(100, PRIORS))
     assert fitted.threshold_ == 0.5
     assert fitted.expected_.counts is None
     assert fitted.expected_.precision is None
@@ -121,18 +126,18 @@ def test_a_probability_needs_no_held_out_rows():
      ("cost", -1.0), ("cost", np.inf), ("alert_rate", 1)],
 )  # fmt: skip
 def test_other_values_are_refused(name, value):
-    with pytest.raises(ParameterError, match=rf"The '{name}' parameter of GaussianClasses must be None or a number"):
-        GaussianClasses(**{name: value}).fit(*drawn(50, PRIORS))
+    with pytest.raises(ParameterError, match=rf"'operating_point' parameter of Gauss.* '{name}' \(a number above 0"):
+        GaussianClasses(operating_point={name: value}).fit(*drawn(50, PRIORS))
 
 
 def test_at_most_one_rule_and_two_classes():
     two, three = drawn(60, PRIORS), drawn(60, [0.3, 0.3, 0.4])
-    for first, second in (("alert_rate", "min_recall"), ("operating_point", "cost"), ("min_precision", "min_recall")):
-        with pytest.raises(ParameterError, match=rf"'{first}' and '{second}' both say where to cut. Got 0.5 and 0.5"):
-            GaussianClasses(**{first: 0.5, second: 0.5}).fit(*two)
-    for name in OPERATING_CONSTRAINTS:
-        with pytest.raises(ParameterError, match=rf"'{name}' .* one of two classes, and there are 3. Use {name}=None"):
-            GaussianClasses(**{name: 0.5}).fit(*three)
+    for wrong in ({"alert_rate": 0.5, "min_recall": 0.5}, {}, {"accuracy": 0.5}, ["f1"]):
+        with pytest.raises(ParameterError, match="or a dict with one of 'alert_rate'"):
+            GaussianClasses(operating_point=wrong).fit(*two)
+    for point in (0.5, "f1", *({name: 0.5} for name in RULE_CONSTRAINTS)):
+        with pytest.raises(ParameterError, match=r"one of two classes, and there are 3\. Use operating_point=None"):
+            GaussianClasses(operating_point=point).fit(*three)
     assert GaussianClasses().fit(*three).expected_ is None
 
 

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from gaussian_classes import GaussianClasses, drawn
 
-from qmedoid import GeometricClassifier, NearestMedoidClassifier, TableClassifier, VariationalClassifier
+from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.tables.saved import SavedModel
 
 FIFTY = [(0.5, 0.01), (0.01, 0.5), (0.3, 0.006)]
-MOVED = ({"alert_rate": 0.1}, {"min_precision": 0.5}, {"min_recall": 0.8}, {"operating_point": "macro_f1"})
-KEPT = ({}, {"operating_point": 0.3}, {"cost": 5.0})
+MOVED = ({"alert_rate": 0.1}, {"min_precision": 0.5}, {"min_recall": 0.8}, "macro_f1")
+KEPT = (None, 0.3, {"cost": 5.0})
 
 
-def shift_case(old, new, seed=0, apart=2.0, **asked):
-    fitted = GaussianClasses(apart=apart, **asked).fit(*drawn(20_000, [1 - old, old], seed, apart))
+def shift_case(old, new, seed=0, apart=2.0, asked=None):
+    fitted = GaussianClasses(apart=apart, operating_point=asked).fit(*drawn(20_000, [1 - old, old], seed, apart))
     return fitted, *drawn(40_000, [1 - new, new], seed + 1, apart)
 
 
@@ -49,7 +49,7 @@ def test_it_is_the_classifier_that_was_fitted_there():
 
 
 def test_shifts_replace_each_other_and_leave_the_classifier_alone():
-    fitted, X, _ = shift_case(0.3, 0.1, alert_rate=0.2)
+    fitted, X, _ = shift_case(0.3, 0.1, asked={"alert_rate": 0.2})
     before = fitted.predict_proba(X)
     once, twice = fitted.prior_shift(0.02), fitted.prior_shift(0.7).prior_shift(0.02)
     np.testing.assert_allclose(once.predict_proba(X), twice.predict_proba(X))
@@ -62,7 +62,7 @@ def test_shifts_replace_each_other_and_leave_the_classifier_alone():
 
 @pytest.mark.parametrize("asked", MOVED, ids=str)
 def test_a_threshold_chosen_on_held_out_rows_keeps_its_records(asked):
-    fitted, X, y = shift_case(0.1, 0.4, **asked)
+    fitted, X, y = shift_case(0.1, 0.4, asked=asked)
     shifted = fitted.prior_shift(0.4)
     np.testing.assert_array_equal(shifted.predict(X), fitted.predict(X))
     assert shifted.threshold_ > fitted.threshold_
@@ -79,7 +79,7 @@ def test_a_threshold_chosen_on_held_out_rows_keeps_its_records(asked):
 
 @pytest.mark.parametrize("asked", KEPT, ids=str)
 def test_a_rule_about_a_probability_keeps_its_probability(asked):
-    fitted, X, _ = shift_case(0.1, 0.4, **asked)
+    fitted, X, _ = shift_case(0.1, 0.4, asked=asked)
     shifted = fitted.prior_shift(0.4)
     assert shifted.threshold_ == fitted.threshold_
     assert shifted.predict(X).sum() > fitted.predict(X).sum()
@@ -122,22 +122,23 @@ def case():
     return X, y, new, new_y
 
 
-def test_a_geometric_classifier(case):
+def test_a_medoid_classifier(case):
     X, y, new, new_y = case
-    fitted = GeometricClassifier(method="nearest", refine="never", random_state=0).fit(X, y)
+    fitted = MedoidClassifier(method="nearest", refine="never", random_state=0).fit(X, y)
     np.testing.assert_allclose(fitted.class_priors_, [(y == "no").mean(), (y == "yes").mean()])
     found = fitted.estimate_prevalence(new)
     share = (new_y == "yes").mean()
     assert 0.9 < fitted.prior_shift(share).predict_proba(new)[:, 1].mean() / share < 1.1
     assert found.low[1] - 0.01 < share < found.high[1] + 0.01  # its calibration is not exact
-    saved = SavedModel(TableClassifier(fitted).fit(X, y).table_model())
+    saved = SavedModel(fitted.table_model())
     assert saved.estimate_prevalence(new).priors.sum() == pytest.approx(1)
 
 
 def test_tables_speak_of_the_positive_class(case):
     X, y, new, new_y = case
-    inner = GeometricClassifier(method="nearest", refine="never", alert_rate=0.2)
-    table = TableClassifier(inner, positive="no", random_state=0).fit(X, y)
+    table = MedoidClassifier(
+        method="nearest", refine="never", operating_point={"alert_rate": 0.2}, positive="no", random_state=0
+    ).fit(X, y)
     share = (new_y == "no").mean()
     by_number = table.prior_shift(share)
     assert 0.85 < by_number.predict_proba(new)[:, 0].mean() / share < 1.15
@@ -178,7 +179,7 @@ def test_class_weights_are_counted_in(case):
 
 def test_margins_alone_have_no_prevalence(case):
     X, y, *_ = case
-    table = TableClassifier(NearestMedoidClassifier(random_state=0)).fit(X, y)
-    assert not hasattr(table, "prior_shift")
+    nearest = NearestMedoidClassifier(random_state=0).fit(X, y)
+    assert not hasattr(nearest, "prior_shift")
     with pytest.raises(ModelError, match="no probabilities"):
-        SavedModel(table.table_model()).prior_shift(0.1)
+        SavedModel(nearest.table_model()).prior_shift(0.1)

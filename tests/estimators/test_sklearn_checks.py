@@ -5,9 +5,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from qmedoid import (
     CorrelationGroups,
     DeltaFeatures,
-    GeometricClassifier,
+    EvidenceClassifier,
+    MedoidClassifier,
     NearestMedoidClassifier,
-    TableClassifier,
+    RareEventClassifier,
     VariationalClassifier,
 )
 
@@ -17,8 +18,9 @@ from qmedoid import (
         CorrelationGroups(),
         DeltaFeatures(),
         NearestMedoidClassifier(),
-        GeometricClassifier(),
-        TableClassifier(),
+        MedoidClassifier(),
+        EvidenceClassifier(),
+        RareEventClassifier(),
         VariationalClassifier(),
     ]
 )

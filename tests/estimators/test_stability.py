@@ -15,12 +15,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVR
 
-from qmedoid import GeometricClassifier, NearestMedoidClassifier, TableClassifier, VariationalClassifier
+from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
 from qmedoid.estimators import _refits
 from qmedoid.estimators import stability as module
 from qmedoid.estimators._stability_report import NO_GROUPS, NO_MARGINS, NO_MEDOIDS, NO_SPREAD, NO_VOTES
 from qmedoid.estimators.stability import stability
-from qmedoid.exceptions import DataError, ParameterError, warn
+from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, warn
 
 X, Y = planted_rows()
 WINE = load_wine()
@@ -214,7 +214,7 @@ def test_an_interrupt_ends_all_refits_and_not_the_search_of_one():
     class Interrupted(Planted):
         def fit(self, X, y):
             if len(self.fits) == 2:
-                warn("The search was interrupted after 3 evaluations; the best so far is used.")
+                warn("Whatever the words.", InterruptedWarning)
             return super().fit(X, y)
 
     with pytest.raises(KeyboardInterrupt):
@@ -227,7 +227,7 @@ def test_an_interrupt_ends_all_refits_and_not_the_search_of_one():
     [
         ({"n_bootstraps": 1}, "'n_bootstraps' parameter of stability must be an int >= 2. Got 1"),
         ({"sampling": "jackknife"}, "'sampling' parameter of stability must be one of 'bootstrap', 'half'"),
-        ({"estimator": LinearSVR()}, r"that of a classifier, such as GeometricClassifier\(\). Got LinearSVR"),
+        ({"estimator": LinearSVR()}, r"that of a classifier, such as MedoidClassifier\(\). Got LinearSVR"),
         ({"estimator": Planted}, "that of a classifier"),
         ({"y": Y[:-1]}, "X has 60 rows and y has 59"),
         ({"y": np.zeros(60)}, "one class only"),
@@ -256,7 +256,7 @@ def test_a_fusion_classifier_has_groups_and_medoids_and_no_probabilities(one_se)
 def test_the_front_door_has_everything():
     """With method as printed, there are groups; with evidence there are medoids by the dozen."""
     for method, n_medoids in (("nearest", 3), ("evidence", None)):
-        classifier = GeometricClassifier(method=method, refine="never", random_state=0)
+        classifier = MedoidClassifier(method=method, refine="never", random_state=0)
         report = check(stability(classifier, WINE.data[:, :6], WINE.target, n_bootstraps=3, random_state=0))
         assert n_medoids is None or report.medoids.n_medoids == n_medoids
         assert report.medoids.present.max() <= 3
@@ -313,7 +313,7 @@ def raw_table(n=120):
 @pytest.mark.parametrize("positive", [None, "c"])
 def test_raw_tables_are_fitted_with_their_encodings(positive):
     table, labels = raw_table()
-    classifier = TableClassifier(NearestMedoidClassifier(**QUICK), positive=positive, random_state=0)
+    classifier = MedoidClassifier(method=NearestMedoidClassifier(**QUICK), positive=positive, random_state=0)
     report = check(stability(classifier, table, labels, n_bootstraps=4, random_state=0))
     assert report.classes == (("a", "b", "c") if positive is None else ("c", "not c"))
     # The row number is unique in the table and not in a sample: it is left out all the same.
@@ -326,7 +326,7 @@ def test_raw_tables_are_fitted_with_their_encodings(positive):
 def test_a_pair_of_columns_is_the_same_pair_however_a_sample_is_encoded():
     """A level that a sample lacks has no column there, and all columns behind it have other numbers."""
     table, labels = raw_table()
-    subject = _refits.Subject(TableClassifier(NearestMedoidClassifier(**QUICK), random_state=0), table, labels)
+    subject = _refits.Subject(MedoidClassifier(method=NearestMedoidClassifier(**QUICK), random_state=0), table, labels)
     full = subject.fit(np.arange(120), 0)
     subject.fix_columns(full)
     without = subject.fit(np.delete(np.arange(120), 7), 0)
@@ -334,7 +334,7 @@ def test_a_pair_of_columns_is_the_same_pair_however_a_sample_is_encoded():
     for fitted in (full, without):
         names = {
             frozenset(fitted.encoded_names_[column] for column in group)
-            for group in fitted.classifier_.configuration_
+            for group in fitted.estimator_.configuration_
             if 1 < len(group) < len(fitted.encoded_names_)
         }
         assert {frozenset(subject.columns[c] for c in group) for group in subject.groups(fitted)} == names

@@ -1,4 +1,4 @@
-"""Roles of columns in `TableClassifier`: scikit-learn's conventions hold, and scoring reads as the fit did."""
+"""Roles of columns in `MedoidClassifier`: scikit-learn's conventions hold, and scoring reads as the fit did."""
 
 import warnings
 
@@ -8,10 +8,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from qmedoid import EvidenceClassifier, GeometricClassifier, TableClassifier, stability
+from qmedoid import EvidenceClassifier, MedoidClassifier, stability
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 
-FAST = GeometricClassifier(method=EvidenceClassifier(medoids=6, neighbors=0), refine="never", random_state=0)
+FAST = MedoidClassifier(method=EvidenceClassifier(n_medoids=6, n_neighbors=0), refine="never", random_state=0)
 
 
 def parity(n=160, seed=0):
@@ -23,7 +23,7 @@ def parity(n=160, seed=0):
 
 
 def fitted(frame, label, **settings):
-    return TableClassifier(FAST, random_state=0, **settings).fit(frame, label)
+    return clone(FAST).set_params(random_state=0, **settings).fit(frame, label)
 
 
 def test_a_code_that_is_a_category_is_learnt_as_names():
@@ -52,7 +52,7 @@ def test_levels_are_found_however_a_table_spells_them(change):
 
 def test_the_conventions_of_scikit_learn_hold():
     roles = {"code": "category", "noise": "ignore"}
-    classifier = TableClassifier(FAST, roles=roles, random_state=0)
+    classifier = clone(FAST).set_params(roles=roles, random_state=0)
     assert classifier.get_params()["roles"] is roles
     copy = clone(classifier)
     assert copy.roles == roles
@@ -61,7 +61,7 @@ def test_the_conventions_of_scikit_learn_hold():
     copy.fit(frame, label)
     assert copy.roles == roles
     assert copy.table_model().parameters["roles"] == roles
-    search = GridSearchCV(TableClassifier(FAST, random_state=0), {"roles": [None, {"code": "category"}]}, cv=2)
+    search = GridSearchCV(clone(FAST).set_params(random_state=0), {"roles": [None, {"code": "category"}]}, cv=2)
     assert search.fit(frame, label).best_params_ == {"roles": {"code": "category"}}
 
 
@@ -104,7 +104,7 @@ def test_refits_read_columns_as_the_first_fit_did():
     """A column that numbers the rows has numbers twice in a bootstrap sample; a constant by role stays left out."""
     frame, label = parity(60)
     frame = frame.assign(number=np.arange(60), same=1)
-    classifier = TableClassifier(FAST, roles={"code": "category", "same": "category"}, random_state=0)
+    classifier = clone(FAST).set_params(roles={"code": "category", "same": "category"}, random_state=0)
     report = stability(classifier, frame, label, n_bootstraps=2, random_state=0)
     assert report.n_bootstraps == 2
     assert not any("number" in name for group in report.groups.groups for name in report.groups.names(group))

@@ -9,9 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid import TableClassifier
-from qmedoid.estimators._encoding import EncodingSettings, fit_encodings
-from qmedoid.estimators._target_statistics import CROSS_FITS, Category, spread_folds, target_statistics
+from qmedoid import MedoidClassifier
+from qmedoid.estimators._encoding import (
+    CROSS_FITS,
+    Category,
+    EncodingSettings,
+    fit_encodings,
+    spread_folds,
+    target_statistics,
+)
 from qmedoid.model.contract import Column
 from qmedoid.tables.encode import encode_column
 
@@ -130,7 +136,7 @@ def customers(seed, n_rows=4000):
 def judged(table, y, new, new_y, **parameters):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of new levels
-        model = TableClassifier(random_state=0, **parameters).fit(table, y)
+        model = MedoidClassifier(random_state=0, **parameters).fit(table, y)
         predicted = model.predict(new)
     return model.expected_.alert_rate, (predicted == "yes").mean(), (predicted == new_y).mean()
 

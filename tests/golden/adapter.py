@@ -24,7 +24,7 @@ from qmedoid.studies.datasets import load_heart
 SEED = 0
 LARGEST = 8
 """Groups of columns that an explanation keeps one by one."""
-_EVIDENCE = {"n_medoids": "medoids", "n_neighbors": "neighbors"}
+_EVIDENCE = ("n_medoids", "n_neighbors")
 _RARE = ("n_rare", "n_common", "n_hard")
 _NEAREST = ("n_anchors", "group_size", "n_medoids", "cv")
 
@@ -79,7 +79,7 @@ def describe(model: Any, folder: Path, rows: Table, explained: Sequence[int]) ->
     """Everything about a loaded model and its decisions, by neutral names; `folder` is where it was loaded from."""
     card = json.loads(_printed("inspect", str(folder), "--json"))
     decided, observed = model.decide(rows), observe(model, rows)
-    method = _method(card)
+    method = card["method"]
     medoid_rows = np.array([one["training_row"] for one in card["medoids"]], dtype=int)
     return {
         "method": method,
@@ -109,39 +109,35 @@ def describe(model: Any, folder: Path, rows: Table, explained: Sequence[int]) ->
 
 def configuration(model: Any) -> dict[str, Any]:
     """What a fitted classifier chose beyond what its saved model shows."""
-    inner = getattr(model, "classifier_", model)
-    method = getattr(inner, "estimator_", inner)
+    method = getattr(model, "estimator_", model)
     found: dict[str, Any] = {}
     if hasattr(method, "regularization_"):
         found["lambda"] = float(method.regularization_)
     if hasattr(method, "configuration_"):
         found["subsets"] = [list(subset) for subset in method.configuration_]
         found["class_multipliers"] = method.class_multipliers_.tolist()
-    if hasattr(inner, "margin_") and np.isfinite(inner.margin_):
-        found["circuit_below_margin"] = float(inner.margin_)
+    if hasattr(model, "margin_") and np.isfinite(model.margin_):
+        found["circuit_below_margin"] = float(model.margin_)
     return found
 
 
 def _classifier(settings: dict[str, Any]) -> Any:
-    point = _operating_parameters(settings.get("operating_point"))
+    point = {name: settings[name] for name in ("operating_point",) if name in settings}
     circuit = qmedoid.VariationalClassifier(**settings["circuit"]) if "circuit" in settings else None
     if settings.get("paper"):
         nearest = qmedoid.NearestMedoidClassifier.paper(group_size=settings["group_size"])
         if circuit is not None:
             circuit = qmedoid.VariationalClassifier.paper(operating_point=None, **settings["circuit"])
             point |= {"variational": circuit, "refine": settings["refine"]}
-        return qmedoid.GeometricClassifier.paper(method=nearest, random_state=SEED, **point)
+        return qmedoid.MedoidClassifier.paper(method=nearest, random_state=SEED, **point)
     if settings.get("alone"):
         if circuit is not None:
             return circuit.set_params(random_state=SEED, **point)
         return _nearest(settings).set_params(random_state=SEED)
-    classifier = qmedoid.GeometricClassifier(
+    return qmedoid.MedoidClassifier(
         method=_method_settings(settings), variational=circuit, refine=settings.get("refine", "auto"),
-        random_state=SEED, **point,
+        positive=settings.get("positive"), random_state=SEED, **point,
     )  # fmt: skip
-    if not settings.get("raw"):
-        return classifier
-    return qmedoid.TableClassifier(classifier, positive=settings.get("positive"), random_state=SEED)
 
 
 def _method_settings(settings: dict[str, Any]) -> Any:
@@ -151,17 +147,11 @@ def _method_settings(settings: dict[str, Any]) -> Any:
         case "nearest":
             return _nearest(settings)
     # "auto" is evidence on tables of this size.
-    return qmedoid.EvidenceClassifier(**{today: settings[name] for name, today in _EVIDENCE.items()})
+    return qmedoid.EvidenceClassifier(**{name: settings[name] for name in _EVIDENCE})
 
 
 def _nearest(settings: dict[str, Any]) -> Any:
     return qmedoid.NearestMedoidClassifier(**{name: settings[name] for name in _NEAREST if name in settings})
-
-
-def _operating_parameters(point: Any) -> dict[str, Any]:
-    if point is None:
-        return {}
-    return point if isinstance(point, dict) else {"operating_point": point}
 
 
 def _with_groups(case: Case) -> dict[str, Any]:
@@ -173,21 +163,6 @@ def _operating(card: dict[str, Any] | None) -> dict[str, Any] | None:
         return None
     same = ("rule", "asked", "threshold", "log_odds", "held_out_rows", "draws_per_row", "counts", "prevalence")
     return {name: card[name] for name in (*same, "alert_rate", "precision", "recall")}
-
-
-def _method(card: dict[str, Any]) -> str:
-    """The name of the method of a saved model, as `inspect` shows it."""
-    parameters = card["parameters"]
-    parameters = parameters.get("classifier", parameters)
-    estimator = parameters["estimator"]
-    if estimator == "GeometricClassifier":
-        estimator = parameters["method"]["estimator"]
-    return {
-        "EvidenceClassifier": "evidence",
-        "RareEventClassifier": "rare",
-        "NearestMedoidClassifier": "nearest",
-        "VariationalClassifier": "circuit",
-    }[estimator]
 
 
 def _explained(model: Any, folder: Path, rows: Table, row: int) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qmedoid import EvidenceClassifier, GeometricClassifier
+from qmedoid import EvidenceClassifier, MedoidClassifier
 from qmedoid.exceptions import ParameterError
 from qmedoid.methods.evidence.bag import Scaled
 from qmedoid.methods.evidence.fit import fit_evidence
@@ -93,10 +93,10 @@ def test_twins_few_rows_and_no_columns_have_no_neighbors():
 
 def test_tiny_models_and_0_keep_none():
     X, codes = squares(400)
-    for settings in ({"medoids": "tiny"}, {"neighbors": 0}):
-        fitted = GeometricClassifier(method=EvidenceClassifier(**settings), random_state=0).fit(X, codes)
+    for settings in ({"n_medoids": 6, "n_neighbors": 0}, {"n_neighbors": 0}):
+        fitted = MedoidClassifier(method=EvidenceClassifier(**settings), random_state=0).fit(X, codes)
         assert fitted.estimator_.model_.neighbors is None
-    asked = GeometricClassifier(method=EvidenceClassifier(medoids="tiny", neighbors=300), random_state=0).fit(X, codes)
+    asked = MedoidClassifier(method=EvidenceClassifier(n_medoids=6, n_neighbors=300), random_state=0).fit(X, codes)
     assert len(asked.estimator_.model_.neighbors.rows) == 300
-    with pytest.raises(ParameterError, match="neighbors"):
-        GeometricClassifier(method=EvidenceClassifier(neighbors="all")).fit(X, codes)
+    with pytest.raises(ParameterError, match="n_neighbors"):
+        MedoidClassifier(method=EvidenceClassifier(n_neighbors="all")).fit(X, codes)

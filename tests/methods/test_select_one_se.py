@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from qmedoid import GeometricClassifier, NearestMedoidClassifier
+from qmedoid import MedoidClassifier, NearestMedoidClassifier
 from qmedoid.exceptions import ParameterError, QMedoidWarning
 from qmedoid.geometry.channels import Channels
 from qmedoid.methods.nearest import fit as select
@@ -97,7 +97,7 @@ def test_never_beyond_one_error_of_the_best_and_nothing_simpler_within(chosen, o
 
 
 def test_the_rule_goes_through_the_front_door_and_wrong_words_are_refused():
-    hybrid = GeometricClassifier(method=NearestMedoidClassifier(selection="one_se", max_passes=0), random_state=0).fit(
+    hybrid = MedoidClassifier(method=NearestMedoidClassifier(selection="one_se", max_passes=0), random_state=0).fit(
         X, Y
     )
     assert hybrid.estimator_.one_se_.over == "folds"

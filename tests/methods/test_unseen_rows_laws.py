@@ -1,11 +1,13 @@
 """What is chosen, weighed or calibrated by rows that are called out-of-fold has not seen them: a law for each place."""
 
 from dataclasses import replace
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 
 from qmedoid.calibration.fit import fit_calibration
+from qmedoid.estimators._methods import FitReport, TrainingTable
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.geometry.channels import Channels
 from qmedoid.methods.base import Measured
@@ -21,7 +23,7 @@ from qmedoid.methods.nearest.problem import FusionSettings, prepare_folds
 from qmedoid.methods.rare.fit import fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings
 from qmedoid.model.hybrid import DeltaSettings
-from qmedoid.model.refinement import calibrated_stage
+from qmedoid.model.refinement import FittedMethod, calibrated
 
 SMALL = EvidenceSettings(n_medoids=16, n_pairs=3, n_triples=0, n_terms=300, n_neighbors=0)
 
@@ -172,18 +174,18 @@ def test_deltas_of_rows_that_a_split_holds_out_are_those_of_the_model_of_its_oth
     X, codes = table(n=160)
     codes = (np.arange(160) % 8 == 0).astype(np.intp)
     X[codes == 1] += 1.5
-    train, out_of_fold = np.flatnonzero(np.arange(160) % 3), np.flatnonzero(np.arange(160) % 3 == 0)
-    stage = RareEventClassifier(cv=[(train, out_of_fold)], refit=False)
-    found = stage.fit_stage(X, codes, np.array([0, 1]), 0, lambda _: None)
-    expected = found.model.measure(X[out_of_fold])
-    np.testing.assert_array_equal(found.apart.deltas[out_of_fold], expected.deltas)
-    np.testing.assert_array_equal(found.apart.scores[out_of_fold], expected.scores)
+    train, held_out = np.flatnonzero(np.arange(160) % 3), np.flatnonzero(np.arange(160) % 3 == 0)
+    method = RareEventClassifier(cv=[(train, held_out)], refit=False, random_state=0)
+    (found,) = method.fit_method(TrainingTable(X, codes, np.array([0, 1])), FitReport(None, MagicMock()))
+    expected = found.model.measure(X[held_out])
+    np.testing.assert_array_equal(found.out_of_fold.deltas[held_out], expected.deltas)
+    np.testing.assert_array_equal(found.out_of_fold.scores[held_out], expected.scores)
     # A flipped label of a held-out row moves neither its deltas nor its scores, nor those of any other row.
     turned = codes.copy()
-    turned[out_of_fold[::5]] = 1 - turned[out_of_fold[::5]]
-    other = stage.fit_stage(X, turned, np.array([0, 1]), 0, lambda _: None)
-    np.testing.assert_array_equal(other.apart.deltas, found.apart.deltas)
-    np.testing.assert_array_equal(other.apart.scores, found.apart.scores)
+    turned[held_out[::5]] = 1 - turned[held_out[::5]]
+    (other,) = method.fit_method(TrainingTable(X, turned, np.array([0, 1])), FitReport(None, MagicMock()))
+    np.testing.assert_array_equal(other.out_of_fold.deltas, found.out_of_fold.deltas)
+    np.testing.assert_array_equal(other.out_of_fold.scores, found.out_of_fold.scores)
 
 
 # --- folds of the nearest medoids, and the circuit -------------------------------------------------------------------
@@ -224,13 +226,14 @@ def test_in_sample_scores_tell_a_residual_circuit_nothing(n_classes, deltas):
     """What a circuit is trained on, and what it corrects, follows from out-of-fold measurements alone."""
     rng = np.random.default_rng(0)
     codes = np.arange(90) % n_classes
-    apart = measured(rng, rng.random((90, n_classes)) - 0.2 * np.eye(n_classes)[codes])
+    out_of_fold = measured(rng, rng.random((90, n_classes)) - 0.2 * np.eye(n_classes)[codes])
     found = []
     for _ in range(2):
         in_sample = measured(rng, rng.random((90, n_classes)) - 5.0 * np.eye(n_classes)[codes])
         folds = [np.flatnonzero(np.arange(90) % 3 == number) for number in range(3)]
-        stage = calibrated_stage(Stub(), in_sample, apart, folds, codes, kind="logistic", deltas=deltas, residual=True)
-        found.append((stage, *stage.training_data(codes, np.ones(n_classes))))
+        fitted = FittedMethod(Stub(), in_sample, out_of_fold, folds)
+        method = calibrated(fitted, codes, kind="logistic", deltas=deltas, residual=True)
+        found.append((method, *method.training_data(codes, np.ones(n_classes))))
     (one, data, rows), (other, same_data, same_rows) = found
     np.testing.assert_array_equal(rows, same_rows)
     for part, same_part in zip(data, same_data, strict=True):
@@ -239,4 +242,4 @@ def test_in_sample_scores_tell_a_residual_circuit_nothing(n_classes, deltas):
     assert one.model.calibration.slope == other.model.calibration.slope
     assert not np.array_equal(one.scores, other.scores)
     if n_classes == 2:
-        np.testing.assert_array_equal(data.offset, one.model.calibration.apply(apart.scores))
+        np.testing.assert_array_equal(data.offset, one.model.calibration.apply(out_of_fold.scores))

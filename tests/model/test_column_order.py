@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from qmedoid import EvidenceClassifier, GeometricClassifier, RareEventClassifier
+from qmedoid import EvidenceClassifier, MedoidClassifier, RareEventClassifier
 from qmedoid.methods.column_order import evidence_in_order, order_by_content, rare_in_order
 
 STAGES = {
-    "evidence": (EvidenceClassifier(medoids=12, n_bags=2, n_pairs=3, n_triples=2), evidence_in_order),
+    "evidence": (EvidenceClassifier(n_medoids=12, n_pairs=3, n_triples=2), evidence_in_order),
     "rare": (RareEventClassifier(n_common=40, n_hard=10), rare_in_order),
 }
 
@@ -25,7 +25,7 @@ def rows_with_levels(n=260, seed=0):
 def case(request):
     method, put_back = STAGES[request.param]
     X, codes = rows_with_levels()
-    fitted = GeometricClassifier(method=method, refine="never", random_state=0).fit(X, codes)
+    fitted = MedoidClassifier(method=method, refine="never", random_state=0).fit(X, codes)
     return fitted.estimator_.model_, put_back, X, codes, method
 
 
@@ -74,7 +74,7 @@ def test_a_fit_to_the_columns_in_another_order_is_the_same_model(case):
     model, _, X, codes, method = case
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(X.shape[1])
-        other = GeometricClassifier(method=method, refine="never", random_state=0).fit(X[:, order], codes)
+        other = MedoidClassifier(method=method, refine="never", random_state=0).fit(X[:, order], codes)
         stage = other.estimator_.model_
         np.testing.assert_array_equal(stage.medoid_rows, model.medoid_rows)
         for one, same in zip(bits(model), bits(stage), strict=True):

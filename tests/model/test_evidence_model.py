@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qmedoid import EvidenceClassifier, GeometricClassifier, compact_swap_test
+from qmedoid import EvidenceClassifier, MedoidClassifier, compact_swap_test
 from qmedoid.circuits.backends import StatevectorSwapTest
 from qmedoid.exceptions import DataError
 from qmedoid.methods.base import MeasuredMethod
@@ -116,8 +116,6 @@ def test_a_bad_value_is_refused_with_its_place(fitted):
 
 def test_a_classifier_measured_by_circuits_is_the_same_classifier():
     X, codes = table(2)
-    fitted = GeometricClassifier(method=EvidenceClassifier(medoids=8, n_bags=1, n_pairs=2), random_state=0).fit(
-        X, codes
-    )
+    fitted = MedoidClassifier(method=EvidenceClassifier(n_medoids=8, n_pairs=2), random_state=0).fit(X, codes)
     measured = fitted.measured_by(compact_swap_test)
     np.testing.assert_allclose(measured.predict_proba(X), fitted.predict_proba(X), atol=1e-6)

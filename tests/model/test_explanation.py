@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from qmedoid import (
     EvidenceClassifier,
-    GeometricClassifier,
+    MedoidClassifier,
     NearestMedoidClassifier,
     RareEventClassifier,
     VariationalClassifier,
@@ -20,7 +20,7 @@ from qmedoid.model.explanation import explain
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.table import TableModel
 
-SMALL = EvidenceClassifier(medoids=12, n_bags=1, n_pairs=3, n_triples=2)
+SMALL = EvidenceClassifier(n_medoids=12, n_pairs=3, n_triples=2)
 QUICK = VariationalClassifier(n_steps=20, n_seeds=1, n_reps=1, cv=2)
 
 
@@ -38,7 +38,7 @@ def table_model(models, n_columns, classes, cut=None, probabilistic=True):
 
 def geometric(n_classes, cut=None, **parameters):
     X, y = rows_of(n_classes)
-    fitted = GeometricClassifier(random_state=0, **parameters).fit(X, y)
+    fitted = MedoidClassifier(random_state=0, **parameters).fit(X, y)
     return table_model(fitted.models_, X.shape[1], tuple(range(n_classes)), cut), X
 
 
@@ -47,7 +47,7 @@ MODELS = {
     "two classes, cut": lambda: geometric(2, cut=0.7, refine="never", method="nearest"),
     "three classes": lambda: geometric(3, refine="never", method="nearest"),
     "evidence": lambda: geometric(2, method=SMALL),
-    "evidence, cut": lambda: geometric(2, cut=-0.3, method=EvidenceClassifier(medoids="tiny")),
+    "evidence, cut": lambda: geometric(2, cut=-0.3, method=EvidenceClassifier(n_medoids=6, n_neighbors=0)),
     "evidence, three classes": lambda: geometric(3, method=SMALL),
     "evidence, some by the circuit": lambda: geometric(2, method=SMALL, refine=0.3, variational=QUICK),
     "rare": lambda: geometric(2, cut=-0.2, method=RareEventClassifier(n_common=50, n_hard=20), refine="never"),

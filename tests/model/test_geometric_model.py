@@ -18,7 +18,7 @@ from qmedoid.model.hybrid import (
     two_nearest,
     two_nearest_scores,
 )
-from qmedoid.model.refinement import Stage, circuit_pays
+from qmedoid.model.refinement import CalibratedMethod, circuit_pays
 from qmedoid.variational.selection import OutOfFold, out_of_fold_score
 
 
@@ -72,7 +72,7 @@ def stage_of(held_out, fused, deltas):
     """A stage whose final scores are those of its held-out rows."""
     model = HybridModel(SimpleNamespace(rare_class=None), Calibration(1.0, np.zeros(fused.shape[1])), deltas)  # type: ignore[arg-type]
     folds = np.zeros(len(fused), dtype=np.intp)
-    return Stage(model, -fused, -fused, np.zeros((len(fused), 2)), OutOfFold(held_out, folds))
+    return CalibratedMethod(model, -fused, -fused, np.zeros((len(fused), 2)), OutOfFold(held_out, folds))
 
 
 def test_rows_of_neither_of_their_two_nearest_classes_are_judged_by_what_fusion_says_of_them():

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from qmedoid import EvidenceClassifier, GeometricClassifier, compact_swap_test, load
+from qmedoid import EvidenceClassifier, MedoidClassifier, compact_swap_test, load
 from qmedoid.circuits.backends import StatevectorSwapTest
 from qmedoid.methods.base import MeasuredMethod
 from qmedoid.methods.evidence.fit import fit_evidence
@@ -102,7 +102,7 @@ def test_rows_have_new_numbers_in_a_larger_table(fitted):
 
 def test_a_loaded_model_knows_the_same_records_bit_for_bit(fitted, tmp_path):
     _, X, codes = fitted
-    classifier = GeometricClassifier(method=EvidenceClassifier(medoids=12), random_state=0).fit(X, codes)
+    classifier = MedoidClassifier(method=EvidenceClassifier(n_medoids=12), random_state=0).fit(X, codes)
     assert classifier.estimator_.model_.neighbors is not None
     classifier.save(tmp_path / "model")
     loaded = load(tmp_path / "model")

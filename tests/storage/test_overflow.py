@@ -9,7 +9,7 @@ from sample_models import all_models, random_columns
 from spoilt_files import Spoilt
 
 import qmedoid
-from qmedoid import GeometricClassifier, TableClassifier
+from qmedoid import MedoidClassifier
 from qmedoid.exceptions import QMedoidError
 from qmedoid.model.explanation import explain
 from qmedoid.storage.model_file import load_model, save_model
@@ -97,7 +97,7 @@ def test_encodings_that_are_far_out_give_no_nan(method, tmp_path):
         "shop": pa.array([f"shop {k}" for k in rng.integers(0, 15, n)]),
     }
     table = pa.table(columns)
-    fitted = TableClassifier(GeometricClassifier(method=method, refine="never"), random_state=0).fit(table, codes)
+    fitted = MedoidClassifier(method=method, refine="never", random_state=0).fit(table, codes)
     fitted.save(tmp_path / "m")
     file = Spoilt(tmp_path / "m")
     arrays = file.arrays()

@@ -9,10 +9,11 @@ import pytest
 from sklearn.metrics import average_precision_score, log_loss
 from typer.testing import CliRunner
 
-from qmedoid import GeometricClassifier, NearestMedoidClassifier, __version__
+from qmedoid import NearestMedoidClassifier, __version__
 from qmedoid.cli import demo as demo_module
 from qmedoid.cli.app import app
-from qmedoid.estimators._refinement import first_stage_for, policy_for
+from qmedoid.estimators._refinement import auto_method
+from qmedoid.methods.registry import estimator_class
 from qmedoid.metrics.classification import confusion_matrix
 from qmedoid.studies import baselines, demo, ours
 from qmedoid.studies.cells import Cell, StudyMethod
@@ -243,9 +244,10 @@ def test_no_fraud_splits_leave_the_part_out():
 def test_the_fraud_sample_is_one_of_rare_events_and_large_enough_for_a_circuit():
     codes = load_creditcard_sample().y
     fitted = codes[paper_split(codes, 0).fit]
-    assert first_stage_for(fitted) == "rare"
-    assert policy_for(GeometricClassifier().refine, fitted, "rare") == "auto"
-    assert policy_for(GeometricClassifier().refine, fitted, "nearest") == "always"
+    counts = np.bincount(fitted)
+    assert auto_method(counts) == "rare"
+    assert estimator_class("rare").auto_refine(counts) == "auto"
+    assert estimator_class("nearest").auto_refine(counts) == "always"
 
 
 def test_rare_events_are_measured_on_test_rows_and_fitted_on_all_others():

@@ -131,8 +131,10 @@ def test_every_recipe_names_parameters_that_there_are(part):
         made = build(own, 0)
         assert made.get_params()["random_state"] == 0
         check_parameters("ours", made.get_params(deep=False), made._constraints)
-        if hasattr(made.method, "check"):
-            made.method.check()
+        if not isinstance(made.method, str):
+            check_parameters("ours", made.method.get_params(deep=False), made.method._constraints)
+            base = next(kind for kind in type(made.method).__mro__ if kind.__module__.startswith("qmedoid."))
+            assert made.method._settings() != base()._settings()
 
 
 def test_baselines_do_not_depend_on_ours_and_ours_depends_on_its_settings():

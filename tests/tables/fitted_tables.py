@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from qmedoid import GeometricClassifier, TableClassifier
+from qmedoid import MedoidClassifier
 
 
 def raw_table(n_classes=2, n=80, seed=0):
@@ -28,7 +28,7 @@ def raw_table(n_classes=2, n=80, seed=0):
 def fitted(n_classes=2, **settings):
     """A table, and the classifier that was fitted to it."""
     table = raw_table(n_classes)
-    classifier = TableClassifier(GeometricClassifier(refine="never", random_state=0, **settings), random_state=0)
+    classifier = MedoidClassifier(refine="never", **settings, random_state=0)
     return table, classifier.fit(table.drop_columns(["y"]), table["y"].to_pylist())
 
 

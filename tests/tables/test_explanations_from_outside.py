@@ -7,27 +7,27 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from outside import Outside
+from sklearn.base import clone
 
 from qmedoid import (
     EvidenceClassifier,
-    GeometricClassifier,
+    MedoidClassifier,
     NearestMedoidClassifier,
     RareEventClassifier,
-    TableClassifier,
     VariationalClassifier,
     load,
 )
 from qmedoid.tables.saved import SavedModel
 
-SMALL = {"medoids": 12, "n_bags": 1, "n_pairs": 3, "n_triples": 2, "neighbors": 0}
+SMALL = {"n_medoids": 12, "n_pairs": 3, "n_triples": 2, "n_neighbors": 0}
 QUICK = VariationalClassifier(n_steps=15, n_seeds=1, n_reps=1, cv=2)
 RARE = RareEventClassifier(n_common=30, n_hard=8)
 CASES = {
-    "evidence": (2, {"method": EvidenceClassifier(**SMALL), "alert_rate": 0.3}),
+    "evidence": (2, {"method": EvidenceClassifier(**SMALL), "operating_point": {"alert_rate": 0.3}}),
     "evidence, three classes": (3, {"method": EvidenceClassifier(**SMALL)}),
     "evidence, circuit": (2, {"method": EvidenceClassifier(**SMALL), "refine": 0.4, "variational": QUICK}),
-    "neighbors": (2, {"method": EvidenceClassifier(**SMALL | {"neighbors": "auto"})}),
-    "rare": (2, {"method": RARE, "refine": "never", "alert_rate": 0.3}),
+    "neighbors": (2, {"method": EvidenceClassifier(**SMALL | {"n_neighbors": "auto"})}),
+    "rare": (2, {"method": RARE, "refine": "never", "operating_point": {"alert_rate": 0.3}}),
     "rare, circuit": (2, {"method": RARE, "refine": 0.4, "variational": QUICK}),
     "nearest": (2, {"method": NearestMedoidClassifier(n_medoids=2), "refine": "never"}),
     "convex, three classes": (
@@ -66,11 +66,7 @@ def mixed_table(n_classes, squares=False):
 def fitted(name):
     n_classes, settings = (CASES | OTHERS)[name]
     table, codes = mixed_table(n_classes, squares=name == "neighbors")
-    return (
-        table,
-        codes,
-        TableClassifier(GeometricClassifier(random_state=0, **settings), random_state=0).fit(table, codes),
-    )
+    return table, codes, MedoidClassifier(**settings, random_state=0).fit(table, codes)
 
 
 def close(value):
@@ -133,7 +129,7 @@ def test_columns_that_swap_their_names_swap_what_they_contribute(name):
     table, codes, classifier = fitted(name)
     other_name = {"age": "load", "load": "age"}
     renamed = table.rename_columns([other_name.get(column, column) for column in table.column_names])
-    swapped = TableClassifier(classifier.classifier, random_state=0).fit(renamed, codes)
+    swapped = clone(classifier).fit(renamed, codes)
     for row in ROWS:
         before, after = explained(classifier, table, row), explained(swapped, renamed, row)
         assert {other_name.get(one["name"], one["name"]): one["contribution"] for one in before["columns"]} == close(
@@ -148,7 +144,7 @@ def test_columns_that_swap_their_names_swap_what_they_contribute(name):
 def test_another_order_of_columns_changes_no_reason(name):
     table, codes, classifier = fitted(name)
     mixed = table.select(table.column_names[::-1])
-    other = TableClassifier(classifier.classifier, random_state=0).fit(mixed, codes)
+    other = clone(classifier).fit(mixed, codes)
     for row in ROWS:
         before, after = explained(classifier, table, row), explained(other, mixed, row)
         assert [one["name"] for one in before["columns"]] == [one["name"] for one in after["columns"]]
@@ -201,7 +197,7 @@ def test_rows_that_swap_in_the_table_swap_in_the_explanation():
     order = np.arange(len(codes))
     order[rows] = order[rows[::-1]]
     mixed, labels = table.take(pa.array(order)), [codes[row] for row in order]
-    other = TableClassifier(classifier.classifier, random_state=0).fit(mixed, labels)
+    other = clone(classifier).fit(mixed, labels)
     record = next(row for row in range(len(codes)) if row not in rows)
     one, same = explained(classifier, table, record), explained(other, mixed, record)
     assert [medoid["training_row"] for medoid in same["medoids"]] == [

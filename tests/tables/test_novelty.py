@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from qmedoid import GeometricClassifier, TableClassifier, load
+from qmedoid import MedoidClassifier, load
 from qmedoid.model.contract import Dates, Levels, Numbers
 from qmedoid.model.novelty import encoded_readings, fit_novelty
 from qmedoid.studies.datasets import read_shipped
@@ -24,7 +24,7 @@ def heart():
     table = pyarrow.csv.read_csv(io.BytesIO(read_shipped("heart.csv")))
     order = np.random.default_rng(3).permutation(len(table))
     rows, y = table.drop_columns(["HeartDisease"]).take(order), np.array(table["HeartDisease"].to_pylist())[order]
-    classifier = TableClassifier(random_state=0).fit(rows.slice(0, 688), y[:688])
+    classifier = MedoidClassifier(random_state=0).fit(rows.slice(0, 688), y[:688])
     return SavedModel(classifier.table_model()), rows.slice(688), classifier
 
 
@@ -101,7 +101,7 @@ def test_a_broken_joint_distribution_raises_distances():
     rng = np.random.default_rng(0)
     known = rng.normal(size=(800, 1)) + rng.normal(scale=0.05, size=(800, 4))
     y = (known[:, 0] + rng.normal(scale=0.5, size=800) > 0).astype(int)
-    model = SavedModel(TableClassifier(random_state=0).fit(known, y).table_model())
+    model = SavedModel(MedoidClassifier(random_state=0).fit(known, y).table_model())
     new = rng.normal(size=(400, 1)) + rng.normal(scale=0.05, size=(400, 4))
     torn = np.column_stack([rng.permutation(column) for column in new.T])
     usual, odd = model.novelty_report(new), model.novelty_report(torn)
@@ -161,7 +161,7 @@ def test_a_new_level_counts_as_new_as_often_as_it_should():
 
     known = shop(600)
     y = np.array(known["x"]) + rng.normal(size=600) > 0
-    model = SavedModel(TableClassifier(random_state=0).fit(known, y).table_model())
+    model = SavedModel(MedoidClassifier(random_state=0).fit(known, y).table_model())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of new levels, be they more than usual or not
         usual, report = model.novelty_report(shop(300)), model.novelty_report(shop(300, first=1000))
@@ -182,8 +182,8 @@ def test_what_is_kept_of_encoded_columns():
 def test_models_without_medoids_or_summary_know_less():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
-    model = GeometricClassifier(random_state=0).fit(X, X[:, 0] > 0)
-    saved = TableClassifier(random_state=0).fit(X, (X[:, 0] > 0).astype(int)).table_model()
+    model = MedoidClassifier(random_state=0).fit(X, X[:, 0] > 0)
+    saved = MedoidClassifier(random_state=0).fit(X, (X[:, 0] > 0).astype(int)).table_model()
     assert saved.novelty.far is None  # nearly all rows are medoids
     far_out = [np.array([0.0, 50.0]), np.zeros(2)]
     np.testing.assert_array_equal(record_novelty(saved, far_out) > 1, [False, True])

@@ -10,7 +10,7 @@ import pytest
 from outside import Outside
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from qmedoid import TableClassifier, load
+from qmedoid import MedoidClassifier, load
 from qmedoid.cli.explain import sentences
 from qmedoid.studies.datasets import shipped_path
 from qmedoid.tables.saved import SavedModel
@@ -60,7 +60,7 @@ def fitted(name, seed=None):
     """A model, on the columns of the table in their order or in another one."""
     X, y, _ = split(name)
     columns = X.columns if seed is None else np.random.default_rng(seed).permutation(X.columns)
-    return SavedModel(TableClassifier(random_state=0).fit(X[list(columns)], y).table_model())
+    return SavedModel(MedoidClassifier(random_state=0).fit(X[list(columns)], y).table_model())
 
 
 @lru_cache
@@ -128,7 +128,7 @@ def test_a_reason_goes_where_its_cell_goes(name):
 
 def test_a_column_that_is_the_same_everywhere_is_no_reason():
     X, y, records = split("heart")
-    model = SavedModel(TableClassifier(random_state=0).fit(X.assign(ward=1.0), y).table_model())
+    model = SavedModel(MedoidClassifier(random_state=0).fit(X.assign(ward=1.0), y).table_model())
     for row in range(5):
         columns = {one["name"]: one for one in model.explain(records.assign(ward=1.0), row)["columns"]}
         assert "ward" not in columns or columns["ward"]["contribution"] == 0.0

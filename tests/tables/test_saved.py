@@ -9,7 +9,7 @@ import pytest
 from fitted_tables import fitted, with_column
 
 import qmedoid
-from qmedoid import GeometricClassifier, NearestMedoidClassifier, SavedModel, TableClassifier
+from qmedoid import EvidenceClassifier, MedoidClassifier, NearestMedoidClassifier, SavedModel
 from qmedoid.exceptions import ContractError, DataError, ModelError, QMedoidWarning
 
 
@@ -97,9 +97,10 @@ def test_frames_with_an_index_of_their_own(case):
 def test_a_model_without_probabilities_says_so(tmp_path):
     table, _ = fitted()
     X = table.drop_columns(["y"])
-    classifier = TableClassifier(NearestMedoidClassifier(random_state=0)).fit(X, table["y"].to_pylist())
+    X = X.select(["x1", "x2"])
+    classifier = NearestMedoidClassifier(random_state=0).fit(X.to_pandas(), table["y"].to_pylist())
     model = qmedoid.load(classifier.save(tmp_path / "m"))
-    np.testing.assert_array_equal(model.predict(X), classifier.predict(X))
+    np.testing.assert_array_equal(model.predict(X), classifier.predict(X.to_pandas()))
     with pytest.raises(ModelError, match=r"use decision_function\(\)"):
         model.predict_proba(X)
 
@@ -108,7 +109,7 @@ def test_arrays_go_by_the_order_of_the_contract(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = (X[:, 0] + 0.3 * rng.normal(size=60) > 0).astype(int)
-    classifier = TableClassifier(NearestMedoidClassifier(random_state=0)).fit(X, y)
+    classifier = MedoidClassifier(method=NearestMedoidClassifier(random_state=0)).fit(X, y)
     model = qmedoid.load(classifier.save(tmp_path / "m"))
     np.testing.assert_array_equal(model.predict(X), classifier.predict(X))
     assert model.predict(X).dtype == y.dtype
@@ -126,7 +127,7 @@ def plain(tmp_path_factory):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(80, 3)), columns=["a", "b", "c"])
     y = (frame["a"] + frame["b"] - frame["c"] > 0).astype(int)
-    classifier = GeometricClassifier(refine="never", random_state=0).fit(frame, y)
+    classifier = EvidenceClassifier(random_state=0).fit(frame, y)
     return frame, qmedoid.load(classifier.save(tmp_path_factory.mktemp("plain") / "m"))
 
 
@@ -141,7 +142,7 @@ def test_refused_cells_are_named_by_column_in_either_mode(plain, mode, cell, sai
     broken.loc[[5, 9], "a"] = cell
     with pytest.raises(ContractError, match=said) as raised:
         model.predict(broken, on_mismatch=mode)
-    assert "TableClassifier" in str(raised.value)
+    assert "MedoidClassifier" in str(raised.value)
     with pytest.raises(ContractError, match="'a' has 1 of 1"):
         model.explain(broken, 5, on_mismatch=mode)
     np.testing.assert_array_equal(model.predict(frame, on_mismatch=mode), model.predict(frame))
@@ -159,7 +160,7 @@ def test_declared_categories_of_numbers_stay_categories_whatever_is_scored(tmp_p
     kind = rng.integers(1, 4, 90)
     frame = pd.DataFrame({"kind": pd.Categorical(kind), "x": rng.normal(size=90)})
     y = np.where(kind == 2, "b", "a")
-    classifier = TableClassifier(GeometricClassifier(refine="never", random_state=0), random_state=0).fit(frame, y)
+    classifier = MedoidClassifier(refine="never", random_state=0).fit(frame, y)
     model = qmedoid.load(classifier.save(tmp_path / "m"))
     assert model.contract.columns[0].levels == ("1", "2", "3")
     expected = model.decide(frame).scores

@@ -7,7 +7,7 @@ from fitted_tables import fitted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid import NearestMedoidClassifier, TableClassifier
+from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import ContractError, ParameterError
 from qmedoid.tables.encode import Issues
 from qmedoid.tables.scoring import check_carried, decide_batch, result_batch, result_names
@@ -50,8 +50,8 @@ def test_the_nearest_medoids_are_training_rows_of_their_class():
 
 def test_models_without_probabilities_give_margins_as_scores():
     table, _ = fitted()
-    classifier = TableClassifier(NearestMedoidClassifier(random_state=0)).fit(
-        table.drop_columns(["y"]), table["y"].to_pylist()
+    classifier = NearestMedoidClassifier(random_state=0).fit(
+        table.select(["x1", "x2"]).to_pandas(), table["y"].to_pylist()
     )
     out = results(classifier.table_model(), table)
     assert out["score"].equals(out["margin"])

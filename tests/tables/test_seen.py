@@ -8,7 +8,7 @@ import pytest
 from fitted_tables import raw_table, with_column
 
 import qmedoid
-from qmedoid import GeometricClassifier, TableClassifier, VariationalClassifier
+from qmedoid import MedoidClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import ModelError
 from qmedoid.model.novelty import SeenRows, seen_in_words
@@ -26,8 +26,7 @@ def _table(n=80, seed=0):
 
 
 def _fit(table, **more):
-    classifier = GeometricClassifier(method=EvidenceClassifier(medoids="tiny", neighbors=0), refine="never")
-    fitted = TableClassifier(classifier, random_state=0)
+    fitted = MedoidClassifier(method=EvidenceClassifier(n_medoids=6, n_neighbors=0), refine="never", random_state=0)
     return fitted.fit(table.drop_columns(["y"]), table["y"].to_pylist(), **more).table_model()
 
 
@@ -135,10 +134,3 @@ def test_hashes_that_make_no_sense_are_refused(case, tmp_path, changes):
         save_model(dataclasses.replace(model, seen=dataclasses.replace(model.seen, **changes)), tmp_path / "m")
     with pytest.raises(ModelError):
         qmedoid.load(tmp_path / "m")
-
-
-def test_a_classifier_that_measures_is_fitted_as_before():
-    table = raw_table(2, n=40)
-    circuit = VariationalClassifier(n_qubits=2, n_reps=1, n_steps=2, n_seeds=1, shots=50, random_state=0)
-    fitted = TableClassifier(circuit, random_state=0).fit(table.drop_columns(["y"]), table["y"].to_pylist())
-    assert len(fitted.predict(table)) == 40

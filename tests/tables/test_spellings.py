@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from spellings import GERMAN, TEXTS, WORKBOOKS, base, spellings, typed
 
-from qmedoid import NearestMedoidClassifier, TableClassifier
+from qmedoid import MedoidClassifier, NearestMedoidClassifier
 from qmedoid.estimators._encoding import EncodingSettings, fit_encodings
 from qmedoid.exceptions import DataError, QMedoidError
 from qmedoid.model.contract import Contract
@@ -110,7 +110,7 @@ CROSSED = {
 @cache
 def fitted():
     """A model of the table; with another contract it is the same model of the same table in another spelling."""
-    classifier = TableClassifier(NearestMedoidClassifier(random_state=0), random_state=0)
+    classifier = MedoidClassifier(method=NearestMedoidClassifier(random_state=0), random_state=0)
     return classifier.fit(typed().drop_columns(["y"]), base()["y"]).table_model()
 
 
@@ -169,7 +169,7 @@ def test_thousands_in_a_scored_file_are_never_decimals_in_silence(trained, sign,
 def test_a_small_file_of_thousands_in_a_column_of_whole_numbers_is_refused(tmp_path):
     """Nothing but the column itself shows that 1.275 beside 935 is no fraction."""
     table = pa.table({"count": [100 + 7 * row % 40 for row in range(60)], "x": np.arange(60.0) % 7, "y": base()["y"]})
-    classifier = TableClassifier(NearestMedoidClassifier(random_state=0), random_state=0)
+    classifier = MedoidClassifier(method=NearestMedoidClassifier(random_state=0), random_state=0)
     model = classifier.fit(table.drop_columns(["y"]), base()["y"]).table_model()
     path, out = tmp_path / "table.csv", str(tmp_path / "out.csv")
     path.write_text("count,x\n935,1\n1.275,2\n12.001,3\n")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid import TableClassifier
+from qmedoid import MedoidClassifier
 from qmedoid.exceptions import DataError
 from qmedoid.fields import RefusedError
 from qmedoid.model.contract import DATE_SPELLINGS, is_spelling
@@ -159,7 +159,7 @@ def test_dates_that_do_not_show_their_order_are_asked_for():
     table = pa.table({"a": texts, "b": ["01/31/2024", "02/01/2024", "02/02/2024"]})
     assert infer_columns(table).columns[0].spelling == "m/d/y"
     with pytest.raises(DataError, match="--date-order"):
-        TableClassifier().fit(pa.table({"a": texts * 10}), ["u", "v", "u"] * 10)
+        MedoidClassifier().fit(pa.table({"a": texts * 10}), ["u", "v", "u"] * 10)
 
 
 @pytest.mark.parametrize("as_text", [False, True])

@@ -8,7 +8,7 @@ import pyarrow.csv
 import pytest
 from fitted_tables import fitted, raw_table
 
-from qmedoid import NearestMedoidClassifier, TableClassifier
+from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import DataError, ModelError, ParameterError, QMedoidWarning
 from qmedoid.tables.encode import Issues
 from qmedoid.tables.files import estimate_in_file, score_file
@@ -69,8 +69,8 @@ def test_what_cannot_be_estimated_is_said(model, file, tmp_path):
     three = fitted(3, method="nearest")[1].table_model()
     with pytest.raises(ParameterError, match="there are 3"):
         estimate_in_file(three, str(path), on_mismatch="error")
-    margins = TableClassifier(NearestMedoidClassifier(), random_state=0).fit(
-        table.drop_columns(["y"]), table["y"].to_pylist()
+    margins = NearestMedoidClassifier(random_state=0).fit(
+        table.select(["x1", "x2"]).to_pandas(), table["y"].to_pylist()
     )
     with pytest.raises(ModelError, match="no probabilities"):
         estimate_in_file(margins.table_model(), str(path), on_mismatch="error")

@@ -119,9 +119,8 @@ def run(options: FitOptions, *, as_json: bool) -> None:
         novelty.warn()
     if as_json:
         print_json(
-            {"model": str(options.output), "method": model.deciders[0],
-             "refinement": model.refinement, "classes": list(model.classes),
-             "positive": fitted.positive_, "columns": len(model.contract.columns),
+            {"model": str(options.output), "method": model.deciders[0], "refinement": model.refinement,
+             "classes": list(model.classes), "positive": fitted.positive_, "columns": len(model.contract.columns),
              "left_out": dict(model.contract.left_out), "notes": notes,
              "operating": None if model.operating is None else model.operating.as_dict(),
              "parameters": dict(model.parameters), "seconds": seconds, **metrics,
@@ -154,48 +153,49 @@ def _title(report: Mapping[str, Any]) -> str:
 
 def make_classifier(options: FitOptions) -> Any:
     """The classifier that the options describe; wrong values are refused before anything is read."""
-    from qmedoid.estimators._operating_point import OPERATING_CONSTRAINTS
-    from qmedoid.estimators._parameters import check_parameters
-    from qmedoid.estimators.geometric import GeometricClassifier
+    from qmedoid.estimators._parameters import check_parameters, optional
+    from qmedoid.estimators._probabilistic import RULE_CONSTRAINTS
+    from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.progress import TrainingProgress
 
     settings: dict[str, Any] = {
         "refine": _word_or_number(options.refine),
         "operating_point": None if options.operating_point is None else _word_or_number(options.operating_point),
-        "alert_rate": options.alert_rate,
-        "min_precision": options.min_precision,
-        "min_recall": options.min_recall,
-        "cost": options.cost,
         "random_state": options.seed,
     }
+    rules = {name: getattr(options, name) for name in RULE_CONSTRAINTS}
+    check_parameters("fit", rules, {name: optional(constraint) for name, constraint in RULE_CONSTRAINTS.items()})
+    asked = {name: value for name, value in rules.items() if value is not None}
+    given = [name for name in ("operating_point", *asked) if name in asked or settings[name] is not None]
+    if len(given) > 1:
+        first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
+        raise ParameterError(f"{first} and {second} both say where to cut: give one of them.")
+    settings["operating_point"] = asked or settings["operating_point"]
     method = asked_method(options.method, options.medoids, options.neighbors)
     if options.paper and method != "auto":
         raise ParameterError("--paper says how distances are fused: leave --method, --medoids and --neighbors out.")
-    made = GeometricClassifier.paper(**settings) if options.paper else GeometricClassifier(method=method, **settings)
+    made = MedoidClassifier.paper(**settings) if options.paper else MedoidClassifier(method=method, **settings)
     check_parameters("fit", made.get_params(deep=False), made._constraints)
-    check_parameters("fit", settings, OPERATING_CONSTRAINTS)
-    asked = [name for name in OPERATING_CONSTRAINTS if settings[name] is not None]
-    if len(asked) > 1:
-        first, second = (f"--{name.replace('_', '-')}" for name in asked[:2])
-        raise ParameterError(f"{first} and {second} both say where to cut: give one of them.")
     return made.set_callbacks(TrainingProgress())
 
 
 def asked_method(method: str, medoids: str | None, neighbors: str | None) -> Any:
-    """The first stage that was asked for."""
+    """The method that was asked for."""
     asked: dict[str, Any] = {
         name: int(value) if value.isdecimal() else value
-        for name, value in {"medoids": medoids, "neighbors": neighbors}.items()
+        for name, value in {"n_medoids": medoids, "n_neighbors": neighbors}.items()
         if value is not None
     }
     if not asked:
         return method
+    from qmedoid.estimators._parameters import check_parameters
     from qmedoid.estimators.evidence import EvidenceClassifier
 
     if method not in ("auto", "evidence"):
-        raise ParameterError(f"--{next(iter(asked))} is of --method evidence, and {method} was asked for.")
+        option = next(iter(asked)).removeprefix("n_")
+        raise ParameterError(f"--{option} is of --method evidence, and {method} was asked for.")
     made = EvidenceClassifier(**asked)
-    made.check()
+    check_parameters("EvidenceClassifier", made.get_params(deep=False), made._constraints)
     return made
 
 
@@ -239,11 +239,8 @@ def _other(data: Labeled, rows: Any, source: float | str, options: FitOptions) -
 def _fit(
     classifier: Any, train: Labeled, valid: Labeled | None, options: FitOptions, inferred: Inferred, groups: Any
 ) -> tuple[Any, TableModel]:
-    from qmedoid.estimators.table import TableClassifier
-
-    positive, roles = _positive(train, options), dict(options.roles)
-    fitted = TableClassifier(
-        classifier, positive=positive, roles=roles, date_order=options.date_order, random_state=options.seed
+    fitted = classifier.set_params(
+        positive=_positive(train, options), roles=dict(options.roles), date_order=options.date_order
     )
     fitted._settled = inferred
     validation = {} if valid is None else _validation(train, valid, options)

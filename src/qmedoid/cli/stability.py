@@ -57,13 +57,12 @@ def run(options: StabilityOptions, *, as_json: bool) -> None:
 
 
 def _stability(options: StabilityOptions, method: Any, table: Any, labels: Any, groups: Any) -> StabilityReport:
-    from qmedoid.estimators.geometric import GeometricClassifier
+    from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.stability import stability
-    from qmedoid.estimators.table import TableClassifier
 
-    classifier = TableClassifier(
-        GeometricClassifier(method=method, random_state=options.seed), positive=options.positive,
-        roles=dict(options.roles), date_order=options.date_order, random_state=options.seed,
+    classifier = MedoidClassifier(
+        method=method, positive=options.positive, roles=dict(options.roles), date_order=options.date_order,
+        random_state=options.seed,
     )  # fmt: skip
     with progress_bar() as bar:
         task = bar.add_task("fitting", total=options.bootstraps + 1)

@@ -1,17 +1,148 @@
-"""Encodings fitted with scikit-learn's encoders and kept as plain arrays."""
+"""Encodings of columns, fitted with scikit-learn's encoders and kept as plain arrays.
 
+Target statistics of large categories are cross-fitted, so that training rows look as new rows will. A level has two
+kinds of numbers: the share of each class among its rows, and its frequency. A training row must not see itself in
+either of them. Its frequency counts the other rows of its level; its shares come from other folds. Folds are dealt so
+that the rows of a level lie in different ones as far as possible, which has a consequence that matters: a training
+row whose level occurs nowhere else has exactly the numbers of a new level, and the share of such rows, singletons /
+n, is the Good-Turing estimate of how often new rows have a new level.
+"""
+
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from sklearn.model_selection import PredefinedSplit
+from sklearn.preprocessing import TargetEncoder
 
-from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._target_statistics import Category, target_statistics
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.model.contract import DATE_PARTS, Column, Dates, Encoding, Levels, Numbers
 from qmedoid.tables import cells
 from qmedoid.tables.encode import date_part, encode_column
+
+CROSS_FITS = 5
+"""Folds of the shares: a training row is described by the rows of the other folds."""
+
+
+class Category(NamedTuple):
+    """The cells of a large category.
+
+    Attributes
+    ----------
+    levels : tuple of str
+        L levels that are kept, in ascending order.
+    places : ndarray of shape (n,)
+        The level of each row as a place in `levels`; L is a missing cell, L + 1 a level that is too rare to keep.
+    counts : ndarray of shape (levels of the column,)
+        Rows of every level of the column, in the order in which they first occur.
+    order : ndarray of shape (L,)
+        The place in `counts` of each level that is kept.
+    max_levels : int
+        Levels that are kept at most: the most frequent, and of equally frequent ones the first to occur.
+    """
+
+    levels: tuple[str, ...]
+    places: Codes
+    counts: Codes
+    order: Codes
+    max_levels: int
+
+
+def target_statistics(
+    category: Category,
+    codes: Codes,
+    classes: Sequence[Any],
+    rng: np.random.Generator,
+    groups: Codes | None = None,
+) -> tuple[Levels, list[Array]]:
+    """Share of each class (of two, the second) in a level, shrunk to that of all rows; and the level's frequency.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (n,), optional
+        Rows of one group, such as copies of one record, do not describe each other.
+
+    Returns
+    -------
+    Levels
+        The numbers of the levels for new rows.
+    list of ndarray of shape (n,)
+        The numbers of the training rows, each made without the row itself.
+    """
+    levels, places = category.levels, category.places
+    n_rows, unseen = len(places), len(levels) + 1
+    groups = np.arange(n_rows) if groups is None else groups
+    folds = spread_folds(places, codes, groups, rng)
+    encoder = TargetEncoder(
+        target_type="binary" if len(classes) == 2 else "multiclass", cv=PredefinedSplit(folds) if n_rows > 1 else 2
+    )
+    with warnings.catch_warnings():
+        # A class with fewer rows than folds is known here, and costs no more than its statistics being less sure.
+        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+        if folds.max() > 0:
+            own = np.asarray(encoder.fit_transform(places[:, None], codes))
+        else:  # one row, or one group: nothing describes it
+            encoder.fit(places[:, None], codes)
+            own = np.zeros((n_rows, 1 if len(classes) == 2 else len(classes)))
+    mean = np.atleast_1d(encoder.target_mean_)
+    new_level = np.append(mean, 0.0)
+    values = np.tile(new_level, (len(levels) + 2, 1))
+    values[encoder.categories_[0], :-1] = np.column_stack(encoder.encodings_)
+    values[:, -1] = np.bincount(places, minlength=len(levels) + 2) / n_rows
+    # Levels that were too rare to keep are, from here on, as unknown as those of rows to come.
+    values[unseen] = new_level
+    others, known = _others(category, groups)
+    known &= _counts_of(places)[places] > _counts_of_pairs(places, folds)
+    own[~known] = mean
+    described = classes[1:] if len(classes) == 2 else classes
+    outputs = (*(f": share of {label}" for label in described), ": frequency")
+    return Levels(levels, values, outputs), [*own.T, np.where(known, others, 0) / n_rows]
+
+
+def spread_folds(places: Codes, codes: Codes, groups: Codes, rng: np.random.Generator) -> Codes:
+    """A fold for each row: rows of a level in different folds as far as possible, classes and sizes about the same.
+
+    Groups are kept together. They are put in order, by the size of their level, the classes in it and the level, and
+    dealt in turn, as cards are. Names of levels play no part in it.
+    """
+    _, first, of_row = np.unique(groups, return_index=True, return_inverse=True)
+    level, label = places[first], codes[first]
+    chance = rng.random(len(first))
+    _, level_first, of_group, sizes = np.unique(level, return_index=True, return_inverse=True, return_counts=True)
+    mean_label = np.bincount(of_group, weights=label) / sizes
+    keys = (chance, label, chance[level_first][of_group], mean_label[of_group], sizes[of_group])
+    folds = np.empty(len(first), dtype=np.intp)
+    folds[np.lexsort(keys)] = np.arange(len(first)) % min(CROSS_FITS, len(first))
+    return folds[of_row]
+
+
+def _others(category: Category, groups: Codes) -> tuple[Codes, Flags]:
+    """Rows of its level outside of a row's group, and whether the level would be kept if there were only those."""
+    places, n_kept = category.places, len(category.levels)
+    others = _counts_of(places)[places] - _counts_of_pairs(places, groups)
+    known = (others > 0) & (places <= n_kept)
+    if len(category.counts) > category.max_levels:
+        n_levels = len(category.counts)
+        ranks = np.sort(np.arange(n_levels) - category.counts * n_levels)
+        of_level = np.flatnonzero(places < n_kept)
+        lowered = category.order[places[of_level]] - others[of_level] * n_levels
+        # The level itself, with all its rows, is one of those that stand before it.
+        known[of_level] &= np.searchsorted(ranks, lowered) - 1 < category.max_levels
+    return others, known
+
+
+def _counts_of(places: Codes) -> Codes:
+    return np.bincount(places)
+
+
+def _counts_of_pairs(places: Codes, others: Codes) -> Codes:
+    """For each row the number of rows that have the same in both."""
+    _, of_row, counts = np.unique(places * (others.max() + 1) + others, return_inverse=True, return_counts=True)
+    pairs: Codes = counts[of_row]
+    return pairs
 
 
 @dataclass(frozen=True)
@@ -21,9 +152,9 @@ class EncodingSettings:
     Attributes
     ----------
     max_one_hot : int
-        Categories of at most so many levels have a number for each of them.
+        Maximum number of levels of a category that has one number for each of them.
     max_levels : int
-        Of larger categories so many levels, the most frequent, are told apart.
+        Maximum number of levels of larger categories, the most frequent.
     """
 
     max_one_hot: int = 10

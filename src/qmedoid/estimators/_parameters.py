@@ -1,8 +1,8 @@
-"""Checks of constructor parameters, with one shape of error: what is allowed, and what was given."""
+"""Constraints of constructor parameters; every error says what is allowed and what was given."""
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Protocol
@@ -13,7 +13,7 @@ from qmedoid.exceptions import ParameterError
 
 
 class Constraint(Protocol):
-    """What a parameter may be, in words and as a test."""
+    """The allowed values of a parameter, as a test and in words."""
 
     def allows(self, value: Any) -> bool:
         """Whether the value is allowed."""
@@ -40,73 +40,18 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Share:
-    """A number between 0 and 1."""
+class Number:
+    """A real number within limits; `text` says which."""
+
+    text: str
+    test: Callable[[float], bool]
 
     def allows(self, value: Any) -> bool:
         """Whether the value is such a number."""
-        return isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) <= 1
+        return isinstance(value, Real) and not isinstance(value, bool) and self.test(float(value))
 
     def __str__(self) -> str:
-        return "a number between 0 and 1"
-
-
-@dataclass(frozen=True)
-class Positive:
-    """A finite number above 0."""
-
-    def allows(self, value: Any) -> bool:
-        """Whether the value is such a number."""
-        return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf
-
-    def __str__(self) -> str:
-        return "a number above 0"
-
-
-@dataclass(frozen=True)
-class NotNegative:
-    """A finite number from 0 up."""
-
-    def allows(self, value: Any) -> bool:
-        """Whether the value is such a number."""
-        return isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) < math.inf
-
-    def __str__(self) -> str:
-        return "a number >= 0"
-
-
-@dataclass(frozen=True)
-class Gains:
-    """The four numbers of SPSA."""
-
-    def allows(self, value: Any) -> bool:
-        """Whether the value is a positive a and c, and an α and γ that are not negative."""
-        return (
-            isinstance(value, tuple | list)
-            and len(value) == 4
-            and all(Positive().allows(gain) for gain in value[:2])
-            and all(NotNegative().allows(power) for power in value[2:])
-        )
-
-    def __str__(self) -> str:
-        return "four numbers (a, c, alpha, gamma), the first two above 0, the others >= 0"
-
-
-@dataclass(frozen=True)
-class InputScales:
-    """The word "learned", a number, or several."""
-
-    def allows(self, value: Any) -> bool:
-        """Whether the value is one of these."""
-        if isinstance(value, str):
-            return value == "learned"
-        if isinstance(value, Real):
-            return Positive().allows(value)
-        several = list(value) if isinstance(value, tuple | list) or getattr(value, "ndim", None) == 1 else []
-        return len(several) > 0 and all(Positive().allows(scale) for scale in several)
-
-    def __str__(self) -> str:
-        return "'learned', a number above 0, or one for every feature"
+        return self.text
 
 
 @dataclass(frozen=True)
@@ -124,100 +69,27 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Some:
-    """A list of some of these words, at least one."""
+class AnyOf:
+    """What at least one of several constraints allows; None as an option allows None."""
 
-    words: tuple[str, ...]
+    options: tuple[Constraint | None, ...]
 
     def allows(self, value: Any) -> bool:
-        """Whether the value is such a list."""
-        is_list = isinstance(value, Sequence) and not isinstance(value, str)
-        return is_list and len(value) > 0 and all(one in self.words for one in value)
+        """Whether one of the options allows the value."""
+        return any(value is None if one is None else one.allows(value) for one in self.options)
 
     def __str__(self) -> str:
-        return "a list of some of " + ", ".join(map(repr, self.words))
+        return " or ".join(map(str, self.options))
 
 
 @dataclass(frozen=True)
-class Flag:
-    """True or False."""
-
-    def allows(self, value: Any) -> bool:
-        """Whether the value is a truth value."""
-        return isinstance(value, bool) or type(value).__name__ == "bool"
-
-    def __str__(self) -> str:
-        return "True or False"
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two whole numbers, the first at least `low` and not above the second."""
-
-    low: int
-
-    def allows(self, value: Any) -> bool:
-        """Whether the value is such a pair."""
-        return (
-            isinstance(value, tuple | list)
-            and len(value) == 2
-            and all(Whole(self.low).allows(v) for v in value)
-            and value[0] <= value[1]
-        )
-
-    def __str__(self) -> str:
-        return f"a pair (first, last) of ints with {self.low} <= first <= last"
-
-
-@dataclass(frozen=True)
-class Optional:
-    """None, or what another constraint allows."""
-
-    inner: Constraint
-
-    def allows(self, value: Any) -> bool:
-        """Whether the value is None or allowed."""
-        return value is None or self.inner.allows(value)
-
-    def __str__(self) -> str:
-        return f"None or {self.inner}"
-
-
-@dataclass(frozen=True)
-class Folder:
-    """A path."""
-
-    def allows(self, value: Any) -> bool:
-        """Whether the value is one."""
-        return isinstance(value, str | os.PathLike) and bool(os.fspath(value))
-
-    def __str__(self) -> str:
-        return "the path of a folder"
-
-
-@dataclass(frozen=True)
-class Either:
-    """What one of two constraints allows."""
-
-    first: Constraint
-    second: Constraint
-
-    def allows(self, value: Any) -> bool:
-        """Whether the value is allowed by either."""
-        return self.first.allows(value) or self.second.allows(value)
-
-    def __str__(self) -> str:
-        return f"{self.first} or {self.second}"
-
-
-@dataclass(frozen=True)
-class Estimator:
-    """An estimator of one class."""
+class Instance:
+    """An object of one class."""
 
     kind: type
 
     def allows(self, value: Any) -> bool:
-        """Whether the value is such an estimator."""
+        """Whether the value is such an object."""
         return isinstance(value, self.kind)
 
     def __str__(self) -> str:
@@ -225,29 +97,18 @@ class Estimator:
 
 
 @dataclass(frozen=True)
-class Folds:
-    """A number of folds, a splitter of scikit-learn, or the splits themselves."""
+class Described:
+    """Anything else: a test and its words."""
+
+    text: str
+    test: Callable[[Any], bool]
 
     def allows(self, value: Any) -> bool:
-        """Whether the value is one of these."""
-        splits = hasattr(value, "split") or isinstance(value, Iterable)
-        return Whole(2).allows(value) or (splits and not isinstance(value, str | bytes))
+        """Whether the value passes the test."""
+        return self.test(value)
 
     def __str__(self) -> str:
-        return "an int >= 2, a splitter or an iterable of (train, validation) rows"
-
-
-@dataclass(frozen=True)
-class Seed:
-    """What scikit-learn takes for a random state."""
-
-    def allows(self, value: Any) -> bool:
-        """Whether the value is one."""
-        seed = Whole(0).allows(value) and int(value) < 2**32
-        return seed or value is None or isinstance(value, RandomState)
-
-    def __str__(self) -> str:
-        return "None, an int from 0 to 2**32 - 1, or a numpy.random.RandomState"
+        return self.text
 
 
 @dataclass(frozen=True)
@@ -269,6 +130,65 @@ class Grid:
     def __str__(self) -> str:
         names = "; ".join(f"{name!r}: {constraint}" for name, constraint in self.inner.items())
         return f"a dict of lists of values to try ({names})"
+
+
+def optional(constraint: Constraint) -> AnyOf:
+    """None, or what a constraint allows."""
+    return AnyOf((None, constraint))
+
+
+def _is_scales(value: Any) -> bool:
+    if isinstance(value, str):
+        return value == "learned"
+    if isinstance(value, Real):
+        return POSITIVE.allows(value)
+    several = list(value) if isinstance(value, tuple | list) or getattr(value, "ndim", None) == 1 else []
+    return len(several) > 0 and all(POSITIVE.allows(scale) for scale in several)
+
+
+def _is_cv(value: Any) -> bool:
+    splits = hasattr(value, "split") or isinstance(value, Iterable)
+    return Whole(2).allows(value) or (splits and not isinstance(value, str | bytes))
+
+
+def _items(value: Any, constraints: tuple[Constraint, ...]) -> bool:
+    return (
+        isinstance(value, tuple | list)
+        and len(value) == len(constraints)
+        and all(constraint.allows(one) for one, constraint in zip(value, constraints, strict=True))
+    )
+
+
+FLAG = Described("True or False", lambda value: isinstance(value, bool) or type(value).__name__ == "bool")
+SHARE = Number("a number between 0 and 1", lambda value: 0 <= value <= 1)
+INNER_SHARE = Number("a number above 0 and below 1", lambda value: 0 < value < 1)
+POSITIVE = Number("a number above 0", lambda value: 0 < value < math.inf)
+NOT_NEGATIVE = Number("a number >= 0", lambda value: 0 <= value < math.inf)
+SCALES = Described("'learned', a number above 0, or one for every feature", _is_scales)
+GAINS = Described(
+    "four numbers (a, c, alpha, gamma), the first two above 0, the others >= 0",
+    lambda value: _items(value, (POSITIVE, POSITIVE, NOT_NEGATIVE, NOT_NEGATIVE)),
+)
+SIZES = Described(
+    "a pair (first, last) of ints with 1 <= first <= last",
+    lambda value: _items(value, (Whole(1), Whole(1))) and value[0] <= value[1],
+)
+FOLDER = Described(
+    "the path of a folder", lambda value: isinstance(value, str | os.PathLike) and bool(os.fspath(value))
+)
+CV = Described("an int >= 2, a splitter or an iterable of (train, validation) rows", _is_cv)
+SEED = Described(
+    "None, an int from 0 to 2**32 - 1, or a numpy.random.RandomState",
+    lambda value: value is None or isinstance(value, RandomState) or Whole(0, 2**32 - 1).allows(value),
+)
+
+
+def class_weights(words: tuple[str, ...]) -> Described:
+    """Class weights; whether a dict fits the classes is asked when they are known."""
+    return Described(
+        "None, a dict of class to weight, or one of " + ", ".join(map(repr, words)),
+        lambda value: value is None or isinstance(value, Mapping) or (isinstance(value, str) and value in words),
+    )
 
 
 def check_parameters(estimator: str, values: Mapping[str, Any], constraints: Mapping[str, Constraint]) -> None:

@@ -1,8 +1,10 @@
-"""What classifiers with class scores share: the checks of a fit, probabilities, and where they are cut."""
+"""Probabilities and operating points: what classifiers with class scores share."""
 
 import copy
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,23 +12,169 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._class_weights import loss_weights
-from qmedoid.estimators._operating_point import (
-    OPERATING_CONSTRAINTS,
-    asked_rule,
-    held_out_curve,
-    operating_summary,
-    warn_on_majority,
+from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.estimators._inputs import check_table, check_target, class_codes, loss_weights
+from qmedoid.estimators._parameters import (
+    INNER_SHARE,
+    POSITIVE,
+    Choice,
+    Constraint,
+    Described,
+    Number,
+    check_parameters,
 )
-from qmedoid.estimators._parameters import Constraint, check_parameters
-from qmedoid.estimators._tables import check_table
-from qmedoid.estimators._targets import check_target, class_codes
+from qmedoid.exceptions import DataError, MajorityAlertWarning, ParameterError, warn
+from qmedoid.geometry.row_groups import draws_per_row, part_of
+from qmedoid.kernels.ties import merged
+from qmedoid.metrics.operating_points import at_cost, at_precision, at_recall, most_precise
 from qmedoid.metrics.prevalence import PrevalenceEstimate
+from qmedoid.metrics.thresholds import THRESHOLD_METRICS, counts_at, steady_threshold, threshold_at_rate
 from qmedoid.model.decision import Decision, PriorShift
-from qmedoid.model.operating_point import OperatingSummary, probability
-from qmedoid.model.training_summary import TrainingSummary
-from qmedoid.variational.selection import OutOfFold
+from qmedoid.model.operating_point import Counts, OperatingSummary, probability
+from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
+from qmedoid.variational.selection import OutOfFold, two_class_margin
+
+_FLOOR = Number("a number above 0 and at most 1", lambda value: 0 < value <= 1)
+RULE_CONSTRAINTS: Mapping[str, Constraint] = {
+    "alert_rate": INNER_SHARE,
+    "min_precision": _FLOOR,
+    "min_recall": _FLOOR,
+    "cost": POSITIVE,
+}
+"""Rules that an operating point names in a dict, with what is asked of each."""
+
+
+def _is_point(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return len(value) == 1 and all(
+            name in RULE_CONSTRAINTS and RULE_CONSTRAINTS[name].allows(asked) for name, asked in value.items()
+        )
+    return value is None or Choice(tuple(THRESHOLD_METRICS)).allows(value) or INNER_SHARE.allows(value)
+
+
+OPERATING_POINT = Described(
+    f"None, a number between 0 and 1, {Choice(tuple(THRESHOLD_METRICS))}, or a dict with one of "
+    + ", ".join(f"{name!r} ({constraint})" for name, constraint in RULE_CONSTRAINTS.items()),
+    _is_point,
+)
+"""The parameter `operating_point`: where two classes are separated."""
+# Rules that cut where labels of both classes say.
+_NEED_BOTH = ("min_precision", "min_recall", "cost")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of `qmedoid.model.operating_point.RULES`, and the number that was asked for."""
+
+    name: str
+    asked: float | None = None
+
+    def cut(self, positive: Flags, margins: Array) -> float:
+        """The log-odds above which a record is called the second class, by rows whose class is known."""
+        asked = 0.5 if self.asked is None else self.asked
+        match self.name:
+            case "likeliest":
+                return 0.0
+            case "probability":
+                return math.log(asked) - math.log1p(-asked)
+            case "alert_rate":
+                return threshold_at_rate(margins, asked)
+            case "min_recall":
+                return at_recall(positive, margins, asked).threshold
+            case "cost":
+                return at_cost(positive, margins, asked).threshold
+            case "min_precision":
+                try:
+                    return at_precision(positive, margins, asked).threshold
+                except DataError:
+                    return most_precise(positive, margins).threshold
+        return steady_threshold(positive.astype(np.intp), margins, self.name)
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether held-out rows say where to cut."""
+        return self.name not in ("likeliest", "probability")
+
+    def can_cut(self, positive: Flags) -> bool:
+        """Whether these rows say where."""
+        return not self.needs_rows or (len(positive) > 0 and (self.name not in _NEED_BOTH or len(set(positive)) == 2))
+
+
+def asked_rule(operating_point: Any, n_classes: int) -> Rule:
+    """The rule that an operating point asks for; raise where there are more than two classes."""
+    if operating_point is None:
+        return Rule("likeliest")
+    if n_classes > 2:
+        raise ParameterError(
+            f"'operating_point' cuts the probability of one of two classes, and there are {n_classes}. "
+            "Use operating_point=None."
+        )
+    if isinstance(operating_point, Mapping):
+        ((name, asked),) = operating_point.items()
+        return Rule(name, float(asked))
+    return Rule(operating_point) if isinstance(operating_point, str) else Rule("probability", float(operating_point))
+
+
+def warn_on_majority(rule: Rule, codes: Codes, classes: npt.NDArray[Any]) -> None:
+    """Warn where a share of alerts goes to the more frequent of two classes, which few mean."""
+    share = float((codes == 1).mean())
+    if rule.name == "alert_rate" and share > 0.5:
+        first, second = classes.tolist()
+        warn(
+            f"The alert rate is spent on {second!r}, the second class in order, which {100 * share:.3g} % of the rows "
+            f"are of. If alerts are to be of {first!r}, pass a y in which it is the second in order, such as "
+            f"y == {first!r}, or use a MedoidClassifier, which takes the positive class.",
+            MajorityAlertWarning,
+        )
+
+
+def held_out_curve(codes: Codes, held_out: OutOfFold | None) -> HeldOutCurve | None:
+    """True and false positives of held-out rows by threshold; None for more than two classes or without such rows."""
+    rows = np.zeros(0, dtype=np.intp) if held_out is None else held_out.judged
+    if held_out is None or len(rows) == 0 or held_out.scores.shape[1] != 2:
+        return None
+    return HeldOutCurve.of(codes[rows] == 1, merged(two_class_margin(held_out.scores[rows])))
+
+
+def operating_summary(
+    rule: Rule, codes: Codes, held_out: OutOfFold | None, groups: Codes | None = None
+) -> OperatingSummary:
+    """Where a rule cuts, and what it did to held-out rows; rows of one group count as one draw.
+
+    Where no rows were held out that could say, the cut is at even odds; a floor that is out of reach is replaced by the
+    nearest that is not.
+    """
+    rows = np.zeros(0, dtype=np.intp) if held_out is None else held_out.judged
+    if held_out is None or len(rows) == 0:
+        if rule.needs_rows:
+            warn("No row was held out to choose the threshold by: it stays at even odds.")
+            return OperatingSummary(rule.name, rule.asked, 0.0)
+        return OperatingSummary(rule.name, rule.asked, rule.cut(np.zeros(0, dtype=np.bool_), np.zeros(0)))
+    positive, margins = codes[rows] == 1, merged(two_class_margin(held_out.scores[rows]))
+    if rule.can_cut(positive):
+        cut = rule.cut(positive, margins)
+        _warn_out_of_reach(rule, positive, margins, cut)
+    else:
+        warn(f"All {len(rows):,} held-out rows are of one class: the threshold stays at even odds.")
+        cut = 0.0
+    share = draws_per_row(part_of(groups, rows))
+    return OperatingSummary(
+        rule.name, rule.asked, cut, Counts(**counts_at(positive, margins, cut)), draws_per_row=share
+    )
+
+
+def _warn_out_of_reach(rule: Rule, positive: Flags, margins: Array, cut: float) -> None:
+    """Say what can be reached where the rule asks for more than held-out rows have."""
+    if rule.name == "min_precision" and rule.asked is not None:
+        try:
+            at_precision(positive, margins, rule.asked)
+        except DataError as error:
+            warn(f"{error} The threshold of this best precision is used.")
+    if rule.name == "alert_rate" and not (margins > cut).any():
+        warn(
+            f"An alert rate of {rule.asked:g} is less than one of the {len(margins):,} held-out rows, or their highest "
+            "scores are equal: the threshold is their highest score, and alerts will be rarer than asked for."
+        )
 
 
 class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
@@ -43,6 +191,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]]
+    operating_point: Any
     classes_: npt.NDArray[Any]
     class_priors_: Array
     threshold_: float
@@ -51,7 +200,8 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities, shape (n, C)."""
-        return self.decision_.probabilities(self._shifted_scores(X))
+        scores = self._shifted_scores(X)
+        return self.decision_.probabilities(scores)
 
     def decision_function(self, X: Any) -> Array:
         """Log-odds of the second of two classes against the threshold, above 0 means the second; else scores (n, C)."""
@@ -60,8 +210,14 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of every row, shape (n,): the likeliest, or by the operating point where one was asked for."""
-        predicted: npt.NDArray[Any] = self.classes_[self.decision_.codes(self._shifted_scores(X))]
+        scores = self._shifted_scores(X)
+        predicted: npt.NDArray[Any] = self._classes_by_code[self.decision_.codes(scores)]
         return predicted
+
+    @property
+    def _classes_by_code(self) -> npt.NDArray[Any]:
+        """The labels in the order of their codes; of two, the second is the positive one."""
+        return self.classes_
 
     def prior_shift(self, new_prevalence: Any) -> Self:
         """The same classifier where the classes are as frequent as said, and look the same otherwise.
@@ -112,13 +268,10 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
     def _checked(self, X: Any, y: Any) -> tuple[Array, Codes]:
         """The table and the class codes of a fit, once parameters and data are found to be in order."""
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
-        check_parameters(type(self).__name__, self._operating_parameters(), OPERATING_CONSTRAINTS)
         # Data frames arrive column by column; one layout in memory means one order of sums, and the same bits.
         table = np.ascontiguousarray(check_table(self, X, reset=True, ensure_min_samples=2))
-        if y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         self.classes_, codes = class_codes(check_target(y, len(table)))
-        warn_on_majority(asked_rule(self._operating_parameters(), self.classes_), codes, self.classes_)
+        warn_on_majority(asked_rule(self.operating_point, len(self.classes_)), codes, self.classes_)
         return table, codes
 
     def _set_cut(self, codes: Codes, held_out: OutOfFold | None, groups: Codes | None = None) -> None:
@@ -126,10 +279,10 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         self._training = TrainingSummary.of_numbers(len(codes), self.n_features_in_, held_out_curve(codes, held_out))
         priors, cut, expected = self._probability_priors(codes, held_out), None, None
         if len(self.classes_) == 2:
-            rule = asked_rule(self._operating_parameters(), self.classes_)
+            rule = asked_rule(self.operating_point, 2)
             expected = operating_summary(rule, codes, held_out, groups)
             cut = None if rule.name == "likeliest" else expected.log_odds
-        self._set_decision(Decision(tuple(self.classes_.tolist()), cut, priors=priors, operating=expected))
+        self._set_decision(Decision(tuple(self._classes_by_code.tolist()), cut, priors=priors, operating=expected))
 
     def _set_decision(self, decision: Decision) -> None:
         """Keep a decision, and what users read of it."""
@@ -137,10 +290,6 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         self.decision_, self.class_priors_ = decision, decision.priors
         self.expected_ = decision.operating
         self.threshold_ = probability(decision.cut or 0.0)
-
-    def _operating_parameters(self) -> dict[str, Any]:
-        """What says where to cut; not every classifier has all of these parameters."""
-        return {name: getattr(self, name, None) for name in OPERATING_CONSTRAINTS}
 
     def _probability_priors(self, codes: Codes, held_out: OutOfFold | None) -> Array:
         """Class frequencies of the rows that made the probabilities what they are: held-out ones where there are any.

@@ -1,106 +1,60 @@
-"""The second stage of the front door: when a circuit is used, how it is trained, and whether it is kept."""
+"""The fit of a `MedoidClassifier` on numbers: method, calibration, and circuits where they help (algorithm 20)."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from numbers import Real
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.callback import CallbackContext
+from sklearn.utils import check_random_state
 
-from qmedoid.arrays import Codes
-from qmedoid.estimators._class_weights import loss_weights
+from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._folds import splits_of_part
-from qmedoid.estimators._parameters import check_parameters
+from qmedoid.estimators._inputs import loss_weights
+from qmedoid.estimators._methods import FitReport, MethodMixin, TrainingTable, calibration_kind
+from qmedoid.estimators._parameters import INNER_SHARE, AnyOf, Choice, check_parameters
 from qmedoid.estimators._training import TrainingPlan, grid_candidates, reporting_watch
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError, warn
-from qmedoid.geometry.row_groups import part_of
-from qmedoid.model.hybrid import DeltaSettings, HybridModel
-from qmedoid.model.refinement import Stage, circuit_pays
+from qmedoid.geometry.channels import DeltaKind
+from qmedoid.geometry.row_groups import first_rows, part_of
+from qmedoid.methods.registry import METHODS, estimator_class
+from qmedoid.model.hybrid import DeltaSettings
+from qmedoid.model.refinement import CalibratedMethod, calibrated, circuit_pays
 from qmedoid.storage.checkpoints import CheckpointFolder
 from qmedoid.variational.selection import OutOfFold, out_of_fold_score
 
-StageName = Literal["fusion", "selective", "variational"]
-FirstStageName = Literal["evidence", "rare", "nearest"]
 Policy = str | float
-
-LARGE = 10_000
-"""Rows from which on a table counts as large."""
-RARE = 0.05
-"""Share up to which the rarest class counts as rare."""
-ENOUGH = 1_000
-"""Rows from which on a circuit is tried on a table that is not both large and imbalanced."""
-RARE_CIRCUIT: Mapping[str, Any] = {"n_qubits": 4, "clip": 3.0, "cv": 3}
-"""Settings of the circuit for rare events, where they are not the usual ones."""
-RARE_QUANTILE = 0.005
-"""Share of the records, those likeliest to be rare events, that the circuit corrects."""
-AUTO_QUANTILE = 0.1
-"""Share of the records, those of the smallest margin, that the circuit then decides."""
+Splits = list[tuple[Codes, Codes]]
+PAIRS_UP_TO = 5
+"""Classes up to which a circuit is fed the deltas of all pairs by default; there are 20 of them then."""
+REFINE = AnyOf((Choice(("auto", "always", "never")), INNER_SHARE))
+"""The parameter `refine`: a word, or the share of the records with the smallest margins."""
 
 
-@dataclass(frozen=True)
-class Refinement:
-    """When the circuit is used: a word, or the share of the records with the smallest margins."""
-
-    words: ClassVar[tuple[str, ...]] = ("auto", "always", "never")
-
-    def allows(self, value: Any) -> bool:
-        """Whether the value is one of these."""
-        if isinstance(value, str):
-            return value in self.words
-        return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < 1
-
-    def __str__(self) -> str:
-        return "one of " + ", ".join(map(repr, self.words)) + ", or a number above 0 and below 1"
-
-
-def first_stage_for(codes: Codes) -> FirstStageName:
-    """What ``method="auto"`` means for this table: rare events where it is large and one of two classes is rare."""
-    counts = np.bincount(codes)
-    return "rare" if len(counts) == 2 and _is_large_and_rare(counts) else "evidence"
-
-
-def policy_for(refine: Policy, codes: Codes, first: FirstStageName = "nearest") -> Policy:
-    """What ``"auto"`` means for this table (itself where held-out rows are to decide), else what was asked for.
-
-    Evidence is not refined unless that is asked for, so that its fit stays a matter of seconds.
-    """
-    if refine != "auto":
-        return refine
-    if first != "nearest":
-        return "auto" if first == "rare" else "never"
-    if _is_large_and_rare(np.bincount(codes)):
-        return "always"
-    return "auto" if len(codes) >= ENOUGH else "never"
-
-
-def _is_large_and_rare(counts: Codes) -> bool:
-    return bool(counts.sum() >= LARGE and counts.min() <= RARE * counts.sum())
-
-
-def circuit_settings(
-    given: VariationalClassifier | None, operating_point: str | float | None, first: FirstStageName = "nearest"
-) -> VariationalClassifier:
-    """A fresh copy of the circuit's settings, or the default; what belongs to the whole classifier is refused."""
-    default = VariationalClassifier(**(RARE_CIRCUIT if first == "rare" else {}))
-    fresh: VariationalClassifier = default if given is None else clone(given)
+def circuit_settings(given: VariationalClassifier | None, method: MethodMixin, point: Any) -> VariationalClassifier:
+    """A fresh copy of the circuit's parameters, or the default of the method."""
+    fresh: VariationalClassifier = VariationalClassifier(**method.circuit_defaults) if given is None else clone(given)
     check_parameters(type(fresh).__name__, fresh.get_params(deep=False), fresh._constraints)
-    if fresh.operating_point is not None:
-        raise ParameterError(
-            "The operating point of a GeometricClassifier is its own: pass operating_point= to it, and "
-            "operating_point=None to its VariationalClassifier."
-        )
+    check_no_point(fresh)
     if fresh.shots is not None:
         raise ParameterError(
-            "A GeometricClassifier runs its circuit exactly: pass shots=None to its VariationalClassifier, and use "
+            "A MedoidClassifier runs its circuit exactly: pass shots=None to its VariationalClassifier, and use "
             "measured_by(expectations=...) of the fitted classifier for shots."
         )
-    # The circuit judges its candidates by what the whole is judged by.
-    return fresh.set_params(operating_point=operating_point)
+    # The circuit judges its candidates by the metric of the classifier.
+    return fresh.set_params(operating_point=point if isinstance(point, str | float | int) else None)
+
+
+def check_no_point(part: Any) -> None:
+    """Raise where a part of a `MedoidClassifier` has an operating point."""
+    if getattr(part, "operating_point", None) is not None:
+        raise ParameterError(
+            "The operating point belongs to the MedoidClassifier: pass operating_point= to it, and "
+            f"operating_point=None to its {type(part).__name__}."
+        )
 
 
 def check_circuits(settings: VariationalClassifier, deltas: DeltaSettings, n_classes: int, n_deltas: int) -> None:
@@ -118,86 +72,154 @@ def check_circuits(settings: VariationalClassifier, deltas: DeltaSettings, n_cla
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """A hybrid model with its stage, its circuit as an estimator, its out-of-fold scores and their quality.
-
-    A circuit that was stopped before it was judged has no scores, and is taken to be as good as method alone.
-    """
-
-    model: HybridModel
-    stage: StageName
-    circuit: VariationalClassifier | None
-    held_out: OutOfFold | None
-    score: float
-
-
-@dataclass(frozen=True)
 class Refiner:
-    """Trains circuits on the deltas of calibrated method models.
+    """Trains circuits on the deltas of calibrated methods.
 
     Attributes
     ----------
-    owner : the estimator that callbacks hear of
+    owner : the estimator that callbacks receive
     context : its callback context
     settings : of the circuits
     policy : when they decide
-    classes, codes : the classes, and the class code of every training row
+    share : of the records that they decide under the policy ``"auto"``
+    data : the training rows
     entropy : of the trainings
-    groups : group of every training row, None where every row is one
     """
 
     owner: Any
     context: CallbackContext
     settings: VariationalClassifier
     policy: Policy
-    classes: npt.NDArray[Any]
-    codes: Codes
+    share: float
+    data: TrainingTable
     entropy: list[int]
-    groups: Codes | None = None
 
-    def fit(self, stage: Stage) -> Fitted:
-        """The hybrid model of one method model; under ``"auto"`` a circuit is kept only if held-out rows say so."""
+    def fit(self, method: CalibratedMethod) -> CalibratedMethod:
+        """The method with a circuit; under ``"auto"`` only if held-out rows are likelier with it."""
         if self.policy == "never":
-            return self._without_circuit(stage)
-        refine_below = self._refine_below(stage)
-        data, rows = stage.training_data(self.codes, loss_weights(self.settings.class_weight, self.codes, self.classes))
+            return method
+        codes, classes = self.data.codes, self.data.classes
+        refine_below = self._refine_below(method)
+        data, rows = method.training_data(codes, loss_weights(self.settings.class_weight, codes, classes))
         if len(np.unique(data.codes)) == 1:
             if self.policy != "auto":
-                warn("No training row belongs to its second-nearest class: the circuit is left out, method decides.")
-            return self._without_circuit(stage)
+                warn("No training row belongs to its second-nearest class: the method decides without a circuit.")
+            return method
         circuit = clone(self.settings)
-        circuit.set_params(cv=splits_of_part(self.settings.cv, rows, len(self.codes)))
-        between_two = stage.model.deltas.decides_between_two(len(self.classes))
-        circuit.classes_ = np.array(["runner-up", "nearest"]) if between_two else self.classes
-        own_groups = part_of(self.groups, rows)
-        plan = TrainingPlan.of(circuit, data, circuit.classes_, self.entropy, out_of_fold=True, groups=own_groups)
-        task = self.context.subcontext("variational", max_subtasks=plan.n_reports)
+        circuit.set_params(cv=splits_of_part(self.settings.cv, rows, len(codes)))
+        between_two = method.model.deltas.decides_between_two(len(classes))
+        circuit.classes_ = np.array(["runner-up", "nearest"]) if between_two else classes
+        groups = part_of(self.data.groups, rows)
+        plan = TrainingPlan.of(circuit, data, circuit.classes_, self.entropy, out_of_fold=True, groups=groups)
+        task = self.context.subcontext("circuit", max_subtasks=plan.n_reports)
         task.call_on_fit_task_begin(estimator=self.owner)
         chosen = plan.run(reporting_watch(self.owner, task, self.settings.checkpoint))
         task.call_on_fit_task_end(estimator=self.owner)
         circuit._keep(chosen, data.codes, self.entropy)
-        held_out = None
+        held_out: OutOfFold | None = None
         if chosen.out_of_fold is not None:
-            held_out = stage.refined_held_out(chosen.out_of_fold, rows, refine_below)
+            held_out = method.refined_held_out(chosen.out_of_fold, rows, refine_below)
         if self.policy == "auto" and (
-            held_out is None or not circuit_pays(stage.held_out, held_out, self.codes, self.groups)
+            held_out is None
+            or method.held_out is None
+            or not circuit_pays(method.held_out, held_out, codes, self.data.groups)
         ):
-            return self._without_circuit(stage)
-        model = stage.with_circuit(chosen.trained.model, refine_below)
-        name: StageName = "variational" if self.policy == "always" else "selective"
-        return Fitted(model, name, circuit, held_out, self._score(held_out or stage.held_out))
+            return method
+        model = method.with_circuit(chosen.trained.model, refine_below)
+        return replace(method, model=model, circuit=circuit, held_out=held_out)
 
-    def _without_circuit(self, stage: Stage) -> Fitted:
-        return Fitted(stage.model, "fusion", None, stage.held_out, self._score(stage.held_out))
+    def score(self, refined: CalibratedMethod, before: CalibratedMethod) -> float:
+        """Quality on held-out rows; a circuit that was stopped before it had any is as good as the method alone."""
+        held_out = refined.held_out or before.held_out
+        assert held_out is not None, "a method has out-of-fold scores"
+        metric = self.settings.operating_point
+        return out_of_fold_score(held_out, self.data.codes, metric if isinstance(metric, str) else None)
 
-    def _refine_below(self, stage: Stage) -> float:
+    def _refine_below(self, method: CalibratedMethod) -> float:
         """The margin up to which the circuit decides."""
         if self.policy == "always":
             return float(np.inf)
-        of_auto = AUTO_QUANTILE if stage.model.method.rare_class is None else RARE_QUANTILE
-        quantile = of_auto if self.policy == "auto" else float(self.policy)
-        return float(np.quantile(stage.model.refinement_margins(stage.scores), quantile))
+        share = self.share if self.policy == "auto" else float(self.policy)
+        return float(np.quantile(method.model.refinement_margins(method.scores), share))
 
-    def _score(self, held_out: OutOfFold) -> float:
-        metric = self.settings.operating_point
-        return out_of_fold_score(held_out, self.codes, metric if isinstance(metric, str) else None)
+
+@dataclass(frozen=True)
+class FittedHybrid:
+    """A fitted method with its hybrid models, the best first, and their quality on held-out rows."""
+
+    method: MethodMixin
+    models: Sequence[CalibratedMethod]
+    scores: Array
+
+
+def fit_hybrid(owner: Any, data: TrainingTable, splits: Splits | None, context: CallbackContext) -> FittedHybrid:
+    """Fit the method of a `MedoidClassifier`, calibrate it, and train circuits where its policy asks for them.
+
+    Parameters
+    ----------
+    owner : MedoidClassifier
+        Its parameters say how.
+    data : TrainingTable
+    splits : list of one (training rows, validation rows), or None
+        Choose and calibrate on these rows instead of in folds.
+    context : CallbackContext
+        Of the fit of the owner.
+    """
+    n_classes = len(data.classes)
+    draws = data.codes if data.groups is None else data.codes[first_rows(data.groups)]
+    counts = np.bincount(draws, minlength=n_classes)
+    method = _fresh_method(owner, counts, splits)
+    policy = method.auto_refine(counts) if owner.refine == "auto" else owner.refine
+    circuit = circuit_settings(owner.variational, method, owner.operating_point)
+    if splits is not None:
+        circuit.set_params(cv=splits)
+    kind: DeltaKind = "pairs" if n_classes <= PAIRS_UP_TO else "nearest"
+    deltas = DeltaSettings(kind if owner.deltas == "auto" else owner.deltas, bool(owner.fused_delta))
+    if policy != "never":
+        check_circuits(circuit, deltas, n_classes, method.n_circuit_features(n_classes, deltas))
+    residual = method.corrects_scores if owner.residual == "auto" else bool(owner.residual)
+    calibration = calibration_kind(method, owner.calibration)
+    report = FitReport(
+        owner,
+        lambda n_steps: context.subcontext(method.method_name, max_subtasks=n_steps).call_on_fit_task_begin(
+            estimator=owner
+        ),
+    )
+    fits = [
+        calibrated(fit, data.codes, kind=calibration, deltas=deltas, residual=residual, groups=data.groups)
+        for fit in method.fit_method(data, report)
+    ]
+    report.end()
+    seed = owner.random_state if circuit.random_state is None else circuit.random_state
+    entropy = [int(value) for value in check_random_state(seed).randint(2**31, size=4)]
+    refiner = Refiner(owner, context, circuit, policy, method.refined_share, data, entropy)
+    refined = [refiner.fit(fit) for fit in fits]
+    scores = np.array([refiner.score(after, before) for after, before in zip(refined, fits, strict=True)])
+    if any(one.circuit is not None for one in refined):
+        # A circuit may do more for the second model than for the first.
+        order = np.argsort(-scores, kind="stable")
+        fits, refined, scores = [fits[place] for place in order], [refined[place] for place in order], scores[order]
+    method.keep(fits, data)
+    return FittedHybrid(method, refined, scores)
+
+
+def auto_method(counts: Codes) -> str:
+    """The name that ``method="auto"`` stands for: the first method that suits classes with so many rows."""
+    return next(name for name in METHODS if estimator_class(name).suits(counts))
+
+
+def _fresh_method(owner: Any, counts: Codes, splits: Splits | None) -> Any:
+    """A copy of the estimator that was given, or that of the name, with a seed; its parameters are checked."""
+    if not isinstance(owner.method, str):
+        method = clone(owner.method)
+    elif owner.method == "auto":
+        method = estimator_class(auto_method(counts))()
+    else:
+        method = estimator_class(owner.method)()
+    check_parameters(type(method).__name__, method.get_params(deep=False), method._constraints)
+    check_no_point(method)
+    if splits is not None:
+        method.set_params(cv=splits, refit=False)
+    if method.random_state is None:
+        method.set_params(random_state=int(check_random_state(owner.random_state).randint(2**31)))
+    return method

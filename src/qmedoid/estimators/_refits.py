@@ -10,11 +10,10 @@ import pyarrow as pa
 from sklearn.base import BaseEstimator, clone
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.estimators._inputs import check_table, check_target, class_codes
 from qmedoid.estimators._raw_tables import read_table
-from qmedoid.estimators._tables import check_table
-from qmedoid.estimators._targets import check_target, class_codes
-from qmedoid.estimators.table import TableClassifier
-from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
+from qmedoid.estimators.medoid import MedoidClassifier
+from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
 from qmedoid.geometry.row_groups import given_groups, group_classes, row_groups
 from qmedoid.methods.base import Method
 from qmedoid.tables.kinds import Inferred
@@ -40,17 +39,17 @@ class Subject:
     strata : ndarray of shape (n,)
         Codes of the labels, within which samples are drawn.
     columns : list of str
-        Names of the columns that groups are made of, of all fits so far: each fit of a `TableClassifier` has its own
+        Names of the columns that groups are made of, of all fits so far: each fit of a `MedoidClassifier` has its own
         encoding.
     """
 
     def __init__(self, estimator: Any, X: Any, y: Any, groups: Any = None) -> None:
         if not isinstance(estimator, BaseEstimator) or estimator.__sklearn_tags__().estimator_type != "classifier":
             raise ParameterError(
-                f"Stability is that of a classifier, such as GeometricClassifier(). Got {estimator!r} instead."
+                f"Stability is that of a classifier, such as MedoidClassifier(). Got {estimator!r} instead."
             )
         self._estimator = clone(estimator)
-        self._is_raw = isinstance(estimator, TableClassifier)
+        self._is_raw = isinstance(estimator, MedoidClassifier)
         self._settled: Inferred | None = None
         self._table: Any
         shell = BaseEstimator()  # takes the names of the columns; a pipeline would not
@@ -68,7 +67,7 @@ class Subject:
         self.columns = [str(name) for name in given]
 
     def fit(self, rows: Codes, seed: int) -> Any:
-        """A clone fitted on some rows; the seed is used where the classifier has none of its own."""
+        """A clone fitted on some rows; the seed is used where the classifier has none."""
         fresh = clone(self._estimator)
         settings = fresh.get_params(deep=False)
         if settings.get("random_state", 0) is None:
@@ -89,7 +88,7 @@ class Subject:
     def fix_columns(self, full: Any) -> None:
         """Read the columns of a raw table in all fits to come as the fit of all rows has read them.
 
-        A column of row numbers is told by its having no value twice, and has some twice in a sample.
+        A column of row numbers has no value twice, but some twice in a sample.
         """
         if self._is_raw:
             self._settled = full._inferred
@@ -98,7 +97,7 @@ class Subject:
 
     def refit(self, rows: Codes, seed: int, name: str) -> Any:
         """A clone fitted on a sample; an error says which, and an interrupt is not taken for the end of a search."""
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as given:
             warnings.simplefilter("always", QMedoidWarning)
             try:
                 fitted = self.fit(rows, seed)
@@ -107,7 +106,7 @@ class Subject:
             except Exception as error:
                 error.add_note(f"{name} failed.")
                 raise
-        if any("was interrupted" in str(one.message) or "was stopped" in str(one.message) for one in told):
+        if any(issubclass(one.category, InterruptedWarning) for one in given):
             raise KeyboardInterrupt
         return fitted
 
@@ -130,8 +129,7 @@ class Subject:
 
     def groups(self, fitted: Any) -> frozenset[Group] | None:
         """The groups of more than one and not all columns that a fit has found; None where it knows no groups."""
-        stage = plain_stage(fitted)
-        found = getattr(stage, "column_groups", None)
+        found = getattr(plain_method(fitted), "column_groups", None)
         if found is None:
             return None
         if not self._is_raw:
@@ -146,11 +144,11 @@ class Subject:
         )
 
 
-def plain_stage(fitted: Any) -> Method | None:
+def plain_method(fitted: Any) -> Method | None:
     """The model of distances to real records inside a fitted classifier; None where it has none."""
-    model = getattr(getattr(fitted, "classifier_", fitted), "model_", None)
-    stage: Method | None = getattr(getattr(model, "method", model), "plain", None)
-    return stage
+    model = getattr(fitted, "model_", None)
+    method: Method | None = getattr(getattr(model, "method", model), "plain", None)
+    return method
 
 
 def sampled_rows(

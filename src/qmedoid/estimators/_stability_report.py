@@ -18,7 +18,7 @@ NO_MARGINS = "Margins: nothing can be said, as the classifier has neither decisi
 NO_SPREAD = "Spread of probabilities: nothing can be said, as the classifier has no probabilities."
 NO_VOTES = "Decisions: nothing can be said, as every row was in the sample of every refit."
 
-# Pairs of columns that are told in text and JSON.
+# Pairs of columns that text and JSON list.
 _TOLD_PAIRS = 50
 
 

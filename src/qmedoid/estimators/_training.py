@@ -11,25 +11,25 @@ import numpy.typing as npt
 from sklearn.callback import CallbackContext
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._class_weights import ClassWeight
 from qmedoid.estimators._folds import check_splits, stratified_splits
 from qmedoid.estimators._parameters import (
+    CV,
+    FLAG,
+    FOLDER,
+    GAINS,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SCALES,
+    SEED,
+    SHARE,
     Choice,
     Constraint,
-    Flag,
-    Folder,
-    Folds,
-    Gains,
     Grid,
-    InputScales,
-    NotNegative,
-    Optional,
-    Positive,
-    Seed,
-    Share,
     Whole,
+    class_weights,
+    optional,
 )
-from qmedoid.exceptions import warn
+from qmedoid.exceptions import InterruptedWarning, warn
 from qmedoid.kernels.statevector import MAX_QUBITS
 from qmedoid.optimize.training import Stopping
 from qmedoid.storage.checkpoints import CheckpointFolder
@@ -58,40 +58,40 @@ _REPORTS = 50
 
 _GRID: dict[str, Constraint] = {
     "n_reps": Whole(1),
-    "reupload": Flag(),
+    "reupload": FLAG,
     "n_steps": Whole(1),
-    "batch_size": Optional(Whole(1)),
-    "n_qubits": Optional(Whole(1, MAX_QUBITS)),
-    "clip": Optional(Positive()),
-    "learning_rate": Positive(),
+    "batch_size": optional(Whole(1)),
+    "n_qubits": optional(Whole(1, MAX_QUBITS)),
+    "clip": optional(POSITIVE),
+    "learning_rate": POSITIVE,
 }
 
 TRAINING_CONSTRAINTS: dict[str, Constraint] = {
     **_GRID,
     "readout": Choice(READOUT_KINDS),
-    "input_scales": InputScales(),
-    "span": Positive(),
-    "final_rz": Flag(),
+    "input_scales": SCALES,
+    "span": POSITIVE,
+    "final_rz": FLAG,
     "optimizer": Choice(OPTIMIZERS),
     "sampling": Choice(SAMPLINGS),
-    "spsa_gains": Gains(),
-    "clip_norm": Optional(Positive()),
-    "patience": Optional(Whole(1)),
-    "tolerance": NotNegative(),
-    "average": Share(),
-    "class_weight": ClassWeight(("balanced",)),
+    "spsa_gains": GAINS,
+    "clip_norm": optional(POSITIVE),
+    "patience": optional(Whole(1)),
+    "tolerance": NOT_NEGATIVE,
+    "average": SHARE,
+    "class_weight": class_weights(("balanced",)),
     "n_seeds": Whole(1),
-    "grid": Optional(Grid(_GRID)),
-    "cv": Folds(),
+    "grid": optional(Grid(_GRID)),
+    "cv": CV,
     "precision": Choice(PRECISIONS),
-    "shots": Optional(Whole(1)),
-    "checkpoint": Optional(Folder()),
-    "random_state": Seed(),
+    "shots": optional(Whole(1)),
+    "checkpoint": optional(FOLDER),
+    "random_state": SEED,
 }
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenCircuit:
     """The trained circuit, the values chosen from the grid, the candidates' scores, and out-of-fold scores if any."""
 
     trained: Trained
@@ -150,7 +150,7 @@ class TrainingPlan:
         reports = [self.n_seeds * _n_reports(candidate.training.stopping.steps) for candidate in self.candidates]
         return len(self.splits) * sum(reports) + max(reports)
 
-    def run(self, watch: Watch) -> Chosen:
+    def run(self, watch: Watch) -> ChosenCircuit:
         """Choose a candidate, if there is a choice, and train it on all rows.
 
         An interrupt (Ctrl-C) while candidates are judged ends the choice with the best so far; a second one, in the
@@ -164,13 +164,14 @@ class TrainingPlan:
             if watch.stop.is_set():
                 watch.stop.clear()
                 judged = 0 if selection is None else len(selection.scores)
-                warn(f"The choice was interrupted: {judged} of {len(self.candidates)} candidates were judged.")
+                message = f"The choice was interrupted: {judged} of {len(self.candidates)} candidates were judged."
+                warn(message, InterruptedWarning)
             best = 0 if selection is None else selection.best
         trained = train_candidate(self.data, self.candidates[best], [*self.entropy, 1], self.n_seeds, watch)
         if trained.stopped:
             steps = max(minimum.steps for minimum in trained.minima)
-            warn(f"The training was stopped after {steps} steps; the best weights so far are used.")
-        return Chosen(
+            warn(f"The training was stopped after {steps} steps; the best weights so far are used.", InterruptedWarning)
+        return ChosenCircuit(
             trained,
             self.points[best],
             None if selection is None else selection.scores,

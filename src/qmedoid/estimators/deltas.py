@@ -10,10 +10,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array
-from qmedoid.estimators._parameters import Choice, Constraint, Estimator, Flag, Optional, Seed, check_parameters
-from qmedoid.estimators._tables import check_table
-from qmedoid.estimators._unset_parts import with_parts
-from qmedoid.estimators.fusion import NearestMedoidClassifier
+from qmedoid.estimators._inputs import check_table
+from qmedoid.estimators._parameters import FLAG, SEED, Choice, Constraint, Instance, check_parameters, optional
+from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind, delta_names
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.model.hybrid import DeltaSettings
@@ -29,11 +28,11 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
     kind : {"pairs", "nearest"}, default="pairs"
         For more than two classes: every pair of classes, or the two nearest by fusion score.
     fused : bool, default=False
-        Whether the fusion score has deltas of its own.
+        Whether the fusion score is one of the deltas.
     standardize : bool, default=True
         Bring the deltas to mean 0 and deviation 1 over the training rows.
     random_state : int, RandomState or None, default=None
-        Seed of the method classifier, where that has none of its own.
+        Seed of the method, where that has none.
 
     Attributes
     ----------
@@ -60,11 +59,11 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "method": Optional(Estimator(NearestMedoidClassifier)),
+        "method": optional(Instance(NearestMedoidClassifier)),
         "kind": Choice(DELTA_KINDS),
-        "fused": Flag(),
-        "standardize": Flag(),
-        "random_state": Seed(),
+        "fused": FLAG,
+        "standardize": FLAG,
+        "random_state": SEED,
     }
 
     def __sklearn_tags__(self) -> Any:
@@ -74,7 +73,10 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of the method classifier by two underscores, such as ``method__random_state``."""
-        return super().set_params(**with_parts(self, params, {"method": NearestMedoidClassifier}))
+        inner = any(name.startswith("method__") for name in params)
+        if inner and params.get("method", self.method) is None:
+            params = {**params, "method": NearestMedoidClassifier()}
+        return super().set_params(**params)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the method classifier, and the mean and deviation of its deltas."""
@@ -108,7 +110,7 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
 
 
 def seeded_method(method: NearestMedoidClassifier | None, random_state: Any) -> NearestMedoidClassifier:
-    """A fresh method classifier with a seed of its own, or with one drawn from the seed of the whole."""
+    """A fresh copy of a method, or the default, with its seed or one drawn from `random_state`."""
     fresh: NearestMedoidClassifier = NearestMedoidClassifier() if method is None else clone(method)
     if fresh.random_state is None:
         fresh.set_params(random_state=int(check_random_state(random_state).randint(2**31)))

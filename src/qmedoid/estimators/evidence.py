@@ -1,138 +1,129 @@
-"""How a `GeometricClassifier` gathers evidence: the settings of its evidence model."""
+"""The evidence method as an estimator: signed weights on distances to medoids, group of columns by group of columns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._first_stage import Apart, FirstStageSettings, Told
-from qmedoid.estimators._parameters import Choice, Constraint, Either, Flag, Some, Whole
+from qmedoid.calibration.fit import CalibrationKind
+from qmedoid.estimators._methods import MethodClassifier, Progress, TrainingTable
+from qmedoid.estimators._parameters import AnyOf, Choice, Constraint, Whole
 from qmedoid.methods.base import Method
 from qmedoid.methods.column_order import evidence_in_order, order_by_content
 from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.evidence.settings import BLOCKS, EvidenceSettings, Selection
-
-TINY = 6
-"""Medoids of the setting ``"tiny"``."""
-AUTO_NEIGHBORS = EvidenceSettings.n_neighbors
-"""Rows that the setting ``"auto"`` keeps at most."""
+from qmedoid.methods.evidence.settings import EvidenceSettings
+from qmedoid.variational.selection import OutOfFold
 
 
-class EvidenceClassifier(FirstStageSettings):
-    """Settings of the evidence model: ``GeometricClassifier(method=EvidenceClassifier(medoids="tiny"))``.
+class EvidenceClassifier(MethodClassifier):
+    """Classify by signed weights on distances to medoids, group of columns by group of columns.
+
+    Medoids are real training rows. The weights are a ridge regression, refitted by logistic regression for two classes;
+    its leave-one-out scores calibrate the probabilities.
 
     Parameters
     ----------
-    medoids : int or "tiny", default=64
-        How many training rows the model may compare with at most, but at least one per class; ``"tiny"`` is 6.
-    neighbors : int or "auto", default="auto"
-        Training rows that are kept at most beside the medoids, so that the nearest of them have a say; it is done only
-        where rows that are left out are told apart clearly better. ``"auto"`` is 5,000, and 0 with ``"tiny"`` medoids.
-        With 0, nothing of the other rows is kept, and scoring is several times as fast.
+    n_medoids : int, default=64
+        Maximum number of medoids, but at least one per class.
+    n_neighbors : int or "auto", default="auto"
+        Maximum number of extra training rows kept for the neighbor term, which is used only if it improves the
+        leave-one-out likelihood clearly. ``"auto"`` is 5,000. With 0 none are kept, and scoring is several times as
+        fast.
     n_pairs, n_triples : int, default=16 and 10
-        Groups of two and of three columns whose distances are looked at, in each bag.
-    n_bags : int, default=2
-        Models that are averaged, each with its share of the medoids and its own groups: still one sum over medoids and
-        groups. Fewer where a class would have less than four medoids in a bag.
-    blocks : list of str, default=("linear", "single", "group", "full")
-        Kinds of evidence: columns as they are, single columns, chosen pairs and triples, all columns at once.
-    scaling : {"rank", "standard"}, default="rank"
-        What distances are measured on: columns bent to a normal shape by their ranks, or standardized.
-    targeted : bool, default=True
-        Whether groups are chosen by what they tell of the classes; else they are drawn.
-    logistic : bool, default=True
-        Whether weights of two classes are refitted by logistic regression; else they remain those of the ridge.
-    selection : {"best", "one_se"}, default="best"
-        The shrinkage λ of the smallest leave-one-out error, or the largest within a standard error of it.
+        Groups of two and of three columns in each of the averaged models.
+    calibration : {"auto", "curve", "logistic", "temperature"}, default="auto"
+        How scores become probabilities on out-of-fold rows; ``"auto"`` is ``"curve"``.
+    operating_point : float, str, dict or None, default=None
+        For two classes, the threshold: see `MedoidClassifier`.
     cv : int, splitter, iterable or None, default=None
         Folds whose held-out rows calibrate the scores and set thresholds. None takes leave-one-out scores.
     refit : bool, default=True
         Whether the final model is fitted on all rows; False keeps that of the only split.
+    random_state : int, RandomState or None, default=None
+        Seed of medoids and groups.
 
     Attributes
     ----------
+    classes_ : ndarray of shape (C,)
     model_ : EvidenceModel
+    calibration_ : Calibration
     regularization_ : float
         The λ that was chosen.
     path_ : RidgePath
         Leave-one-out errors along the λ that were tried, with standard errors.
+    threshold_ : float
+        Probability of the second of two classes above which a record is called so.
+    expected_ : OperatingSummary or None
+        For two classes: the threshold with precision, recall and alert rate on held-out rows.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    MedoidClassifier : takes raw tables, and this classifier as ``method=``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from qmedoid import EvidenceClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> EvidenceClassifier(n_medoids=6, random_state=0).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9
+    True
     """
+
+    method_name = "evidence"
 
     def __init__(
         self,
         *,
-        medoids: int | str = 64,
-        neighbors: int | str = "auto",
+        n_medoids: int = 64,
+        n_neighbors: int | Literal["auto"] = "auto",
         n_pairs: int = 16,
         n_triples: int = 10,
-        n_bags: int = 2,
-        blocks: Sequence[str] = BLOCKS,
-        scaling: Literal["rank", "standard"] = "rank",
-        targeted: bool = True,
-        logistic: bool = True,
-        selection: Selection = "best",
+        calibration: CalibrationKind | Literal["auto"] = "auto",
+        operating_point: float | str | Mapping[str, float] | None = None,
         cv: Any = None,
         refit: bool = True,
+        random_state: Any = None,
     ) -> None:
-        self.medoids = medoids
-        self.neighbors = neighbors
+        self.n_medoids = n_medoids
+        self.n_neighbors = n_neighbors
         self.n_pairs = n_pairs
         self.n_triples = n_triples
-        self.n_bags = n_bags
-        self.blocks = blocks
-        self.scaling = scaling
-        self.targeted = targeted
-        self.logistic = logistic
-        self.selection = selection
+        self.calibration = calibration
+        self.operating_point = operating_point
         self.cv = cv
         self.refit = refit
+        self.random_state = random_state
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **FirstStageSettings._constraints,
-        "medoids": Either(Whole(1), Choice(("tiny",))),
-        "neighbors": Either(Whole(0), Choice(("auto",))),
+        **MethodClassifier._constraints,
+        "n_medoids": Whole(1),
+        "n_neighbors": AnyOf((Whole(0), Choice(("auto",)))),
         "n_pairs": Whole(0),
         "n_triples": Whole(0),
-        "n_bags": Whole(1),
-        "blocks": Some(BLOCKS),
-        "scaling": Choice(("rank", "standard")),
-        "targeted": Flag(),
-        "logistic": Flag(),
-        "selection": Choice(("best", "one_se")),
     }
 
+    @classmethod
+    def suits(cls, counts: Codes) -> bool:  # noqa: ARG003
+        """Whether ``method="auto"`` chooses this method: for every table."""
+        return True
+
     def _settings(self) -> EvidenceSettings:
+        """The settings of the fit; a study of further settings overrides this."""
         return EvidenceSettings(
-            n_medoids=TINY if isinstance(self.medoids, str) else int(self.medoids),
-            n_neighbors=self._n_neighbors(),
+            n_medoids=int(self.n_medoids),
+            n_neighbors=EvidenceSettings.n_neighbors if self.n_neighbors == "auto" else int(self.n_neighbors),
             n_pairs=int(self.n_pairs),
             n_triples=int(self.n_triples),
-            n_bags=int(self.n_bags),
-            blocks=tuple(block for block in BLOCKS if block in self.blocks),
-            scaling=self.scaling,
-            targeted=bool(self.targeted),
-            logistic=bool(self.logistic),
-            selection=self.selection,
         )
 
-    def _n_neighbors(self) -> int:
-        if isinstance(self.neighbors, str):
-            return 0 if isinstance(self.medoids, str) else AUTO_NEIGHBORS
-        return int(self.neighbors)
-
-    def _fit_rows(
-        self,
-        table: Array,
-        codes: Codes,
-        classes: npt.NDArray[Any],
-        seed: int,
-        told: Told,
-        groups: Codes | None,
-    ) -> tuple[Method, Apart]:
-        order = order_by_content(table)
-        ordered = np.ascontiguousarray(table[:, order])
-        fitted = fit_evidence(ordered, codes, len(classes), self._settings(), seed, told, groups)
+    def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Method, OutOfFold, Array | None]:
+        order = order_by_content(data.X)
+        ordered = np.ascontiguousarray(data.X[:, order])
+        fitted = fit_evidence(ordered, data.codes, len(data.classes), self._settings(), seed, progress, data.groups)
         self.regularization_, self.path_ = fitted.regularization, fitted.path
-        return evidence_in_order(fitted.model, order), Apart(fitted.out_of_fold)
+        # Rows are left out one by one: one fold stands for all of them.
+        held_out = OutOfFold(fitted.out_of_fold, np.zeros(len(data.codes), dtype=np.intp))
+        return evidence_in_order(fitted.model, order), held_out, None

@@ -1,7 +1,7 @@
-"""Correlation groups as a transformer (algorithms 1 to 3)."""
+"""Correlation groups: how a table is grouped, and the groups as a transformer (algorithms 1 to 3)."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -9,14 +9,120 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._grouping import GROUPING_CONSTRAINTS, AnchorOrder, make_groups
-from qmedoid.estimators._parameters import Constraint, Flag, Optional, Whole, check_parameters
-from qmedoid.estimators._tables import check_size, check_table, check_weights
-from qmedoid.estimators._targets import check_target
-from qmedoid.estimators._threads import one_blas_thread
-from qmedoid.geometry.groups import FeatureKind, feature_matrix
-from qmedoid.geometry.scaling import ScalingKind, fit_scaling
+from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.estimators._inputs import (
+    check_size,
+    check_table,
+    check_target,
+    check_weights,
+    column_label,
+    one_blas_thread,
+)
+from qmedoid.estimators._parameters import FLAG, Choice, Constraint, Whole, check_parameters, optional
+from qmedoid.exceptions import ConstantColumnWarning, DataError, warn
+from qmedoid.geometry.groups import (
+    FEATURE_KINDS,
+    FeatureKind,
+    Groups,
+    build_groups,
+    constant_columns,
+    correlation_matrix,
+    correlation_ratio,
+    correlation_with_numbers,
+    feature_matrix,
+)
+from qmedoid.geometry.scaling import SCALING_KINDS, ScalingKind, fit_scaling
+
+DEFAULT_GROUP_SIZE = 8
+AnchorOrder = Literal["association", "codes", "columns"]
+ANCHOR_ORDERS: tuple[AnchorOrder, ...] = ("association", "codes", "columns")
+DEFAULT_SIZES = (2, 5)
+GROUPING_CONSTRAINTS: Mapping[str, Constraint] = {
+    "kind": Choice(FEATURE_KINDS),
+    "input_scaling": Choice(SCALING_KINDS),
+    "group_size": optional(Whole(1)),
+    "n_anchors": optional(Whole(1)),
+    "anchor_order": Choice(ANCHOR_ORDERS),
+}
+"""Of the parameters that both estimators have."""
+
+
+def make_groups(
+    X: Array,
+    target: Array | Codes | None,
+    *,
+    order: AnchorOrder,
+    group_size: int | None,
+    n_anchors: int | None,
+    names: Any = None,
+    weights: Array | None = None,
+    quiet: bool = False,
+) -> Groups:
+    """Groups over the columns that vary, with a warning for every adjustment that was made.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, M)
+    target : class codes (integers), numbers, or None for the order of the columns
+    order : {"association", "codes", "columns"}
+        ``"association"`` is the correlation ratio with classes, or |r| with numbers; ``"codes"`` the printed rule.
+    group_size : int or None
+        None takes 8, or all columns where there are fewer.
+    n_anchors : int or None
+    names : sequence of str or None
+        Column names, for messages.
+    weights : ndarray of shape (n,) or None
+    quiet : bool
+        Whether constant columns are dropped without a warning.
+    """
+    usable = _usable_columns(X, names, quiet)
+    return build_groups(
+        correlation_matrix(X, weights=weights),
+        group_size=_group_size(group_size, int(usable.sum())),
+        association=_association(X, target, order, weights),
+        usable=usable,
+        n_anchors=n_anchors,
+    )
+
+
+def sizes_within(groups: Groups, asked: tuple[int, int] | None) -> tuple[int, ...]:
+    """Subset sizes k, held to the size of the groups; a warning says so where larger ones were asked for."""
+    largest = len(groups.members[0])
+    first, last = (min(size, largest) for size in asked or DEFAULT_SIZES)
+    if asked is not None and last < asked[1]:
+        warn(f"subset_sizes={asked} goes beyond the groups of {largest} columns: ({first}, {last}) was used.")
+    return tuple(range(first, last + 1))
+
+
+def _association(X: Array, target: Array | Codes | None, order: AnchorOrder, weights: Array | None) -> Array | None:
+    if target is None or order == "columns":
+        return None
+    if order == "association" and np.issubdtype(target.dtype, np.integer):
+        return correlation_ratio(X, target.astype(np.intp), weights=weights)
+    return correlation_with_numbers(X, target.astype(np.float64), weights=weights)
+
+
+def _usable_columns(X: Array, names: Any, quiet: bool) -> Flags:
+    constant = constant_columns(X)
+    if constant.all():
+        raise DataError(
+            f"All {X.shape[1]} columns of X are constant: no column distinguishes records. "
+            "Pass at least one column that varies."
+        )
+    if constant.any() and not quiet:
+        labels = ", ".join(column_label(int(c), names) for c in np.flatnonzero(constant)[:10])
+        more = f" and {constant.sum() - 10} more" if constant.sum() > 10 else ""
+        dropped = "was dropped: it correlates" if constant.sum() == 1 else "were dropped: they correlate"
+        warn(f"{labels}{more} held one value only and {dropped} with nothing.", ConstantColumnWarning)
+    return ~constant
+
+
+def _group_size(asked: int | None, n_columns: int) -> int:
+    if asked is None:
+        return min(DEFAULT_GROUP_SIZE, n_columns)
+    if asked > n_columns:
+        warn(f"group_size={asked} is more than the {n_columns} columns that vary: {n_columns} was used.")
+    return min(asked, n_columns)
 
 
 class CorrelationGroups(TransformerMixin, BaseEstimator):
@@ -31,7 +137,7 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
     group_size : int or None, default=None
         Columns per group, the anchor among them. None takes 8, or all where there are fewer.
     n_anchors : int or None, default=None
-        Keep only so many anchors, those most related to the target. None keeps all.
+        Maximum number of anchors, those most related to the target. None keeps all.
     subset_size : int or None, default=None
         Columns of each group that enter its feature. None takes the whole group.
     anchor_order : {"association", "codes", "columns"}, default="association"
@@ -73,8 +179,8 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **GROUPING_CONSTRAINTS,
-        "subset_size": Optional(Whole(1)),
-        "standardize": Flag(),
+        "subset_size": optional(Whole(1)),
+        "standardize": FLAG,
     }
 
     @one_blas_thread

@@ -1,55 +1,80 @@
-"""How a `GeometricClassifier` looks for rare events: the settings of its rare-event model."""
+"""The rare-event method as an estimator: many prototypes of a rare class and of its hardest counterparts."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._first_stage import Apart, FirstStageSettings, Told
-from qmedoid.estimators._parameters import Constraint, Flag, Some, Whole
+from qmedoid.calibration.fit import CalibrationKind
+from qmedoid.estimators._methods import MethodClassifier, Progress, Refine, TrainingTable, is_large_and_rare
+from qmedoid.estimators._parameters import Constraint, Whole
 from qmedoid.exceptions import ParameterError
 from qmedoid.methods.base import Method
 from qmedoid.methods.column_order import order_by_content, rare_in_order
 from qmedoid.methods.rare.fit import fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings
+from qmedoid.model.hybrid import DeltaSettings
+from qmedoid.variational.selection import OutOfFold
 
-KINDS = ("deltas", "nearness", "position", "middle")
-"""Kinds of evidence of a rare-event model."""
 
+class RareEventClassifier(MethodClassifier):
+    """Separate a rare class from a common one by how much nearer a record lies to prototypes of the rare class.
 
-class RareEventClassifier(FirstStageSettings):
-    """Settings of the rare-event model: ``GeometricClassifier(method=RareEventClassifier(n_hard=0))``.
+    Prototypes are real training rows: all rare ones, common ones drawn at random, and the common ones most like rare
+    ones. A logistic sum over distances to them decides.
 
     Parameters
     ----------
     n_rare : int, default=2000
-        How many rows of the rare class are prototypes at most; all of them where there are fewer.
+        Maximum number of prototypes of the rare class; all of its rows where there are fewer.
     n_common : int, default=3000
-        How many rows of the common class, drawn at random, are prototypes.
+        Number of prototypes of the common class, drawn at random.
     n_hard : int, default=1000
-        How many more are chosen for their likeness to the rare class; 0 for none.
-    blocks : list of str, default=("deltas", "nearness", "position", "middle")
-        Kinds of evidence: distances to the nearest prototypes of both classes, nearness to them on every column,
-        where on every column a record lies, and how far from the middle prototype of each class.
-    contrast : bool, default=True
-        Whether there is a second metric that weighs each column by how well it tells the classes apart.
-    signed_log : bool, default=True
-        Whether long tails are compressed before rows are compared.
-    leave_one_out : bool, default=True
-        Whether a training row is not compared with itself. Without, the rare rows know their own class.
+        Number of further common prototypes, those most like the rare class; 0 for none.
     n_folds : int, default=3
-        Folds of the scores that calibrate and set thresholds: in each, everything is fitted anew.
+        Folds of the out-of-fold scores that calibrate and set thresholds: in each, everything is fitted anew.
+    calibration : {"auto", "curve", "logistic", "temperature"}, default="auto"
+        How scores become probabilities on out-of-fold rows; ``"auto"`` is ``"curve"``.
+    operating_point : float, str, dict or None, default=None
+        The threshold: see `MedoidClassifier`.
     cv : int, splitter, iterable or None, default=None
-        Other folds in place of these.
+        Other folds in place of `n_folds`.
     refit : bool, default=True
         Whether the final model is fitted on all rows; False keeps that of the only split of `cv`.
+    random_state : int, RandomState or None, default=None
+        Seed of prototypes and folds.
 
     Attributes
     ----------
+    classes_ : ndarray of shape (2,)
     model_ : RareEventModel
+    calibration_ : Calibration
+    threshold_ : float
+        Probability of the second class above which a record is called so.
+    expected_ : OperatingSummary
+        The threshold with precision, recall and alert rate on held-out rows.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    MedoidClassifier : takes raw tables, and this classifier as ``method=``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qmedoid import RareEventClassifier
+    >>> X = np.random.default_rng(0).normal(size=(600, 3))
+    >>> y = X[:, 0] > 2
+    >>> model = RareEventClassifier(operating_point={"alert_rate": 0.05}, random_state=0).fit(X, y)
+    >>> model.predict([[3.0, 0.0, 0.0], [0.0, 0.0, 0.0]]).tolist()
+    [True, False]
     """
+
+    method_name = "rare"
+    circuit_defaults: ClassVar[Mapping[str, Any]] = {"n_qubits": 4, "clip": 3.0, "cv": 3}
+    refined_share = 0.005
 
     def __init__(
         self,
@@ -57,72 +82,64 @@ class RareEventClassifier(FirstStageSettings):
         n_rare: int = 2000,
         n_common: int = 3000,
         n_hard: int = 1000,
-        blocks: Sequence[str] = KINDS,
-        contrast: bool = True,
-        signed_log: bool = True,
-        leave_one_out: bool = True,
         n_folds: int = 3,
+        calibration: CalibrationKind | Literal["auto"] = "auto",
+        operating_point: float | str | Mapping[str, float] | None = None,
         cv: Any = None,
         refit: bool = True,
+        random_state: Any = None,
     ) -> None:
         self.n_rare = n_rare
         self.n_common = n_common
         self.n_hard = n_hard
-        self.blocks = blocks
-        self.contrast = contrast
-        self.signed_log = signed_log
-        self.leave_one_out = leave_one_out
         self.n_folds = n_folds
+        self.calibration = calibration
+        self.operating_point = operating_point
         self.cv = cv
         self.refit = refit
+        self.random_state = random_state
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **FirstStageSettings._constraints,
+        **MethodClassifier._constraints,
         "n_rare": Whole(2),
         "n_common": Whole(2),
         "n_hard": Whole(0),
-        "blocks": Some(KINDS),
-        "contrast": Flag(),
-        "signed_log": Flag(),
-        "leave_one_out": Flag(),
         "n_folds": Whole(2),
     }
 
-    @property
-    def n_circuit_features(self) -> int:
-        """How many features a circuit is fed."""
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    @classmethod
+    def suits(cls, counts: Codes) -> bool:
+        """Whether ``method="auto"`` chooses this method: for large tables where one of two classes is rare."""
+        return len(counts) == 2 and is_large_and_rare(counts)
+
+    @classmethod
+    def auto_refine(cls, counts: Codes) -> Refine:  # noqa: ARG003
+        """What ``refine="auto"`` means: held-out rows decide."""
+        return "auto"
+
+    def n_circuit_features(self, n_classes: int, deltas: DeltaSettings) -> int:  # noqa: ARG002
+        """Number of features of a circuit."""
         return self._settings().n_circuit_features
 
     def _settings(self) -> RareSettings:
-        usual = RareSettings()
+        """The settings of the fit; a study of further settings overrides this."""
         return RareSettings(
-            deltas_strength=usual.deltas_strength if "deltas" in self.blocks else 0.0,
-            nearness_strength=usual.nearness_strength if "nearness" in self.blocks else 0.0,
-            position_strength=usual.position_strength if "position" in self.blocks else 0.0,
-            middle_strength=usual.middle_strength if "middle" in self.blocks else 0.0,
-            n_rare=int(self.n_rare),
-            n_common=int(self.n_common),
-            n_hard=int(self.n_hard),
-            metrics=("plain", "contrast") if self.contrast else ("plain",),
-            signed_log=bool(self.signed_log),
-            leave_one_out=bool(self.leave_one_out),
-            n_folds=int(self.n_folds),
+            n_rare=int(self.n_rare), n_common=int(self.n_common), n_hard=int(self.n_hard), n_folds=int(self.n_folds)
         )
 
-    def _fit_rows(
-        self,
-        table: Array,
-        codes: Codes,
-        classes: npt.NDArray[Any],
-        seed: int,
-        told: Told,
-        groups: Codes | None,
-    ) -> tuple[Method, Apart]:
-        if len(classes) != 2:
+    def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Method, OutOfFold, Array | None]:
+        if len(data.classes) != 2:
             raise ParameterError(
-                f"method='rare' tells one rare class from another, and there are {len(classes)} classes. "
-                "Use method='evidence'."
+                "Only binary classification is supported. The type of the target is multiclass: the rare-event method "
+                f"separates one rare class from another, and there are {len(data.classes)} classes. Use "
+                "method='evidence'."
             )
-        order = order_by_content(table)
-        fitted = fit_rare(np.ascontiguousarray(table[:, order]), codes, self._settings(), seed, told, groups)
-        return rare_in_order(fitted.model, order), Apart(fitted.out_of_fold, fitted.circuit_features, fitted.fold)
+        order = order_by_content(data.X)
+        ordered = np.ascontiguousarray(data.X[:, order])
+        fitted = fit_rare(ordered, data.codes, self._settings(), seed, progress, data.groups)
+        return rare_in_order(fitted.model, order), OutOfFold(fitted.out_of_fold, fitted.fold), fitted.circuit_features

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._parameters import Choice, Constraint, Seed, Whole, check_parameters
-from qmedoid.estimators._refits import Subject, codes_of, margins_of, plain_stage, sampled_rows
+from qmedoid.estimators._parameters import SEED, Choice, Constraint, Whole, check_parameters
+from qmedoid.estimators._refits import Subject, codes_of, margins_of, plain_method, sampled_rows
 from qmedoid.estimators._stability_report import (
     DecisionStability,
     GroupStability,
@@ -41,7 +41,7 @@ LISTED_ROWS = 10
 _CONSTRAINTS: Mapping[str, Constraint] = {
     "n_bootstraps": Whole(2),
     "sampling": Choice(("bootstrap", "half")),
-    "random_state": Seed(),
+    "random_state": SEED,
 }
 
 # Rows of a class to which distances are taken where only their distribution counts.
@@ -67,8 +67,8 @@ def stability(
     Parameters
     ----------
     estimator : classifier
-        `GeometricClassifier`, `NearestMedoidClassifier`, `TableClassifier`, or any other classifier of scikit-learn, of which
-        decisions alone are reported. It is left as it is. Its own `random_state`, where it has one, is that of all
+        `MedoidClassifier`, `NearestMedoidClassifier`, or any other classifier of scikit-learn, of which decisions
+        alone are reported. It is left as it is. Its own `random_state`, where it has one, is that of all
         fits, so that only the rows differ; where it is None, every fit has another seed.
     X : array-like or data frame of shape (n, M)
     y : array-like of shape (n,)
@@ -144,20 +144,20 @@ class _Medoids:
     """Whether the medoids of the fit of all rows are chosen again, and how near to them others are where not."""
 
     def __init__(self, subject: Subject, full: Any, rng: np.random.Generator) -> None:
-        stage = plain_stage(full)
-        self._known = stage is not None
-        if stage is None:
+        method = plain_method(full)
+        self._known = method is not None
+        if method is None:
             return
         self._labels, self._classes = full.classes_, subject.classes_of_rows(full)
         self._numbers = subject.numbers(full)
-        every = np.unique(stage.medoid_rows)
+        every = np.unique(method.medoid_rows)
         self._n_medoids = len(every)
         if len(every) > LISTED_MEDOIDS:
             every = np.sort(rng.choice(every, size=LISTED_MEDOIDS, replace=False))
         self._rows = every
         self._present, self._kept = np.zeros((2, len(every)), dtype=np.int64)
         self._moved = np.zeros(len(every))
-        per_class = np.bincount(self._classes[np.unique(stage.medoid_rows)], minlength=len(full.classes_))
+        per_class = np.bincount(self._classes[np.unique(method.medoid_rows)], minlength=len(full.classes_))
         self._typical, self._by_chance = np.zeros(len(full.classes_)), np.zeros(len(every))
         for code in np.unique(self._classes[every]):
             rows = np.flatnonzero(self._classes == code)
@@ -176,10 +176,10 @@ class _Medoids:
 
     def add(self, fitted: Any, sample: Codes) -> None:
         """Compare with the medoids of a refit."""
-        stage = plain_stage(fitted)
-        if not self._known or stage is None:
+        method = plain_method(fitted)
+        if not self._known or method is None:
             return
-        chosen = np.unique(sample[stage.medoid_rows])
+        chosen = np.unique(sample[method.medoid_rows])
         present, kept = np.isin(self._rows, sample), np.isin(self._rows, chosen)
         self._present += present
         self._kept += kept

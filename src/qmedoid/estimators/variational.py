@@ -10,18 +10,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._class_weights import loss_weights
-from qmedoid.estimators._operating_point import OperatingPoint
+from qmedoid.estimators._inputs import check_table, column_label, groups_of_fit, loss_weights, one_blas_thread
 from qmedoid.estimators._parameters import Constraint
-from qmedoid.estimators._probabilistic import ProbabilisticClassifier
-from qmedoid.estimators._row_groups import groups_of_fit
-from qmedoid.estimators._saving import SavingMixin
-from qmedoid.estimators._tables import check_table, column_label
-from qmedoid.estimators._threads import one_blas_thread
-from qmedoid.estimators._training import TRAINING_CONSTRAINTS, Chosen, TrainingPlan, reporting_watch
-from qmedoid.exceptions import warn
+from qmedoid.estimators._probabilistic import OPERATING_POINT, ProbabilisticClassifier, asked_rule
+from qmedoid.estimators._saving import SavingMixin, assembled, measured_error
+from qmedoid.estimators._training import TRAINING_CONSTRAINTS, ChosenCircuit, TrainingPlan, reporting_watch
+from qmedoid.exceptions import ModelError, warn
 from qmedoid.geometry.scaling import column_powers, is_constant
 from qmedoid.model.novelty import fit_novelty
+from qmedoid.model.table import TableModel
 from qmedoid.optimize.minimizers import GAINS
 from qmedoid.variational.ansatz import PRINTED_SPAN, SPAN
 from qmedoid.variational.batches import Sampling
@@ -53,7 +50,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
     input_scales : "learned", float or sequence of float, default="learned"
         Factors λ on the angles of the features: trained, or fixed.
     clip : float or None, default=None
-        Standardized values beyond ±clip are not told apart. None takes the largest of the training rows, but at least
+        Standardized values beyond ±clip count as ±clip. None takes the largest of the training rows, but at least
         3 and at most 10.
     span : float, default=π/2
         The angle of a value at the clip. At π both ends are the same state.
@@ -85,9 +82,8 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         Values to choose from by cross-validation, such as ``{"n_reps": [1, 3], "n_steps": [200, 400]}``.
     cv : int, splitter or iterable, default=5
         Folds of that choice, and of the out-of-fold predictions that set the threshold.
-    operating_point : str, float or None, default=None
-        For two classes: a metric whose best threshold on out-of-fold predictions is used, or the threshold itself.
-        None decides for the likelier class.
+    operating_point : float, str, dict or None, default=None
+        For two classes, the threshold: see `MedoidClassifier`.
     precision : {"float64", "float32"}, default="float64"
         Of the simulation.
     shots : int or None, default=None
@@ -147,7 +143,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         n_seeds: int = 3,
         grid: Mapping[str, Sequence[Any]] | None = None,
         cv: Any = 5,
-        operating_point: str | float | None = None,
+        operating_point: float | str | Mapping[str, float] | None = None,
         precision: Precision = "float64",
         shots: int | None = None,
         checkpoint: Any = None,
@@ -183,7 +179,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **TRAINING_CONSTRAINTS,
-        "operating_point": OperatingPoint(),
+        "operating_point": OPERATING_POINT,
     }
 
     @classmethod
@@ -228,8 +224,8 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         warn_constant(table, getattr(self, "feature_names_in_", None))
         data = TrainingData(table, codes, loss_weights(self.class_weight, codes, self.classes_))
         entropy = check_random_state(self.random_state).randint(2**31, size=4).tolist()
-        named = isinstance(self.operating_point, str)
-        plan = TrainingPlan.of(self, data, self.classes_, entropy, out_of_fold=named, groups=together)
+        needed = asked_rule(self.operating_point, len(self.classes_)).needs_rows
+        plan = TrainingPlan.of(self, data, self.classes_, entropy, out_of_fold=needed, groups=together)
         context = self._init_callback_context(max_subtasks=plan.n_reports)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         self._keep(plan.run(reporting_watch(self, context, self.checkpoint)), codes, entropy, together)
@@ -267,6 +263,20 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         measured.model_ = MeasuredVariational(model, backend)
         return measured
 
+    def table_model(self) -> TableModel:
+        """The fitted model as it is saved and scored without scikit-learn."""
+        check_is_fitted(self)
+        model = self.model_
+        if isinstance(model, MeasuredVariational):
+            raise measured_error()
+        if self.shots is not None:
+            raise ModelError(
+                f"This classifier predicts by shots={self.shots} random measurements, and a saved model decides "
+                "exactly: call set_params(shots=None) first."
+            )
+        metrics = {"loss": float(self.seed_losses_.min()), "threshold": float(self.threshold_)}
+        return assembled(self, (model,), decision=self.decision_, records=None, metrics=metrics)
+
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
         table = check_table(self, X, reset=False)
@@ -274,7 +284,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
             return self.model_.scores(table)
         return self.model_.sampled_scores(table, shots=self.shots, rng=np.random.default_rng(self._shot_entropy))
 
-    def _keep(self, chosen: Chosen, codes: Codes, entropy: list[int], groups: Codes | None = None) -> None:
+    def _keep(self, chosen: ChosenCircuit, codes: Codes, entropy: list[int], groups: Codes | None = None) -> None:
         """Hold what a training leaves."""
         model = chosen.trained.model
         self.model_: VariationalModel | MeasuredVariational = model
@@ -292,7 +302,7 @@ def warn_constant(features: Array, names: Any) -> None:
     scaled = features * column_powers(features)  # so that the squares of tiny values do not vanish
     constant = is_constant(scaled.mean(axis=0), scaled.var(axis=0), len(features))
     if constant.all():
-        warn("Every feature is constant: nothing can be learnt but how frequent the classes are.")
+        warn("Every feature is constant: nothing can be learned but how frequent the classes are.")
     else:
         for column in np.flatnonzero(constant):
             warn(f"Feature {column_label(int(column), names)} is constant: its qubit is turned by nothing.")

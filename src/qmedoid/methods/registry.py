@@ -20,7 +20,7 @@ METHODS = {
         "qmedoid.methods.evidence.model:EvidenceModel", "qmedoid.estimators.evidence:EvidenceClassifier"
     ),
     "nearest": MethodEntry(
-        "qmedoid.methods.nearest.model:NearestModel", "qmedoid.estimators.fusion:NearestMedoidClassifier"
+        "qmedoid.methods.nearest.model:NearestModel", "qmedoid.estimators.nearest:NearestMedoidClassifier"
     ),
 }
 """The methods; ``method="auto"`` is the first that suits the classes."""

@@ -65,7 +65,7 @@ def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanati
     if method is None or not isinstance(best, HybridModel):
         raise ModelError(
             "This model is a circuit alone: it has no medoids to explain a decision by. Explain a model of "
-            "GeometricClassifier or NearestMedoidClassifier instead."
+            "MedoidClassifier or NearestMedoidClassifier instead."
         )
     decided = model.decide(columns)
     measured = method.measure(columns)

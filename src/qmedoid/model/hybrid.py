@@ -72,6 +72,13 @@ class HybridModel:
     refine_below: float = -np.inf
     residual: bool = False
 
+    @property
+    def refinement(self) -> str:
+        """Which records the circuit decides: ``"none"``, ``"selective"`` or ``"always"``."""
+        if self.variational is None:
+            return "none"
+        return "always" if self.refine_below == np.inf else "selective"
+
     def scores(self, X: Table) -> Array:
         """Class scores, shape (n, C); the largest decides, and their softmax is the class probability."""
         return self.decide(X)[0]

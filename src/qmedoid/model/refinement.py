@@ -1,17 +1,16 @@
-"""Fit of a hybrid model: calibration, training data of the circuit, and whether the circuit helps (algorithm 20)."""
+"""From a fitted method to a hybrid model: calibration, training data of the circuit, whether it pays (algorithm 20)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CalibrationKind, fit_calibration
-from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.row_groups import draws_per_row, group_sums, part_of
 from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.methods.base import Measured, Scorer
-from qmedoid.methods.nearest.fit import Selected
+from qmedoid.methods.base import Measured, Method
 from qmedoid.model.hybrid import (
     DeltaSettings,
     HybridModel,
@@ -24,30 +23,59 @@ from qmedoid.variational.selection import OutOfFold
 from qmedoid.variational.training import TrainingData
 
 
-@dataclass(frozen=True)
-class Stage:
-    """A calibrated method with its scores of the training rows.
+@dataclass(frozen=True, eq=False)
+class FittedMethod:
+    """A fitted method and its out-of-fold predictions.
+
+    Attributes
+    ----------
+    model : Method
+    measured : Measured
+        Of the training rows, by the model.
+    out_of_fold : Measured
+        The same; rows that a fold held out are measured by a model that was not fitted on them.
+    folds : sequence of ndarray
+        The rows that each fold held out.
+    details : object
+        What the estimator of the method shows of this fit.
+    """
+
+    model: Method
+    measured: Measured
+    out_of_fold: Measured
+    folds: Sequence[Codes]
+    details: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedMethod:
+    """A calibrated method with its out-of-fold predictions, and with a circuit once there is one.
 
     Attributes
     ----------
     model : HybridModel
-        Without a circuit.
     scores : ndarray of shape (n, C)
         Calibrated scores of the training rows by the final model.
     out_of_fold : ndarray of shape (n, C)
-        The same, out-of-fold where a fold holds the row out. A row that is a medoid, or helped to choose one, lies
-        nearer to its class than new rows do, and would show the circuit its label.
+        The same by models that were not fitted on the row, where a fold holds it out. A row that is a medoid, or
+        helped to choose one, lies nearer to its class than new rows do, and would tell the circuit its label.
     features : ndarray of shape (n, m)
-        Deltas of the training rows, out-of-fold as well.
-    held_out : OutOfFold
-        Calibrated out-of-fold scores.
+        Deltas of the training rows, out-of-fold in the same way.
+    held_out : OutOfFold or None
+        Out-of-fold scores of `model`; None where a circuit was stopped before it had any.
+    circuit : VariationalClassifier or None
+        The circuit as an estimator.
+    details : object
+        As of `FittedMethod`.
     """
 
     model: HybridModel
     scores: Array
     out_of_fold: Array
     features: Array
-    held_out: OutOfFold
+    held_out: OutOfFold | None
+    circuit: Any = None
+    details: Any = None
 
     def training_data(self, codes: Codes, class_weights: Array) -> tuple[TrainingData, Codes]:
         """What the circuit is trained on, and which rows that are.
@@ -70,7 +98,7 @@ class Stage:
         return replace(self.model, variational=circuit, refine_below=refine_below)
 
     def refined_held_out(self, circuit: OutOfFold, rows: Codes, refine_below: float) -> OutOfFold:
-        """Out-of-fold scores of the hybrid model: the circuit's where the policy picks a row, else the method's.
+        """Out-of-fold scores of the hybrid model: the circuit's where the policy picks a row, else the fusion's.
 
         Parameters
         ----------
@@ -79,10 +107,11 @@ class Stage:
         rows : ndarray
             Which rows of the table these are.
         """
+        assert self.held_out is not None, "a method has out-of-fold scores"
         held_out = self.held_out.scores.copy()
         by_circuit = np.full((len(held_out), circuit.scores.shape[1]), np.nan)
         by_circuit[rows] = circuit.scores
-        # Other rows belong to neither of their two nearest classes: sharing those out anew does not change their class.
+        # Other rows belong to neither of their two nearest classes: sharing those out anew leaves their own class be.
         concerned = np.isin(np.arange(len(held_out)), rows) & (
             self.model.refinement_margins(self.out_of_fold) <= refine_below
         )
@@ -96,59 +125,38 @@ class Stage:
         return OutOfFold(held_out, fold)
 
 
-def fusion_apart(selected: Selected, folds: Sequence[Codes], measured: Measured) -> Measured:
-    """Measurements of the training rows by a nearest-medoid method, out-of-fold where a fold holds the row out."""
-    if selected.out_of_fold is None:
-        return measured
-    rows = np.concatenate(folds)
-    channels = Channels(measured.channels.distance.copy(), measured.channels.angle.copy())
-    channels.distance[rows], channels.angle[rows] = selected.out_of_fold
-    return measured._replace(channels=channels, scores=selected.model.fuse(channels))
-
-
-def calibrated_stage(
-    first: Scorer,
-    measured: Measured,
-    out_of_fold: Measured,
-    folds: Sequence[Codes],
+def calibrated(
+    fitted: FittedMethod,
     codes: Codes,
     *,
     kind: CalibrationKind,
-    deltas: DeltaSettings,
-    residual: bool,
+    deltas: DeltaSettings | None = None,
+    residual: bool = False,
     groups: Codes | None = None,
-) -> Stage:
-    """Calibrate a method on its out-of-fold rows, and score the training rows.
-
-    Parameters
-    ----------
-    first : Scorer
-    measured, out_of_fold : Measured
-        Measurements of the training rows, and the same out-of-fold where a fold holds the row out.
-    folds : sequence of ndarray
-        The rows of the table that each fold held out.
-    groups : ndarray of shape (n,), optional
-        Rows of one group count as one draw.
-    """
-    rows = np.concatenate(folds)
-    calibration = fit_calibration(out_of_fold.scores[rows], codes[rows], kind, part_of(groups, rows))
-    out_of_fold_scores = calibration.apply(out_of_fold.scores)
-    held_out = OutOfFold(np.full(out_of_fold.scores.shape, np.nan), np.full(len(codes), -1, dtype=np.intp))
-    held_out.scores[rows] = out_of_fold_scores[rows]
-    held_out.fold[rows] = np.repeat(np.arange(len(folds)), [len(fold) for fold in folds])
-    model = HybridModel(first, calibration, deltas, residual=residual)
-    features = deltas.features(first, out_of_fold, out_of_fold_scores)
-    return Stage(model, calibration.apply(measured.scores), out_of_fold_scores, features, held_out)
+) -> CalibratedMethod:
+    """Calibrate a method on its out-of-fold scores; rows of one group count as one draw."""
+    deltas = deltas or DeltaSettings()
+    rows = np.concatenate(fitted.folds)
+    raw = fitted.out_of_fold.scores
+    calibration = fit_calibration(raw[rows], codes[rows], kind, part_of(groups, rows))
+    scores = calibration.apply(raw)
+    held_out = OutOfFold(np.full(raw.shape, np.nan), np.full(len(codes), -1, dtype=np.intp))
+    held_out.scores[rows] = scores[rows]
+    held_out.fold[rows] = np.repeat(np.arange(len(fitted.folds)), [len(fold) for fold in fitted.folds])
+    model = HybridModel(fitted.model, calibration, deltas, residual=residual)
+    features = deltas.features(fitted.model, fitted.out_of_fold, scores)
+    in_sample = calibration.apply(fitted.measured.scores)
+    return CalibratedMethod(model, in_sample, scores, features, held_out, details=fitted.details)
 
 
 def circuit_pays(before: OutOfFold, after: OutOfFold, codes: Codes, groups: Codes | None = None) -> bool:
-    """Whether refinement improves the out-of-fold likelihood by more than one standard error of the difference."""
+    """Whether held-out rows are likelier after refinement, by more than one standard error of the difference."""
     rows = np.flatnonzero((before.fold >= 0) & (after.fold >= 0))
     rows = rows[(before.scores[rows] != after.scores[rows]).any(axis=1)]
     if len(rows) < 2:
         return False
-    each = np.arange(len(rows))
-    gain = log_softmax(after.scores[rows])[each, codes[rows]] - log_softmax(before.scores[rows])[each, codes[rows]]
+    own = np.arange(len(rows))
+    gain = log_softmax(after.scores[rows])[own, codes[rows]] - log_softmax(before.scores[rows])[own, codes[rows]]
     together = part_of(groups, rows)
     gain = draws_per_row(together) * group_sums(gain, together)
     return bool(len(gain) > 1 and gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))

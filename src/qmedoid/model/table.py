@@ -119,9 +119,7 @@ class TableModel:
     def refinement(self) -> str:
         """Which records a circuit decides: ``"none"``, ``"selective"`` or ``"always"``."""
         model = self.best
-        if isinstance(model, VariationalModel) or model.refine_below == np.inf:
-            return "always"
-        return "none" if model.variational is None else "selective"
+        return "always" if isinstance(model, VariationalModel) else model.refinement
 
     @property
     def deciders(self) -> tuple[str, str]:

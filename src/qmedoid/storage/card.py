@@ -235,7 +235,7 @@ def _known_records(model: TableModel) -> list[str]:
     return [
         "",
         f"In addition to the medoids the model keeps {model.n_known_records} training rows, the columns that it "
-        "reads as numbers, to compare with the nearest of them. To leave them out, fit with neighbors=0.",
+        "reads as numbers, to compare with the nearest of them. To leave them out, fit with n_neighbors=0.",
     ]
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from qmedoid.arrays import Array
-from qmedoid.estimators.fusion import NearestMedoidClassifier
-from qmedoid.estimators.geometric import GeometricClassifier
+from qmedoid.estimators.medoid import MedoidClassifier
+from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.methods.nearest.model import NearestModel
 from qmedoid.metrics.thresholds import best_threshold, metric_at
@@ -39,7 +39,7 @@ def run_front(data: Dataset, cell: Cell, **changes: Any) -> Result:
     """
     split = split_of(data, cell.split, cell.seed)
     model, before = (
-        GeometricClassifier(random_state=cell.seed, **changes).fit(data.X[rows], data.y[rows])
+        MedoidClassifier(random_state=cell.seed, **changes).fit(data.X[rows], data.y[rows])
         for rows in (split.fit, split.train)
     )
     found = {"test": classifier_metrics(model, data, split.test), "val": classifier_metrics(before, data, split.val)}
@@ -49,7 +49,7 @@ def run_front(data: Dataset, cell: Cell, **changes: Any) -> Result:
 def run_front_fraud(data: Dataset, cell: Cell, **changes: Any) -> Result:
     """The front door on the frauds, fitted on the training rows, with its log-odds."""
     split = split_of(data, cell.split, cell.seed)
-    model = GeometricClassifier(random_state=cell.seed, **changes).fit(data.X[split.train], data.y[split.train])
+    model = MedoidClassifier(random_state=cell.seed, **changes).fit(data.X[split.train], data.y[split.train])
     found = fraud_metrics(data, split, model.decision_function(data.X), 0.0, split.train)
     return {"chosen_method": model.method_} | found
 
@@ -97,9 +97,9 @@ def run_printed_fraud(
 def run_front_rare(data: Dataset, cell: Cell, *, printed: bool = False, **changes: Any) -> Result:
     """The front door on rare events, fitted on training and validation rows; who decides the test rows."""
     split = split_of(data, cell.split, cell.seed)
-    make = GeometricClassifier.paper if printed else GeometricClassifier
+    make = MedoidClassifier.paper if printed else MedoidClassifier
     model = make(random_state=cell.seed, **changes).fit(data.X[split.fit], data.y[split.fit])
-    by_circuit = float(np.isin(model.decided_by(data.X[split.test]), ("circuit", "variational")).mean())
+    by_circuit = float((model.decided_by(data.X[split.test]) == "circuit").mean())
     return {"test": rare_metrics(model, data, split.test), "chosen_method": model.method_, "by_circuit": by_circuit}
 
 

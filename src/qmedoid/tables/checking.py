@@ -51,9 +51,9 @@ def check_table(
     target : str or None, default=None
         Column that holds the classes. Without it nothing is said about classes.
     roles : mapping of str to str or None, default=None
-        What columns are, as of `TableClassifier`.
+        What columns are, as of `MedoidClassifier`.
     decimal, date_order : str or None, default=None
-        How texts that do not show it are read, as of `TableClassifier`.
+        How texts that do not show it are read, as of `MedoidClassifier`.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def check_table(
 
     See Also
     --------
-    TableClassifier : fits such a table; it reads columns in the same way.
+    MedoidClassifier : fits such a table; it reads columns in the same way.
     """
     table = as_table(data)
     if target is not None and target not in table.column_names:

@@ -18,7 +18,7 @@ OnMismatch = Literal["error", "warn"]
 
 _NO_FILL = (
     "This model has nothing to put in place of such cells, so on_mismatch='warn' cannot go on either. Fill them in "
-    "first, or fit with TableClassifier or the command 'qmedoid fit', which fill in missing cells."
+    "first, or fit with MedoidClassifier or the command 'qmedoid fit', which fill in missing cells."
 )
 _SHOWN = 20
 _OPEN = re.compile(r"[+-]?\d{1,3}\.\d{3}")

@@ -106,7 +106,7 @@ class SavedModel:
         if not self.model.decision.probabilistic:
             raise ModelError(
                 "This model has no probabilities, only margins: use decision_function(), or save a "
-                "GeometricClassifier instead of a NearestMedoidClassifier."
+                "MedoidClassifier instead of a NearestMedoidClassifier."
             )
         return self.model.decision.probabilities(self.decide(data, on_mismatch=on_mismatch).scores)
 

@@ -243,8 +243,8 @@ def seldom_note(labels: Sequence[Any], counts: Counts) -> str | None:
     return (
         f"no operating point was asked for, and the likelier class decides: {called[rare]:,} of {sum(counts):,} rows "
         f"{are[0]} called {labels[1 - rare]!r}, and {rows[rare]:,} {are[1]}. To find more, fit with an operating "
-        f"point: alert_rate={max(rows[rare] / sum(counts), 1e-4):.2g}, min_recall or cost (--alert-rate, --min-recall, "
-        "--cost)."
+        f"point: {{'alert_rate': {max(rows[rare] / sum(counts), 1e-4):.2g}}}, 'min_recall' or 'cost' (--alert-rate, "
+        "--min-recall, --cost)."
     )
 
 

@@ -1,4 +1,4 @@
-"""NearestMedoidClassifier as users meet it: tables of every make, labels, weights, callbacks, and what a fit leaves behind."""
+"""NearestMedoidClassifier as users meet it: tables of every make, labels, weights, callbacks, and what a fit leaves."""
 
 import pickle
 import warnings
@@ -325,8 +325,8 @@ def test_weights_by_words():
 
 def test_pipelines_searches_clones_and_pickles():
     pipeline = make_pipeline(MinMaxScaler(), quick(max_passes=0))
-    search = GridSearchCV(pipeline, {"fusionclassifier__kind": ["signed", "weighted"]}, cv=2).fit(X3, Y3)
-    assert search.best_params_ == {"fusionclassifier__kind": "signed"}
+    search = GridSearchCV(pipeline, {"nearestmedoidclassifier__kind": ["signed", "weighted"]}, cv=2).fit(X3, Y3)
+    assert search.best_params_ == {"nearestmedoidclassifier__kind": "signed"}
     fitted = search.best_estimator_
     copy = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(copy.decision_function(X3), fitted.decision_function(X3))

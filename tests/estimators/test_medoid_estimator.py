@@ -1,4 +1,4 @@
-"""GeometricClassifier as users meet it: who decides, what stays exact, operating points, meta-estimators, callbacks."""
+"""MedoidClassifier as users meet it: who decides, what stays exact, operating points, meta-estimators, callbacks."""
 
 import io
 import pickle
@@ -14,14 +14,14 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 
-from qmedoid import GeometricClassifier, NearestMedoidClassifier, TrainingProgress, VariationalClassifier
+from qmedoid import MedoidClassifier, NearestMedoidClassifier, TrainingProgress, VariationalClassifier
 from qmedoid.estimators import _refinement
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.geometry.channels import nearest_two
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.model.hybrid import score_margins, two_nearest
-from qmedoid.model.refinement import Stage
+from qmedoid.model.refinement import CalibratedMethod
 
 CANCER, WINE = load_breast_cancer(), load_wine()
 X2, Y2 = CANCER.data[:, :6], CANCER.target
@@ -32,7 +32,7 @@ CIRCUIT = {"n_steps": 40, "n_reps": 1, "n_seeds": 1, "cv": 2, "learning_rate": 0
 
 def quick(*, method=None, variational=None, **changes):
     """A classifier that searches nothing and trains little."""
-    return GeometricClassifier(
+    return MedoidClassifier(
         method=NearestMedoidClassifier(**(FUSION | (method or {}))),
         variational=VariationalClassifier(**(CIRCUIT | (variational or {}))),
         **({"random_state": 0} | changes),
@@ -59,20 +59,20 @@ def never():
 
 
 @pytest.mark.parametrize(
-    ("refine", "stage", "margin"),
-    [("never", "fusion", -np.inf), ("always", "variational", np.inf), ("auto", "fusion", -np.inf)],
+    ("refine", "refinement", "margin"),
+    [("never", "none", -np.inf), ("always", "always", np.inf), ("auto", "none", -np.inf)],
 )
-def test_words_say_who_decides(refine, stage, margin):
+def test_words_say_who_decides(refine, refinement, margin):
     fitted = quick(refine=refine).fit(X2, Y2)
-    assert fitted.stage_ == stage
+    assert fitted.refinement_ == refinement
     assert fitted.margin_ == margin
-    assert set(fitted.decided_by(X2)) == {"circuit" if refine == "always" else fitted.model_.method.plain.name}
+    assert set(fitted.decided_by(X2)) == {"circuit" if refine == "always" else "nearest"}
 
 
 @pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
 def test_a_number_is_the_share_of_the_training_rows_that_the_circuit_decides(share):
     fitted = quick(refine=share).fit(X2, Y2)
-    assert fitted.stage_ == "selective"
+    assert fitted.refinement_ == "selective"
     decided = fitted.decided_by(X2) == "circuit"
     assert decided.mean() == pytest.approx(share, abs=2 / len(X2))
     margins = score_margins(fitted.model_.calibration.apply(fitted.estimator_.model_.scores(X2)))
@@ -80,22 +80,25 @@ def test_a_number_is_the_share_of_the_training_rows_that_the_circuit_decides(sha
 
 
 def test_rows_that_are_not_picked_have_exactly_the_scores_of_fusion_alone(selective, never):
-    by_fusion = selective.decided_by(X2) != "circuit"
-    assert 0 < by_fusion.sum() < len(X2)
+    by_method = selective.decided_by(X2) == "nearest"
+    assert 0 < by_method.sum() < len(X2)
     p, alone = selective.predict_proba(X2), never.predict_proba(X2)
-    np.testing.assert_array_equal(p[by_fusion], alone[by_fusion])
-    assert (p[~by_fusion] != alone[~by_fusion]).any(axis=1).all()
+    np.testing.assert_array_equal(p[by_method], alone[by_method])
+    assert (p[~by_method] != alone[~by_method]).any(axis=1).all()
 
 
 def test_a_large_table_with_a_rare_class_goes_to_the_circuit():
     X, y = drawn(10_000, 0.02)
     fitted = quick().fit(X, y)
-    assert fitted.stage_ == "variational"
+    assert fitted.refinement_ == "always"
     assert (fitted.decided_by(X[::50]) == "circuit").all()
-    assert _refinement.policy_for("auto", drawn(9_999, 0.02)[1]) == "auto"
-    assert _refinement.policy_for("auto", drawn(10_000, 0.0501)[1]) == "auto"
-    assert _refinement.policy_for("auto", drawn(10_000, 0.05)[1]) == "always"
-    assert _refinement.policy_for("auto", drawn(999)[1]) == "never"
+    for n, share, policy in (
+        (9_999, 0.02, "auto"),
+        (10_000, 0.0501, "auto"),
+        (10_000, 0.05, "always"),
+        (999, 0.5, "never"),
+    ):
+        assert NearestMedoidClassifier.auto_refine(np.bincount(drawn(n, share)[1])) == policy
 
 
 @pytest.mark.parametrize("pays", [True, False])
@@ -105,7 +108,7 @@ def test_on_medium_tables_the_circuit_stays_if_it_pays(monkeypatch, pays):
     X, y = drawn(1000)
     fitted = quick().fit(X, y)
     assert len(asked) == 1
-    assert fitted.stage_ == ("selective" if pays else "fusion")
+    assert fitted.refinement_ == ("selective" if pays else "none")
     assert (fitted.decided_by(X) == "circuit").mean() == pytest.approx(0.1 if pays else 0, abs=0.002)
     if not pays:
         np.testing.assert_array_equal(fitted.predict_proba(X), quick(refine="never").fit(X, y).predict_proba(X))
@@ -119,9 +122,9 @@ def test_it_pays_where_fusion_is_wrong_and_not_where_it_is_right():
     X = np.column_stack([np.where(y == 1, 0.0, 2.2 * side) + 0.5 * rng.normal(size=1200), rng.normal(size=1200)])
     circuit = {"n_steps": 150, "n_reps": 2}
     folded = quick(variational=circuit, method={"alpha": 1.0}).fit(X, y)
-    assert folded.stage_ == "selective"
+    assert folded.refinement_ == "selective"
     line, labels = drawn(1200)
-    assert quick(variational=circuit).fit(line, labels).stage_ == "fusion"
+    assert quick(variational=circuit).fit(line, labels).refinement_ == "none"
 
 
 @pytest.mark.parametrize("refine", ["never", "always"])
@@ -140,7 +143,7 @@ def test_separated_classes_leave_the_circuit_between_the_two_nearest_nothing_to_
     X = 0.05 * rng.normal(size=(60, 3)) + 5 * np.eye(3)[y]
     with pytest.warns(QMedoidWarning, match="No training row belongs to its second-nearest class"):
         fitted = quick(refine="always", deltas="nearest").fit(X, y)
-    assert fitted.stage_ == "fusion"
+    assert fitted.refinement_ == "none"
     assert fitted.score(X, y) == 1
 
 
@@ -247,7 +250,7 @@ def test_a_residual_circuit_that_says_nothing_leaves_the_fusion_score(X, y, delt
 @pytest.mark.parametrize("residual", [False, True])
 def test_between_the_two_nearest_only_their_probability_moves(residual):
     fitted = quick(refine="always", deltas="nearest", residual=residual).fit(X3, Y3)
-    assert fitted.stage_ == "variational"
+    assert fitted.refinement_ == "always"
     p, alone = fitted.predict_proba(X3), quick(refine="never").fit(X3, Y3).predict_proba(X3)
     best, second = two_nearest(replace(fitted.model_, variational=None).scores(X3))
     rows = np.arange(len(X3))
@@ -278,9 +281,9 @@ def test_splits_that_are_given_hold_rows_of_the_table(monkeypatch):
     X = np.random.default_rng(0).normal(size=(160, 3)) + np.eye(4)[y, :3]
     held_out = np.arange(160) % 5 == 0
     judged = []
-    refined = Stage.refined_held_out
+    refined = CalibratedMethod.refined_held_out
     monkeypatch.setattr(
-        Stage, "refined_held_out", lambda *data: judged.append((data[1].judged, data[2])) or refined(*data)
+        CalibratedMethod, "refined_held_out", lambda *data: judged.append((data[1].judged, data[2])) or refined(*data)
     )
     splits = [(np.flatnonzero(~held_out), np.flatnonzero(held_out))]
     quick(refine="always", deltas="nearest", variational={"cv": splits}).fit(X, y)
@@ -304,8 +307,8 @@ def test_a_circuit_of_all_pairs_may_move_everything():
 def test_the_preset_runs_on_two_and_on_three_classes(X, y, refine):
     """Parity tells two classes apart; of three, the circuit decides between the two nearest."""
     printed = NearestMedoidClassifier.paper(max_passes=0, subset_sizes=(2, 2))
-    fitted = GeometricClassifier.paper(method=printed, refine=refine, random_state=0).fit(X, y)
-    assert fitted.stage_ == {"auto": "fusion", "always": "variational", 0.2: "selective"}[refine]
+    fitted = MedoidClassifier.paper(method=printed, refine=refine, random_state=0).fit(X, y)
+    assert fitted.refinement_ == {"auto": "none", "always": "always", 0.2: "selective"}[refine]
     assert np.isfinite(fitted.predict_proba(X)).all()
     if refine == "auto":
         np.testing.assert_array_equal(fitted.predict(X), fitted.estimator_.predict(X))
@@ -353,7 +356,7 @@ def test_a_classifier_without_a_circuit_can_be_measured_too(never):
 def test_a_grid_search_reaches_into_both_stages():
     grid = {"method__use_angular": [True, False], "variational__n_reps": [1, 2], "refine": [0.2]}
     found = GridSearchCV(quick(), grid, cv=2, scoring="neg_log_loss").fit(X2, Y2)
-    assert found.best_estimator_.stage_ == "selective"
+    assert found.best_estimator_.refinement_ == "selective"
     assert found.best_estimator_.estimator_.use_angular == found.best_params_["method__use_angular"]
     network = found.best_estimator_.model_.variational.network
     assert network.ansatz.n_reps == found.best_params_["variational__n_reps"]
@@ -413,33 +416,28 @@ def test_labels_may_be_words_and_columns_may_have_names(selective):
     assert (fitted.predict(frame) == words).mean() > 0.85
     plain = quick(refine=0.2).fit(X2, 1 - Y2)
     np.testing.assert_array_equal(fitted.predict_proba(frame), plain.predict_proba(X2))
-    with pytest.raises(ValueError, match="feature names"):
-        fitted.predict(frame[frame.columns[::-1]])
+    np.testing.assert_array_equal(fitted.predict(frame[frame.columns[::-1]]), fitted.predict(frame))
     with pytest.raises(ValueError, match="6 features"):
         selective.predict(X2[:, :3])
 
 
 def test_constant_columns_are_named_and_change_nothing(selective):
     padded = np.column_stack([X2, np.full(len(X2), 3.0)])
-    with pytest.warns(QMedoidWarning, match="column 6 held one value only"):
-        fitted = quick(refine=0.2).fit(padded, Y2)
+    fitted = quick(refine=0.2).fit(padded, Y2)
+    assert fitted.contract_.left_out == {"x6": "every cell is 3"}
     np.testing.assert_allclose(fitted.predict_proba(padded), selective.predict_proba(X2), atol=1e-9)
 
 
 def test_tables_that_cannot_be_used_are_refused(selective):
-    broken = X2.copy()
-    broken[3, 1] = np.nan
-    with pytest.raises(DataError, match="NaN"):
-        quick().fit(broken, Y2)
-    with pytest.raises(DataError, match="NaN"):
-        selective.predict(broken)
+    with pytest.raises(DataError, match="has 3 features"):
+        selective.predict(pd.DataFrame(X2[:, :3], columns=list("abc")))
     with pytest.raises(ValueError, match="one class only"):
         quick().fit(X2, np.zeros(len(X2)))
 
 
 def test_parameters_that_cannot_be_used_are_refused():
     for changes, told in (
-        ({"refine": 1.5}, r"'refine' parameter of GeometricClassifier must be one of 'auto', 'always', 'never', or a"),
+        ({"refine": 1.5}, r"'refine' parameter of MedoidClassifier must be one of 'auto', 'always', 'never' or a"),
         ({"refine": 1.0}, r"or a number above 0 and below 1\. Got 1\.0 instead"),
         ({"refine": "sometimes"}, r"'refine' parameter"),
         ({"deltas": "all"}, r"'deltas' parameter"),
@@ -447,7 +445,7 @@ def test_parameters_that_cannot_be_used_are_refused():
         ({"operating_point": "auc"}, r"'operating_point' parameter"),
         ({"variational": {"n_steps": 0}}, r"'n_steps' parameter of VariationalClassifier"),
         ({"method": {"alpha": 2}}, r"'alpha' parameter of NearestMedoidClassifier"),
-        ({"variational": {"operating_point": "f1"}}, r"operating point of a GeometricClassifier is its own: pass"),
+        ({"variational": {"operating_point": "f1"}}, r"The operating point belongs to the MedoidClassifier: pass"),
         ({"variational": {"shots": 100}}, r"runs its circuit exactly: pass shots=None .* measured_by"),
     ):
         with pytest.raises(ParameterError, match=told):
@@ -455,7 +453,7 @@ def test_parameters_that_cannot_be_used_are_refused():
     with pytest.raises(ParameterError, match=r"there are 3\. Use operating_point=None"):
         quick(operating_point="f1").fit(X3, Y3)
     with pytest.raises(ParameterError, match=r"'method' parameter"):
-        GeometricClassifier(method="concave").fit(X2, Y2)
+        MedoidClassifier(method="concave").fit(X2, Y2)
     with pytest.raises(ParameterError, match=r"no weights of classes: pass class_weight=None .* or deltas='pairs'"):
         quick(refine="always", deltas="nearest", variational={"class_weight": "balanced"}).fit(X3, Y3)
 
@@ -498,11 +496,11 @@ def test_callbacks_hear_of_both_stages():
     listener = Listener()
     quick(refine="always", method={"max_passes": 1}).set_callbacks(listener).fit(X2, Y2)
     ended = [path[-1] for path in listener.paths]
-    assert ended.index("fusion") < ended.index("variational") < len(ended) - 1
+    assert ended.index("nearest") < ended.index("circuit") < len(ended) - 1
     visits = [path for path in listener.paths if path[-1].startswith("k=2, pass 1")]
     assert len(visits) == 6
-    assert all("fusion" in path for path in visits)
-    assert all("variational" in path for path in steps(listener.paths))
+    assert all("nearest" in path for path in visits)
+    assert all("circuit" in path for path in steps(listener.paths))
     assert len(steps(listener.paths)) == 3 * 40  # two folds and all rows
     assert sorted(listener.begun) == sorted(listener.paths)
 
@@ -511,7 +509,7 @@ def test_a_callback_can_stop_the_circuit():
     listener = Listener(lambda path: "step 5" in path[-1] and len(steps(listener.paths)) > 2 * 40)
     with pytest.warns(QMedoidWarning, match="The training was stopped after 5 steps"):
         fitted = quick(refine="always").set_callbacks(listener).fit(X2, Y2)
-    assert fitted.stage_ == "variational"
+    assert fitted.refinement_ == "always"
     assert np.isfinite(fitted.predict_proba(X2)).all()
 
 
@@ -537,7 +535,7 @@ def test_a_circuit_that_was_not_judged_is_not_cut_where_fusion_would_be():
         pytest.warns(QMedoidWarning, match="No row was held out to choose the threshold by: it stays at even odds"),
     ):
         fitted = quick(refine="always", operating_point="f1").set_callbacks(listener).fit(X2, Y2)
-    assert fitted.stage_ == "variational"
+    assert fitted.refinement_ == "always"
     assert fitted.threshold_ == 0.5
 
 
@@ -545,8 +543,8 @@ def test_the_bar_shows_both_stages():
     written = io.StringIO()
     bar = TrainingProgress(Console(file=written, force_terminal=True, width=100))
     quick(refine="always", method={"max_passes": 1}).set_callbacks(bar).fit(X2, Y2)
-    assert "GeometricClassifier" in written.getvalue()
-    assert "variational" in written.getvalue()
+    assert "MedoidClassifier" in written.getvalue()
+    assert "circuit" in written.getvalue()
 
 
 def test_a_fit_that_was_cut_off_goes_on_where_it_was(tmp_path):
@@ -579,18 +577,18 @@ def test_a_circuit_that_cannot_work_is_refused_before_the_first_stage(monkeypatc
     def begun(*_arguments, **_named):
         raise AssertionError("The first stage has begun.")
 
-    monkeypatch.setattr(NearestMedoidClassifier, "_fit_selected", begun)
-    monkeypatch.setattr(EvidenceClassifier, "fit_stage", begun)
+    monkeypatch.setattr(NearestMedoidClassifier, "fit_method", begun)
+    monkeypatch.setattr(EvidenceClassifier, "fit_method", begun)
     X, y = load_wine(return_X_y=True)
     circuit = VariationalClassifier(**settings)
     with pytest.raises(ValueError, match=message):
-        GeometricClassifier(method=method, refine="always", variational=circuit, random_state=0).fit(X, y)
+        MedoidClassifier(method=method, refine="always", variational=circuit, random_state=0).fit(X, y)
 
 
 def test_the_circuit_is_there_as_an_estimator_of_its_own():
     grid = {"n_reps": [1, 2]}
     circuit = VariationalClassifier(n_steps=40, n_seeds=2, cv=2, grid=grid)
-    fitted = GeometricClassifier(method="nearest", refine="always", variational=circuit, random_state=0).fit(X2, Y2)
+    fitted = MedoidClassifier(method="nearest", refine="always", variational=circuit, random_state=0).fit(X2, Y2)
     own = fitted.variational_
     assert own.best_params_["n_reps"] in (1, 2)
     assert own.cv_scores_.shape == (2,)

@@ -13,16 +13,15 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import get_scorer
 
-from qmedoid import GeometricClassifier, NearestMedoidClassifier, VariationalClassifier
+from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
-from qmedoid.estimators.table import TableClassifier
 from qmedoid.exceptions import ContractError, DataError, ParameterError, QMedoidWarning
 from qmedoid.model.contract import Levels
 from qmedoid.tables.encode import encode_batch
 from qmedoid.tables.saved import load
 
 N = 240
-FAST = GeometricClassifier(method=NearestMedoidClassifier(max_passes=1, subset_sizes=(2, 2)), refine="never")
+FAST = MedoidClassifier(method=NearestMedoidClassifier(max_passes=1, subset_sizes=(2, 2)), refine="never")
 TINY_CIRCUIT = VariationalClassifier(n_steps=5, n_seeds=1, n_qubits=2)
 
 
@@ -57,7 +56,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def fitted(data):
-    return TableClassifier(FAST, random_state=0).fit(*data)
+    return clone(FAST).set_params(random_state=0).fit(*data)
 
 
 def test_the_contract_says_what_the_columns_are(fitted):
@@ -90,7 +89,7 @@ def test_probabilities_decisions_and_margins_agree(fitted, data):
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
     np.testing.assert_array_equal(fitted.predict(frame), fitted.classes_[probabilities.argmax(axis=1)])
     np.testing.assert_array_equal(fitted.predict(frame) == "yes", fitted.decision_function(frame) > 0)
-    assert set(fitted.decided_by(frame)) == {fitted.classifier_.model_.method.plain.name}
+    assert set(fitted.decided_by(frame)) == {"nearest"}
 
 
 def test_a_table_is_a_table(fitted, data):
@@ -125,14 +124,14 @@ def test_an_array_of_numbers_is_passed_on_as_it_is():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 4))
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
-    table = TableClassifier(clone(FAST).set_params(random_state=1)).fit(X, y)
-    plain = clone(FAST).set_params(random_state=1).fit(X, y)
-    np.testing.assert_array_equal(table.decision_function(X), plain.decision_function(X))
-    np.testing.assert_array_equal(table.decision_function(X.tolist()), plain.decision_function(X))
+    table = clone(FAST).set_params(random_state=1).fit(X, y)
+    plain = clone(FAST.method).set_params(random_state=table.estimator_.random_state).fit(X, y)
+    np.testing.assert_array_equal(table.estimator_.decision_function(X), plain.decision_function(X))
+    np.testing.assert_array_equal(table.decision_function(X.tolist()), table.decision_function(X))
     assert table.contract_.names == ("x0", "x1", "x2", "x3")
     assert not hasattr(table, "feature_names_in_")
-    np.testing.assert_array_equal(table.predict(pd.DataFrame(X, columns=list("abcd"))), plain.predict(X))
-    with pytest.raises(DataError, match="X has 3 features, but TableClassifier is expecting 4"):
+    np.testing.assert_array_equal(table.predict(pd.DataFrame(X, columns=list("abcd"))), table.predict(X))
+    with pytest.raises(DataError, match="X has 3 features, but MedoidClassifier is expecting 4"):
         table.predict(pd.DataFrame(X[:, :3], columns=list("abc")))
 
 
@@ -163,10 +162,8 @@ def test_medoids_are_rows_of_the_table(fitted, data):
 INNER = {
     "geometric": FAST,
     "cut": clone(FAST).set_params(operating_point="f1"),
-    "budget": clone(FAST).set_params(alert_rate=0.1),
+    "budget": clone(FAST).set_params(operating_point={"alert_rate": 0.1}),
     "hybrid": clone(FAST).set_params(refine=0.3, variational=TINY_CIRCUIT),
-    "method": NearestMedoidClassifier(max_passes=1),
-    "circuit": clone(TINY_CIRCUIT).set_params(operating_point=0.4),
 }
 
 
@@ -174,7 +171,7 @@ INNER = {
 @pytest.mark.parametrize("positive", [None, "no"])
 def test_the_model_decides_as_the_classifier_does(inner, positive, data):
     frame, labels = data
-    classifier = TableClassifier(INNER[inner], positive=positive, random_state=0).fit(frame, labels)
+    classifier = clone(INNER[inner]).set_params(positive=positive, random_state=0).fit(frame, labels)
     model = classifier.table_model()
     table = pa.Table.from_pandas(frame, preserve_index=False)
     decided = model.decide(encode_batch(table, model.contract, model.encodings))
@@ -182,18 +179,16 @@ def test_the_model_decides_as_the_classifier_does(inner, positive, data):
     # A positive class that is not the last is the second of the model, and stays the first of the classifier.
     sign = -1.0 if positive == "no" else 1.0
     np.testing.assert_allclose(sign * decided.margins, classifier.decision_function(frame), rtol=1e-12, atol=1e-12)
-    assert hasattr(classifier, "predict_proba") == model.decision.probabilistic == (inner != "fusion")
-    assert hasattr(classifier, "decided_by") == (inner in ("geometric", "cut", "budget", "hybrid"))
-    if model.decision.probabilistic:
-        places = [model.classes.index(label) for label in classifier.classes_]
-        probabilities = model.decision.probabilities(decided.scores)[:, places]
-        np.testing.assert_allclose(probabilities, classifier.predict_proba(frame), rtol=1e-12)
+    places = [model.classes.index(label) for label in classifier.classes_]
+    probabilities = model.decision.probabilities(decided.scores)[:, places]
+    np.testing.assert_allclose(probabilities, classifier.predict_proba(frame), rtol=1e-12)
+    np.testing.assert_array_equal(np.where(decided.by_circuit, "circuit", "nearest"), classifier.decided_by(frame))
     assert json.dumps(dict(model.parameters))
 
 
 def test_the_positive_class_is_the_second_of_the_model_and_scikit_learn_sees_no_difference(data):
     frame, labels = data
-    one, other = (TableClassifier(FAST, positive=p, random_state=0).fit(frame, labels) for p in ("yes", "no"))
+    one, other = (clone(FAST).set_params(positive=p, random_state=0).fit(frame, labels) for p in ("yes", "no"))
     assert one.classes_.tolist() == other.classes_.tolist() == ["no", "yes"]
     assert one.table_model().classes == ("no", "yes")
     assert other.table_model().classes == ("yes", "no")
@@ -206,10 +201,10 @@ def test_the_positive_class_is_the_second_of_the_model_and_scikit_learn_sees_no_
 
 def test_one_class_against_the_rest():
     frame, labels = make_frame()
-    against = TableClassifier(FAST, positive="high", random_state=0).fit(frame, labels)
+    against = clone(FAST).set_params(positive="high", random_state=0).fit(frame, labels)
     assert against.classes_.tolist() == ["high", "not high"]
     assert against.table_model().classes == ("not high", "high")
-    two = TableClassifier(FAST, positive="high", random_state=0)
+    two = clone(FAST).set_params(positive="high", random_state=0)
     two.fit(frame, np.where(labels == "high", "high", "not high"))
     np.testing.assert_array_equal(against.decision_function(frame), two.decision_function(frame))
     assert against.score(frame, labels) == two.score(frame, np.where(labels == "high", "high", "not high"))
@@ -218,17 +213,19 @@ def test_one_class_against_the_rest():
 def test_a_positive_class_may_be_written_as_text(data):
     frame, labels = data
     numbers = (labels == "yes").astype(int)
-    assert TableClassifier(FAST, positive="0", random_state=0).fit(frame, numbers).table_model().classes == (1, 0)
+    assert clone(FAST).set_params(positive="0", random_state=0).fit(frame, numbers).table_model().classes == (1, 0)
     with pytest.raises(ParameterError, match=r"one of the classes, \['no', 'yes'\]. Got 'maybe'"):
-        TableClassifier(positive="maybe").fit(frame, labels)
+        MedoidClassifier(positive="maybe").fit(frame, labels)
 
 
 def test_class_weights_name_classes_whatever_their_order(data):
     frame, labels = data
     for positive in (None, "no"):
         light, heavy = (
-            TableClassifier(
-                NearestMedoidClassifier(max_passes=0, class_weight={"yes": weight}), positive=positive, random_state=0
+            MedoidClassifier(
+                method=NearestMedoidClassifier(max_passes=0, class_weight={"yes": weight}),
+                positive=positive,
+                random_state=0,
             )
             .fit(frame, labels)
             .predict(frame)
@@ -239,7 +236,7 @@ def test_class_weights_name_classes_whatever_their_order(data):
 
 def test_three_classes():
     frame, labels = make_frame()
-    fitted = TableClassifier(FAST, random_state=0).fit(frame, labels)
+    fitted = clone(FAST).set_params(random_state=0).fit(frame, labels)
     new, truth = make_frame(seed=5)
     assert fitted.decision_function(new).shape == (N, 3)
     assert fitted.score(new, truth) > 0.6
@@ -248,22 +245,21 @@ def test_three_classes():
     assert town.outputs == (": share of high", ": share of low", ": share of mid", ": frequency")
 
 
-@pytest.mark.parametrize("inner", ["cut", "hybrid", "fusion", "circuit"])
+@pytest.mark.parametrize("inner", ["cut", "hybrid"])
 def test_validation_rows_choose_and_training_rows_fit(inner, data):
     frame, labels = data
     new, truth = make_frame(seed=2, n=100)
     new["town"] = "a town of the validation rows"
     truth = np.where(truth == "high", "yes", "no")
     with pytest.warns(QMedoidWarning, match="'town' has 1 level that the training rows did not, in 100 rows"):
-        fitted = TableClassifier(INNER[inner], random_state=0).fit(frame, labels, X_val=new, y_val=truth)
-    alone = TableClassifier(INNER[inner], random_state=0).fit(frame, labels)
+        fitted = clone(INNER[inner]).set_params(random_state=0).fit(frame, labels, X_val=new, y_val=truth)
+    alone = clone(INNER[inner]).set_params(random_state=0).fit(frame, labels)
     for one, other in zip(fitted.encodings_, alone.encodings_, strict=True):
         if isinstance(one, Levels):
             assert one.levels == other.levels
             np.testing.assert_array_equal(one.values, other.values)
     model = fitted.table_model()
-    if model.method is not None:
-        assert model.method.medoid_rows.max() < len(frame)
+    assert model.method.medoid_rows.max() < len(frame)
     assert fitted.predict(frame).shape == labels.shape
 
 
@@ -271,25 +267,27 @@ def test_the_operating_point_is_that_of_the_validation_rows(data):
     frame, labels = data
     new, _ = make_frame(seed=2, n=100)
     truth = np.where(np.arange(100) % 2, "yes", "no")
-    fitted = TableClassifier(INNER["budget"], random_state=0).fit(frame, labels, X_val=new, y_val=truth)
+    fitted = clone(INNER["budget"]).set_params(random_state=0).fit(frame, labels, X_val=new, y_val=truth)
     assert (fitted.predict(new) == "yes").sum() == 10
 
 
-@pytest.mark.parametrize("method", ["auto", EvidenceClassifier(medoids="tiny")], ids=["default", "tiny"])
+@pytest.mark.parametrize(
+    "method", ["auto", EvidenceClassifier(n_medoids=6, n_neighbors=0)], ids=["default", "six medoids"]
+)
 def test_validation_rows_calibrate_evidence_and_are_not_fitted_on(method, data):
     frame, labels = data
     new, truth = make_frame(seed=2, n=100)
     truth = np.where(truth == "high", "yes", "no")
-    table = TableClassifier(GeometricClassifier(method=method), random_state=0)
+    table = MedoidClassifier(method=method, random_state=0)
     found = [clone(table).fit(frame, labels, X_val=new, y_val=y) for y in (truth, truth[::-1])]
     alone = clone(table).fit(frame, labels)
-    first, second = (one.classifier_.model_ for one in found)
+    first, second = (one.model_ for one in found)
     for model in (first, second):
-        np.testing.assert_array_equal(model.method.terms.weights, alone.classifier_.model_.method.terms.weights)
-        np.testing.assert_array_equal(model.method.medoid_rows, alone.classifier_.model_.method.medoid_rows)
+        np.testing.assert_array_equal(model.method.terms.weights, alone.model_.method.terms.weights)
+        np.testing.assert_array_equal(model.method.medoid_rows, alone.model_.method.medoid_rows)
     # Labels in another order tell of nothing: the same scores are calibrated to hardly any difference.
     assert abs(second.calibration.slope) < first.calibration.slope / 4
-    assert first.calibration.slope != alone.classifier_.model_.calibration.slope
+    assert first.calibration.slope != alone.model_.calibration.slope
 
 
 def test_a_broken_contract_is_refused_with_a_diff(fitted, data):
@@ -314,25 +312,25 @@ def test_new_levels_are_tolerated_with_a_warning(fitted, data):
 
 def test_ignored_columns_say_nothing(data):
     frame, labels = data
-    ignoring = TableClassifier(FAST, ignore=["town", "since"], random_state=0).fit(frame, labels)
-    without = TableClassifier(FAST, random_state=0).fit(frame.drop(columns=["town", "since"]), labels)
+    ignoring = clone(FAST).set_params(ignore=["town", "since"], random_state=0).fit(frame, labels)
+    without = clone(FAST).set_params(random_state=0).fit(frame.drop(columns=["town", "since"]), labels)
     np.testing.assert_array_equal(ignoring.decision_function(frame), without.decision_function(frame))
     assert ignoring.contract_.left_out["town"] == "it was to be ignored"
     with pytest.raises(ParameterError, match="'ignore' names 'twon', which is not a column"):
-        TableClassifier(ignore=["twon"]).fit(frame, labels)
+        MedoidClassifier(ignore=["twon"]).fit(frame, labels)
     with pytest.raises(ParameterError, match=r"must be a list of names\. Got 'town'"):
-        TableClassifier(ignore="town").fit(frame, labels)
+        MedoidClassifier(ignore="town").fit(frame, labels)
 
 
 def test_a_target_that_stands_among_the_columns_is_not_learnt_from(data):
     frame, labels = data
-    fitted = TableClassifier(FAST, random_state=0).fit(frame.assign(target=labels), labels)
+    fitted = clone(FAST).set_params(random_state=0).fit(frame.assign(target=labels), labels)
     assert "target" not in fitted.contract_.names
 
 
 def test_an_encoded_column_that_is_the_same_everywhere_is_noted_by_name(data, recwarn):
     frame, labels = data
-    fitted = TableClassifier(FAST, random_state=0).fit(frame.assign(flag=[1.0, None] * (N // 2)), labels)
+    fitted = clone(FAST).set_params(random_state=0).fit(frame.assign(flag=[1.0, None] * (N // 2)), labels)
     assert "'flag' is the same in all rows once encoded" in fitted.notes_
     assert "flag is missing" in fitted.encoded_names_
     assert not recwarn.list
@@ -340,7 +338,7 @@ def test_an_encoded_column_that_is_the_same_everywhere_is_noted_by_name(data, re
 
 def test_the_same_seed_is_the_same_model(data):
     frame, labels = data
-    one, two = (TableClassifier(FAST, random_state=3).fit(frame, labels) for _ in range(2))
+    one, two = (clone(FAST).set_params(random_state=3).fit(frame, labels) for _ in range(2))
     np.testing.assert_array_equal(one.decision_function(frame), two.decision_function(frame))
 
 
@@ -355,26 +353,26 @@ def test_the_same_seed_is_the_same_model(data):
 )
 def test_tables_without_anything_to_learn_from(X, message):
     with pytest.raises(DataError, match=message):
-        TableClassifier().fit(X, [0, 1, 0, 1, 0])
+        MedoidClassifier().fit(X, [0, 1, 0, 1, 0])
 
 
 def test_sparse_tables_are_refused():
     with pytest.raises(TypeError, match="Sparse"):
-        TableClassifier().fit(sp.csr_array(np.eye(6)), [0, 1] * 3)
+        MedoidClassifier().fit(sp.csr_array(np.eye(6)), [0, 1] * 3)
 
 
 def test_other_misuse(data):
     frame, labels = data
     with pytest.raises(ParameterError, match="go together"):
-        TableClassifier().fit(frame, labels, X_val=frame)
+        MedoidClassifier().fit(frame, labels, X_val=frame)
     with pytest.raises(DataError, match="y_val holds classes that y does not"):
-        TableClassifier(FAST).fit(frame, labels, X_val=frame, y_val=["perhaps"] * N)
+        clone(FAST).fit(frame, labels, X_val=frame, y_val=["perhaps"] * N)
     with pytest.raises(DataError, match="Input X_val has no rows"):
-        TableClassifier(FAST).fit(frame, labels, X_val=frame.iloc[:0], y_val=[])
-    with pytest.raises(ParameterError, match="'classifier' parameter of TableClassifier must be None or a Geometric"):
-        TableClassifier(classifier="geometric").fit(frame, labels)
+        clone(FAST).fit(frame, labels, X_val=frame.iloc[:0], y_val=[])
+    with pytest.raises(ParameterError, match="'method' parameter of MedoidClassifier must be one of 'auto'"):
+        MedoidClassifier(method=TINY_CIRCUIT).fit(frame, labels)
     with pytest.raises(NotFittedError):
-        TableClassifier().table_model()
+        MedoidClassifier().table_model()
 
 
 def test_a_saved_classifier_decides_alike(fitted, data, tmp_path):
@@ -393,6 +391,6 @@ def test_targets_of_pandas_own_types_are_classes_of_numpy(dtype, plain):
     X = np.random.default_rng(0).normal(size=(40, 2))
     y = (X[:, 0] > 0).astype(int)
     for target in (pd.array(y.astype(plain), dtype=dtype), pd.Series(y.astype(plain), dtype=dtype)):
-        classifier = TableClassifier(NearestMedoidClassifier(random_state=0)).fit(X, target)
+        classifier = MedoidClassifier(method=NearestMedoidClassifier(random_state=0)).fit(X, target)
         assert classifier.classes_.dtype == plain
         assert classifier.classes_.tolist() == [0, 1]

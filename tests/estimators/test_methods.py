@@ -1,4 +1,4 @@
-"""First stages behind the front door: which one is taken, what calibrates it, and that all obey the same laws."""
+"""Methods behind the front door and alone: which one is taken, what calibrates it, and that all obey the same laws."""
 
 import pickle
 
@@ -9,11 +9,13 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-from qmedoid import GeometricClassifier, NearestMedoidClassifier, VariationalClassifier
+import qmedoid
+from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
 from qmedoid.calibration.fit import fit_calibration
-from qmedoid.estimators._refinement import first_stage_for, policy_for
+from qmedoid.estimators._refinement import auto_method
 from qmedoid.estimators.evidence import EvidenceClassifier
-from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.estimators.rare import RareEventClassifier
+from qmedoid.exceptions import DataError, ModelError, ParameterError
 
 X2, Y2 = load_breast_cancer(return_X_y=True)
 X2 = X2[:, :6]
@@ -23,8 +25,8 @@ CIRCUIT = VariationalClassifier(n_steps=30, n_reps=1, n_seeds=1, cv=2)
 
 
 def evidence(*, medoids=16, cv=None, refit=True, **changes):
-    settings = EvidenceClassifier(medoids=medoids, cv=cv, refit=refit)
-    return GeometricClassifier(method=settings, **({"random_state": 0} | changes))
+    settings = EvidenceClassifier(n_medoids=medoids, cv=cv, refit=refit)
+    return MedoidClassifier(method=settings, **({"random_state": 0} | changes))
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +38,14 @@ def fitted():
 
 
 def test_large_tables_with_a_rare_one_of_two_classes_are_those_of_rare_events():
-    def codes(*counts):
-        return np.repeat(np.arange(len(counts)), counts)
-
-    assert first_stage_for(codes(9_500, 500)) == first_stage_for(codes(500, 9_500)) == "rare"
-    assert first_stage_for(codes(9_499, 500)) == "evidence"
-    assert first_stage_for(codes(9_499, 501)) == "evidence"
-    assert first_stage_for(codes(9_000, 800, 200)) == "evidence"
+    assert auto_method(np.array([9_500, 500])) == auto_method(np.array([500, 9_500])) == "rare"
+    assert auto_method(np.array([9_499, 500])) == "evidence"
+    assert auto_method(np.array([9_499, 501])) == "evidence"
+    assert auto_method(np.array([9_000, 800, 200])) == "evidence"
 
 
 @pytest.mark.parametrize(
-    ("fusion", "first"),
+    ("method", "first"),
     [
         ("auto", "evidence"),
         ("evidence", "evidence"),
@@ -57,7 +56,7 @@ def test_large_tables_with_a_rare_one_of_two_classes_are_those_of_rare_events():
     ids=str,
 )
 def test_what_was_asked_for_is_fitted(method, first):
-    found = GeometricClassifier(method=method, random_state=0).fit(X2, Y2)
+    found = MedoidClassifier(method=method, random_state=0).fit(X2, Y2)
     assert found.method_ == first
     assert isinstance(found.estimator_, NearestMedoidClassifier) == (first == "nearest")
     assert found.estimator_.model_ is found.model_.method
@@ -66,7 +65,7 @@ def test_what_was_asked_for_is_fitted(method, first):
 
 def test_a_word_is_the_settings_by_default():
     by_word, by_settings, by_default = (
-        GeometricClassifier(random_state=0, **changes).fit(X2, Y2).predict_proba(X2)
+        MedoidClassifier(random_state=0, **changes).fit(X2, Y2).predict_proba(X2)
         for changes in ({"method": "evidence"}, {"method": EvidenceClassifier()}, {})
     )
     np.testing.assert_array_equal(by_word, by_settings)
@@ -74,10 +73,9 @@ def test_a_word_is_the_settings_by_default():
 
 
 def test_evidence_is_refined_only_if_one_asks_for_it():
-    codes = np.repeat([0, 1], [30_000, 30_000])
-    assert policy_for("auto", codes, "evidence") == "never"
-    assert policy_for("always", codes, "evidence") == "always"
-    assert policy_for(0.2, codes, "evidence") == 0.2
+    for counts in ([30_000, 30_000], [30_000, 300], [30, 30]):
+        assert EvidenceClassifier.auto_refine(np.array(counts)) == "never"
+        assert RareEventClassifier.auto_refine(np.array(counts)) == "auto"
 
 
 # --- evidence -------------------------------------------------------------------------------------------------------
@@ -85,11 +83,11 @@ def test_evidence_is_refined_only_if_one_asks_for_it():
 
 @TABLES
 def test_medoids_are_training_rows_and_at_most_as_many_as_asked_for(X, y):
-    for medoids, most in ((5, 5), ("tiny", 6), (64, 64)):
+    for medoids, most in ((5, 5), (6, 6), (64, 64)):
         found = evidence(medoids=medoids).fit(X, y)
         model = found.estimator_.model_
         assert len(np.unique(model.medoid_rows)) <= most
-        np.testing.assert_array_equal(model.medoids, X[model.medoid_rows])
+        np.testing.assert_allclose(model.medoids, X[model.medoid_rows], rtol=1e-12)
         np.testing.assert_array_equal(found.classes_[model.medoid_classes], y[model.medoid_rows])
         assert set(model.medoid_classes) == set(range(len(found.classes_)))
 
@@ -118,11 +116,11 @@ def test_folds_calibrate_and_all_rows_fit(X, y):
     folds = list(StratifiedKFold(3, shuffle=True, random_state=1).split(X, y))
     by_folds, left_out = evidence(cv=folds).fit(X, y), evidence().fit(X, y)
     np.testing.assert_array_equal(by_folds.estimator_.model_.scores(X), left_out.estimator_.model_.scores(X))
-    apart = np.empty((len(y), len(np.unique(y))))
+    held = np.empty((len(y), len(np.unique(y))))
     for train, held_out in folds:
-        apart[held_out] = evidence().fit(X[train], y[train]).estimator_.model_.scores(X[held_out])
+        held[held_out] = evidence().fit(X[train], y[train]).estimator_.model_.scores(X[held_out])
     rows = np.concatenate([held_out for _, held_out in folds])
-    expected = fit_calibration(apart[rows], y[rows], "curve")
+    expected = fit_calibration(held[rows], y[rows], "curve")
     assert by_folds.model_.calibration.slope == pytest.approx(expected.slope)
     np.testing.assert_allclose(by_folds.model_.calibration.biases, expected.biases)
 
@@ -139,18 +137,18 @@ def test_without_refit_the_model_is_that_of_the_training_rows(X, y):
     assert found.model_.calibration.slope == pytest.approx(expected.slope)
 
 
-def test_the_circuit_corrects_evidence_and_replaces_the_convex_fusion(fitted):
+def test_the_circuit_corrects_evidence_and_replaces_the_nearest_medoid(fitted):
     corrected = evidence(refine="always", variational=CIRCUIT).fit(X2, Y2)
-    assert corrected.stage_ == "variational"
+    assert corrected.refinement_ == "always"
     assert corrected.model_.residual
-    convex = GeometricClassifier(
+    nearest = MedoidClassifier(
         method=NearestMedoidClassifier(max_passes=0), refine="always", variational=CIRCUIT, random_state=0
     )
-    assert not convex.fit(X2, Y2).model_.residual
+    assert not nearest.fit(X2, Y2).model_.residual
     some = evidence(refine=0.2, variational=CIRCUIT).fit(X2, Y2)
-    by_fusion = some.decided_by(X2) != "circuit"
-    assert by_fusion.mean() == pytest.approx(0.8, abs=2 / len(X2))
-    np.testing.assert_array_equal(some.predict_proba(X2)[by_fusion], fitted.predict_proba(X2)[by_fusion])
+    by_method = some.decided_by(X2) == "evidence"
+    assert by_method.mean() == pytest.approx(0.8, abs=2 / len(X2))
+    np.testing.assert_array_equal(some.predict_proba(X2)[by_method], fitted.predict_proba(X2)[by_method])
 
 
 # --- laws of the front door -----------------------------------------------------------------------------------------
@@ -175,12 +173,14 @@ def test_a_constant_column_changes_no_decision(fitted):
     assert (found.predict(padded) == fitted.predict(X2)).mean() > 0.98
 
 
-def test_tables_that_cannot_be_used_are_refused(fitted):
+@pytest.mark.parametrize("alone", [EvidenceClassifier(n_medoids=8), RareEventClassifier()], ids=str)
+def test_tables_that_cannot_be_used_are_refused_by_methods_alone(alone):
+    fitted = clone(alone).fit(X2, Y2)
     for value, told in ((np.nan, "NaN"), (np.inf, "inf"), (1e200, "1e")):
         broken = X2.copy()
         broken[3, 1] = value
         with pytest.raises(DataError, match=told):
-            evidence().fit(broken, Y2)
+            clone(alone).fit(broken, Y2)
         with pytest.raises(DataError, match=told):
             fitted.predict(broken)
     with pytest.raises(ValueError, match="one class only"):
@@ -197,12 +197,12 @@ def test_a_class_of_one_row_has_its_medoid():
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"medoids": 0}, r"'medoids' parameter of EvidenceClassifier"),
-        ({"medoids": "large"}, r"'medoids' parameter of EvidenceClassifier"),
+        ({"medoids": 0}, r"'n_medoids' parameter of EvidenceClassifier"),
+        ({"medoids": "tiny"}, r"'n_medoids' parameter of EvidenceClassifier"),
         ({"cv": 1}, r"'cv' parameter of EvidenceClassifier"),
         ({"refit": 1}, r"'refit' parameter of EvidenceClassifier"),
         ({"cv": 3, "refit": False}, r"a single split, but cv made 3\. Pass refit=True, or a cv with one split"),
-        ({"residual": "often"}, r"'residual' parameter of GeometricClassifier"),
+        ({"residual": "often"}, r"'residual' parameter of MedoidClassifier"),
     ],
     ids=str,
 )
@@ -212,21 +212,65 @@ def test_parameters_that_cannot_be_used_are_refused(changes, told):
 
 
 def test_a_grid_search_reaches_into_evidence():
-    found = GridSearchCV(evidence(), {"method__medoids": [4, 32]}, cv=2, scoring="neg_log_loss").fit(X2, Y2)
-    assert found.best_estimator_.estimator_.medoids == found.best_params_["method__medoids"]
+    found = GridSearchCV(evidence(), {"method__n_medoids": [4, 32]}, cv=2, scoring="neg_log_loss").fit(X2, Y2)
+    assert found.best_estimator_.estimator_.n_medoids == found.best_params_["method__n_medoids"]
     assert len(set(found.cv_results_["mean_test_score"])) == 2
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"method__medoids": 8}, "'method__medoids' is a parameter of the object that is passed as method="),
+        ({"method__n_medoids": 8}, "'method__n_medoids' is a parameter of the object that is passed as method="),
         ({"method": "rare", "method__n_hard": 0}, "method is 'rare'. Pass method=EvidenceClassifier"),
         ({"variational__n_steps": 3}, "variational is None. Pass variational=VariationalClassifier"),
     ],
 )
 def test_parameters_of_a_stage_that_is_a_name_are_not_set(changes, words):
     with pytest.raises(ParameterError, match=words):
-        GeometricClassifier().set_params(**changes)
-    together = GeometricClassifier().set_params(method=EvidenceClassifier(), method__medoids=8)
-    assert together.method.medoids == 8
+        MedoidClassifier().set_params(**changes)
+    together = MedoidClassifier().set_params(method=EvidenceClassifier(), method__n_medoids=8)
+    assert together.method.n_medoids == 8
+
+
+# --- methods alone --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alone", [EvidenceClassifier(n_medoids=8), RareEventClassifier()], ids=["evidence", "rare"])
+@pytest.mark.parametrize("point", [None, 0.3, "f1", {"alert_rate": 0.2}], ids=str)
+def test_a_method_alone_decides_as_in_the_front_door(alone, point, tmp_path):
+    """With the seed that the front door drew for it: the same model, calibration, threshold and saved model."""
+    front = MedoidClassifier(method=alone, refine="never", operating_point=point, positive=1, random_state=0)
+    front.fit(X2, Y2)
+    seed = front.estimator_.random_state
+    found = clone(alone).set_params(operating_point=point, random_state=seed).fit(X2, Y2)
+    np.testing.assert_array_equal(found.predict_proba(X2), front.predict_proba(X2))
+    np.testing.assert_array_equal(found.predict(X2), front.predict(X2))
+    assert (found.threshold_, found.expected_) == (front.threshold_, front.expected_)
+    np.testing.assert_array_equal(front.estimator_.predict_proba(X2), front.predict_proba(X2))
+    saved = qmedoid.load(found.save(tmp_path / "model"))
+    np.testing.assert_array_equal(saved.predict_proba(X2), found.predict_proba(X2))
+    np.testing.assert_array_equal(saved.predict(X2), found.predict(X2))
+
+
+def test_a_method_in_the_front_door_has_no_operating_point():
+    with pytest.raises(ParameterError, match="operating_point=None to its EvidenceClassifier"):
+        MedoidClassifier(method=EvidenceClassifier(operating_point="f1")).fit(X2, Y2)
+
+
+def test_the_calibration_of_the_front_door_wins_over_that_of_the_method():
+    by_method, by_front = (
+        MedoidClassifier(method=EvidenceClassifier(n_medoids=8, calibration="curve"), calibration=kind, random_state=0)
+        .fit(X2, Y2)
+        .model_.calibration
+        for kind in ("auto", "temperature")
+    )
+    assert by_method.biases.any()
+    assert not by_front.biases.any()
+
+
+def test_evidence_alone_is_measured_by_swap_tests():
+    found = EvidenceClassifier(n_medoids=4, n_neighbors=0, n_pairs=2, n_triples=1, random_state=0).fit(X2, Y2)
+    measured = found.measured_by(qmedoid.compact_swap_test)
+    np.testing.assert_allclose(measured.predict_proba(X2[::20]), found.predict_proba(X2[::20]), atol=1e-6)
+    with pytest.raises(ModelError, match="backends are not saved"):
+        measured.table_model()

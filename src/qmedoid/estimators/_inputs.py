@@ -1,0 +1,276 @@
+"""Tables, targets, class weights and row groups as estimators take them; errors name the column and the row."""
+
+import functools
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+from threadpoolctl import threadpool_limits
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.exceptions import DataError, ParameterError, warn
+from qmedoid.geometry.channels import printed_multipliers, prior_multipliers
+from qmedoid.geometry.row_groups import equal_rows_note, given_groups, row_groups
+from qmedoid.kernels.ties import with_equal_cells
+from qmedoid.methods.base import LARGEST
+
+SMALLEST = 1e-150
+"""Columns without a value of at least this size have squares that vanish, unless they are scaled."""
+AUTO_EXPONENTS = (0.0, 0.25, 0.5)
+CLASS_WEIGHTS = ("auto", "balanced", "printed")
+
+# How NumPy, pandas and polars say that a column holds text, categories or dates.
+_NOT_NUMBERS = ("could not convert", "could not be promoted", "cannot be converted")
+
+
+def check_table(
+    estimator: BaseEstimator, X: Any, *, reset: bool, ensure_min_samples: int = 1, name: str = "X"
+) -> Array:
+    """X as a float matrix with its feature names checked; NaN, infinities, text and huge values are refused.
+
+    With `reset`, for a fit, cells of a column that differ in their last digits alone are one value.
+    """
+    if hasattr(X, "collect"):
+        raise DataError(f"Input {name} is a {type(X).__name__}, whose rows are not there yet: collect() it first.")
+    if hasattr(X, "columns") and len(X.columns) == 0:
+        raise DataError(f"Input {name} has no columns: pass at least one column of numbers.")
+    try:
+        table: Array = validate_data(
+            estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=ensure_min_samples
+        )
+    except (TypeError, ValueError) as error:
+        if "must be in the same order" in str(error):
+            raise DataError(f"{error}{_order_difference(estimator, X)}") from error
+        if not any(words in str(error).lower() for words in _NOT_NUMBERS):
+            raise
+        raise DataError(_text_message(estimator, X, name)) from error
+    check_finite(table, getattr(estimator, "feature_names_in_", None), name)
+    return with_equal_cells(table) if reset else table
+
+
+def check_size(table: Array, names: Any = None) -> None:
+    """Raise for a column that varies, but so little that the squares of its values vanish."""
+    largest = np.abs(table).max(axis=0, initial=0.0)
+    tiny = np.flatnonzero((largest > 0) & (largest < SMALLEST))
+    if len(tiny):
+        raise DataError(
+            f"The values in {column_label(int(tiny[0]), names)} are at most {largest[tiny[0]]:g} in size: their "
+            "squares vanish. Scale the column to a larger unit, or let input_scaling='standard' do it."
+        )
+
+
+def check_finite(table: Array, names: Any = None, name: str = "X") -> None:
+    """Raise with the column and first row of the first value that is NaN, infinite or beyond `LARGEST`."""
+    # Good tables, the many, need no temporary of their size: a NaN makes both extremes NaN.
+    if table.max(initial=0.0) <= LARGEST and table.min(initial=0.0) >= -LARGEST:
+        return
+    bad = ~(np.abs(table) <= LARGEST)
+    column = int(np.flatnonzero(bad.any(axis=0))[0])
+    row = int(np.flatnonzero(bad[:, column])[0])
+    value, count = table[row, column], int(bad[:, column].sum())
+    if np.isnan(value):
+        what, remedy = "NaN", "Impute or drop missing values first, for example with sklearn.impute.SimpleImputer."
+    elif np.isinf(value):
+        what, remedy = "infinity", "Replace infinite values with a finite number or drop the rows."
+    else:
+        what, remedy = f"{value:g}, beyond ±{LARGEST:g}", "Scale the column to a smaller unit."
+    raise DataError(
+        f"Input {name} contains {what} in {column_label(column, names)}, first at row {row} "
+        f"({count} of {len(table)} rows of that column are unusable). {remedy}"
+    )
+
+
+def column_label(column: int, names: Any = None) -> str:
+    """The column by name where there is one, else by number."""
+    return f"column {column}" if names is None else f"column {names[column]!r} (number {column})"
+
+
+def _order_difference(estimator: BaseEstimator, X: Any) -> str:
+    """The columns that changed places, a line each, and the way out."""
+    fitted, given = list(getattr(estimator, "feature_names_in_", [])), list(getattr(X, "columns", []))
+    given = given if all(isinstance(name, str) for name in given) else list(getattr(X, "column_names", []))
+    moved = [(i, was, now) for i, (was, now) in enumerate(zip(fitted, given, strict=False)) if was != now]
+    lines = [f"- column {i} is {now!r} and was {was!r}\n" for i, was, now in moved[:5]]
+    more = f"- and {len(moved) - 5} more\n" if len(moved) > 5 else ""
+    return "".join(lines) + more + "Put the columns in the order of the fit: X[model.feature_names_in_]."
+
+
+def _text_message(estimator: BaseEstimator, X: Any, name: str) -> str:
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None and hasattr(X, "columns"):
+        names = list(X.columns)
+    matrix = np.asarray(X, dtype=object)
+    for column in range(matrix.shape[1] if matrix.ndim == 2 else 0):
+        for row, value in enumerate(matrix[:, column]):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                return (
+                    f"Input {name} holds {value!r} in {column_label(column, names)}, first at row {row}: columns must "
+                    "be numbers. Encode categories and dates first, for example with "
+                    "sklearn.preprocessing.OneHotEncoder."
+                )
+    return f"Input {name} could not be converted to numbers. Pass a table of numbers, one row for every record."
+
+
+def check_weights(sample_weight: Any, table: Array) -> Array | None:
+    """Sample weights as non-negative floats, one for each row, or None."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim > 1:
+        raise DataError(f"'sample_weight' must be a number or of shape (n,). Got shape {weights.shape} instead.")
+    if weights.ndim == 1 and len(weights) != len(table):
+        raise DataError(f"X has {len(table)} rows and 'sample_weight' has {len(weights)}: pass one weight per row.")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise DataError("'sample_weight' must be finite and not negative.")
+    if not (weights > 0).any():
+        raise DataError("Every weight in 'sample_weight' is zero: at least one row must count.")
+    return np.broadcast_to(weights, len(table))
+
+
+def check_target(y: Any, n_rows: int, *, name: str = "y", table: str = "X") -> npt.NDArray[Any]:
+    """One value for every row of a table; missing ones, and strings among other things, are refused."""
+    if y is None:
+        raise ValueError(f"A fit requires {name} to be passed, but the target {name} is None.")
+    values: npt.NDArray[Any] = column_or_1d(_plain_integers(y), warn=True)
+    if len(values) != n_rows:
+        raise DataError(f"{table} has {n_rows} rows and {name} has {len(values)}: pass one value for every row.")
+    missing = _missing_rows(values)
+    if len(missing):
+        raise DataError(
+            f"{name} contains NaN or None, first at row {missing[0]} ({len(missing)} of {n_rows} rows). "
+            "Drop the rows without a label."
+        )
+    kinds = sorted({type(value).__name__ for value in values}) if values.dtype.kind == "O" else []
+    if len(kinds) > 1 and "str" in kinds:
+        raise DataError(
+            f"{name} mixes values of the types {', '.join(kinds)}, which have no common order. "
+            "Make all of them strings, or all of them numbers."
+        )
+    return values
+
+
+def _plain_integers(y: Any) -> Any:
+    """Whole numbers and truth values of pandas' own types, none missing, as NumPy has them; else y as it is."""
+    plain = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if getattr(plain, "kind", "") not in ("i", "u", "b") or not hasattr(y, "isna") or y.isna().any():
+        return y
+    return y.to_numpy(dtype=plain)
+
+
+def class_codes(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Codes]:
+    """The classes in order, and the number of the class of every row."""
+    check_classification_targets(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(
+            f"y holds one class only, {classes.tolist()[0]!r}: a classifier needs records of at least 2 classes."
+        )
+    return classes, codes.astype(np.intp)
+
+
+def known_codes(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Codes:
+    """The number of the class of every validation row; classes that the training rows do not have are refused."""
+    unknown = sorted(set(labels.tolist()) - set(classes.tolist()), key=str)
+    if unknown:
+        raise DataError(
+            f"y_val holds classes that y does not: {unknown[:5]}. Validation rows must belong to the classes "
+            f"{classes.tolist()[:5]} of the training rows."
+        )
+    return np.searchsorted(classes, labels).astype(np.intp)
+
+
+def _missing_rows(values: npt.NDArray[Any]) -> Codes:
+    if values.dtype.kind == "f":
+        return np.flatnonzero(np.isnan(values))
+    return np.flatnonzero([_is_missing(value) for value in values] if values.dtype.kind == "O" else [])
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA has no truth value
+        return True
+
+
+def multiplier_options(class_weight: Any, codes: Codes, classes: npt.NDArray[Any]) -> list[Array]:
+    """Multipliers to choose from, the first being the one that the search uses; the way must be allowed."""
+    priors = np.bincount(codes, minlength=len(classes)) / len(codes)
+    if class_weight is None:
+        return [np.ones(len(classes))]
+    if isinstance(class_weight, Mapping):
+        return [_from_mapping(class_weight, classes)]
+    if class_weight == "auto":
+        return [prior_multipliers(priors, exponent) for exponent in AUTO_EXPONENTS]
+    if class_weight == "balanced":
+        return [prior_multipliers(priors, 1.0)]
+    return [printed_multipliers(priors)]
+
+
+def loss_weights(class_weight: Any, codes: Codes, classes: npt.NDArray[Any]) -> Array:
+    """Weight of every class in a loss: equal for all rows, the same total for every class, or as given."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, Mapping):
+        return 1.0 / _from_mapping(class_weight, classes)
+    counts = np.bincount(codes, minlength=len(classes))
+    return np.asarray(len(codes) / (len(classes) * counts))
+
+
+def _from_mapping(weights: Mapping[Any, float], classes: npt.NDArray[Any]) -> Array:
+    unknown = [label for label in weights if label not in classes.tolist()]
+    if unknown:
+        raise ParameterError(
+            f"'class_weight' names {unknown[0]!r}, which is not a class. The classes are {classes.tolist()[:10]}."
+        )
+    for label, weight in weights.items():
+        if not (isinstance(weight, Real) and 1e-300 < float(weight) < 1e300):
+            raise ParameterError(
+                f"Every weight in 'class_weight' must be a number between 1e-300 and 1e300. "
+                f"Got {weight!r} for class {label!r} instead."
+            )
+    return 1.0 / np.array([float(weights.get(label, 1.0)) for label in classes.tolist()])
+
+
+def groups_of_fit(given: Any, table: Array, codes: Codes) -> Codes | None:
+    """Group of every row, None where every row is a group; a warning says how many rows are equal.
+
+    Parameters
+    ----------
+    given : array-like of shape (n,) or None
+        Labels of groups; None takes equal rows as groups.
+    table : ndarray of shape (n, M)
+    codes : ndarray of shape (n,)
+        Classes.
+    """
+    if given is not None:
+        return given_groups(given, len(table))
+    found = row_groups(table, codes)
+    note = equal_rows_note(found)
+    if note is not None:
+        warn(f"{note}.")
+    return found
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def one_blas_thread(fit: Callable[P, R]) -> Callable[P, R]:
+    """Let a fit use one thread for matrix products: on more, the order of their sums depends on how many there are.
+
+    The kernels keep their own threads; they are parallel over outputs only.
+    """
+
+    @functools.wraps(fit)
+    def limited(*arguments: P.args, **named: P.kwargs) -> R:
+        with threadpool_limits(limits=1, user_api="blas"):
+            return fit(*arguments, **named)
+
+    return limited

@@ -1,0 +1,307 @@
+"""The front door: raw tables in, a method first, and a variational circuit where it helps (algorithms 16 and 20)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.callback import with_callbacks
+
+from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
+from qmedoid.estimators._inputs import check_target, one_blas_thread
+from qmedoid.estimators._methods import MethodMixin
+from qmedoid.estimators._parameters import (
+    FLAG,
+    SEED,
+    AnyOf,
+    Choice,
+    Constraint,
+    Described,
+    Instance,
+    Whole,
+    check_parameters,
+    optional,
+)
+from qmedoid.estimators._probabilistic import OPERATING_POINT, asked_rule
+from qmedoid.estimators._raw_classifier import RawTableClassifier
+from qmedoid.estimators._raw_tables import (
+    read_table,
+    records_of,
+)
+from qmedoid.estimators._refinement import REFINE, fit_hybrid
+from qmedoid.estimators.nearest import NearestMedoidClassifier
+from qmedoid.estimators.variational import VariationalClassifier
+from qmedoid.exceptions import ParameterError
+from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
+from qmedoid.methods.registry import METHODS
+from qmedoid.model.novelty import encoded_readings, fit_novelty
+from qmedoid.tables.roles import Role
+from qmedoid.tables.rows import remember_rows, training_summary
+from qmedoid.tables.targets import seldom_note
+
+
+class MedoidClassifier(RawTableClassifier):
+    """Classify records of tables by distance to real records, and by a small quantum circuit where that helps.
+
+    Takes data frames, Arrow tables, dicts of columns or arrays: numbers, categories, truth values, dates and missing
+    cells. Finds out what the columns are, leaves row numbers and empty columns out, and encodes the others. A method
+    then scores each class by distances to training rows, and its out-of-fold scores are calibrated. A variational
+    circuit on contrastive deltas refines the scores of some records if that makes held-out rows likelier.
+
+    Parameters
+    ----------
+    method : {"auto", "evidence", "rare", "nearest"} or estimator, default="auto"
+        ``"evidence"`` learns signed weights on distances, group of columns by group of columns; ``"rare"`` compares
+        with many prototypes of a rare class and of its hardest counterparts (two classes); ``"nearest"`` is the nearest
+        medoid by a mean of distance and angle over searched groups, as in the paper. ``"auto"`` is ``"rare"`` for
+        tables of at least 10,000 rows where one of two classes has at most 5 %, else ``"evidence"``. Pass
+        `EvidenceClassifier`, `RareEventClassifier` or `NearestMedoidClassifier` objects to set their parameters.
+    variational : VariationalClassifier or None, default=None
+        How circuits are built and trained; None takes the defaults.
+    refine : {"auto", "always", "never"} or float, default="auto"
+        Which records the circuit decides. A number is the share of the records, those of the smallest margin over the
+        training rows. ``"auto"`` is ``"never"`` for evidence. For rare events it is the 0.5 % likeliest to be one, if
+        that makes held-out rows likelier by more than a standard error. For the nearest medoid it is ``"always"`` for
+        tables of at least 10,000 rows whose rarest class has at most 5 %; on other tables of at least 1,000 rows 0.1
+        under the same condition; else ``"never"``.
+    residual : bool or "auto", default="auto"
+        Whether the circuit corrects the log-odds of the method instead of replacing them. ``"auto"`` corrects evidence
+        and rare events, and replaces the nearest medoid.
+    deltas : {"auto", "pairs", "nearest"}, default="auto"
+        For more than two classes: deltas of all pairs, or of the two nearest classes by calibrated score, between which
+        the circuit then decides. ``"auto"`` is ``"pairs"`` up to 5 classes.
+    fused_delta : bool, default=False
+        Whether the score of the method is one of the deltas.
+    calibration : {"auto", "curve", "logistic", "temperature"}, default="auto"
+        How scores become probabilities, on held-out rows: a slope and a bias for each class, with a piecewise-linear
+        correction if it improves held-out likelihood (``"curve"``) or without (``"logistic"``); or a slope alone, which
+        keeps the decision of the scores. ``"auto"`` is ``"curve"``, and ``"logistic"`` for the nearest medoid.
+    operating_point : float, str, dict or None, default=None
+        For two classes, the threshold on the probability of the positive one: the probability itself, a metric to be
+        best on held-out rows, or one of ``{"alert_rate": share}``, ``{"min_precision": share}``,
+        ``{"min_recall": share}`` and ``{"cost": false alerts per missed record}``. None takes the likelier class.
+    positive : str, int, float, bool or None, default=None
+        The class of interest: the one of two that an operating point is about, and the second of the saved model; or
+        one of more that is separated from all others together, as ``"not …"`` (scorers of scikit-learn need a target
+        with these two classes then). None takes, with an operating point, the one of two that the words mean (yes,
+        true, 1, fraud, bad …), else the rarer one, and says so; without one, the last.
+    ignore : sequence of str or None, default=None
+        Columns to leave out; short for the role ``"ignore"``.
+    roles : mapping of str to str or None, default=None
+        What columns are, by name, which wins over what their cells look like: ``"category"`` (cells are names, also
+        where they look like numbers), ``"number"``, ``"date"``, ``"keep"`` (although it looks like an identifier) or
+        ``"ignore"``.
+    decimal : {".", ","} or None, default=None
+        The decimal sign of texts that do not show it, such as ``1.275`` next to ``935``. None looks at the other
+        columns, and refuses the table where they do not show it either.
+    date_order : {"day-first", "month-first"} or None, default=None
+        The order of dates that do not show it, such as ``01/02/2024``; None as with `decimal`.
+    max_one_hot : int, default=10
+        Maximum number of levels of a category that has a number for each; larger ones are encoded by the share of each
+        class, and the frequency, of a level.
+    max_levels : int, default=20000
+        Maximum number of levels of a category, the most frequent; the others count as new ones.
+    random_state : int, RandomState or None, default=None
+        Seed, also of method and circuit where they have none.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+    positive_ : str, int, float, bool or None
+        The class of interest of two; None for more than two.
+    method_ : str
+        The name of the method.
+    estimator_ : EvidenceClassifier, RareEventClassifier or NearestMedoidClassifier
+        The estimator of the method, fitted on encoded columns; the medoids of its `model_` are those that decide.
+    refinement_ : {"none", "selective", "always"}
+        Which records the circuit decides.
+    variational_ : VariationalClassifier or None
+        The circuit of the best model as an estimator fitted on deltas, with its loss curve, the scores of the grid and
+        `circuit()`; None where the method decides everything.
+    model_ : HybridModel
+        The best model; `models_` holds one for each model of the method (several only of the nearest medoid).
+    margin_ : float
+        Records whose calibrated margin, in log-odds, is at most this are decided by the circuit; −∞ and ∞ mean none,
+        all.
+    class_priors_ : ndarray of shape (C,)
+        Class frequencies that the probabilities are made for, the class of interest last; see `prior_shift`.
+    expected_ : OperatingSummary or None
+        For two classes: the threshold with precision, recall and alert rate on held-out rows, with 95 % intervals.
+    threshold_ : float
+        Probability of the positive class above which a record is called so; 0.5 without an operating point.
+    held_out_scores_ : ndarray
+        Quality of each of `models_` on held-out rows: the metric of the operating point, or the mean log-likelihood.
+        The same rows chose configuration, α and calibration, so on small tables it is more than new rows will show.
+    contract_ : Contract
+        The columns with their kinds, and those that were left out.
+    encodings_ : tuple of Encoding
+        How each column becomes numbers; `encoded_names_` are the names of these.
+    medoid_records_ : list of dict
+        The medoids of the best model as rows of the training table.
+    notes_ : list of str
+        Notes about columns and classes.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    EvidenceClassifier, RareEventClassifier, NearestMedoidClassifier : the methods, on tables of numbers.
+    qmedoid.load : reads a saved classifier.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from qmedoid import MedoidClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = MedoidClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        method: Any = "auto",
+        variational: VariationalClassifier | None = None,
+        refine: str | float = "auto",
+        residual: bool | Literal["auto"] = "auto",
+        deltas: DeltaKind | Literal["auto"] = "auto",
+        fused_delta: bool = False,
+        calibration: CalibrationKind | Literal["auto"] = "auto",
+        operating_point: float | str | Mapping[str, float] | None = None,
+        positive: Any = None,
+        ignore: Sequence[str] | None = None,
+        roles: Mapping[str, Role] | None = None,
+        decimal: str | None = None,
+        date_order: str | None = None,
+        max_one_hot: int = 10,
+        max_levels: int = 20_000,
+        random_state: Any = None,
+    ) -> None:
+        self.method = method
+        self.variational = variational
+        self.refine = refine
+        self.residual = residual
+        self.deltas = deltas
+        self.fused_delta = fused_delta
+        self.calibration = calibration
+        self.operating_point = operating_point
+        self.positive = positive
+        self.ignore = ignore
+        self.roles = roles
+        self.decimal = decimal
+        self.date_order = date_order
+        self.max_one_hot = max_one_hot
+        self.max_levels = max_levels
+        self.random_state = random_state
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "method": Described(
+            f"{Choice(('auto', *METHODS))} or the estimator of a method, such as EvidenceClassifier()",
+            lambda value: isinstance(value, MethodMixin) or Choice(("auto", *METHODS)).allows(value),
+        ),
+        "variational": optional(Instance(VariationalClassifier)),
+        "refine": REFINE,
+        "residual": AnyOf((FLAG, Choice(("auto",)))),
+        "deltas": Choice(("auto", *DELTA_KINDS)),
+        "fused_delta": FLAG,
+        "calibration": Choice(("auto", *CALIBRATION_KINDS)),
+        "operating_point": OPERATING_POINT,
+        "decimal": optional(Choice((".", ","))),
+        "date_order": optional(Choice(("day-first", "month-first"))),
+        "max_one_hot": Whole(2),
+        "max_levels": Whole(1),
+        "random_state": SEED,
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
+
+    @classmethod
+    def paper(cls, **changes: Any) -> Self:
+        """Method and circuit as printed: see `NearestMedoidClassifier.paper` and `VariationalClassifier.paper`.
+
+        Everything is still fitted on training rows only. The paper chooses a threshold for two classes, and uses 0.3
+        in its fraud tables: pass ``operating_point="macro_f1"`` or ``0.3``. `changes` override single parameters.
+        """
+        printed: dict[str, Any] = {
+            "method": NearestMedoidClassifier.paper(),
+            "variational": VariationalClassifier.paper(operating_point=None),
+            "residual": False,
+            "deltas": "nearest",
+            "calibration": "temperature",
+        }
+        return cls(**(printed | changes))
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of method and circuit by two underscores, such as ``method__n_medoids``.
+
+        Raises
+        ------
+        ParameterError
+            The method is given by name, or the circuit not at all: it has no parameters to set.
+        """
+        for part, example in (("method", "EvidenceClassifier"), ("variational", "VariationalClassifier")):
+            inner = next((name for name in params if name.startswith(f"{part}__")), None)
+            owner = params.get(part, getattr(self, part))
+            if inner is not None and not hasattr(owner, "set_params"):
+                raise ParameterError(
+                    f"{inner!r} is a parameter of the object that is passed as {part}=, and {part} is {owner!r}. "
+                    f"Pass {part}={example}() first."
+                )
+        return super().set_params(**params)
+
+    @with_callbacks
+    @one_blas_thread
+    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, *, groups: Any = None) -> Self:
+        """Find the kinds of the columns, encode them, fit and calibrate the method, and train circuits if asked for.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table, dict of columns or array of shape (n, M)
+        y : array-like of shape (n,)
+            Class labels, numbers or strings.
+        X_val, y_val : optional
+            Rows on which configuration, α, circuits and operating point are chosen instead of by cross-validation.
+            Encodings and medoids come from X alone; a circuit, once chosen, is trained on both.
+        groups : array-like of shape (n,), optional
+            Rows of X with the same label belong together, such as those of one customer: they are held out together,
+            and count as one in the intervals of `expected_`. None takes rows as groups that are equal in all columns
+            of the contract.
+        """
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
+        if (X_val is None) != (y_val is None):
+            raise ParameterError("X_val and y_val go together: pass both, or neither to use cross-validation.")
+        self._names, table = read_table(self, X, None)
+        self.notes_, self._warned = list[str](), list[str]()
+        self._order, codes = self._class_order(check_target(y, table.num_rows))
+        self.classes_ = np.sort(self._order.classes)
+        self.positive_ = self._order.classes.tolist()[1] if len(self.classes_) == 2 else None
+        asked_rule(self.operating_point, len(self.classes_))
+        target = getattr(y, "name", None)
+        table, columns = self._fit_columns(table, codes, target if isinstance(target, str) else None, groups)
+        data, splits, val_table = self._training_table(columns, codes, X_val, y_val)
+        context = self._init_callback_context(max_subtasks=None).call_on_fit_task_begin(estimator=self, X=X, y=y)
+        fitted = fit_hybrid(self, data, splits, context)
+        best = fitted.models[0]
+        self.estimator_: Any = fitted.method
+        self.method_ = fitted.method.method_name
+        self.models_, self.model_ = [one.model for one in fitted.models], best.model
+        self.refinement_, self.margin_ = best.model.refinement, best.model.refine_below
+        self.variational_: VariationalClassifier | None = best.circuit
+        self.held_out_scores_ = fitted.scores
+        self._set_cut(data.codes, best.held_out, data.groups)
+        expected = self.expected_
+        if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
+            self._note(seldom_note(self._order.classes.tolist(), expected.counts))
+        plain = best.model.method.plain
+        self._novelty = fit_novelty(columns.encoded.matrix, encoded_readings(self.encodings_), plain)
+        known = table.select(list(self.contract_.names))
+        self._records = tuple(records_of(known, model.medoid_rows) for model in self.estimator_.models_)
+        self.medoid_records_ = list(self._records[0])
+        self._training = training_summary(table, self.contract_, self.encodings_, self._training.curve)
+        self._seen = None
+        self._seen = remember_rows(self.table_model(), [table] if val_table is None else [table, val_table])
+        context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        return self

@@ -1,0 +1,347 @@
+"""The nearest-medoid method: distance and angle over searched column groups (algorithms 7, 8, 10, 12)."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.utils.validation import check_is_fitted
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.calibration.curve import Calibration
+from qmedoid.estimators._inputs import (
+    CLASS_WEIGHTS,
+    check_table,
+    check_target,
+    class_codes,
+    groups_of_fit,
+    known_codes,
+    one_blas_thread,
+)
+from qmedoid.estimators._methods import FitReport, MethodMixin, Refine, TrainingTable, is_large_and_rare
+from qmedoid.estimators._parameters import (
+    CV,
+    FLAG,
+    SEED,
+    SHARE,
+    SIZES,
+    Choice,
+    Constraint,
+    Whole,
+    check_parameters,
+    class_weights,
+    optional,
+)
+from qmedoid.estimators._saving import SavingMixin, assembled, measured_error, numbered_records
+from qmedoid.estimators._search import search_models
+from qmedoid.estimators.groups import GROUPING_CONSTRAINTS, AnchorOrder
+from qmedoid.exceptions import ParameterError
+from qmedoid.geometry.channels import Channels
+from qmedoid.geometry.groups import FeatureKind
+from qmedoid.geometry.overlap import ANGLE_KINDS, AngleKind, SwapTestFunction
+from qmedoid.geometry.scaling import ScalingKind
+from qmedoid.methods.nearest.fit import SELECTIONS, Best, Selected, Selection
+from qmedoid.methods.nearest.model import MeasuredNearest, NearestModel
+from qmedoid.model.decision import Decision
+from qmedoid.model.hybrid import DeltaSettings, HybridModel
+from qmedoid.model.novelty import fit_novelty
+from qmedoid.model.refinement import CalibratedMethod, FittedMethod
+from qmedoid.model.table import TableModel
+
+ENOUGH = 1_000
+"""Rows from which on a circuit is tried on a table that is not both large and imbalanced."""
+
+
+class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """Classify a record by its distance and angle to the nearest medoid, a real record, of each class.
+
+    Columns are gathered into correlation groups; a search picks which columns of each group enter its feature; the
+    class whose medoid has the smallest fusion score of distance and angle wins.
+
+    Parameters
+    ----------
+    kind : {"signed", "weighted", "unweighted", "multiplicative"}, default="signed"
+        How a group becomes a feature. All but ``"signed"`` lose the sign of the columns.
+    input_scaling : {"standard", "minmax", "none"}, default="standard"
+        Scaling of the columns, fitted on the training rows.
+    group_size : int or None, default=None
+        Columns per group, the anchor among them. None takes 8, or all where there are fewer.
+    n_anchors : int or None, default=64
+        Maximum number of anchors, those most related to the classes. None keeps all columns as anchors.
+    subset_sizes : (int, int) or None, default=None
+        First and last number k of columns per group that is searched. None takes 2 to 5, or fewer in smaller groups.
+    max_passes : int, default=2
+        Passes of the search over all anchors for each k. 0 keeps the first k members of each group.
+    candidate_budget : int or None, default=None
+        Maximum number of subsets per anchor visit, drawn at random where there are more.
+    use_angular : bool, default=True
+        Whether the angle is part of the score.
+    angle : {"true", "printed"}, default="true"
+        The angle between vectors, or arccos √s, which falls as vectors part.
+    alpha : float or None, default=None
+        Share of the distance channel. None chooses it on held-out rows; `search_alpha` is used while configurations
+        are compared.
+    search_alpha : float, default=0.75
+    class_weight : {"auto", "balanced", "printed"}, dict or None, default="auto"
+        A larger weight makes a class win more often: its score is divided by the weight. ``"auto"`` chooses on
+        held-out rows among weights that help rare classes by π^−γ, γ in 0, ¼, ½; ``"balanced"`` is γ = 1;
+        ``"printed"`` *multiplies* scores by 1/√π, which holds rare classes back.
+    anchor_order : {"association", "codes", "columns"}, default="association"
+        Order of the anchors: by the correlation ratio with the classes, by |r| with label codes, or as they stand.
+    n_medoids : int, default=1
+        Medoids per class in the final models. The search itself uses one.
+    max_medoid_rows : int, default=1000
+        Maximum number of rows of a class, drawn at random, that are searched for its medoid.
+    n_models : int, default=2
+        Number of models, the best over k, that are kept.
+    selection : {"best", "one_se"}, default="best"
+        ``"best"`` keeps the configurations and the α of the best held-out macro-F1; ``"one_se"`` takes the one with the
+        fewest columns, and the α nearest to `search_alpha`, within one standard error of the best.
+    cv : int, splitter or iterable, default=5
+        Folds on which configurations and α are chosen. Ignored when `fit` is given validation rows.
+    refit : bool, default=True
+        Fit the chosen models on all rows. False keeps to the training rows of the only split of `cv`.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds, of the medoid samples and of the candidate draws.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+    model_ : NearestModel
+        The best model; `models_` holds the best `n_models`, best first.
+    medoids_ : ndarray of shape (P, M)
+        The medoids of `model_` as records; `medoid_indices_` and `medoid_classes_` are their rows and classes.
+    configuration_ : tuple of tuple of int
+        Columns of each anchor's subset, the anchor first.
+    alpha_ : float
+    class_multipliers_ : ndarray of shape (C,)
+        Factor on each class's score; below 1 draws a class nearer.
+    groups_ : Groups
+    search_trace_, search_records_ : list
+        Every configuration that was scored, and the best of each k with its validation macro-F1.
+    alpha_sweep_ : Sweep
+        Validation macro-F1 of `model_` along α.
+    one_se_ : Best or None
+        The best held-out macro-F1 and its standard error; None unless ``selection="one_se"`` chose.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    See Also
+    --------
+    MedoidClassifier : takes raw tables, and this classifier as ``method=``, and has probabilities.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from qmedoid import NearestMedoidClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> NearestMedoidClassifier(random_state=0).fit(X, y).medoids_.shape
+    (3, 4)
+    """
+
+    method_name = "nearest"
+    default_calibration = "logistic"
+    corrects_scores = False
+
+    def __init__(
+        self,
+        *,
+        kind: FeatureKind = "signed",
+        input_scaling: ScalingKind = "standard",
+        group_size: int | None = None,
+        n_anchors: int | None = 64,
+        subset_sizes: tuple[int, int] | None = None,
+        max_passes: int = 2,
+        candidate_budget: int | None = None,
+        use_angular: bool = True,
+        angle: AngleKind = "true",
+        alpha: float | None = None,
+        search_alpha: float = 0.75,
+        class_weight: str | Mapping[Any, float] | None = "auto",
+        anchor_order: AnchorOrder = "association",
+        n_medoids: int = 1,
+        max_medoid_rows: int = 1000,
+        n_models: int = 2,
+        selection: Selection = "best",
+        cv: Any = 5,
+        refit: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.kind = kind
+        self.input_scaling = input_scaling
+        self.group_size = group_size
+        self.n_anchors = n_anchors
+        self.subset_sizes = subset_sizes
+        self.max_passes = max_passes
+        self.candidate_budget = candidate_budget
+        self.use_angular = use_angular
+        self.angle = angle
+        self.alpha = alpha
+        self.search_alpha = search_alpha
+        self.class_weight = class_weight
+        self.anchor_order = anchor_order
+        self.n_medoids = n_medoids
+        self.max_medoid_rows = max_medoid_rows
+        self.n_models = n_models
+        self.selection = selection
+        self.cv = cv
+        self.refit = refit
+        self.random_state = random_state
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **GROUPING_CONSTRAINTS,
+        "subset_sizes": optional(SIZES),
+        "max_passes": Whole(0),
+        "candidate_budget": optional(Whole(1)),
+        "use_angular": FLAG,
+        "angle": Choice(ANGLE_KINDS),
+        "alpha": optional(SHARE),
+        "search_alpha": SHARE,
+        "class_weight": class_weights(CLASS_WEIGHTS),
+        "n_medoids": Whole(1),
+        "max_medoid_rows": Whole(1),
+        "n_models": Whole(1),
+        "selection": Choice(SELECTIONS),
+        "cv": CV,
+        "refit": FLAG,
+        "random_state": SEED,
+    }
+
+    @classmethod
+    def paper(cls, **changes: Any) -> Self:
+        """The method as printed: raw inputs, plain norms, the printed angle and class weights, one validation split.
+
+        Everything is still fitted on training rows only. `changes` override single parameters. The paper does not say
+        what α the search runs with; 0.9 is the middle of the α it ends up with.
+        """
+        printed: dict[str, Any] = {
+            "kind": "weighted",
+            "input_scaling": "none",
+            "n_anchors": None,
+            "angle": "printed",
+            "search_alpha": 0.9,
+            "class_weight": "printed",
+            "anchor_order": "codes",
+            "cv": StratifiedShuffleSplit(n_splits=1, test_size=0.25, random_state=0),
+            "refit": False,
+        }
+        return cls(**(printed | changes))
+
+    @with_callbacks
+    @one_blas_thread
+    def fit(self, X: Any, y: Any, *, X_val: Any = None, y_val: Any = None, groups: Any = None) -> Self:
+        """Find groups, search configurations, calibrate α and keep the best models.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, M)
+        y : array-like of shape (n,)
+            Class labels, numbers or strings.
+        X_val, y_val : array-like, optional
+            Rows on which configurations and α are chosen instead of the folds of `cv`. Models are then fitted on X
+            alone.
+        groups : array-like of shape (n,), optional
+            Rows with the same label belong together and are held out together. None takes equal rows as groups.
+        """
+        check_parameters("NearestMedoidClassifier", self.get_params(deep=False), self._constraints)
+        table = np.ascontiguousarray(check_table(self, X, reset=True, ensure_min_samples=2))
+        classes, codes = class_codes(check_target(y, len(table)))
+        if (X_val is None) != (y_val is None):
+            raise ParameterError("X_val and y_val go together: pass both, or neither to use the folds of 'cv'.")
+        validation = None
+        if X_val is not None:
+            held_out = check_table(self, X_val, reset=False, name="X_val")
+            labels = check_target(y_val, len(held_out), name="y_val", table="X_val")
+            validation = held_out, known_codes(labels, classes)
+        names = getattr(self, "feature_names_in_", None)
+        data = TrainingTable(table, codes, classes, groups_of_fit(groups, table, codes), names)
+        report = FitReport.of_fit(self, X, y)
+        found = search_models(self, data, report, validation)
+        self.groups_, self.search_trace_, self.search_records_ = found.groups, found.trace, found.records
+        self._keep(found.selected, data)
+        report.end(X=X, y=y)
+        return self
+
+    @classmethod
+    def auto_refine(cls, counts: Codes) -> Refine:
+        """What ``refine="auto"`` means: always for large tables with a rare class, never for small ones."""
+        if is_large_and_rare(counts):
+            return "always"
+        return "auto" if counts.sum() >= ENOUGH else "never"
+
+    def n_circuit_features(self, n_classes: int, deltas: DeltaSettings) -> int:
+        """Number of features of a circuit."""
+        return deltas.n_features(n_classes, self.use_angular)
+
+    def fit_method(self, data: TrainingTable, report: FitReport) -> list[FittedMethod]:
+        """The best models, best first, with their channels of held-out rows."""
+        found = search_models(self, data, report)
+        self.groups_, self.search_trace_, self.search_records_ = found.groups, found.trace, found.records
+        rows, fits = np.concatenate(found.folds), []
+        for choice in found.selected:
+            measured = out_of_fold = choice.model.measure(data.X)
+            if choice.out_of_fold is not None:
+                channels = Channels(measured.channels.distance.copy(), measured.channels.angle.copy())
+                channels.distance[rows], channels.angle[rows] = choice.out_of_fold
+                out_of_fold = measured._replace(channels=channels, scores=choice.model.fuse(channels))
+            fits.append(FittedMethod(choice.model, measured, out_of_fold, found.folds, choice))
+        return fits
+
+    def keep(self, fits: Sequence[CalibratedMethod], data: TrainingTable) -> None:
+        """Set the fitted attributes, the best model first."""
+        self._keep([fit.details for fit in fits], data)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Class of every row, shape (n,)."""
+        check_is_fitted(self)
+        predicted: npt.NDArray[Any] = self.classes_[self.model_.predict(check_table(self, X, reset=False))]
+        return predicted
+
+    def decision_function(self, X: Any) -> Array:
+        """Margins: s_0 − s_1 of shape (n,) for two classes (above 0 means the second), −s of shape (n, C) for more."""
+        check_is_fitted(self)
+        return self.model_.margins(check_table(self, X, reset=False))
+
+    def channels(self, X: Any) -> Channels:
+        """Distance and angle of every row to the nearest medoid of each class, each of shape (n, C)."""
+        check_is_fitted(self)
+        return self.model_.channels(check_table(self, X, reset=False))
+
+    def measured_by(self, swap_test: SwapTestFunction) -> Self:
+        """A copy whose overlaps a SWAP test measures, for example `qmedoid.circuits.SamplerSwapTest`."""
+        check_is_fitted(self)
+        measured = copy.copy(self)
+        measured.model_ = MeasuredNearest(self.models_[0], swap_test)
+        return measured
+
+    def table_model(self) -> TableModel:
+        """The fitted model as it is saved and scored without scikit-learn; it has margins, and no probabilities."""
+        check_is_fitted(self)
+        if isinstance(self.model_, MeasuredNearest):
+            raise measured_error()
+        plain = Calibration(1.0, np.zeros(len(self.classes_)))
+        models = tuple(HybridModel(model, plain) for model in self.models_)
+        # Its margin decides, not a probability: of two classes the second where s_0 − s_1 is above 0.
+        cut = 0.0 if len(self.classes_) == 2 else None
+        decision = Decision(tuple(self.classes_.tolist()), cut, probabilistic=False)
+        return assembled(self, models, decision=decision, records=numbered_records(self))
+
+    def _keep(self, selected: Sequence[Selected], data: TrainingTable) -> None:
+        best = selected[0]
+        self.classes_, self.n_features_in_ = data.classes, data.X.shape[1]
+        self.models_: list[NearestModel] = [choice.model for choice in selected]
+        self.model_: NearestModel | MeasuredNearest = best.model
+        self.alpha_ = best.model.alpha
+        self.alpha_sweep_ = best.sweep
+        self.one_se_: Best | None = best.best
+        self.class_multipliers_ = best.model.multipliers
+        self.configuration_ = best.model.configuration
+        self.medoid_indices_ = best.model.medoid_rows
+        self.medoid_classes_ = self.classes_[best.model.medoid_classes]
+        self._medoid_tables = [data.X[choice.model.medoid_rows] for choice in selected]
+        self.medoids_ = self._medoid_tables[0]
+        self._novelty = fit_novelty(data.X, method=best.model)
