@@ -54,7 +54,8 @@ def test_new_method_is_saved_loaded_and_explained(toy, tmp_path):
 def test_new_method_is_measured_by_swap_tests(toy):
     measured = toy.measured_by(swap_test=qmedoid.compact_swap_test)
     np.testing.assert_allclose(measured.predict_proba(X), toy.predict_proba(X), atol=1e-9)
-    assert measured.model_.method.swap_test is qmedoid.compact_swap_test
+    assert measured.model_.method.plain is toy.model_.method
+    assert measured.model_.method is not toy.model_.method
     with pytest.raises(ModelError, match="backends are not saved"):
         measured.table_model()
 

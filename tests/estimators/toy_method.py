@@ -11,7 +11,7 @@ import numpy as np
 from qmedoid.estimators._methods import MethodClassifier
 from qmedoid.fields import Fields, floats, whole
 from qmedoid.geometry.channels import Channels
-from qmedoid.methods.base import GroupShare, Measured, Shares, measured_distances
+from qmedoid.methods.base import Contributions, GroupContribution, Measured, MeasuredMethod, measured_distances
 from qmedoid.methods.registry import MethodEntry
 from qmedoid.variational.selection import OutOfFold
 
@@ -20,11 +20,10 @@ ENTRY = MethodEntry("toy_method:ToyModel", "toy_method:ToyClassifier")
 
 @dataclass(frozen=True, eq=False)
 class ToyModel:
-    """Squared distances to one medoid per class, in closed form or measured by a SWAP test."""
+    """Squared distances to one medoid per class."""
 
     medoids: np.ndarray
     medoid_rows: np.ndarray
-    swap_test: object = None
     name: ClassVar[str] = "toy"
     distance_name: ClassVar[str] = "Euclidean distance"
     use_angular: ClassVar[bool] = False
@@ -32,7 +31,7 @@ class ToyModel:
     n_neighbors: ClassVar[int] = 0
     n_deltas: ClassVar[None] = None
 
-    plain = property(lambda self: self if self.swap_test is None else replace(self, swap_test=None))
+    plain = property(lambda self: self)
     n_classes = property(lambda self: len(self.medoids))
     medoid_classes = property(lambda self: np.arange(len(self.medoids)))
     column_groups = property(lambda self: (tuple(range(self.medoids.shape[1])),))
@@ -43,10 +42,13 @@ class ToyModel:
 
     def measure(self, X, *, threads=None):  # noqa: ARG002
         rows = X if isinstance(X, np.ndarray) else np.column_stack(X)
-        if self.swap_test is None:
-            distance = np.sqrt(((rows[:, None] - self.medoids) ** 2).sum(axis=2))
-        else:
-            distance = measured_distances(self.swap_test, rows, self.medoids)
+        return self._measured(np.sqrt(((rows[:, None] - self.medoids) ** 2).sum(axis=2)))
+
+    def measure_with(self, X, swap_test):
+        rows = X if isinstance(X, np.ndarray) else np.column_stack(X)
+        return self._measured(measured_distances(swap_test, rows, self.medoids))
+
+    def _measured(self, distance):
         nearest = np.broadcast_to(np.arange(len(self.medoids)), distance.shape)
         return Measured(Channels(distance, np.zeros_like(distance)), distance**2, nearest)
 
@@ -59,10 +61,10 @@ class ToyModel:
 
     def contributions(self, row, measured, winner, other):  # noqa: ARG002
         columns = (row[0] - self.medoids[other]) ** 2 - (row[0] - self.medoids[winner]) ** 2
-        return Shares(columns, (GroupShare(self.column_groups[0], float(columns.sum())),), {})
+        return Contributions(columns, (GroupContribution(self.column_groups[0], float(columns.sum())),), {})
 
     def with_swap_test(self, swap_test):
-        return replace(self, swap_test=swap_test)
+        return MeasuredMethod(self, swap_test)
 
     def with_row_numbers(self, rows):
         return replace(self, medoid_rows=rows[self.medoid_rows])
