@@ -96,7 +96,7 @@ def makes_old():
 class TestReached:
     """Which files of this package make which cells old; ``test_code.py`` has the tests of the rule itself."""
 
-    @pytest.mark.parametrize("path", ["studies/splits.py", "studies/metrics.py", "metrics/ranking.py"])
+    @pytest.mark.parametrize("path", ["studies/splits.py", "studies/metrics.py", "metrics/classification.py"])
     def test_splits_and_metrics_make_all_old(self, makes_old, path):
         assert makes_old(path) == {"ours", "plain"}
 
@@ -104,7 +104,7 @@ class TestReached:
         "path",
         [
             "studies/ours.py",
-            "estimators/fusion.py",
+            "estimators/nearest.py",
             "estimators/evidence.py",
             "methods/nearest/model.py",
             "methods/nearest/fit.py",
