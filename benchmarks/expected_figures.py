@@ -76,8 +76,8 @@ def run(name: str, raw: Raw, groups: npt.NDArray[np.intp], copies: int, seed: in
         warnings.simplefilter("ignore")
         rows = np.tile(train, copies)
         model.fit(table.iloc[rows], labels[rows])
-        alerts = model.predict(table.iloc[new]) == model.classes_[-1]
-    positive, expected = labels[new] == model.classes_[-1], model.expected_
+        alerts = model.predict(table.iloc[new]) == model.positive_
+    positive, expected = labels[new] == model.positive_, model.expected_
     assert expected is not None
     counts = {
         "precision": (alerts & positive, alerts),

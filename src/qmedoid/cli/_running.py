@@ -74,9 +74,11 @@ def _system_error(error: OSError, as_json: bool) -> int:
 def _failed(message: str, code: int, as_json: bool, details: Mapping[str, Any] | None = None) -> int:
     try:
         report_error(message, code, as_json=as_json, details=details)
+        # Now, while the message can still go elsewhere.
+        sys.stdout.flush()
     except OSError:
+        _can_print()
         tell(f"error: {message}")
-    _can_print()
     return code
 
 
