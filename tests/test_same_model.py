@@ -16,6 +16,7 @@ import pytest
 from benchmarks._fingerprints import Fingerprint, difference, fingerprint, nudged
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
+from qmedoid import MedoidClassifier, VariationalClassifier
 from qmedoid.kernels.ties import (
     first_largest,
     first_largest_of_rows,
@@ -124,6 +125,21 @@ def test_every_processor_finds_the_same_model():
         for one, same in zip(ran[first], ran[other], strict=True):
             found = difference(one, same)
             assert found.is_same, (first, other, found)
+
+
+def test_records_at_the_margin_of_the_circuit_have_one_decider():
+    rng = np.random.default_rng(3)
+    X = np.round(rng.normal(size=(240, 3)), 1)
+    y = (X[:, 0] + 0.7 * rng.normal(size=240) > 0).astype(int)
+    X[rng.permutation(240)[:140]] = 0.3  # so many equal rows that the share ends among them
+    circuit = VariationalClassifier(n_steps=5, n_seeds=1, n_reps=1, cv=2)
+    deciders = []
+    for nudge in range(5):
+        moved = X if nudge == 0 else nudged(X, np.random.default_rng(nudge))
+        fitted = MedoidClassifier(method="evidence", variational=circuit, refine=0.3, random_state=0).fit(moved, y)
+        deciders.append(fitted.decided_by(moved).tolist())
+    assert len(set(deciders[0])) == 2
+    assert all(other == deciders[0] for other in deciders[1:])
 
 
 def test_the_first_of_equal_numbers_is_taken():

@@ -5,19 +5,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchmarks._method_names import DISPATCH, method_places
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
-from _method_names import DISPATCH, method_places  # noqa: E402
-
-sys.path.remove(str(BENCHMARKS))
 
 
 @pytest.fixture
 def shape(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     yield importlib.import_module("shape")
-    for name in ("shape", "_timing"):
+    for name in ("shape", "_method_names", "_timing"):
         sys.modules.pop(name, None)
 
 

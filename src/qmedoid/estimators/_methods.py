@@ -162,9 +162,9 @@ class MethodMixin:
         """Number of features of a circuit."""
         return deltas.n_features(n_classes, True)
 
+    @abstractmethod
     def fit_method(self, data: TrainingTable, report: FitReport) -> list[FittedMethod]:
         """Fit the method, the best model first; parameters are checked and `random_state` is set."""
-        raise NotImplementedError
 
     def keep(self, fits: Sequence[CalibratedMethod], data: TrainingTable) -> None:
         """Set the fitted attributes, the best model first."""

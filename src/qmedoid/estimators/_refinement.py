@@ -20,6 +20,7 @@ from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError, warn
 from qmedoid.geometry.channels import DeltaKind
 from qmedoid.geometry.row_groups import first_rows, part_of
+from qmedoid.kernels.ties import tolerance
 from qmedoid.methods.registry import METHODS, estimator_class
 from qmedoid.model.hybrid import DeltaSettings
 from qmedoid.model.refinement import CalibratedMethod, calibrated, circuit_pays
@@ -140,7 +141,9 @@ class Refiner:
         if self.policy == "always":
             return float(np.inf)
         share = self.share if self.policy == "auto" else float(self.policy)
-        return float(np.quantile(method.model.refinement_margins(method.scores), share))
+        margins = method.model.refinement_margins(method.scores)
+        # Rows that are equal have one margin up to rounding: those at the limit are all on one side of it.
+        return float(np.quantile(margins, share)) + tolerance(margins)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Fitted classifiers as models that can be saved."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,9 @@ _LONGEST = 100
 class SavingMixin:
     """A classifier that is saved as its `table_model`."""
 
+    @abstractmethod
     def table_model(self) -> TableModel:
         """The fitted model as it is saved and scored without scikit-learn."""
-        raise NotImplementedError
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
         """Save the fitted classifier for `qmedoid.load`, without code and without scikit-learn.
