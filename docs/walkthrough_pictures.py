@@ -14,7 +14,7 @@ from matplotlib.patches import Patch, Rectangle
 if TYPE_CHECKING:
     from make_walkthrough import Walk
 
-# Okabe and Ito's palette: told apart with every kind of color vision, and by lightness in print.
+# Okabe and Ito's palette: distinct with every kind of color vision, and by lightness in print.
 NO, YES, MARK, GREY, LIGHT = "#0072B2", "#E69F00", "#D55E00", "#555555", "#BBBBBB"
 SIZES = ["#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#E69F00", "#D55E00"]
 STYLE = {

@@ -101,7 +101,7 @@ def test_decisions_are_better_than_chance_by_far(X, y):
 
 @pytest.mark.parametrize("cv", [None, 3], ids=["left out one by one", "folds"])
 def test_labels_that_mean_nothing_are_not_learnt(cv):
-    """Held-out rows calibrate: what the model remembers of its own rows is not taken for knowledge."""
+    """Held-out rows calibrate: what a model remembers of training rows is not taken for knowledge."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 8)), np.arange(300) % 2
     found = evidence(cv=cv).fit(X, y)

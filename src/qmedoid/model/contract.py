@@ -102,7 +102,7 @@ class Numbers:
     Attributes
     ----------
     fill : float
-        What stands in for a missing cell; NaN where missing cells are refused.
+        Value for a missing cell; NaN where missing cells are refused.
     indicator : bool
         Whether a second number says that the cell was missing.
     """
@@ -128,7 +128,7 @@ class Dates:
     ----------
     parts : tuple of {"days", "month", "weekday", "hour"}
     fills : ndarray of shape (parts,)
-        What stands in for the parts of a missing date.
+        Values for the parts of a missing date.
     indicator : bool
         Whether one more number says that the cell was missing.
     """
