@@ -2,6 +2,8 @@
 
 import ast
 import importlib
+import inspect
+import math
 import re
 import shutil
 import sys
@@ -9,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import qmedoid
 from qmedoid.studies.catalog import locate
 
 ROOT = Path(__file__).parent.parent
@@ -261,6 +264,53 @@ def test_every_command_and_option_is_told():
             spelt = "|".join(map(re.escape, [*parameter.opts, *parameter.secondary_opts]))
             told = re.search(rf"(?<![\w-])({spelt})(?![\w-])", page)
             assert told or parameter.param_type_name == "argument", f"{name} {spelt} is not told."
+
+
+ESTIMATORS = [name for name in qmedoid.__all__ if hasattr(getattr(qmedoid, name), "get_params")]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_documented_defaults_are_those_of_the_code(name):
+    estimator = getattr(qmedoid, name)
+    section = re.split(r"^\w+\n-+\n", inspect.getdoc(estimator), flags=re.MULTILINE)[1]
+    documented = {}
+    for parameters, defaults in re.findall(r"^(\w+(?:, \w+)*) : .*?default=(.+)$", section, flags=re.MULTILINE):
+        values = [math.pi / 2 if value == "π/2" else ast.literal_eval(value) for value in defaults.split(" and ")]
+        documented |= dict(zip(parameters.split(", "), values, strict=True))
+    assert documented == defaults_of(estimator)
+
+
+def test_defaults_in_the_tables_of_the_pages_are_those_of_the_code():
+    from typer.main import get_command
+
+    from qmedoid.cli.app import app
+
+    evidence = defaults_of(qmedoid.EvidenceClassifier)
+    shown = table_defaults(DOCS / "evidence.md")
+    assert shown == {name: evidence[name] for name in shown}
+    options = {option: one.default for one in get_command(app).commands["fit"].params for option in one.opts}
+    shown = table_defaults(DOCS / "command-line.md")
+    assert shown == {name: options[name] for name in shown} | {"--medoids": evidence["n_medoids"]}
+    assert {"--test", "--method", "--refine", "--seed", "--max-rows"} < shown.keys()
+
+
+def defaults_of(estimator: type) -> dict[str, object]:
+    parameters = inspect.signature(estimator).parameters.values()
+    return {one.name: one.default for one in parameters if one.default is not one.empty}
+
+
+def table_defaults(page: Path) -> dict[str, object]:
+    """Values in a page's tables of parameters or options, where they are code or numbers and not words."""
+    defaults = {}
+    for table in re.findall(
+        r"^\| \w+ \| meaning \| default \|\n(?:\|.*\n)+", page.read_text("utf-8"), flags=re.MULTILINE
+    ):
+        for names, values in re.findall(r"^\| (`.*?) \| .* \| (.*?) ?\|$", table, flags=re.MULTILINE):
+            for name, value in zip(re.findall(r"`(.*?)`", names), re.split(r", ", values), strict=False):
+                if re.fullmatch(r"`.+`|[\d.,]+", value):
+                    text = value.strip("`").replace(",", "")
+                    defaults[name] = text if name in ("--test", "--method", "--refine") else ast.literal_eval(text)
+    return defaults
 
 
 def test_pictures_are_small_and_all_shown():
