@@ -142,16 +142,18 @@ def card_alerts() -> str:
 
 
 def readme_frauds() -> str:
-    """The payments in one table, and in another what is between ours and LightGBM, and what the circuit adds."""
-    own = (OURS, f"{OURS}, without {CIRCUIT}")
-    found = [row for row in means() if is_plain(row["method"]) or row["method"] in own]
-    kinds = list(dict.fromkeys(row["split"] for row in found))
-    cells = {(row["method"], row["split"]): row for row in found}
-    rows: list[Row] = []
-    for method in dict.fromkeys(row["method"] for row in found):
-        own_rows = [cells.get((method, kind)) for kind in kinds]
-        figures = [number(float(row[name]), 3) if row else "" for row in own_rows for name in COLUMNS]
-        rows.append([method, *figures])
-    header = ["", *(f"{kind}: {figure}" for kind in kinds for figure in FIGURES)]
-    differences = card_differences(lambda rival: rival in ("LightGBM, raw columns", own[1]))
-    return f"{table(header, rows)}\n\n{differences}"
+    """Ours against LightGBM and against ours without the circuit, a line for each kind of split and rival."""
+    cells = {(row["method"], row["split"]): row for row in means()}
+    pairs = {(row["rival"], row["split"], row["figure"]): row for row in whole_pairs()}
+    said = []
+    for kind in dict.fromkeys(split for _, split in cells):
+        for rival in ("LightGBM, raw columns", f"{OURS}, without {CIRCUIT}"):
+            both = cells[OURS, kind], cells[rival, kind]
+            figures = [
+                f"{figure} {' against '.join(number(float(row[name]), 3) for row in both)}, "
+                f"{interval(pairs.get((rival, kind, figure)))}"
+                for name, figure in zip(COLUMNS, FIGURES, strict=True)
+            ]
+            many = "s" if both[0]["splits"] != "1" else ""
+            said.append(f"{kind.capitalize()} split{many}, against {rival}: {'; '.join(figures)}.")
+    return bullets(*said)
