@@ -70,7 +70,7 @@ def printed(name: str, **changes: object) -> Measured:
 
 
 def printed_table() -> str:
-    """The paper preset beside the paper's own figures."""
+    """The paper preset and the paper's figures."""
     ours, theirs = {name: printed(name) for name in NAMES}, {name: PAPER[NAMES[name]]["Fusion"] for name in NAMES}
     rows: list[Row] = []
     for field in ("accuracy", "macro_f1"):

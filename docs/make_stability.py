@@ -54,7 +54,7 @@ def models() -> str:
                 for sampling in ("bootstrap", "half")
             )
             rows.append([name, f'`"{method}"`', _flips(whole), _flips(half), *_spread_and_medoids(whole)])
-    header = ["data", "fusion", "flips", "flips, halves", "spread", "medoids", "kept", "moved", "blindly"]
+    header = ["data", "method", "flips", "flips, halves", "spread", "medoids", "kept", "moved", "blindly"]
     return table(header, rows, 2)
 
 

@@ -1,6 +1,6 @@
 """Makes the numbers and pictures of ``docs/variational.md``: the credit-card sample from deltas to decisions.
 
-``python docs/make_variational.py`` writes the table between the markers of the page and the pictures beside it.
+``python docs/make_variational.py`` writes the table between the markers of the page, and the pictures.
 ``python docs/make_variational.py --check`` writes nothing and fails when the page differs from what would be written.
 """
 
@@ -112,7 +112,7 @@ def study_table() -> str:
             ]
             cells.append(" / ".join(row["PR-AUC"] for row in depths))
         rows.append(cells)
-    return table(["PR-AUC (L = 1 / 3 / 6)", "paper's fusion", "`NearestMedoidClassifier()`"], rows)
+    return table(["PR-AUC (L = 1 / 3 / 6)", "`NearestMedoidClassifier.paper()`", "`NearestMedoidClassifier()`"], rows)
 
 
 def draw_all(story: Story) -> None:

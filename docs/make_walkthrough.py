@@ -1,6 +1,6 @@
 """Makes the numbers and pictures of ``docs/walkthrough.md``: one patient of the heart data, step by step.
 
-``python docs/make_walkthrough.py`` writes the tables between the markers of the page and the pictures beside it.
+``python docs/make_walkthrough.py`` writes the tables between the markers of the page, and the pictures.
 ``python docs/make_walkthrough.py --check`` writes nothing and fails when the page differs from what would be written.
 """
 
@@ -285,7 +285,7 @@ def alpha_text(walk: Walk) -> str:
     return (
         f"The choice is α = {sweep.value:g}, with a macro-F1 of {number(sweep.score)} on held-out rows; "
         f"it is {ends} (α = 1). The search compared its configurations at α = {walk.fitted.search_alpha:g} "
-        "(`search_alpha`), so the curve favours values near that."
+        "(`search_alpha`), so the curve favors values near that."
     )
 
 

@@ -123,7 +123,7 @@ def card_probabilities() -> str:
         shifted = ("predicted_over_true", "shifted_unaware", "shifted_told", "shifted_estimated")
         rows.append([row["split"], row["method"], f"{float(row['ece']):.2g}", number(ratio, 2),
                      *(number(float(row[name]), 3) for name in shifted)])  # fmt: skip
-    header = ["split", "method", "ECE", "ECE / chance", "as it is", "50 ×, unaware", "50 ×, told", "50 ×, estimated"]
+    header = ["split", "method", "ECE", "ECE / chance", "as it is", "50 ×, unaware", "50 ×, given", "50 ×, estimated"]
     return table(header, rows, 2)
 
 
