@@ -1,4 +1,4 @@
-"""One way to get from a file to decisions, in a process of its own: prints the core-seconds after the imports.
+"""One way to get from a file to decisions, in a separate process: prints the core-seconds after the imports.
 
 The first call touches its memory for the first time, as a command does; a second one, printed as well, finds it there.
 

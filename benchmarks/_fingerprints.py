@@ -75,7 +75,7 @@ METHODS: dict[str, Callable[[int], Any]] = {
 
 
 def methods_for(n_classes: int) -> list[str]:
-    """The methods that tell so many classes apart."""
+    """The methods that can separate this number of classes."""
     return [name for name in METHODS if n_classes == 2 or name != "rare"]
 
 
@@ -123,6 +123,6 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def nudged(X: Array, rng: np.random.Generator, most: int = 4) -> Array:
-    """A copy in which every cell has moved by up to so many units in the last place, each on its own."""
+    """A copy in which every cell has moved independently, by up to this number of units in the last place."""
     moved = X + rng.integers(-most, most + 1, size=X.shape) * np.spacing(np.abs(X))
     return np.where(X == 0.0, X, moved)

@@ -1,4 +1,4 @@
-"""Expected precision, recall and alert rate beside those of new rows, and whether their intervals hold.
+"""Expected precision, recall and alert rate against those of new rows, and whether their intervals hold.
 
 Run as ``QMEDOID_DATA=... python benchmarks/expected_figures.py`` (some minutes). Every run fits a sample of a table,
 and holds what the fit expects against rows that it has not seen. Equal rows are on one side: a row whose copy was

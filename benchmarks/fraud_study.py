@@ -11,7 +11,7 @@ splits are of the same table: what is tuned has an advantage over what is not, t
 Log-loss is of the true prior: the log-odds of models with balanced classes are first moved back to it. "predicted /
 true" is the mean probability of fraud over the true share. Recall is over the 1.31 % of the rows with the highest
 scores; where scores tie there, it is the mean over all orders. Core-seconds are of the training alone, on deltas that
-are there already; those of a `MedoidClassifier` are of all its stages, with the folds of its circuits.
+are there already; those of a `MedoidClassifier` are of the complete fit, with the folds of its circuits.
 """
 
 import argparse
@@ -129,7 +129,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Deltas:
-    """Δ_D and Δ_Θ of both parts of a split, under the best fusion model of a front end."""
+    """Δ_D and Δ_Θ of both parts of a split, under the best nearest-medoid model of a front end."""
 
     front_end: str
     train: Array
@@ -255,7 +255,7 @@ def expit(margin: Array) -> Array:
 
 
 def simple(deltas: Deltas, method: NearestMedoidClassifier, split: Split) -> list[Entry]:
-    """What needs no circuit: one delta, the fusion margin, logistic regression on both deltas."""
+    """Models without a circuit: one delta, the margin of the fusion score, logistic regression on both deltas."""
     logistic = make_pipeline(StandardScaler(), LogisticRegression())
     _, seconds = timed(lambda: logistic.fit(deltas.train, split.y))
     probability = logistic.predict_proba(deltas.held_out)[:, 1]
@@ -281,13 +281,13 @@ def circuits(deltas: Deltas, split: Split) -> Iterator[Entry]:
 
 
 def refined(model: HybridModel, X: Array, share: float) -> HybridModel:
-    """The model with its circuit deciding only so many of the training rows, those of the smallest margins."""
+    """The model with its circuit deciding only this share of the training rows, those of the smallest margins."""
     margins = score_margins(model.calibration.apply(model.method.measure(X).scores))
     return replace(model, refine_below=float(np.quantile(margins, share)))
 
 
 def with_residual(model: HybridModel, split: Split) -> HybridModel:
-    """The same calibrated fusion model with a circuit that corrects it, as ``residual=True`` trains it."""
+    """The same calibrated nearest-medoid model with a circuit that corrects it, as ``residual=True`` trains it."""
     measured = model.method.measure(split.X)
     features = model.deltas.features(model.method, measured)
     data = TrainingData(features, split.y, np.ones(2), model.calibration.apply(measured.scores))

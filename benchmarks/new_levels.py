@@ -1,4 +1,4 @@
-"""Expected figures where new rows have new levels of a large category, beside what new rows show.
+"""Expected figures against those of new rows, where new rows have new levels of a large category.
 
 Run as ``QMEDOID_DATA=... python benchmarks/new_levels.py`` (two minutes). Five tables each get a category whose level
 is what several of their columns hold together, such as ``"25/Private/Sales/40"``: of 2,000 rows that a model is
@@ -45,7 +45,7 @@ def made(name: str, table: pa.Table, target: str) -> tuple[pa.Table, np.ndarray]
 
 
 def run(name: str, X: pa.Table, y: np.ndarray, seed: int) -> dict[str, object]:
-    """Expected figures beside those of new rows."""
+    """Expected figures and those of new rows."""
     order = np.random.default_rng(seed).permutation(len(y))
     fitted, new = order[:FITTED], order[FITTED : FITTED + NEW]
     with warnings.catch_warnings():

@@ -1,9 +1,9 @@
 """Tables that nobody prepared: ``qmedoid fit``, ``score`` and ``evaluate`` on every file of ``QMEDOID_DATA``.
 
 Run as ``QMEDOID_DATA=... python benchmarks/raw_tables.py`` (some minutes). The folder's MANIFEST.json names the files
-and their target columns; nothing else is told to the commands but the positive class of one. Two tables are made from
+and their target columns; the commands get no other option but the positive class of one. Two tables are made from
 them: adult with 20 % of its cells removed at random, and bank_marketing with a category of 5,000 levels, each of which
-has a rate of the positive class of its own.
+has another rate of the positive class.
 
 Figures are of the 25 % of the rows that ``fit`` held out (seed 0).
 """

@@ -53,7 +53,7 @@ class Setting(NamedTuple):
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a process must be told before NumPy is imported."""
+        """Environment of a process, which must be set before NumPy is imported."""
         threads = str(self.threads)
         names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "QMEDOID_THREADS")
         return {"OPENBLAS_CORETYPE": self.core, "QMEDOID_KERNELS": self.kernels} | dict.fromkeys(names, threads)

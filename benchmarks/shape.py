@@ -152,7 +152,7 @@ def trace(package: Path, arguments: Sequence[str]) -> dict[str, list[Function]]:
 
 
 def steps() -> dict[str, dict[str, list[Function]]]:
-    """The functions of ``fit`` and ``score``, each in a process of its own."""
+    """The functions of ``fit`` and ``score``, each in a separate process."""
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     with tempfile.TemporaryDirectory() as folder:
         table, model, output = (str(Path(folder) / name) for name in ("table.csv", "model", "scored.csv"))

@@ -128,7 +128,7 @@ def both(fn: Callable[[int], Any], repeats: int) -> tuple[Timing, Timing]:
 
 
 def time_neighbors(report: Report, X: Array, repeats: int) -> None:
-    """A whole model, with and without known records of which the nearest four have a say."""
+    """A fitted model, with and without a neighbor term over the nearest four of the kept rows."""
     from sklearn.neighbors import KNeighborsClassifier
 
     rng = np.random.default_rng(2)

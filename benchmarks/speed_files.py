@@ -1,11 +1,11 @@
 """Scoring from file to file: against reading alone, against pandas and NumPy, in bounded memory, from a fresh process.
 
 Run as ``QMEDOID_DATA=... python benchmarks/speed_files.py`` (some minutes; needs creditcard.parquet, pandas and about
-6 GB of disk for the large file, or ``--rows 1000000`` for a smaller one). The model is a convex fusion model of the
-credit-card table; the output has prediction, score, margin, nearest medoids and stage.
+6 GB of disk for the large file, or ``--rows 1000000`` for a smaller one). The model is a nearest-medoid model of the
+credit-card table; the output has prediction, score, margin, nearest medoids and decided_by.
 
-- ``csv`` and ``parquet``: core-seconds of 284,807 rows file to file, beside reading the file into memory (PyArrow)
-  and beside pandas and NumPy doing the same; each in a process of its own, imports left out. The first call is what a
+- ``csv`` and ``parquet``: core-seconds of 284,807 rows file to file, against reading the file into memory (PyArrow)
+  and against pandas and NumPy doing the same; each in a separate process, without imports. The first call is what a
   command costs; in a second one of the same process the memory is there already, which helps most what reads whole
   files.
 - ``memory``: peak resident size of ``qmedoid score`` on a Parquet file of 10 million rows, made by repeating the table.
@@ -35,7 +35,7 @@ HEAVY = ("sklearn", "pandas", "qiskit", "scipy", "polars")
 
 
 def save_model(table: pa.Table, path: Path) -> None:
-    """A convex fusion model of a tenth of the table."""
+    """A nearest-medoid model of a tenth of the table."""
     part = table.take(np.arange(0, len(table), 10))
     names = [name for name in table.column_names if name != "Class"]
     frame = part.select(names).to_pandas()
@@ -53,7 +53,7 @@ def check_same(ours: Path, theirs: Path) -> None:
 
 
 def core_seconds_of(task: str, model: Path, source: Path, out: Path) -> tuple[float, float]:
-    """Core-seconds of one way in a process of its own, imports left out: of the first call and of a second."""
+    """Core-seconds of one way in a separate process, without imports: of the first call and of a second."""
     script = Path(__file__).with_name("_file_runs.py")
     command = [sys.executable, str(script), task, str(model), str(source), str(out)]
     first, second = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()

@@ -1,7 +1,7 @@
 """Exact medoid: core-seconds against SciPy's cdist, banditpam and a float32 matrix product with verification.
 
 Run ``python benchmarks/speed_medoid.py``. cdist is timed on a block of rows and scaled up where all rows would take
-more than a minute; the table says where. banditpam is a randomised method: ``same`` says whether it found the medoid.
+more than a minute; the table says where. banditpam is a randomized method: ``same`` says whether it found the medoid.
 """
 
 import argparse

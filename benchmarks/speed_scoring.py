@@ -147,7 +147,7 @@ def qiskit_pair_seconds(model: NearestModel, X: Array) -> float:
 
 
 def in_fresh_process(task: str, path: Path) -> float:
-    """The number that one of the tasks below prints when it runs in a process of its own."""
+    """The number that one of the tasks below prints when it runs in a separate process."""
     command = [sys.executable, __file__, "--task", task, "--table", str(path)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 

@@ -95,7 +95,7 @@ def check(method: str, found: Any, expected: Any) -> None:
 
 
 def fresh_process(n_qubits: int, n_reps: int, repeats: int = 15) -> Timing:
-    """A training in a process of its own, from its start to its end."""
+    """A training in a separate process, from its start to its end."""
     code = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import _variational_runs as runs; "
         f"runs.Training(runs.make_network({n_qubits}, {n_reps}, 'parity')).run()"

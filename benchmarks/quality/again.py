@@ -1,4 +1,4 @@
-"""The present recipe on the splits of all reports, beside LightGBM: figures that one report's few splits tell badly.
+"""The present recipe and LightGBM on the splits of all reports: figures for which one report has too few splits.
 
 Run as ``QMEDOID_DATA=... python -m benchmarks.quality.again [--jobs N] [--cache DIR]`` (some minutes). Splits of the
 earlier reports were not tuned on, either; what LightGBM did there is in their committed cells. Errors are of splits
@@ -30,7 +30,7 @@ CARD_FIGURES = {"pr_auc": "PR-AUC", "recall": "recall at 1.31 % alerts"}
 
 
 def cells() -> list[Cell]:
-    """Ours on every split with a goal of its own."""
+    """Ours on every split of the sets that have a goal."""
     found: list[Cell] = []
     for seeds in REPORTS:
         found += planned("tables", seeds, sets=WANTED, methods=[OURS])

@@ -120,7 +120,7 @@ class Clock:
         return found
 
     def predicted(self, rows: int) -> dict[str, float]:
-        """What the prediction of so many rows took."""
+        """Seconds that the prediction of this number of rows took."""
         core = time.process_time() - self._core
         return {"predict_s": core, "rows_per_s": rows / max(core, 1e-9)}
 

@@ -156,7 +156,7 @@ def _pair(kind: str, seed: str, rival: str, figure: str, difference: float, draw
 
 
 def goal_lines(kind: str, found: Results, pairs: Sequence[Line]) -> list[Line]:
-    """What was set as a goal beside what was measured."""
+    """The goals and what was measured."""
     own = next(line for line in mean_lines(kind, found) if line["method"] == OURS)
     lines = []
     for figure, title in FIGURES.items():

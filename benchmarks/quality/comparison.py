@@ -112,7 +112,7 @@ def paired_table(figures: Figures) -> list[Line]:
 
 
 def goal_table(figures: Figures) -> list[Line]:
-    """What was set as a goal beside what was measured."""
+    """The goals and what was measured."""
     lines = [*_rank_goals(figures), *_distance_goals(figures)]
     for data, wanted in WANTED.items():
         mean = figures.mean(data, OURS) if data in figures.sets else None
@@ -196,7 +196,7 @@ def _times_the_fit(figures: Figures, data: str, method: str) -> float:
 
 
 def calibration_table(figures: Figures) -> list[Line]:
-    """Calibration errors beside those of perfect probabilities on as many rows."""
+    """Calibration errors, and those of perfect probabilities on as many rows."""
     lines: list[Line] = []
     for data in figures.sets:
         for method in (OURS, *FAMILIES):

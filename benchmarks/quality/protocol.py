@@ -1,8 +1,8 @@
 """The protocol that all methods share: repeated splits, and an encoding that is fitted on the fit rows alone.
 
 A split holds out 25 % of the rows, stratified. Of the others at most 4,000 are fitted on, of the held-out ones at most
-5,000 are judged. Categories become one column per level (two-valued ones a single column), numbers stay as they are,
-missing numbers become the median with an indicator beside it.
+5,000 are scored. Categories become one column per level (two-valued ones a single column), numbers stay as they are,
+missing numbers become the median, with an indicator column.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ MANY, SOME, FEW = 20, 10, 5
 
 
 class Split(NamedTuple):
-    """Row numbers of a table that are fitted on and judged on."""
+    """Row numbers of a table that are fitted on and scored."""
 
     fit: Codes
     test: Codes
