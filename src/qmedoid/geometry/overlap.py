@@ -127,25 +127,6 @@ def from_overlap(overlap: Array, x_norms: Array, y_norms: Array, *, angle: Angle
     return SwapTest(overlap, distance, _with_zero_rule(theta, nx == 0, ny == 0))
 
 
-def two_register_swap_test(X: npt.ArrayLike, Y: npt.ArrayLike) -> SwapTest:
-    r"""The general SWAP test on two registers, for every row of X against every row of Y.
-
-    .. math:: s = |\langle x|y\rangle|^2 = \frac{(x\cdot y)^2}{\lVert x\rVert^2\lVert y\rVert^2}, \qquad
-              \Theta = \arccos\sqrt{s}, \qquad D = \sqrt{2(1 - \sqrt{s})}.
-
-    It is blind to norms and to the common sign. A zero vector is no state: its overlap with anything is taken as
-    0, and with another zero vector as 1.
-    """
-    left, right = _rows(X, "X"), _rows(Y, "Y")
-    if left.shape[1] != right.shape[1]:
-        raise DataError(f"X has {left.shape[1]} columns and Y has {right.shape[1]}: both need the same number.")
-    x_unit, x_norms = _unit(left)
-    y_unit, y_norms = _unit(right)
-    fidelity = np.minimum(np.abs(x_unit @ y_unit.T), 1.0)
-    fidelity[np.ix_(x_norms == 0, y_norms == 0)] = 1.0
-    return SwapTest(fidelity**2, np.sqrt(2.0 * (1.0 - fidelity)), np.arccos(fidelity))
-
-
 def row_dots(X: Array, Y: Array) -> Array:
     """Inner product of each row of X with the row of Y beside it (or with the only one), shape (n,)."""
     dots: Array = np.einsum("ij,ij->i", X, Y)
