@@ -26,9 +26,17 @@ from qmedoid.estimators._parameters import (
 from qmedoid.exceptions import DataError, MajorityAlertWarning, ParameterError, warn
 from qmedoid.geometry.row_groups import draws_per_row, part_of
 from qmedoid.kernels.ties import merged
-from qmedoid.metrics.operating_points import at_cost, at_precision, at_recall, most_precise
 from qmedoid.metrics.prevalence import PrevalenceEstimate
-from qmedoid.metrics.thresholds import THRESHOLD_METRICS, counts_at, steady_threshold, threshold_at_rate
+from qmedoid.metrics.thresholds import (
+    THRESHOLD_METRICS,
+    at_cost,
+    at_precision,
+    at_recall,
+    counts_at,
+    most_precise,
+    steady_threshold,
+    threshold_at_rate,
+)
 from qmedoid.model.decision import Decision, PriorShift
 from qmedoid.model.operating_point import Counts, OperatingSummary, probability
 from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
