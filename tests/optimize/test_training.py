@@ -10,8 +10,7 @@ import pytest
 from toy_losses import Quadratic, Scripted
 
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.optimize.minimizers import minimize_adam, minimize_spsa
-from qmedoid.optimize.training import Stopping, TrainingState, clipped
+from qmedoid.optimize.training import Stopping, TrainingState, clipped, minimize_adam, minimize_spsa
 
 BOTH = pytest.mark.parametrize("minimize", [minimize_adam, minimize_spsa], ids=["adam", "spsa"])
 START = np.array([3.0, 1.0, -1.0])
@@ -25,8 +24,8 @@ def followed(minimize, stopping, seed=0, objective=None, stop_at=None):
         path.append(state.theta.copy())
         return state.step == stop_at
 
-    rng = np.random.default_rng(seed)
-    return minimize(objective or Quadratic(), START, stopping, rng=rng, on_step=on_step), np.array(path)
+    state = TrainingState(START, np.random.default_rng(seed))
+    return minimize(objective or Quadratic(), state, stopping, on_step=on_step), np.array(path)
 
 
 # --- what is kept -----------------------------------------------------------------------------------------------
@@ -120,12 +119,12 @@ def test_a_training_goes_on_bit_for_bit_from_any_step(minimize, patience, keep):
     stopping = Stopping(24, patience=patience, keep=keep, average=0.6)
     states = []
     whole = minimize(
-        Quadratic(), START, stopping, rng=np.random.default_rng(5),
+        Quadratic(), TrainingState(START, np.random.default_rng(5)), stopping,
         on_step=lambda state: states.append((state.arrays(), copy.deepcopy(state.counts()))),
     )  # fmt: skip
     assert len(states) == whole.steps
     assert (whole.steps < 24) == (patience is not None)
-    begun = TrainingState.begin(START, np.random.default_rng(5))
+    begun = TrainingState(START, np.random.default_rng(5))
     for arrays, counts in [(begun.arrays(), begun.counts()), *states]:
         np.random.default_rng(9).normal(size=3)  # another generator in between changes nothing
         again = minimize(Quadratic(), restored(TrainingState.restore(arrays, counts)), stopping)
@@ -135,7 +134,7 @@ def test_a_training_goes_on_bit_for_bit_from_any_step(minimize, patience, keep):
 
 
 def test_a_restored_state_is_its_own():
-    state = TrainingState.begin(START, np.random.default_rng(5))
+    state = TrainingState(START, np.random.default_rng(5))
     arrays = state.arrays()
     other = TrainingState.restore(arrays, state.counts())
     minimize_adam(Quadratic(), other, Stopping(5))
@@ -145,13 +144,13 @@ def test_a_restored_state_is_its_own():
 
 def test_the_start_is_left_as_it_was():
     start = START.copy()
-    minimize_spsa(Quadratic(), start, Stopping(5), rng=np.random.default_rng(0))
+    minimize_spsa(Quadratic(), TrainingState(start, np.random.default_rng(0)), Stopping(5))
     np.testing.assert_array_equal(start, START)
 
 
 @pytest.mark.parametrize("name", ["moments", "average", "best_theta", "losses", "numbers"])
 def test_a_state_that_does_not_fit_together_is_refused(name):
-    state = TrainingState.begin(START, np.random.default_rng(5))
+    state = TrainingState(START, np.random.default_rng(5))
     minimize_adam(Quadratic(), state, Stopping(5))
     arrays = state.arrays()
     arrays[name] = arrays[name][:-1]
@@ -189,12 +188,6 @@ def test_the_global_random_state_is_neither_read_nor_changed(minimize):
 def test_bad_settings_are_named(settings, message):
     with pytest.raises(ParameterError, match=message):
         Stopping(**settings)
-
-
-@BOTH
-def test_new_parameters_need_a_generator(minimize):
-    with pytest.raises(ParameterError, match=r"needs an 'rng': pass a numpy.random.Generator"):
-        minimize(Quadratic(), START, Stopping(3))
 
 
 def test_a_gradient_is_shortened_and_never_lengthened_or_turned():

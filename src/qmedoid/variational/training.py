@@ -13,8 +13,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.kernels._backend import thread_count
-from qmedoid.optimize.minimizers import GAINS, minimize_adam, minimize_spsa
-from qmedoid.optimize.training import Minimum, Stopping, TrainingState
+from qmedoid.optimize.training import GAINS, Minimum, Stopping, TrainingState, minimize_adam, minimize_spsa
 from qmedoid.variational.ansatz import SPAN, AngleMap, Ansatz
 from qmedoid.variational.batches import BatchObjective, Sampling, batch_objective, row_weights
 from qmedoid.variational.model import Batch, Network, Precision, VariationalModel
@@ -256,7 +255,7 @@ def _train_one(
     kept: TrainingState | None,
 ) -> Minimum:
     rng = np.random.default_rng(entropy)
-    state = kept or TrainingState.begin(_start(objective, training, rng), rng)
+    state = kept or TrainingState(_start(objective, training, rng), rng)
 
     def on_step(now: TrainingState) -> bool:
         if watch.keeper is not None:
@@ -264,10 +263,9 @@ def _train_one(
         return watch.progress(Report(number, now.step, training.stopping.steps, now.losses[-1]))
 
     if training.optimizer == "spsa":
-        a, c, alpha, gamma = training.spsa_gains
         return minimize_spsa(
             objective, state, training.stopping,
-            a=a, c=c, alpha=alpha, gamma=gamma, clip_norm=training.clip_norm, on_step=on_step,
+            gains=training.spsa_gains, clip_norm=training.clip_norm, on_step=on_step,
         )  # fmt: skip
     return minimize_adam(
         objective, state, training.stopping,
