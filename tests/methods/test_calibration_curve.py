@@ -18,7 +18,7 @@ from qmedoid.calibration.fit import (
     smoothed_targets,
 )
 from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.metrics.calibration import calibration_error
+from qmedoid.metrics.classification import calibration_error
 
 
 def curved_truth(z):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.metrics.calibration import calibration_error, confidence_outcomes
+from qmedoid.metrics.classification import calibration_error, confidence_outcomes
 
 
 def simulated(n, seed=0, sharpness=2.0):

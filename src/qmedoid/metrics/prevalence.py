@@ -74,10 +74,6 @@ class LogOddsHistogram:
         self._counts += np.bincount(bins, minlength=len(self._counts))
         self._sums += np.bincount(bins, weights=within, minlength=len(self._counts))
 
-    def clear(self) -> None:
-        """Forget everything."""
-        self._counts[:], self._sums[:] = 0.0, 0.0
-
     @property
     def n_rows(self) -> int:
         """Number of records."""

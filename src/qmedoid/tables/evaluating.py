@@ -8,8 +8,15 @@ import numpy as np
 
 from qmedoid.arrays import Codes
 from qmedoid.exceptions import ContractError, some_of
-from qmedoid.metrics.calibration import calibration_error, confidence_outcomes
-from qmedoid.metrics.classification import ClassMetrics, evaluate, log_loss, pr_auc, roc_auc
+from qmedoid.metrics.classification import (
+    ClassMetrics,
+    calibration_error,
+    confidence_outcomes,
+    evaluate,
+    log_loss,
+    pr_auc,
+    roc_auc,
+)
 from qmedoid.model.novelty import Hashes, seen_in_words
 from qmedoid.model.operating_point import Counts
 from qmedoid.model.table import Decisions, TableModel
