@@ -55,7 +55,7 @@ def test_training_rows_are_known_in_any_order_and_type(case):
 def test_a_row_with_any_other_cell_is_new(case):
     table, model = case
     assert _seen(model, _table(seed=9)) == (0, 80)
-    read = [model.contract.columns[place].name for place in model.used_columns]
+    read = [model.contract.columns[place].name for place in model.layout.used]
     assert len(read) > 3
     for name in read:
         changed = with_column(table, name, table[name].take(pa.array([1, 0, *range(2, 80)])))

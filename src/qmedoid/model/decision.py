@@ -38,13 +38,6 @@ class PriorShift:
         """The shift from the training priors to others."""
         return cls(priors, np.log(priors) - np.log(training))
 
-    @staticmethod
-    def estimated(training: Array, scores: Array) -> PrevalenceEstimate:
-        """The most likely priors of records by their class scores at the training priors."""
-        if len(training) == 2:
-            return estimate_prevalence(scores[:, 1] - scores[:, 0], float(training[1]))
-        return estimate_priors(log_softmax(scores), training)
-
     @property
     def prevalence(self) -> float:
         """The new prior of the last class: of two, the second."""
@@ -54,11 +47,6 @@ class PriorShift:
     def of_log_odds(self) -> float:
         """What is added to the log-odds of the second of two classes."""
         return float(self.log_ratios[1] - self.log_ratios[0])
-
-    def apply(self, scores: Array) -> Array:
-        """Class scores at the new priors, shape (n, C)."""
-        shifted: Array = scores + self.log_ratios
-        return shifted
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +81,15 @@ class Decision:
         """The class frequencies for which `shifted_scores` are made."""
         return self.priors if self.shift is None else self.shift.priors
 
+    def decide(self, scores: Array) -> tuple[Codes, Array, Array]:
+        """Class codes (n,), shifted scores (n, C) and margins (n,) from scores at the training priors."""
+        scores = self.shifted_scores(scores)
+        margins = self.margins(scores)
+        return self.codes(scores, margins), scores, margins
+
     def shifted_scores(self, scores: Array) -> Array:
         """Class scores at the expected priors, from those at the training priors, shape (n, C)."""
-        return scores if self.shift is None else self.shift.apply(scores)
+        return scores if self.shift is None else scores + self.shift.log_ratios
 
     def margins(self, scores: Array) -> Array:
         """Decision margins of shifted scores, shape (n,).
@@ -153,10 +147,11 @@ class Decision:
 
     def estimated_priors(self, scores: Array) -> PrevalenceEstimate:
         """The class priors among unlabeled records, by EM on their shifted scores."""
-        self.known_priors()
-        expected = self.expected_priors
-        assert expected is not None, "priors are known"
-        return PriorShift.estimated(expected, scores)
+        known = self.known_priors()
+        priors = known if self.shift is None else self.shift.priors
+        if len(priors) == 2:
+            return estimate_prevalence(scores[:, 1] - scores[:, 0], float(priors[1]))
+        return estimate_priors(log_softmax(scores), priors)
 
     def known_priors(self) -> Array:
         """The training priors; raise where there are none."""

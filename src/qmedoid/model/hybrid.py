@@ -79,16 +79,11 @@ class HybridModel:
             return "none"
         return "always" if self.refine_below == np.inf else "selective"
 
-    def scores(self, X: Table) -> Array:
-        """Class scores, shape (n, C); the largest decides, and their softmax is the class probability."""
-        return self.decide(X)[0]
+    def decide(self, X: Table, *, threads: int | None = None) -> tuple[Array, Flags, Codes]:
+        """Class scores (n, C), which records the circuit decided, and the place of each class's nearest medoid, (n, C).
 
-    def decide(self, X: Table) -> tuple[Array, Flags]:
-        """Class scores, and which records the circuit decided."""
-        return self.decide_with_medoids(X)[:2]
-
-    def decide_with_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Flags, Codes]:
-        """Class scores, which records the circuit decided, and the place of each class's nearest medoid, (n, C)."""
+        The largest score decides, and their softmax is the class probability.
+        """
         if self.variational is None:
             fused, nearest = self.method.scores_and_medoids(X, threads=threads)
             return self.calibration.apply(fused), np.zeros(len(fused), dtype=np.bool_), nearest
