@@ -38,6 +38,13 @@ class PriorShift:
         """The shift from the training priors to others."""
         return cls(priors, np.log(priors) - np.log(training))
 
+    @staticmethod
+    def estimated(training: Array, scores: Array) -> PrevalenceEstimate:
+        """The most likely priors of records by their class scores at the training priors."""
+        if len(training) == 2:
+            return estimate_prevalence(scores[:, 1] - scores[:, 0], float(training[1]))
+        return estimate_priors(log_softmax(scores), training)
+
     @property
     def prevalence(self) -> float:
         """The new prior of the last class: of two, the second."""
@@ -148,10 +155,7 @@ class Decision:
     def estimated_priors(self, scores: Array) -> PrevalenceEstimate:
         """The class priors among unlabeled records, by EM on their shifted scores."""
         known = self.known_priors()
-        priors = known if self.shift is None else self.shift.priors
-        if len(priors) == 2:
-            return estimate_prevalence(scores[:, 1] - scores[:, 0], float(priors[1]))
-        return estimate_priors(log_softmax(scores), priors)
+        return PriorShift.estimated(known if self.shift is None else self.shift.priors, scores)
 
     def known_priors(self) -> Array:
         """The training priors; raise where there are none."""
