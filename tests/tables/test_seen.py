@@ -106,7 +106,7 @@ def test_a_sample_of_hashes_tells_the_share():
     assert (rows, checked) == (0, pytest.approx(1_000, abs=150))
     mixed = known.among(np.concatenate([hashes[:5_000], new[:15_000]]))
     assert mixed.rows / mixed.checked == pytest.approx(0.25, abs=0.06)
-    assert "that could be checked" in seen_in_words(mixed.as_dict(), 20_000)
+    assert "that could be checked" in seen_in_words(mixed._asdict(), 20_000)
     assert seen_in_words({"rows": 0, "checked": 5}, 5) is None
     assert seen_in_words(None, 5) is None
 

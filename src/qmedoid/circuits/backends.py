@@ -33,27 +33,10 @@ from qmedoid.geometry.overlap import (
 )
 from qmedoid.variational.ansatz import Ansatz
 
-#: Name of the classical register that holds what is measured.
-
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Settings of a backend that runs one template circuit for many rows of angles.
-
-    Parameters
-    ----------
-    shots : int
-        Measurements per row of angles.
-    sampler : BaseSamplerV2 or None
-        Whose ``run([(circuit, angles)], shots=shots)`` takes the measurements. None stands for
-        ``qiskit.primitives.StatevectorSampler``.
-    seed : int, numpy.random.Generator or None
-        Source of randomness of the default sampler, and required for it. A sampler passed in brings its own.
-    pass_manager : PassManager or None
-        Rewrites the template for the machine at hand, once per call.
-    on_job : callable or None
-        Called as ``on_job(done, total)`` with numbers of rows after each job.
-    """
+    """What both sampling backends share: one template circuit is run for many rows of angles."""
 
     shots: int = 1024
     sampler: BaseSamplerV2 | None = None

@@ -84,22 +84,11 @@ def sampled_class_medoids(
 
 
 def k_medoids(X: ArrayLike, k: int) -> NDArray[np.intp]:
-    """Return k rows of X that no single swap improves upon as medoids.
+    """Return k rows of X, ascending, that no single swap improves upon as medoids; fewer where rows are equal.
 
-    The objective is sum_j min_m |x_j - x_m|. Medoids are added greedily, each where it lowers the objective
-    most, and then exchanged with other rows as soon as an exchange helps, until none does. k = 1 is the exact
-    medoid. All distances are held in memory: n * n * 8 bytes.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-    k : int >= 1
-        Lowered to the number of distinct rows.
-
-    Returns
-    -------
-    array of shape (k,), int
-        Ascending row indices.
+    The objective is sum_j min_m |x_j - x_m|. Medoids are added greedily, each where it lowers the objective most, and
+    then exchanged with other rows as soon as an exchange helps, until none does. k = 1 is the exact medoid. All
+    distances are held in memory: n * n * 8 bytes.
     """
     table = _table(X)
     if _positive("k", k) == 1:
@@ -122,7 +111,8 @@ def _build(D: NDArray[np.float64], mass: NDArray[np.float64], k: int, first: int
         gain = np.maximum(nearest - D, 0.0) @ mass
         # A chosen row gains nothing, but neither does any other when the rest of the mass is negligible.
         gain[chosen] = -1.0
-        chosen.append(_first_maximum(gain))
+        most = gain.max()
+        chosen.append(int(np.argmax(gain >= most - TIE_TOLERANCE * abs(most))))
         np.minimum(nearest, D[chosen[-1]], out=nearest)
     return np.array(chosen, dtype=np.intp)
 
@@ -166,11 +156,6 @@ def _two_nearest(
     owner = to_medoids.argmin(axis=0)
     two = np.partition(to_medoids, 1, axis=0)
     return owner, two[0], two[1]
-
-
-def _first_maximum(gain: NDArray[np.float64]) -> int:
-    most = gain.max()
-    return int(np.argmax(gain >= most - TIE_TOLERANCE * abs(most)))
 
 
 def _distinct(X: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

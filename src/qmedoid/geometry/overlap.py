@@ -84,8 +84,10 @@ def compact_swap_test(
     exact = _exact(left, right, angle)
     if shots is None:
         return exact
-    check_shots(shots, rng)
-    assert rng is not None
+    if isinstance(shots, bool) or not isinstance(shots, int | np.integer) or shots < 1:
+        raise ParameterError(f"The 'shots' parameter must be None or an int >= 1. Got {shots!r} instead.")
+    if rng is None:
+        raise ParameterError("'shots' needs a generator: pass rng=numpy.random.default_rng(seed).")
     overlap = sample_overlap(exact.overlap, shots, rng)
     x_norms, y_norms = row_norms(left), row_norms(right)
     drawn = from_overlap(overlap, x_norms, y_norms, angle=angle)
@@ -142,14 +144,6 @@ def check_angle_kind(angle: str) -> None:
     """Raise unless `angle` is one of the kinds of angle."""
     if angle not in ANGLE_KINDS:
         raise ParameterError(f"The 'angle' parameter must be 'true' or 'printed'. Got {angle!r} instead.")
-
-
-def check_shots(shots: int, rng: np.random.Generator | None) -> None:
-    """Raise unless `shots` is a positive whole number and there is a generator to draw from."""
-    if isinstance(shots, bool) or not isinstance(shots, int | np.integer) or shots < 1:
-        raise ParameterError(f"The 'shots' parameter must be None or an int >= 1. Got {shots!r} instead.")
-    if rng is None:
-        raise ParameterError("'shots' needs a generator: pass rng=numpy.random.default_rng(seed).")
 
 
 def _exact(X: Array, Y: Array, angle: AngleKind) -> SwapTest:

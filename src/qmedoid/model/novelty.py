@@ -281,10 +281,6 @@ class Seen(NamedTuple):
     rows: int
     checked: int
 
-    def as_dict(self) -> dict[str, int]:
-        """Both by name."""
-        return {"rows": self.rows, "checked": self.checked}
-
 
 @dataclass(frozen=True, eq=False)
 class SeenRows:
@@ -318,7 +314,7 @@ class SeenRows:
 
 
 def seen_in_words(found: dict[str, Any] | None, rows: int) -> str | None:
-    """A note on rows that were seen in fitting, from `Seen.as_dict`; None where there are none, or nothing is known."""
+    """A note on rows that were seen in fitting, from `Seen`; None where there are none, or nothing is known."""
     if found is None or found["rows"] == 0:
         return None
     of = f"{rows:,} rows" if found["checked"] == rows else f"{found['checked']:,} rows that could be checked"

@@ -1,6 +1,6 @@
 """A summary of the training table that a model keeps: held-out curve, levels, missing cells and rows per day."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -113,10 +113,6 @@ class TrainingSummary:
     def level_shares(self) -> tuple[Array, ...]:
         """For each column the share of the rows of each of its levels."""
         return tuple(counts / max(self.n_rows, 1) for counts in self.levels)
-
-    def with_days(self, days: DayCounts | None) -> "TrainingSummary":
-        """The same summary with rows per day."""
-        return replace(self, days=days)
 
 
 def n_levels(column: Column, encoding: Encoding) -> int:

@@ -48,7 +48,7 @@ def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: 
         )
     codes_found, scores, margins, by_circuit, _ = decided
     part = Decisions(codes_found[known], scores[known], margins[known], by_circuit[known], None)
-    seen = None if model.seen is None or hashes is None else model.seen.among(hashes[known]).as_dict()
+    seen = None if model.seen is None or hashes is None else model.seen.among(hashes[known])._asdict()
     return {**decision_report(model, codes[known], part), "left_out": left_out, "seen": seen}
 
 
