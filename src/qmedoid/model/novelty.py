@@ -179,7 +179,7 @@ def fit_novelty(X: Array, encodings: Sequence[Encoding] | None = None, method: M
     method : Method, optional
         The model whose medoids distances are measured to.
     """
-    readings = ["number"] * X.shape[1] if encodings is None else encoded_readings(encodings)
+    readings: list[Reading] = ["number"] * X.shape[1] if encodings is None else encoded_readings(encodings)
     sample = X[_spaced(len(X), _MOST_ROWS)]
     limits = {
         column: _limits(X[:, column])

@@ -1,7 +1,7 @@
 """From a fitted method to a hybrid model: calibration, training data of the circuit, whether it pays (algorithm 20)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from qmedoid.model.hybrid import (
     two_nearest,
     two_nearest_scores,
 )
-from qmedoid.variational.model import VariationalModel
 from qmedoid.variational.selection import OutOfFold
 from qmedoid.variational.training import TrainingData
 
@@ -93,10 +92,6 @@ class CalibratedMethod:
         offset = two_nearest_scores(self.out_of_fold)[rows] if residual else None
         between = (codes == best)[rows].astype(np.intp)
         return TrainingData(features[rows], between, np.ones(2), offset), rows
-
-    def with_circuit(self, circuit: VariationalModel, refine_below: float) -> HybridModel:
-        """The hybrid model."""
-        return replace(self.model, variational=circuit, refine_below=refine_below)
 
     def refined_held_out(self, circuit: OutOfFold, rows: Codes, refine_below: float) -> OutOfFold:
         """Out-of-fold scores of the hybrid model: the circuit's where the policy picks a row, else the fusion's.

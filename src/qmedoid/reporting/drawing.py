@@ -1,9 +1,8 @@
 """What all pictures share: colors and lines by role, and the way from a painted figure to its bytes."""
 
-import contextlib
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -152,11 +151,13 @@ def draw_panels(
         Of every panel, and of the first in each row.
     """
     require_plots()
+    import matplotlib.style
     from matplotlib.figure import Figure
 
     rows = math.ceil(n_panels / columns)
     width, height = panel_size[0] * columns, panel_size[1] * rows + legend_size[1]
-    with _own_style():
+    # Our settings over Matplotlib's own, not over those of the user, whose pictures these are not.
+    with matplotlib.style.context("default"), matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
         handles: dict[str, Artist] = {}
@@ -182,16 +183,6 @@ def check_panels(panels: Sequence[object]) -> None:
     """Raise where there is nothing to draw."""
     if not panels:
         raise ParameterError("The 'panels' parameter must hold at least one panel. Got none. Leave the picture out.")
-
-
-@contextlib.contextmanager
-def _own_style() -> Iterator[None]:
-    """Our settings over Matplotlib's own, not over those of the user, whose pictures these are not."""
-    import matplotlib
-    import matplotlib.style
-
-    with matplotlib.style.context("default"), matplotlib.rc_context(_STYLE):
-        yield
 
 
 def _saved(figure: "Figure", format_: str, metadata: dict[str, Any]) -> bytes:

@@ -211,7 +211,13 @@ def html_page(document: Document) -> str:
     lines = [
         "<!DOCTYPE html>",
         '<html lang="en">',
-        *_head(document.title),
+        "<head>",
+        '<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        f"<title>{escape(document.title)}</title>",
+        f"<style>\n{STYLE}</style>",
+        "</head>",
         "<body>",
         "<header>",
         f"<h1>{escape(document.title)}</h1>",
@@ -227,18 +233,6 @@ def html_page(document: Document) -> str:
         "</html>",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _head(title: str) -> list[str]:
-    return [
-        "<head>",
-        '<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark">',
-        f"<title>{escape(title)}</title>",
-        f"<style>\n{STYLE}</style>",
-        "</head>",
-    ]
 
 
 def _contents(document: Document) -> Iterator[str]:

@@ -255,7 +255,12 @@ def _train_one(
     kept: TrainingState | None,
 ) -> Minimum:
     rng = np.random.default_rng(entropy)
-    state = kept or TrainingState(_start(objective, training, rng), rng)
+    if kept is None:
+        network, data = objective.network, objective.data
+        shares = np.bincount(data.codes, data.weights, network.readout.n_classes).astype(np.float64)
+        # An offset contains the class frequencies already.
+        start = network.start(rng, spread=training.spread, shares=shares if data.offset is None else None)
+        kept = TrainingState(start, rng)
 
     def on_step(now: TrainingState) -> bool:
         if watch.keeper is not None:
@@ -264,21 +269,13 @@ def _train_one(
 
     if training.optimizer == "spsa":
         return minimize_spsa(
-            objective, state, training.stopping,
+            objective, kept, training.stopping,
             gains=training.spsa_gains, clip_norm=training.clip_norm, on_step=on_step,
         )  # fmt: skip
     return minimize_adam(
-        objective, state, training.stopping,
+        objective, kept, training.stopping,
         learning_rate=training.learning_rate, clip_norm=training.clip_norm, on_step=on_step,
     )  # fmt: skip
-
-
-def _start(objective: BatchObjective, training: TrainingSettings, rng: np.random.Generator) -> Array:
-    """Parameters to start from; an offset contains the class frequencies already."""
-    network, data = objective.network, objective.data
-    shares = np.zeros(network.readout.n_classes)
-    np.add.at(shares, data.codes, data.weights)
-    return network.start(rng, spread=training.spread, shares=shares if data.offset is None else None)
 
 
 def _fingerprint(data: Batch) -> str:
