@@ -115,7 +115,7 @@ class SamplerSwapTest(Sampling):
     angle : {"true", "printed"}
         As in :func:`~qmedoid.geometry.overlap.compact_swap_test`.
     sampler : BaseSamplerV2 or None
-        Whose ``run([(circuit, angles)], shots=shots)`` takes the measurements. None stands for
+        Whose ``run([(circuit, angles)], shots=shots)`` takes the measurements. None is
         ``qiskit.primitives.StatevectorSampler``.
     seed : int, numpy.random.Generator or None
         Source of randomness of the default sampler, and required for it. A sampler passed in brings its own.
@@ -201,7 +201,7 @@ class SamplerExpectations(Sampling):
     shots : int
         Measurements per row.
     sampler : BaseSamplerV2 or None
-        Whose ``run([(circuit, inputs)], shots=shots)`` takes the measurements. None stands for
+        Whose ``run([(circuit, inputs)], shots=shots)`` takes the measurements. None is
         ``qiskit.primitives.StatevectorSampler``.
     seed : int, numpy.random.Generator or None
         Source of randomness of the default sampler, and required for it. A sampler passed in brings its own.

@@ -21,7 +21,7 @@ def trained_circuit(model: VariationalModel, *, measure: bool = False) -> Quantu
 
 
 def swap_test_circuit(n_features: int) -> QuantumCircuit:
-    """The compact SWAP test of vectors with so many entries; its angles stay open as ``theta[k]``.
+    """The compact SWAP test of vectors with `n_features` entries; its angles stay open as ``theta[k]``.
 
     :func:`qmedoid.circuits.compact_swap_angles` gives their values for a record and a medoid.
     """

@@ -29,7 +29,7 @@ def correlation_matrix(X: Array, *, weights: Array | None = None) -> Array:
     A constant column correlates 0 with every other column. A weight of k counts a row k times.
     """
     scaled = X * column_powers(X)
-    scaled -= scaled.mean(axis=0)  # blocks merge by their means, which must not be lost beside a large offset
+    scaled -= scaled.mean(axis=0)  # blocks merge by their means, which a large offset must not swallow
     w, n_columns = np.ones(len(X)) if weights is None else weights, X.shape[1]
     weight, mean, comoment = 0.0, np.zeros(n_columns), np.zeros((n_columns, n_columns))
     for rows in row_slices(X, BLOCK_ROWS):
@@ -140,7 +140,7 @@ def build_groups(
     usable : boolean ndarray of shape (M,) or None
         Columns that may appear at all; constant ones should not.
     n_anchors : int or None
-        Keep only the first so many anchors. Every usable column may still be a member.
+        Maximum number of anchors, the first ones. Every usable column may still be a member.
     """
     if group_size < 1:
         raise ParameterError(f"The 'group_size' parameter must be an int >= 1. Got {group_size!r} instead.")

@@ -130,7 +130,7 @@ def from_overlap(overlap: Array, x_norms: Array, y_norms: Array, *, angle: Angle
 
 
 def row_dots(X: Array, Y: Array) -> Array:
-    """Inner product of each row of X with the row of Y beside it (or with the only one), shape (n,)."""
+    """Inner product of each row of X with the same row of Y (or with the only one), shape (n,)."""
     dots: Array = np.einsum("ij,ij->i", X, Y)
     return dots
 
@@ -177,7 +177,7 @@ def _exact_against_one(X: Array, y: Array, angle: AngleKind) -> tuple[Array, Arr
 
 
 def row_angles(X: Array, Y: Array) -> Array:
-    """Angle of each row of X with the row of Y beside it (or with the only one), shape (n,).
+    """Angle of each row of X with the same row of Y (or with the only one), shape (n,).
 
     By Kahan's formula 2·atan2(‖u − v‖, ‖u + v‖) on unit vectors, exact near 0 and π. A zero vector is at π/2 to all
     but zero vectors.

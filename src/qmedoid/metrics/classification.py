@@ -186,12 +186,9 @@ def calibration_error(
 
 
 def confidence_outcomes(codes: Codes, probabilities: Array) -> tuple[Flags, Array]:
-    """What is calibrated: of two classes the second and its probability, else whether the likeliest one is right.
+    """Outcomes and their probabilities, each (n,), from codes (n,) and class probabilities (n, C).
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n,)
-    probabilities : ndarray of shape (n, C)
+    For two classes whether a record is of the second one, for more whether the likeliest class is right.
     """
     if probabilities.shape[1] == 2:
         return codes == 1, probabilities[:, 1]

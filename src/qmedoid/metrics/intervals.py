@@ -119,7 +119,7 @@ def share_change(hits: float, n: float, expected_hits: float, expected_n: float,
     Parameters
     ----------
     hits, n, expected_hits, expected_n : float
-        Not necessarily whole: a share that is known as from so many draws may be given as such.
+        Not necessarily whole: a share that is as sure as that of n draws may be given.
     width : float
         Standard errors up to which a share counts as expected.
     """

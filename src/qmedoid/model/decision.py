@@ -208,7 +208,7 @@ def asked_priors(asked: Any, classes: Sequence[Any]) -> Array:
             f"Priors of classes must be above 0 and below 1 and add up to 1. Got {asked!r} instead: a class that does "
             "not occur at all has no odds to shift to."
         )
-    # Beside a class that hardly occurs, as an estimate may have it, another rounds to 1: it stays a little below.
+    # If an estimate gives one class next to nothing, another rounds to 1: it stays a little below.
     return np.asarray(np.minimum(priors / priors.sum(), 1.0 - np.finfo(np.float64).epsneg))
 
 

@@ -108,7 +108,7 @@ def coordinate_descent(
     max_passes : int
         Passes over the anchors for each size. 0 only scores the starting configuration.
     candidate_budget : int or None
-        At most so many candidate subsets per anchor visit, drawn at random where there are more.
+        Maximum number of candidate subsets per anchor visit, drawn at random where there are more.
     rng : numpy.random.Generator
         Source of the draws; unused without a budget.
     progress : callable or None

@@ -153,9 +153,9 @@ class Stopping:
     Attributes
     ----------
     steps : int
-        At most so many.
+        Maximum number of steps.
     patience : int or None
-        End after so many steps in which the batch loss did not fall below its lowest by more than `tolerance`.
+        Number of steps after which to end if the batch loss did not fall below its lowest by more than `tolerance`.
     tolerance : float
     keep : {"average", "last"}
         The mean of the last iterates, or the last one.

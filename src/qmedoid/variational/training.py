@@ -55,7 +55,7 @@ class CircuitSettings:
     precision: Precision = "float64"
 
     def network(self, n_inputs: int, n_classes: int) -> Network:
-        """The network for so many features and classes."""
+        """The network for these numbers of features and classes."""
         n_qubits = min(n_inputs, MAX_DEFAULT_QUBITS) if self.n_qubits is None else self.n_qubits
         scales = np.atleast_1d(np.asarray(self.scales, dtype=np.float64))
         if len(scales) not in (1, n_inputs):
