@@ -33,15 +33,9 @@ _CURVE_PULL = 0.01
 
 
 def fit_curve(log_odds: Array, positive: Flags, groups: Codes | None = None) -> Curve:
-    """Fit the curve of out-of-fold log-odds of two classes; empty where a straight line will do.
+    """Fit the curve of out-of-fold log-odds (n,) of two classes; empty where a straight line will do.
 
-    Parameters
-    ----------
-    log_odds : ndarray of shape (n,)
-    positive : ndarray of bool of shape (n,)
-        Which rows are of the second class.
-    groups : ndarray of shape (n,), optional
-        Rows of one group are in one fold, and count as one draw.
+    Rows of one group are in one fold, and count as one draw.
     """
     if positive.all() or not positive.any():
         return np.zeros(0), np.zeros(0)
@@ -56,14 +50,7 @@ def fit_curve(log_odds: Array, positive: Flags, groups: Codes | None = None) -> 
 
 
 def fit_class_curve(scores: Array, codes: Codes, groups: Codes | None = None) -> Curve:
-    """Fit the curve of out-of-fold scores of three or more classes; empty where a straight line will do.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n, C)
-        Their softmax is a probability.
-    codes, groups : ndarray of shape (n,)
-    """
+    """Fit the curve of out-of-fold scores (n, C) of three or more classes; empty where a straight line will do."""
     n, n_classes = scores.shape
     highest = np.sort(np.partition(scores, n_classes - 2, axis=1)[:, -2:].ravel())
     knots = _knots(highest, np.full(2 * n, 0.5 / n))

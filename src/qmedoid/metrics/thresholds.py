@@ -102,14 +102,8 @@ class OperatingPoint:
 class _Cuts:
     """Every decision that a threshold on the scores of some records can make, the lowest threshold first.
 
-    Attributes
-    ----------
-    rising : ndarray of shape (n,)
-        The scores in rising order.
-    starts : ndarray of shape (m,)
-        The records from this position on are called positive: at first all of them, at last none.
-    counts : mapping of str to ndarray of shape (m,)
-        ``"tp"``, ``"fp"``, ``"fn"`` and ``"tn"`` of each cut.
+    Scores in rising order, shape (n,); the position from which on records are called positive, at first all of them, at
+    last none, shape (m,); and the counts of each cut, each of shape (m,).
     """
 
     rising: Array

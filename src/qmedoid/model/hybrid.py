@@ -33,14 +33,13 @@ class DeltaSettings:
         """Deltas of a method, shape (n, m); class scores, if given, say which two classes are nearest."""
         if measured.deltas is not None:
             return measured.deltas
-        ranking = None if scores is None else -scores
         return delta_features(
             measured.channels,
             measured.scores,
             kind=self.kind,
             angular=model.use_angular,
             fused=self.fused,
-            ranking=ranking,
+            ranking=None if scores is None else -scores,
         )
 
 
@@ -127,8 +126,7 @@ def _part(measured: Measured, rows: Codes) -> Measured:
 def score_margins(scores: Array) -> Array:
     """Best class score minus the second best, shape (n,)."""
     ranked = np.sort(scores, axis=1)
-    margin: Array = ranked[:, -1] - ranked[:, -2]
-    return margin
+    return np.asarray(ranked[:, -1] - ranked[:, -2])
 
 
 def two_nearest(scores: Array) -> tuple[Codes, Codes]:

@@ -99,11 +99,17 @@ def curve_grid(
         return _paint_panel(axes, panels[number], look, _PLACES[columns], log_x=log_x, diagonal=diagonal)
 
     return draw_panels(
-        name, title, note, len(panels), paint,
-        columns=columns, panel_size={1: (6.6, 3.9), 2: (4.2, 3.2), 3: (3.0, 2.9)}[columns],
+        name,
+        title,
+        note,
+        len(panels),
+        paint,
+        columns=columns,
+        panel_size={1: (6.6, 3.9), 2: (4.2, 3.2), 3: (3.0, 2.9)}[columns],
         legend_size=(entries_per_line, 0.2 * -(-(len(look) + 1) // entries_per_line) + 0.1),
-        x_label=x_label, y_label=y_label,
-    )  # fmt: skip
+        x_label=x_label,
+        y_label=y_label,
+    )
 
 
 def thinned(x: Array, places: int, *, log_x: bool) -> Codes:
@@ -216,10 +222,17 @@ def trace_grid(name: str, title: str, panels: Sequence[TracePanel], *, role: Rol
     color = looks([("", role)])[""].color
     columns = len(panels) if len(panels) <= 3 else 2
     return draw_panels(
-        name, title, note, len(panels), lambda axes, number: _paint_traces(axes, panels[number], color),
-        columns=columns, panel_size={1: (6.6, 3.6), 2: (4.2, 3.1), 3: (3.0, 2.9)}[columns], legend_size=(2, 0.3),
-        x_label="evaluations", y_label="best macro-F1 so far",
-    )  # fmt: skip
+        name,
+        title,
+        note,
+        len(panels),
+        lambda axes, number: _paint_traces(axes, panels[number], color),
+        columns=columns,
+        panel_size={1: (6.6, 3.6), 2: (4.2, 3.1), 3: (3.0, 2.9)}[columns],
+        legend_size=(2, 0.3),
+        x_label="evaluations",
+        y_label="best macro-F1 so far",
+    )
 
 
 def median_trace(traces: Sequence[Trace]) -> Trace:

@@ -71,10 +71,16 @@ def dots_against_paper(name: str, title: str, panels: Sequence[DotPanel], *, x_l
 
     most = max(len(panel.dots) for panel in panels)
     return draw_panels(
-        name, title, note, len(panels), paint,
-        columns=columns, panel_size=(_WIDTHS[columns] / columns, 0.26 * most + 0.9),
-        legend_size=(5 if columns > 1 else 3, 0.5), x_label=x_label,
-    )  # fmt: skip
+        name,
+        title,
+        note,
+        len(panels),
+        paint,
+        columns=columns,
+        panel_size=(_WIDTHS[columns] / columns, 0.26 * most + 0.9),
+        legend_size=(5 if columns > 1 else 3, 0.5),
+        x_label=x_label,
+    )
 
 
 def _paint_panel(axes: "Axes", panel: DotPanel, look: dict[Role, Look]) -> None:

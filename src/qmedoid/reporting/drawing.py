@@ -133,22 +133,10 @@ def draw_panels(
 ) -> Picture:
     """A picture of panels in rows, with one legend below them, where it covers nothing.
 
-    The page writes the title above its SVG; the PNG travels alone, and bears it.
-
-    Parameters
-    ----------
-    name, title, note : str
-        Those of the picture.
-    paint : callable
-        Draws a panel, given by its number, and returns what the legend needs.
-    columns : int
-        Panels in a row; places that are left over stay empty.
-    panel_size : pair of float
-        Width and height in inches.
-    legend_size : pair
-        Columns at most, and height in inches.
-    x_label, y_label : str
-        Of every panel, and of the first in each row.
+    `paint` draws a panel, given by its number, and returns what the legend needs. A row has at most `columns` panels
+    of `panel_size`, width and height in inches; `legend_size` is the maximum number of columns and the height. All
+    panels have the x label, the first in a row the y label. The page writes the title above its SVG; the PNG travels
+    alone, and bears it.
     """
     require_plots()
     import matplotlib.style
