@@ -45,7 +45,7 @@ def test_equals_numpy_on_any_number_of_blocks(n):
     np.testing.assert_allclose(correlation_matrix(X), np.corrcoef(X.T), rtol=0, atol=1e-12)
 
 
-def test_a_large_offset_costs_no_more_digits_than_the_data_lost():
+def test_large_offset_costs_no_more_digits_than_the_data_lost():
     X = 1e8 + table(3 * BLOCK_ROWS, 4)
     codes = np.arange(len(X)) % 3
     np.testing.assert_allclose(correlation_matrix(X), np.corrcoef((X - 1e8).T), rtol=0, atol=1e-12)
@@ -94,7 +94,7 @@ def test_it_is_symmetric_with_ones_on_the_diagonal_and_within_bounds(X):
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e8 + 0.1, -1e300, 5e-324])
 @pytest.mark.parametrize("n", [3, 1000, BLOCK_ROWS + 3])
-def test_a_constant_column_correlates_with_nothing(value, n):
+def test_constant_column_correlates_with_nothing(value, n):
     X = table(n, 3)
     X[:, 1] = value
     R = correlation_matrix(X)
@@ -104,7 +104,7 @@ def test_a_constant_column_correlates_with_nothing(value, n):
     np.testing.assert_array_equal(constant_columns(X), [False, True, False])
 
 
-def test_a_copy_correlates_one_and_a_mirror_minus_one():
+def test_copy_correlates_one_and_a_mirror_minus_one():
     x = table(100, 1)
     R = correlation_matrix(np.hstack([x, 3 * x - 7, -x]))
     np.testing.assert_allclose(R, [[1, 1, -1], [1, 1, -1], [-1, -1, 1]], rtol=0, atol=1e-15)
@@ -114,7 +114,7 @@ def test_a_copy_correlates_one_and_a_mirror_minus_one():
 
 
 @pytest.mark.parametrize("n", [40, BLOCK_ROWS + 5])
-def test_a_weight_of_k_is_k_copies_of_the_row(n):
+def test_weight_of_k_is_k_copies_of_the_row(n):
     X, repeats = table(n, 4), np.random.default_rng(1).integers(0, 4, n)
     codes = np.random.default_rng(2).integers(0, 3, n)
     copied, weights = np.repeat(np.arange(n), repeats), repeats.astype(float)
@@ -127,7 +127,7 @@ def test_a_weight_of_k_is_k_copies_of_the_row(n):
 
 
 @pytest.mark.parametrize("n", [BLOCK_ROWS, 2 * BLOCK_ROWS + 7])
-def test_a_block_that_counts_for_nothing_changes_nothing(n):
+def test_block_that_counts_for_nothing_changes_nothing(n):
     X = np.vstack([table(n, 3), table(BLOCK_ROWS, 3, seed=1)])
     weights = (np.arange(len(X)) < n).astype(float)
     for order in (slice(None), slice(None, None, -1)):

@@ -53,7 +53,7 @@ def test_moving_scaling_and_rotating_keep_the_medoid(n, d):
 
 @given(arrays(float, st.tuples(st.integers(1, 9), st.integers(1, 3)), elements=st.integers(-3, 3).map(float)))
 @settings(max_examples=100, deadline=None)
-def test_the_lowest_index_of_equal_totals_wins(X):
+def test_lowest_index_of_equal_totals_wins(X):
     totals = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2)).sum(axis=1)
     assert medoid_index(X) == np.flatnonzero(np.isclose(totals, totals.min(), rtol=1e-12, atol=0))[0]
 
@@ -63,7 +63,7 @@ def test_the_lowest_index_of_equal_totals_wins(X):
     weights=arrays(int, 7, elements=st.integers(0, 4)).filter(np.any),
 )
 @settings(max_examples=100, deadline=None)
-def test_a_weight_counts_as_that_many_rows(X, weights):
+def test_weight_counts_as_that_many_rows(X, weights):
     repeated = np.repeat(np.arange(7), weights)
     assert medoid_index(X, weights=weights) == repeated[medoid_index(X[repeated])]
 
@@ -76,7 +76,7 @@ def test_large_tables_obey_weights_too(n):
     assert medoid_index(X, weights=weights) == repeated[medoid_index(X[repeated])]
 
 
-def test_an_absent_row_is_never_the_medoid():
+def test_absent_row_is_never_the_medoid():
     assert medoid_index([[0.0], [1.0], [2.0]], weights=[1, 0, 1]) == 0
 
 
@@ -85,7 +85,7 @@ def test_equal_rows_give_the_first(n):
     assert medoid_index(np.full((n, 3), 7.5)) == 0
 
 
-def test_the_centre_of_a_cross_is_its_medoid():
+def test_centre_of_a_cross_is_its_medoid():
     assert medoid_index([[0, 1], [1, 0], [0, 0], [-1, 0], [0, -1]]) == 2
 
 
@@ -173,7 +173,7 @@ def test_k_medoids_know_no_scale(scale):
 
 
 @pytest.mark.parametrize("k", [1, 3])
-def test_a_class_sees_its_own_rows_alone(k):
+def test_class_sees_its_own_rows_alone(k):
     F = gaussian(90, 3)
     codes = np.random.default_rng(1).integers(0, 3, size=90)
     found = class_medoids(F, codes, 3, n_medoids=k)
@@ -183,7 +183,7 @@ def test_a_class_sees_its_own_rows_alone(k):
         assert found.rows[found.classes == c].tolist() == members[k_medoids(F[members], k)].tolist()
 
 
-def test_a_class_without_rows_has_no_medoid():
+def test_class_without_rows_has_no_medoid():
     found = class_medoids(gaussian(10, 2), np.repeat([0, 2], 5), 4)
     assert found.classes.tolist() == [0, 2]
 
@@ -197,7 +197,7 @@ def test_classes_are_subsampled_by_the_generator_alone():
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_table_needs_rows_and_columns():
+def test_table_needs_rows_and_columns():
     with pytest.raises(DataError, match=r"X has no rows.*leave out classes without any"):
         medoid_index(np.empty((0, 3)))
     for X in ([1.0, 2.0], [], np.zeros((2, 2, 2))):

@@ -104,7 +104,7 @@ def test_order_of_rows_and_columns_does_not_matter(XY, seed, angle):
 
 
 @given(tables(count=1), st.sampled_from(ANGLE_KINDS))
-def test_a_vector_does_not_differ_from_itself(table, angle):
+def test_vector_does_not_differ_from_itself(table, angle):
     (X,) = table
     result = compact_swap_test(X, X, angle=angle)
     zero = ~X.any(axis=1)
@@ -143,7 +143,7 @@ def test_printed_angle_falls_as_the_overlap_grows(XY):
     np.testing.assert_allclose(np.cos(result.angle) ** 2, result.overlap, rtol=0, atol=ROUNDING)
 
 
-def test_the_two_angles_point_in_opposite_ways():
+def test_two_angles_point_in_opposite_ways():
     x, equal, opposite = [3.0, 4.0], [3.0, 4.0], [-3.0, -4.0]
     printed = compact_swap_test(x, [equal, opposite], angle="printed").angle[0]
     true = compact_swap_test(x, [equal, opposite]).angle[0]
@@ -162,7 +162,7 @@ def test_zero_vectors(angle, one_zero, shots, scale):
     np.testing.assert_array_equal(result.angle, [[0.0], [one_zero]])
 
 
-def test_the_angle_keeps_its_digits_for_nearly_parallel_vectors():
+def test_angle_keeps_its_digits_for_nearly_parallel_vectors():
     tilt = np.array([1e-12, 1e-9, 1e-6])
     Y = np.column_stack([np.cos(tilt), np.sin(tilt)])
     np.testing.assert_allclose(compact_swap_test([1.0, 0.0], Y).angle[0], tilt, rtol=1e-12)
@@ -345,6 +345,6 @@ def test_unknown_angle(call):
         call("cosine")
 
 
-def test_the_closed_form_is_a_swap_test_function():
+def test_closed_form_is_a_swap_test_function():
     function: SwapTestFunction = compact_swap_test
     assert function([3.0], [0.0]).distance.shape == (1, 1)

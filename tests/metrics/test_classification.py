@@ -78,7 +78,7 @@ def test_no_rows_at_all_count_as_zero_and_warn_of_nothing():
     assert [empty.accuracy, *figures] == [0.0] * 5
 
 
-def test_an_absent_class_pulls_the_macro_average_down():
+def test_absent_class_pulls_the_macro_average_down():
     y = np.array([0, 1])
     assert evaluate(y, y, 2).macro_f1 == 1
     assert evaluate(y, y, 4).macro_f1 == 0.5
@@ -88,7 +88,7 @@ def test_rows_are_true_classes():
     np.testing.assert_array_equal(confusion_matrix(np.array([0, 0, 1]), np.array([1, 1, 1]), 2), [[0, 2], [0, 1]])
 
 
-def test_the_sweep_runs_from_precision_to_recall():
+def test_sweep_runs_from_precision_to_recall():
     rng = np.random.default_rng(0)
     y_true = rng.integers(0, 2, 200)
     y_pred = np.where(rng.random(200) < 0.3, 1, y_true)  # leans to class 1

@@ -34,7 +34,7 @@ def textbook(objective, theta, rng, steps, eta, beta1, beta2, longest=None):
     longest=st.none() | st.floats(0.1, 3),
 )
 @settings(max_examples=50, deadline=None)
-def test_it_is_the_textbooks(seed, eta, longest):
+def test_adam_is_the_textbooks(seed, eta, longest):
     start = np.array([0.3, 2.0, -1.0])
     found = minimize_adam(
         Quadratic(), TrainingState(start, np.random.default_rng(seed)), Stopping(25, keep="last"),
@@ -44,7 +44,7 @@ def test_it_is_the_textbooks(seed, eta, longest):
     np.testing.assert_allclose(found.theta, expected, rtol=1e-7, atol=1e-9)
 
 
-def test_the_step_falls_along_a_cosine():
+def test_step_falls_along_a_cosine():
     """A gradient that never changes makes Adam's step the step size itself."""
     seen = [np.zeros(2)]
     minimize_adam(
@@ -64,7 +64,7 @@ def test_one_evaluation_a_step_and_the_loss_before_it():
     np.testing.assert_array_equal(found.losses, again)
 
 
-def test_it_finds_the_minimum_of_a_quadratic():
+def test_adam_finds_the_minimum_of_a_quadratic():
     objective = Quadratic(noise=0.2)
     found = minimize_adam(
         objective, TrainingState(np.zeros(3), np.random.default_rng(3)), Stopping(1500), learning_rate=0.05

@@ -95,7 +95,7 @@ def test_three_steps_by_hand():
     delta=st.floats(0, 0.3),
 )
 @settings(max_examples=60, deadline=None)
-def test_it_is_the_printed_algorithm(seed, gains, g_max, patience, delta):
+def test_spsa_is_the_printed_algorithm(seed, gains, g_max, patience, delta):
     start = np.array([3.0, 1.0, -1.0])
     theta, record = algorithm_18(Quadratic(), start, np.random.default_rng(seed), 30, *gains, g_max, patience, delta)
     found = minimize_spsa(
@@ -128,7 +128,7 @@ def test_perturbations_take_both_signs_alike_and_independently():
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.2])
-def test_it_finds_the_minimum_of_a_quadratic(noise):
+def test_spsa_finds_the_minimum_of_a_quadratic(noise):
     objective = Quadratic(noise=noise)
     found = minimize_spsa(objective, begun(seed=3), Stopping(1500), gains=(0.3, *GAINS[1:]))
     np.testing.assert_allclose(found.theta, objective.center, atol=0.01 if noise == 0 else 0.15)
@@ -145,6 +145,6 @@ def test_patience_counts_steps_that_do_not_fall_by_the_tolerance():
 
 
 @pytest.mark.parametrize("c", [0.0, -0.1, math.nan])
-def test_a_perturbation_of_no_size_is_refused(c):
+def test_perturbation_of_no_size_is_refused(c):
     with pytest.raises(ParameterError, match=r"perturbation 'c' of SPSA must be a number above 0\. Got"):
         minimize_spsa(Quadratic(), begun(), Stopping(3), gains=(6.0, c, 0.602, 0.101))

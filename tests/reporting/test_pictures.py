@@ -103,7 +103,7 @@ def test_both_formats_are_what_they_say(make: Callable[[], Picture]) -> None:
 
 
 @ALL
-def test_a_picture_is_the_same_again_and_whatever_the_settings_of_the_user(make: Callable[[], Picture]) -> None:
+def test_picture_is_the_same_again_and_whatever_the_settings_of_the_user(make: Callable[[], Picture]) -> None:
     expected = make()
     settings = {"font.size": 20, "svg.hashsalt": "other", "axes.facecolor": "red", "xtick.color": "red"}
     with matplotlib.rc_context(settings):
@@ -146,7 +146,7 @@ def test_curves_are_drawn_at_their_points(drawn: list[Figure]) -> None:
     assert _legend(drawn[0]) == [*(curve.label for curve in CURVES), "the paper"]
 
 
-def test_a_logarithmic_axis_has_plain_labels_and_no_zero(drawn: list[Figure]) -> None:
+def test_logarithmic_axis_has_plain_labels_and_no_zero(drawn: list[Figure]) -> None:
     _one()
     (axes,) = drawn[0].axes
     assert axes.get_xscale() == "log"
@@ -210,7 +210,7 @@ def test_points_are_left_out_only_between_neighbors_on_the_same_place(x: npt.NDA
             assert abs(apart) <= width * (1 + 1e-9) + 1e-12
 
 
-def test_a_sorted_axis_keeps_at_most_two_points_a_place() -> None:
+def test_sorted_axis_keeps_at_most_two_points_a_place() -> None:
     assert thinned(np.linspace(0, 1, 10_000), 50, log_x=False).size <= 2 * 51
 
 
@@ -222,7 +222,7 @@ def _trace(draw: st.DrawFn) -> Trace:
 
 
 @given(st.lists(_trace(), min_size=1, max_size=5))
-def test_the_median_is_that_of_every_single_evaluation(traces: list[Trace]) -> None:
+def test_median_is_that_of_every_single_evaluation(traces: list[Trace]) -> None:
     median = median_trace(traces)
     begun = max(np.asarray(trace.evaluations)[0] for trace in traces)
     for evaluation in range(begun, 32):
