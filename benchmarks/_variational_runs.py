@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.kernels.cross_entropy import cross_entropy
-from qmedoid.optimize.minimizers import minimize_spsa
-from qmedoid.optimize.training import Stopping
+from qmedoid.optimize.training import Stopping, TrainingState, minimize_spsa
 from qmedoid.variational.ansatz import Ansatz
 from qmedoid.variational.model import Batch, Network
 from qmedoid.variational.readout import ReadoutKind, make_readout
@@ -61,5 +60,5 @@ class Training:
 
     def run(self, steps: int = STEPS) -> Array:
         """Batch losses of a training by SPSA, two evaluations a step."""
-        start = self.network.start(np.random.default_rng(0))
-        return minimize_spsa(self, start, Stopping(steps, keep="last"), rng=np.random.default_rng(1)).losses
+        state = TrainingState(self.network.start(np.random.default_rng(0)), np.random.default_rng(1))
+        return minimize_spsa(self, state, Stopping(steps, keep="last")).losses

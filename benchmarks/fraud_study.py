@@ -301,7 +301,7 @@ def hybrids(hybrid: MedoidClassifier, core: float, split: Split) -> tuple[list[E
     entries, some = [], []
 
     def judge(arguments: list[str], model: HybridModel, seconds: float) -> tuple[float, float]:
-        scores, picked = model.decide(split.X_out)
+        scores, picked, _ = model.decide(split.X_out)
         margin = scores[:, 1] - scores[:, 0]
         found = measures(split.y_out, margin, expit(margin)) | {"core-s": seconds}
         words = ", ".join(['method="nearest"', *arguments])

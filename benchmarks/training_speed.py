@@ -32,8 +32,7 @@ from _timing import RESULTS, write_table
 from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.geometry.channels import delta_features
-from qmedoid.optimize.minimizers import minimize_adam, minimize_spsa
-from qmedoid.optimize.training import Minimum, OnStep, Stopping, TrainingState
+from qmedoid.optimize.training import Minimum, OnStep, Stopping, TrainingState, minimize_adam, minimize_spsa
 from qmedoid.variational.batches import BatchObjective, batch_objective, row_weights
 from qmedoid.variational.model import Batch
 from qmedoid.variational.training import CircuitSettings, fit_angle_map
@@ -47,16 +46,16 @@ SEEDS, TUNING_SEEDS = range(10), range(100, 105)
 # Chosen by `--tune` out of the grids below.
 TUNED: dict[str, dict[str, dict[str, Any]]] = {
     "credit-card deltas, 2 qubits, 4 repetitions": {
-        "spsa": {"a": 100.0, "c": 0.02, "clip_norm": 1.0},
+        "spsa": {"gains": (100.0, 0.02, 0.602, 0.101), "clip_norm": 1.0},
         "gradients": {"learning_rate": 0.2, "steps": 300},
     },
     "phoneme, 4 qubits, 3 repetitions": {
-        "spsa": {"a": 10.0, "c": 0.02, "clip_norm": 1.0},
+        "spsa": {"gains": (10.0, 0.02, 0.602, 0.101), "clip_norm": 1.0},
         "gradients": {"learning_rate": 0.2, "steps": 100},
     },
 }
 GAINS = [
-    {"a": a, "c": c, "clip_norm": clip}
+    {"gains": (a, c, 0.602, 0.101), "clip_norm": clip}
     for a, c, clip in itertools.product((0.2, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0), (0.02, 0.1, 0.3), (1.0, None))
 ]
 RATES = [
@@ -146,7 +145,7 @@ def problem(features: Array, codes: Codes, n_reps: int) -> BatchObjective:
 def traced(objective: BatchObjective, seed: int, minimize: Callable[[TrainingState, OnStep], Minimum]) -> Run:
     rng = np.random.default_rng(seed)
     shares = np.bincount(objective.data.codes) / len(objective.data.codes)
-    state = TrainingState.begin(objective.network.start(rng, shares=shares), rng)
+    state = TrainingState(objective.network.start(rng, shares=shares), rng)
     trace, core, wall = Trace(), time.process_time(), time.perf_counter()
     kept = minimize(state, trace).theta
     return Run(kept, trace.thetas, np.array(trace.core) - core, np.array(trace.wall) - wall, trace.evaluations)

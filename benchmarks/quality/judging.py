@@ -3,8 +3,7 @@
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.metrics.calibration import calibration_error, confidence_outcomes
-from qmedoid.metrics.classification import evaluate
+from qmedoid.metrics.classification import calibration_error, confidence_outcomes, evaluate
 from qmedoid.metrics.thresholds import best_threshold, metric_at
 from qmedoid.studies.metrics import PAPER_ALERT_RATE, areas, recall_at
 

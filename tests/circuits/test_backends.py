@@ -122,7 +122,7 @@ def test_same_seed_same_result_however_the_pairs_are_batched():
     assert not np.array_equal(SamplerSwapTest(shots=200, seed=6)(X, Y).overlap, whole.overlap)
 
 
-def test_a_generator_goes_on_from_call_to_call():
+def test_generator_goes_on_from_call_to_call():
     backend = SamplerSwapTest(shots=200, seed=np.random.default_rng(5))
     first, second = backend(repeated(5), Y_ONE), backend(repeated(5), Y_ONE)
     assert not np.array_equal(first.overlap, second.overlap)
@@ -166,7 +166,7 @@ def test_aer_runs_the_template_as_it_is():
 
 
 @pytest.mark.filterwarnings("ignore:Qiskit backend .* has no QubitProperties")
-def test_a_pass_manager_rewrites_the_template_for_a_machine():
+def test_pass_manager_rewrites_the_template_for_a_machine():
     machine = GenericBackendV2(num_qubits=5, noise_info=False, seed=1)
     passes = generate_preset_pass_manager(optimization_level=1, backend=machine, seed_transpiler=1)
     sampler = BackendSamplerV2(backend=machine, options={"seed_simulator": 1})

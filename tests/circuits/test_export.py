@@ -28,7 +28,7 @@ def model(request):
     return VariationalModel(angle_map, network, rng.normal(size=network.n_parameters))
 
 
-def test_the_trained_circuit_gives_the_scores_of_the_model(model):
+def test_trained_circuit_gives_the_scores_of_the_model(model):
     record = np.random.default_rng(1).normal(size=(1, model.network.ansatz.n_inputs))
     circuit = export.trained_circuit(model)
     assert [p.name for p in circuit.parameters] == [f"x[{j}]" for j in range(record.shape[1])]
@@ -64,7 +64,7 @@ def test_openqasm_has_one_input_per_feature_and_every_gate(model):
         assert sum(line.startswith((f"{gate}(", f"{gate} ")) for line in text.splitlines()) == count
 
 
-def test_the_swap_test_measures_the_overlap():
+def test_swap_test_measures_the_overlap():
     rng = np.random.default_rng(2)
     x, y = rng.normal(size=(2, 3))
     circuit = export.swap_test_circuit(3)
@@ -74,7 +74,7 @@ def test_the_swap_test_measures_the_overlap():
     assert "input float[64] _theta_0_" in export.qasm_text(circuit)
 
 
-def test_a_drawing_is_folded(model):
+def test_drawing_is_folded(model):
     drawing = export.drawing(export.trained_circuit(model), width=60)
     assert "Ry(x[0])" in drawing
     assert max(map(len, drawing.splitlines())) <= 60

@@ -169,7 +169,7 @@ def test_openqasm_keeps_names_and_state(n_qubits):
 @pytest.mark.parametrize("reupload", [False, True])
 @pytest.mark.parametrize("kind", READOUT_KINDS)
 @pytest.mark.parametrize("n_qubits", range(1, 7))
-def test_a_network_scores_the_same_by_statevectors_of_its_circuits(n_qubits, kind, reupload):
+def test_network_scores_the_same_by_statevectors_of_its_circuits(n_qubits, kind, reupload):
     for n_inputs, final_rz in ((max(1, n_qubits - 1), False), (n_qubits + 2, True)):
         ansatz = Ansatz(n_qubits, n_inputs, 2, reupload=reupload, final_rz=final_rz)
         network = Network(ansatz, make_readout(kind, n_qubits, 2), np.linspace(0.5, 1.5, n_inputs))
@@ -179,7 +179,7 @@ def test_a_network_scores_the_same_by_statevectors_of_its_circuits(n_qubits, kin
         np.testing.assert_allclose(measured, network.scores(theta, inputs), rtol=0, atol=1e-12)
 
 
-def test_a_network_of_single_precision_is_measured_in_double():
+def test_network_of_single_precision_is_measured_in_double():
     double, single = (
         Network(Ansatz(2, 2, 2), make_readout("strings", 2, 2), np.ones(2), precision=precision)
         for precision in ("float64", "float32")
@@ -256,7 +256,7 @@ def test_aer_runs_the_circuit_as_it_is():
 
 @pytest.mark.filterwarnings("ignore:Qiskit backend .* has no QubitProperties")
 @pytest.mark.parametrize("level", [1, 3])
-def test_a_pass_manager_rewrites_the_circuit_for_a_machine(level):
+def test_pass_manager_rewrites_the_circuit_for_a_machine(level):
     """Level 3 drops the last R_z, which is measured by nothing; the inputs still find their places."""
     machine = GenericBackendV2(num_qubits=4, noise_info=False, seed=1)
     passes = generate_preset_pass_manager(optimization_level=level, backend=machine, seed_transpiler=1)

@@ -252,7 +252,7 @@ def test_between_the_two_nearest_only_their_probability_moves(residual):
     fitted = quick(refine="always", deltas="nearest", residual=residual).fit(X3, Y3)
     assert fitted.refinement_ == "always"
     p, alone = fitted.predict_proba(X3), quick(refine="never").fit(X3, Y3).predict_proba(X3)
-    best, second = two_nearest(replace(fitted.model_, variational=None).scores(X3))
+    best, second = two_nearest(replace(fitted.model_, variational=None).decide(X3)[0])
     rows = np.arange(len(X3))
     other = 3 - best - second
     np.testing.assert_allclose(p[rows, other], alone[rows, other], rtol=1e-9)
@@ -265,7 +265,7 @@ def test_a_small_margin_is_decided_between_the_classes_it_lies_between():
     y = np.repeat([0, 1, 2], [300, 200, 20])
     X = 1.2 * rng.normal(size=(520, 3)) + 1.5 * np.eye(3)[y]
     fitted = quick(refine="always", deltas="nearest").fit(X, y)
-    scores = replace(fitted.model_, variational=None).scores(X)
+    scores = replace(fitted.model_, variational=None).decide(X)[0]
     best, second = two_nearest(scores)
     nearest = np.sort(nearest_two(fitted.estimator_.model_.scores(X)), axis=0)
     assert (nearest != np.sort([best, second], axis=0)).any()

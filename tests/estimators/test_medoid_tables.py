@@ -175,7 +175,7 @@ def test_the_model_decides_as_the_classifier_does(inner, positive, data):
     model = classifier.table_model()
     table = pa.Table.from_pandas(frame, preserve_index=False)
     decided = model.decide(encode_batch(table, model.contract, model.encodings))
-    np.testing.assert_array_equal(model.label_array[decided.codes], classifier.predict(frame))
+    np.testing.assert_array_equal(np.array(model.classes)[decided.codes], classifier.predict(frame))
     # A positive class that is not the last is the second of the model, and stays the first of the classifier.
     sign = -1.0 if positive == "no" else 1.0
     np.testing.assert_allclose(sign * decided.margins, classifier.decision_function(frame), rtol=1e-12, atol=1e-12)

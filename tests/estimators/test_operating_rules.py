@@ -6,7 +6,7 @@ from gaussian_classes import GaussianClasses, drawn
 
 from qmedoid.estimators._probabilistic import RULE_CONSTRAINTS, Rule
 from qmedoid.exceptions import ParameterError, QMedoidWarning
-from qmedoid.metrics.operating_points import at_cost, at_precision, at_recall, at_threshold
+from qmedoid.metrics.thresholds import at_cost, at_precision, at_recall, at_threshold
 from qmedoid.model.operating_point import RULES, Counts
 
 PRIORS = [0.9, 0.1]

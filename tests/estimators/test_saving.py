@@ -62,7 +62,7 @@ def test_a_saved_classifier_decides_as_the_fitted_one(fitted, tmp_path):
         path = estimator.save(tmp_path / str(number))
         model = load_model(path)
         decided = model.decide([np.ascontiguousarray(column) for column in np.asarray(X).T])
-        np.testing.assert_array_equal(model.label_array[decided.codes], estimator.predict(X))
+        np.testing.assert_array_equal(np.array(model.classes)[decided.codes], estimator.predict(X))
         expected = decided.margins if len(model.classes) == 2 else decided.scores
         np.testing.assert_array_equal(expected, estimator.decision_function(X))
         if model.decision.probabilistic:

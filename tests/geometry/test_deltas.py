@@ -78,20 +78,20 @@ def test_of_two_classes_both_kinds_are_the_same(record):
 
 @given(records(n_classes=2))
 @settings(max_examples=60, deadline=None)
-def test_the_delta_of_the_score_is_the_margin_turned_round(record):
+def test_delta_of_the_score_is_the_margin_turned_round(record):
     channels, scores = record
     np.testing.assert_array_equal(delta_features(channels, scores, fused=True)[:, 2], -margins(scores))
 
 
 @given(records(n_classes=2))
 @settings(max_examples=60, deadline=None)
-def test_the_score_s_delta_is_the_same_mix_of_the_others(record):
+def test_score_s_delta_is_the_same_mix_of_the_others(record):
     channels, scores = record
     distance, angle, fused = delta_features(channels, scores, fused=True).T
     np.testing.assert_allclose(fused, 0.7 * distance + 0.3 * angle, atol=1e-15)
 
 
-def test_the_distance_delta_is_a_sum_over_anchors():
+def test_distance_delta_is_a_sum_over_anchors():
     """Fact 20, for records and medoids given as features."""
     rng = np.random.default_rng(1)
     v, medoids = rng.normal(size=(30, 5)), rng.normal(size=(2, 5))
@@ -180,7 +180,7 @@ def test_two_records_of_other_classes_with_the_same_nearest_deltas():
 
 @given(records())
 @settings(max_examples=40, deadline=None)
-def test_a_record_s_deltas_do_not_depend_on_others_or_on_the_unit(record):
+def test_record_s_deltas_do_not_depend_on_others_or_on_the_unit(record):
     channels, scores = record
     whole = delta_features(channels, scores)
     alone = delta_features(Channels(channels.distance[:1], channels.angle[:1]), scores[:1])
@@ -189,7 +189,7 @@ def test_a_record_s_deltas_do_not_depend_on_others_or_on_the_unit(record):
     np.testing.assert_allclose(scaled, whole, atol=1e-9)
 
 
-def test_a_record_that_is_all_medoids_at_once_is_nearer_to_none():
+def test_record_that_is_all_medoids_at_once_is_nearer_to_none():
     channels = Channels(np.zeros((1, 3)), np.zeros((1, 3)))
     np.testing.assert_array_equal(delta_features(channels, scores_of(channels), fused=True), np.zeros((1, 9)))
 

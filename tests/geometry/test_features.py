@@ -63,7 +63,7 @@ def test_scaling_a_record_scales_its_features(kind, c):
     st.integers(0, 4),
 )
 @settings(max_examples=40, deadline=None)
-def test_the_order_of_a_subset_behind_its_anchor_does_not_matter(kind, rows, others, size):
+def test_order_of_a_subset_behind_its_anchor_does_not_matter(kind, rows, others, size):
     subset, shuffled = (0, *sorted(others[:size])), (0, *others[:size])
     a, b = (feature_matrix(rows, (s,), R, kind) for s in (subset, shuffled))
     # A weighted sum that cancels to rounding may take either sign.
@@ -82,12 +82,12 @@ def test_rows_do_not_know_of_each_other(kind):
 
 
 @pytest.mark.parametrize("kind", ["weighted", "unweighted", "multiplicative"])
-def test_a_larger_subset_never_makes_a_norm_smaller(kind):
+def test_larger_subset_never_makes_a_norm_smaller(kind):
     smaller, larger = (feature_matrix(X, (s,), R, kind) for s in ((0, 2), (0, 2, 4)))
     assert (larger >= smaller).all()
 
 
-def test_the_multiplicative_feature_is_strength_times_norm():
+def test_multiplicative_feature_is_strength_times_norm():
     """g_a · h_a(x), where g_a does not depend on the record."""
     subset = (2, 4, 0)
     strength = np.sqrt((R[2, list(subset)] ** 2).sum())
@@ -96,13 +96,13 @@ def test_the_multiplicative_feature_is_strength_times_norm():
     assert strength >= 1  # the anchor correlates 1 with itself
 
 
-def test_an_anchor_alone_is_its_column():
+def test_anchor_alone_is_its_column():
     np.testing.assert_allclose(feature_matrix(X, ((3,),), R, "signed")[:, 0], X[:, 3], rtol=1e-15)
     for kind in ("weighted", "unweighted", "multiplicative"):
         np.testing.assert_allclose(feature_matrix(X, ((3,),), R, kind)[:, 0], np.abs(X[:, 3]), rtol=1e-15)
 
 
-def test_a_sum_of_zero_counts_as_positive():
+def test_sum_of_zero_counts_as_positive():
     rows = np.array([[1.0, -1.0], [0.0, 0.0]])
     np.testing.assert_array_equal(
         anchor_feature(rows, (0, 1), np.ones(2), signed=True), [math.sqrt(2), 0.0]
@@ -115,6 +115,6 @@ def test_weights_belong_to_the_first_column_of_the_subset():
     np.testing.assert_array_equal(subset_weights(R, (1, 3), "unweighted"), [1.0, 1.0])
 
 
-def test_an_unknown_kind_is_refused_with_the_known_ones():
+def test_unknown_kind_is_refused_with_the_known_ones():
     with pytest.raises(ParameterError, match=r"one of \['signed', .*'multiplicative'\]\. Got 'norm' instead"):
         subset_weights(R, (0,), "norm")  # type: ignore[arg-type]

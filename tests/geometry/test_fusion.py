@@ -39,7 +39,7 @@ def random_channels(n=50, c=3, seed=0):
 
 @given(MATRICES)
 @settings(max_examples=80, deadline=None)
-def test_a_normalized_channel_is_shares_of_almost_one(channel):
+def test_normalized_channel_is_shares_of_almost_one(channel):
     """Fact 11: Σ C / (Σ C + ε)."""
     shares = normalize_channel(channel)
     total = channel.sum(axis=1)
@@ -60,7 +60,7 @@ def test_shares_of_a_record_do_not_depend_on_its_unit_or_on_other_records():
 
 
 @pytest.mark.parametrize("medoid_classes", [[0, 1, 2], [0, 0, 1, 1, 1, 2], [2, 1, 0, 1, 2, 0], [1, 1, 0]])
-def test_the_channels_of_a_class_are_those_of_its_nearest_medoid(medoid_classes):
+def test_channels_of_a_class_are_those_of_its_nearest_medoid(medoid_classes):
     """Fact 13: and the angle is the nearest medoid's too, not the smallest angle."""
     classes = np.array(medoid_classes)
     raw = random_channels(c=len(classes))
@@ -87,7 +87,7 @@ def test_of_medoids_equally_near_the_first_speaks():
 
 @given(channel_pairs(), st.floats(0, 1))
 @settings(max_examples=60, deadline=None)
-def test_a_score_is_the_formula(channels, alpha):
+def test_score_is_the_formula(channels, alpha):
     expected = [
         [
             alpha * D[c] / (D.sum() + EPSILON) + (1 - alpha) * T[c] / (T.sum() + EPSILON)
@@ -98,7 +98,7 @@ def test_a_score_is_the_formula(channels, alpha):
     np.testing.assert_allclose(fusion_scores(channels, alpha, use_angular=True), expected, rtol=1e-12)
 
 
-def test_the_ends_of_alpha_are_the_channels_alone():
+def test_ends_of_alpha_are_the_channels_alone():
     channels = random_channels()
     np.testing.assert_array_equal(
         fusion_scores(channels, 1.0, use_angular=True), normalize_channel(channels.distance)
@@ -119,7 +119,7 @@ def test_without_the_angle_the_distance_decides_alone(alpha):
 
 @given(channel_pairs(), st.floats(0, 1), st.data())
 @settings(max_examples=60, deadline=None)
-def test_a_larger_multiplier_makes_a_class_less_likely(channels, alpha, data):
+def test_larger_multiplier_makes_a_class_less_likely(channels, alpha, data):
     """Fact 4."""
     n_classes = channels.distance.shape[1]
     c = data.draw(st.integers(0, n_classes - 1))
@@ -132,7 +132,7 @@ def test_a_larger_multiplier_makes_a_class_less_likely(channels, alpha, data):
         before = after
 
 
-def test_a_huge_multiplier_empties_a_class_and_a_tiny_one_fills_it():
+def test_huge_multiplier_empties_a_class_and_a_tiny_one_fills_it():
     channels = random_channels()
     for factor, share in ((1e6, 0.0), (1e-6, 1.0)):
         scores = fusion_scores(channels, 0.5, use_angular=True, multipliers=np.array([1.0, factor, 1.0]))
@@ -177,7 +177,7 @@ def test_equal_priors_decide_nothing():
 
 @given(arrays(float, st.tuples(st.integers(1, 10), st.just(2)), elements=st.floats(0, 1)))
 @settings(max_examples=80, deadline=None)
-def test_the_sign_of_a_margin_is_the_decision(scores):
+def test_sign_of_a_margin_is_the_decision(scores):
     margin = margins(scores)
     assert margin.shape == (len(scores),)
     np.testing.assert_array_equal(predict_codes(scores), margin > 0)
@@ -199,7 +199,7 @@ def test_of_equal_scores_the_first_class_wins():
     arrays(float, (2, 4), elements=st.floats(-5, 5)),
 )
 @settings(max_examples=60, deadline=None)
-def test_the_distance_part_of_a_margin_is_a_sum_over_anchors(v, medoids):
+def test_distance_part_of_a_margin_is_a_sum_over_anchors(v, medoids):
     """Fact 20."""
     D = compact_swap_test(v, medoids).distance
     total = D.sum(axis=1)

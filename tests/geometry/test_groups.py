@@ -61,13 +61,13 @@ def test_copies_of_a_column_tie_and_keep_their_order_whatever_rounding_says():
     assert dict(zip(groups.anchors, groups.members, strict=True))[3] == (3, 1, 2, 5)
 
 
-def test_the_anchor_comes_first_even_when_a_copy_correlates_just_as_much():
+def test_anchor_comes_first_even_when_a_copy_correlates_just_as_much():
     R = np.ones((3, 3))
     assert build_groups(R, group_size=2).members == ((0, 1), (1, 0), (2, 0))
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 8, 1000])
-def test_a_group_counts_its_anchor_and_is_clamped_to_the_columns(size):
+def test_group_counts_its_anchor_and_is_clamped_to_the_columns(size):
     """Facts 9 and 10."""
     groups = build_groups(correlation_matrix(correlated()), group_size=size)
     assert {len(members) for members in groups.members} == {min(size, 7)}
@@ -114,13 +114,13 @@ def test_moving_columns_moves_the_groups_where_nothing_ties(R, size, random):
         assert tuple(columns[f] for f in moved[new]) == groups[old]
 
 
-def test_the_first_configuration_cuts_every_group():
+def test_first_configuration_cuts_every_group():
     groups = build_groups(correlation_matrix(correlated()), group_size=4)
     for size in (1, 3, 4, 9):
         assert groups.first(size) == tuple(members[:size] for members in groups.members)
 
 
 @pytest.mark.parametrize("size", [0, -3])
-def test_a_group_without_its_anchor_is_refused(size):
+def test_group_without_its_anchor_is_refused(size):
     with pytest.raises(ParameterError, match=rf"'group_size' parameter must be an int >= 1\. Got {size} instead"):
         build_groups(np.eye(3), group_size=size)

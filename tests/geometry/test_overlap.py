@@ -16,7 +16,6 @@ from qmedoid.geometry.overlap import (
     from_overlap,
     row_norms,
     sample_overlap,
-    two_register_swap_test,
 )
 
 # Multiples of 1/64: differences of such numbers are exact, so a law is not blurred by the inputs' own rounding.
@@ -105,7 +104,7 @@ def test_order_of_rows_and_columns_does_not_matter(XY, seed, angle):
 
 
 @given(tables(count=1), st.sampled_from(ANGLE_KINDS))
-def test_a_vector_does_not_differ_from_itself(table, angle):
+def test_vector_does_not_differ_from_itself(table, angle):
     (X,) = table
     result = compact_swap_test(X, X, angle=angle)
     zero = ~X.any(axis=1)
@@ -144,7 +143,7 @@ def test_printed_angle_falls_as_the_overlap_grows(XY):
     np.testing.assert_allclose(np.cos(result.angle) ** 2, result.overlap, rtol=0, atol=ROUNDING)
 
 
-def test_the_two_angles_point_in_opposite_ways():
+def test_two_angles_point_in_opposite_ways():
     x, equal, opposite = [3.0, 4.0], [3.0, 4.0], [-3.0, -4.0]
     printed = compact_swap_test(x, [equal, opposite], angle="printed").angle[0]
     true = compact_swap_test(x, [equal, opposite]).angle[0]
@@ -163,7 +162,7 @@ def test_zero_vectors(angle, one_zero, shots, scale):
     np.testing.assert_array_equal(result.angle, [[0.0], [one_zero]])
 
 
-def test_the_angle_keeps_its_digits_for_nearly_parallel_vectors():
+def test_angle_keeps_its_digits_for_nearly_parallel_vectors():
     tilt = np.array([1e-12, 1e-9, 1e-6])
     Y = np.column_stack([np.cos(tilt), np.sin(tilt)])
     np.testing.assert_allclose(compact_swap_test([1.0, 0.0], Y).angle[0], tilt, rtol=1e-12)
@@ -227,34 +226,6 @@ def test_compact_overlap_is_that_of_the_dense_matrices(d):
         psi = padded(np.column_stack([x / nx, y / ny]).ravel() / np.sqrt(2))
         p0 = probability_of_zero(np.kron(psi, phi), [(1, 2)])
         assert compact_swap_test(x, y).overlap.item() == pytest.approx(2 * p0 - 1, rel=0, abs=1e-14)
-
-
-@pytest.mark.parametrize("d", range(1, 9))
-def test_two_register_overlap_is_that_of_the_dense_matrices(d):
-    rng = np.random.default_rng(d)
-    for x, y in rng.normal(size=(4, 2, d)) * 10.0 ** rng.uniform(-3, 3, size=(4, 2, 1)):
-        left, right = padded(x / np.linalg.norm(x)), padded(y / np.linalg.norm(y))
-        n = len(left).bit_length() - 1
-        p0 = probability_of_zero(np.kron(left, right), [(1 + q, 1 + n + q) for q in range(n)])
-        result = two_register_swap_test(x, y)
-        assert result.overlap.item() == pytest.approx(2 * p0 - 1, rel=0, abs=1e-14)
-
-
-@given(tables(), scales)
-def test_two_registers_are_blind_to_norms_and_signs(XY, scale):
-    X, Y = XY
-    plain, scaled = two_register_swap_test(X, Y), two_register_swap_test(-scale * X, Y)
-    np.testing.assert_allclose(scaled.overlap, plain.overlap, rtol=0, atol=ROUNDING)
-    np.testing.assert_allclose(np.cos(scaled.angle), np.cos(plain.angle), rtol=0, atol=ROUNDING)
-    np.testing.assert_allclose(np.cos(plain.angle) ** 2, plain.overlap, rtol=0, atol=ROUNDING)
-    np.testing.assert_allclose(plain.distance**2, 2 - 2 * np.cos(plain.angle), rtol=0, atol=ROUNDING)
-
-
-def test_two_registers_and_zero_vectors():
-    result = two_register_swap_test([[0.0, 0.0], [1.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]])
-    np.testing.assert_array_equal(result.overlap, [[1.0, 0.0], [0.0, 1.0]])
-    np.testing.assert_allclose(result.distance, [[0.0, np.sqrt(2)], [np.sqrt(2), 0.0]])
-    np.testing.assert_allclose(result.angle, [[0.0, np.pi / 2], [np.pi / 2, 0.0]])
 
 
 def test_more_rows_than_a_block_holds():
@@ -333,19 +304,17 @@ def test_same_seed_same_draws():
 # --- what is refused ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("function", [compact_swap_test, two_register_swap_test])
-def test_columns_that_disagree(function):
+def test_columns_that_disagree():
     with pytest.raises(DataError, match="X has 3 columns and Y has 2: both need the same number"):
-        function(np.ones((4, 3)), np.ones((4, 2)))
+        compact_swap_test(np.ones((4, 3)), np.ones((4, 2)))
 
 
-@pytest.mark.parametrize("function", [compact_swap_test, two_register_swap_test])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_numbers_that_are_not_finite(function, bad):
+def test_numbers_that_are_not_finite(bad):
     Y = np.ones((3, 2))
     Y[2, 1] = bad
     with pytest.raises(DataError, match=f"Y holds {bad} at row 2, column 1: pass finite numbers only"):
-        function(np.ones((4, 2)), Y)
+        compact_swap_test(np.ones((4, 2)), Y)
 
 
 def test_too_many_dimensions():
@@ -376,6 +345,6 @@ def test_unknown_angle(call):
         call("cosine")
 
 
-def test_the_closed_form_is_a_swap_test_function():
+def test_closed_form_is_a_swap_test_function():
     function: SwapTestFunction = compact_swap_test
     assert function([3.0], [0.0]).distance.shape == (1, 1)

@@ -44,7 +44,7 @@ def test_units_do_not_matter(kind, slope):
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e8 + 0.1, -1e150])
 @EACH_KIND
-def test_a_constant_column_is_not_blown_up(kind, value):
+def test_constant_column_is_not_blown_up(kind, value):
     X = table()
     X[:, 2] = value
     scaling = fit_scaling(X, kind)
@@ -53,7 +53,7 @@ def test_a_constant_column_is_not_blown_up(kind, value):
         assert np.abs(scaling.apply(X)[:, 2]).max() <= abs(value) * 1e-13
 
 
-def test_a_small_deviation_beside_a_large_mean_is_still_a_deviation():
+def test_small_deviation_beside_a_large_mean_is_still_a_deviation():
     X = 1e8 + np.random.default_rng(1).normal(size=(1000, 1))
     np.testing.assert_allclose(fit_standard(X).scale, X.std(axis=0), rtol=1e-6)
     assert fit_standard(X).scale[0] != 1
@@ -65,13 +65,13 @@ def test_rounding_of_sums_is_not_a_deviation():
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e-170, 1e150])
-def test_the_unit_of_a_column_changes_nothing(unit):
+def test_unit_of_a_column_changes_nothing(unit):
     X = np.random.default_rng(0).normal(size=(50, 3)) + 2.0
     plain, other = fit_standard(X), fit_standard(X * unit)
     np.testing.assert_allclose(other.apply(X * unit), plain.apply(X), rtol=1e-12)
 
 
-def test_a_weight_of_k_is_k_copies_of_the_row():
+def test_weight_of_k_is_k_copies_of_the_row():
     X, repeats = table(), np.random.default_rng(2).integers(0, 4, 200)
     weighted, copied = fit_standard(X, weights=repeats.astype(float)), fit_standard(np.repeat(X, repeats, axis=0))
     np.testing.assert_allclose(weighted.center, copied.center, rtol=1e-13)
@@ -91,6 +91,6 @@ def test_new_rows_are_scaled_by_what_was_fitted():
     np.testing.assert_array_equal(scaling.apply(np.array([[3.0, 2.0], [1.0, -2.0]])), [[1.0, 0.0], [0.0, -1.0]])
 
 
-def test_an_unknown_kind_is_refused_with_the_known_ones():
+def test_unknown_kind_is_refused_with_the_known_ones():
     with pytest.raises(ParameterError, match=r"\['standard', 'minmax', 'none'\]\. Got 'robust' instead"):
         fit_scaling(table(), "robust")  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from qmedoid.exceptions import DataError
+from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS, best_threshold, metric_at
 from qmedoid.optimize.training import Stopping
 from qmedoid.variational import selection as variational_selection
@@ -92,7 +93,7 @@ def test_the_seed_with_the_lowest_loss_on_all_rows_is_kept():
         np.testing.assert_array_equal(model.theta, minimum.theta)
         rows = Batch(model.angle_map.apply(table.features), table.codes, weights)
         assert model.network.loss(model.theta, rows) == loss
-        log_p = np.log(model.probabilities(table.features))[np.arange(60), table.codes]
+        log_p = log_softmax(model.scores(table.features))[np.arange(60), table.codes]
         assert -weights @ log_p == pytest.approx(loss, rel=1e-9)
     assert len(set(trained.seed_losses)) == 5
     assert trained.model is trained.models[int(np.argmin(trained.seed_losses))]

@@ -47,7 +47,7 @@ def test_agreement_is_symmetric_within_0_and_1_and_1_for_equal_sets_alone(groups
 
 @given(st.lists(GROUPS, min_size=1, max_size=5), st.permutations(range(8)))
 @settings(max_examples=100, deadline=None)
-def test_the_numbers_of_columns_do_not_count(group_sets, new):
+def test_numbers_of_columns_do_not_count(group_sets, new):
     renamed = [frozenset(frozenset(new[column] for column in group) for group in groups) for groups in group_sets]
     assert mean_agreement(renamed) == pytest.approx(mean_agreement(group_sets), abs=1e-12)
     before, after = pair_frequencies(group_sets), pair_frequencies(renamed)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.metrics.calibration import calibration_error, confidence_outcomes
+from qmedoid.metrics.classification import calibration_error, confidence_outcomes
 
 
 def simulated(n, seed=0, sharpness=2.0):
@@ -29,7 +29,7 @@ def test_bins_of_equal_mass_by_hand():
 
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.1, 0.1, 0.5, 0.9, 1.0])), min_size=1, max_size=60))
 @settings(max_examples=20, deadline=None)
-def test_the_order_of_the_rows_and_which_class_is_asked_for_do_not_matter(rows):
+def test_order_of_the_rows_and_which_class_is_asked_for_do_not_matter(rows):
     outcomes, probabilities = (np.array(part) for part in zip(*rows, strict=True))
     found = error_of(outcomes, probabilities, n_bins=1).error
     assert 0 <= found <= 1
@@ -66,7 +66,7 @@ def test_sure_probabilities():
     assert error_of(sure == 0, sure).ratio == np.inf
 
 
-def test_the_same_generator_gives_the_same_figures():
+def test_same_generator_gives_the_same_figures():
     outcomes, probabilities = simulated(500)
     assert error_of(outcomes, probabilities, 3) == error_of(outcomes, probabilities, 3)
     assert error_of(outcomes, probabilities, 3) != error_of(outcomes, probabilities, 4)

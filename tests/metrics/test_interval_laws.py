@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qmedoid.metrics.calibration import calibration_error
+from qmedoid.metrics.classification import calibration_error
 from qmedoid.metrics.prevalence import estimate_priors
 
 

@@ -13,7 +13,7 @@ counts = st.integers(1, 3000).flatmap(lambda n: st.tuples(st.integers(0, n), st.
 
 @given(st.floats(1e-9, 1 - 1e-9), st.floats(1, 1e4), st.floats(1, 1e4))
 @settings(max_examples=200, deadline=None)
-def test_the_incomplete_beta_function_is_that_of_scipy(x, a, b):
+def test_incomplete_beta_function_is_that_of_scipy(x, a, b):
     assert incomplete_beta(x, a, b) == pytest.approx(stats.beta.cdf(x, a, b), rel=1e-8, abs=1e-14)
 
 
@@ -46,7 +46,7 @@ def test_no_hit_and_no_miss_have_intervals_of_one_side():
 
 @pytest.mark.parametrize("share", [0.001, 0.02, 0.5])
 @pytest.mark.parametrize("n", [5, 60, 400])
-def test_the_true_share_is_covered_at_least_as_often_as_stated(n, share):
+def test_true_share_is_covered_at_least_as_often_as_stated(n, share):
     covered = [share_interval(hits, n).low <= share <= share_interval(hits, n).high for hits in range(n + 1)]
     assert np.dot(stats.binom.pmf(np.arange(n + 1), n, share), covered) >= 0.95
 
@@ -61,7 +61,7 @@ def test_huge_counts_are_fast_and_right():
 
 @pytest.mark.parametrize("share", [0.001, 0.0131, 0.1, 0.5])
 @pytest.mark.parametrize(("n", "held_out"), [(1, 600), (20, 600), (500, 500), (100_000, 600), (5_000, 200_000)])
-def test_a_change_is_hardly_ever_seen_where_there_is_none(share, n, held_out):
+def test_change_is_hardly_ever_seen_where_there_is_none(share, n, held_out):
     rng = np.random.default_rng(0)
     new, old = rng.binomial(n, share, 2000), rng.binomial(held_out, share, 2000)
     changes = [share_change(a, n, b, held_out, width=3.0) for a, b in zip(new, old, strict=True)]
@@ -74,7 +74,7 @@ def test_a_change_is_hardly_ever_seen_where_there_is_none(share, n, held_out):
         )
 
 
-def test_a_doubled_rate_is_seen_and_has_its_sign():
+def test_doubled_rate_is_seen_and_has_its_sign():
     up, down = share_change(400, 10_000, 200, 10_000, width=3.0), share_change(200, 10_000, 400, 10_000, width=3.0)
     assert up.standard_errors == pytest.approx(-down.standard_errors)
     assert up.standard_errors > 7

@@ -56,6 +56,6 @@ def test_folds_that_are_alike_have_no_error_and_nor_has_a_single_row():
     assert macro_f1_error([[[1, 0], [0, 0]]]) == 0
 
 
-def test_an_error_over_rows_shrinks_with_the_root_of_their_number():
+def test_error_over_rows_shrinks_with_the_root_of_their_number():
     one, many = (macro_f1_error([np.array([[8, 2], [1, 9]]) * factor]) for factor in (1, 100))
     assert many == pytest.approx(one / 10, rel=0.05)

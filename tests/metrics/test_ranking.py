@@ -18,7 +18,7 @@ labeled = st.integers(2, 60).flatmap(
 
 @settings(max_examples=150, deadline=None)
 @given(labeled)
-def test_the_areas_are_those_of_scikit_learn_with_ties(drawn):
+def test_areas_are_those_of_scikit_learn_with_ties(drawn):
     positive, scores = np.array(drawn[0]), np.array(drawn[1], dtype=float)
     assert roc_auc(positive, scores) == pytest.approx(theirs.roc_auc_score(positive, scores), abs=1e-12)
     assert pr_auc(positive, scores) == pytest.approx(theirs.average_precision_score(positive, scores), abs=1e-12)
@@ -26,7 +26,7 @@ def test_the_areas_are_those_of_scikit_learn_with_ties(drawn):
 
 @settings(max_examples=50, deadline=None)
 @given(labeled)
-def test_a_ranking_is_all_that_counts(drawn):
+def test_ranking_is_all_that_counts(drawn):
     positive, scores = np.array(drawn[0]), np.array(drawn[1], dtype=float)
     for measure in (roc_auc, pr_auc):
         assert measure(positive, np.exp(scores / 3)) == measure(positive, scores)
@@ -39,7 +39,7 @@ def test_one_class_alone_has_no_area():
     assert np.isnan(roc_auc(~none, np.arange(4.0)))
 
 
-def test_the_log_loss_is_that_of_scikit_learn_and_finite():
+def test_log_loss_is_that_of_scikit_learn_and_finite():
     rng = np.random.default_rng(0)
     probabilities = rng.dirichlet(np.ones(3), size=50)
     codes = rng.integers(0, 3, size=50)

@@ -70,7 +70,7 @@ def test_no_cut_is_better(metric, records):
 @EVERY
 @given(records=records, seed=st.integers(0, 99))
 @settings(max_examples=20, deadline=None)
-def test_the_order_of_records_does_not_matter(metric, records, seed):
+def test_order_of_records_does_not_matter(metric, records, seed):
     codes, scores = records
     order = np.random.default_rng(seed).permutation(len(codes))
     assert best_threshold(codes, scores, metric) == best_threshold(codes[order], scores[order], metric)
@@ -133,7 +133,7 @@ def test_never_more_alerts_than_the_budget(records, rate):
 
 
 @given(scores=st.lists(st.integers(-1000, 1000), min_size=1, max_size=40, unique=True), rate=rates)
-def test_the_whole_budget_is_used_where_no_scores_are_equal(scores, rate):
+def test_whole_budget_is_used_where_no_scores_are_equal(scores, rate):
     scores = np.array(scores, dtype=np.float64)
     assert (scores > threshold_at_rate(scores, rate)).sum() == int(rate * len(scores) + 1e-9)
 
@@ -147,19 +147,19 @@ def test_one_more_level_of_scores_would_exceed_the_budget(records, rate):
 
 
 @given(records=records, first=rates, second=rates)
-def test_a_larger_rate_has_no_higher_threshold(records, first, second):
+def test_larger_rate_has_no_higher_threshold(records, first, second):
     scores = records[1]
     low, high = sorted([first, second])
     assert threshold_at_rate(scores, high) <= threshold_at_rate(scores, low)
 
 
-def test_a_rate_means_what_it_says_in_decimals():
+def test_rate_means_what_it_says_in_decimals():
     scores = np.arange(100.0)
     assert [(scores > threshold_at_rate(scores, k / 100)).sum() for k in range(101)] == list(range(101))
 
 
 @pytest.mark.parametrize("metric", ["macro_f1", "f1", "accuracy"])
-def test_a_steady_threshold_scatters_less_and_does_no_worse(metric):
+def test_steady_threshold_scatters_less_and_does_no_worse(metric):
     """Records drawn anew from known probabilities: the best threshold of each draw against the steady one."""
     rng = np.random.default_rng(0)
     new = rng.normal(-2.0, 2.0, size=40_000)
@@ -182,7 +182,7 @@ def test_certain_probabilities_expect_what_is_there():
 
 
 @EVERY
-def test_a_steady_threshold_lies_three_times_as_near_to_the_expected_one(metric):
+def test_steady_threshold_lies_three_times_as_near_to_the_expected_one(metric):
     """Where labels are as expected both agree; of others, the expected threshold counts threefold."""
     rng = np.random.default_rng(3)
     log_odds = np.sort(rng.normal(size=60)) * 2

@@ -72,7 +72,8 @@ def stage_of(held_out, fused, deltas):
     """A stage whose final scores are those of its held-out rows."""
     model = HybridModel(SimpleNamespace(rare_class=None), Calibration(1.0, np.zeros(fused.shape[1])), deltas)  # type: ignore[arg-type]
     folds = np.zeros(len(fused), dtype=np.intp)
-    return CalibratedMethod(model, -fused, -fused, np.zeros((len(fused), 2)), OutOfFold(held_out, folds))
+    measured = SimpleNamespace(deltas=np.zeros((len(fused), 2)))
+    return CalibratedMethod(model, -fused, -fused, measured, OutOfFold(held_out, folds))  # type: ignore[arg-type]
 
 
 def test_rows_of_neither_of_their_two_nearest_classes_are_judged_by_what_fusion_says_of_them():

@@ -176,7 +176,7 @@ def test_scores_only_rise_within_a_size_and_accepted_steps_lead_to_the_record(pr
             assert len(set(subset)) == len(subset) == min(record.size, len(group))
 
 
-def test_the_next_size_keeps_a_subset_and_pads_it_with_the_next_members():
+def test_next_size_keeps_a_subset_and_pads_it_with_the_next_members():
     """Fact 10."""
 
     class Wants(ToyObjective):
@@ -233,7 +233,7 @@ def test_of_equal_scores_the_smaller_size_ranks_first():
     assert [r.size for r in DescentResult(records[::-1]).ranked()] == [3, 4, 5, 2]
 
 
-def test_an_empty_range_of_sizes_is_refused():
+def test_empty_range_of_sizes_is_refused():
     with pytest.raises(ParameterError, match="range of subset sizes is empty: give at least one size k >= 1"):
         descend(ToyObjective(), sizes=())
 
@@ -252,7 +252,7 @@ def consistent(found: DescentResult, full: DescentResult, salt: int) -> None:
 
 
 @pytest.mark.parametrize("salt", range(4))
-def test_a_keyboard_interrupt_anywhere_keeps_the_best_so_far(salt):
+def test_keyboard_interrupt_anywhere_keeps_the_best_so_far(salt):
     complete = ToyObjective(salt)
     full = descend(complete)
     assert sum(step.accepted for step in full.trace) > 3  # the starts, and subsets that were taken
@@ -263,7 +263,7 @@ def test_a_keyboard_interrupt_anywhere_keeps_the_best_so_far(salt):
 
 
 @pytest.mark.parametrize("salt", range(3))
-def test_a_callback_that_asks_to_stop_ends_after_its_visit(salt):
+def test_callback_that_asks_to_stop_ends_after_its_visit(salt):
     visits = []
     full = descend(ToyObjective(salt), progress=visits.append)
     for number in range(1, len(visits) + 1):
@@ -280,7 +280,7 @@ def test_a_callback_that_asks_to_stop_ends_after_its_visit(salt):
         assert found.records[-1].score == seen[-1].score
 
 
-def test_an_interrupt_inside_the_callback_keeps_the_visit():
+def test_interrupt_inside_the_callback_keeps_the_visit():
     def interrupt(progress):
         if progress.done == 2:
             raise KeyboardInterrupt
@@ -330,7 +330,7 @@ def test_without_a_budget_all_subsets_that_hold_the_anchor_come_once(n, size):
 
 @given(st.integers(2, 9), st.integers(2, 6), st.integers(1, 40), st.integers(0, 1000))
 @settings(max_examples=80, deadline=None)
-def test_a_budget_draws_distinct_subsets_that_depend_on_the_seed_alone(n, size, budget, seed):
+def test_budget_draws_distinct_subsets_that_depend_on_the_seed_alone(n, size, budget, seed):
     members = tuple(range(n))
 
     def drawn():
@@ -354,7 +354,7 @@ def test_draws_are_uniform():
 
 
 @pytest.mark.parametrize(("n", "size"), [(200, 10), (200, 100), (400, 200)])
-def test_the_many_that_are_not_drawn_are_never_listed(n, size):
+def test_many_that_are_not_drawn_are_never_listed(n, size):
     started = time.perf_counter()
     drawn = candidate_subsets(range(n), size, budget=50, rng=np.random.default_rng(0))
     assert time.perf_counter() - started < 5
@@ -371,7 +371,7 @@ def test_different_seeds_draw_differently():
 
 @given(st.integers(0, 8), st.data())
 @settings(max_examples=60, deadline=None)
-def test_a_rank_names_its_combination_in_the_order_of_itertools(n, data):
+def test_rank_names_its_combination_in_the_order_of_itertools(n, data):
     chosen = data.draw(st.integers(0, n))
     items = tuple(range(100, 100 + n))
     ranked = [_combination(items, chosen, rank) for rank in range(math.comb(n, chosen))]
@@ -382,7 +382,7 @@ def test_members_named_twice_are_one_member():
     assert candidate_subsets((0, 2, 2, 1, 0), 2, budget=None, rng=np.random.default_rng(0)) == [(0, 2), (0, 1)]
 
 
-def test_a_step_knows_what_it_tried():
+def test_step_knows_what_it_tried():
     found = descend(ToyObjective(), sizes=(2,), max_passes=1)
     assert found.trace[0] == Step(2, 0, None, None, found.trace[0].score, accepted=True)
     assert {step.anchor for step in found.trace[1:]} == {0, 1, 2}

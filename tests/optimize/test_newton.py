@@ -20,7 +20,7 @@ def logistic(X, y, pull):
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("far", [0.0, 30.0])
-def test_the_gradient_vanishes_or_points_out_of_the_range(seed, far):
+def test_gradient_vanishes_or_points_out_of_the_range(seed, far):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(80, 4)) * [1.0, 10.0, 0.1, 3.0]
     y = (X[:, 0] + rng.normal(size=80) > 0).astype(float)
@@ -34,7 +34,7 @@ def test_the_gradient_vanishes_or_points_out_of_the_range(seed, far):
     assert (gradient[~free] >= 0.0).all()
 
 
-def test_a_parameter_that_changes_nothing_stays_where_it_is():
+def test_parameter_that_changes_nothing_stays_where_it_is():
     local = logistic(np.column_stack([np.ones(9), np.zeros(9)]), np.array([0.0, 1.0, 1.0] * 3), 0.0)
     found = newton(local, np.array([0.0, 7.0]))
     np.testing.assert_allclose(found, [np.log(2.0), 7.0])

@@ -17,7 +17,7 @@ def order(candidates, error):
 
 @given(CANDIDATES, LEVELS)
 @settings(max_examples=200, deadline=None)
-def test_the_first_is_within_one_error_and_none_within_is_simpler(candidates, error):
+def test_first_is_within_one_error_and_none_within_is_simpler(candidates, error):
     scores, places = order(candidates, error)
     first = places[0]
     assert scores[first] >= max(scores) - error

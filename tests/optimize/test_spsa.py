@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from toy_losses import Quadratic, Scripted
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.optimize.minimizers import minimize_spsa
-from qmedoid.optimize.training import Stopping
+from qmedoid.optimize.training import GAINS, Stopping, TrainingState, minimize_spsa
 
 
 def algorithm_18(objective, theta, rng, steps, a, c, alpha, gamma, g_max, patience, delta):
@@ -36,6 +35,11 @@ def algorithm_18(objective, theta, rng, steps, a, c, alpha, gamma, g_max, patien
         if no_improve >= patience:
             break
     return theta, record
+
+
+def begun(n_parameters=3, seed=0):
+    """A training that begins at 0."""
+    return TrainingState(np.zeros(n_parameters), np.random.default_rng(seed))
 
 
 class Signs:
@@ -67,10 +71,9 @@ def test_three_steps_by_hand():
     seen = []
     found = minimize_spsa(
         Function(),
-        np.array([2.0, 0.0]),
+        TrainingState(np.array([2.0, 0.0]), Signs([1, -1], [-1, -1], [1, 1])),
         Stopping(3, keep="last"),
-        rng=Signs([1, -1], [-1, -1], [1, 1]),
-        a=0.5, c=0.2, alpha=1.0, gamma=0.5, clip_norm=3.0,
+        gains=(0.5, 0.2, 1.0, 0.5), clip_norm=3.0,
         on_step=lambda state: seen.append(state.theta.copy()),
     )  # fmt: skip
     # 1: slope 4 - 2 = 2, ĝ = (2, -2), length 2.83 is not cut; a₁ = 1/2.
@@ -92,13 +95,12 @@ def test_three_steps_by_hand():
     delta=st.floats(0, 0.3),
 )
 @settings(max_examples=60, deadline=None)
-def test_it_is_the_printed_algorithm(seed, gains, g_max, patience, delta):
+def test_spsa_is_the_printed_algorithm(seed, gains, g_max, patience, delta):
     start = np.array([3.0, 1.0, -1.0])
     theta, record = algorithm_18(Quadratic(), start, np.random.default_rng(seed), 30, *gains, g_max, patience, delta)
-    a, c, alpha, gamma = gains
     found = minimize_spsa(
-        Quadratic(), start, Stopping(30, patience=patience, tolerance=delta, keep="last"),
-        rng=np.random.default_rng(seed), a=a, c=c, alpha=alpha, gamma=gamma, clip_norm=g_max,
+        Quadratic(), TrainingState(start, np.random.default_rng(seed)),
+        Stopping(30, patience=patience, tolerance=delta, keep="last"), gains=gains, clip_norm=g_max,
     )  # fmt: skip
     assert found.steps == len(record)
     assert found.ended == ("steps" if len(record) == 30 else "patience")
@@ -108,7 +110,7 @@ def test_it_is_the_printed_algorithm(seed, gains, g_max, patience, delta):
 
 def test_every_step_asks_two_losses_of_one_batch_on_either_side():
     objective = Quadratic()
-    found = minimize_spsa(objective, np.zeros(3), Stopping(17), rng=np.random.default_rng(0), c=0.3, gamma=0.5)
+    found = minimize_spsa(objective, begun(), Stopping(17), gains=(6.0, 0.3, 0.602, 0.5))
     assert objective.draws == 17
     assert found.evaluations == len(objective.asked) == 34
     for t, (above, below) in enumerate(zip(objective.asked[::2], objective.asked[1::2], strict=True), start=1):
@@ -118,7 +120,7 @@ def test_every_step_asks_two_losses_of_one_batch_on_either_side():
 
 def test_perturbations_take_both_signs_alike_and_independently():
     objective = Quadratic()
-    minimize_spsa(objective, np.zeros(3), Stopping(2000), rng=np.random.default_rng(1), gamma=0.0)
+    minimize_spsa(objective, begun(seed=1), Stopping(2000), gains=(*GAINS[:3], 0.0))
     signs = np.array([np.sign(above[0] - below[0]) for above, below in zip(*[iter(objective.asked)] * 2, strict=True)])
     # Four standard errors of a mean of 2000 signs.
     assert np.abs(signs.mean(axis=0)).max() < 4 / math.sqrt(2000)
@@ -126,25 +128,23 @@ def test_perturbations_take_both_signs_alike_and_independently():
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.2])
-def test_it_finds_the_minimum_of_a_quadratic(noise):
+def test_spsa_finds_the_minimum_of_a_quadratic(noise):
     objective = Quadratic(noise=noise)
-    found = minimize_spsa(objective, np.zeros(3), Stopping(1500), rng=np.random.default_rng(3), a=0.3)
+    found = minimize_spsa(objective, begun(seed=3), Stopping(1500), gains=(0.3, *GAINS[1:]))
     np.testing.assert_allclose(found.theta, objective.center, atol=0.01 if noise == 0 else 0.15)
 
 
 def test_patience_counts_steps_that_do_not_fall_by_the_tolerance():
     #         falls  falls  too little   falls by more than 0.1 in sum, then never again
     losses = [1.0, 0.8, 0.75, 0.72, 0.69, 0.69, 0.62, 0.60, 0.1]
-    found = minimize_spsa(
-        Scripted(losses), np.zeros(2), Stopping(9, patience=3, tolerance=0.1), rng=np.random.default_rng(0)
-    )
+    found = minimize_spsa(Scripted(losses), begun(2), Stopping(9, patience=3, tolerance=0.1))
     assert found.ended == "patience"
     np.testing.assert_array_equal(found.losses, losses[:8])
-    strict = minimize_spsa(Scripted([0.5] * 9), np.zeros(2), Stopping(9, patience=3), rng=np.random.default_rng(0))
+    strict = minimize_spsa(Scripted([0.5] * 9), begun(2), Stopping(9, patience=3))
     assert strict.steps == 4  # an equal loss is no improvement
 
 
 @pytest.mark.parametrize("c", [0.0, -0.1, math.nan])
-def test_a_perturbation_of_no_size_is_refused(c):
+def test_perturbation_of_no_size_is_refused(c):
     with pytest.raises(ParameterError, match=r"perturbation 'c' of SPSA must be a number above 0\. Got"):
-        minimize_spsa(Quadratic(), np.zeros(3), Stopping(3), rng=np.random.default_rng(0), c=c)
+        minimize_spsa(Quadratic(), begun(), Stopping(3), gains=(6.0, c, 0.602, 0.101))

@@ -25,7 +25,7 @@ def plain_centre(scores):
 
 @given(st.lists(st.sampled_from([0.1, 0.5, 0.9]), min_size=1, max_size=25))
 @settings(max_examples=200, deadline=None)
-def test_the_centre_of_the_widest_plateau(scores):
+def test_centre_of_the_widest_plateau(scores):
     assert plateau_centre(np.array(scores)) == plain_centre(scores)
 
 
@@ -53,16 +53,16 @@ def test_every_point_of_the_grid_is_asked_once_in_order():
     np.testing.assert_array_equal(sweep.scores, [-((alpha - 0.3) ** 2) for alpha in ALPHA_GRID])
 
 
-def test_the_grid_runs_from_angle_to_distance_in_twentieths():
+def test_grid_runs_from_angle_to_distance_in_twentieths():
     assert len(ALPHA_GRID) == 21
     assert (ALPHA_GRID[0], ALPHA_GRID[-1]) == (0.0, 1.0)
     np.testing.assert_allclose(np.diff(ALPHA_GRID), 0.05)
 
 
-def test_a_flat_objective_takes_the_middle():
+def test_flat_objective_takes_the_middle():
     assert alpha_sweep(lambda _: 0.8).value == 0.5
 
 
-def test_a_grid_of_one_point():
+def test_grid_of_one_point():
     sweep = alpha_sweep(lambda alpha: alpha, (0.85,))
     assert (sweep.best, sweep.value, sweep.score) == (0, 0.85, 0.85)

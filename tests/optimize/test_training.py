@@ -10,8 +10,7 @@ import pytest
 from toy_losses import Quadratic, Scripted
 
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.optimize.minimizers import minimize_adam, minimize_spsa
-from qmedoid.optimize.training import Stopping, TrainingState, clipped
+from qmedoid.optimize.training import Stopping, TrainingState, clipped, minimize_adam, minimize_spsa
 
 BOTH = pytest.mark.parametrize("minimize", [minimize_adam, minimize_spsa], ids=["adam", "spsa"])
 START = np.array([3.0, 1.0, -1.0])
@@ -25,8 +24,8 @@ def followed(minimize, stopping, seed=0, objective=None, stop_at=None):
         path.append(state.theta.copy())
         return state.step == stop_at
 
-    rng = np.random.default_rng(seed)
-    return minimize(objective or Quadratic(), START, stopping, rng=rng, on_step=on_step), np.array(path)
+    state = TrainingState(START, np.random.default_rng(seed))
+    return minimize(objective or Quadratic(), state, stopping, on_step=on_step), np.array(path)
 
 
 # --- what is kept -----------------------------------------------------------------------------------------------
@@ -34,7 +33,7 @@ def followed(minimize, stopping, seed=0, objective=None, stop_at=None):
 
 @BOTH
 @pytest.mark.parametrize(("average", "last"), [(0.3, 12), (0.5, 20), (1.0, 40), (0.01, 1), (0.26, 10)])
-def test_the_average_is_over_the_last_share_of_the_steps(minimize, average, last):
+def test_average_is_over_the_last_share_of_the_steps(minimize, average, last):
     found, path = followed(minimize, Stopping(40, average=average))
     np.testing.assert_allclose(found.theta, path[-last:].mean(axis=0), rtol=1e-12)
     if 1 < last < 40:
@@ -62,7 +61,7 @@ def best_by_running_mean(losses):
 
 
 @pytest.mark.parametrize("keep", ["average", "last"])
-def test_a_training_stopped_early_keeps_its_best(keep):
+def test_training_stopped_early_keeps_its_best(keep):
     # Falls, then rises for long: the last parameters are bad ones.
     losses = [1.0, 0.5, 0.2, 0.1, 0.1, 3.0, 3.0, 3.0, 3.0, 3.0]
     objective = Scripted([*losses, *[9.0] * 90])
@@ -74,7 +73,7 @@ def test_a_training_stopped_early_keeps_its_best(keep):
     np.testing.assert_array_equal(found.theta, path[best - 1])  # the loss of a step is that of where it began
 
 
-def test_a_training_that_only_gets_worse_keeps_its_start():
+def test_training_that_only_gets_worse_keeps_its_start():
     losses = [1.0, 2.0, 3.0, 4.0, 5.0]
     for stop_at in (1, 5):
         found, _ = followed(minimize_adam, Stopping(100), objective=Scripted(losses), stop_at=stop_at)
@@ -82,7 +81,7 @@ def test_a_training_that_only_gets_worse_keeps_its_start():
 
 
 @BOTH
-def test_a_training_stopped_while_it_averages_keeps_the_average_so_far(minimize):
+def test_training_stopped_while_it_averages_keeps_the_average_so_far(minimize):
     found, path = followed(minimize, Stopping(40, average=0.5), stop_at=30)
     assert found.ended == "stopped"
     np.testing.assert_allclose(found.theta, path[20:30].mean(axis=0), rtol=1e-12)
@@ -90,7 +89,7 @@ def test_a_training_stopped_while_it_averages_keeps_the_average_so_far(minimize)
 
 @BOTH
 @pytest.mark.parametrize("keep", ["average", "last"])
-def test_a_stop_at_the_last_step_is_the_end(minimize, keep):
+def test_stop_at_the_last_step_is_the_end(minimize, keep):
     asked, _ = followed(minimize, Stopping(15, keep=keep), stop_at=15)
     left, _ = followed(minimize, Stopping(15, keep=keep))
     assert asked.ended == left.ended == "steps"
@@ -116,16 +115,16 @@ def restored(state):
 @BOTH
 @pytest.mark.parametrize("patience", [None, 4])
 @pytest.mark.parametrize("keep", ["average", "last"])
-def test_a_training_goes_on_bit_for_bit_from_any_step(minimize, patience, keep):
+def test_training_goes_on_bit_for_bit_from_any_step(minimize, patience, keep):
     stopping = Stopping(24, patience=patience, keep=keep, average=0.6)
     states = []
     whole = minimize(
-        Quadratic(), START, stopping, rng=np.random.default_rng(5),
+        Quadratic(), TrainingState(START, np.random.default_rng(5)), stopping,
         on_step=lambda state: states.append((state.arrays(), copy.deepcopy(state.counts()))),
     )  # fmt: skip
     assert len(states) == whole.steps
     assert (whole.steps < 24) == (patience is not None)
-    begun = TrainingState.begin(START, np.random.default_rng(5))
+    begun = TrainingState(START, np.random.default_rng(5))
     for arrays, counts in [(begun.arrays(), begun.counts()), *states]:
         np.random.default_rng(9).normal(size=3)  # another generator in between changes nothing
         again = minimize(Quadratic(), restored(TrainingState.restore(arrays, counts)), stopping)
@@ -134,8 +133,8 @@ def test_a_training_goes_on_bit_for_bit_from_any_step(minimize, patience, keep):
         assert (again.evaluations, again.ended) == (whole.evaluations, whole.ended)
 
 
-def test_a_restored_state_is_its_own():
-    state = TrainingState.begin(START, np.random.default_rng(5))
+def test_restored_state_is_its_own():
+    state = TrainingState(START, np.random.default_rng(5))
     arrays = state.arrays()
     other = TrainingState.restore(arrays, state.counts())
     minimize_adam(Quadratic(), other, Stopping(5))
@@ -143,15 +142,15 @@ def test_a_restored_state_is_its_own():
     assert state.step == 0
 
 
-def test_the_start_is_left_as_it_was():
+def test_start_is_left_as_it_was():
     start = START.copy()
-    minimize_spsa(Quadratic(), start, Stopping(5), rng=np.random.default_rng(0))
+    minimize_spsa(Quadratic(), TrainingState(start, np.random.default_rng(0)), Stopping(5))
     np.testing.assert_array_equal(start, START)
 
 
 @pytest.mark.parametrize("name", ["moments", "average", "best_theta", "losses", "numbers"])
-def test_a_state_that_does_not_fit_together_is_refused(name):
-    state = TrainingState.begin(START, np.random.default_rng(5))
+def test_state_that_does_not_fit_together_is_refused(name):
+    state = TrainingState(START, np.random.default_rng(5))
     minimize_adam(Quadratic(), state, Stopping(5))
     arrays = state.arrays()
     arrays[name] = arrays[name][:-1]
@@ -160,7 +159,7 @@ def test_a_state_that_does_not_fit_together_is_refused(name):
 
 
 @BOTH
-def test_the_global_random_state_is_neither_read_nor_changed(minimize):
+def test_global_random_state_is_neither_read_nor_changed(minimize):
     np.random.seed(0)  # noqa: NPY002
     before = pickle.dumps(np.random.get_state())  # noqa: NPY002
     first, _ = followed(minimize, Stopping(10))
@@ -191,13 +190,7 @@ def test_bad_settings_are_named(settings, message):
         Stopping(**settings)
 
 
-@BOTH
-def test_new_parameters_need_a_generator(minimize):
-    with pytest.raises(ParameterError, match=r"needs an 'rng': pass a numpy.random.Generator"):
-        minimize(Quadratic(), START, Stopping(3))
-
-
-def test_a_gradient_is_shortened_and_never_lengthened_or_turned():
+def test_gradient_is_shortened_and_never_lengthened_or_turned():
     long, short = np.array([3.0, -4.0]), np.array([0.3, -0.4])
     np.testing.assert_allclose(clipped(long, 1.0), [0.6, -0.8])
     np.testing.assert_array_equal(clipped(short, 1.0), short)

@@ -13,7 +13,7 @@ def _table(name: str = "t", **changes: object) -> Table:
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=32), st.integers(0, 8))
-def test_a_float_is_written_within_half_a_unit_of_its_last_digit(value: float, digits: int) -> None:
+def test_float_is_written_within_half_a_unit_of_its_last_digit(value: float, digits: int) -> None:
     text = _table(columns=[Heading("a", digits=digits)], rows=[[value]]).cell_text(0, 0)
     assert float(text) == pytest.approx(value, rel=1e-15, abs=0.5000001 * 10**-digits)
     assert len(text.partition(".")[2]) == digits

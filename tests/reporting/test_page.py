@@ -144,19 +144,19 @@ def test_names_that_go_on_from_the_row_above_are_told_apart() -> None:
     assert marked == [None, "again", None, "again", None]
 
 
-def test_a_group_that_is_interrupted_is_written_twice() -> None:
+def test_group_that_is_interrupted_is_written_twice() -> None:
     columns = [Heading("a", "g"), Heading("b"), Heading("c", "g")]
     page = _Reader(html_page(Document("D", [], [], [Section("S", [], [Table("t", "T", columns, [])])])))
     assert page.rows == [["g", "b", "g"], ["a", "c"]]
 
 
-def test_an_empty_report_is_a_page() -> None:
+def test_empty_report_is_a_page() -> None:
     page = _Reader(html_page(Document("D", [], [], [])))
     assert page.of("h1") == ["D"]
     assert page.of("h2") == []
 
 
-def test_the_page_of_a_table_without_groups_has_one_line_of_headings() -> None:
+def test_page_of_a_table_without_groups_has_one_line_of_headings() -> None:
     table = dataclasses.replace(comparison(), columns=[Heading(f"c{n}") for n in range(6)])
     page = _Reader(html_page(Document("D", [], [], [Section("S", [], [table])])))
     assert page.rows[0] == [f"c{n}" for n in range(6)]

@@ -13,12 +13,22 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from qmedoid.exceptions import MissingExtraError, ParameterError
+from qmedoid.reporting import drawing
+from qmedoid.reporting.confusion import Panel, confusion_grid, count_texts, row_shares
+from qmedoid.reporting.curves import (
+    Curve,
+    CurvePanel,
+    Marker,
+    Trace,
+    TracePanel,
+    curve_grid,
+    median_trace,
+    thinned,
+    trace_grid,
+)
 from qmedoid.reporting.document import Picture
-from qmedoid.reporting.pictures import drawing
-from qmedoid.reporting.pictures.confusion import Panel, confusion_grid, count_texts, row_shares
-from qmedoid.reporting.pictures.curves import Curve, Trace, curve_grid, median_trace, thinned, trace_grid
-from qmedoid.reporting.pictures.dots import Dot, dots_against_paper
-from qmedoid.reporting.pictures.drawing import looks, require_plots
+from qmedoid.reporting.dots import Dot, DotPanel, dots_against_paper
+from qmedoid.reporting.drawing import looks, require_plots
 
 matplotlib = pytest.importorskip("matplotlib", reason="needs the extra 'plots'")
 from matplotlib.figure import Figure  # noqa: E402
@@ -34,23 +44,23 @@ TRACES = [Trace([1, 4, 9], [0.5, 0.6, 0.7]), Trace([1, 2], [0.4, 0.8])]
 
 
 def _curves() -> Picture:
-    panels = [("Heart", X, CURVES, None), ("Fraud", X, CURVES[:2], (0.0131, 0.8496, "the paper"))]
+    panels = [CurvePanel("Heart", X, CURVES), CurvePanel("Fraud", X, CURVES[:2], Marker(0.0131, 0.8496, "the paper"))]
     return curve_grid("roc", "ROC", panels, x_label="x", y_label="y", diagonal=True, note="N")
 
 
 def _one() -> Picture:
-    panel = ("", X, CURVES, (0.1, 0.5, "the paper"))
+    panel = CurvePanel("", X, CURVES, Marker(0.1, 0.5, "the paper"))
     return curve_grid("one", "One", [panel], x_label="x", y_label="y", log_x=True)
 
 
 def _traces() -> Picture:
-    return trace_grid("trace", "Search", [("Heart", TRACES), ("Wine", TRACES[:1])])
+    return trace_grid("trace", "Search", [TracePanel("Heart", TRACES), TracePanel("Wine", TRACES[:1])])
 
 
 def _dots() -> Picture:
     dots = [Dot("ours", 0.8, 0.7, 0.9, 0.84, "ours"), Dot("forest", None, paper=0.9), Dot("LightGBM", 0.9)]
     return dots_against_paper(
-        "dots", "Accuracy", [("Heart", dots), ("Wine", dots), ("Fraud", dots)], x_label="accuracy"
+        "dots", "Accuracy", [DotPanel(name, dots) for name in ("Heart", "Wine", "Fraud")], x_label="accuracy"
     )
 
 
@@ -93,7 +103,7 @@ def test_both_formats_are_what_they_say(make: Callable[[], Picture]) -> None:
 
 
 @ALL
-def test_a_picture_is_the_same_again_and_whatever_the_settings_of_the_user(make: Callable[[], Picture]) -> None:
+def test_picture_is_the_same_again_and_whatever_the_settings_of_the_user(make: Callable[[], Picture]) -> None:
     expected = make()
     settings = {"font.size": 20, "svg.hashsalt": "other", "axes.facecolor": "red", "xtick.color": "red"}
     with matplotlib.rc_context(settings):
@@ -136,7 +146,7 @@ def test_curves_are_drawn_at_their_points(drawn: list[Figure]) -> None:
     assert _legend(drawn[0]) == [*(curve.label for curve in CURVES), "the paper"]
 
 
-def test_a_logarithmic_axis_has_plain_labels_and_no_zero(drawn: list[Figure]) -> None:
+def test_logarithmic_axis_has_plain_labels_and_no_zero(drawn: list[Figure]) -> None:
     _one()
     (axes,) = drawn[0].axes
     assert axes.get_xscale() == "log"
@@ -181,7 +191,7 @@ def test_many_points_still_make_a_small_file() -> None:
     x = np.sort(np.random.default_rng(0).random(60_000))
     noise = np.random.default_rng(1).normal(0, 0.01, x.size)
     curves = [Curve(f"m{power}", x**power + noise, x**power - 0.1, x**power + 0.1) for power in range(7)]
-    assert len(curve_grid("many", "Many", [("", x, curves, None)], x_label="x", y_label="y").svg) < 200_000
+    assert len(curve_grid("many", "Many", [CurvePanel("", x, curves)], x_label="x", y_label="y").svg) < 200_000
 
 
 @given(hnp.arrays(np.float64, st.integers(0, 200), elements=st.floats(-1, 1)), st.booleans())
@@ -200,7 +210,7 @@ def test_points_are_left_out_only_between_neighbors_on_the_same_place(x: npt.NDA
             assert abs(apart) <= width * (1 + 1e-9) + 1e-12
 
 
-def test_a_sorted_axis_keeps_at_most_two_points_a_place() -> None:
+def test_sorted_axis_keeps_at_most_two_points_a_place() -> None:
     assert thinned(np.linspace(0, 1, 10_000), 50, log_x=False).size <= 2 * 51
 
 
@@ -212,7 +222,7 @@ def _trace(draw: st.DrawFn) -> Trace:
 
 
 @given(st.lists(_trace(), min_size=1, max_size=5))
-def test_the_median_is_that_of_every_single_evaluation(traces: list[Trace]) -> None:
+def test_median_is_that_of_every_single_evaluation(traces: list[Trace]) -> None:
     median = median_trace(traces)
     begun = max(np.asarray(trace.evaluations)[0] for trace in traces)
     for evaluation in range(begun, 32):
@@ -247,7 +257,7 @@ def test_ours_look_the_same_whatever_the_others() -> None:
 
 def test_what_does_not_fit_together_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"'short' must have a value per point .* \(50,\)\. Got shape \(3,\)"):
-        curve_grid("a", "A", [("", X, [Curve("short", [1, 2, 3])], None)], x_label="x", y_label="y")
+        curve_grid("a", "A", [CurvePanel("", X, [Curve("short", [1, 2, 3])])], x_label="x", y_label="y")
     with pytest.raises(ParameterError, match="both edges"):
         Curve("a", X, low=X)
     with pytest.raises(ParameterError, match="both ends"):
@@ -263,7 +273,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
     with pytest.raises(ParameterError, match="at least one panel"):
         confusion_grid("a", "A", [])
     with pytest.raises(ParameterError, match="at least one"):
-        trace_grid("a", "A", [("Heart", [])])
+        trace_grid("a", "A", [TracePanel("Heart", [])])
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,10 +287,10 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 def test_matplotlib_is_loaded_when_drawing_and_its_global_interface_never() -> None:
     code = """
 import sys
-from qmedoid.reporting.pictures.dots import Dot, dots_against_paper
+from qmedoid.reporting.dots import Dot, DotPanel, dots_against_paper
 import qmedoid.reporting.files
 assert "matplotlib" not in sys.modules
-dots_against_paper("a", "A", [("", [Dot("a", 0.5)])], x_label="x")
+dots_against_paper("a", "A", [DotPanel("", [Dot("a", 0.5)])], x_label="x")
 assert "matplotlib" in sys.modules
 assert "matplotlib.pyplot" not in sys.modules
 """

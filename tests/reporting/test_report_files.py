@@ -20,7 +20,7 @@ def _rows(text: str) -> tuple[str, list[list[str]]]:
     return comment, list(csv.reader(rest.splitlines(keepends=True)))
 
 
-def test_the_files_are_those_of_the_parts(tmp_path: Path) -> None:
+def test_files_are_those_of_the_parts(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     written = write_report(report(), folder)
     names = ["heart_test.csv", "fraud.csv", "heart_roc.png", "heart_roc.svg", "findings.txt", "index.html"]
@@ -34,7 +34,7 @@ def test_the_files_are_those_of_the_parts(tmp_path: Path) -> None:
     assert comment.endswith(b" -->\n")
 
 
-def test_a_table_comes_back_from_its_file(tmp_path: Path) -> None:
+def test_table_comes_back_from_its_file(tmp_path: Path) -> None:
     write_report(report(), tmp_path)
     content = (tmp_path / "heart_test.csv").read_bytes().decode()
     assert "\r" not in content
@@ -53,14 +53,14 @@ def test_any_text_comes_back_from_a_file(rows: list[list[str]]) -> None:
     assert list(csv.reader(csv_text(table, {}).split("\n")[1:-1])) == [["a", "b"], *rows]
 
 
-def test_the_comment_is_one_line_whatever_it_says() -> None:
+def test_comment_is_one_line_whatever_it_says() -> None:
     comment, (header, *_) = _rows(csv_text(comparison(), {"command": "a\nb\r\nc\u2028d"}))
     assert comment == "# command: a b c d"
     assert header[0] == "method"
     assert csv_text(comparison(), {}).startswith("#\nmethod,")
 
 
-def test_the_same_document_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_same_document_gives_the_same_bytes(tmp_path: Path) -> None:
     first = [path.read_bytes() for path in write_report(report(), tmp_path / "a")]
     again = [path.read_bytes() for path in write_report(report(), tmp_path / "a")]
     other = [path.read_bytes() for path in write_report(report(), tmp_path / "b")]
@@ -74,7 +74,7 @@ def test_other_files_are_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["fraud.csv", "findings.txt", "heart_roc.png", "index.html"])
-def test_a_file_that_no_report_wrote_is_not_overwritten(tmp_path: Path, name: str) -> None:
+def test_file_that_no_report_wrote_is_not_overwritten(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("mine")
     with pytest.raises(ParameterError, match=rf"'{name}'.*--force"):
         write_report(report(), tmp_path)
@@ -84,7 +84,7 @@ def test_a_file_that_no_report_wrote_is_not_overwritten(tmp_path: Path, name: st
 
 
 @pytest.mark.parametrize("name", ["fraud.csv", "findings.txt", "heart_roc.png", "index.html"])
-def test_a_file_of_a_report_that_was_changed_since_is_not_overwritten(tmp_path: Path, name: str) -> None:
+def test_file_of_a_report_that_was_changed_since_is_not_overwritten(tmp_path: Path, name: str) -> None:
     write_report(report(), tmp_path)
     (tmp_path / name).write_bytes(b"my note\n" + (tmp_path / name).read_bytes())
     with pytest.raises(ParameterError, match=rf"'{name}'.*--force"):
@@ -92,7 +92,7 @@ def test_a_file_of_a_report_that_was_changed_since_is_not_overwritten(tmp_path: 
     assert (tmp_path / name).read_bytes().startswith(b"my note\n")
 
 
-def test_a_report_replaces_an_earlier_one_and_what_a_stopped_one_left(tmp_path: Path) -> None:
+def test_report_replaces_an_earlier_one_and_what_a_stopped_one_left(tmp_path: Path) -> None:
     write_report(report(), tmp_path)
     other = dataclasses.replace(report(), provenance={"command": "another"}, findings=["Another."])
     # A run that was stopped after its first files: the page is still the earlier one's.
@@ -104,7 +104,7 @@ def test_a_report_replaces_an_earlier_one_and_what_a_stopped_one_left(tmp_path: 
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == again
 
 
-def test_a_foreign_page_is_found_out_before_long_work(tmp_path: Path) -> None:
+def test_foreign_page_is_found_out_before_long_work(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("mine")
     with pytest.raises(ParameterError, match="--force"):
         check_replaceable(tmp_path)
@@ -118,7 +118,7 @@ def test_bytes_that_were_no_utf_8_do_not_cost_the_report(tmp_path: Path) -> None
     assert (tmp_path / "fraud.csv").read_text().startswith("# command: fit ?.csv\n")
 
 
-def test_a_document_that_cannot_be_built_leaves_no_file(tmp_path: Path) -> None:
+def test_document_that_cannot_be_built_leaves_no_file(tmp_path: Path) -> None:
     good = Table("good", "T", [Heading("a")], [["b"]])
     broken = Table("broken", "T", [Heading("a", digits=-1)], [[0.5]])
     with pytest.raises(ValueError, match=r"[Ff]ormat"):
@@ -137,7 +137,7 @@ def test_places_that_cannot_be_written_are_errors_of_output(tmp_path: Path) -> N
     assert not (tmp_path / "out" / "index.html").exists()
 
 
-def test_a_folder_can_be_checked_before_long_work(tmp_path: Path) -> None:
+def test_folder_can_be_checked_before_long_work(tmp_path: Path) -> None:
     check_folder(tmp_path / "a" / "b")
     assert list((tmp_path / "a" / "b").iterdir()) == []
     (tmp_path / "file").write_text("")
@@ -145,7 +145,7 @@ def test_a_folder_can_be_checked_before_long_work(tmp_path: Path) -> None:
         check_folder(tmp_path / "file")
 
 
-def test_a_folder_that_takes_no_files_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_that_takes_no_files_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(**_: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 

@@ -185,7 +185,8 @@ def records_of(model):
 def novelty(rng):
     """A summary of 300 rows of 12 columns, the last of which has neither limits nor bins."""
     rows = rng.normal(size=(300, 12))
-    summary = fit_novelty(rows, ["number"] * 8 + ["days", "part", "flag", "nothing"])
+    dates, shares = Dates(("days", "hour"), np.zeros(2), indicator=True), Levels(("a",), np.zeros((3, 1)), (": share",))
+    summary = fit_novelty(rows, [*[Numbers(0.0)] * 8, dates, shares])
     return dataclasses.replace(summary, far=Far(1.5, 3, 280))
 
 

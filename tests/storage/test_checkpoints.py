@@ -29,7 +29,7 @@ ANY_TIMES = settings(max_examples=60, deadline=None, suppress_health_check=[Heal
 
 def state(step=4, seed=0):
     rng = np.random.default_rng(seed)
-    begun = TrainingState.begin(rng.normal(size=5), rng)
+    begun = TrainingState(rng.normal(size=5), rng)
     begun.step, begun.losses, begun.smoothed, begun.best_loss, begun.lowest = step, [0.5] * step, 0.4, 0.3, 0.2
     begun.moments, begun.average, begun.averaged = rng.normal(size=(2, 5)), rng.normal(size=5), 3
     return begun
@@ -73,7 +73,7 @@ def test_state_comes_back_bit_for_bit(written):
 
 
 def test_infinities_and_nan_come_back(folder):
-    fresh = TrainingState.begin(np.zeros(2), np.random.default_rng(0))
+    fresh = TrainingState(np.zeros(2), np.random.default_rng(0))
     folder.note("new", fresh, finished=False)
     same(folder.load("new"), fresh)
 

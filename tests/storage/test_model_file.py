@@ -53,10 +53,10 @@ def test_loaded_model_is_the_saved_one_and_decides_alike(tmp_path, name):
     columns = random_columns()
     for a, b in zip(loaded.decide(columns), model.decide(columns), strict=True):
         same(a, b, "decisions")
-    assert (loaded.refinement, loaded.output_names, loaded.used_columns) == (
+    assert (loaded.refinement, loaded.layout.names, loaded.layout.used) == (
         model.refinement,
-        model.output_names,
-        model.used_columns,
+        model.layout.names,
+        model.layout.used,
     )
 
 

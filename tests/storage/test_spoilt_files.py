@@ -106,7 +106,7 @@ def test_forged_values_are_refused_or_make_a_model_that_decides(file, checker):
             decided = model.decide(COLUMNS)
         assert decided.codes.min() >= 0, what
         assert decided.codes.max() < len(model.classes), what
-        assert len(model.output_names) == len(COLUMNS), what
+        assert len(model.layout.names) == len(COLUMNS), what
         if what.startswith(tuple(f"manifest['{name}'" for name in FREE)):
             same(decided, expected, what)
     assert refused > 1200

@@ -8,7 +8,7 @@ from fitted_tables import fitted
 from sklearn import metrics
 
 from qmedoid.exceptions import ContractError
-from qmedoid.metrics.calibration import calibration_error, confidence_outcomes
+from qmedoid.metrics.classification import calibration_error, confidence_outcomes
 from qmedoid.tables.encode import Issues
 from qmedoid.tables.evaluating import decision_report, joined, labeled_report, report_notes
 from qmedoid.tables.scoring import decide_batch

@@ -94,7 +94,7 @@ def test_only_columns_that_the_model_reads_are_read(model, tmp_path):
     table = raw_table().append_column("blob", pa.array([b"\xff"] * 80)).append_column("list", pa.array([[1]] * 80))
     with TableReading(model, saved(table, tmp_path / "t.parquet"), "error") as reading:
         (part,) = reading.batches(["list"], as_text=False, lenient=False)
-    names = [model.contract.columns[place].name for place in model.used_columns]
+    names = [model.contract.columns[place].name for place in model.layout.used]
     assert part.batch.schema.names == names
     assert part.extra.schema.names == ["list"]
 

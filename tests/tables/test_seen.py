@@ -55,7 +55,7 @@ def test_training_rows_are_known_in_any_order_and_type(case):
 def test_a_row_with_any_other_cell_is_new(case):
     table, model = case
     assert _seen(model, _table(seed=9)) == (0, 80)
-    read = [model.contract.columns[place].name for place in model.used_columns]
+    read = [model.contract.columns[place].name for place in model.layout.used]
     assert len(read) > 3
     for name in read:
         changed = with_column(table, name, table[name].take(pa.array([1, 0, *range(2, 80)])))
@@ -106,7 +106,7 @@ def test_a_sample_of_hashes_tells_the_share():
     assert (rows, checked) == (0, pytest.approx(1_000, abs=150))
     mixed = known.among(np.concatenate([hashes[:5_000], new[:15_000]]))
     assert mixed.rows / mixed.checked == pytest.approx(0.25, abs=0.06)
-    assert "that could be checked" in seen_in_words(mixed.as_dict(), 20_000)
+    assert "that could be checked" in seen_in_words(mixed._asdict(), 20_000)
     assert seen_in_words({"rows": 0, "checked": 5}, 5) is None
     assert seen_in_words(None, 5) is None
 

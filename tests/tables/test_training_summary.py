@@ -8,7 +8,7 @@ import pytest
 
 from qmedoid import MedoidClassifier
 from qmedoid.model.contract import Levels
-from qmedoid.model.training_summary import n_levels
+from qmedoid.storage.training_rows import n_levels
 from qmedoid.tables.rows import rows_per_day
 
 

@@ -40,11 +40,11 @@ def test_angles_do_not_depend_on_the_unit_of_a_feature(features, unit, zero):
 
 @given(FEATURES)
 @settings(max_examples=60, deadline=None)
-def test_a_larger_feature_never_has_a_smaller_angle(features):
+def test_larger_feature_never_has_a_smaller_angle(features):
     assert (np.diff(angle_map().apply(np.sort(features, axis=0)), axis=0) >= 0).all()
 
 
-def test_the_default_is_three_deviations_and_a_quarter_turn():
+def test_default_is_three_deviations_and_a_quarter_turn():
     np.testing.assert_allclose(angle_map().apply(CENTER + 3 * SCALE[None]), [[np.pi / 2] * 3], rtol=1e-15)
     assert pytest.approx(SPAN) == np.pi / 2
     assert pytest.approx(PRINTED_SPAN) == np.pi
@@ -70,7 +70,7 @@ CIRCUITS = st.tuples(st.integers(1, 5), st.integers(1, 7), st.integers(1, 4), st
 
 @given(CIRCUITS)
 @settings(max_examples=60, deadline=None)
-def test_the_printed_span_folds_both_extremes_onto_each_other(circuit):
+def test_printed_span_folds_both_extremes_onto_each_other(circuit):
     """R_y(π) = −R_y(−π): the sign is the same for every amplitude, so no weights, depth or re-uploading see it."""
     low, high = probabilities_at_both_ends(PRINTED_SPAN, *circuit)
     np.testing.assert_allclose(low, high, rtol=0, atol=1e-12)
@@ -79,7 +79,7 @@ def test_the_printed_span_folds_both_extremes_onto_each_other(circuit):
 @pytest.mark.parametrize("reupload", [False, True])
 @pytest.mark.parametrize("n_reps", [1, 2, 3])
 @pytest.mark.parametrize("n_qubits", [1, 2, 5])
-def test_the_default_span_tells_the_extremes_apart(n_qubits, n_reps, reupload):
+def test_default_span_tells_the_extremes_apart(n_qubits, n_reps, reupload):
     apart = [
         np.abs(np.subtract(*probabilities_at_both_ends(SPAN, n_qubits, 2, n_reps, reupload, seed))).sum()
         for seed in range(10)
@@ -100,12 +100,12 @@ def test_one_qubit_that_is_uploaded_twice_folds_at_a_quarter_turn_too(scale, fol
 
 
 @pytest.mark.parametrize("clip", [0.0, -1.0, np.nan, np.inf])
-def test_a_clip_must_be_above_zero(clip):
+def test_clip_must_be_above_zero(clip):
     with pytest.raises(ParameterError, match=r"'clip' of an angle map must be a number above 0\. Got"):
         angle_map(clip=clip)
 
 
 @pytest.mark.parametrize("span", [0.0, np.nan, np.inf])
-def test_a_span_must_not_be_zero(span):
+def test_span_must_not_be_zero(span):
     with pytest.raises(ParameterError, match=r"'span' of an angle map must be a number other than 0\. Got"):
         angle_map(span=span)

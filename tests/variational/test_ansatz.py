@@ -24,7 +24,7 @@ def random_case(ansatz, seed=0, rows=2):
 @pytest.mark.parametrize("reupload", [False, True])
 @pytest.mark.parametrize("extra", [-1, 0, 1, 4])
 @pytest.mark.parametrize("n_qubits", range(1, 7))
-def test_the_simulator_is_the_dense_matrices(n_qubits, extra, reupload, final_rz):
+def test_simulator_is_the_dense_matrices(n_qubits, extra, reupload, final_rz):
     """Fewer inputs than qubits, as many, and more: then some qubits are turned by several."""
     ansatz = Ansatz(n_qubits, max(1, n_qubits + extra), 2, reupload=reupload, final_rz=final_rz)
     rotations, inputs = random_case(ansatz, seed=n_qubits)
@@ -57,7 +57,7 @@ def test_input_j_turns_qubit_j_mod_n_and_the_chain_runs_upwards(n_qubits):
 
 @given(st.integers(1, 5), st.integers(1, 12), st.integers(0, 2**32 - 1))
 @settings(max_examples=50, deadline=None)
-def test_the_angle_of_a_qubit_is_the_sum_of_its_inputs(n_qubits, n_inputs, seed):
+def test_angle_of_a_qubit_is_the_sum_of_its_inputs(n_qubits, n_inputs, seed):
     ansatz = Ansatz(n_qubits, n_inputs, 1)
     inputs = np.random.default_rng(seed).normal(size=(4, n_inputs))
     want = [[sum(row[q::n_qubits]) for q in range(n_qubits)] for row in inputs]
@@ -78,7 +78,7 @@ def test_two_layers_per_repetition_but_for_the_last():
 
 @given(st.integers(1, 5), st.integers(1, 4), st.booleans(), st.integers(0, 2**32 - 1))
 @settings(max_examples=50, deadline=None)
-def test_the_last_rz_changes_no_diagonal_observable(n_qubits, n_reps, reupload, seed):
+def test_last_rz_changes_no_diagonal_observable(n_qubits, n_reps, reupload, seed):
     """Fact 16: n weights of the printed circuit that no read-out in the Z basis can see."""
     printed = Ansatz(n_qubits, 3, n_reps, reupload=reupload, final_rz=True)
     default = Ansatz(n_qubits, 3, n_reps, reupload=reupload)
@@ -91,7 +91,7 @@ def test_the_last_rz_changes_no_diagonal_observable(n_qubits, n_reps, reupload, 
     np.testing.assert_allclose(with_rz, without, rtol=0, atol=1e-12)
 
 
-def test_the_rz_of_an_earlier_repetition_does():
+def test_rz_of_an_earlier_repetition_does():
     ansatz = Ansatz(2, 2, 2)
     rotations, inputs = random_case(ansatz)
     moved = rotations.copy()

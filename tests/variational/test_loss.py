@@ -38,7 +38,7 @@ def test_scores_out_of_range_stay_finite_and_the_input_as_it_was():
     np.testing.assert_array_equal(scores, given_scores)
 
 
-def test_the_loss_is_the_weighted_sum_of_minus_log_p():
+def test_loss_is_the_weighted_sum_of_minus_log_p():
     scores, codes, weights = random_rows()
     p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     want = -sum(w * np.log(row[y]) for row, y, w in zip(p, codes, weights, strict=True))
@@ -51,7 +51,7 @@ def test_equal_scores_cost_log_c():
 
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=30, deadline=None)
-def test_the_order_of_rows_does_not_matter(seed):
+def test_order_of_rows_does_not_matter(seed):
     scores, codes, weights = random_rows(seed)
     order = np.random.default_rng(seed).permutation(len(codes))
     loss, gradient = cross_entropy(scores, codes, weights)
@@ -74,7 +74,7 @@ def test_weights_scale_the_loss_and_repeat_rows(seed, factor):
     assert cross_entropy(*twice)[0] == pytest.approx(cross_entropy(scores, codes, doubled)[0], rel=1e-12)
 
 
-def test_the_gradient_is_central_differences_and_adds_up_to_zero_over_classes():
+def test_gradient_is_central_differences_and_adds_up_to_zero_over_classes():
     scores, codes, weights = random_rows(1, n=5)
     gradient = cross_entropy(scores, codes, weights)[1]
     for index in np.ndindex(scores.shape):

@@ -74,7 +74,7 @@ def test_class_probabilities_add_up_to_one(kind):
 
 
 @pytest.mark.parametrize("kind", READOUT_KINDS)
-def test_the_last_rz_is_trained_for_nothing(kind):
+def test_last_rz_is_trained_for_nothing(kind):
     """Fact 16: with it kept, its gradient is zero; left out, the other gradients are the same."""
     printed = make(kind, final_rz=True)
     theta, batch = random_theta(printed), random_batch(printed)
@@ -180,7 +180,7 @@ def test_single_precision_is_within_1e_5_of_double(kind, offset):
 
 @given(st.sampled_from(READOUT_KINDS), st.integers(0, 2**32 - 1))
 @settings(max_examples=25, deadline=None)
-def test_the_order_of_rows_does_not_matter_and_weights_scale_the_loss(kind, seed):
+def test_order_of_rows_does_not_matter_and_weights_scale_the_loss(kind, seed):
     network = make(kind, n_qubits=2, n_inputs=2)
     theta, batch = random_theta(network, seed), random_batch(network, seed, rows=12, offset=True)
     order = np.random.default_rng(seed).permutation(12)
@@ -194,7 +194,7 @@ def test_the_order_of_rows_does_not_matter_and_weights_scale_the_loss(kind, seed
         np.testing.assert_allclose(got_gradient, factor * gradient, rtol=1e-9, atol=1e-11)
 
 
-def test_an_offset_adds_to_the_scores():
+def test_offset_adds_to_the_scores():
     """With an offset the network corrects a decision: its own scores zero, the loss is that of the offset."""
     network = make()
     theta, batch = random_theta(network), random_batch(network, offset=True)
@@ -220,7 +220,7 @@ def test_loss_and_gradient_are_finite_where_no_class_state_is_ever_measured(prec
 
 
 @pytest.mark.parametrize("learn_scales", [False, True])
-def test_the_vector_is_rotations_scales_and_read_out(learn_scales):
+def test_vector_is_rotations_scales_and_read_out(learn_scales):
     network = make(n_classes=3, network={"learn_scales": learn_scales})
     theta = np.arange(network.n_parameters, dtype=float)
     rotations, scales, readout = network.split(theta)

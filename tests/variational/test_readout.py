@@ -156,7 +156,7 @@ def test_all_observables_of_a_row_come_from_the_same_shots():
     np.testing.assert_allclose(drawn * 7, np.round(drawn * 7), atol=1e-12)
 
 
-def test_the_same_seed_draws_the_same():
+def test_same_seed_draws_the_same():
     p, o = random_distributions(2, 6), np.eye(4)
     first, again, other = (sampled_expectations(p, o, 50, np.random.default_rng(seed)) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
@@ -192,7 +192,7 @@ def test_one_class_is_refused(kind):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
-def test_a_training_begins_at_the_shares_of_the_classes(n_classes):
+def test_training_begins_at_the_shares_of_the_classes(n_classes):
     """Where the circuit says nothing yet, the likeliest class is the most frequent, by just its share."""
     readout = make_readout("strings", 2, n_classes)
     shares = np.random.default_rng(n_classes).dirichlet(np.ones(n_classes))

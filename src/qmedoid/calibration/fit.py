@@ -33,34 +33,24 @@ _CURVE_PULL = 0.01
 
 
 def fit_curve(log_odds: Array, positive: Flags, groups: Codes | None = None) -> Curve:
-    """Fit the curve of out-of-fold log-odds of two classes; empty where a straight line will do.
+    """Fit the curve of out-of-fold log-odds (n,) of two classes; empty where a straight line will do.
 
-    Parameters
-    ----------
-    log_odds : ndarray of shape (n,)
-    positive : ndarray of bool of shape (n,)
-        Which rows are of the second class.
-    groups : ndarray of shape (n,), optional
-        Rows of one group are in one fold, and count as one draw.
+    Rows of one group are in one fold, and count as one draw.
     """
     if positive.all() or not positive.any():
         return np.zeros(0), np.zeros(0)
     targets = smoothed_targets(positive, draws_per_row(groups))
     scores = np.column_stack([np.zeros(len(log_odds)), log_odds])
-    knots = _knots(*_balanced(log_odds, positive))
+    order = stable_order(log_odds)
+    # Weights of which each class has half.
+    halves = np.where(positive[order], 0.5 / positive.sum(), 0.5 / (len(positive) - positive.sum()))
+    knots = _knots(log_odds[order], halves)
     # The first of two scores is 0 and stays there.
     return _best_curve(_Rows(scores, np.column_stack([1.0 - targets, targets]), slice(1, 2)), knots, groups)
 
 
 def fit_class_curve(scores: Array, codes: Codes, groups: Codes | None = None) -> Curve:
-    """Fit the curve of out-of-fold scores of three or more classes; empty where a straight line will do.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n, C)
-        Their softmax is a probability.
-    codes, groups : ndarray of shape (n,)
-    """
+    """Fit the curve of out-of-fold scores (n, C) of three or more classes; empty where a straight line will do."""
     n, n_classes = scores.shape
     highest = np.sort(np.partition(scores, n_classes - 2, axis=1)[:, -2:].ravel())
     knots = _knots(highest, np.full(2 * n, 0.5 / n))
@@ -109,13 +99,6 @@ class _Rows(NamedTuple):
         """Minus the log-likelihood of every row."""
         losses: Array = -(self.targets * log_chances).sum(axis=1)
         return losses
-
-
-def _balanced(log_odds: Array, positive: Flags) -> tuple[Array, Array]:
-    """Log-odds that ascend, and weights of which each class has half."""
-    order = stable_order(log_odds)
-    n_positive = int(positive.sum())
-    return log_odds[order], np.where(positive[order], 0.5 / n_positive, 0.5 / (len(positive) - n_positive))
 
 
 def _knots(values: Array, weights: Array) -> Array:
@@ -232,7 +215,7 @@ def _straight(fused: Array, codes: Codes, biased: bool, share: float) -> Calibra
         [-fused / unit], np.eye(n_classes)[codes], np.eye(n_parameters)[0], lowest=[_FLATTEST],
         pulls=np.full(n_parameters, _PULL / share), towards=np.zeros(n_parameters), offset=prior_biases,
     )  # fmt: skip
-    return Calibration(float(found[0]) / unit, prior_biases + _padded(found[1:], n_classes))
+    return Calibration(float(found[0]) / unit, prior_biases + np.pad(found[1:], (0, n_classes - len(found) + 1)))
 
 
 def _doubtful(fused: Array, codes: Codes, share: float) -> Calibration:
@@ -251,7 +234,7 @@ def _doubtful(fused: Array, codes: Codes, share: float) -> Calibration:
     found = softmax_weights(
         [-fused / unit], targets, np.append(1.0, start), lowest=[_FLATTEST], pulls=np.zeros(2), towards=np.zeros(2)
     )
-    return Calibration(float(found[0]) / unit, _padded(found[1:], 2))
+    return Calibration(float(found[0]) / unit, np.append(found[1:], 0.0))
 
 
 def _typical_spread(fused: Array) -> float:
@@ -263,7 +246,3 @@ def _typical_spread(fused: Array) -> float:
     spread = fused.max(axis=1) - fused.min(axis=1)
     differing = spread[spread > 1e-12]
     return max(float(np.median(differing)), 1e-6) if len(differing) else 1.0
-
-
-def _padded(shifts: Array, n_classes: int) -> Array:
-    return np.concatenate([shifts, np.zeros(n_classes - len(shifts))])

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 from qiskit import QuantumCircuit
 from qiskit.primitives import BaseSamplerV2, BitArray, StatevectorSampler
 from qiskit.quantum_info import Statevector
@@ -33,27 +33,10 @@ from qmedoid.geometry.overlap import (
 )
 from qmedoid.variational.ansatz import Ansatz
 
-#: Name of the classical register that holds what is measured.
-
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Settings of a backend that runs one template circuit for many rows of angles.
-
-    Parameters
-    ----------
-    shots : int
-        Measurements per row of angles.
-    sampler : BaseSamplerV2 or None
-        Whose ``run([(circuit, angles)], shots=shots)`` takes the measurements. None stands for
-        ``qiskit.primitives.StatevectorSampler``.
-    seed : int, numpy.random.Generator or None
-        Source of randomness of the default sampler, and required for it. A sampler passed in brings its own.
-    pass_manager : PassManager or None
-        Rewrites the template for the machine at hand, once per call.
-    on_job : callable or None
-        Called as ``on_job(done, total)`` with numbers of rows after each job.
-    """
+    """What both sampling backends share: one template circuit is run for many rows of angles."""
 
     shots: int = 1024
     sampler: BaseSamplerV2 | None = None
@@ -114,7 +97,7 @@ class StatevectorSwapTest:
     def __post_init__(self) -> None:
         check_angle_kind(self.angle)
 
-    def __call__(self, X: npt.ArrayLike, Y: npt.ArrayLike, /) -> SwapTest:
+    def __call__(self, X: ArrayLike, Y: ArrayLike, /) -> SwapTest:
         """Overlap, distance and angle of every pair of rows, each of shape (n_X, n_Y)."""
         return _by_circuit(X, Y, self.angle, lambda pairs: np.array([_probability_of_zero(x, y) for x, y in pairs]))
 
@@ -132,7 +115,7 @@ class SamplerSwapTest(Sampling):
     angle : {"true", "printed"}
         As in :func:`~qmedoid.geometry.overlap.compact_swap_test`.
     sampler : BaseSamplerV2 or None
-        Whose ``run([(circuit, angles)], shots=shots)`` takes the measurements. None stands for
+        Whose ``run([(circuit, angles)], shots=shots)`` takes the measurements. None is
         ``qiskit.primitives.StatevectorSampler``.
     seed : int, numpy.random.Generator or None
         Source of randomness of the default sampler, and required for it. A sampler passed in brings its own.
@@ -158,7 +141,7 @@ class SamplerSwapTest(Sampling):
         check_angle_kind(self.angle)
         self._check_count("pairs_per_job")
 
-    def __call__(self, X: npt.ArrayLike, Y: npt.ArrayLike, /) -> SwapTest:
+    def __call__(self, X: ArrayLike, Y: ArrayLike, /) -> SwapTest:
         """Overlap, distance and angle of every pair of rows, each of shape (n_X, n_Y)."""
         return _by_circuit(X, Y, self.angle, self._share_of_zeros)
 
@@ -179,7 +162,7 @@ def _probability_of_zero(x: Array, y: Array) -> float:
     return float(Statevector(compact_swap_circuit(x, y, measure=False)).probabilities([0])[0])
 
 
-def _by_circuit(X: npt.ArrayLike, Y: npt.ArrayLike, angle: AngleKind, measure: Callable[[Pairs], Array]) -> SwapTest:
+def _by_circuit(X: ArrayLike, Y: ArrayLike, angle: AngleKind, measure: Callable[[Pairs], Array]) -> SwapTest:
     """Let `measure` find p0 for the pairs that can be prepared; the others keep the classical values."""
     classical = compact_swap_test(X, Y, angle=angle)
     left, right = (np.atleast_2d(np.asarray(rows, dtype=np.float64)) for rows in (X, Y))
@@ -197,14 +180,7 @@ def _by_circuit(X: npt.ArrayLike, Y: npt.ArrayLike, angle: AngleKind, measure: C
 class StatevectorExpectations:
     """Exact expectation values, from the statevector of every row's circuit."""
 
-    def __call__(
-        self,
-        ansatz: Ansatz,
-        rotations: npt.ArrayLike,
-        inputs: npt.ArrayLike,
-        observables: npt.ArrayLike,
-        /,
-    ) -> Array:
+    def __call__(self, ansatz: Ansatz, rotations: ArrayLike, inputs: ArrayLike, observables: ArrayLike, /) -> Array:
         """Expectation values of every row, shape (n_rows, K)."""
         weights, rows, values = _checked_observables(ansatz, rotations, inputs, observables)
         probabilities = np.empty((len(rows), 2**ansatz.n_qubits))
@@ -225,7 +201,7 @@ class SamplerExpectations(Sampling):
     shots : int
         Measurements per row.
     sampler : BaseSamplerV2 or None
-        Whose ``run([(circuit, inputs)], shots=shots)`` takes the measurements. None stands for
+        Whose ``run([(circuit, inputs)], shots=shots)`` takes the measurements. None is
         ``qiskit.primitives.StatevectorSampler``.
     seed : int, numpy.random.Generator or None
         Source of randomness of the default sampler, and required for it. A sampler passed in brings its own.
@@ -248,14 +224,7 @@ class SamplerExpectations(Sampling):
         super().__post_init__()
         self._check_count("rows_per_job")
 
-    def __call__(
-        self,
-        ansatz: Ansatz,
-        rotations: npt.ArrayLike,
-        inputs: npt.ArrayLike,
-        observables: npt.ArrayLike,
-        /,
-    ) -> Array:
+    def __call__(self, ansatz: Ansatz, rotations: ArrayLike, inputs: ArrayLike, observables: ArrayLike, /) -> Array:
         """Means of the observables over the shots of every row, shape (n_rows, K)."""
         weights, rows, values = _checked_observables(ansatz, rotations, inputs, observables)
         if not len(rows):
@@ -281,7 +250,7 @@ def _shares(outcome: BitArray, n_qubits: int) -> Array:
 
 
 def _checked_observables(
-    ansatz: Ansatz, rotations: npt.ArrayLike, inputs: npt.ArrayLike, observables: npt.ArrayLike
+    ansatz: Ansatz, rotations: ArrayLike, inputs: ArrayLike, observables: ArrayLike
 ) -> tuple[Array, Array, Array]:
     values = np.asarray(observables, dtype=np.float64)
     size = 2**ansatz.n_qubits

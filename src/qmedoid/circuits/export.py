@@ -4,28 +4,15 @@ They are written and never read back: a saved model rebuilds its circuits from t
 """
 
 import io
-from typing import Protocol
 
 from qiskit import QuantumCircuit, qasm3, qpy
 
 from qmedoid.circuits.compact_swap import compact_swap_template
 from qmedoid.circuits.variational import variational_circuit
-from qmedoid.variational.model import Network, Parameters
+from qmedoid.variational.model import VariationalModel
 
 
-class TrainedCircuit(Protocol):
-    """What a variational model has that a circuit is made of."""
-
-    @property
-    def network(self) -> Network:
-        """Ansatz and read-out."""
-
-    @property
-    def parameters(self) -> Parameters:
-        """Trained rotations, input scales and read-out."""
-
-
-def trained_circuit(model: TrainedCircuit, *, measure: bool = False) -> QuantumCircuit:
+def trained_circuit(model: VariationalModel, *, measure: bool = False) -> QuantumCircuit:
     """The circuit of a variational model with its trained rotations; the inputs stay open as ``x[j]``.
 
     `VariationalModel.encoded` gives the values of x for given records.
@@ -34,7 +21,7 @@ def trained_circuit(model: TrainedCircuit, *, measure: bool = False) -> QuantumC
 
 
 def swap_test_circuit(n_features: int) -> QuantumCircuit:
-    """The compact SWAP test of vectors with so many entries; its angles stay open as ``theta[k]``.
+    """The compact SWAP test of vectors with `n_features` entries; its angles stay open as ``theta[k]``.
 
     :func:`qmedoid.circuits.compact_swap_angles` gives their values for a record and a medoid.
     """

@@ -59,7 +59,13 @@ def variational_circuit(
         theta = checked_rotations(ansatz, weights).ravel().tolist()
     x: Sequence[Angle] = list(ParameterVector("x", ansatz.n_inputs))
     if inputs is not None:
-        x = _one_record(ansatz, inputs).tolist()
+        record = np.asarray(inputs, dtype=np.float64)
+        if record.shape != (ansatz.n_inputs,):
+            raise DataError(
+                f"inputs has shape {record.shape}: a circuit takes one record of {ansatz.n_inputs} angles, shape "
+                f"({ansatz.n_inputs},). For many records use a backend of qmedoid.circuits, or leave the inputs open."
+            )
+        x = _finite(record, "inputs").tolist()
     return _assemble(ansatz, theta, x, measure)
 
 
@@ -86,16 +92,6 @@ def checked_inputs(ansatz: Ansatz, inputs: npt.ArrayLike) -> Array:
             f"{ansatz.n_inputs})."
         )
     return _finite(rows, "inputs")
-
-
-def _one_record(ansatz: Ansatz, inputs: npt.ArrayLike) -> Array:
-    record = np.asarray(inputs, dtype=np.float64)
-    if record.shape != (ansatz.n_inputs,):
-        raise DataError(
-            f"inputs has shape {record.shape}: a circuit takes one record of {ansatz.n_inputs} angles, shape "
-            f"({ansatz.n_inputs},). For many records use a backend of qmedoid.circuits, or leave the inputs open."
-        )
-    return _finite(record, "inputs")
 
 
 def _finite(values: Array, name: str) -> Array:

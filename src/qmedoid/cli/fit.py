@@ -258,7 +258,7 @@ def _fit(
     training = model.training
     if training is not None and options.time_column is not None:
         times = train.table[options.time_column]
-        training = training.with_days(rows_per_day(times, options.time_column, options.date_order))
+        training = replace(training, days=rows_per_day(times, options.time_column, options.date_order))
     # Medoids are numbered by their rows in the file, not among the training rows.
     hybrids = cast("tuple[Any, ...]", model.models)
     models = tuple(replace(one, method=one.method.with_row_numbers(train.rows)) for one in hybrids)

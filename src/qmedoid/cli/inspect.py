@@ -57,9 +57,9 @@ def summary(loaded: ModelFile) -> dict[str, Any]:
             for c in model.contract.columns
         ],
         "left_out": dict(model.contract.left_out),
-        "encoded_columns": list(model.output_names),
+        "encoded_columns": list(model.layout.names),
         "models": len(model.models),
-        "groups": [] if method is None else [[model.output_names[c] for c in group] for group in method.column_groups],
+        "groups": [] if method is None else [[model.layout.names[c] for c in group] for group in method.column_groups],
         "alpha": method.alpha if isinstance(method, NearestModel) else None,
         "medoids": []
         if method is None

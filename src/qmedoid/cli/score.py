@@ -43,7 +43,7 @@ def run(
     keep_pandas_away()
     loaded = load_model(model)
     found: PrevalenceEstimate | None = None
-    if asked is not None and len(loaded.classes) != 2:
+    if asked is not None and len(loaded.decision.classes) != 2:
         raise ParameterError(
             f"--prevalence is the share of the second of two classes, and this model has {len(loaded.classes)}: "
             "leave it out."
@@ -95,20 +95,21 @@ def _asked_prevalence(text: str | None) -> str | float | None:
 
 def _can_estimate(model: TableModel) -> bool:
     """Whether the scores of a model show how frequent its classes are in a table of any length."""
-    return len(model.classes) == 2 and model.decision.probabilistic and model.decision.priors is not None
+    return len(model.decision.classes) == 2 and model.decision.probabilistic and model.decision.priors is not None
 
 
 def _drift(model: TableModel, scored: ScoredFile) -> Drift | None:
-    return None if model.operating is None else model.operating.drift(_n_alerts(model, scored), scored.rows)
+    operating = model.decision.operating
+    return None if operating is None else operating.drift(_n_alerts(model, scored), scored.rows)
 
 
 def _n_alerts(model: TableModel, scored: ScoredFile) -> int:
-    return scored.predicted[str(model.classes[1])]
+    return scored.predicted[str(model.decision.classes[1])]
 
 
 def _alerts(model: TableModel, scored: ScoredFile, drift: Drift | None) -> dict[str, Any]:
     """The alert rate of two classes beside what was expected, by name."""
-    if len(model.classes) != 2:
+    if len(model.decision.classes) != 2:
         return {}
     alerts = _n_alerts(model, scored)
     return {
@@ -227,5 +228,5 @@ def _decided(model: TableModel, reading: TableReading, target: str, lenient: boo
 
     for batch, extra in reading.batches([target], as_text=True, lenient=lenient, on_progress=progress):
         decided, _ = decide_batch(model, batch, reading.issues, reading.novelty)
-        codes = label_codes(extra.column(target), model.classes)
+        codes = label_codes(extra.column(target), model.decision.classes)
         yield codes, decided._replace(nearest=None), row_hashes(model, batch)

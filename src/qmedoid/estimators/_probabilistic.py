@@ -26,13 +26,21 @@ from qmedoid.estimators._parameters import (
 from qmedoid.exceptions import DataError, MajorityAlertWarning, ParameterError, warn
 from qmedoid.geometry.row_groups import draws_per_row, part_of
 from qmedoid.kernels.ties import merged
-from qmedoid.metrics.operating_points import at_cost, at_precision, at_recall, most_precise
 from qmedoid.metrics.prevalence import PrevalenceEstimate
-from qmedoid.metrics.thresholds import THRESHOLD_METRICS, counts_at, steady_threshold, threshold_at_rate
+from qmedoid.metrics.thresholds import (
+    THRESHOLD_METRICS,
+    at_cost,
+    at_precision,
+    at_recall,
+    counts_at,
+    most_precise,
+    steady_threshold,
+    threshold_at_rate,
+)
 from qmedoid.model.decision import Decision, PriorShift
 from qmedoid.model.operating_point import Counts, OperatingSummary, probability
 from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
-from qmedoid.variational.selection import OutOfFold, two_class_margin
+from qmedoid.variational.selection import OutOfFold
 
 _FLOOR = Number("a number above 0 and at most 1", lambda value: 0 < value <= 1)
 RULE_CONSTRAINTS: Mapping[str, Constraint] = {
@@ -133,7 +141,8 @@ def held_out_curve(codes: Codes, held_out: OutOfFold | None) -> HeldOutCurve | N
     rows = np.zeros(0, dtype=np.intp) if held_out is None else held_out.judged
     if held_out is None or len(rows) == 0 or held_out.scores.shape[1] != 2:
         return None
-    return HeldOutCurve.of(codes[rows] == 1, merged(two_class_margin(held_out.scores[rows])))
+    scores = held_out.scores[rows]
+    return HeldOutCurve.of(codes[rows] == 1, merged(scores[:, 1] - scores[:, 0]))
 
 
 def operating_summary(
@@ -150,7 +159,8 @@ def operating_summary(
             warn("No row was held out to choose the threshold by: it stays at even odds.")
             return OperatingSummary(rule.name, rule.asked, 0.0)
         return OperatingSummary(rule.name, rule.asked, rule.cut(np.zeros(0, dtype=np.bool_), np.zeros(0)))
-    positive, margins = codes[rows] == 1, merged(two_class_margin(held_out.scores[rows]))
+    scores = held_out.scores[rows]
+    positive, margins = codes[rows] == 1, merged(scores[:, 1] - scores[:, 0])
     if rule.can_cut(positive):
         cut = rule.cut(positive, margins)
         _warn_out_of_reach(rule, positive, margins, cut)

@@ -241,7 +241,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
 
     def _decide(self, X: Any) -> tuple[Array, Flags]:
         matrix = self._matrix(X)
-        return self.model_.decide(matrix)
+        return self.model_.decide(matrix)[:2]
 
     def _matrix(self, X: Any) -> Array:
         """The rows as numbers, shape (n, M)."""

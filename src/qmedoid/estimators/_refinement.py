@@ -126,7 +126,7 @@ class Refiner:
             or not circuit_pays(method.held_out, held_out, codes, self.data.groups)
         ):
             return method
-        model = method.with_circuit(chosen.trained.model, refine_below)
+        model = replace(method.model, variational=chosen.trained.model, refine_below=refine_below)
         return replace(method, model=model, circuit=circuit, held_out=held_out)
 
     def score(self, refined: CalibratedMethod, before: CalibratedMethod) -> float:

@@ -33,7 +33,7 @@ from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.methods.registry import METHODS
-from qmedoid.model.novelty import encoded_readings, fit_novelty
+from qmedoid.model.novelty import fit_novelty
 from qmedoid.tables.roles import Role
 from qmedoid.tables.rows import remember_rows, training_summary
 from qmedoid.tables.targets import seldom_note
@@ -296,7 +296,7 @@ class MedoidClassifier(RawTableClassifier):
         if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
             self._note(seldom_note(self._order.classes.tolist(), expected.counts))
         plain = best.model.method.plain
-        self._novelty = fit_novelty(columns.encoded.matrix, encoded_readings(self.encodings_), plain)
+        self._novelty = fit_novelty(columns.encoded.matrix, self.encodings_, plain)
         known = table.select(list(self.contract_.names))
         self._records = tuple(records_of(known, model.medoid_rows) for model in self.estimator_.models_)
         self.medoid_records_ = list(self._records[0])

@@ -19,7 +19,7 @@ from qmedoid.exceptions import ModelError, warn
 from qmedoid.geometry.scaling import column_powers, is_constant
 from qmedoid.model.novelty import fit_novelty
 from qmedoid.model.table import TableModel
-from qmedoid.optimize.minimizers import GAINS
+from qmedoid.optimize.training import GAINS
 from qmedoid.variational.ansatz import PRINTED_SPAN, SPAN
 from qmedoid.variational.batches import Sampling
 from qmedoid.variational.model import ExpectationFunction, MeasuredVariational, Precision, VariationalModel

@@ -8,7 +8,7 @@ feature is a weighted norm over the columns of a subset,
 and differs only in the weights w and in whether there is a sign σ.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,73 +23,30 @@ from qmedoid.kernels.ties import stable_order
 BLOCK_ROWS = 8192
 
 
-@dataclass(frozen=True)
-class Moments:
-    r"""Weight, means and co-moments :math:`\sum_i w_i (x_i - \bar x)(x_i - \bar x)^\top` of the rows seen so far.
-
-    Two of them merge exactly (Chan's update), so a table of any length needs one pass and one block of memory.
-    """
-
-    weight: float
-    mean: Array
-    comoment: Array
-
-    def merge(self, other: "Moments") -> "Moments":
-        """Moments of both sets of rows together."""
-        total = self.weight + other.weight
-        if total == 0:
-            return self
-        shift = other.mean - self.mean
-        return Moments(
-            total,
-            self.mean + shift * (other.weight / total),
-            self.comoment + other.comoment + np.outer(shift, shift) * (self.weight * other.weight / total),
-        )
-
-
-def block_moments(X: Array, weights: Array | None = None) -> Moments:
-    """Moments of one block of rows, shape (n, M)."""
-    w = np.ones(len(X)) if weights is None else weights
-    total = float(w.sum())
-    if total == 0:
-        return Moments(0.0, np.zeros(X.shape[1]), np.zeros((X.shape[1], X.shape[1])))
-    mean = w @ X / total
-    centred = X - mean
-    return Moments(total, mean, (centred * w[:, None]).T @ centred)
-
-
-def moments(blocks: Iterable[tuple[Array, Array | None]]) -> Moments:
-    """Moments of a stream of (rows, weights) blocks."""
-    iterator = iter(blocks)
-    result = block_moments(*next(iterator))
-    for block in iterator:
-        result = result.merge(block_moments(*block))
-    return result
-
-
-def row_blocks(X: Array, weights: Array | None = None) -> Iterator[tuple[Array, Array | None]]:
-    """Cut a matrix into blocks of `BLOCK_ROWS` rows."""
-    for rows in row_slices(X, BLOCK_ROWS):
-        yield X[rows], None if weights is None else weights[rows]
-
-
 def correlation_matrix(X: Array, *, weights: Array | None = None) -> Array:
     """Pearson correlation R between the columns of X, shape (M, M), with a diagonal of ones.
 
     A constant column correlates 0 with every other column. A weight of k counts a row k times.
     """
     scaled = X * column_powers(X)
-    scaled -= scaled.mean(axis=0)  # blocks merge by their means, which must not be lost beside a large offset
-    spread = moments(row_blocks(scaled, weights))
-    return correlation_from_moments(spread, constant_columns(X))
-
-
-def correlation_from_moments(spread: Moments, constant: Flags) -> Array:
-    """Correlation matrix from co-moments; `constant` marks the columns that correlate with nothing."""
-    deviation = np.sqrt(np.where(constant, 0.0, np.diag(spread.comoment)))
-    usable = deviation > 0
-    inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=usable)
-    correlation = np.clip(spread.comoment * inverse[:, None] * inverse[None, :], -1.0, 1.0)
+    scaled -= scaled.mean(axis=0)  # blocks merge by their means, which a large offset must not swallow
+    w, n_columns = np.ones(len(X)) if weights is None else weights, X.shape[1]
+    weight, mean, comoment = 0.0, np.zeros(n_columns), np.zeros((n_columns, n_columns))
+    for rows in row_slices(X, BLOCK_ROWS):
+        added = float(w[rows].sum())
+        if added == 0:
+            continue
+        block_mean = w[rows] @ scaled[rows] / added
+        centered = scaled[rows] - block_mean
+        # Chan's update merges the moments of two sets of rows exactly.
+        total, shift = weight + added, block_mean - mean
+        comoment = (
+            comoment + (centered * w[rows, None]).T @ centered + np.outer(shift, shift) * (weight * added / total)
+        )
+        weight, mean = total, mean + shift * (added / total)
+    deviation = np.sqrt(np.where(constant_columns(X), 0.0, np.diag(comoment)))
+    inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+    correlation = np.clip(comoment * inverse[:, None] * inverse[None, :], -1.0, 1.0)
     correlation = (correlation + correlation.T) / 2.0
     np.fill_diagonal(correlation, 1.0)
     return correlation
@@ -108,10 +65,10 @@ def correlation_ratio(X: Array, codes: Codes, *, weights: Array | None = None) -
     mean = w @ scaled / w.sum()
     sums, total = np.zeros((len(counts), X.shape[1])), np.zeros(X.shape[1])
     for rows in row_slices(X, BLOCK_ROWS):
-        centred = scaled[rows] - mean
+        centered = scaled[rows] - mean
         membership = (codes[rows, None] == np.arange(len(counts))) * w[rows, None]
-        sums += membership.T @ centred
-        total += w[rows] @ centred**2
+        sums += membership.T @ centered
+        total += w[rows] @ centered**2
     drift = sums.sum(axis=0) / w.sum()  # what rounding left of the mean
     sums, total = sums - counts[:, None] * drift, total - w.sum() * drift**2
     between = np.divide(sums**2, counts[:, None], out=np.zeros_like(sums), where=counts[:, None] > 0).sum(axis=0)
@@ -183,7 +140,7 @@ def build_groups(
     usable : boolean ndarray of shape (M,) or None
         Columns that may appear at all; constant ones should not.
     n_anchors : int or None
-        Keep only the first so many anchors. Every usable column may still be a member.
+        Maximum number of anchors, the first ones. Every usable column may still be a member.
     """
     if group_size < 1:
         raise ParameterError(f"The 'group_size' parameter must be an int >= 1. Got {group_size!r} instead.")

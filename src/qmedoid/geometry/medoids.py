@@ -13,22 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.kernels.medoid import TIE_TOLERANCE, distances, medoid, require_finite, safe_scale, unit_scale
+from qmedoid.geometry.row_groups import draw_rows
+from qmedoid.kernels.medoid import TIE_TOLERANCE, distances, medoid, require_finite, safe_scale
 from qmedoid.kernels.ties import first_smallest
-
-__all__ = [
-    "TIE_TOLERANCE",
-    "ClassMedoids",
-    "class_medoids",
-    "class_samples",
-    "k_medoids",
-    "medoid_index",
-    "sampled_class_medoids",
-    "subsampled_medoid_index",
-]
-
-#: Rows that K > 1 medoids of a class are chosen on by default: all their distances are kept in memory.
-MAX_ROWS_K_MEDOIDS = 2_000
 
 
 class ClassMedoids(NamedTuple):
@@ -36,9 +23,9 @@ class ClassMedoids(NamedTuple):
 
     Attributes
     ----------
-    rows : array of shape (n_prototypes,), int
+    rows : array of shape (n_medoids,), int
         Row of F that each medoid is.
-    classes : array of shape (n_prototypes,), int
+    classes : array of shape (n_medoids,), int
         Class code of each medoid. A class without rows has no medoid.
     """
 
@@ -70,67 +57,6 @@ def medoid_index(X: ArrayLike, *, weights: ArrayLike | None = None) -> int:
     return medoid(rows, weights=None if weights is None else _weights(weights, len(rows)))
 
 
-def subsampled_medoid_index(X: ArrayLike, *, max_rows: int, rng: np.random.Generator) -> int:
-    """Return the medoid of at most ``max_rows`` rows drawn uniformly without replacement (Algorithm 4).
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-    max_rows : int >= 1
-        With n <= max_rows the medoid is exact and ``rng`` is not used.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    int
-        Index into X of the medoid of the drawn rows among the drawn rows.
-    """
-    rows = _table(X)
-    require_finite(rows)
-    drawn = _draw(len(rows), _positive("max_rows", max_rows), rng)
-    return medoid(rows) if drawn is None else int(drawn[medoid(rows[drawn])])
-
-
-def class_medoids(
-    F: ArrayLike,
-    codes: ArrayLike,
-    n_classes: int,
-    *,
-    n_medoids: int = 1,
-    max_rows: int | None = None,
-    rng: np.random.Generator,
-) -> ClassMedoids:
-    """Return one or K medoids for each class (Algorithm 5).
-
-    Parameters
-    ----------
-    F : array of shape (n, d)
-        Feature matrix.
-    codes : array of shape (n,), int
-        Class of each row, 0 .. n_classes - 1.
-    n_classes : int
-    n_medoids : int >= 1
-        K; a class with fewer distinct rows gets one medoid for each of them.
-    max_rows : int, optional
-        A class with more rows is represented by this many, drawn by ``rng``. None: all rows for K = 1,
-        ``MAX_ROWS_K_MEDOIDS`` for K > 1.
-    rng : numpy.random.Generator
-        Used for classes larger than ``max_rows`` alone, in the order of their codes.
-
-    Returns
-    -------
-    ClassMedoids
-        Rows of F and the class of each; a named tuple of two integer arrays.
-    """
-    table = _table(F)
-    require_finite(table)
-    labels = _codes(codes, len(table), _positive("n_classes", n_classes))
-    if max_rows is None and n_medoids > 1:
-        max_rows = MAX_ROWS_K_MEDOIDS
-    samples = class_samples(labels, n_classes, max_rows=max_rows, rng=rng)
-    return sampled_class_medoids(table, samples, n_medoids=n_medoids)
-
-
 def class_samples(
     codes: NDArray[np.intp], n_classes: int, *, max_rows: int | None, rng: np.random.Generator
 ) -> tuple[NDArray[np.intp], ...]:
@@ -139,15 +65,10 @@ def class_samples(
     All of them, or ``max_rows`` drawn uniformly without replacement where a class has more. The draw does not depend
     on features, so one draw serves every configuration that is compared.
     """
-    limit = None if max_rows is None else _positive("max_rows", max_rows)
+    limit = len(codes) if max_rows is None else _positive("max_rows", max_rows)
     order = np.argsort(codes, kind="stable")
     bounds = np.searchsorted(codes[order], np.arange(n_classes + 1))
-    samples = []
-    for start, stop in pairwise(bounds):
-        members = order[start:stop]
-        drawn = None if limit is None else _draw(len(members), limit, rng)
-        samples.append(members if drawn is None else members[drawn])
-    return tuple(samples)
+    return tuple(draw_rows(order[start:stop], limit, rng) for start, stop in pairwise(bounds))
 
 
 def sampled_class_medoids(
@@ -162,32 +83,18 @@ def sampled_class_medoids(
     )
 
 
-def k_medoids(X: ArrayLike, k: int, *, weights: ArrayLike | None = None) -> NDArray[np.intp]:
-    """Return k rows of X that no single swap improves upon as medoids.
+def k_medoids(X: ArrayLike, k: int) -> NDArray[np.intp]:
+    """Return k rows of X, ascending, that no single swap improves upon as medoids; fewer where rows are equal.
 
-    The objective is sum_j w_j min_m |x_j - x_m|. Medoids are added greedily, each where it lowers the objective
-    most, and then exchanged with other rows as soon as an exchange helps, until none does. k = 1 is the exact
-    medoid. All distances are held in memory: n * n * 8 bytes.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-    k : int >= 1
-        Lowered to the number of distinct rows (of positive weight).
-    weights : array of shape (n,), optional
-        As in :func:`medoid_index`.
-
-    Returns
-    -------
-    array of shape (k,), int
-        Ascending row indices.
+    The objective is sum_j min_m |x_j - x_m|. Medoids are added greedily, each where it lowers the objective most, and
+    then exchanged with other rows as soon as an exchange helps, until none does. k = 1 is the exact medoid. All
+    distances are held in memory: n * n * 8 bytes.
     """
     table = _table(X)
-    w = None if weights is None else _weights(weights, len(table))
     if _positive("k", k) == 1:
-        return np.array([medoid(table, weights=w)], dtype=np.intp)
+        return np.array([medoid(table)], dtype=np.intp)
     require_finite(table)
-    first, mass = _distinct(table, np.ones(len(table)) if w is None else unit_scale(w))
+    first, mass = _distinct(table)
     if k >= len(first):
         return first
     rows = safe_scale(table[first])
@@ -204,7 +111,8 @@ def _build(D: NDArray[np.float64], mass: NDArray[np.float64], k: int, first: int
         gain = np.maximum(nearest - D, 0.0) @ mass
         # A chosen row gains nothing, but neither does any other when the rest of the mass is negligible.
         gain[chosen] = -1.0
-        chosen.append(_first_maximum(gain))
+        most = gain.max()
+        chosen.append(int(np.argmax(gain >= most - TIE_TOLERANCE * abs(most))))
         np.minimum(nearest, D[chosen[-1]], out=nearest)
     return np.array(chosen, dtype=np.intp)
 
@@ -250,26 +158,12 @@ def _two_nearest(
     return owner, two[0], two[1]
 
 
-def _first_maximum(gain: NDArray[np.float64]) -> int:
-    most = gain.max()
-    return int(np.argmax(gain >= most - TIE_TOLERANCE * abs(most)))
-
-
-def _distinct(X: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return the first index of each distinct row of positive weight (ascending) and the weight of all its copies."""
-    kept = np.flatnonzero(weights)
+def _distinct(X: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return the first index of each distinct row (ascending) and how many copies it has."""
     # Adding 0.0 turns -0.0 into 0.0: equal numbers, different bytes.
-    _, first, inverse = np.unique(X[kept] + 0.0, axis=0, return_index=True, return_inverse=True)
-    mass: NDArray[np.float64] = np.bincount(inverse.ravel(), weights[kept], len(first)).astype(np.float64)
+    _, first, counts = np.unique(X + 0.0, axis=0, return_index=True, return_counts=True)
     order = np.argsort(first)
-    return kept[first[order]], mass[order]
-
-
-def _draw(n: int, max_rows: int, rng: np.random.Generator) -> NDArray[np.intp] | None:
-    """Return ``max_rows`` of n indices, ascending so that ties keep going to the lowest; None when all fit."""
-    if n <= max_rows:
-        return None
-    return np.sort(rng.choice(n, max_rows, replace=False)).astype(np.intp)
+    return first[order], counts[order].astype(np.float64)
 
 
 def _table(X: ArrayLike) -> NDArray[np.float64]:
@@ -293,21 +187,6 @@ def _weights(weights: ArrayLike, n: int) -> NDArray[np.float64]:
             "above zero: a weight says how often a row counts."
         )
     return w
-
-
-def _codes(codes: ArrayLike, n: int, n_classes: int) -> NDArray[np.intp]:
-    labels = np.asarray(codes)
-    if labels.shape != (n,) or labels.dtype.kind not in "iu":
-        raise DataError(
-            f"codes has shape {labels.shape} and type {labels.dtype}. It must hold one integer for each of the {n} "
-            "rows: encode the labels as 0, 1, ... first."
-        )
-    if labels.min() < 0 or labels.max() >= n_classes:
-        raise DataError(
-            f"codes runs from {labels.min()} to {labels.max()}. With n_classes={n_classes} it must stay within 0 and "
-            f"{n_classes - 1}: encode the labels as 0, 1, ... first."
-        )
-    return labels.astype(np.intp)
 
 
 def _positive(name: str, value: int) -> int:

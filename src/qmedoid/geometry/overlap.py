@@ -84,8 +84,10 @@ def compact_swap_test(
     exact = _exact(left, right, angle)
     if shots is None:
         return exact
-    check_shots(shots, rng)
-    assert rng is not None
+    if isinstance(shots, bool) or not isinstance(shots, int | np.integer) or shots < 1:
+        raise ParameterError(f"The 'shots' parameter must be None or an int >= 1. Got {shots!r} instead.")
+    if rng is None:
+        raise ParameterError("'shots' needs a generator: pass rng=numpy.random.default_rng(seed).")
     overlap = sample_overlap(exact.overlap, shots, rng)
     x_norms, y_norms = row_norms(left), row_norms(right)
     drawn = from_overlap(overlap, x_norms, y_norms, angle=angle)
@@ -127,27 +129,8 @@ def from_overlap(overlap: Array, x_norms: Array, y_norms: Array, *, angle: Angle
     return SwapTest(overlap, distance, _with_zero_rule(theta, nx == 0, ny == 0))
 
 
-def two_register_swap_test(X: npt.ArrayLike, Y: npt.ArrayLike) -> SwapTest:
-    r"""The general SWAP test on two registers, for every row of X against every row of Y.
-
-    .. math:: s = |\langle x|y\rangle|^2 = \frac{(x\cdot y)^2}{\lVert x\rVert^2\lVert y\rVert^2}, \qquad
-              \Theta = \arccos\sqrt{s}, \qquad D = \sqrt{2(1 - \sqrt{s})}.
-
-    It is blind to norms and to the common sign. A zero vector is no state: its overlap with anything is taken as
-    0, and with another zero vector as 1.
-    """
-    left, right = _rows(X, "X"), _rows(Y, "Y")
-    if left.shape[1] != right.shape[1]:
-        raise DataError(f"X has {left.shape[1]} columns and Y has {right.shape[1]}: both need the same number.")
-    x_unit, x_norms = _unit(left)
-    y_unit, y_norms = _unit(right)
-    fidelity = np.minimum(np.abs(x_unit @ y_unit.T), 1.0)
-    fidelity[np.ix_(x_norms == 0, y_norms == 0)] = 1.0
-    return SwapTest(fidelity**2, np.sqrt(2.0 * (1.0 - fidelity)), np.arccos(fidelity))
-
-
 def row_dots(X: Array, Y: Array) -> Array:
-    """Inner product of each row of X with the row of Y beside it (or with the only one), shape (n,)."""
+    """Inner product of each row of X with the same row of Y (or with the only one), shape (n,)."""
     dots: Array = np.einsum("ij,ij->i", X, Y)
     return dots
 
@@ -161,14 +144,6 @@ def check_angle_kind(angle: str) -> None:
     """Raise unless `angle` is one of the kinds of angle."""
     if angle not in ANGLE_KINDS:
         raise ParameterError(f"The 'angle' parameter must be 'true' or 'printed'. Got {angle!r} instead.")
-
-
-def check_shots(shots: int, rng: np.random.Generator | None) -> None:
-    """Raise unless `shots` is a positive whole number and there is a generator to draw from."""
-    if isinstance(shots, bool) or not isinstance(shots, int | np.integer) or shots < 1:
-        raise ParameterError(f"The 'shots' parameter must be None or an int >= 1. Got {shots!r} instead.")
-    if rng is None:
-        raise ParameterError("'shots' needs a generator: pass rng=numpy.random.default_rng(seed).")
 
 
 def _exact(X: Array, Y: Array, angle: AngleKind) -> SwapTest:
@@ -202,7 +177,7 @@ def _exact_against_one(X: Array, y: Array, angle: AngleKind) -> tuple[Array, Arr
 
 
 def row_angles(X: Array, Y: Array) -> Array:
-    """Angle of each row of X with the row of Y beside it (or with the only one), shape (n,).
+    """Angle of each row of X with the same row of Y (or with the only one), shape (n,).
 
     By Kahan's formula 2·atan2(‖u − v‖, ‖u + v‖) on unit vectors, exact near 0 and π. A zero vector is at π/2 to all
     but zero vectors.

@@ -77,7 +77,7 @@ def given_groups(labels: Any, n_rows: int) -> Codes | None:
     if values.dtype.kind == "O":
         values = np.array([_text(value) for value in values.tolist()])
     if (values.dtype.kind == "f" and np.isnan(values).any()) or (values.dtype.kind == "U" and (values == "").any()):
-        raise DataError("groups contains missing labels: fill them in, such as with a label of its own for each row.")
+        raise DataError("groups contains missing labels: fill them in, such as with a different label for each row.")
     groups = numbered(values)
     if n_rows and groups.max() == 0:
         raise DataError(f"groups holds one group only, {labels[0]!r}: at least 2 are needed to leave one out.")
@@ -128,7 +128,7 @@ def group_folds(groups: Codes, codes: Codes, n_folds: int, rng: np.random.Genera
 
 
 def draw_rows(rows: Codes, most: int, rng: np.random.Generator) -> Codes:
-    """At most so many of the rows, drawn without replacement and in rising order; all of them where they are fewer."""
+    """At most `most` of the rows, drawn without replacement and in rising order; all of them where they are fewer."""
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
 

@@ -108,7 +108,7 @@ def nearest_distance(point: Array, rows: Array) -> float:
 
 
 def typical_distance(rows: Array, rng: np.random.Generator, n_pairs: int = 2000) -> float:
-    """Median distance between two different rows, over so many random pairs; 0 where there is one row."""
+    """Median distance between two different rows, over `n_pairs` random pairs; 0 where there is one row."""
     if len(rows) < 2:
         return 0.0
     first = rng.integers(len(rows), size=n_pairs)

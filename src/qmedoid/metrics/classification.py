@@ -1,4 +1,4 @@
-"""Accuracy, precision, recall, F1 and F-beta (algorithms 9 and 11); ROC-AUC, average precision and log-loss."""
+"""Accuracy to F-beta (algorithms 9 and 11), ROC-AUC, average precision, log-loss and calibration error."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class ClassMetrics:
 
     @property
     def support(self) -> Array:
-        """Weight of each true class."""
+        """Number of rows of each true class."""
         support: Array = self.confusion.sum(axis=1)
         return support
 
@@ -68,31 +68,21 @@ class ClassMetrics:
         """Plain mean of the class-wise F1, the objective of the search."""
         return self.average(self.f1)
 
-    def summary(self, *, beta: float | None = None) -> dict[str, float]:
-        """Accuracy and the averaged precision, recall, F1 and, if asked for, F-beta, by name."""
-        by_name = {"precision": self.precision, "recall": self.recall, "f1": self.f1}
-        if beta is not None:
-            by_name[f"f{beta:g}"] = self.f_beta(beta)
-        averages: tuple[Average, ...] = ("macro", "weighted")
-        return {"accuracy": self.accuracy} | {
-            f"{how}_{name}": self.average(values, how) for how in averages for name, values in by_name.items()
-        }
 
-
-def confusion_matrix(y_true: Codes, y_pred: Codes, n_classes: int, *, weights: Array | None = None) -> Array:
-    """Weight of every (true, predicted) pair of class codes, shape (C, C)."""
-    cells = np.bincount(y_true * n_classes + y_pred, weights=weights, minlength=n_classes**2)
+def confusion_matrix(y_true: Codes, y_pred: Codes, n_classes: int) -> Array:
+    """Number of rows of every (true, predicted) pair of class codes, shape (C, C)."""
+    cells = np.bincount(y_true * n_classes + y_pred, minlength=n_classes**2)
     return cells.reshape(n_classes, n_classes).astype(np.float64)
 
 
-def evaluate(y_true: Codes, y_pred: Codes, n_classes: int, *, weights: Array | None = None) -> ClassMetrics:
+def evaluate(y_true: Codes, y_pred: Codes, n_classes: int) -> ClassMetrics:
     """Metrics of predicted class codes (algorithm 9)."""
-    return ClassMetrics(confusion_matrix(y_true, y_pred, n_classes, weights=weights))
+    return ClassMetrics(confusion_matrix(y_true, y_pred, n_classes))
 
 
-def f_beta_sweep(metrics: ClassMetrics, betas: Sequence[float], *, average: Average = "macro") -> dict[float, float]:
-    """Averaged F-beta of fixed predictions for several β (algorithm 11): how much they lean to recall or precision."""
-    return {beta: metrics.average(metrics.f_beta(beta), average) for beta in betas}
+def f_beta_sweep(metrics: ClassMetrics, betas: Sequence[float]) -> dict[float, float]:
+    """Macro F-beta of fixed predictions for several β (algorithm 11): how much they lean to recall or precision."""
+    return {beta: metrics.average(metrics.f_beta(beta)) for beta in betas}
 
 
 def _ratio(part: npt.ArrayLike, whole: npt.ArrayLike) -> Array:
@@ -135,3 +125,71 @@ def _cumulative(positive: Flags, scores: Array) -> tuple[Array, Array]:
     ranked: npt.NDArray[Any] = scores[order]
     ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
     return np.cumsum(positive[order], dtype=np.float64)[ends], (ends + 1).astype(np.float64)
+
+
+# Labels drawn in all, so that large tables do not wait; and the fewest and most tables of them.
+_DRAWS = 40_000_000
+_FEWEST, _MOST = 20, 500
+
+
+@dataclass(frozen=True)
+class CalibrationError:
+    """An expected calibration error, and that of a perfectly calibrated model with the same probabilities.
+
+    Attributes
+    ----------
+    error : float
+        Mean over the records of how far the share of outcomes in their bin lies from the mean probability there.
+    by_chance, by_chance_high : float
+        Mean and 95 % quantile of the error where outcomes are drawn from the probabilities themselves.
+    """
+
+    error: float
+    by_chance: float
+    by_chance_high: float
+
+    @property
+    def ratio(self) -> float:
+        """The error in units of what chance shows; 1 where both are 0."""
+        if self.by_chance == 0.0:
+            return 1.0 if self.error == 0.0 else float("inf")
+        return self.error / self.by_chance
+
+
+def calibration_error(
+    outcomes: Flags, probabilities: Array, *, rng: np.random.Generator, n_bins: int = 15
+) -> CalibrationError:
+    """The expected calibration error in bins of equal mass; records of equal probability share a bin.
+
+    Parameters
+    ----------
+    outcomes : ndarray of bool of shape (n,)
+        What happened.
+    probabilities : ndarray of shape (n,)
+        The probability that it would.
+    rng : numpy.random.Generator
+        Draws the outcomes of a perfectly calibrated model.
+    """
+    order = np.argsort(probabilities, kind="stable")
+    ranked = probabilities[order]
+    # Bins begin every n/n_bins records, or next where a new probability begins.
+    wanted = np.arange(n_bins) * len(ranked) // n_bins
+    starts = np.unique(np.searchsorted(ranked, ranked[wanted], side="left"))
+    promised = np.add.reduceat(ranked, starts)
+
+    def error(happened: Flags) -> float:
+        return float(np.abs(np.add.reduceat(happened.astype(np.float64), starts) - promised).sum() / len(ranked))
+
+    n_tables = int(np.clip(_DRAWS // len(ranked), _FEWEST, _MOST))
+    drawn = np.array([error(rng.random(len(ranked)) < ranked) for _ in range(n_tables)])
+    return CalibrationError(error(outcomes[order]), float(drawn.mean()), float(np.quantile(drawn, 0.95)))
+
+
+def confidence_outcomes(codes: Codes, probabilities: Array) -> tuple[Flags, Array]:
+    """Outcomes and their probabilities, each (n,), from codes (n,) and class probabilities (n, C).
+
+    For two classes whether a record is of the second one, for more whether the likeliest class is right.
+    """
+    if probabilities.shape[1] == 2:
+        return codes == 1, probabilities[:, 1]
+    return np.argmax(probabilities, axis=1) == codes, probabilities.max(axis=1)

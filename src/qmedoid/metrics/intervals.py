@@ -14,8 +14,6 @@ import numpy.typing as npt
 from qmedoid.arrays import Array
 from qmedoid.metrics.classification import ClassMetrics
 
-CONFIDENCE = 0.95
-"""Confidence of the intervals that are shown."""
 # Steps of a root search; bisection alone needs about 50.
 _STEPS = 200
 # Terms of the continued fraction: some √n are needed.
@@ -30,17 +28,14 @@ class Interval(NamedTuple):
     high: float
 
 
-def share_interval(hits: float, n: float, *, confidence: float = CONFIDENCE) -> Interval:
-    """Proportion of hits among n draws with its Clopper-Pearson interval; without draws 0, between 0 and 1.
+def share_interval(hits: float, n: float) -> Interval:
+    """Proportion of hits among n draws with its Clopper-Pearson 95 % interval; without draws 0, between 0 and 1.
 
-    Parameters
-    ----------
-    hits, n : float
-        0 <= hits <= n; not necessarily whole, where rows are less than a draw each.
+    Numbers need not be whole, where rows are less than a draw each.
     """
     if n == 0:
         return Interval(0.0, 0.0, 1.0)
-    tail = (1.0 - confidence) / 2.0
+    tail = (1.0 - 0.95) / 2.0
     low = 0.0 if hits == 0 else beta_quantile(tail, hits, n - hits + 1)
     high = 1.0 if hits == n else beta_quantile(1.0 - tail, hits + 1, n - hits)
     return Interval(hits / n, low, high)
@@ -124,7 +119,7 @@ def share_change(hits: float, n: float, expected_hits: float, expected_n: float,
     Parameters
     ----------
     hits, n, expected_hits, expected_n : float
-        Not necessarily whole: a share that is known as from so many draws may be given as such.
+        Not necessarily whole: a share that is as sure as that of n draws may be given.
     width : float
         Standard errors up to which a share counts as expected.
     """

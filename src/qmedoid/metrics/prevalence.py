@@ -74,10 +74,6 @@ class LogOddsHistogram:
         self._counts += np.bincount(bins, minlength=len(self._counts))
         self._sums += np.bincount(bins, weights=within, minlength=len(self._counts))
 
-    def clear(self) -> None:
-        """Forget everything."""
-        self._counts[:], self._sums[:] = 0.0, 0.0
-
     @property
     def n_rows(self) -> int:
         """Number of records."""
@@ -87,7 +83,8 @@ class LogOddsHistogram:
         """The prevalence of the second class, when the log-odds are right where it is `prior`."""
         filled = np.flatnonzero(self._counts)
         log_odds = self._sums[filled] / self._counts[filled]
-        return estimate_priors(_two_columns(log_odds), np.array([1.0 - prior, prior]), weights=self._counts[filled])
+        log_probabilities = np.column_stack([-np.logaddexp(0.0, log_odds), -np.logaddexp(0.0, -log_odds)])
+        return estimate_priors(log_probabilities, np.array([1.0 - prior, prior]), weights=self._counts[filled])
 
 
 def estimate_priors(log_probabilities: Array, priors: Array, *, weights: Array | None = None) -> PrevalenceEstimate:
@@ -100,7 +97,7 @@ def estimate_priors(log_probabilities: Array, priors: Array, *, weights: Array |
     priors : ndarray of shape (C,)
         Above 0.
     weights : ndarray of shape (n,), optional
-        How many records each stands for.
+        Number of records of each row.
 
     Raises
     ------
@@ -188,8 +185,3 @@ def _curvature_interval(mixture: _Mixture, found: Array) -> tuple[Array, Array]:
     variances = np.append(np.diag(covariance), covariance.sum())
     errors = np.sqrt(np.maximum(variances, 0.0))
     return np.maximum(found - _WIDE * errors, 0.0), np.minimum(found + _WIDE * errors, 1.0)
-
-
-def _two_columns(log_odds: Array) -> Array:
-    """Log-probabilities of two classes from log-odds of the second."""
-    return np.column_stack([-np.logaddexp(0.0, log_odds), -np.logaddexp(0.0, -log_odds)])

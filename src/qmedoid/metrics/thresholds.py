@@ -1,12 +1,21 @@
-"""Thresholds on a score that are best by a named metric, or that keep to a budget of alerts (algorithm 16)."""
+"""Thresholds on a score: best by a metric, within a budget of alerts, or by another rule (algorithm 16).
+
+A rule chooses among all decisions that a threshold can make, in the time of one sort, and gives an `OperatingPoint`:
+the threshold with its counts. ``at_threshold(positive, scores, point.threshold)`` says what it does to other rows.
+
+Rules take ``positive``, an array of bool of shape (n,) with rows of both classes, and ``scores``, finite numbers of
+shape (n,); larger means likelier positive. Records with a score above the threshold are alerts.
+"""
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels.ties import first_largest
 
 Counts = Mapping[str, Array]
@@ -30,30 +39,91 @@ THRESHOLD_METRICS: dict[str, Callable[[Counts], Array]] = {
 """Metrics of a two-class decision as functions of its counts; class 1 is the positive one."""
 
 
-@dataclass(frozen=True, eq=False)
-class Cuts:
-    """Every decision that a threshold on the scores of some records can make, the lowest threshold first.
+@dataclass(frozen=True)
+class OperatingPoint:
+    """A threshold and what it did to the rows it was judged on; a 0/0 counts as 0.
 
     Attributes
     ----------
-    rising : ndarray of shape (n,)
-        The scores in rising order.
-    starts : ndarray of shape (m,)
-        The records from this position on are called positive: at first all of them, at last none.
-    counts : mapping of str to ndarray of shape (m,)
-        ``"tp"``, ``"fp"``, ``"fn"`` and ``"tn"`` of each cut.
+    threshold : float
+        Records with a score above it are alerts.
+    tp, fp, fn, tn : int
+        Positive records among the alerts, the other alerts, positive records without an alert, and the rest.
+    """
+
+    threshold: float
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.tp + self.fp + self.fn + self.tn
+
+    @property
+    def prevalence(self) -> float:
+        """Share of the rows that are positive."""
+        return (self.tp + self.fn) / self.n
+
+    @property
+    def alert_rate(self) -> float:
+        """Share of the rows that are alerts."""
+        return (self.tp + self.fp) / self.n
+
+    @property
+    def precision(self) -> float:
+        """TP / (TP + FP): share of the alerts that are positive."""
+        return self.tp / (self.tp + self.fp) if self.tp else 0.0
+
+    @property
+    def recall(self) -> float:
+        """TP / (TP + FN): share of the positive records that are alerts."""
+        return self.tp / (self.tp + self.fn) if self.tp else 0.0
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the rows that are decided rightly."""
+        return (self.tp + self.tn) / self.n
+
+    @property
+    def f1(self) -> float:
+        """2·TP / (2·TP + FP + FN), the harmonic mean of precision and recall."""
+        return self.tp / (self.tp + 0.5 * self.fn + 0.5 * self.fp) if self.tp else 0.0
+
+    @property
+    def macro_f1(self) -> float:
+        """Mean of the F1 of both classes."""
+        return (self.f1 + (2 * self.tn / (2 * self.tn + self.fn + self.fp) if self.tn else 0.0)) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class _Cuts:
+    """Every decision that a threshold on the scores of some records can make, the lowest threshold first.
+
+    Scores in rising order, shape (n,); the position from which on records are called positive, at first all of them, at
+    last none, shape (m,); and the counts of each cut, each of shape (m,).
     """
 
     rising: Array
     starts: Codes
     counts: Counts
 
+    def best(self, metric: str) -> float:
+        """The threshold with the best value of a metric; of equal ones the lowest."""
+        return self.threshold(first_largest(THRESHOLD_METRICS[metric](self.counts)))
+
     def threshold(self, index: int) -> float:
         """The threshold of one cut, halfway between scores that occur."""
         return _between(self.rising, int(self.starts[index]))
 
+    def point(self, index: int) -> OperatingPoint:
+        """The operating point of one cut."""
+        return OperatingPoint(self.threshold(index), **{name: int(of[index]) for name, of in self.counts.items()})
 
-def all_cuts(positive: Flags | Array, scores: Array) -> Cuts:
+
+def _all_cuts(positive: Flags | Array, scores: Array) -> _Cuts:
     """The decisions between which a threshold can choose; records of equal score are called alike.
 
     `positive` says which records are, or how likely each of them is; counts are then those that are expected.
@@ -70,7 +140,7 @@ def all_cuts(positive: Flags | Array, scores: Array) -> Cuts:
         "fp": negatives_before[-1] - negatives_before,
         "tn": negatives_before,
     }
-    return Cuts(rising, starts, counts)
+    return _Cuts(rising, starts, counts)
 
 
 def counts_at(positive: Flags, scores: Array, threshold: float) -> dict[str, int]:
@@ -89,21 +159,9 @@ def metric_at(codes: Codes, scores: Array, threshold: float, metric: str) -> flo
 def best_threshold(codes: Codes, scores: Array, metric: str) -> float:
     """The threshold, halfway between scores that occur, with the best value of the metric; of equal ones the lowest.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n,)
-        0 or 1.
-    scores : ndarray of shape (n,)
-        Larger means likelier 1. Records above the threshold are called positive.
-    metric : str
-        A name from `THRESHOLD_METRICS`.
+    `codes` are 0 or 1; `metric` is a name from `THRESHOLD_METRICS`.
     """
-    return _best(all_cuts(codes == 1, scores), metric)
-
-
-def _best(cuts: Cuts, metric: str) -> float:
-    values = THRESHOLD_METRICS[metric](cuts.counts)
-    return cuts.threshold(first_largest(values))
+    return _all_cuts(codes == 1, scores).best(metric)
 
 
 def steady_threshold(codes: Codes, log_odds: Array, metric: str) -> float:
@@ -114,7 +172,7 @@ def steady_threshold(codes: Codes, log_odds: Array, metric: str) -> float:
     """
     observed = best_threshold(codes, log_odds, metric)
     probabilities = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -700.0, 700.0)))
-    expected = _best(all_cuts(probabilities, log_odds), metric)
+    expected = _all_cuts(probabilities, log_odds).best(metric)
     return observed / 4 + 3 * expected / 4
 
 
@@ -122,12 +180,6 @@ def threshold_at_rate(scores: Array, rate: float) -> float:
     """The threshold above which a share `rate` of the scores lies: ⌊rate·n⌋ of them, or fewer where scores are equal.
 
     Scores that are equal are all above or all below; those that would exceed the budget are below.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-    rate : float
-        Between 0 and 1.
     """
     rising = np.sort(scores)
     # 0.29 · 100 is 28.999…96 in floating point, and means 29.
@@ -148,3 +200,139 @@ def _between(rising: Array, cut: int) -> float:
     halfway = low / 2 + high / 2
     # Of neighboring floats the middle rounds to one of them; only the lower one still parts them.
     return halfway if low <= halfway < high else low
+
+
+def at_threshold(positive: Flags, scores: Array, threshold: float) -> OperatingPoint:
+    """What a given threshold does to these rows; an infinite one makes all or none of the records alerts."""
+    positive, scores = _checked(positive, scores)
+    if not _is_number(threshold) or math.isnan(threshold):
+        raise ParameterError(f"The 'threshold' must be a number. Got {threshold!r} instead.")
+    return OperatingPoint(float(threshold), **counts_at(positive, scores, float(threshold)))
+
+
+def at_alert_rate(positive: Flags, scores: Array, rate: float) -> OperatingPoint:
+    """The most alerts that are no more than a share `rate` of the rows, at the threshold of `threshold_at_rate`."""
+    positive, scores = _checked(positive, scores)
+    _check_share("rate", rate)
+    return at_threshold(positive, scores, threshold_at_rate(scores, float(rate)))
+
+
+def at_precision(positive: Flags, scores: Array, floor: float) -> OperatingPoint:
+    """The highest recall with a precision of at least `floor`; of equal recalls that of the highest precision.
+
+    A `DataError` says what can be reached where no threshold has this precision.
+    """
+    cuts = _all_cuts(*_checked(positive, scores))
+    _check_share("floor", floor)
+    hits, precision = cuts.counts["tp"], _precisions(cuts)
+    allowed = np.flatnonzero(precision >= floor)
+    if len(allowed) == 0:
+        best = cuts.point(int(np.argmax(precision)))
+        # Rounded down, so that the figure can be asked for.
+        reached, recall = (math.floor(value * 1e4) / 1e4 for value in (best.precision, best.recall))
+        raise DataError(
+            f"No threshold has a precision of {floor:g} or more on these {best.n:,} rows. The best is {reached:g} "
+            f"({best.tp:,} of {best.tp + best.fp:,} alerts are positive), at recall {recall:g}. Ask for a floor of at "
+            f"most {reached:g}, or choose by recall, alert rate or cost instead."
+        )
+    # Hits and alerts fall from cut to cut: the first has the best recall, the last as good has the fewest alerts.
+    return cuts.point(int(allowed[hits[allowed] == hits[allowed[0]]][-1]))
+
+
+def most_precise(positive: Flags, scores: Array) -> OperatingPoint:
+    """The highest precision that a threshold has; of equal ones the most alerts."""
+    cuts = _all_cuts(*_checked(positive, scores))
+    return cuts.point(int(np.argmax(_precisions(cuts))))
+
+
+def at_recall(positive: Flags, scores: Array, floor: float) -> OperatingPoint:
+    """The fewest alerts with a recall of at least `floor`; every floor from 0 to 1 can be reached."""
+    cuts = _all_cuts(*_checked(positive, scores))
+    _check_share("floor", floor)
+    hits = cuts.counts["tp"]
+    return cuts.point(int(np.flatnonzero(hits / hits[0] >= floor)[-1]))
+
+
+def at_cost(positive: Flags, scores: Array, ratio: float) -> OperatingPoint:
+    """The lowest total cost, where a missed positive costs `ratio` times a false alert; of equal ones the most alerts.
+
+    With a ratio of 1 this is the best accuracy.
+    """
+    cuts = _all_cuts(*_checked(positive, scores))
+    _check_positive("ratio", ratio)
+    return cuts.point(_cheapest(_costs(cuts, float(ratio))))
+
+
+def at_f_beta(positive: Flags, scores: Array, beta: float = 1.0) -> OperatingPoint:
+    """The best F-beta of the positive class; of equal ones the most alerts.
+
+    F-beta is (1+β²) / (1+β² + c), where c is the cost per hit when a missed positive costs β² false alerts. The
+    lowest c is looked for: it separates cuts whose F-beta is the same to the last digit because β is large.
+    """
+    cuts = _all_cuts(*_checked(positive, scores))
+    _check_positive("beta", beta)
+    hits = cuts.counts["tp"]
+    # From n² on, no number of false alerts is worse than a miss; the square of a huge β would overflow.
+    ratio = min(float(beta), float(len(cuts.rising))) ** 2
+    per_hit = np.divide(_costs(cuts, ratio), hits, out=np.full_like(hits, np.inf), where=hits > 0)
+    return cuts.point(_cheapest(per_hit))
+
+
+def _precisions(cuts: _Cuts) -> Array:
+    """Precision of every cut but the last, which has no alert."""
+    hits, false = cuts.counts["tp"][:-1], cuts.counts["fp"][:-1]
+    return np.asarray(hits / (hits + false))
+
+
+def _costs(cuts: _Cuts, ratio: float) -> Array:
+    # A cost beyond all floats is never the lowest: an alert for every record costs less than n.
+    with np.errstate(over="ignore"):
+        return ratio * cuts.counts["fn"] + cuts.counts["fp"]
+
+
+def _cheapest(costs: Array) -> int:
+    # Equal costs may differ in their last digits: the first that is the lowest up to rounding.
+    return int(np.argmax(costs <= costs.min() * (1.0 + 1e-14)))
+
+
+def _checked(positive: Flags, scores: Array) -> tuple[Flags, Array]:
+    """The labels and the scores as float64; raise unless they can be cut."""
+    positive, scores = np.asarray(positive), np.asarray(scores)
+    if positive.ndim != 1 or positive.shape != scores.shape:
+        raise DataError(
+            f"'positive' and 'scores' must be two arrays of one dimension and of the same length. Got the shapes "
+            f"{positive.shape} and {scores.shape}: pass one label and one score of each record."
+        )
+    if len(positive) == 0:
+        raise DataError("There are no rows to choose or judge a threshold on: pass at least one row of each class.")
+    if positive.dtype != np.bool_:
+        raise DataError(f"'positive' must be an array of bool. Got {positive.dtype}: pass labels == positive_label.")
+    if scores.dtype.kind not in "fiu":
+        raise DataError(f"'scores' must be an array of numbers. Got {scores.dtype}: pass one number of each record.")
+    n_positive = int(np.count_nonzero(positive))
+    if n_positive in (0, len(positive)):
+        raise DataError(
+            f"A threshold needs rows of both classes. Got {n_positive:,} positive of {len(positive):,} rows: "
+            "use rows that hold both, or check which label is the positive one."
+        )
+    n_bad = len(scores) - int(np.count_nonzero(np.isfinite(scores)))
+    if n_bad:
+        raise DataError(
+            f"The scores must be finite. Got {n_bad:,} of {len(scores):,} that are NaN or infinite: leave these rows "
+            "out, or give them a finite score beyond all the others."
+        )
+    return positive, scores.astype(np.float64, copy=False)
+
+
+def _check_share(name: str, value: float) -> None:
+    if not _is_number(value) or not 0 <= value <= 1:
+        raise ParameterError(f"The '{name}' must be a number from 0 to 1. Got {value!r} instead.")
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not _is_number(value) or not 0 < value < math.inf:
+        raise ParameterError(f"The '{name}' must be a finite number above 0. Got {value!r} instead.")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

@@ -55,11 +55,6 @@ class PriorShift:
         """What is added to the log-odds of the second of two classes."""
         return float(self.log_ratios[1] - self.log_ratios[0])
 
-    def apply(self, scores: Array) -> Array:
-        """Class scores at the new priors, shape (n, C)."""
-        shifted: Array = scores + self.log_ratios
-        return shifted
-
 
 @dataclass(frozen=True, eq=False)
 class Decision:
@@ -93,9 +88,15 @@ class Decision:
         """The class frequencies for which `shifted_scores` are made."""
         return self.priors if self.shift is None else self.shift.priors
 
+    def decide(self, scores: Array) -> tuple[Codes, Array, Array]:
+        """Class codes (n,), shifted scores (n, C) and margins (n,) from scores at the training priors."""
+        scores = self.shifted_scores(scores)
+        margins = self.margins(scores)
+        return self.codes(scores, margins), scores, margins
+
     def shifted_scores(self, scores: Array) -> Array:
         """Class scores at the expected priors, from those at the training priors, shape (n, C)."""
-        return scores if self.shift is None else self.shift.apply(scores)
+        return scores if self.shift is None else scores + self.shift.log_ratios
 
     def margins(self, scores: Array) -> Array:
         """Decision margins of shifted scores, shape (n,).
@@ -153,10 +154,8 @@ class Decision:
 
     def estimated_priors(self, scores: Array) -> PrevalenceEstimate:
         """The class priors among unlabeled records, by EM on their shifted scores."""
-        self.known_priors()
-        expected = self.expected_priors
-        assert expected is not None, "priors are known"
-        return PriorShift.estimated(expected, scores)
+        known = self.known_priors()
+        return PriorShift.estimated(known if self.shift is None else self.shift.priors, scores)
 
     def known_priors(self) -> Array:
         """The training priors; raise where there are none."""
@@ -209,7 +208,7 @@ def asked_priors(asked: Any, classes: Sequence[Any]) -> Array:
             f"Priors of classes must be above 0 and below 1 and add up to 1. Got {asked!r} instead: a class that does "
             "not occur at all has no odds to shift to."
         )
-    # Beside a class that hardly occurs, as an estimate may have it, another rounds to 1: it stays a little below.
+    # If an estimate gives one class next to nothing, another rounds to 1: it stays a little below.
     return np.asarray(np.minimum(priors / priors.sum(), 1.0 - np.finfo(np.float64).epsneg))
 
 

@@ -33,14 +33,13 @@ class DeltaSettings:
         """Deltas of a method, shape (n, m); class scores, if given, say which two classes are nearest."""
         if measured.deltas is not None:
             return measured.deltas
-        ranking = None if scores is None else -scores
         return delta_features(
             measured.channels,
             measured.scores,
             kind=self.kind,
             angular=model.use_angular,
             fused=self.fused,
-            ranking=ranking,
+            ranking=None if scores is None else -scores,
         )
 
 
@@ -79,16 +78,11 @@ class HybridModel:
             return "none"
         return "always" if self.refine_below == np.inf else "selective"
 
-    def scores(self, X: Table) -> Array:
-        """Class scores, shape (n, C); the largest decides, and their softmax is the class probability."""
-        return self.decide(X)[0]
+    def decide(self, X: Table, *, threads: int | None = None) -> tuple[Array, Flags, Codes]:
+        """Class scores (n, C), which records the circuit decided, and the place of each class's nearest medoid, (n, C).
 
-    def decide(self, X: Table) -> tuple[Array, Flags]:
-        """Class scores, and which records the circuit decided."""
-        return self.decide_with_medoids(X)[:2]
-
-    def decide_with_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Flags, Codes]:
-        """Class scores, which records the circuit decided, and the place of each class's nearest medoid, (n, C)."""
+        The largest score decides, and their softmax is the class probability.
+        """
         if self.variational is None:
             fused, nearest = self.method.scores_and_medoids(X, threads=threads)
             return self.calibration.apply(fused), np.zeros(len(fused), dtype=np.bool_), nearest
@@ -132,8 +126,7 @@ def _part(measured: Measured, rows: Codes) -> Measured:
 def score_margins(scores: Array) -> Array:
     """Best class score minus the second best, shape (n,)."""
     ranked = np.sort(scores, axis=1)
-    margin: Array = ranked[:, -1] - ranked[:, -2]
-    return margin
+    return np.asarray(ranked[:, -1] - ranked[:, -2])
 
 
 def two_nearest(scores: Array) -> tuple[Codes, Codes]:

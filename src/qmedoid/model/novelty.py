@@ -22,12 +22,6 @@ FARTHEST = 1e9
 """Maximum novelty of a record."""
 
 
-def nearest_distances(method: Method, X: Table, *, threads: int | None = None) -> Array:
-    """Distance of every record to its nearest medoid of any class, on the scale of the model, shape (n,)."""
-    distances: Array = method.measure(X, threads=threads).channels.distance.min(axis=1)
-    return distances
-
-
 class Far(NamedTuple):
     """Distances of training rows, other than medoids, to their nearest medoid.
 
@@ -89,15 +83,17 @@ class Novelty:
         """Where the counts of that column are in `counts`."""
         return slice(self.offsets[place] + place, self.offsets[place + 1] + place + 1)
 
-    def bin_counts(self, columns: Columns, read: Flags) -> Codes:
-        """How many rows lie in each bin, as `counts` has it; 0 in columns that are not read."""
+    def counted(self, columns: Columns, read: Flags, method: Method | None) -> tuple[Codes, int]:
+        """How many rows lie in each bin, as `counts` has it, 0 in columns that are not read; and how many are far."""
         found = np.zeros(len(self.counts), dtype=np.intp)
         for place, column in enumerate(self.binned):
             if read[column]:
                 edges = self.bin_edges(place)
                 bins = np.searchsorted(edges, columns[column], side="right")
                 found[self.bin_slice(place)] = np.bincount(bins, minlength=len(edges) + 1)
-        return found
+        if self.far is None or method is None:
+            return found, 0
+        return found, int((_nearest_distances(method, columns, threads=1) > self.far.distance).sum())
 
     def outside(self, columns: Columns, read: Flags) -> dict[int, Flags]:
         """For the places in `limited` where a value is beyond the limits, which rows these are."""
@@ -117,7 +113,7 @@ class Novelty:
         held: Array = np.minimum(excess, FARTHEST)
         return held
 
-    def of_records(self, columns: Columns, read: Flags, distances: Array | None) -> Array:
+    def of_records(self, columns: Columns, read: Flags, method: Method | None, threads: int | None = None) -> Array:
         r"""Novelty of every record, above 1 for those that are farther out than 99 % of the training rows, shape (n,).
 
         .. math:: \max\Bigl(\frac{d}{q_{0.99}},\ \max_{f:\ x_f \notin [l_f, h_f]} \frac{2 x_f - l_f - h_f}{h_f - l_f}
@@ -127,8 +123,8 @@ class Novelty:
         middle of the limits, in halves of their width. `FARTHEST` is the most.
         """
         novelty = np.zeros(len(columns[0]))
-        if distances is not None and self.far is not None:
-            novelty = distances / self.far.distance
+        if method is not None and self.far is not None:
+            novelty = _nearest_distances(method, columns, threads) / self.far.distance
         for place, rows in self.outside(columns, read).items():
             novelty[rows] = np.maximum(novelty[rows], self.excess(place, columns[self.limited[place]][rows]))
         return np.minimum(novelty, FARTHEST)
@@ -171,19 +167,19 @@ def encoded_readings(encodings: Sequence[Encoding]) -> list[Reading]:
     return readings
 
 
-def fit_novelty(X: Array, readings: Sequence[Reading] | None = None, method: Method | None = None) -> Novelty:
+def fit_novelty(X: Array, encodings: Sequence[Encoding] | None = None, method: Method | None = None) -> Novelty:
     """Summarize training rows.
 
     Parameters
     ----------
     X : ndarray of shape (n, M)
         Encoded columns of the training rows.
-    readings : sequence of Reading, optional
-        What to keep of each; all columns are numbers by default.
+    encodings : sequence of Encoding, optional
+        They say what to keep of each; all columns are numbers by default.
     method : Method, optional
         The model whose medoids distances are measured to.
     """
-    readings = ["number"] * X.shape[1] if readings is None else readings
+    readings: list[Reading] = ["number"] * X.shape[1] if encodings is None else encoded_readings(encodings)
     sample = X[_spaced(len(X), _MOST_ROWS)]
     limits = {
         column: _limits(X[:, column])
@@ -250,9 +246,15 @@ def _far(X: Array, method: Method) -> Far | None:
     others = others[_spaced(len(others), _MOST_MEASURED)]
     if len(others) < _FEWEST_MEASURED:
         return None
-    distances = nearest_distances(method, X[others])
+    distances = _nearest_distances(method, X[others])
     distance = float(np.quantile(distances, FAR))
     return Far(distance, int((distances > distance).sum()), len(others)) if LEAST <= distance <= MOST else None
+
+
+def _nearest_distances(method: Method, X: Table, threads: int | None = None) -> Array:
+    """Distance of every record to its nearest medoid of any class, on the scale of the model, shape (n,)."""
+    distances: Array = method.measure(X, threads=threads).channels.distance.min(axis=1)
+    return distances
 
 
 def _spaced(n_rows: int, most: int) -> Codes:
@@ -278,10 +280,6 @@ class Seen(NamedTuple):
 
     rows: int
     checked: int
-
-    def as_dict(self) -> dict[str, int]:
-        """Both by name."""
-        return {"rows": self.rows, "checked": self.checked}
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +314,7 @@ class SeenRows:
 
 
 def seen_in_words(found: dict[str, Any] | None, rows: int) -> str | None:
-    """A note on rows that were seen in fitting, from `Seen.as_dict`; None where there are none, or nothing is known."""
+    """A note on rows that were seen in fitting, from `Seen`; None where there are none, or nothing is known."""
     if found is None or found["rows"] == 0:
         return None
     of = f"{rows:,} rows" if found["checked"] == rows else f"{found['checked']:,} rows that could be checked"

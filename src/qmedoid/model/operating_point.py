@@ -34,7 +34,7 @@ class Drift(NamedTuple):
     alerts, rows : int
     alert_rate, expected : float
     low, high : float
-        Rates that a table of so many rows shows unless something has changed: `DRIFT_WIDTH` standard errors, in which
+        Rates that a table of this size shows unless something has changed: `DRIFT_WIDTH` standard errors, in which
         both these rows and the out-of-fold ones are counted as draws.
     standard_errors : float
         By how many of them the rate is above what was expected.
@@ -72,7 +72,7 @@ class OperatingSummary:
         The prevalence that is expected, where it is not that of the out-of-fold rows.
     draws_per_row : float
         Independent draws for each out-of-fold row, above 0 and at most 1: rows of one group, such as equal ones, are
-        one draw. Intervals are as wide as those of so many draws.
+        one draw. Intervals are as wide as those of that number of draws.
     """
 
     rule: str

@@ -1,7 +1,7 @@
 """From a fitted method to a hybrid model: calibration, training data of the circuit, whether it pays (algorithm 20)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from qmedoid.model.hybrid import (
     two_nearest,
     two_nearest_scores,
 )
-from qmedoid.variational.model import VariationalModel
 from qmedoid.variational.selection import OutOfFold
 from qmedoid.variational.training import TrainingData
 
@@ -59,8 +58,8 @@ class CalibratedMethod:
     out_of_fold : ndarray of shape (n, C)
         The same by models that were not fitted on the row, where a fold holds it out. A row that is a medoid, or
         helped to choose one, lies nearer to its class than new rows do, and would tell the circuit its label.
-    features : ndarray of shape (n, m)
-        Deltas of the training rows, out-of-fold in the same way.
+    measured : Measured
+        Of the training rows, out-of-fold in the same way.
     held_out : OutOfFold or None
         Out-of-fold scores of `model`; None where a circuit was stopped before it had any.
     circuit : VariationalClassifier or None
@@ -72,7 +71,7 @@ class CalibratedMethod:
     model: HybridModel
     scores: Array
     out_of_fold: Array
-    features: Array
+    measured: Measured
     held_out: OutOfFold | None
     circuit: Any = None
     details: Any = None
@@ -84,18 +83,15 @@ class CalibratedMethod:
         code 1 is the nearest, 0 the runner-up.
         """
         residual = self.model.residual
+        features = self.model.deltas.features(self.model.method, self.measured, self.out_of_fold)
         if not self.model.deltas.decides_between_two(self.out_of_fold.shape[1]):
             offset = self.out_of_fold if residual else None
-            return TrainingData(self.features, codes, class_weights, offset), np.arange(len(codes))
+            return TrainingData(features, codes, class_weights, offset), np.arange(len(codes))
         best, second = two_nearest(self.out_of_fold)
         rows = np.flatnonzero((codes == best) | (codes == second))
         offset = two_nearest_scores(self.out_of_fold)[rows] if residual else None
         between = (codes == best)[rows].astype(np.intp)
-        return TrainingData(self.features[rows], between, np.ones(2), offset), rows
-
-    def with_circuit(self, circuit: VariationalModel, refine_below: float) -> HybridModel:
-        """The hybrid model."""
-        return replace(self.model, variational=circuit, refine_below=refine_below)
+        return TrainingData(features[rows], between, np.ones(2), offset), rows
 
     def refined_held_out(self, circuit: OutOfFold, rows: Codes, refine_below: float) -> OutOfFold:
         """Out-of-fold scores of the hybrid model: the circuit's where the policy picks a row, else the fusion's.
@@ -144,9 +140,8 @@ def calibrated(
     held_out.scores[rows] = scores[rows]
     held_out.fold[rows] = np.repeat(np.arange(len(fitted.folds)), [len(fold) for fold in fitted.folds])
     model = HybridModel(fitted.model, calibration, deltas, residual=residual)
-    features = deltas.features(fitted.model, fitted.out_of_fold, scores)
     in_sample = calibration.apply(fitted.measured.scores)
-    return CalibratedMethod(model, in_sample, scores, features, held_out, details=fitted.details)
+    return CalibratedMethod(model, in_sample, scores, fitted.out_of_fold, held_out, details=fitted.details)
 
 
 def circuit_pays(before: OutOfFold, after: OutOfFold, codes: Codes, groups: Codes | None = None) -> bool:

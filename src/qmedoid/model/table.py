@@ -47,6 +47,28 @@ class Decisions(NamedTuple):
     nearest: Codes | None
 
 
+class Layout(NamedTuple):
+    """Encoded columns of a model, M of them, and which columns the best model reads.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the encoded columns.
+    used : tuple of int
+        Columns of the contract that the best model reads.
+    is_read : ndarray of shape (M,)
+        For every encoded column, whether it is of one of these.
+    checked : frozenset of int
+        Columns of the contract whose bad values `TableModel.decide` is sure to refuse: they need not be looked for
+        first.
+    """
+
+    names: tuple[str, ...]
+    used: tuple[int, ...]
+    is_read: Flags
+    checked: frozenset[int]
+
+
 @dataclass(frozen=True, eq=False)
 class TableModel:
     """Models that decide about one kind of table.
@@ -103,23 +125,18 @@ class TableModel:
 
     @property
     def method(self) -> Method | None:
-        """The first stage of the best model, if it has one."""
-        model = self.best
-        if isinstance(model, VariationalModel):
-            return None
-        return model.method.plain
+        """The method of the best model; None for a circuit alone."""
+        return None if isinstance(self.best, VariationalModel) else self.best.method.plain
 
     @property
     def n_known_records(self) -> int:
         """Number of training rows that the method keeps in addition to its medoids."""
-        stage = self.method
-        return 0 if stage is None else stage.n_neighbors
+        return 0 if self.method is None else self.method.n_neighbors
 
     @property
     def refinement(self) -> str:
         """Which records a circuit decides: ``"none"``, ``"selective"`` or ``"always"``."""
-        model = self.best
-        return "always" if isinstance(model, VariationalModel) else model.refinement
+        return "always" if isinstance(self.best, VariationalModel) else self.best.refinement
 
     @property
     def deciders(self) -> tuple[str, str]:
@@ -128,39 +145,18 @@ class TableModel:
         return "circuit" if method is None else method.name, "circuit"
 
     @cached_property
-    def label_array(self) -> npt.NDArray[Any]:
-        """The classes as an array."""
-        return np.array(self.classes)
-
-    @cached_property
-    def output_names(self) -> tuple[str, ...]:
-        """Names of the encoded columns."""
+    def layout(self) -> Layout:
+        """The encoded columns, and which columns the best model reads."""
         pairs = zip(self.encodings, self.contract.names, strict=True)
-        return tuple(output for encoding, name in pairs for output in encoding.output_names(name))
-
-    @cached_property
-    def used_columns(self) -> tuple[int, ...]:
-        """Columns of the contract that the best model reads."""
-        source = np.repeat(np.arange(len(self.encodings)), [encoding.width for encoding in self.encodings])
-        method = self.method
-        read = source if method is None else source[method.used]
-        return tuple(int(column) for column in np.unique(read))
-
-    @cached_property
-    def read_outputs(self) -> Flags:
-        """For every encoded column, whether it is of a column that the best model reads, shape (M,)."""
-        source = np.repeat(np.arange(len(self.encodings)), [encoding.width for encoding in self.encodings])
-        return np.isin(source, self.used_columns)
-
-    @cached_property
-    def checked_columns(self) -> frozenset[int]:
-        """Columns of the contract whose bad values `decide` is sure to refuse: they need not be looked for first."""
-        method = self.method
-        if method is None:
-            return frozenset()
-        widths = [encoding.width for encoding in self.encodings]
-        first = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
-        return frozenset(place for place in self.used_columns if method.notices_bad_values[first[place]])
+        names = tuple(output for encoding, name in pairs for output in encoding.output_names(name))
+        widths, method = [encoding.width for encoding in self.encodings], self.method
+        source = np.repeat(np.arange(len(widths)), widths)
+        used = tuple(np.unique(source if method is None else source[method.used]).tolist())
+        checked: frozenset[int] = frozenset()
+        if method is not None:
+            first = np.cumsum([0, *widths])
+            checked = frozenset(place for place in used if method.notices_bad_values[first[place]])
+        return Layout(names, used, np.isin(source, used), checked)
 
     def decide(self, columns: Sequence[npt.NDArray[Any]], *, threads: int | None = None) -> Decisions:
         """Decide about records from their encoded columns; what the best model does not read may be anything.
@@ -170,18 +166,13 @@ class TableModel:
         ModelError
             Scores are not finite, because the model holds numbers whose products overflow.
         """
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            decided = self._decided(columns, threads)
-        refuse_overflow(decided.scores, decided.margins)
-        return decided
-
-    def _decided(self, columns: Sequence[npt.NDArray[Any]], threads: int | None) -> Decisions:
         model = self.best
-        if isinstance(model, VariationalModel):
-            scores = model.scores(np.column_stack(columns), threads=threads)
-            by_circuit, nearest = np.ones(len(scores), dtype=np.bool_), None
-        else:
-            scores, by_circuit, nearest = model.decide_with_medoids(columns, threads=threads)
-        scores = self.decision.shifted_scores(scores)
-        margins = self.decision.margins(scores)
-        return Decisions(self.decision.codes(scores, margins), scores, margins, by_circuit, nearest)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if isinstance(model, VariationalModel):
+                scores = model.scores(np.column_stack(columns), threads=threads)
+                by_circuit, nearest = np.ones(len(scores), dtype=np.bool_), None
+            else:
+                scores, by_circuit, nearest = model.decide(columns, threads=threads)
+            codes, scores, margins = self.decision.decide(scores)
+        refuse_overflow(scores, margins)
+        return Decisions(codes, scores, margins, by_circuit, nearest)

@@ -1,12 +1,11 @@
 """A summary of the training table that a model keeps: held-out curve, levels, missing cells and rows per day."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.model.contract import Column, Encoding, Levels
 
 MOST_CUTS = 2048
 """Thresholds of a held-out curve at most."""
@@ -85,7 +84,7 @@ class TrainingSummary:
     missing : ndarray of shape (columns,)
         Rows in which each column of the contract is missing or holds no value of its kind.
     levels : tuple of ndarray
-        For each column the rows of each of its levels; see `n_levels`.
+        For each column the rows of each of its levels: those of the encoding, or false and true of a boolean.
     curve : HeldOutCurve or None
         None for more than two classes, and where no row was held out.
     days : DayCounts or None
@@ -113,14 +112,3 @@ class TrainingSummary:
     def level_shares(self) -> tuple[Array, ...]:
         """For each column the share of the rows of each of its levels."""
         return tuple(counts / max(self.n_rows, 1) for counts in self.levels)
-
-    def with_days(self, days: DayCounts | None) -> "TrainingSummary":
-        """The same summary with rows per day."""
-        return replace(self, days=days)
-
-
-def n_levels(column: Column, encoding: Encoding) -> int:
-    """Levels whose rows are counted: of a category those of its encoding, of a boolean false and true."""
-    if isinstance(encoding, Levels):
-        return len(encoding.levels)
-    return 2 if column.kind == "boolean" else 0

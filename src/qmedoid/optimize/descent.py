@@ -108,7 +108,7 @@ def coordinate_descent(
     max_passes : int
         Passes over the anchors for each size. 0 only scores the starting configuration.
     candidate_budget : int or None
-        At most so many candidate subsets per anchor visit, drawn at random where there are more.
+        Maximum number of candidate subsets per anchor visit, drawn at random where there are more.
     rng : numpy.random.Generator
         Source of the draws; unused without a budget.
     progress : callable or None
@@ -122,25 +122,24 @@ def coordinate_descent(
     """
     if not sizes:
         raise ParameterError("The range of subset sizes is empty: give at least one size k >= 1.")
-    result = DescentResult()
-    visits = _Visits(len(sizes) * max_passes * len(members), progress)
+    search = _Search(objective, members, max_passes, candidate_budget, rng, progress)
+    search.total = len(sizes) * max_passes * len(members)
+    result = search.result
     current: Configuration = tuple(tuple(group[:1]) for group in members)
     for size in sizes:
         current = tuple(
             _resized(subset, group, size, first=not result.records)
             for subset, group in zip(current, members, strict=True)
         )
-        search = _SizeSearch(objective, members, size, candidate_budget, rng, visits, result.trace)
         try:
-            current, score = search.run(current, max_passes)
+            current, score = search.run(size, current)
         except KeyboardInterrupt:
             if not result.records:  # nothing has been scored yet, so there is nothing to keep
                 raise
             result.interrupted = True
-            break
-        result.records.append(Record(size, current, score))
-        if visits.stopped:
-            result.interrupted = True
+        else:
+            result.records.append(Record(size, current, score))
+        if result.interrupted:
             break
     return result
 
@@ -163,66 +162,54 @@ def candidate_subsets(
 
 
 @dataclass
-class _Visits:
-    """Counts anchor visits, reports them, and remembers that somebody asked to stop."""
-
-    total: int
-    report: Callable[[Progress], bool | None] | None
-    done: int = 0
-    stopped: bool = False
-
-    def count(self, size: int, sweep: int, score: float) -> None:
-        self.done += 1
-        if self.report is not None and self.report(Progress(self.done, self.total, size, sweep, score)):
-            self.stopped = True
-
-
-@dataclass
-class _SizeSearch:
-    """The descent at one subset size."""
+class _Search:
+    """The descent at one subset size after the other; counts the anchor visits done, of at most `total`."""
 
     objective: ConfigurationObjective
     members: Sequence[Sequence[int]]
-    size: int
+    max_passes: int
     budget: int | None
     rng: np.random.Generator
-    visits: _Visits
-    trace: list[Step]
+    report: Callable[[Progress], bool | None] | None
+    total: int = 0
+    done: int = 0
+    result: DescentResult = field(default_factory=DescentResult)
 
-    def run(self, start: Configuration, max_passes: int) -> tuple[Configuration, float]:
+    def run(self, size: int, start: Configuration) -> tuple[Configuration, float]:
         best = self.objective.start(start)
-        self.trace.append(Step(self.size, 0, None, None, best, True))
+        self.result.trace.append(Step(size, 0, None, None, best, True))
         current = list(start)
         try:
-            for sweep in range(1, max_passes + 1):
+            for sweep in range(1, self.max_passes + 1):
                 improved = False
                 for anchor in range(len(current)):
-                    subset, score = self._visit(anchor, current[anchor], best, sweep)
+                    subset, score = self._visit(size, anchor, current[anchor], best, sweep)
                     if score > best:
                         # Kept before it is committed: an interrupt during the commit must not lose it.
                         current[anchor], best, improved = subset, score, True
                         self.objective.commit(anchor, subset)
-                    self.visits.count(self.size, sweep, best)
-                    if self.visits.stopped:
+                    self.done += 1
+                    if self.report is not None and self.report(Progress(self.done, self.total, size, sweep, best)):
+                        self.result.interrupted = True
                         return tuple(current), best
                 if not improved:
-                    self.visits.done += (max_passes - sweep) * len(current)
+                    self.done += (self.max_passes - sweep) * len(current)
                     break
         except KeyboardInterrupt:
-            self.visits.stopped = True
+            self.result.interrupted = True
         return tuple(current), best
 
-    def _visit(self, anchor: int, current: Subset, best: float, sweep: int) -> tuple[Subset, float]:
+    def _visit(self, size: int, anchor: int, current: Subset, best: float, sweep: int) -> tuple[Subset, float]:
         """Best candidate of one anchor; the subset in place unless one is strictly better."""
-        candidates = candidate_subsets(self.members[anchor], self.size, budget=self.budget, rng=self.rng)
+        candidates = candidate_subsets(self.members[anchor], size, budget=self.budget, rng=self.rng)
         candidates = [subset for subset in candidates if set(subset) != set(current)]
         if not candidates:
             return current, best
         scores = self.objective.scores(anchor, candidates)
         top = int(np.argmax(scores))
         accepted = bool(scores[top] > best)
-        self.trace.extend(
-            Step(self.size, sweep, anchor, subset, float(score), accepted and i == top)
+        self.result.trace.extend(
+            Step(size, sweep, anchor, subset, float(score), accepted and i == top)
             for i, (subset, score) in enumerate(zip(candidates, scores, strict=True))
         )
         return (candidates[top], float(scores[top])) if accepted else (current, best)

@@ -1,4 +1,22 @@
-"""Training loop of the stochastic minimizers: resumable state, stopping rule and callbacks."""
+r"""Adam on exact gradients and SPSA on noisy losses (algorithm 18): resumable state, stopping rule and callbacks.
+
+Adam has a step size that falls along a cosine:
+
+.. math::
+
+   m \leftarrow \beta_1 m + (1-\beta_1) g, \quad v \leftarrow \beta_2 v + (1-\beta_2) g^2, \quad
+   \theta \leftarrow \theta - \eta_t\,\frac{m/(1-\beta_1^t)}{\sqrt{v/(1-\beta_2^t)} + \epsilon}, \quad
+   \eta_t = \frac{\eta}{2}\Bigl(1 + \cos\frac{\pi (t-1)}{T}\Bigr)
+
+SPSA estimates the gradient from two losses per step:
+
+.. math::
+
+   \hat g = \frac{f(\theta + c_t\Delta) - f(\theta - c_t\Delta)}{2 c_t}\,\Delta, \qquad
+   \theta \leftarrow \theta - a_t\,\hat g, \qquad a_t = \frac{a}{t^{\alpha}}, \quad c_t = \frac{c}{t^{\gamma}}
+
+with every entry of Δ drawn from {−1, +1}, so that 1/Δ is Δ itself.
+"""
 
 import math
 from collections.abc import Callable, Mapping
@@ -14,9 +32,14 @@ Batch = TypeVar("Batch")
 Keep = Literal["average", "last"]
 KEEPS: tuple[Keep, ...] = ("average", "last")
 Ended = Literal["steps", "patience", "stopped"]
-
+GAINS = (6.0, 0.1, 0.602, 0.101)
+"""a, c, α and γ of SPSA where none are given: the usual powers, and a first step that suits circuits of a few dozen
+weights (`python benchmarks/fraud_study.py --tune` finds 2 to 60 best, by circuit and loss)."""
+# Memories of Adam's two running means, and the guard of its denominator.
+_BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
 # Weight of the past in the running mean of batch losses, by which a stopped training picks its best parameters.
 _SMOOTHING = 0.9
+_COUNTS = ("step", "averaged", "waited", "evaluations")
 
 
 class Objective(Protocol[Batch]):
@@ -52,30 +75,14 @@ class TrainingState:
     rng : the generator of batches and perturbations
     """
 
-    step: int
-    theta: Array
-    moments: Array
-    average: Array
-    averaged: int
-    smoothed: float
-    best_loss: float
-    best_theta: Array
-    lowest: float
-    waited: int
-    evaluations: int
-    losses: list[float]
-    rng: np.random.Generator
-
-    @classmethod
-    def begin(cls, theta: Array, rng: np.random.Generator) -> "TrainingState":
-        """The state before the first step."""
-        state = cls()
-        state.theta = np.array(theta, dtype=np.float64)
-        state.moments, state.average = np.zeros((2, len(state.theta))), np.zeros_like(state.theta)
-        state.step = state.averaged = state.waited = state.evaluations = 0
-        state.smoothed, state.best_loss, state.lowest = math.nan, math.inf, math.inf
-        state.best_theta, state.losses, state.rng = state.theta.copy(), [], rng
-        return state
+    def __init__(self, theta: Array, rng: np.random.Generator) -> None:
+        self.theta: Array = np.array(theta, dtype=np.float64)
+        self.moments, self.average = np.zeros((2, len(theta))), np.zeros(len(theta))
+        self.best_theta = self.theta.copy()
+        self.step = self.averaged = self.waited = self.evaluations = 0
+        self.smoothed, self.best_loss, self.lowest = math.nan, math.inf, math.inf
+        self.losses: list[float] = []
+        self.rng = rng
 
     def arrays(self) -> dict[str, Array]:
         """The arrays of the state by name."""
@@ -90,40 +97,25 @@ class TrainingState:
 
     def counts(self) -> dict[str, Any]:
         """The whole numbers of the state and the state of its generator, fit for JSON."""
-        return {
-            "step": self.step,
-            "averaged": self.averaged,
-            "waited": self.waited,
-            "evaluations": self.evaluations,
-            "generator": self.rng.bit_generator.state,
-        }
+        return {name: getattr(self, name) for name in _COUNTS} | {"generator": self.rng.bit_generator.state}
 
     @classmethod
     def restore(cls, arrays: Mapping[str, Array], counts: Mapping[str, Any]) -> "TrainingState":
         """The state that `arrays` and `counts` describe; what does not fit together is refused."""
-        p, step = arrays["theta"].size, int(counts["step"])
-        shapes = {
-            "theta": (p,),
-            "moments": (2, p),
-            "average": (p,),
-            "best_theta": (p,),
-            "losses": (step,),
-            "numbers": (3,),
-        }
+        state = cls(np.zeros(arrays["theta"].size), np.random.Generator(np.random.PCG64()))
+        state.rng.bit_generator.state = counts["generator"]
+        for name in _COUNTS:
+            setattr(state, name, int(counts[name]))
+        shapes = {name: array.shape for name, array in state.arrays().items()} | {"losses": (state.step,)}
         for name, shape in shapes.items():
             if arrays[name].shape != shape or arrays[name].dtype != np.float64:
                 raise DataError(
-                    f"The {name!r} of a training after {step} steps with {p} parameters must be of shape {shape} and "
-                    f"type float64. Got {arrays[name].shape} and {arrays[name].dtype} instead."
+                    f"The {name!r} of a training after {state.step} steps with {len(state.theta)} parameters must be "
+                    f"of shape {shape} and type float64. Got {arrays[name].shape} and {arrays[name].dtype} instead."
                 )
-        rng = np.random.Generator(np.random.PCG64())
-        rng.bit_generator.state = counts["generator"]
-        state = cls.begin(arrays["theta"], rng)
-        state.step, state.losses = step, arrays["losses"].tolist()
-        state.averaged, state.waited = int(counts["averaged"]), int(counts["waited"])
-        state.evaluations = int(counts["evaluations"])
-        state.moments, state.average = np.array(arrays["moments"]), np.array(arrays["average"])
-        state.best_theta = np.array(arrays["best_theta"])
+        for name in ("theta", "moments", "average", "best_theta"):
+            setattr(state, name, np.array(arrays[name]))
+        state.losses = arrays["losses"].tolist()
         state.smoothed, state.best_loss, state.lowest = arrays["numbers"].tolist()
         return state
 
@@ -161,9 +153,9 @@ class Stopping:
     Attributes
     ----------
     steps : int
-        At most so many.
+        Maximum number of steps.
     patience : int or None
-        End after so many steps in which the batch loss did not fall below its lowest by more than `tolerance`.
+        Number of steps after which to end if the batch loss did not fall below its lowest by more than `tolerance`.
     tolerance : float
     keep : {"average", "last"}
         The mean of the last iterates, or the last one.
@@ -191,41 +183,81 @@ class Stopping:
 OnStep = Callable[[TrainingState], bool | None]
 
 
-def run_steps(
+def minimize_adam(
+    objective: DifferentiableObjective[Batch],
     state: TrainingState,
-    advance: Callable[[TrainingState], float],
     stopping: Stopping,
+    *,
+    learning_rate: float = 0.02,
+    clip_norm: float | None = None,
     on_step: OnStep | None = None,
 ) -> Minimum:
-    """Advance the state step by step until the training ends.
+    """Minimize a loss over batches by its gradient, one evaluation a step.
+
+    Parameters are those of :func:`minimize_spsa`; `learning_rate` is the first step size η.
+    """
+
+    def advance() -> float:
+        t = state.step + 1
+        loss, gradient = objective.value_and_gradient(state.theta, objective.draw(state.rng))
+        gradient = clipped(gradient, clip_norm)
+        state.evaluations += 1
+        mean = _BETA1 * state.moments[0] + (1.0 - _BETA1) * gradient
+        square = _BETA2 * state.moments[1] + (1.0 - _BETA2) * gradient**2
+        state.moments = np.stack([mean, square])
+        step_size = learning_rate * 0.5 * (1.0 + math.cos(math.pi * state.step / stopping.steps))
+        scale = np.sqrt(square / (1.0 - _BETA2**t)) + _EPSILON
+        state.theta = state.theta - step_size * (mean / (1.0 - _BETA1**t)) / scale
+        return loss
+
+    return _run_steps(state, advance, stopping, on_step)
+
+
+def minimize_spsa(
+    objective: Objective[Batch],
+    state: TrainingState,
+    stopping: Stopping,
+    *,
+    gains: tuple[float, float, float, float] = GAINS,
+    clip_norm: float | None = 1.0,
+    on_step: OnStep | None = None,
+) -> Minimum:
+    """Minimize a loss over batches by exactly two evaluations a step.
 
     Parameters
     ----------
-    advance : callable
-        Does one step: gives the state new parameters, counts its evaluations, returns the batch loss before the step.
+    objective : Objective
+        Draws batches and evaluates them.
+    state : TrainingState
+        A training to begin or to go on with; it is advanced in place, and its generator draws.
+    stopping : Stopping
+        Steps, early stop, and which iterate is kept; the paper keeps the last.
+    gains : tuple of float
+        First step size a and first perturbation c, and the powers α and γ by which they fall with the step.
+    clip_norm : float or None
+        Longest gradient estimate that is followed.
     on_step : callable or None
         Called with the state after every step; may keep a copy, and stops the training by returning True. A stopped
         training keeps the mean of its last iterates if it has come so far, else its best parameters.
     """
-    ended: Ended = "steps"
-    while state.step < stopping.steps and not _has_waited(state, stopping):
-        before = state.theta
-        _note(state, advance(state), before, stopping)
-        if on_step is not None and on_step(state) and state.step < stopping.steps:
-            ended = "stopped"
-            break
-    if ended == "steps" and state.step < stopping.steps:
-        ended = "patience"
-    return Minimum(_kept(state, stopping, ended), np.array(state.losses), state.evaluations, ended)
+    a, c, alpha, gamma = gains
+    if not c > 0:
+        raise ParameterError(f"The perturbation 'c' of SPSA must be a number above 0. Got {c!r} instead.")
 
+    def advance() -> float:
+        t = state.step + 1
+        step_size, perturbation = a / t**alpha, c / t**gamma
+        batch = objective.draw(state.rng)
+        signs = 2.0 * state.rng.integers(0, 2, size=len(state.theta)) - 1.0
+        aside = perturbation * signs
+        above = objective.value(state.theta + aside, batch)
+        below = objective.value(state.theta - aside, batch)
+        state.evaluations += 2
+        estimate = (above - below) / (2.0 * perturbation) * signs
+        state.theta = state.theta - step_size * clipped(estimate, clip_norm)
+        return (above + below) / 2.0
 
-def begin_or_resume(start: Array | TrainingState, rng: np.random.Generator | None) -> TrainingState:
-    """The state to go on from; new parameters need a generator."""
-    if isinstance(start, TrainingState):
-        return start
-    if rng is None:
-        raise ParameterError("A training from new parameters needs an 'rng': pass a numpy.random.Generator.")
-    return TrainingState.begin(start, rng)
+    return _run_steps(state, advance, stopping, on_step)
 
 
 def clipped(gradient: Array, norm: float | None) -> Array:
@@ -236,8 +268,22 @@ def clipped(gradient: Array, norm: float | None) -> Array:
     return gradient * (norm / length) if length > norm else gradient
 
 
-def _has_waited(state: TrainingState, stopping: Stopping) -> bool:
-    return stopping.patience is not None and state.waited >= stopping.patience
+def _run_steps(
+    state: TrainingState, advance: Callable[[], float], stopping: Stopping, on_step: OnStep | None
+) -> Minimum:
+    """Advance the state until the training ends; `advance` does one step and returns the batch loss before it."""
+    patience = stopping.patience
+    ended: Ended = "steps"
+    while state.step < stopping.steps:
+        if patience is not None and state.waited >= patience:
+            ended = "patience"
+            break
+        before = state.theta
+        _note(state, advance(), before, stopping)
+        if on_step is not None and on_step(state) and state.step < stopping.steps:
+            ended = "stopped"
+            break
+    return Minimum(_kept(state, stopping, ended), np.array(state.losses), state.evaluations, ended)
 
 
 def _note(state: TrainingState, loss: float, before: Array, stopping: Stopping) -> None:

@@ -1,6 +1,7 @@
 """What a report is made of: tables, pictures and sections, as plain values that know no file."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -191,10 +192,5 @@ def _check_name(name: str) -> None:
 
 
 def _repeated(names: Iterable[str]) -> str | None:
-    """The first name that was there before, or None."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return None
+    """A name that occurs more than once, or None."""
+    return next((name for name, count in Counter(names).items() if count > 1), None)

@@ -21,12 +21,6 @@ PAGE, FINDINGS = "index.html", "findings.txt"
 _BEFORE, _AFTER = b"<!-- qmedoid report: ", b" -->\n"
 
 
-def _signed(page: bytes, others: Mapping[str, bytes]) -> bytes:
-    """The page with a last line, a comment, that names the files of its report with their SHA-256."""
-    listing = {other: _digest(content) for other, content in others.items()} | {PAGE: _digest(page)}
-    return page + _BEFORE + json.dumps(listing, sort_keys=True).encode() + _AFTER
-
-
 def check_replaceable(folder: str | Path, contents: Mapping[str, bytes] | None = None) -> None:
     """Raise where a file that no report wrote, or that was changed since, would be lost.
 
@@ -140,7 +134,8 @@ def write_report(document: Document, folder: str | Path, *, force: bool = False)
 def csv_text(table: Table, provenance: Mapping[str, str]) -> str:
     """A table as CSV: a comment that says how it was made, a header, and a line per row."""
     out = io.StringIO()
-    out.write(_comment(provenance) + "\n")
+    # A line even where there is nothing to say: who reads these files always skips one.
+    out.write(_one_line("# " + " | ".join(f"{key}: {value}" for key, value in provenance.items())) + "\n")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(table.labels)
     for row in range(len(table.rows)):
@@ -155,13 +150,10 @@ def _contents(document: Document) -> dict[str, bytes]:
         contents[f"{picture.name}.png"] = picture.png
         contents[f"{picture.name}.svg"] = picture.svg
     contents[FINDINGS] = _encoded("".join(f"{_one_line(finding)}\n" for finding in document.findings))
-    contents[PAGE] = _signed(_encoded(html_page(document)), contents)
+    page = _encoded(html_page(document))
+    listing = {name: _digest(content) for name, content in (contents | {PAGE: page}).items()}
+    contents[PAGE] = page + _BEFORE + json.dumps(listing, sort_keys=True).encode() + _AFTER
     return contents
-
-
-def _comment(provenance: Mapping[str, str]) -> str:
-    # A line even where there is nothing to say: who reads these files always skips one.
-    return _one_line("# " + " | ".join(f"{key}: {value}" for key, value in provenance.items()))
 
 
 def _one_line(text: str) -> str:

@@ -133,22 +133,19 @@ def html_table(table: Table) -> Iterator[str]:
 
 
 def _places(table: Table) -> list[_ShownColumn]:
-    """All columns but those of errors, which have no place of their own."""
+    """All columns but those of errors, which share the place of the column before."""
     places = []
     for number, column in enumerate(table.columns):
         if not column.is_error:
             values = [row[number] for row in table.rows]
             has_text = any(isinstance(value, str) for value in values)
             has_numbers = any(isinstance(value, int | float) for value in values)
-            places.append(_ShownColumn(number, has_text and not has_numbers, _error_width(table, number + 1)))
+            width = 0
+            if number + 1 < len(table.columns) and table.columns[number + 1].is_error:
+                texts = [table.cell_text(row, number + 1) for row in range(len(values))]
+                width = len(" ± ") + max(map(len, texts), default=0)
+            places.append(_ShownColumn(number, has_text and not has_numbers, width))
     return places
-
-
-def _error_width(table: Table, column: int) -> int:
-    if column >= len(table.columns) or not table.columns[column].is_error:
-        return 0
-    longest = max((len(table.cell_text(row, column)) for row in range(len(table.rows))), default=0)
-    return len(" ± ") + longest
 
 
 def _table_head(table: Table, places: Sequence[_ShownColumn]) -> Iterator[str]:
@@ -211,7 +208,13 @@ def html_page(document: Document) -> str:
     lines = [
         "<!DOCTYPE html>",
         '<html lang="en">',
-        *_head(document.title),
+        "<head>",
+        '<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        f"<title>{escape(document.title)}</title>",
+        f"<style>\n{STYLE}</style>",
+        "</head>",
         "<body>",
         "<header>",
         f"<h1>{escape(document.title)}</h1>",
@@ -227,18 +230,6 @@ def html_page(document: Document) -> str:
         "</html>",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _head(title: str) -> list[str]:
-    return [
-        "<head>",
-        '<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark">',
-        f"<title>{escape(title)}</title>",
-        f"<style>\n{STYLE}</style>",
-        "</head>",
-    ]
 
 
 def _contents(document: Document) -> Iterator[str]:

@@ -142,7 +142,7 @@ def _medoid_counts(model: TableModel, method: Method) -> str:
 
 
 def _columns(model: TableModel) -> list[str]:
-    used = set(model.used_columns)
+    used = set(model.layout.used)
     pairs = zip(model.contract.columns, model.encodings, strict=True)
     rows = [
         [cell(column.name), column.kind, _encoded(column, encoding), "yes" if number in used else "no"]

@@ -7,9 +7,9 @@ import numpy as np
 
 from qmedoid.arrays import Codes
 from qmedoid.fields import Arrays, Fields, RefusedError, Shelf, floats, whole
-from qmedoid.model.contract import Contract, Encoding
+from qmedoid.model.contract import Column, Contract, Encoding, Levels
 from qmedoid.model.novelty import KEY_BYTES, LEAST, MOST, MOST_KEPT, Far, Novelty, SeenRows
-from qmedoid.model.training_summary import MOST_CUTS, MOST_DAYS, DayCounts, HeldOutCurve, TrainingSummary, n_levels
+from qmedoid.model.training_summary import MOST_CUTS, MOST_DAYS, DayCounts, HeldOutCurve, TrainingSummary
 
 _KEY = re.compile(rf"[0-9a-f]{{{2 * KEY_BYTES}}}")
 _MOST_ROWS = 2**53
@@ -159,3 +159,10 @@ def _ascending(name: str, below: int, most: int, shelf: Shelf) -> Codes:
     if not 1 <= len(array) <= most or (np.diff(array) <= 0).any():
         raise RefusedError(f"array {name!r} must hold from 1 to {most} ascending numbers, and does not")
     return array
+
+
+def n_levels(column: Column, encoding: Encoding) -> int:
+    """Levels whose rows are counted: of a category those of its encoding, of a boolean false and true."""
+    if isinstance(encoding, Levels):
+        return len(encoding.levels)
+    return 2 if column.kind == "boolean" else 0

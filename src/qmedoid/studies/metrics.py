@@ -8,7 +8,7 @@ import numpy as np
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import DataError
 from qmedoid.metrics.classification import confusion_matrix, log_loss, pr_auc, roc_auc
-from qmedoid.metrics.operating_points import (
+from qmedoid.metrics.thresholds import (
     OperatingPoint,
     at_alert_rate,
     at_cost,

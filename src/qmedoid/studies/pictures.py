@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from qmedoid.arrays import Array
+from qmedoid.reporting.confusion import Panel, confusion_grid
+from qmedoid.reporting.curves import Curve, CurvePanel, Marker, Trace, TracePanel, curve_grid, trace_grid
 from qmedoid.reporting.document import Picture
-from qmedoid.reporting.pictures.confusion import Panel, confusion_grid
-from qmedoid.reporting.pictures.curves import Curve, CurvePanel, Marker, Trace, TracePanel, curve_grid, trace_grid
-from qmedoid.reporting.pictures.dots import Dot, DotPanel, dots_against_paper
-from qmedoid.reporting.pictures.drawing import Role
+from qmedoid.reporting.dots import Dot, DotPanel, dots_against_paper
+from qmedoid.reporting.drawing import Role
 from qmedoid.studies.cells import Result
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.fraud_tables import PARTS, PRINTED_TABLES, measure_of

@@ -8,7 +8,7 @@ import numpy as np
 
 from qmedoid.arrays import Array
 from qmedoid.metrics.classification import ClassMetrics
-from qmedoid.metrics.operating_points import OperatingPoint
+from qmedoid.metrics.thresholds import OperatingPoint
 from qmedoid.reporting.document import Heading, Value
 from qmedoid.studies.cells import Cell, Result
 from qmedoid.studies.splits import SplitKind

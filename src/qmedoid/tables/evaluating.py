@@ -8,8 +8,15 @@ import numpy as np
 
 from qmedoid.arrays import Codes
 from qmedoid.exceptions import ContractError, some_of
-from qmedoid.metrics.calibration import calibration_error, confidence_outcomes
-from qmedoid.metrics.classification import ClassMetrics, evaluate, log_loss, pr_auc, roc_auc
+from qmedoid.metrics.classification import (
+    ClassMetrics,
+    calibration_error,
+    confidence_outcomes,
+    evaluate,
+    log_loss,
+    pr_auc,
+    roc_auc,
+)
 from qmedoid.model.novelty import Hashes, seen_in_words
 from qmedoid.model.operating_point import Counts
 from qmedoid.model.table import Decisions, TableModel
@@ -41,7 +48,7 @@ def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: 
         )
     codes_found, scores, margins, by_circuit, _ = decided
     part = Decisions(codes_found[known], scores[known], margins[known], by_circuit[known], None)
-    seen = None if model.seen is None or hashes is None else model.seen.among(hashes[known]).as_dict()
+    seen = None if model.seen is None or hashes is None else model.seen.among(hashes[known])._asdict()
     return {**decision_report(model, codes[known], part), "left_out": left_out, "seen": seen}
 
 

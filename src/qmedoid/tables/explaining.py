@@ -88,7 +88,7 @@ def _medoids(model: TableModel, why: Explanation) -> list[dict[str, Any]]:
 
 
 def _group(model: TableModel, share: GroupContribution) -> dict[str, Any]:
-    names = model.output_names
+    names = model.layout.names
     group: dict[str, Any] = {
         "columns": [names[column] for column in share.columns],
         "contribution": share.contribution,

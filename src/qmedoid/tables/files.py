@@ -46,7 +46,7 @@ class TableReading:
     ) -> None:
         self.model, self.on_mismatch = model, on_mismatch
         # An explanation shows what the model does not read as well.
-        self._places = range(len(model.contract.columns)) if all_columns else model.used_columns
+        self._places = range(len(model.contract.columns)) if all_columns else model.layout.used
         self.source = open_table(where, **dialect)
         self.can_repeat = self.source.n_bytes is not None
         self._trusts_points = dialect.get("decimal") is not None
@@ -242,7 +242,7 @@ def _write(
     first = next(parts, None)
     if first is None:
         raise DataError(f"{reading.source.description} has no rows: there is nothing to score.")
-    counts = np.zeros(len(model.classes), dtype=np.int64)
+    counts = np.zeros(len(model.decision.classes), dtype=np.int64)
 
     def results(part: TablePart) -> pa.RecordBatch:
         decided, columns = decide_batch(model, part.batch, reading.issues, reading.novelty)
@@ -259,7 +259,7 @@ def _write(
             sink.write(results(part))
         # Before the file is put in its place: a table that is refused leaves none behind.
         difference = reading.check()
-    predicted = {str(label): int(count) for label, count in zip(model.classes, counts, strict=True)}
+    predicted = {str(label): int(count) for label, count in zip(model.decision.classes, counts, strict=True)}
     priors = model.decision.expected_priors
     estimate = None if log_odds is None or priors is None else log_odds.estimate(float(priors[1]))
     return ScoredFile(int(counts.sum()), predicted, difference, reading.novelty.report(), estimate)

@@ -16,7 +16,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import warn
 from qmedoid.metrics.intervals import Change, share_change
 from qmedoid.model.contract import Dates
-from qmedoid.model.novelty import Novelty, nearest_distances
+from qmedoid.model.novelty import Novelty
 from qmedoid.model.table import TableModel
 
 Columns = Sequence[npt.NDArray[Any]]
@@ -156,10 +156,8 @@ class _Counts:
         if not len(columns[0]):
             return
         self.rows += len(columns[0])
-        self.bins += novelty.bin_counts(columns, model.read_outputs)
-        if novelty.far is not None and model.method is not None:
-            distances = nearest_distances(model.method, columns, threads=1)
-            self.far += int((distances > novelty.far.distance).sum())
+        bins, far = novelty.counted(columns, model.layout.is_read, model.method)
+        self.bins, self.far = self.bins + bins, self.far + far
 
 
 class _Beyond(NamedTuple):
@@ -223,7 +221,7 @@ class NoveltyTally:
         )
 
     def _add_outside(self, novelty: Novelty, columns: Columns) -> None:
-        found = novelty.outside(columns, self.model.read_outputs)
+        found = novelty.outside(columns, self.model.layout.is_read)
         if not found:
             return
         self.outside_rows += int(np.logical_or.reduce(list(found.values())).sum())
@@ -238,17 +236,17 @@ class NoveltyTally:
 
     def _outside(self, novelty: Novelty) -> tuple[Outside, ...]:
         usual = _RARE_ROWS * self.rows / novelty.n_rows
-        dates = {name for name, is_date in zip(self.model.output_names, _are_days(self.model), strict=True) if is_date}
+        dates = {name for name, is_date in zip(self.model.layout.names, _are_days(self.model), strict=True) if is_date}
         named = []
         for place, beyond in sorted(self.outside.items(), key=lambda item: (-item[1].rows, item[0])):
             if beyond.rows > usual or beyond.excess > _FAR_OUT:
-                name = self.model.output_names[novelty.limited[place]]
+                name = self.model.layout.names[novelty.limited[place]]
                 low, high = float(novelty.lowest[place]), float(novelty.highest[place])
                 named.append(Outside(name, beyond.rows, beyond.row, beyond.value, low, high, name in dates))
         return tuple(named)
 
     def _shifted(self, novelty: Novelty, counts: _Counts) -> tuple[Shifted, ...]:
-        read = self.model.read_outputs[novelty.binned]
+        read = self.model.layout.is_read[novelty.binned]
         width = NormalDist().inv_cdf(1.0 - _CHANCE / max(int(read.sum()), 1))
         found = []
         for place in np.flatnonzero(read).tolist():
@@ -261,7 +259,7 @@ class NoveltyTally:
         return tuple(sorted(found, key=lambda one: -one.moved))
 
     def _shift(self, novelty: Novelty, place: int, share: Array, expected: Array, moved: float) -> Shifted:
-        name, edges = self.model.output_names[novelty.binned[place]], novelty.bin_edges(place)
+        name, edges = self.model.layout.names[novelty.binned[place]], novelty.bin_edges(place)
         kind: Literal["number", "flag", "level"] = "number"
         worst = int(np.argmax(share - expected))
         if name.endswith(": frequency"):
@@ -284,10 +282,7 @@ def record_novelty(model: TableModel, columns: Columns, *, threads: int | None =
     novelty = model.novelty
     if novelty is None:
         return np.full(len(columns[0]), np.nan)
-    distances = None
-    if novelty.far is not None and model.method is not None:
-        distances = nearest_distances(model.method, columns, threads=threads)
-    return novelty.of_records(columns, model.read_outputs, distances)
+    return novelty.of_records(columns, model.layout.is_read, model.method, threads)
 
 
 def _deviates(here: Codes, before: Codes) -> float:

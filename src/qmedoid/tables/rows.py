@@ -74,7 +74,7 @@ _MIXING = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.ui
 
 def remember_rows(model: TableModel, tables: Sequence[pa.Table], *, most: int = MOST_KEPT) -> SeenRows:
     """Hashes of all rows that the fit of a model has seen, under the names of the contract; at most so many."""
-    places = list(model.used_columns)
+    places = list(model.layout.used)
     # The same rows in any order have the same key, and other rows another one.
     total = np.zeros(len(places), dtype=np.uint64)
     for part in _parts(tables):
@@ -113,8 +113,8 @@ def _bits(model: TableModel, batch: pa.Table | pa.RecordBatch) -> npt.NDArray[np
     """The cells that the best model reads as whole numbers, shape (n, columns)."""
     names = set(batch.schema.names)
     columns, encodings = model.contract.columns, model.encodings
-    found = np.empty((batch.num_rows, len(model.used_columns)), dtype="<i8")
-    for number, place in enumerate(model.used_columns):
+    found = np.empty((batch.num_rows, len(model.layout.used)), dtype="<i8")
+    for number, place in enumerate(model.layout.used):
         name = columns[place].name
         given = batch.column(name) if name in names else pa.nulls(batch.num_rows)
         found[:, number] = _column_bits(given, columns[place], encodings[place])

@@ -89,7 +89,7 @@ class SavedModel:
     @property
     def classes_(self) -> npt.NDArray[Any]:
         """The classes in the order of their codes; of two, the second is the positive one."""
-        return self.model.label_array
+        return np.array(self.model.decision.classes)
 
     @property
     def expected_(self) -> OperatingSummary | None:

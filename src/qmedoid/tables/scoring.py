@@ -46,13 +46,13 @@ def decide_batch(
     threads = None if len(batch) > _LONG else 1
     counted = copy.deepcopy(issues)
     columns = encode_batch(
-        batch, model.contract, model.encodings, only=model.used_columns, unchecked=model.checked_columns, issues=counted
+        batch, model.contract, model.encodings, only=model.layout.used, unchecked=model.layout.checked, issues=counted
     )
     try:
         decided = model.decide(columns, threads=threads)
     except DataError:
         # A bad value somewhere: now it pays to look for all of them.
-        columns = encode_batch(batch, model.contract, model.encodings, only=model.used_columns, issues=issues)
+        columns = encode_batch(batch, model.contract, model.encodings, only=model.layout.used, issues=issues)
         with refused_by_column(model, batch, issues):
             decided = model.decide(columns, threads=threads)
     else:
@@ -68,7 +68,7 @@ def refused_by_column(model: TableModel, batch: pa.RecordBatch | pa.Table, issue
     try:
         yield
     except DataError:
-        read = replace(model.contract, columns=tuple(model.contract.columns[place] for place in model.used_columns))
+        read = replace(model.contract, columns=tuple(model.contract.columns[place] for place in model.layout.used))
         difference = replace(compare_columns(read, batch.schema), issues=issues)
         if difference.has_refused_cells:
             difference.raise_or_warn("error")
@@ -77,7 +77,7 @@ def refused_by_column(model: TableModel, batch: pa.RecordBatch | pa.Table, issue
 
 def result_names(model: TableModel, *, novelty: bool = False) -> tuple[str, ...]:
     """Names of the columns of results, with the novelty of each record where that is asked for."""
-    medoids = () if model.method is None else tuple(f"nearest_medoid_{label}" for label in model.classes)
+    medoids = () if model.method is None else tuple(f"nearest_medoid_{label}" for label in model.decision.classes)
     return ("prediction", "score", "margin", *medoids, "decided_by", *(["novelty"] if novelty else []))
 
 
@@ -89,11 +89,11 @@ def result_batch(
     ``score`` is the probability of the second of two classes, else of the predicted one (the margin where the model
     has no probabilities); ``nearest_medoid_…`` is the training row of the nearest medoid of each class.
     """
-    columns: list[Any] = [*carried.columns, _chosen(model.classes, decided.codes)]
+    columns: list[Any] = [*carried.columns, _chosen(model.decision.classes, decided.codes)]
     columns += [_scores(model, decided), decided.margins]
     method = model.method
     if method is not None and decided.nearest is not None:
-        columns += [method.medoid_rows.take(decided.nearest[:, code]) for code in range(len(model.classes))]
+        columns += [method.medoid_rows.take(decided.nearest[:, code]) for code in range(len(model.decision.classes))]
     columns.append(_chosen(model.deciders, decided.by_circuit.astype(np.intp)))
     if novelty is not None:
         columns.append(novelty)
@@ -114,6 +114,6 @@ def _chosen(values: Sequence[Any], places: Codes) -> Any:
 def _scores(model: TableModel, decided: Decisions) -> Array:
     if not model.decision.probabilistic:
         return decided.margins
-    if len(model.classes) == 2:
+    if len(model.decision.classes) == 2:
         return model.decision.probabilities_of_second(decided.scores)
     return np.take_along_axis(model.decision.probabilities(decided.scores), decided.codes[:, None], axis=1)[:, 0]

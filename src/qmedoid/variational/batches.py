@@ -16,7 +16,7 @@ from qmedoid.variational.model import Batch, Network
 Sampling = Literal["importance", "uniform"]
 SAMPLINGS: tuple[Sampling, ...] = ("importance", "uniform")
 
-# A class gets at least 1/(3C) of a batch, if it has so many rows.
+# A class gets at least 1/(3C) of a batch, if it has as many rows.
 _SHARE = 3
 
 

@@ -1,5 +1,6 @@
 """The variational network with its loss and exact gradient, and the fitted model (algorithms 14, 15 and 17)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels import statevector
-from qmedoid.kernels.cross_entropy import cross_entropy, cross_entropy_value, log_softmax
+from qmedoid.kernels.cross_entropy import cross_entropy, cross_entropy_value
 from qmedoid.variational.ansatz import AngleMap, Ansatz
 from qmedoid.variational.readout import Readout, sampled_expectations
 
@@ -233,38 +234,30 @@ class VariationalModel:
 
     def scores(self, features: Array, offset: Array | None = None, *, threads: int | None = None) -> Array:
         """Class scores, shape (n, C); the largest decides. An offset (n, C) is what the circuit corrects."""
-        self._check_width(features)
-        scores = np.empty((len(features), self.network.readout.n_classes))
-        for rows in row_slices(features, _BLOCK_ROWS):
-            scores[rows] = self.network.scores(self.theta, self.angle_map.apply(features[rows]), threads=threads)
+        scores = self._by_block(features, _BLOCK_ROWS, lambda a: self.network.scores(self.theta, a, threads=threads))
         return scores if offset is None else scores + offset
 
-    def sampled_scores(
-        self, features: Array, offset: Array | None = None, *, shots: int, rng: np.random.Generator
-    ) -> Array:
-        """Class scores from so many measurements of every record's circuit."""
-        self._check_width(features)
-        scores = np.empty((len(features), self.network.readout.n_classes))
+    def sampled_scores(self, features: Array, *, shots: int, rng: np.random.Generator) -> Array:
+        """Class scores from a number of measurements of every record's circuit."""
         # The states themselves are held, so the blocks are smaller; rows are drawn in order, whatever their size.
         step = max(1, _BLOCK_AMPLITUDES >> self.network.ansatz.n_qubits)
-        for rows in row_slices(features, step):
-            angles = self.angle_map.apply(features[rows])
-            scores[rows] = self.network.sampled_scores(self.theta, angles, shots=shots, rng=rng)
-        return scores if offset is None else scores + offset
-
-    def probabilities(self, features: Array, offset: Array | None = None) -> Array:
-        """Class probabilities, shape (n, C)."""
-        probabilities: Array = np.exp(log_softmax(self.scores(features, offset)))
-        return probabilities
+        return self._by_block(
+            features, step, lambda a: self.network.sampled_scores(self.theta, a, shots=shots, rng=rng)
+        )
 
     def encoded(self, features: Array) -> Array:
         """What enters the circuit for every record, λ_j·a_j, shape (n, m)."""
         return self.angle_map.apply(features) * self.parameters.scales
 
-    def _check_width(self, features: npt.NDArray[Any]) -> None:
+    def _by_block(self, features: npt.NDArray[Any], step: int, scored: Callable[[Array], Real]) -> Array:
+        """Scores of angles, made for some rows at a time."""
         m = self.network.ansatz.n_inputs
         if features.ndim != 2 or features.shape[1] != m:
             raise DataError(f"The circuit takes {m} features. Got a table of shape {features.shape} instead.")
+        scores = np.empty((len(features), self.network.readout.n_classes))
+        for rows in row_slices(features, step):
+            scores[rows] = scored(self.angle_map.apply(features[rows]))
+        return scores
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ def out_of_fold_score(found: OutOfFold, codes: Codes, metric: str | None) -> flo
     if metric is None:
         log_p = log_softmax(found.scores[rows])
         return float(log_p[np.arange(len(rows)), codes[rows]].mean())
-    margin = merged(two_class_margin(found.scores))
+    margin = merged(found.scores[:, 1] - found.scores[:, 0])
     above = np.empty(len(rows))
     for number in np.unique(found.fold[rows]):
         test = found.fold[rows] == number
@@ -129,9 +129,3 @@ def out_of_fold_score(found: OutOfFold, codes: Codes, metric: str | None) -> flo
         others = rows[test] if test.all() else rows[~test]
         above[test] = margin[rows[test]] - best_threshold(codes[others], margin[others], metric)
     return metric_at(codes[rows], above, 0.0, metric)
-
-
-def two_class_margin(scores: Array) -> Array:
-    """Log-odds of the second of two classes, shape (n,)."""
-    margin: Array = scores[:, 1] - scores[:, 0]
-    return margin

@@ -13,8 +13,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.kernels._backend import thread_count
-from qmedoid.optimize.minimizers import GAINS, minimize_adam, minimize_spsa
-from qmedoid.optimize.training import Minimum, Stopping, TrainingState
+from qmedoid.optimize.training import GAINS, Minimum, Stopping, TrainingState, minimize_adam, minimize_spsa
 from qmedoid.variational.ansatz import SPAN, AngleMap, Ansatz
 from qmedoid.variational.batches import BatchObjective, Sampling, batch_objective, row_weights
 from qmedoid.variational.model import Batch, Network, Precision, VariationalModel
@@ -56,7 +55,7 @@ class CircuitSettings:
     precision: Precision = "float64"
 
     def network(self, n_inputs: int, n_classes: int) -> Network:
-        """The network for so many features and classes."""
+        """The network for these numbers of features and classes."""
         n_qubits = min(n_inputs, MAX_DEFAULT_QUBITS) if self.n_qubits is None else self.n_qubits
         scales = np.atleast_1d(np.asarray(self.scales, dtype=np.float64))
         if len(scales) not in (1, n_inputs):
@@ -256,7 +255,12 @@ def _train_one(
     kept: TrainingState | None,
 ) -> Minimum:
     rng = np.random.default_rng(entropy)
-    state = kept or TrainingState.begin(_start(objective, training, rng), rng)
+    if kept is None:
+        network, data = objective.network, objective.data
+        shares = np.bincount(data.codes, data.weights, network.readout.n_classes).astype(np.float64)
+        # An offset contains the class frequencies already.
+        start = network.start(rng, spread=training.spread, shares=shares if data.offset is None else None)
+        kept = TrainingState(start, rng)
 
     def on_step(now: TrainingState) -> bool:
         if watch.keeper is not None:
@@ -264,23 +268,14 @@ def _train_one(
         return watch.progress(Report(number, now.step, training.stopping.steps, now.losses[-1]))
 
     if training.optimizer == "spsa":
-        a, c, alpha, gamma = training.spsa_gains
         return minimize_spsa(
-            objective, state, training.stopping,
-            a=a, c=c, alpha=alpha, gamma=gamma, clip_norm=training.clip_norm, on_step=on_step,
+            objective, kept, training.stopping,
+            gains=training.spsa_gains, clip_norm=training.clip_norm, on_step=on_step,
         )  # fmt: skip
     return minimize_adam(
-        objective, state, training.stopping,
+        objective, kept, training.stopping,
         learning_rate=training.learning_rate, clip_norm=training.clip_norm, on_step=on_step,
     )  # fmt: skip
-
-
-def _start(objective: BatchObjective, training: TrainingSettings, rng: np.random.Generator) -> Array:
-    """Parameters to start from; an offset contains the class frequencies already."""
-    network, data = objective.network, objective.data
-    shares = np.zeros(network.readout.n_classes)
-    np.add.at(shares, data.codes, data.weights)
-    return network.start(rng, spread=training.spread, shares=shares if data.offset is None else None)
 
 
 def _fingerprint(data: Batch) -> str:

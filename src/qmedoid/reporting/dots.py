@@ -7,23 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from qmedoid.exceptions import ParameterError
 from qmedoid.reporting.document import Picture
-from qmedoid.reporting.pictures.drawing import (
-    MUTED,
-    PAPER,
-    Look,
-    Role,
-    check_panels,
-    check_role,
-    draw,
-    grid_of_axes,
-    legend_below,
-    looks,
-)
+from qmedoid.reporting.drawing import MUTED, PAPER, Look, Role, check_panels, check_role, draw_panels, looks
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _ROLES: dict[Role, str] = {"ours": "ours", "printed": "ours as printed", "baseline": "others"}
 # Of a picture in inches, by the number of panels in a row.
@@ -61,40 +49,38 @@ class Dot:
 
 
 class DotPanel(NamedTuple):
-    """The methods on one data set, from top to bottom; a plain tuple will do."""
+    """The methods on one data set, from top to bottom."""
 
     subtitle: str
     dots: Sequence[Dot]
 
 
-def dots_against_paper(
-    name: str,
-    title: str,
-    panels: Sequence[DotPanel | tuple[str, Sequence[Dot]]],
-    *,
-    x_label: str,
-    note: str = "",
-    bar_label: str = "least to most over splits",
-) -> Picture:
-    """A picture of figures beside the paper's; a panel per data set and a row per method."""
+def dots_against_paper(name: str, title: str, panels: Sequence[DotPanel], *, x_label: str, note: str = "") -> Picture:
+    """A picture of figures next to the paper's; a panel per data set and a row per method."""
     check_panels(panels)
-    whole = [DotPanel(*panel) for panel in panels]
     # Rows have names, so only what is ours needs a color.
     look = {role: looks([("", role)])[""] for role in _ROLES} | {"baseline": Look("baseline", MUTED, "-")}
-    is_named_once = len({tuple(dot.label for dot in panel.dots) for panel in whole}) == 1
-    columns = min(len(whole), 3 if is_named_once and len(whole) != 4 else 2)
-    rows = -(-len(whole) // columns)
+    is_named_once = len({tuple(dot.label for dot in panel.dots) for panel in panels}) == 1
+    columns = min(len(panels), 3 if is_named_once and len(panels) != 4 else 2)
 
-    def paint(figure: "Figure") -> None:
-        for number, (axes, panel) in enumerate(zip(grid_of_axes(figure, len(whole), columns), whole, strict=True)):
-            _paint_panel(axes, panel, look)
-            axes.set_xlabel(x_label)
-            if is_named_once and number % columns:
-                axes.set_yticklabels([])
-        legend_below(figure, _legend(whole, look, bar_label), columns=5 if columns > 1 else 3)
+    def paint(axes: "Axes", number: int) -> "dict[str, Artist]":
+        _paint_panel(axes, panels[number], look)
+        if is_named_once and number % columns:
+            axes.set_yticklabels([])
+        return _legend([dot for panel in panels for dot in panel.dots], look)
 
-    most = max(len(panel.dots) for panel in whole)
-    return draw(name, title, note, (_WIDTHS[columns], (0.26 * most + 0.9) * rows + 0.5), paint)
+    most = max(len(panel.dots) for panel in panels)
+    return draw_panels(
+        name,
+        title,
+        note,
+        len(panels),
+        paint,
+        columns=columns,
+        panel_size=(_WIDTHS[columns] / columns, 0.26 * most + 0.9),
+        legend_size=(5 if columns > 1 else 3, 0.5),
+        x_label=x_label,
+    )
 
 
 def _paint_panel(axes: "Axes", panel: DotPanel, look: dict[Role, Look]) -> None:
@@ -120,10 +106,9 @@ def _paint_panel(axes: "Axes", panel: DotPanel, look: dict[Role, Look]) -> None:
     axes.set_title(panel.subtitle)
 
 
-def _legend(panels: Sequence[DotPanel], look: dict[Role, Look], bar_label: str) -> "dict[str, Artist]":
+def _legend(dots: Sequence[Dot], look: dict[Role, Look]) -> "dict[str, Artist]":
     from matplotlib.lines import Line2D
 
-    dots = [dot for panel in panels for dot in panel.dots]
     handles: dict[str, Artist] = {}
     for role, label in _ROLES.items():
         if any(dot.role == role for dot in dots):
@@ -131,5 +116,5 @@ def _legend(panels: Sequence[DotPanel], look: dict[Role, Look], bar_label: str) 
     if any(dot.paper is not None for dot in dots):
         handles["the paper"] = Line2D([], [], **PAPER)
     if any(dot.low is not None for dot in dots):
-        handles[bar_label] = Line2D([], [], color=MUTED, linewidth=2.2, alpha=0.45)
+        handles["least to most over splits"] = Line2D([], [], color=MUTED, linewidth=2.2, alpha=0.45)
     return handles

@@ -1,4 +1,4 @@
-"""Confusion matrices beside each other, with their counts."""
+"""Confusion matrices next to each other, with their counts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ import numpy.typing as npt
 from qmedoid.arrays import Array
 from qmedoid.exceptions import ParameterError
 from qmedoid.reporting.document import Picture
-from qmedoid.reporting.pictures.drawing import check_panels, draw, grid_of_axes
+from qmedoid.reporting.drawing import check_panels, draw_panels
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # Share of a row from which its cell is too dark for black letters.
 _DARK = 0.6
@@ -46,25 +46,28 @@ class Panel:
             )
 
 
-def confusion_grid(name: str, title: str, panels: Sequence[Panel], note: str = "", *, columns: int = 3) -> Picture:
-    """A picture of confusion matrices: counts in the cells, which are the darker, the larger their share of the row.
-
-    A row of the picture has at most `columns` panels.
-    """
+def confusion_grid(name: str, title: str, panels: Sequence[Panel], note: str = "") -> Picture:
+    """A picture of confusion matrices: counts in the cells, which are the darker, the larger their share of the row."""
     check_panels(panels)
-    columns = min(columns, len(panels))
-    rows = -(-len(panels) // columns)
+    columns = min(3, len(panels))
 
-    def paint(figure: "Figure") -> None:
-        for number, (axes, panel) in enumerate(zip(grid_of_axes(figure, len(panels), columns), panels, strict=True)):
-            _paint_panel(axes, panel)
-            if number % columns == 0:
-                axes.set_ylabel("true class")
-            if number + columns >= len(panels):
-                axes.set_xlabel("decided class")
+    def paint(axes: "Axes", number: int) -> "dict[str, Artist]":
+        _paint_panel(axes, panels[number])
+        if number + columns >= len(panels):
+            axes.set_xlabel("decided class")
+        return {}
 
     side = 2.0 + 0.3 * max(len(panel.class_names) for panel in panels)
-    return draw(name, title, note, (side * columns + 0.4, side * rows + 0.1), paint)
+    return draw_panels(
+        name,
+        title,
+        note,
+        len(panels),
+        paint,
+        columns=columns,
+        panel_size=(side + 0.4 / columns, side),
+        y_label="true class",
+    )
 
 
 def row_shares(matrix: Array) -> Array:

@@ -10,23 +10,12 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ParameterError
 from qmedoid.reporting.document import Picture
-from qmedoid.reporting.pictures.drawing import (
-    MUTED,
-    PAPER,
-    Look,
-    Role,
-    check_panels,
-    check_role,
-    draw,
-    grid_of_axes,
-    legend_below,
-    looks,
-)
+from qmedoid.reporting.drawing import MUTED, PAPER, Look, Role, check_panels, check_role, draw_panels, looks
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+
 # Points that are drawn across a panel, by the number of panels in a row; more would only make the file larger.
 _PLACES = {1: 150, 2: 120, 3: 100}
 
@@ -70,18 +59,18 @@ class Marker(NamedTuple):
 
 
 class CurvePanel(NamedTuple):
-    """Curves over one x, such as those of a data set; a plain tuple will do."""
+    """Curves over one x, such as those of a data set."""
 
     subtitle: str
     x: npt.ArrayLike
     curves: Sequence[Curve]
-    marker: tuple[float, float, str] | None = None
+    marker: Marker | None = None
 
 
 def curve_grid(
     name: str,
     title: str,
-    panels: Sequence[CurvePanel | tuple[str, npt.ArrayLike, Sequence[Curve], tuple[float, float, str] | None]],
+    panels: Sequence[CurvePanel],
     *,
     x_label: str,
     y_label: str,
@@ -95,29 +84,32 @@ def curve_grid(
     ----------
     name, title, note : str
         Those of the picture.
-    panels : sequence of (subtitle, x, curves, marker)
+    panels : sequence of CurvePanel
     log_x : bool
         Whether x is on a logarithmic scale; points at or below zero are left out.
     diagonal : bool
         Whether to draw the line of chance of a ROC curve.
     """
     check_panels(panels)
-    whole = [CurvePanel(*panel) for panel in panels]
-    look = looks((curve.label, curve.role) for panel in whole for curve in panel.curves)
-    columns = len(whole) if len(whole) <= 3 else 2
-    rows = -(-len(whole) // columns)
+    look = looks((curve.label, curve.role) for panel in panels for curve in panel.curves)
+    columns = len(panels) if len(panels) <= 3 else 2
+    entries_per_line = 3 if columns == 1 else 4
 
-    def paint(figure: "Figure") -> None:
-        handles: dict[str, Artist] = {}
-        for number, (axes, panel) in enumerate(zip(grid_of_axes(figure, len(whole), columns), whole, strict=True)):
-            handles |= _paint_panel(axes, panel, look, _PLACES[columns], log_x=log_x, diagonal=diagonal)
-            axes.set_xlabel(x_label)
-            if number % columns == 0:
-                axes.set_ylabel(y_label)
-        legend_below(figure, handles, columns=3 if columns == 1 else 4)
+    def paint(axes: "Axes", number: int) -> "dict[str, Artist]":
+        return _paint_panel(axes, panels[number], look, _PLACES[columns], log_x=log_x, diagonal=diagonal)
 
-    width, height = {1: (6.6, 3.9), 2: (4.2, 3.2), 3: (3.0, 2.9)}[columns]
-    return draw(name, title, note, (width * columns, height * rows + _legend_height(len(look) + 1, columns)), paint)
+    return draw_panels(
+        name,
+        title,
+        note,
+        len(panels),
+        paint,
+        columns=columns,
+        panel_size={1: (6.6, 3.9), 2: (4.2, 3.2), 3: (3.0, 2.9)}[columns],
+        legend_size=(entries_per_line, 0.2 * -(-(len(look) + 1) // entries_per_line) + 0.1),
+        x_label=x_label,
+        y_label=y_label,
+    )
 
 
 def thinned(x: Array, places: int, *, log_x: bool) -> Codes:
@@ -156,8 +148,8 @@ def _paint_panel(
             inside, edge = (style["color"], 0.12), (style["color"], 0.5)
             axes.fill_between(x[kept], low[kept], high[kept], facecolor=inside, edgecolor=edge, linewidth=0.5, zorder=2)
     if panel.marker is not None:
-        marker = Marker(*panel.marker)
-        (handles[marker.label],) = axes.plot([marker.x], [marker.y], clip_on=False, **PAPER)
+        x_paper, y_paper, label = panel.marker
+        (handles[label],) = axes.plot([x_paper], [y_paper], clip_on=False, **PAPER)
     axes.set_title(panel.subtitle)
     _end_at_zero_and_one(axes)
     return handles
@@ -178,18 +170,6 @@ def _end_at_zero_and_one(axes: "Axes") -> None:
     bounds = axes.dataLim
     if bounds.y0 >= 0 and bounds.y1 <= 1:
         axes.set_ylim(max(low, -0.02), min(high, 1.02))
-
-
-def _legend_height(entries: int, columns: int) -> float:
-    """Inches that a legend takes below the panels."""
-    per_line = 3 if columns == 1 else 4
-    return 0.2 * -(-entries // per_line) + 0.1
-
-
-if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -224,46 +204,35 @@ class Trace:
 
 
 class TracePanel(NamedTuple):
-    """The searches on the splits of one data set; a plain tuple will do."""
+    """The searches on the splits of one data set."""
 
     subtitle: str
     traces: Sequence[Trace]
 
 
-def trace_grid(
-    name: str,
-    title: str,
-    panels: Sequence[TracePanel | tuple[str, Sequence[Trace]]],
-    *,
-    x_label: str = "evaluations",
-    y_label: str = "best macro-F1 so far",
-    role: Role = "ours",
-    log_x: bool = False,
-    note: str = "",
-) -> Picture:
+def trace_grid(name: str, title: str, panels: Sequence[TracePanel], *, role: Role = "ours", note: str = "") -> Picture:
     """A picture of searches: a thin line per split, and their median; a panel per data set.
 
     A search that has ended keeps its score, so that the median is over all splits everywhere.
     """
     check_panels(panels)
     check_role(role)
-    whole = [TracePanel(*panel) for panel in panels]
-    for panel in whole:
+    for panel in panels:
         check_panels(panel.traces)
     color = looks([("", role)])[""].color
-    columns = len(whole) if len(whole) <= 3 else 2
-
-    def paint(figure: "Figure") -> None:
-        handles: dict[str, Artist] = {}
-        for number, (axes, panel) in enumerate(zip(grid_of_axes(figure, len(whole), columns), whole, strict=True)):
-            handles |= _paint_traces(axes, panel, color, log_x=log_x)
-            axes.set_xlabel(x_label)
-            if number % columns == 0:
-                axes.set_ylabel(y_label)
-        legend_below(figure, handles, columns=2)
-
-    width, height = {1: (6.6, 3.6), 2: (4.2, 3.1), 3: (3.0, 2.9)}[columns]
-    return draw(name, title, note, (width * columns, height * -(-len(whole) // columns) + 0.3), paint)
+    columns = len(panels) if len(panels) <= 3 else 2
+    return draw_panels(
+        name,
+        title,
+        note,
+        len(panels),
+        lambda axes, number: _paint_traces(axes, panels[number], color),
+        columns=columns,
+        panel_size={1: (6.6, 3.6), 2: (4.2, 3.1), 3: (3.0, 2.9)}[columns],
+        legend_size=(2, 0.3),
+        x_label="evaluations",
+        y_label="best macro-F1 so far",
+    )
 
 
 def median_trace(traces: Sequence[Trace]) -> Trace:
@@ -274,7 +243,7 @@ def median_trace(traces: Sequence[Trace]) -> Trace:
     return Trace(places, np.median([trace.at(places) for trace in traces], axis=0))
 
 
-def _paint_traces(axes: "Axes", panel: TracePanel, color: str, *, log_x: bool) -> "dict[str, Artist]":
+def _paint_traces(axes: "Axes", panel: TracePanel, color: str) -> "dict[str, Artist]":
     handles: dict[str, Artist] = {}
     end = max(np.asarray(trace.evaluations)[-1] for trace in panel.traces)
     for trace in panel.traces:
@@ -285,8 +254,5 @@ def _paint_traces(axes: "Axes", panel: TracePanel, color: str, *, log_x: bool) -
     median = median_trace(panel.traces)
     x, y = np.append(median.evaluations, end), np.append(median.best, np.asarray(median.best)[-1])
     (handles["median of the splits"],) = axes.plot(x, y, drawstyle="steps-post", color=color, linewidth=2.1, zorder=4)
-    if log_x:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter("{x:g}")
     axes.set_title(panel.subtitle)
     return handles

@@ -1,14 +1,18 @@
 """What all pictures share: colors and lines by role, and the way from a painted figure to its bytes."""
 
-import contextlib
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from qmedoid.exceptions import MissingExtraError, ParameterError
 from qmedoid.reporting.document import Picture
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Role = Literal["ours", "printed", "baseline"]
 """Whose figures: ours, ours as the paper prints the method, or those of another method."""
@@ -73,10 +77,6 @@ def check_role(role: str) -> None:
         raise ParameterError(f"The 'role' parameter must be one of {', '.join(get_args(Role))}. Got {role!r} instead.")
 
 
-if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 _STYLE: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -118,61 +118,59 @@ def require_plots() -> None:
         raise MissingExtraError("Matplotlib is not installed. Get it with: pip install 'qmedoid[plots]'") from error
 
 
-def draw(name: str, title: str, note: str, size: tuple[float, float], paint: "Callable[[Figure], None]") -> Picture:
-    """A picture.
+def draw_panels(
+    name: str,
+    title: str,
+    note: str,
+    n_panels: int,
+    paint: "Callable[[Axes, int], dict[str, Artist]]",
+    *,
+    columns: int,
+    panel_size: tuple[float, float],
+    legend_size: tuple[int, float] = (1, 0.1),
+    x_label: str = "",
+    y_label: str = "",
+) -> Picture:
+    """A picture of panels in rows, with one legend below them, where it covers nothing.
 
-    The page writes the title above its SVG; the PNG travels alone, and bears it.
-
-    Parameters
-    ----------
-    name, title, note : str
-        Those of the picture.
-    size : pair of float
-        Width and height in inches.
-    paint : callable
-        Puts everything but the title on a figure.
+    `paint` draws a panel, given by its number, and returns what the legend needs. A row has at most `columns` panels
+    of `panel_size`, width and height in inches; `legend_size` is the maximum number of columns and the height. All
+    panels have the x label, the first in a row the y label. The page writes the title above its SVG; the PNG travels
+    alone, and bears it.
     """
     require_plots()
+    import matplotlib.style
     from matplotlib.figure import Figure
 
-    with _own_style():
-        figure = Figure(figsize=size, layout="constrained")
-        paint(figure)
+    rows = math.ceil(n_panels / columns)
+    width, height = panel_size[0] * columns, panel_size[1] * rows + legend_size[1]
+    # Our settings over Matplotlib's own, not over those of the user, whose pictures these are not.
+    with matplotlib.style.context("default"), matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+        handles: dict[str, Artist] = {}
+        for number, axes in enumerate(grid[:n_panels]):
+            handles |= paint(axes, number)
+            if x_label:
+                axes.set_xlabel(x_label)
+            if y_label and number % columns == 0:
+                axes.set_ylabel(y_label)
+        for unused in grid[n_panels:]:
+            unused.remove()
+        if handles:
+            ncols = min(legend_size[0], len(handles))
+            figure.legend(list(handles.values()), list(handles), loc="outside lower left", ncols=ncols)
         svg = _saved(figure, "svg", {"Date": None, "Creator": None, "Title": title})
-        figure.set_size_inches(size[0], size[1] + _TITLE_HEIGHT)
+        figure.set_size_inches(width, height + _TITLE_HEIGHT)
         figure.suptitle(title, x=0.01, ha="left", wrap=True)
         png = _saved(figure, "png", {"Software": None})
     return Picture(name, title, svg, png, note)
-
-
-def grid_of_axes(figure: "Figure", count: int, columns: int) -> "list[Axes]":
-    """As many axes as there are panels, in rows; places that are left over stay empty."""
-    axes = figure.subplots(math.ceil(count / columns), columns, squeeze=False).ravel().tolist()
-    for unused in axes[count:]:
-        unused.remove()
-    return axes[:count]
-
-
-def legend_below(figure: "Figure", handles: "dict[str, Artist]", columns: int) -> None:
-    """One legend for all panels, below them, where it covers nothing."""
-    if handles:
-        figure.legend(list(handles.values()), list(handles), loc="outside lower left", ncols=min(columns, len(handles)))
 
 
 def check_panels(panels: Sequence[object]) -> None:
     """Raise where there is nothing to draw."""
     if not panels:
         raise ParameterError("The 'panels' parameter must hold at least one panel. Got none. Leave the picture out.")
-
-
-@contextlib.contextmanager
-def _own_style() -> Iterator[None]:
-    """Our settings over Matplotlib's own, not over those of the user, whose pictures these are not."""
-    import matplotlib
-    import matplotlib.style
-
-    with matplotlib.style.context("default"), matplotlib.rc_context(_STYLE):
-        yield
 
 
 def _saved(figure: "Figure", format_: str, metadata: dict[str, Any]) -> bytes:

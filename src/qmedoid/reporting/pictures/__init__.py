@@ -1,1 +1,0 @@
-"""Plots for reports: arrays in, pictures out; Matplotlib is imported only when one is drawn."""
