@@ -18,9 +18,9 @@ from qmedoid import MedoidClassifier, RareEventClassifier
 from qmedoid.arrays import Array, Codes
 from qmedoid.metrics.classification import pr_auc
 from qmedoid.studies.baselines import lightgbm, logistic
-from qmedoid.studies.cells import Cell
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.metrics import PAPER_ALERT_RATE
+from qmedoid.studies.splits import Cell
 
 Corrected = Callable[[Array, Array], Array]
 """From deltas (n, m) and the log-odds of the method (n,) to log-odds (n,)."""

@@ -20,8 +20,8 @@ from benchmarks.quality.protocol import Encoded, encoded_split
 from benchmarks.quality.tables import Table
 
 from qmedoid import MedoidClassifier
-from qmedoid.studies.cells import Cell
 from qmedoid.studies.metrics import scores_of
+from qmedoid.studies.splits import Cell
 
 OURS = "ours"
 _RECIPE = Path(__file__).with_name("recipe.json")

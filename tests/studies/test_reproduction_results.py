@@ -22,11 +22,10 @@ from qmedoid.studies.against import (
     spread_table,
 )
 from qmedoid.studies.catalog import FRAUD_SAMPLE, load_data
-from qmedoid.studies.cells import Cell
 from qmedoid.studies.plan import Plan
 from qmedoid.studies.results import Paired, Spread, StudyResults, point
 from qmedoid.studies.small_tables import MEASURES
-from qmedoid.studies.splits import paper_split
+from qmedoid.studies.splits import Cell, paper_split
 
 values = st.lists(st.floats(0, 1).map(lambda x: round(x, 4)), min_size=1, max_size=8)
 

@@ -8,11 +8,10 @@ import pytest
 from qmedoid.exceptions import DataError
 from qmedoid.studies import baselines, ours
 from qmedoid.studies.baselines import RARE_BASELINES, SMOTE_SHARE
-from qmedoid.studies.cells import Cell
 from qmedoid.studies.datasets import Dataset, load_creditcard_sample, load_dataset
 from qmedoid.studies.metrics import CHOICES, fraud_metrics
 from qmedoid.studies.plan import FRAUD_METHODS, SMALL_METHODS
-from qmedoid.studies.splits import Split, paper_split, split_of
+from qmedoid.studies.splits import Cell, Split, paper_split, split_of
 
 
 def few_payments():

@@ -15,10 +15,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from qmedoid.exceptions import MissingExtraError
-from qmedoid.studies.cells import Cell, Result
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.metrics import classifier_metrics, fraud_metrics, rare_metrics, scores_of
-from qmedoid.studies.splits import split_of
+from qmedoid.studies.splits import Cell, Result, split_of
 
 SMOTE_SHARE = 0.1
 """Frauds per normal row after SMOTE."""

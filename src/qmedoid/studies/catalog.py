@@ -19,9 +19,13 @@ import pyarrow as pa
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.storage.atomic import atomic_file
-from qmedoid.studies.creditcard import HOW_TO_GET, N_ROWS, TARGET, check_whole, read_sample, read_whole
 from qmedoid.studies.datasets import (
+    FILE,
+    HOW_TO_GET,
+    N_ROWS,
+    TARGET,
     Dataset,
+    check_whole,
     load_breast_cancer,
     load_creditcard_sample,
     load_dataset,
@@ -29,7 +33,9 @@ from qmedoid.studies.datasets import (
     load_wine,
     numbers_digest,
     of_payments,
+    read_sample,
     read_shipped,
+    read_whole,
     shipped_path,
 )
 
@@ -86,9 +92,7 @@ CATALOG: dict[str, Entry] = {
     "heart": Entry(918, 12, "HeartDisease", "1", "ships with qmedoid", "ODbL 1.0", _FILE, "heart.csv"),
     "breast-cancer": Entry(569, 31, "target", "malignant", "ships with scikit-learn", _UCI, _NUMBERS),
     "wine": Entry(178, 14, "target", "", "ships with scikit-learn", _UCI, _NUMBERS),
-    "creditcard-sample": Entry(
-        14_707, 31, TARGET, "1", "ships with qmedoid", _KAGGLE, _FILE, "creditcard_sample.parquet"
-    ),
+    "creditcard-sample": Entry(14_707, 31, TARGET, "1", "ships with qmedoid", _KAGGLE, _FILE, FILE),
     "creditcard": Entry(N_ROWS, 31, TARGET, "1", "QMEDOID_DATA, or OpenML", _KAGGLE, _COUNTS),
 }
 _GENERATED: dict[str, Callable[[], Dataset]] = {"breast-cancer": load_breast_cancer, "wine": load_wine}

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from qmedoid.reporting.document import Heading, Table, Value
-from qmedoid.studies.cells import Result
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.metrics import CHOICES, FIXED, MATCHED
 from qmedoid.studies.paper import FRAUD
 from qmedoid.studies.plan import FRAUD_VARIANTS, NEAREST, READINGS
 from qmedoid.studies.results import Measure, StudyResults, mean_columns, point, with_error
-from qmedoid.studies.splits import Split, SplitKind, duplicate_groups, split_of
+from qmedoid.studies.splits import Result, Split, SplitKind, duplicate_groups, split_of
 
 AREAS = {"PR-AUC": "pr_auc", "ROC-AUC": "roc_auc"}
 ORDER = ("rows", "prevalence", "alert rate", "precision", "recall", "F1", "PR-AUC", "ROC-AUC", "macro-F1", "accuracy")

@@ -13,10 +13,9 @@ from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.methods.nearest.model import NearestModel
 from qmedoid.metrics.thresholds import best_threshold, metric_at
 from qmedoid.model.hybrid import DeltaSettings
-from qmedoid.studies.cells import Cell, Result
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.metrics import classifier_metrics, fraud_metrics, rare_metrics
-from qmedoid.studies.splits import Split, split_of
+from qmedoid.studies.splits import Cell, Result, Split, split_of
 
 TRACE_POINTS = 400
 """Maximum number of points that are kept of a search."""

@@ -11,7 +11,6 @@ from qmedoid.reporting.pictures.confusion import Panel, confusion_grid
 from qmedoid.reporting.pictures.curves import Curve, CurvePanel, Marker, Trace, TracePanel, curve_grid, trace_grid
 from qmedoid.reporting.pictures.dots import Dot, DotPanel, dots_against_paper
 from qmedoid.reporting.pictures.drawing import Role
-from qmedoid.studies.cells import Result
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.fraud_tables import PARTS, PRINTED_TABLES, measure_of
 from qmedoid.studies.metrics import BUDGETS, FIXED, PAPER_ALERT_RATE, RATES
@@ -29,6 +28,7 @@ from qmedoid.studies.small_tables import (
     mean_confusion,
     sweep_spreads,
 )
+from qmedoid.studies.splits import Result
 
 _ROLES: dict[str, Role] = {"printed": "printed", "default": "ours", NEAREST: "ours"}
 _TITLES = {"printed": "ours as printed", "default": "ours by default", NEAREST: "ours, convex"}

@@ -10,8 +10,7 @@ from qmedoid.arrays import Array
 from qmedoid.metrics.classification import ClassMetrics
 from qmedoid.metrics.operating_points import OperatingPoint
 from qmedoid.reporting.document import Heading, Value
-from qmedoid.studies.cells import Cell, Result
-from qmedoid.studies.splits import SplitKind
+from qmedoid.studies.splits import Cell, Result, SplitKind
 
 Measure = Callable[[Result], float]
 

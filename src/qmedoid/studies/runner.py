@@ -23,8 +23,8 @@ from threadpoolctl import threadpool_limits
 
 from qmedoid.exceptions import QMedoidError
 from qmedoid.storage.atomic import cannot_write, write_atomic
-from qmedoid.studies.cells import Cell, Result, StudyMethod
 from qmedoid.studies.code import module_digest, versions
+from qmedoid.studies.splits import Cell, Result, StudyMethod
 
 Report = Callable[[Cell, Result], None]
 """Progress callback; receives each cell that is done with its result."""
