@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -17,9 +18,12 @@ Measure = Callable[[Result], float]
 
 @dataclass(frozen=True)
 class Spread:
-    """Values of one figure over repeated splits, in the order of the seeds."""
+    """Values of one figure over repeated splits, in the order of the seeds; empty, and false, where there are none."""
 
     values: Array
+
+    def __bool__(self) -> bool:
+        return len(self.values) > 0
 
     @property
     def mean(self) -> float:
@@ -46,14 +50,26 @@ class Spread:
         """The largest value."""
         return float(self.values.max())
 
-    def contains(self, value: float, digits: int = 4) -> bool:
-        """Whether a figure printed with so many digits could be one of these splits.
+    @property
+    def cells(self) -> tuple[Value, Value]:
+        """Mean and standard error, for the columns of `mean_columns`."""
+        return (self.mean, self.error) if self else (None, None)
+
+    @property
+    def range_cells(self) -> tuple[Value, Value, Value, Value]:
+        """Mean, standard error, the smallest and the largest value."""
+        return (*self.cells, self.low, self.high) if self else (None, None, None, None)
+
+    def holds(self, printed: float | None) -> Literal["yes", "no"] | None:
+        """Whether a figure printed with four digits could be one of these splits; None where one of both is missing.
 
         It lies in their range, or within two standard deviations of their mean, as the range of few splits is narrow.
         """
-        slack = 0.5 * 10.0**-digits
-        reach = 2.0 * (self.deviation or 0.0)
-        return min(self.low, self.mean - reach) - slack <= value <= max(self.high, self.mean + reach) + slack
+        if printed is None or not self:
+            return None
+        reach, slack = 2.0 * (self.deviation or 0.0), 0.5e-4
+        low, high = min(self.low, self.mean - reach), max(self.high, self.mean + reach)
+        return "yes" if low - slack <= printed <= high + slack else "no"
 
 
 @dataclass(frozen=True)
@@ -99,10 +115,10 @@ class StudyResults:
         found = [cell for cell in self.by_cell if (cell.data, cell.method, cell.split) == (data, method, split)]
         return [self.by_cell[cell] for cell in sorted(found)]
 
-    def spread(self, data: str, method: str, measure: Measure, split: SplitKind = "random") -> Spread | None:
-        """A figure of a method over its splits; None where it was not run, or where the figure is not there."""
+    def spread(self, data: str, method: str, measure: Measure, split: SplitKind = "random") -> Spread:
+        """A figure of a method over its splits; empty where it was not run, or where a split lacks the figure."""
         values = np.array([measure(result) for result in self.of(data, method, split)], dtype=np.float64)
-        return Spread(values) if len(values) and not np.isnan(values).any() else None
+        return Spread(values[:0] if np.isnan(values).any() else values)
 
     def methods(self, data: str, split: SplitKind = "random") -> list[str]:
         """Methods that were run on a data set."""
@@ -120,11 +136,6 @@ def point(result: Result, part: str, name: str) -> OperatingPoint | None:
     return None if counts is None else OperatingPoint(result["thresholds"][name], *counts)
 
 
-def with_error(spread: Spread | None) -> tuple[Value, Value]:
-    """Mean and standard error, for a column of a table and the one of its errors."""
-    return (None, None) if spread is None else (spread.mean, spread.error)
-
-
-def mean_columns(name: str, group: str = "", digits: int = 4) -> tuple[Heading, Heading]:
+def mean_columns(name: str, group: str = "") -> tuple[Heading, Heading]:
     """A column of means and the one of their standard errors."""
-    return Heading(name, group, digits), Heading("±", group, digits, is_error=True)
+    return Heading(name, group), Heading("±", group, is_error=True)
