@@ -16,6 +16,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,6 @@ from qmedoid.studies.splits import Cell, Result, StudyMethod
 
 Report = Callable[[Cell, Result], None]
 """Progress callback; receives each cell that is done with its result."""
-
-# Libraries read these when they are loaded; cells side by side have one thread each.
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class StudyError(QMedoidError, RuntimeError):
@@ -145,7 +143,7 @@ def run_cells(
     Raises
     ------
     StudyError
-        A cell failed. StudyResults from before are in the store.
+        A cell failed. Results from before it are in the store.
     """
     ordered = sorted(cells, key=lambda cell: -study.seconds(cell))
     results: dict[Cell, Result] = {}
@@ -173,12 +171,7 @@ def _task(study: Study, cell: Cell, folder: Path | None) -> tuple[Any, ...]:
 
 def _in_turn(study: Study, cells: Sequence[Cell], folder: Path | None) -> Generator[tuple[Cell, Result]]:
     for cell in cells:
-        try:
-            yield cell, _run_and_keep(*_task(study, cell, folder))
-        except QMedoidError:
-            raise
-        except Exception as error:
-            raise StudyError(f"The cell '{cell}' failed: {error}") from error
+        yield cell, _outcome(partial(_run_and_keep, *_task(study, cell, folder)), cell)
 
 
 def _side_by_side(
@@ -187,10 +180,7 @@ def _side_by_side(
     # Spawned, not forked: a fork would copy the threads of OpenMP in whatever state they are.
     context = multiprocessing.get_context("spawn")
     others = multiprocessing.active_children()
-    with (
-        _one_thread_each(),
-        ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare_worker, max_tasks_per_child=most) as pool,
-    ):
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare_worker, max_tasks_per_child=most) as pool:
         try:
             with _ctrl_c_waits():
                 futures = {pool.submit(_run_and_keep, *_task(study, cell, folder)): cell for cell in cells}
@@ -236,17 +226,16 @@ def _ctrl_c_waits() -> Iterator[None]:
 
 
 def _prepare_worker() -> None:
-    # The parent ends its workers itself after Ctrl-C.
+    """Leave Ctrl-C to the parent, and end when the parent is gone: killed, it cannot tell."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
 
+    def end_with_parent() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
 
-def _end_with_parent() -> None:
-    """End this worker when its parent is gone without a word: killed, it cannot tell."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def _run_and_keep(
@@ -277,17 +266,3 @@ def _peak_megabytes() -> float | None:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    before: Mapping[str, str | None] = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
