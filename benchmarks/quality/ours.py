@@ -19,7 +19,7 @@ from benchmarks.quality.judging import judge
 from benchmarks.quality.protocol import Encoded, encoded_split
 from benchmarks.quality.tables import Table
 
-from qmedoid import MedoidClassifier
+from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.studies.metrics import scores_of
 from qmedoid.studies.splits import Cell
 

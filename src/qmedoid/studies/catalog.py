@@ -48,19 +48,9 @@ _ENDINGS = (".parquet", ".csv")
 
 @dataclass(frozen=True)
 class Entry:
-    """A data set.
+    """A data set: size of its table, the target among the columns; the class to look for, if there is one.
 
-    Attributes
-    ----------
-    rows, columns : int
-        Of the table, the target among the columns.
-    target, positive : str
-        The column of the classes, and the class to look for; empty where there is none.
-    source, licence : str
-    check : str
-        What is compared when it is read.
-    file : str or None
-        Its name in the package, where it ships with it.
+    `check` says what is compared when it is read, `file` is its name in the package, if it ships with it.
     """
 
     rows: int
@@ -158,11 +148,7 @@ def table_of(name: str) -> pa.Table:
 
 
 def load_creditcard() -> Dataset:
-    """Credit-card frauds, the whole table: 284,807 payments over two days, 492 of them frauds.
-
-    29 columns, V1 to V28 and Amount; Time, the seconds since the first payment, is in `times`. The table does not ship
-    with the package: see `locate`; where it is not here it is downloaded.
-    """
+    """Credit-card frauds: 284,807 payments over two days, 492 of them frauds; downloaded where they are not here."""
     return of_payments("Credit-card fraud", _whole_creditcard())
 
 

@@ -1,10 +1,9 @@
 """What some functions compute, as one hash of the code that they reach: of what it does, not of where it lies.
 
 The rule: begin with the modules of the functions, and follow the imports of project modules, those within functions
-included. A string that names a project module (``"qmedoid.methods.rare.model:RareEventModel"``) is an import, too. A
-name that a package imports on first use leads to the module that defines it. A module that imports a name made by an
-f-string reaches its whole folder, with the sources of its compiled kernels. The statements at the top level of all
-reached modules, as syntax trees and in sorted order, are hashed. So
+included. A string that names a project module (``"qmedoid.methods.rare.model:RareEventModel"``) is an import, too, and
+a module that imports a name made by an f-string reaches its whole folder, with the sources of its compiled kernels. The
+statements at the top level of all reached modules, as syntax trees and in sorted order, are hashed. So
 
 - comments, layout and docstrings do not count, nor do type-checking imports;
 - the names of modules and the order of their statements do not count: a module that is moved or renamed, or a function
@@ -57,10 +56,6 @@ class Project:
         module = text.partition(":")[0]
         return module if self.file(module) is not None else None
 
-    def home(self, one: "_Import") -> str:
-        """The module that defines what is imported."""
-        return self.module(one.module).lazy.get(one.name, one.module)
-
 
 class _Import(NamedTuple):
     """A project module that is imported, the name in it (empty for the module itself), and what it is called here."""
@@ -77,8 +72,6 @@ class _Module(ast.NodeTransformer):
         self._project = project
         self._modules: dict[str, str] = {}
         self.imports: list[_Import] = []
-        self.lazy: dict[str, str] = {}
-        """Modules of the names that a package imports on first use: a dictionary of strings says where they are."""
         file = project.file(name)
         assert file is not None
         source = file.read_text(encoding="utf-8")
@@ -132,13 +125,6 @@ class _Module(ast.NodeTransformer):
         self._add(module, name, name)
         return ast.Constant(name)
 
-    def visit_Dict(self, node: ast.Dict) -> ast.AST:
-        for key, value in zip(node.keys, node.values, strict=True):
-            home = self._project.named(value.value) if isinstance(value, ast.Constant) else None
-            if isinstance(key, ast.Constant) and home is not None:
-                self.lazy[str(key.value)] = home
-        return self.generic_visit(node)
-
 
 def _bound(node: ast.stmt) -> list[str]:
     """Names that a statement binds."""
@@ -160,7 +146,7 @@ def reached(project: Project, modules: Iterable[str]) -> tuple[list[str], list[P
             continue
         found.add(module)
         content = project.module(module)
-        waiting += map(project.home, content.imports)
+        waiting += [one.module for one in content.imports]
         if content.reaches_folder:
             package = module if file.name == "__init__.py" else module.rpartition(".")[0]
             waiting += [f"{package}.{one.stem}" for one in file.parent.glob("*.py")]
@@ -179,7 +165,7 @@ def code_digest(project: Project, modules: Iterable[str]) -> str:
         for name, text in module.definitions.items():
             meanings.setdefault(name, set()).add(text)
     for one in (one for module in found.values() for one in module.imports if one.name):
-        meaning = found[project.home(one)].definitions.get(one.name, "") if len(meanings.get(one.name, ())) > 1 else ""
+        meaning = found[one.module].definitions.get(one.name, "") if len(meanings.get(one.name, ())) > 1 else ""
         if meaning or one.called != one.name:
             parts.append(f"{one.called} is {one.name} {meaning}")
     return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()

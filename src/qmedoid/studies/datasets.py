@@ -42,17 +42,8 @@ NUMBERS: dict[str, str] = {
 class Dataset:
     """A table of numbers with its labels.
 
-    Attributes
-    ----------
-    name : str
-        As it is called in tables.
-    X : ndarray of shape (n, M)
-    y : ndarray of shape (n,)
-    feature_names : tuple of str
-    class_names : tuple of str
-        Names of the classes in the order of the sorted labels.
-    times : ndarray of shape (n,), optional
-        Time of each row, in seconds from the first, where the table has times.
+    `X` has shape (n, M). Names of classes are in the order of the sorted labels; `times`, where the table has them, are
+    seconds from the first row.
     """
 
     name: str

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmedoid.reporting.document import Heading, Table, Value
+from qmedoid.reporting.document import Table, Value
 from qmedoid.studies.catalog import FULL_FRAUD, load_data
 from qmedoid.studies.metrics import CHOICES, FIXED, MATCHED
 from qmedoid.studies.paper import FRAUD, FRAUD_FIGURES
 from qmedoid.studies.plan import FRAUD_VARIANTS, NEAREST, READINGS
-from qmedoid.studies.results import Measure, StudyResults, mean_columns, point
+from qmedoid.studies.results import Measure, StudyResults, headings, point
 from qmedoid.studies.splits import Result, SplitKind, duplicate_groups, split_of
 
 COUNTS = FRAUD_FIGURES[-4:]
@@ -77,10 +77,10 @@ def measure_of(figure: str, part: str, cut: str) -> Measure:
 def fraud_table(results: StudyResults, data: str, name: str) -> Table:
     """One of the four tables; the paper's figures stand in it where the data are the paper's."""
     title, models = PRINTED_TABLES[name]
-    columns = [Heading("figure")]
+    labels = ["figure"]
     for model in models:
-        columns += [Heading("paper", model.title)] if model.printed else []
-        columns += [column for part in PARTS.values() for column in mean_columns(part, model.title)]
+        labels += [f"{model.title}: paper"] if model.printed else []
+        labels += [f"{model.title}: {part} ±" for part in PARTS.values()]
     rows: list[list[Value]] = []
     for figure in FRAUD_FIGURES:
         row: list[Value] = [figure]
@@ -92,7 +92,7 @@ def fraud_table(results: StudyResults, data: str, name: str) -> Table:
     return Table(
         name,
         title,
-        columns,
+        headings(*labels),
         rows,
         "All rows: as in the paper, with the 56.25 % that the models were fitted on and the 18.75 % that chose their "
         "thresholds. Test rows: the 25 % that nothing has seen. Means over the splits, ± their standard errors.",
@@ -102,10 +102,8 @@ def fraud_table(results: StudyResults, data: str, name: str) -> Table:
 
 def leak_table(results: StudyResults, data: str) -> Table:
     """PR-AUC on the rows a model was fitted on, on all rows and on held-out ones."""
-    columns = [Heading("method"), Heading("share of training rows", digits=4)]
     parts = {"train": "training rows", "all": "all rows", "test": "test rows"}
-    columns += [column for title in parts.values() for column in mean_columns(title, "PR-AUC")]
-    columns += [Heading("paper, all rows", "PR-AUC"), *mean_columns("all rows − test rows", "PR-AUC")]
+    areas = [*(f"{title} ±" for title in parts.values()), "paper, all rows", "all rows − test rows ±"]
     printed: dict[str, float] = {}
     for name, (_, models) in PRINTED_TABLES.items() if data == FULL_FRAUD else ():
         for model in models:
@@ -123,7 +121,7 @@ def leak_table(results: StudyResults, data: str) -> Table:
     return Table(
         "fraud_leak",
         "What scoring training rows does to PR-AUC",
-        columns,
+        headings("method", "share of training rows", *(f"PR-AUC: {area}" for area in areas)),
         rows,
         "A forest remembers the rows it was fitted on; a handful of weights hardly can.",
     )
@@ -175,7 +173,7 @@ def counts_table(name: str) -> Table:
     return Table(
         "fraud_counts",
         "The payments, counted",
-        [Heading("figure"), Heading("paper"), Heading("counted here")],
+        headings("figure", "paper", "counted here"),
         rows,
         "Splits of the first seed. The paper does not print the sizes of its split of the frauds.",
     )
@@ -184,8 +182,6 @@ def counts_table(name: str) -> Table:
 def honest_table(results: StudyResults, data: str) -> Table:
     """Held-out figures by kind of split."""
     figures = {"PR-AUC": FIXED, "ROC-AUC": FIXED, "recall": MATCHED, "precision": MATCHED, "alert rate": MATCHED}
-    columns = [Heading("split"), Heading("method"), Heading("splits")]
-    columns += [column for figure in figures for column in mean_columns(figure)]
     rows: list[list[Value]] = []
     for split, title in SPLITS.items():
         for method in _compared(results, data, split):
@@ -196,7 +192,7 @@ def honest_table(results: StudyResults, data: str) -> Table:
     return Table(
         "fraud_splits",
         "Test rows of three kinds of splits",
-        columns,
+        headings("split", "method", "splits", *(f"{figure} ±" for figure in figures)),
         rows,
         "Recall, precision and alert rate are at the threshold that calls 1.31 % of the validation rows frauds. In the "
         "order of time the last 25 % of the payments are the test rows; there is one such split. The table has rows "
@@ -212,9 +208,7 @@ def _compared(results: StudyResults, data: str, split: SplitKind = "random") -> 
 def points_table(results: StudyResults, data: str) -> Table:
     """Operating points chosen on validation rows, and what they are worth on test rows."""
     figures = ("alert rate", "precision", "recall", "F1")
-    columns = [Heading("threshold chosen by"), Heading("method")]
-    columns += [column for figure in figures for column in mean_columns(figure, "validation rows")]
-    columns += [column for figure in figures for column in mean_columns(figure, "test rows")]
+    names = [f"{part} rows: {figure} ±" for part in ("validation", "test") for figure in figures]
     rows: list[list[Value]] = []
     for choice in CHOICES:
         for method in _compared(results, data):
@@ -226,7 +220,7 @@ def points_table(results: StudyResults, data: str) -> Table:
     return Table(
         "fraud_operating_points",
         "Operating points: chosen on validation rows, judged on test rows",
-        columns,
+        headings("threshold chosen by", "method", *names),
         rows,
         "Empty where the validation rows of a split cannot reach the floor.",
     )
@@ -246,10 +240,7 @@ READING_FIGURES: dict[str, tuple[str, Measure]] = {
 def readings_table(results: StudyResults, data: str) -> Table:
     """The paper's own method on all rows, read in several ways, beside its printed figures."""
     printed = FRAUD["fraud_matched"]["ours"]
-    columns = [Heading("reading")]
-    for title in READING_FIGURES:
-        columns += [*mean_columns("mean", title), Heading("low", title), Heading("high", title), Heading("fits", title)]
-    columns += mean_columns("mean", "PR-AUC, test rows")
+    names = [f"{title}: {name}" for title in READING_FIGURES for name in ("mean ±", "low", "high", "fits")]
     paper: list[Value] = ["the paper"]
     for figure, _ in READING_FIGURES.values():
         paper += [printed[figure], None, None, None, None]
@@ -264,7 +255,7 @@ def readings_table(results: StudyResults, data: str) -> Table:
     return Table(
         "fraud_readings",
         "What the printed fraud figures hang on: open points of the paper read otherwise",
-        columns,
+        headings("reading", *names, "PR-AUC, test rows: mean ±"),
         rows,
         "All rows, as in the paper, but for the last column. Fits: the paper's figure lies in the range of the splits, "
         "or within two standard deviations of their mean. Which readings to show was chosen on other splits of these "

@@ -59,13 +59,8 @@ def classifier_metrics(model: Any, data: Dataset, rows: Codes) -> dict[str, Any]
 def class_metrics(codes: Codes, decisions: Codes, scores: Array) -> dict[str, Any]:
     """Confusion matrix, areas and, for two classes, curves.
 
-    Parameters
-    ----------
-    codes, decisions : ndarray of shape (n,)
-        True and predicted class codes.
-    scores : ndarray of shape (n,) or (n, C)
-        Larger means likelier class 1, or likelier each class. Areas of more than two classes are means of one class
-        against all others.
+    Scores have shape (n,), larger where class 1 is likelier, or (n, C). Areas of more than two classes are means of one
+    class against all others.
     """
     n_classes = 2 if scores.ndim == 1 else scores.shape[1]
     found: dict[str, Any] = {"confusion": confusion_matrix(codes, decisions, n_classes).astype(int).tolist()}
@@ -125,15 +120,8 @@ def rare_metrics(model: Any, data: Dataset, rows: Codes) -> dict[str, float]:
 def fraud_metrics(data: Dataset, split: Split, scores: Array, fixed: float, fitted_on: Codes) -> dict[str, Any]:
     """Counts at every operating point, areas and curves, on all rows, as in the paper, and on each part of them.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-        Scores of all rows, larger where a fraud is likelier: log-odds or margins where a method has them, because
-        probabilities near 1 are equal to the last digit.
-    fixed : float
-        The usual threshold.
-    fitted_on : ndarray of int
-        Rows that the model was fitted on.
+    `scores` are of all rows, larger where a fraud is likelier: log-odds or margins where a method has them, because
+    probabilities near 1 are equal to the last digit. `fixed` is the usual threshold.
     """
     positive = data.y == 1
     thresholds = {FIXED: fixed}

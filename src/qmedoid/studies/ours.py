@@ -67,12 +67,8 @@ def run_printed_fraud(
     on the deltas of the training rows for each of the two best models; the validation rows choose between them by
     macro-F1.
 
-    Parameters
-    ----------
-    nearest, circuit : mapping, optional
-        Changes of `NearestMedoidClassifier.paper` and of `VariationalClassifier.paper`.
-    has_circuit : bool
-        Whether a circuit decides; else the fusion score does.
+    `nearest` and `circuit` change `NearestMedoidClassifier.paper` and `VariationalClassifier.paper`; without a circuit
+    the fusion score decides.
     """
     split = split_of(data, cell.split, cell.seed)
     fitted = _fit_printed(data, split, cell.seed, nearest or {})

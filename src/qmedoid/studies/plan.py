@@ -122,17 +122,8 @@ STUDY = Study(
 class Plan:
     """How much is run.
 
-    Attributes
-    ----------
-    parts : sequence of {"heart", "breast-cancer", "wine", "fraud"}
-    splits, fraud_splits : int
-        Repeated splits of the small data sets and of the frauds.
-    seed : int
-        Seed of the first split.
-    fraud_data : {"creditcard", "creditcard-sample"}
-        All payments, or the sample that ships with the package.
-    variants : bool
-        Whether the paper preset is also run with its open points read otherwise.
+    Splits are of each small data set, and of the frauds, which are all payments or the sample; `seed` is that of the
+    first split. Variants are the paper preset with its open points read otherwise.
     """
 
     parts: Sequence[Part]

@@ -13,7 +13,7 @@ from qmedoid.studies.metrics import FIXED, MATCHED
 from qmedoid.studies.paper import FRAUD, FRAUD_FIGURES, printed_figure
 from qmedoid.studies.pictures import fraud_pictures, small_detail_pictures, small_pictures
 from qmedoid.studies.plan import NUMBERED, Plan
-from qmedoid.studies.results import Measure, Paired, Spread, StudyResults
+from qmedoid.studies.results import Measure, Paired, Spread, StudyResults, headings
 from qmedoid.studies.small_tables import BASELINES, MEASURES, Sets
 from qmedoid.studies.splits import SplitKind
 
@@ -47,17 +47,7 @@ def require_extras(plan: Plan) -> None:
 
 
 def make_report(plan: Plan, results: StudyResults, command: str) -> Document:
-    """The document of a run.
-
-    Parameters
-    ----------
-    plan : Plan
-        What was run.
-    results : StudyResults
-        Of all its cells.
-    command : str
-        That makes it again.
-    """
+    """The document of a run of all cells of a plan; the command is the one that makes it again."""
     # In the order of the plan, not in that in which the cells were done: the same results give the same tables.
     results = StudyResults({cell: results.by_cell[cell] for cell in plan.cells})
     sets = {part: load_data(part) for part in plan.parts if part != "fraud"}
@@ -168,11 +158,11 @@ def paired_table(pairs: list[Paired], titles: Mapping[str, str]) -> Table:
         means = (pair.theirs.mean, pair.ours.mean, pair.difference.mean, pair.error)
         won = f"{pair.wins} of {len(pair.difference.values)}"
         rows.append([titles[pair.data], SPLITS[pair.split], pair.figure, pair.rival, *means, won])
-    names = ("data", "split", "figure", "plain classifier", "theirs", "ours by default", "theirs − ours")
+    names = ("plain classifier", "theirs", "ours by default", "theirs − ours ±", "splits they win")
     return Table(
         "paired_differences",
         "Plain classifiers against our default, split by split",
-        [*map(Heading, names), Heading("±", is_error=True), Heading("splits they win")],
+        headings("data", "split", "figure", *names),
         rows,
         "Test rows. Standard errors are corrected for splits that share rows (Nadeau and Bengio).",
     )
@@ -206,7 +196,7 @@ def spread_table(results: StudyResults, sets: Sets, fraud: str | None) -> Table:
     return Table(
         "within_the_spread",
         "Every printed figure against the spread of repeated splits",
-        list(map(Heading, names)),
+        headings(*names),
         rows,
         "Within the spread: in the range of the splits, or within two standard deviations of their mean. Frauds: all "
         "rows scored, as in the paper.",
@@ -224,7 +214,7 @@ def cost_table(results: StudyResults, titles: Mapping[str, str]) -> Table:
             peaks = [float(result["peak_mb"]) for result in own if result.get("peak_mb") is not None]
             mean = sum(seconds) / len(seconds)
             rows.append([title, method, len(own), mean, max(seconds), sum(seconds), max(peaks, default=None)])
-    columns = [Heading("data"), Heading("method"), Heading("cells")]
+    columns = headings("data", "method", "cells")
     columns += [Heading(name, "seconds of a cell", digits=2) for name in ("mean", "most")]
     columns += [Heading("seconds in all", digits=1), Heading("peak of its process, MB", digits=0)]
     return Table(

@@ -52,7 +52,7 @@ class Spread:
 
     @property
     def cells(self) -> tuple[Value, Value]:
-        """Mean and standard error, for the columns of `mean_columns`."""
+        """Mean and standard error, for the columns of `headings`."""
         return (self.mean, self.error) if self else (None, None)
 
     @property
@@ -136,6 +136,11 @@ def point(result: Result, part: str, name: str) -> OperatingPoint | None:
     return None if counts is None else OperatingPoint(result["thresholds"][name], *counts)
 
 
-def mean_columns(name: str, group: str = "") -> tuple[Heading, Heading]:
-    """A column of means and the one of their standard errors."""
-    return Heading(name, group), Heading("±", group, is_error=True)
+def headings(*labels: str) -> list[Heading]:
+    """Columns by ``"group: name"``, or by name alone; ``" ±"`` at the end adds a column of standard errors."""
+    columns = []
+    for label in labels:
+        group, _, name = label.removesuffix(" ±").rpartition(": ")
+        columns += [Heading(name, group)]
+        columns += [Heading("±", group, is_error=True)] if label.endswith(" ±") else []
+    return columns

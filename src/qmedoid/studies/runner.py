@@ -37,18 +37,10 @@ class StudyError(QMedoidError, RuntimeError):
 
 @dataclass(frozen=True)
 class Study:
-    """What the runner needs of a study.
+    """What the runner needs of a study: its methods by part and name, and how data sets are loaded and hashed.
 
-    Attributes
-    ----------
-    methods : mapping of str to mapping of str to StudyMethod
-        Methods by the part of the study and by name.
-    load : callable (str) -> data
-        Loads a data set; a function of a module that keeps what it loaded.
-    digest : callable (str) -> str
-        SHA-256 of a data set.
-    share : callable (str) -> float
-        Time of a data set's cells in units of the `seconds` of their methods.
+    `load` is a function of a module that keeps what it loaded; `digest` is the SHA-256 of a data set; `share` is the
+    time of a data set's cells in units of the `seconds` of their methods.
     """
 
     methods: Mapping[str, Mapping[str, StudyMethod]]
@@ -125,25 +117,10 @@ def run_cells(
     report: Report = lambda _cell, _result: None,
     fresh: bool = False,
 ) -> dict[Cell, Result]:
-    """Run cells and keep their results in a store.
+    """Run cells, the long ones first, and keep their results in the store of a folder; None keeps nothing.
 
-    Parameters
-    ----------
-    study : Study
-    cells : sequence of Cell
-        Cells that are not done yet. Long ones begin first, so that none is waited for at the end.
-    folder : Path or None
-        Folder of the store; None keeps nothing.
-    jobs : int
-        Number of processes. 1 runs everything in this one.
-    report : callable (Cell, Result) -> None
-    fresh : bool
-        Whether each cell has a new process, so that its peak memory is not that of another cell.
-
-    Raises
-    ------
-    StudyError
-        A cell failed. Results from before it are in the store.
+    One job runs everything in this process, unless each cell is to have a fresh one, so that its peak memory is not
+    that of another cell. A cell that fails raises `StudyError`; results from before it are in the store.
     """
     ordered = sorted(cells, key=lambda cell: -study.seconds(cell))
     results: dict[Cell, Result] = {}

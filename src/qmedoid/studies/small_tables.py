@@ -11,7 +11,7 @@ from qmedoid.studies.catalog import HEART_ORDINAL
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.paper import SUMMARIES, TEST_CONFUSIONS, VALIDATION_CONFUSIONS, printed_figure
 from qmedoid.studies.plan import NEAREST, NUMBERED, SMALL_VARIANTS
-from qmedoid.studies.results import Measure, Spread, StudyResults, confusion, mean_columns
+from qmedoid.studies.results import Measure, Spread, StudyResults, confusion, headings
 from qmedoid.studies.splits import paper_split
 
 Sets = Mapping[str, Dataset]
@@ -20,6 +20,11 @@ SEARCHED = {"as printed": "printed", "convex": NEAREST}
 """Our methods that search groups and sweep α, by what their columns are called."""
 OURS = {**SEARCHED, "default": "default"}
 """All our methods."""
+_FIGURE_COLUMNS = ("ours: paper", *(f"ours: {title} ±" for title in OURS)) + tuple(
+    f"{method}: {name}"
+    for method in BASELINES
+    for name in (("here ±",) if method == "LightGBM" else ("paper", "here ±"))
+)
 BETAS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 PRINTED_CONFUSIONS = {"val": VALIDATION_CONFUSIONS, "test": TEST_CONFUSIONS}
 PART_NAMES = {"val": "validation", "test": "test"}
@@ -51,7 +56,7 @@ def summary_table(results: StudyResults, sets: Sets) -> Table:
                 "/".join(str(len(part)) for part in paper_split(data.y, 0)),
             ),
         }
-        rows += [[data.name, what, *both, *[None] * len(_own_columns())] for what, both in facts.items()]
+        rows += [[data.name, what, *both, *[None] * 2 * len(OURS)] for what, both in facts.items()]
         chosen: dict[str, tuple[float, Measure]] = {
             "best k": (printed.best_k, lambda result: float(result.get("k", np.nan))),
             "α*": (printed.alpha, lambda result: float(result.get("alpha", np.nan))),
@@ -63,7 +68,7 @@ def summary_table(results: StudyResults, sets: Sets) -> Table:
     return Table(
         "summary",
         "Data sets, splits, and what validation chose",
-        [Heading("data"), Heading("figure"), Heading("paper"), Heading("counted here"), *_own_columns()],
+        headings("data", "figure", "paper", "counted here", *(f"{title} ±" for title in OURS)),
         rows,
         "As printed: fitted on the training rows and chosen on the validation rows; the validation figures are of the "
         "rows that chose, so they flatter. Convex: chosen by cross-validation. Default: evidence, without k and α. The "
@@ -81,7 +86,7 @@ def comparison_table(results: StudyResults, sets: Sets) -> Table:
     return Table(
         "test_comparison",
         "Test rows: ours against plain classifiers",
-        [Heading("data"), Heading("figure"), *_figure_columns()],
+        headings("data", "figure", *_FIGURE_COLUMNS),
         rows,
         "Means over the splits, ± their standard errors; the paper has one split. Areas of three classes are means of "
         "one class against the others. Ours gets its areas from the margin; the paper leaves them out.",
@@ -101,7 +106,7 @@ def class_table(results: StudyResults, sets: Sets) -> Table:
     return Table(
         "class_wise",
         "Test rows, class by class",
-        [Heading("data"), Heading("class"), Heading("figure"), *_figure_columns()],
+        headings("data", "class", "figure", *_FIGURE_COLUMNS),
         rows,
         "The paper's figures are computed from its confusion matrices; it has none for the other methods.",
     )
@@ -113,15 +118,14 @@ def _class_measure(what: str, code: int) -> Measure:
 
 def own_table(results: StudyResults, sets: Sets) -> Table:
     """Our accuracy and macro-F1 with their range over the splits."""
-    columns = [Heading("data"), Heading("figure"), Heading("paper")]
-    for title in OURS:
-        columns += [*mean_columns("mean", title), Heading("low", title), Heading("high", title)]
+    names = [f"{title}: {name}" for title in OURS for name in ("mean ±", "low", "high")]
     rows: list[list[Value]] = []
     for name, data in sets.items():
         for what in ("accuracy", "macro-F1"):
             spreads = [results.spread(name, method, MEASURES[what]) for method in OURS.values()]
             cells = [cell for spread in spreads for cell in spread.range_cells]
             rows.append([data.name, what, printed_figure(name, "Fusion", what), *cells])
+    columns = headings("data", "figure", "paper", *names)
     return Table("test_fusion", "Test rows: ours alone, with the range over the splits", columns, rows)
 
 
@@ -130,24 +134,12 @@ def _means(results: StudyResults, name: str, methods: Iterable[str], measure: Me
 
 
 def _figures(results: StudyResults, name: str, measure: Measure, printed: Mapping[str, float | None]) -> list[Value]:
-    """The cells of `_figure_columns` for one figure."""
+    """The cells of `_FIGURE_COLUMNS` for one figure."""
     cells = [printed.get("Fusion"), *_means(results, name, OURS.values(), measure)]
     for method in BASELINES:
         cells += [printed.get(method)] if method != "LightGBM" else []
         cells += results.spread(name, method, measure).cells
     return cells
-
-
-def _figure_columns() -> list[Heading]:
-    columns = [Heading("paper", "ours"), *_own_columns("ours")]
-    for method in BASELINES:
-        columns += [Heading("paper", method)] if method != "LightGBM" else []
-        columns += mean_columns("here", method)
-    return columns
-
-
-def _own_columns(group: str = "") -> list[Heading]:
-    return [column for title in OURS for column in mean_columns(title, group)]
 
 
 def mean_confusion(results: StudyResults, name: str, method: str, part: str) -> Array:
@@ -166,7 +158,7 @@ def confusion_table(results: StudyResults, sets: Sets) -> Table:
                 labels = (data.class_names[true], data.class_names[decided])
                 figures = (printed[name][true][decided], *(float(mean[true, decided]) for mean in means))
                 rows.append([data.name, PART_NAMES[part], *labels, *figures])
-    columns = [Heading(name) for name in ("data", "rows", "true class", "decided", "paper")]
+    columns = headings("data", "rows", "true class", "decided", "paper")
     columns += [Heading(title, digits=1) for title in OURS]
     return Table("confusion_matrices", "Confusion matrices", columns, rows, "Ours are means over the splits.")
 
@@ -211,16 +203,13 @@ def _along(
     for source, data in sets.items():
         sweeps = [spreads(results, source, method) for method in methods.values()]
         rows += [[data.name, at, *(cell for sweep in sweeps for cell in sweep[at].cells)] for at in sweeps[0]]
-    means = [column for title in methods for column in mean_columns(title)]
-    return [Heading("data"), Heading(symbol, digits=2), *means], rows
+    return [Heading("data"), Heading(symbol, digits=2), *headings(*(f"{title} ±" for title in methods))], rows
 
 
 def variants_table(results: StudyResults, sets: Sets) -> Table:
     """The paper preset with its open points read otherwise."""
     figures = ("accuracy", "macro-F1")
-    columns = [Heading("data"), Heading("reading")]
-    for what in figures:
-        columns += [Heading("paper", what), *mean_columns("here", what), Heading("within the spread", what)]
+    names = [f"{what}: {name}" for what in figures for name in ("paper", "here ±", "within the spread")]
     rows: list[list[Value]] = []
     for name, data in sets.items():
         readings = [(name, "printed", "as printed"), *((name, variant, variant) for variant in SMALL_VARIANTS)]
@@ -235,7 +224,7 @@ def variants_table(results: StudyResults, sets: Sets) -> Table:
     return Table(
         "variants",
         "What the printed figures hang on: open points of the paper read otherwise",
-        columns,
+        headings("data", "reading", *names),
         rows,
         "Within the spread: the paper's figure lies in the range of the splits, or within two standard deviations of "
         "their mean.",

@@ -47,19 +47,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class StudyMethod:
-    """How a method is fitted on a split, and which metrics are kept.
+    """How a method is fitted on the kinds of splits that it is for, and its rough time on one core.
 
-    Attributes
-    ----------
-    run : callable (data, Cell, **settings) -> Result
-        A function of a module, so that other processes find it. What its module imports is part of the key: plain
-        classifiers are run by modules that do not import ours, and keep their results while ours change.
-    settings : mapping
-        Arguments of `run` that JSON can hold; part of the key.
-    seconds : float
-        Rough time of a cell on one core.
-    splits : tuple of {"random", "time", "grouped"}
-        Kinds of splits that it is run on.
+    `run` (data, cell, **settings) is a function of a module, so that other processes find it, and its settings are what
+    JSON can hold. Both are part of the key, with what the module imports: plain classifiers are run by modules that do
+    not import ours, and keep their results while ours change.
     """
 
     run: Callable[..., Result]
