@@ -17,10 +17,9 @@ from qmedoid.studies.fraud_tables import leak_finding
 from qmedoid.studies.plan import Plan
 from qmedoid.studies.report import (
     encoding_finding,
-    fraud_pairs,
     paired_table,
     rival_findings,
-    small_pairs,
+    rival_pairs,
     spread_findings,
     spread_table,
 )
@@ -146,7 +145,7 @@ class TestPaired:
     def test_pairs_are_between_the_default_and_each_plain_classifier(self, parts):
         results = made_up(Plan(parts).quick(), seed=3)
         (data,) = {cell.data for cell in results.by_cell}
-        pairs = list((small_pairs if parts == ["wine"] else fraud_pairs)(results, data))
+        pairs = list(rival_pairs(results, data))
         splits = ("random",) if parts == ["wine"] else ("random", "time", "grouped")
         figures = 5 if parts == ["wine"] else 3
         assert len(pairs) == len(splits) * figures * 5

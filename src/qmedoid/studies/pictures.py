@@ -164,5 +164,7 @@ def _area_dot(results: StudyResults, data: str, method: str, part: str) -> Dot:
 
 
 def _dot(method: str, spread: Spread, printed: float | None) -> Dot:
-    means = (spread.mean, spread.low, spread.high) if spread else (None,)
-    return Dot(_TITLES.get(method, method), *means, paper=printed, role=_ROLES.get(method, "baseline"))
+    title, role = _TITLES.get(method, method), _ROLES.get(method, "baseline")
+    if not spread:
+        return Dot(title, None, paper=printed, role=role)
+    return Dot(title, spread.mean, spread.low, spread.high, printed, role)

@@ -11,9 +11,9 @@ from qmedoid.studies.baselines import BASELINES, RARE_BASELINES, run_fraud, run_
 from qmedoid.studies.catalog import FRAUD_SAMPLE, FULL_FRAUD, HEART_ORDINAL, data_digest, load_data
 from qmedoid.studies.datasets import LOADERS
 from qmedoid.studies.metrics import ALERT_BUDGET
-from qmedoid.studies.results import Measure, Spread, StudyResults, confusion
+from qmedoid.studies.results import Spread, StudyResults, confusion
 from qmedoid.studies.runner import Study
-from qmedoid.studies.splits import Cell, Result, SplitKind, StudyMethod
+from qmedoid.studies.splits import Cell, SplitKind, StudyMethod
 
 Part = Literal["heart", "breast-cancer", "wine", "fraud"]
 PARTS: tuple[Part, ...] = ("heart", "breast-cancer", "wine", "fraud")
@@ -167,19 +167,6 @@ def demo_cells(part: Literal["small", "rare"], seeds: Sequence[int]) -> list[Cel
     return [Cell(part, data, "random", seed, name) for data in sets for name in names for seed in seeds]
 
 
-_of_test = confusion("test")
-_SMALL_MEASURES: dict[str, Measure] = {
-    "accuracy": lambda result: _of_test(result).accuracy,
-    "macro_f1": lambda result: _of_test(result).macro_f1,
-}
-_RARE_MEASURES: dict[str, Measure] = {
-    "pr_auc": lambda result: float(result["test"]["pr_auc"]),
-    "recall": lambda result: float(result["test"]["recall"]),
-    "log_loss": lambda result: float(result["test"]["log_loss"]),
-}
-"""Average precision; recall among the `ALERT_BUDGET` most probable rows; mean of −log p of the true class."""
-
-
 @dataclass(frozen=True)
 class Outcome:
     """Metrics of one method on one data set over splits, and what else is known of it."""
@@ -206,11 +193,16 @@ def small_outcomes(results: StudyResults) -> Iterator[Outcome]:
     """Accuracy and macro-F1 on every small data set."""
     for data in LOADERS:
         for title, name in DEMO_SMALL.items():
-            yield Outcome(load_data(data).name, title, _spreads(results.of(data, name), _SMALL_MEASURES), {})
+            judged = [confusion("test")(one) for one in results.of(data, name)]
+            metrics = {
+                "accuracy": Spread(np.array([one.accuracy for one in judged])),
+                "macro_f1": Spread(np.array([one.macro_f1 for one in judged])),
+            }
+            yield Outcome(load_data(data).name, title, metrics, {})
 
 
 def rare_outcomes(results: StudyResults) -> Iterator[Outcome]:
-    """Metrics of rare events, and the share of test rows that the circuit decided."""
+    """PR-AUC, recall at `ALERT_BUDGET`, log-loss, and the share of test rows that the circuit decided."""
     data = load_data(FRAUD_SAMPLE)
     about = {"prevalence": float(data.y.mean()), "alert_budget": ALERT_BUDGET}
     for name in DEMO_RARE:
@@ -218,8 +210,8 @@ def rare_outcomes(results: StudyResults) -> Iterator[Outcome]:
         chosen = " or ".join(dict.fromkeys(one["chosen_method"] for one in own if "chosen_method" in one)) or None
         shares = [one["by_circuit"] for one in own if "by_circuit" in one]
         decided = {"chosen_method": chosen, "by_circuit": float(np.mean(shares)) if shares else None}
-        yield Outcome(data.name, name, _spreads(own, _RARE_MEASURES), about | decided)
-
-
-def _spreads(results: Sequence[Result], measures: dict[str, Measure]) -> dict[str, Spread]:
-    return {name: Spread(np.array([measure(one) for one in results])) for name, measure in measures.items()}
+        metrics = {
+            metric: Spread(np.array([float(one["test"][metric]) for one in own]))
+            for metric in ("pr_auc", "recall", "log_loss")
+        }
+        yield Outcome(data.name, name, metrics, about | decided)

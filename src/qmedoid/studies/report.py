@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from itertools import product
 
 from qmedoid.exceptions import MissingExtraError
 from qmedoid.reporting.document import Document, Heading, Section, Table, Value
 from qmedoid.studies import fraud_tables, small_tables
 from qmedoid.studies.catalog import FULL_FRAUD, HEART_ORDINAL, load_data
 from qmedoid.studies.code import versions
+from qmedoid.studies.datasets import LOADERS, Dataset
 from qmedoid.studies.fraud_tables import PRINTED_TABLES, SPLITS, measure_of
 from qmedoid.studies.metrics import FIXED, MATCHED
 from qmedoid.studies.paper import FRAUD, FRAUD_FIGURES, printed_figure
@@ -15,7 +17,6 @@ from qmedoid.studies.pictures import fraud_pictures, small_detail_pictures, smal
 from qmedoid.studies.plan import NUMBERED, Plan
 from qmedoid.studies.results import Measure, Paired, Spread, StudyResults, headings
 from qmedoid.studies.small_tables import BASELINES, MEASURES, Sets
-from qmedoid.studies.splits import SplitKind
 
 PAPER_TABLES = ("test_comparison", *PRINTED_TABLES, "summary", "test_fusion", "confusion_matrices")
 """Names of the tables that the paper has, in its order; the others are ours."""
@@ -28,8 +29,6 @@ FRAUD_MEASURES: dict[str, Measure] = {
     "recall at 1.31 % alerts": measure_of("recall", "test", MATCHED),
 }
 """Held-out figures of the frauds. Recall is at the threshold that validation rows chose."""
-# Test rows for every row that was fitted on.
-_SMALL_SHARE, _FRAUD_SHARE = 0.25 / 0.75, 0.25 / 0.5625
 
 
 def require_extras(plan: Plan) -> None:
@@ -50,16 +49,16 @@ def make_report(plan: Plan, results: StudyResults, command: str) -> Document:
     """The document of a run of all cells of a plan; the command is the one that makes it again."""
     # In the order of the plan, not in that in which the cells were done: the same results give the same tables.
     results = StudyResults({cell: results.by_cell[cell] for cell in plan.cells})
-    sets = {part: load_data(part) for part in plan.parts if part != "fraud"}
+    sets: dict[str, Dataset] = {part: load_data(part) for part in plan.parts if part != "fraud"}
     fraud = plan.fraud_data if "fraud" in plan.parts else None
     titles = {name: data.name for name, data in sets.items()}
-    pairs = [pair for name in sets for pair in small_pairs(results, name)]
+    pairs = [pair for name in sets for pair in rival_pairs(results, name)]
     spreads = spread_table(results, sets, fraud if fraud == FULL_FRAUD else None)
     found = [*rival_findings(pairs, titles, ("macro-F1",))]
     sections = _small_sections(results, sets, plan) if sets else []
     if fraud is not None:
         titles[fraud] = load_data(fraud).name
-        fights = list(fraud_pairs(results, fraud))
+        fights = list(rival_pairs(results, fraud))
         found += rival_findings(fights, titles, ("PR-AUC", "recall at 1.31 % alerts"))
         if plan.variants:
             found += fraud_tables.readings_findings(results, fraud)
@@ -123,32 +122,16 @@ def _fraud_sections(results: StudyResults, fraud: str, plan: Plan) -> list[Secti
     ]
 
 
-def small_pairs(results: StudyResults, name: str) -> Iterator[Paired]:
-    """Our default against every plain classifier on a small data set."""
-    for figure, measure in MEASURES.items():
-        yield from _pairs(results, name, "random", figure, measure, BASELINES, _SMALL_SHARE)
-
-
-def fraud_pairs(results: StudyResults, name: str) -> Iterator[Paired]:
-    """Our default against every plain classifier on the frauds, for every kind of split."""
-    for split in SPLITS:
-        for figure, measure in FRAUD_MEASURES.items():
-            yield from _pairs(results, name, split, figure, measure, FRAUD_BASELINES, _FRAUD_SHARE)
-
-
-def _pairs(
-    results: StudyResults,
-    name: str,
-    split: SplitKind,
-    figure: str,
-    measure: Measure,
-    rivals: tuple[str, ...],
-    test_share: float,
-) -> Iterator[Paired]:
-    for rival in rivals:
-        ours, theirs = (results.spread(name, method, measure, split) for method in ("default", rival))
+def rival_pairs(results: StudyResults, data: str) -> Iterator[Paired]:
+    """Our default against every plain classifier on a data set, by kind of split and figure."""
+    is_small = data in LOADERS
+    measures, rivals = (MEASURES, BASELINES) if is_small else (FRAUD_MEASURES, FRAUD_BASELINES)
+    for split, (figure, measure), rival in product(SPLITS, measures.items(), rivals):
+        ours, theirs = (results.spread(data, method, measure, split) for method in ("default", rival))
         if ours and theirs:
-            yield Paired(name, split, figure, rival, ours, theirs, test_share)
+            # Test rows for every row that was fitted on.
+            test_share = 0.25 / (0.75 if is_small else 0.5625)
+            yield Paired(data, split, figure, rival, ours, theirs, test_share)
 
 
 def paired_table(pairs: list[Paired], titles: Mapping[str, str]) -> Table:

@@ -141,9 +141,7 @@ def _task(study: Study, cell: Cell, folder: Path | None) -> tuple[Any, ...]:
 
     The key is made before the run: sources that change meanwhile are not what runs.
     """
-    method = study.method(cell)
-    key = None if folder is None else study.key(cell)
-    return method.run, dict(method.settings), study.load, cell, key, folder
+    return study.method(cell), study.load, cell, None if folder is None else study.key(cell), folder
 
 
 def _in_turn(study: Study, cells: Sequence[Cell], folder: Path | None) -> Generator[tuple[Cell, Result]]:
@@ -216,18 +214,13 @@ def _prepare_worker() -> None:
 
 
 def _run_and_keep(
-    run: Callable[..., Result],
-    settings: Mapping[str, Any],
-    load: Callable[[str], Any],
-    cell: Cell,
-    key: str | None,
-    folder: Path | None,
+    method: StudyMethod, load: Callable[[str], Any], cell: Cell, key: str | None, folder: Path | None
 ) -> Result:
     """Run a cell and keep its result under a key."""
     begun = time.perf_counter()
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = run(load(cell.data), cell, **settings)
+        result = method.run(load(cell.data), cell, **method.settings)
     result["seconds"] = round(time.perf_counter() - begun, 3)
     result["peak_mb"] = _peak_megabytes()
     if key is not None and folder is not None:

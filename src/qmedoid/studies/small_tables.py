@@ -20,11 +20,11 @@ SEARCHED = {"as printed": "printed", "convex": NEAREST}
 """Our methods that search groups and sweep α, by what their columns are called."""
 OURS = {**SEARCHED, "default": "default"}
 """All our methods."""
-_FIGURE_COLUMNS = ("ours: paper", *(f"ours: {title} ±" for title in OURS)) + tuple(
-    f"{method}: {name}"
-    for method in BASELINES
-    for name in (("here ±",) if method == "LightGBM" else ("paper", "here ±"))
-)
+_FIGURE_COLUMNS = [
+    "ours: paper",
+    *(f"ours: {title} ±" for title in OURS),
+    *(f"{own}: {name}" for own in BASELINES for name in ("paper", "here ±") if f"{own} {name}" != "LightGBM paper"),
+]
 BETAS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 PRINTED_CONFUSIONS = {"val": VALIDATION_CONFUSIONS, "test": TEST_CONFUSIONS}
 PART_NAMES = {"val": "validation", "test": "test"}
