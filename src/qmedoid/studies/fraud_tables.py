@@ -86,8 +86,7 @@ def fraud_table(results: StudyResults, data: str, name: str) -> Table:
         row: list[Value] = [figure]
         for model in models:
             row += [FRAUD[name][model.printed][figure] if data == FULL_FRAUD else None] if model.printed else []
-            for part in PARTS:
-                row += results.spread(data, model.method, measure_of(figure, part, model.cut)).cells
+            row += results.means(data, model.method, (measure_of(figure, part, model.cut) for part in PARTS))
         rows.append(row)
     return Table(
         name,
@@ -103,25 +102,24 @@ def fraud_table(results: StudyResults, data: str, name: str) -> Table:
 def leak_table(results: StudyResults, data: str) -> Table:
     """PR-AUC on the rows a model was fitted on, on all rows and on held-out ones."""
     parts = {"train": "training rows", "all": "all rows", "test": "test rows"}
-    areas = [*(f"{title} ±" for title in parts.values()), "paper, all rows", "all rows − test rows ±"]
+    names = [*(f"{title} ±" for title in parts.values()), "paper, all rows", "all rows − test rows ±"]
     printed: dict[str, float] = {}
-    for name, (_, models) in PRINTED_TABLES.items() if data == FULL_FRAUD else ():
+    for table, (_, models) in PRINTED_TABLES.items() if data == FULL_FRAUD else ():
         for model in models:
             if model.printed:
                 # Raw LogReg has two in the paper, of two fits; the first stands here.
-                printed.setdefault(model.method, FRAUD[name][model.printed]["PR-AUC"])
+                printed.setdefault(model.method, FRAUD[table][model.printed]["PR-AUC"])
     rows: list[list[Value]] = []
     for method in results.methods(data):
         if method in READINGS and method != "printed":
             continue
-        row: list[Value] = [method, results.spread(data, method, _fitted_share).cells[0]]
-        for part in parts:
-            row += results.spread(data, method, measure_of("PR-AUC", part, FIXED)).cells
-        rows.append([*row, printed.get(method), *results.spread(data, method, _flattery).cells])
+        share = results.spread(data, method, _fitted_share).cells[0]
+        areas = results.means(data, method, (measure_of("PR-AUC", part, FIXED) for part in parts))
+        rows.append([method, share, *areas, printed.get(method), *results.spread(data, method, _flattery).cells])
     return Table(
         "fraud_leak",
         "What scoring training rows does to PR-AUC",
-        headings("method", "share of training rows", *(f"PR-AUC: {area}" for area in areas)),
+        headings("method", "share of training rows", *(f"PR-AUC: {name}" for name in names)),
         rows,
         "A forest remembers the rows it was fitted on; a handful of weights hardly can.",
     )
@@ -182,13 +180,12 @@ def counts_table(name: str) -> Table:
 def honest_table(results: StudyResults, data: str) -> Table:
     """Held-out figures by kind of split."""
     figures = {"PR-AUC": FIXED, "ROC-AUC": FIXED, "recall": MATCHED, "precision": MATCHED, "alert rate": MATCHED}
-    rows: list[list[Value]] = []
-    for split, title in SPLITS.items():
-        for method in _compared(results, data, split):
-            row: list[Value] = [title, method, len(results.of(data, method, split))]
-            for figure, cut in figures.items():
-                row += results.spread(data, method, measure_of(figure, "test", cut), split).cells
-            rows.append(row)
+    measures = [measure_of(figure, "test", cut) for figure, cut in figures.items()]
+    rows = [
+        [title, method, len(results.of(data, method, split)), *results.means(data, method, measures, split)]
+        for split, title in SPLITS.items()
+        for method in _compared(results, data, split)
+    ]
     return Table(
         "fraud_splits",
         "Test rows of three kinds of splits",
@@ -211,12 +208,8 @@ def points_table(results: StudyResults, data: str) -> Table:
     names = [f"{part} rows: {figure} ±" for part in ("validation", "test") for figure in figures]
     rows: list[list[Value]] = []
     for choice in CHOICES:
-        for method in _compared(results, data):
-            row: list[Value] = [choice, method]
-            for part in ("val", "test"):
-                for figure in figures:
-                    row += results.spread(data, method, measure_of(figure, part, choice)).cells
-            rows.append(row)
+        measures = [measure_of(figure, part, choice) for part in ("val", "test") for figure in figures]
+        rows += [[choice, method, *results.means(data, method, measures)] for method in _compared(results, data)]
     return Table(
         "fraud_operating_points",
         "Operating points: chosen on validation rows, judged on test rows",

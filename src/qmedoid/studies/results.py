@@ -1,7 +1,7 @@
 """Results of cells gathered: figures of one method over its splits, and differences of two on the same splits."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -119,6 +119,10 @@ class StudyResults:
         """A figure of a method over its splits; empty where it was not run, or where a split lacks the figure."""
         values = np.array([measure(result) for result in self.of(data, method, split)], dtype=np.float64)
         return Spread(values[:0] if np.isnan(values).any() else values)
+
+    def means(self, data: str, method: str, measures: Iterable[Measure], split: SplitKind = "random") -> list[Value]:
+        """Means and standard errors of several figures, for the columns of `headings`."""
+        return [cell for measure in measures for cell in self.spread(data, method, measure, split).cells]
 
     def methods(self, data: str, split: SplitKind = "random") -> list[str]:
         """Methods that were run on a data set."""
