@@ -12,14 +12,13 @@ from _timing import RESULTS, write_table
 from qmedoid import NearestMedoidClassifier
 from qmedoid.studies.baselines import BASELINES, run_small
 from qmedoid.studies.catalog import HEART_ORDINAL, data_digest, load_data
-from qmedoid.studies.cells import Cell, Result, StudyMethod
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.metrics import classifier_metrics
 from qmedoid.studies.ours import run_printed
 from qmedoid.studies.paper import PAPER
 from qmedoid.studies.results import StudyResults, confusion
 from qmedoid.studies.runner import Study, run_cells
-from qmedoid.studies.splits import paper_split
+from qmedoid.studies.splits import Cell, Result, StudyMethod, paper_split
 
 TITLES = {
     HEART_ORDINAL: "Heart disease (ordinal)",

@@ -6,8 +6,8 @@ no reported figure uses (``paper_splits.py`` reports seeds 0 to 19).
 
 from _timing import RESULTS, write_table
 from paper_splits import mean_rows, run_default
-from qmedoid.studies.cells import StudyMethod
 from qmedoid.studies.ours import run_printed
+from qmedoid.studies.splits import StudyMethod
 
 SEEDS = range(100, 120)
 METHODS: dict[str, StudyMethod] = {

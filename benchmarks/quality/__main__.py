@@ -12,8 +12,8 @@ from benchmarks.quality.cells import PARTS, STUDY, planned
 from benchmarks.quality.tables import available
 
 from qmedoid.studies.catalog import cell_folder
-from qmedoid.studies.cells import Cell, Result
 from qmedoid.studies.runner import find_done, run_cells
+from qmedoid.studies.splits import Cell, Result
 
 
 def main() -> None:

@@ -19,10 +19,9 @@ from benchmarks.quality.protocol import Seeds
 from benchmarks.quality.writing import PACKAGES, folder
 
 from qmedoid.studies.catalog import cell_folder
-from qmedoid.studies.cells import Cell, Result
 from qmedoid.studies.results import Paired, Spread
 from qmedoid.studies.runner import find_done, run_cells
-from qmedoid.studies.splits import TEST_SHARE
+from qmedoid.studies.splits import TEST_SHARE, Cell, Result
 
 REPORTS: tuple[Seeds, ...] = ("first", "second", "report")
 RIVALS = ("LightGBM", "LightGBM, raw columns")

@@ -24,8 +24,8 @@ from sklearn.svm import SVC
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.studies.baselines import forest, lightgbm, linear_svm, logistic
-from qmedoid.studies.cells import Cell
 from qmedoid.studies.metrics import scores_of
+from qmedoid.studies.splits import Cell
 
 FOLDS = 3
 Setting = Mapping[str, Any]

@@ -20,10 +20,9 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.metrics.classification import pr_auc
 from qmedoid.studies.baselines import lightgbm, logistic
 from qmedoid.studies.catalog import FULL_FRAUD, load_data
-from qmedoid.studies.cells import Cell
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.metrics import areas, scores_of
-from qmedoid.studies.splits import SplitKind, hold_out, time_split
+from qmedoid.studies.splits import Cell, SplitKind, hold_out, time_split
 
 SHIFT = 50.0
 """By what the share of frauds is multiplied to see whether probabilities follow."""

@@ -14,13 +14,14 @@ from benchmarks.quality.card import Clock, Payments, judge_payments, make_paymen
 from benchmarks.quality.ours import OURS, build
 from sklearn.model_selection import StratifiedKFold
 
-from qmedoid import MedoidClassifier, RareEventClassifier
 from qmedoid.arrays import Array, Codes
+from qmedoid.estimators.medoid import MedoidClassifier
+from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.metrics.classification import pr_auc
 from qmedoid.studies.baselines import lightgbm, logistic
-from qmedoid.studies.cells import Cell
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.metrics import PAPER_ALERT_RATE
+from qmedoid.studies.splits import Cell
 
 Corrected = Callable[[Array, Array], Array]
 """From deltas (n, m) and the log-odds of the method (n,) to log-odds (n,)."""

@@ -13,9 +13,8 @@ from benchmarks.quality.ours import OURS
 from benchmarks.quality.protocol import Seeds
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.studies.cells import Cell
 from qmedoid.studies.metrics import PAPER_ALERT_RATE
-from qmedoid.studies.splits import TEST_SHARE
+from qmedoid.studies.splits import TEST_SHARE, Cell
 
 RESAMPLES = 1000
 LEVEL = 95.0

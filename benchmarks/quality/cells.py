@@ -12,9 +12,9 @@ from benchmarks.quality.protocol import Seeds, seeds_of
 from benchmarks.quality.tables import Table, available, load_table
 
 from qmedoid.studies.catalog import FULL_FRAUD, data_digest, load_data
-from qmedoid.studies.cells import Cell, StudyMethod
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.runner import Study
+from qmedoid.studies.splits import Cell, StudyMethod
 
 Part = Literal["tables", "card"]
 PARTS: tuple[Part, ...] = ("tables", "card")
@@ -32,7 +32,7 @@ def digest(name: str) -> str:
 
 
 def _ours(settings: dict[str, object], run: object) -> StudyMethod:
-    return StudyMethod(run, {"settings": settings}, is_ours=True)  # type: ignore[arg-type]
+    return StudyMethod(run, {"settings": settings})  # type: ignore[arg-type]
 
 
 STUDY = Study(
@@ -44,10 +44,7 @@ STUDY = Study(
         "card": {
             **{name: StudyMethod(card.run_raw, {"name": name}) for name in card.METHODS},
             **{name: _ours(settings, run_payments) for name, settings in recipes("card").items()},
-            **{
-                name: StudyMethod(run_payments, {"settings": recipes("card")[OURS], "rival": name}, is_ours=True)
-                for name in RIVALS
-            },
+            **{name: StudyMethod(run_payments, {"settings": recipes("card")[OURS], "rival": name}) for name in RIVALS},
         },
     },
     load,

@@ -19,9 +19,9 @@ from benchmarks.quality.judging import judge
 from benchmarks.quality.protocol import Encoded, encoded_split
 from benchmarks.quality.tables import Table
 
-from qmedoid import MedoidClassifier
-from qmedoid.studies.cells import Cell
+from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.studies.metrics import scores_of
+from qmedoid.studies.splits import Cell
 
 OURS = "ours"
 _RECIPE = Path(__file__).with_name("recipe.json")

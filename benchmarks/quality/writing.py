@@ -13,7 +13,7 @@ from benchmarks.quality.figures import Figures, Row, read_cells, write_cells
 from benchmarks.quality.protocol import Seeds
 from benchmarks.quality.tables import load_table
 
-from qmedoid.studies.cells import Cell
+from qmedoid.studies.splits import Cell
 
 COMMAND = "python -m benchmarks.quality"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm")

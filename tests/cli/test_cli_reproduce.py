@@ -60,7 +60,7 @@ def wine(cli, tmp_path_factory):
 def no_work(monkeypatch):
     """Nothing may be run."""
 
-    def refuse(_run, _settings, _load, cell, *_):
+    def refuse(_method, _load, cell, *_):
         raise AssertionError(f"{cell} was run")
 
     monkeypatch.setattr(runner, "_run_and_keep", refuse)

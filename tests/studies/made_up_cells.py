@@ -4,12 +4,12 @@ from functools import cache
 
 import numpy as np
 
+from qmedoid.studies import ours
 from qmedoid.studies.catalog import load_data
-from qmedoid.studies.cells import Cell
 from qmedoid.studies.metrics import BUDGETS, CHOICES, FIXED, RATES
 from qmedoid.studies.plan import NEAREST, STUDY, Plan
 from qmedoid.studies.results import StudyResults
-from qmedoid.studies.splits import paper_split
+from qmedoid.studies.splits import Cell, paper_split
 
 ALPHAS = [0.0, 0.25, 0.5, 1.0]
 
@@ -48,6 +48,10 @@ def _cost(rng):
     return {"seconds": round(rng.random() * 9, 3), "peak_mb": round(rng.random() * 900, 1)}
 
 
+def _is_ours(cell: Cell):
+    return STUDY.method(cell).run.__module__ == ours.__name__
+
+
 @cache
 def _split(data, seed):
     codes = np.unique(load_data(data).y, return_inverse=True)[1]
@@ -57,7 +61,7 @@ def _split(data, seed):
 def _small(cell: Cell, rng):
     codes, split = _split(cell.data, cell.seed)
     found = {"test": _judged(codes[split.test], rng)} | _cost(rng)
-    if not STUDY.method(cell).is_ours:
+    if not _is_ours(cell):
         return found
     found["val"] = _judged(codes[split.val], rng)
     if cell.method == "default":  # evidence has nothing to search
@@ -88,4 +92,4 @@ def _fraud(cell: Cell, rng):
     search = {"evaluations": 50, "different": int(rng.integers(1, 9)), "best": rng.random()}
     if cell.method in (NEAREST, "default"):
         return found | {"chosen_method": "rare"}
-    return found | ({"k": 3, "alpha": rng.random(), "search": search} if STUDY.method(cell).is_ours else {})
+    return found | ({"k": 3, "alpha": rng.random(), "search": search} if _is_ours(cell) else {})

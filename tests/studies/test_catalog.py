@@ -15,10 +15,9 @@ import pytest
 
 from qmedoid.cli.app import main
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.studies import creditcard, datasets
+from qmedoid.studies import datasets
 from qmedoid.studies.catalog import CATALOG, digest, entry, load_creditcard, locate, status, table_of
-from qmedoid.studies.creditcard import FEATURES, check_whole
-from qmedoid.studies.datasets import Dataset, load_dataset
+from qmedoid.studies.datasets import FEATURES, Dataset, check_whole, load_dataset
 
 HERE = [name for name in CATALOG if name != "creditcard"]
 
@@ -70,9 +69,9 @@ def as_kaggle_writes(table):
 @pytest.fixture
 def small_counts(monkeypatch):
     """The counts of a table small enough for a test in the place of those published."""
-    monkeypatch.setattr(creditcard, "N_ROWS", 40)
-    monkeypatch.setattr(creditcard, "N_FRAUDS", 4)
-    monkeypatch.setattr(creditcard, "AMOUNTS", 100.0)
+    monkeypatch.setattr(datasets, "N_ROWS", 40)
+    monkeypatch.setattr(datasets, "N_FRAUDS", 4)
+    monkeypatch.setattr(datasets, "AMOUNTS", 100.0)
 
 
 @pytest.mark.parametrize("name", HERE)

@@ -11,9 +11,9 @@ import pytest
 import qmedoid
 from qmedoid.studies import baselines, code, ours, runner
 from qmedoid.studies.catalog import FRAUD_SAMPLE, HEART_ORDINAL, load_data
-from qmedoid.studies.cells import Cell
 from qmedoid.studies.code import Project, reached, versions
 from qmedoid.studies.plan import FRAUD_VARIANTS, PARTS, SMALL_METHODS, SMALL_VARIANTS, STUDY, Plan
+from qmedoid.studies.splits import Cell
 
 OURS = Cell("small", "wine", "random", 0, "printed")
 RIVAL = Cell("small", "wine", "random", 0, "LogReg")
@@ -71,7 +71,7 @@ class TestKey:
 
     def test_it_is_the_same_in_another_process(self):
         script = (
-            "from qmedoid.studies.cells import Cell\nfrom qmedoid.studies.plan import STUDY\n"
+            "from qmedoid.studies.splits import Cell\nfrom qmedoid.studies.plan import STUDY\n"
             "print(STUDY.key(Cell('small', 'wine', 'random', 0, 'printed')))"
         )
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=60)

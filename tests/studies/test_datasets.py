@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.studies import creditcard
+from qmedoid.studies import datasets
 from qmedoid.studies.datasets import (
     LOADERS,
     load_breast_cancer,
@@ -119,16 +119,16 @@ def test_the_fraud_sample_has_every_fraud_and_one_in_twenty_normal_rows():
     assert np.bincount(data.y).tolist() == [284_315 // 20, 492]
     assert data.class_names == ("normal", "fraud")
     assert (data.X.std(axis=0) > 0).all()
-    np.testing.assert_array_equal(data.times, creditcard.read_sample()["Time"].to_numpy())
+    np.testing.assert_array_equal(data.times, datasets.read_sample()["Time"].to_numpy())
     for place in (0, 13, 28):
-        own = creditcard.read_sample()[data.feature_names[place]].to_numpy()
+        own = datasets.read_sample()[data.feature_names[place]].to_numpy()
         np.testing.assert_array_equal(data.X[:, place], own)
 
 
 def test_the_file_is_small_and_keeps_the_time():
-    with as_file(files("qmedoid.studies") / "data" / creditcard.FILE) as path:
+    with as_file(files("qmedoid.studies") / "data" / datasets.FILE) as path:
         assert path.stat().st_size < 2_000_000
-    table = creditcard.read_sample()
+    table = datasets.read_sample()
     assert table.column_names == ["Time", *load_creditcard_sample().feature_names, "Class"]
     times = table["Time"].to_numpy()
     assert (np.diff(times) >= 0).all()  # the rows stand in the order of the whole table: two days of payments
@@ -136,22 +136,22 @@ def test_the_file_is_small_and_keeps_the_time():
 
 
 def test_writing_the_sample_gives_the_same_bytes_each_time(tmp_path):
-    table = creditcard.read_sample()
+    table = datasets.read_sample()
     for name in ("a", "b"):
-        creditcard.write_sample(table, tmp_path / name)
+        datasets.write_sample(table, tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert pq.read_table(tmp_path / "a").equals(table)
 
 
-def test_another_table_is_not_sampled():
-    with pytest.raises(DataError, match=r"284,807 rows and 492 frauds\. Got 4 rows and 1 frauds"):
-        creditcard.draw_sample(pa.table({"V1": [0.0, 1.0, 2.0, 3.0], "Class": [0, 0, 1, 0]}))
+def test_sample_is_not_drawn_from_another_table():
+    with pytest.raises(DataError, match="lacks the numbers"):
+        datasets.draw_sample(pa.table({"V1": [0.0, 1.0, 2.0, 3.0], "Class": [0, 0, 1, 0]}))
 
 
 def test_drawing_again_without_the_whole_table_says_how_to_get_it(monkeypatch):
     monkeypatch.setenv("QMEDOID_DATA", "no-such-folder")
     with pytest.raises(SystemExit, match=r"mlg-ulb/creditcardfraud.*set QMEDOID_DATA"):
-        creditcard.main()
+        datasets.main()
 
 
 def test_the_sample_is_drawn_again_from_the_whole_table():
@@ -162,4 +162,4 @@ def test_the_sample_is_drawn_again_from_the_whole_table():
             "set QMEDOID_DATA to the folder that holds it"
         )
     whole = pq.read_table(path)
-    assert creditcard.draw_sample(whole).equals(creditcard.read_sample())
+    assert datasets.draw_sample(whole).equals(datasets.read_sample())

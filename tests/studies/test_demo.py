@@ -15,14 +15,13 @@ from qmedoid.cli.app import app
 from qmedoid.estimators._refinement import auto_method
 from qmedoid.methods.registry import estimator_class
 from qmedoid.metrics.classification import confusion_matrix
-from qmedoid.studies import baselines, demo, ours
-from qmedoid.studies.cells import Cell, StudyMethod
+from qmedoid.studies import baselines, ours, plan
 from qmedoid.studies.datasets import Dataset, load_creditcard_sample
 from qmedoid.studies.metrics import ALERT_BUDGET, recall_at
 from qmedoid.studies.paper import PAPER
 from qmedoid.studies.plan import NEAREST, SMALL_METHODS
 from qmedoid.studies.results import Spread, StudyResults
-from qmedoid.studies.splits import paper_split
+from qmedoid.studies.splits import Cell, StudyMethod, paper_split
 
 DATA = ["Heart disease", "Breast cancer", "Wine"]
 RARE_METRICS = ["pr_auc", "recall", "log_loss"]
@@ -75,14 +74,14 @@ def quick_methods(monkeypatch):
     """The demo with methods that take no time; ours have tests of their own."""
     monkeypatch.setitem(baselines.BASELINES, "Weakest", lambda _seed: Weakest())
     rare = {
-        "qmedoid": StudyMethod(small_search, is_ours=True),
+        "qmedoid": StudyMethod(small_search),
         **{name: StudyMethod(baselines.run_rare, {"name": name}) for name in ("LogReg", "Weakest")},
     }
     small = {"default": StudyMethod(nearest_mean), "printed": StudyMethod(majority), "LogReg": StudyMethod(majority)}
     names = {"qmedoid": "default", "qmedoid, as printed": "printed", "LogReg": "LogReg"}
-    monkeypatch.setattr(demo, "SMALL", names)
-    monkeypatch.setattr(demo, "RARE", rare)
-    monkeypatch.setattr(demo_module, "STUDY", replace(demo.STUDY, methods={"small": small, "rare": rare}))
+    monkeypatch.setattr(plan, "DEMO_SMALL", names)
+    monkeypatch.setattr(plan, "DEMO_RARE", rare)
+    monkeypatch.setattr(demo_module, "STUDY", replace(plan.STUDY, methods={"small": small, "rare": rare}))
     return names, rare
 
 
@@ -161,7 +160,7 @@ def test_tables_show_the_figures_of_the_paper_and_say_who_is_ahead():
 
 def outcome(method, score, by_circuit=None):
     about = {"chosen_method": "rare", "by_circuit": by_circuit}
-    return demo.Outcome("Wine", method, {"macro_f1": Spread(np.array([score]))}, about)
+    return plan.Outcome("Wine", method, {"macro_f1": Spread(np.array([score]))}, about)
 
 
 def test_findings_do_not_hide_a_baseline_that_is_ahead():
@@ -177,10 +176,10 @@ def test_findings_do_not_hide_a_baseline_that_is_ahead():
 
 def test_the_demo_compares_cells_of_the_paper_s_experiments_with_its_baselines():
     ours_first = {"qmedoid": "default", "qmedoid, nearest": NEAREST, "qmedoid, as printed": "printed"}
-    assert dict(list(demo.SMALL.items())[:3]) == ours_first
-    assert set(demo.SMALL) == {*ours_first, *(set(PAPER["Wine"]) - {"Fusion"})}
-    assert set(demo.SMALL.values()) <= set(SMALL_METHODS)
-    assert set(demo.RARE) >= {*ours_first, "qmedoid, without circuit", "LogReg"}
+    assert dict(list(plan.DEMO_SMALL.items())[:3]) == ours_first
+    assert set(plan.DEMO_SMALL) == {*ours_first, *(set(PAPER["Wine"]) - {"Fusion"})}
+    assert set(plan.DEMO_SMALL.values()) <= set(SMALL_METHODS)
+    assert set(plan.DEMO_RARE) >= {*ours_first, "qmedoid, without circuit", "LogReg"}
 
 
 def test_zero_splits_are_refused():
@@ -197,10 +196,10 @@ def test_an_outcome_is_the_mean_and_standard_error_over_the_splits():
     numbers = [0.2, 0.5, 0.9, 0.4]
     cells = {
         Cell("rare", "creditcard-sample", "random", seed, name): {"test": dict.fromkeys(RARE_METRICS, x + place)}
-        for place, name in enumerate(demo.RARE)
+        for place, name in enumerate(plan.DEMO_RARE)
         for seed, x in enumerate(numbers)
     }
-    for place, found in enumerate(demo.rare_outcomes(StudyResults(cells))):
+    for place, found in enumerate(plan.rare_outcomes(StudyResults(cells))):
         own = found.as_dict()
         assert own["splits"] == 4
         for name in RARE_METRICS:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from qmedoid.studies.catalog import digest, load_creditcard, locate
-from qmedoid.studies.creditcard import FEATURES, HOW_TO_GET
-from qmedoid.studies.datasets import load_creditcard_sample
+from qmedoid.studies.datasets import FEATURES, HOW_TO_GET, load_creditcard_sample
 from qmedoid.studies.paper import FRAUD
 from qmedoid.studies.splits import duplicate_groups, grouped_split, paper_split, time_split
 

@@ -7,10 +7,10 @@ from sklearn.metrics import accuracy_score, f1_score, fbeta_score, precision_rec
 from table_rows import check_mean, rows_of
 
 from qmedoid.studies import small_tables
-from qmedoid.studies.against import cost_table
 from qmedoid.studies.catalog import HEART_ORDINAL, load_data
 from qmedoid.studies.paper import PAPER, SUMMARIES, TEST_CONFUSIONS, VALIDATION_CONFUSIONS
 from qmedoid.studies.plan import Plan
+from qmedoid.studies.report import cost_table
 from qmedoid.studies.results import Spread
 
 NAMES = ("heart", "breast-cancer", "wine")
@@ -189,7 +189,7 @@ def test_variants(small):
                 check_mean(rows[key], f"{figure}: here", values)
                 printed = PAPER[data.name]["Fusion"][PAPER_FIELDS[figure]]
                 assert rows[key][f"{figure}: paper"] == printed
-                within = "yes" if Spread(np.array(values)).contains(printed) else "no"
+                within = Spread(np.array(values)).holds(printed)
                 assert rows[key][f"{figure}: within the spread"] == within
 
 

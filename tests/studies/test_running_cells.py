@@ -16,9 +16,9 @@ from light_cells import process_of
 
 from qmedoid.exceptions import DataError, OutputError
 from qmedoid.studies import runner
-from qmedoid.studies.cells import Cell, StudyMethod
 from qmedoid.studies.plan import STUDY
 from qmedoid.studies.runner import CellStore, Study, StudyError, find_done, run_cells
+from qmedoid.studies.splits import Cell, StudyMethod
 
 OF_THE_RUN = ("seconds", "peak_mb")
 """What a result says of the machine and not of the method."""
@@ -216,7 +216,7 @@ class TestSideBySide:
         code = f"""
 import os, signal
 from pathlib import Path
-from qmedoid.studies.cells import Cell
+from qmedoid.studies.splits import Cell
 from qmedoid.studies.plan import STUDY
 from qmedoid.studies.runner import run_cells
 if __name__ == "__main__":

@@ -12,11 +12,11 @@ from qmedoid.cli._printing import over_splits, progress_bar, verdict, with_error
 from qmedoid.exceptions import OutputError
 from qmedoid.reporting.files import check_folder
 from qmedoid.studies.catalog import cell_folder
-from qmedoid.studies.cells import Cell
-from qmedoid.studies.demo import STUDY, Outcome, rare_cells, rare_outcomes, small_cells, small_outcomes
 from qmedoid.studies.paper import PAPER, PaperFigure
+from qmedoid.studies.plan import STUDY, Outcome, demo_cells, rare_outcomes, small_outcomes
 from qmedoid.studies.results import StudyResults
 from qmedoid.studies.runner import find_done, run_cells
+from qmedoid.studies.splits import Cell
 
 _PRINTED_NAMES = {"qmedoid, as printed": "Fusion"}
 
@@ -24,14 +24,14 @@ _PRINTED_NAMES = {"qmedoid, as printed": "Fusion"}
 def run(*, splits: int, fraud_splits: int, seed: int, as_json: bool) -> None:
     """Compare every method on every data set and print the result, part by part or as one JSON document."""
     console, folder = Console(), _folder()
-    small = list(small_outcomes(_results(small_cells(range(seed, seed + splits)), folder)))
+    small = list(small_outcomes(_results(demo_cells("small", range(seed, seed + splits)), folder)))
     if not as_json:
         for name in dict.fromkeys(outcome.data for outcome in small):
             console.print(_small_table(name, [outcome for outcome in small if outcome.data == name]))
         for finding in findings(small, "macro_f1", "macro-F1"):
             console.print(finding)
     rare_seeds = range(seed, seed + fraud_splits)
-    frauds = list(rare_outcomes(_results(rare_cells(rare_seeds), folder))) if rare_seeds else []
+    frauds = list(rare_outcomes(_results(demo_cells("rare", rare_seeds), folder))) if rare_seeds else []
     if as_json:
         parts = {"small": small, "fraud": frauds}
         print(json.dumps({part: [outcome.as_dict() for outcome in own] for part, own in parts.items()}, indent=1))

@@ -11,11 +11,11 @@ from qmedoid.cli._printing import print_table
 from qmedoid.reporting.document import Document
 from qmedoid.reporting.files import check_folder, check_replaceable, write_report
 from qmedoid.studies.catalog import cell_folder
-from qmedoid.studies.cells import Cell, Result
 from qmedoid.studies.plan import PARTS, STUDY, Part, Plan
 from qmedoid.studies.report import PAPER_TABLES, make_report, require_extras
 from qmedoid.studies.results import StudyResults
 from qmedoid.studies.runner import Report, find_done, run_cells
+from qmedoid.studies.splits import Cell, Result
 
 
 @dataclass(frozen=True)

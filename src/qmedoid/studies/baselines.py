@@ -4,7 +4,6 @@ Nothing here imports our methods, so that results of plain classifiers stay whil
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from sklearn.calibration import CalibratedClassifierCV
@@ -15,10 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from qmedoid.exceptions import MissingExtraError
-from qmedoid.studies.cells import Cell, Result
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.metrics import classifier_metrics, fraud_metrics, rare_metrics, scores_of
-from qmedoid.studies.splits import split_of
+from qmedoid.studies.splits import Cell, Result, split_of
 
 SMOTE_SHARE = 0.1
 """Frauds per normal row after SMOTE."""
@@ -49,7 +47,7 @@ def lightgbm(seed: int, **settings: Any) -> Any:
     try:
         from lightgbm import LGBMClassifier
     except ImportError as error:
-        raise missing_extra("LightGBM", "baselines") from error
+        raise _missing("LightGBM") from error
     fixed = {"random_state": seed, "n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbose": -1}
     return LGBMClassifier(**(fixed | settings))
 
@@ -62,24 +60,6 @@ BASELINES: dict[str, Callable[[int], Any]] = {
     "LightGBM": lightgbm,
 }
 """Makers of unfitted baselines, given a seed; all with the usual settings of their library."""
-
-
-@dataclass(frozen=True)
-class RareBaseline:
-    """A maker of unfitted classifiers for rare events, given a seed.
-
-    Attributes
-    ----------
-    make : callable (int) -> classifier
-    smote : bool
-        Whether SMOTE adds synthetic frauds to the training rows.
-    seconds : float
-        Rough time of a fit on 160,000 rows.
-    """
-
-    make: Callable[[int], Any]
-    smote: bool
-    seconds: float
 
 
 def _calibrated(make: Callable[[int], Any]) -> Callable[[int], Any]:
@@ -98,7 +78,7 @@ def _with_smote(make: Callable[[int], Any]) -> Callable[[int], Any]:
             from imblearn.over_sampling import SMOTE
             from imblearn.pipeline import Pipeline
         except ImportError as error:
-            raise missing_extra("imbalanced-learn", "baselines") from error
+            raise _missing("imbalanced-learn") from error
         smote = SMOTE(sampling_strategy=SMOTE_SHARE, random_state=seed)
         return Pipeline([("scale", StandardScaler()), ("smote", smote), ("classify", make(seed))])
 
@@ -122,19 +102,19 @@ def _rare_lightgbm(seed: int) -> Any:
     return lightgbm(seed, **settings, reg_lambda=10.0, subsample=0.8, subsample_freq=1, colsample_bytree=0.5)
 
 
-RARE_BASELINES: dict[str, RareBaseline] = {
-    "LogReg": RareBaseline(lambda seed: logistic(seed, class_weight="balanced"), False, 2.0),
-    "LinearSVM": RareBaseline(_balanced_svm, False, 4.0),
-    "LinearSVM, calibrated": RareBaseline(_calibrated(_balanced_svm), False, 8.0),
-    "RandomForest": RareBaseline(_rare_forest, False, 80.0),
-    "LightGBM": RareBaseline(_rare_lightgbm, False, 8.0),
-    "LogReg, SMOTE": RareBaseline(_with_smote(logistic), True, 2.0),
-    "LinearSVM, SMOTE": RareBaseline(_with_smote(linear_svm), True, 3.0),
-    "LinearSVM, SMOTE, calibrated": RareBaseline(_with_smote(_calibrated(linear_svm)), True, 6.0),
-    "RandomForest, SMOTE": RareBaseline(_with_smote(_rare_forest), True, 130.0),
-    "LightGBM, SMOTE": RareBaseline(_with_smote(_rare_lightgbm), True, 10.0),
+RARE_BASELINES: dict[str, Callable[[int], Any]] = {
+    "LogReg": lambda seed: logistic(seed, class_weight="balanced"),
+    "LinearSVM": _balanced_svm,
+    "LinearSVM, calibrated": _calibrated(_balanced_svm),
+    "RandomForest": _rare_forest,
+    "LightGBM": _rare_lightgbm,
+    "LogReg, SMOTE": _with_smote(logistic),
+    "LinearSVM, SMOTE": _with_smote(linear_svm),
+    "LinearSVM, SMOTE, calibrated": _with_smote(_calibrated(linear_svm)),
+    "RandomForest, SMOTE": _with_smote(_rare_forest),
+    "LightGBM, SMOTE": _with_smote(_rare_lightgbm),
 }
-"""By name. The paper prints no settings: these come near its figures on splits that no report uses."""
+"""For rare events. The paper prints no settings: these come near its figures on splits that no report uses."""
 
 
 def run_small(data: Dataset, cell: Cell, *, name: str) -> Result:
@@ -148,7 +128,7 @@ def run_fraud(data: Dataset, cell: Cell, *, name: str, with_validation: bool = F
     """A baseline on the frauds, fitted on the training rows, or on the validation rows with them."""
     split = split_of(data, cell.split, cell.seed)
     rows = split.fit if with_validation else split.train
-    model = RARE_BASELINES[name].make(cell.seed).fit(data.X[rows], data.y[rows])
+    model = RARE_BASELINES[name](cell.seed).fit(data.X[rows], data.y[rows])
     fixed = 0.0 if hasattr(model, "decision_function") else 0.5
     return fraud_metrics(data, split, scores_of(model, data.X), fixed, rows)
 
@@ -160,6 +140,5 @@ def run_rare(data: Dataset, cell: Cell, *, name: str) -> Result:
     return {"test": rare_metrics(model, data, split.test)}
 
 
-def missing_extra(package: str, extra: str) -> MissingExtraError:
-    """The error of an optional package that is not installed."""
-    return MissingExtraError(f"{package} is not installed. Get it with: pip install 'qmedoid[{extra}]'")
+def _missing(package: str) -> MissingExtraError:
+    return MissingExtraError(f"{package} is not installed. Get it with: pip install 'qmedoid[baselines]'")

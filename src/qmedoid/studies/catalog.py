@@ -19,9 +19,13 @@ import pyarrow as pa
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.storage.atomic import atomic_file
-from qmedoid.studies.creditcard import HOW_TO_GET, N_ROWS, TARGET, check_whole, read_sample, read_whole
 from qmedoid.studies.datasets import (
+    FILE,
+    HOW_TO_GET,
+    N_ROWS,
+    TARGET,
     Dataset,
+    check_whole,
     load_breast_cancer,
     load_creditcard_sample,
     load_dataset,
@@ -29,7 +33,9 @@ from qmedoid.studies.datasets import (
     load_wine,
     numbers_digest,
     of_payments,
+    read_sample,
     read_shipped,
+    read_whole,
     shipped_path,
 )
 
@@ -42,19 +48,9 @@ _ENDINGS = (".parquet", ".csv")
 
 @dataclass(frozen=True)
 class Entry:
-    """A data set.
+    """A data set: size of its table, the target among the columns; the class to look for, if there is one.
 
-    Attributes
-    ----------
-    rows, columns : int
-        Of the table, the target among the columns.
-    target, positive : str
-        The column of the classes, and the class to look for; empty where there is none.
-    source, licence : str
-    check : str
-        What is compared when it is read.
-    file : str or None
-        Its name in the package, where it ships with it.
+    `check` says what is compared when it is read, `file` is its name in the package, if it ships with it.
     """
 
     rows: int
@@ -86,9 +82,7 @@ CATALOG: dict[str, Entry] = {
     "heart": Entry(918, 12, "HeartDisease", "1", "ships with qmedoid", "ODbL 1.0", _FILE, "heart.csv"),
     "breast-cancer": Entry(569, 31, "target", "malignant", "ships with scikit-learn", _UCI, _NUMBERS),
     "wine": Entry(178, 14, "target", "", "ships with scikit-learn", _UCI, _NUMBERS),
-    "creditcard-sample": Entry(
-        14_707, 31, TARGET, "1", "ships with qmedoid", _KAGGLE, _FILE, "creditcard_sample.parquet"
-    ),
+    "creditcard-sample": Entry(14_707, 31, TARGET, "1", "ships with qmedoid", _KAGGLE, _FILE, FILE),
     "creditcard": Entry(N_ROWS, 31, TARGET, "1", "QMEDOID_DATA, or OpenML", _KAGGLE, _COUNTS),
 }
 _GENERATED: dict[str, Callable[[], Dataset]] = {"breast-cancer": load_breast_cancer, "wine": load_wine}
@@ -154,11 +148,7 @@ def table_of(name: str) -> pa.Table:
 
 
 def load_creditcard() -> Dataset:
-    """Credit-card frauds, the whole table: 284,807 payments over two days, 492 of them frauds.
-
-    29 columns, V1 to V28 and Amount; Time, the seconds since the first payment, is in `times`. The table does not ship
-    with the package: see `locate`; where it is not here it is downloaded.
-    """
+    """Credit-card frauds: 284,807 payments over two days, 492 of them frauds; downloaded where they are not here."""
     return of_payments("Credit-card fraud", _whole_creditcard())
 
 

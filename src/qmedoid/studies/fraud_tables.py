@@ -5,18 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qmedoid.reporting.document import Heading, Table, Value
-from qmedoid.studies.cells import Result
-from qmedoid.studies.datasets import Dataset
+from qmedoid.reporting.document import Table, Value
+from qmedoid.studies.catalog import FULL_FRAUD, load_data
 from qmedoid.studies.metrics import CHOICES, FIXED, MATCHED
-from qmedoid.studies.paper import FRAUD
+from qmedoid.studies.paper import FRAUD, FRAUD_FIGURES
 from qmedoid.studies.plan import FRAUD_VARIANTS, NEAREST, READINGS
-from qmedoid.studies.results import Measure, StudyResults, mean_columns, point, with_error
-from qmedoid.studies.splits import Split, SplitKind, duplicate_groups, split_of
+from qmedoid.studies.results import Measure, StudyResults, headings, point
+from qmedoid.studies.splits import Result, SplitKind, duplicate_groups, split_of
 
-AREAS = {"PR-AUC": "pr_auc", "ROC-AUC": "roc_auc"}
-ORDER = ("rows", "prevalence", "alert rate", "precision", "recall", "F1", "PR-AUC", "ROC-AUC", "macro-F1", "accuracy")
-COUNTS = ("TP", "FP", "FN", "TN")
+COUNTS = FRAUD_FIGURES[-4:]
 PARTS = {"all": "all rows", "test": "test rows"}
 """What is scored: everything, as in the paper, and what nothing was fitted on."""
 
@@ -31,115 +28,32 @@ class Model:
     cut: str
 
 
-def _ours(cut: str) -> tuple[Model, ...]:
-    where = "cut to match" if cut == MATCHED else "at 0.5"
-    fronts = (
+def _models(cut: str, smote: bool) -> tuple[Model, ...]:
+    """Our methods, and plain classifiers perhaps after SMOTE."""
+    where, after = "cut to match" if cut == MATCHED else "at 0.5", ", SMOTE" if smote else ""
+    svm = f"LinearSVM{after}, calibrated" if cut == FIXED else f"LinearSVM{after}"
+    return (
+        Model("ours as printed, τ = 0.3", "ours", "printed", FIXED),
+        *([Model("ours as printed, cut to match", None, "printed", MATCHED)] if cut == MATCHED else []),
         Model(f"ours, convex, {where}", None, NEAREST, cut),
         Model(f"ours by default, {where}", None, "default", cut),
-    )
-    printed = Model("ours as printed, τ = 0.3", "ours", "printed", FIXED)
-    if cut == FIXED:
-        return printed, *fronts
-    return printed, Model("ours as printed, cut to match", None, "printed", MATCHED), *fronts
-
-
-def _baselines(cut: str, smote: bool) -> tuple[Model, ...]:
-    after = ", SMOTE" if smote else ""
-    svm = f"LinearSVM{after}, calibrated" if cut == FIXED else f"LinearSVM{after}"
-    names = {f"LogReg{after}": "LogReg", svm: "LinearSVM", f"RandomForest{after}": "RandomForest"}
-    return (
-        *(Model(method, printed, method, cut) for method, printed in names.items()),
+        Model(f"LogReg{after}", "LogReg", f"LogReg{after}", cut),
+        Model(svm, "LinearSVM", svm, cut),
+        Model(f"RandomForest{after}", "RandomForest", f"RandomForest{after}", cut),
         Model(f"LightGBM{after}", None, f"LightGBM{after}", cut),
     )
 
 
 PRINTED_TABLES: dict[str, tuple[str, tuple[Model, ...]]] = {
-    "fraud_matched": ("Frauds, cut to match the alert rate", (*_ours(MATCHED), *_baselines(MATCHED, False))),
+    "fraud_matched": ("Frauds, cut to match the alert rate", _models(MATCHED, smote=False)),
     "fraud_matched_smote": (
         "Frauds, cut to match the alert rate, plain classifiers after SMOTE",
-        (*_ours(MATCHED), *_baselines(MATCHED, True)),
+        _models(MATCHED, smote=True),
     ),
-    "fraud_fixed": ("Frauds, plain classifiers cut at 0.5", (*_ours(FIXED), *_baselines(FIXED, False))),
-    "fraud_fixed_smote": (
-        "Frauds, plain classifiers cut at 0.5 after SMOTE",
-        (*_ours(FIXED), *_baselines(FIXED, True)),
-    ),
+    "fraud_fixed": ("Frauds, plain classifiers cut at 0.5", _models(FIXED, smote=False)),
+    "fraud_fixed_smote": ("Frauds, plain classifiers cut at 0.5 after SMOTE", _models(FIXED, smote=True)),
 }
 """Title and models of the four tables, by the name of their file."""
-
-
-def measure_of(figure: str, part: str, cut: str) -> Measure:
-    """A figure on the rows of a part at an operating point; NaN where validation rows could not reach the point."""
-
-    def measure(result: Result) -> float:
-        if figure in AREAS:
-            return float(result[part][AREAS[figure]])
-        at = point(result, part, cut)
-        name = "n" if figure == "rows" else figure.lower().replace("-", "_").replace(" ", "_")
-        return float("nan") if at is None else float(getattr(at, name))
-
-    return measure
-
-
-def fraud_table(results: StudyResults, data: str, name: str, *, comparable: bool) -> Table:
-    """One of the four tables; the paper's figures stand in it where the data are the paper's."""
-    title, models = PRINTED_TABLES[name]
-    columns = [Heading("figure")]
-    for model in models:
-        columns += [Heading("paper", model.title)] if model.printed else []
-        columns += [column for part in PARTS.values() for column in mean_columns(part, model.title)]
-    rows: list[list[Value]] = []
-    for figure in (*ORDER, *COUNTS):
-        row: list[Value] = [figure]
-        for model in models:
-            row += [FRAUD[name][model.printed][figure] if comparable else None] if model.printed else []
-            for part in PARTS:
-                row += with_error(results.spread(data, model.method, measure_of(figure, part, model.cut)))
-        rows.append(row)
-    return Table(
-        name,
-        title,
-        columns,
-        rows,
-        "All rows: as in the paper, with the 56.25 % that the models were fitted on and the 18.75 % that chose their "
-        "thresholds. Test rows: the 25 % that nothing has seen. Means over the splits, ± their standard errors.",
-        [1 if figure in COUNTS else 0 if figure == "rows" else None for figure in (*ORDER, *COUNTS)],
-    )
-
-
-def leak_table(results: StudyResults, data: str, *, comparable: bool) -> Table:
-    """PR-AUC on the rows a model was fitted on, on all rows and on held-out ones."""
-    columns = [Heading("method"), Heading("share of training rows", digits=4)]
-    parts = {"train": "training rows", "all": "all rows", "test": "test rows"}
-    columns += [column for title in parts.values() for column in mean_columns(title, "PR-AUC")]
-    columns += [Heading("paper, all rows", "PR-AUC"), *mean_columns("all rows − test rows", "PR-AUC")]
-    rows: list[list[Value]] = []
-    printed: dict[str, float] = {}
-    for name, (_, models) in PRINTED_TABLES.items():
-        for model in models:
-            if model.printed:
-                # Raw LogReg has two in the paper, of two fits; the first stands here.
-                printed.setdefault(model.method, FRAUD[name][model.printed]["PR-AUC"])
-    for method in results.methods(data):
-        if method in READINGS and method != "printed":
-            continue
-        shares = results.spread(data, method, lambda result: result["train"]["rows"] / result["all"]["rows"])
-        row: list[Value] = [method, None if shares is None else shares.mean]
-        for part in parts:
-            row += with_error(results.spread(data, method, measure_of("PR-AUC", part, FIXED)))
-        flattery = results.spread(
-            data, method, lambda result: float(result["all"]["pr_auc"]) - float(result["test"]["pr_auc"])
-        )
-        rows.append([*row, printed.get(method) if comparable else None, *with_error(flattery)])
-    return Table(
-        "fraud_leak",
-        "What scoring training rows does to PR-AUC",
-        columns,
-        rows,
-        "A forest remembers the rows it was fitted on; a handful of weights hardly can.",
-    )
-
-
 SPLITS: dict[SplitKind, str] = {
     "random": "by chance",
     "grouped": "with equal rows on one side",
@@ -147,56 +61,135 @@ SPLITS: dict[SplitKind, str] = {
 }
 
 
-def counts_table(data: Dataset, *, comparable: bool) -> Table:
+def measure_of(figure: str, part: str, cut: str) -> Measure:
+    """A figure on the rows of a part at an operating point; NaN where validation rows could not reach the point."""
+
+    def measure(result: Result) -> float:
+        name = "n" if figure == "rows" else figure.lower().replace("-", "_").replace(" ", "_")
+        if name.endswith("_auc"):
+            return float(result[part][name])
+        at = point(result, part, cut)
+        return float("nan") if at is None else float(getattr(at, name))
+
+    return measure
+
+
+def fraud_table(results: StudyResults, data: str, name: str) -> Table:
+    """One of the four tables; the paper's figures stand in it where the data are the paper's."""
+    title, models = PRINTED_TABLES[name]
+    labels = ["figure"]
+    for model in models:
+        labels += [f"{model.title}: paper"] if model.printed else []
+        labels += [f"{model.title}: {part} ±" for part in PARTS.values()]
+    rows: list[list[Value]] = []
+    for figure in FRAUD_FIGURES:
+        row: list[Value] = [figure]
+        for model in models:
+            row += [FRAUD[name][model.printed][figure] if data == FULL_FRAUD else None] if model.printed else []
+            row += results.means(data, model.method, (measure_of(figure, part, model.cut) for part in PARTS))
+        rows.append(row)
+    return Table(
+        name,
+        title,
+        headings(*labels),
+        rows,
+        "All rows: as in the paper, with the 56.25 % that the models were fitted on and the 18.75 % that chose their "
+        "thresholds. Test rows: the 25 % that nothing has seen. Means over the splits, ± their standard errors.",
+        [1 if figure in COUNTS else 0 if figure == "rows" else None for figure in FRAUD_FIGURES],
+    )
+
+
+def leak_table(results: StudyResults, data: str) -> Table:
+    """PR-AUC on the rows a model was fitted on, on all rows and on held-out ones."""
+    parts = {"train": "training rows", "all": "all rows", "test": "test rows"}
+    names = [*(f"{title} ±" for title in parts.values()), "paper, all rows", "all rows − test rows ±"]
+    printed: dict[str, float] = {}
+    for table, (_, models) in PRINTED_TABLES.items() if data == FULL_FRAUD else ():
+        for model in models:
+            if model.printed:
+                # Raw LogReg has two in the paper, of two fits; the first stands here.
+                printed.setdefault(model.method, FRAUD[table][model.printed]["PR-AUC"])
+    rows: list[list[Value]] = []
+    for method in results.methods(data):
+        if method in READINGS and method != "printed":
+            continue
+        share = results.spread(data, method, _fitted_share).cells[0]
+        areas = results.means(data, method, (measure_of("PR-AUC", part, FIXED) for part in parts))
+        rows.append([method, share, *areas, printed.get(method), *results.spread(data, method, _flattery).cells])
+    return Table(
+        "fraud_leak",
+        "What scoring training rows does to PR-AUC",
+        headings("method", "share of training rows", *(f"PR-AUC: {name}" for name in names)),
+        rows,
+        "A forest remembers the rows it was fitted on; a handful of weights hardly can.",
+    )
+
+
+def _fitted_share(result: Result) -> float:
+    return float(result["train"]["rows"] / result["all"]["rows"])
+
+
+def _flattery(result: Result) -> float:
+    return float(result["all"]["pr_auc"]) - float(result["test"]["pr_auc"])
+
+
+def leak_finding(results: StudyResults, data: str) -> Iterator[str]:
+    """How far a random forest is flattered by the rows that it was fitted on."""
+    everything, held_out = (
+        results.spread(data, "RandomForest", measure_of("PR-AUC", part, FIXED)) for part in ("all", "test")
+    )
+    if everything and held_out:
+        printed = FRAUD["fraud_matched"]["RandomForest"]["PR-AUC"]
+        share = results.spread(data, "RandomForest", _fitted_share).mean
+        yield (
+            f"A random forest has a PR-AUC of {everything.mean:.3f} on all rows, {100 * share:.0f} % of which it was "
+            f"fitted on, and {held_out.mean:.3f} on test rows."
+            + (f" The paper prints {printed:.3f}, for all rows." if data == FULL_FRAUD else "")
+        )
+
+
+def counts_table(name: str) -> Table:
     """Rows, frauds and splits, counted on our data."""
-    frauds = int(data.y.sum())
+    data, ours = load_data(name), FRAUD["fraud_matched"]["ours"]
     groups = duplicate_groups(data.X)
-    ours = FRAUD["fraud_matched"]["ours"]
-    printed: tuple[Value, Value] = (int(ours["rows"]), int(ours["TP"] + ours["FN"])) if comparable else (None, None)
+    printed = (int(ours["rows"]), int(ours["TP"] + ours["FN"])) if name == FULL_FRAUD else (None, None)
     rows: list[list[Value]] = [
         ["rows", printed[0], len(data.y)],
-        ["frauds", printed[1], frauds],
+        ["frauds", printed[1], int(data.y.sum())],
         ["columns without Time and Class", None, data.X.shape[1]],
         ["rows that equal an earlier one in all these columns", None, len(groups) - len(np.unique(groups))],
     ]
     for kind, title in SPLITS.items():
         split = split_of(data, kind, 0)
-        sizes, hits = ("/".join(str(count) for count in counts) for counts in _counts(data, split))
+        sizes, frauds = (len(part) for part in split), (int(data.y[part].sum()) for part in split)
         twins = float(np.isin(groups[split.test], groups[split.train]).mean())
         rows += [
-            [f"split {title}: train/validation/test rows", None, sizes],
-            [f"split {title}: frauds among them", None, hits],
+            [f"split {title}: train/validation/test rows", None, "/".join(map(str, sizes))],
+            [f"split {title}: frauds among them", None, "/".join(map(str, frauds))],
             [f"split {title}: share of test rows that equal a training row", None, twins],
         ]
     return Table(
         "fraud_counts",
         "The payments, counted",
-        [Heading("figure"), Heading("paper"), Heading("counted here")],
+        headings("figure", "paper", "counted here"),
         rows,
         "Splits of the first seed. The paper does not print the sizes of its split of the frauds.",
     )
 
 
-def _counts(data: Dataset, split: Split) -> tuple[list[int], list[int]]:
-    return [len(part) for part in split], [int(data.y[part].sum()) for part in split]
-
-
 def honest_table(results: StudyResults, data: str) -> Table:
     """Held-out figures by kind of split."""
     figures = {"PR-AUC": FIXED, "ROC-AUC": FIXED, "recall": MATCHED, "precision": MATCHED, "alert rate": MATCHED}
-    columns = [Heading("split"), Heading("method"), Heading("splits")]
-    columns += [column for figure in figures for column in mean_columns(figure)]
-    rows: list[list[Value]] = []
-    for split, title in SPLITS.items():
-        for method in _compared(results, data, split):
-            row: list[Value] = [title, method, len(results.of(data, method, split))]
-            for figure, cut in figures.items():
-                row += with_error(results.spread(data, method, measure_of(figure, "test", cut), split))
-            rows.append(row)
+    measures = [measure_of(figure, "test", cut) for figure, cut in figures.items()]
+    rows = [
+        [title, method, len(results.of(data, method, split)), *results.means(data, method, measures, split)]
+        for split, title in SPLITS.items()
+        for method in _compared(results, data, split)
+    ]
     return Table(
         "fraud_splits",
         "Test rows of three kinds of splits",
-        columns,
+        headings("split", "method", "splits", *(f"{figure} ±" for figure in figures)),
         rows,
         "Recall, precision and alert rate are at the threshold that calls 1.31 % of the validation rows frauds. In the "
         "order of time the last 25 % of the payments are the test rows; there is one such split. The table has rows "
@@ -212,21 +205,15 @@ def _compared(results: StudyResults, data: str, split: SplitKind = "random") -> 
 def points_table(results: StudyResults, data: str) -> Table:
     """Operating points chosen on validation rows, and what they are worth on test rows."""
     figures = ("alert rate", "precision", "recall", "F1")
-    columns = [Heading("threshold chosen by"), Heading("method")]
-    columns += [column for figure in figures for column in mean_columns(figure, "validation rows")]
-    columns += [column for figure in figures for column in mean_columns(figure, "test rows")]
+    names = [f"{part} rows: {figure} ±" for part in ("validation", "test") for figure in figures]
     rows: list[list[Value]] = []
     for choice in CHOICES:
-        for method in _compared(results, data):
-            row: list[Value] = [choice, method]
-            for part in ("val", "test"):
-                for figure in figures:
-                    row += with_error(results.spread(data, method, measure_of(figure, part, choice)))
-            rows.append(row)
+        measures = [measure_of(figure, part, choice) for part in ("val", "test") for figure in figures]
+        rows += [[choice, method, *results.means(data, method, measures)] for method in _compared(results, data)]
     return Table(
         "fraud_operating_points",
         "Operating points: chosen on validation rows, judged on test rows",
-        columns,
+        headings("threshold chosen by", "method", *names),
         rows,
         "Empty where the validation rows of a split cannot reach the floor.",
     )
@@ -246,30 +233,22 @@ READING_FIGURES: dict[str, tuple[str, Measure]] = {
 def readings_table(results: StudyResults, data: str) -> Table:
     """The paper's own method on all rows, read in several ways, beside its printed figures."""
     printed = FRAUD["fraud_matched"]["ours"]
-    columns = [Heading("reading")]
-    for title in READING_FIGURES:
-        columns += [*mean_columns("mean", title), Heading("low", title), Heading("high", title), Heading("fits", title)]
-    columns += mean_columns("mean", "PR-AUC, test rows")
-    rows: list[list[Value]] = [["the paper"]]
+    names = [f"{title}: {name}" for title in READING_FIGURES for name in ("mean ±", "low", "high", "fits")]
+    paper: list[Value] = ["the paper"]
     for figure, _ in READING_FIGURES.values():
-        rows[0] += [printed[figure], None, None, None, None]
-    rows[0] += [None, None]
+        paper += [printed[figure], None, None, None, None]
+    rows: list[list[Value]] = [[*paper, None, None]]
     for reading in READINGS:
-        if not results.of(data, reading):
-            continue
-        row: list[Value] = [reading]
-        for figure, measure in READING_FIGURES.values():
-            spread = results.spread(data, reading, measure)
-            if spread is None:
-                row += [None] * 5
-                continue
-            fits = "yes" if spread.contains(printed[figure]) else "no"
-            row += [spread.mean, spread.error, spread.low, spread.high, fits]
-        rows.append([*row, *with_error(results.spread(data, reading, measure_of("PR-AUC", "test", FIXED)))])
+        if reading in results.methods(data):
+            row: list[Value] = [reading]
+            for figure, measure in READING_FIGURES.values():
+                spread = results.spread(data, reading, measure)
+                row += [*spread.range_cells, spread.holds(printed[figure])]
+            rows.append([*row, *results.spread(data, reading, measure_of("PR-AUC", "test", FIXED)).cells])
     return Table(
         "fraud_readings",
         "What the printed fraud figures hang on: open points of the paper read otherwise",
-        columns,
+        headings("reading", *names, "PR-AUC, test rows: mean ±"),
         rows,
         "All rows, as in the paper, but for the last column. Fits: the paper's figure lies in the range of the splits, "
         "or within two standard deviations of their mean. Which readings to show was chosen on other splits of these "
@@ -290,18 +269,19 @@ def readings_findings(results: StudyResults, data: str) -> Iterator[str]:
     area = measure_of("PR-AUC", "test", FIXED)
     with_circuit = results.spread(data, "printed, no class weights", area)
     without = results.spread(data, "printed, no class weights, no circuit", area)
-    if with_circuit is not None and without is not None and without.mean > with_circuit.mean:
+    if with_circuit and without and without.mean > with_circuit.mean:
         yield (
             f"Frauds, as printed but without class weights: the fusion score alone has a PR-AUC of {without.mean:.3f} "
             f"on test rows, and {with_circuit.mean:.3f} after the printed circuit, which is fed by it."
         )
     printed = FRAUD["fraud_matched"]["ours"]
-    fitting = []
-    for reading in READINGS:
-        spreads = [results.spread(data, reading, measure) for _, measure in READING_FIGURES.values()]
-        figures = [figure for figure, _ in READING_FIGURES.values()]
-        if all(own is not None and own.contains(printed[name]) for own, name in zip(spreads, figures, strict=True)):
-            fitting.append(f"'{reading}'")
+    fitting = [
+        f"'{reading}'"
+        for reading in READINGS
+        if all(
+            results.spread(data, reading, own).holds(printed[name]) == "yes" for name, own in READING_FIGURES.values()
+        )
+    ]
     yield (
         f"Frauds: readings of the paper whose spread over the splits holds all of {', '.join(READING_FIGURES)}: "
         f"{', '.join(fitting) or 'none'}."

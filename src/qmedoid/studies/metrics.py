@@ -17,6 +17,7 @@ from qmedoid.metrics.thresholds import (
     at_recall,
     at_threshold,
 )
+from qmedoid.metrics.thresholds import all_cuts
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.splits import Split
 
@@ -58,13 +59,8 @@ def classifier_metrics(model: Any, data: Dataset, rows: Codes) -> dict[str, Any]
 def class_metrics(codes: Codes, decisions: Codes, scores: Array) -> dict[str, Any]:
     """Confusion matrix, areas and, for two classes, curves.
 
-    Parameters
-    ----------
-    codes, decisions : ndarray of shape (n,)
-        True and predicted class codes.
-    scores : ndarray of shape (n,) or (n, C)
-        Larger means likelier class 1, or likelier each class. Areas of more than two classes are means of one class
-        against all others.
+    Scores have shape (n,), larger where class 1 is likelier, or (n, C). Areas of more than two classes are means of one
+    class against all others.
     """
     n_classes = 2 if scores.ndim == 1 else scores.shape[1]
     found: dict[str, Any] = {"confusion": confusion_matrix(codes, decisions, n_classes).astype(int).tolist()}
@@ -85,10 +81,7 @@ def curves(positive: Flags, scores: Array) -> dict[str, list[float]]:
     Between thresholds the first and the last are straight lines, as of a random choice among equal scores; precision
     is the best of all thresholds with at least this recall.
     """
-    order = np.argsort(-scores, kind="stable")
-    ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
-    hits = np.concatenate([[0.0], np.cumsum(positive[order])[ends]])
-    alerts = np.concatenate([[0.0], ends + 1.0])
+    alerts, hits = _ranked(positive, scores)
     recall, false = hits / hits[-1], (alerts - hits) / (alerts[-1] - hits[-1])
     precision = hits[1:] / alerts[1:]
     best_from = np.maximum.accumulate(precision[::-1])[::-1]
@@ -103,12 +96,14 @@ def curves(positive: Flags, scores: Array) -> dict[str, list[float]]:
 
 def recall_at(positive: Flags, scores: Array, alerts: int) -> float:
     """Recall where the rows with the highest scores are alerts; rows that tie at the cut count in proportion."""
-    if alerts == 0:
-        return 0.0
-    last = np.partition(scores, -alerts)[-alerts]
-    above, tied = scores > last, scores == last
-    share = (alerts - above.sum()) / tied.sum()
-    return float((positive[above].sum() + share * positive[tied].sum()) / positive.sum())
+    numbers, hits = _ranked(positive, scores)
+    return float(np.interp(alerts, numbers, hits) / hits[-1])
+
+
+def _ranked(positive: Flags, scores: Array) -> tuple[Array, Array]:
+    """Numbers of alerts and of positives among them at every cut, the highest threshold first."""
+    counts = all_cuts(positive, scores).counts
+    return (counts["tp"] + counts["fp"])[::-1], counts["tp"][::-1]
 
 
 def rare_metrics(model: Any, data: Dataset, rows: Codes) -> dict[str, float]:
@@ -123,20 +118,10 @@ def rare_metrics(model: Any, data: Dataset, rows: Codes) -> dict[str, float]:
 
 
 def fraud_metrics(data: Dataset, split: Split, scores: Array, fixed: float, fitted_on: Codes) -> dict[str, Any]:
-    """Counts at every operating point, areas and curves, on all rows and on each part of them.
+    """Counts at every operating point, areas and curves, on all rows, as in the paper, and on each part of them.
 
-    The paper scores all rows, those that the models were fitted on among them. Here the metrics of the test rows stand
-    beside them.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-        Scores of all rows, larger where a fraud is likelier: log-odds or margins where a method has them, because
-        probabilities near 1 are equal to the last digit.
-    fixed : float
-        The usual threshold.
-    fitted_on : ndarray of int
-        Rows that the model was fitted on.
+    `scores` are of all rows, larger where a fraud is likelier: log-odds or margins where a method has them, because
+    probabilities near 1 are equal to the last digit. `fixed` is the usual threshold.
     """
     positive = data.y == 1
     thresholds = {FIXED: fixed}

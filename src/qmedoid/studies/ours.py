@@ -13,10 +13,9 @@ from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.methods.nearest.model import NearestModel
 from qmedoid.metrics.thresholds import best_threshold, metric_at
 from qmedoid.model.hybrid import DeltaSettings
-from qmedoid.studies.cells import Cell, Result
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.metrics import classifier_metrics, fraud_metrics, rare_metrics
-from qmedoid.studies.splits import Split, split_of
+from qmedoid.studies.splits import Cell, Result, Split, split_of
 
 TRACE_POINTS = 400
 """Maximum number of points that are kept of a search."""
@@ -68,12 +67,8 @@ def run_printed_fraud(
     on the deltas of the training rows for each of the two best models; the validation rows choose between them by
     macro-F1.
 
-    Parameters
-    ----------
-    nearest, circuit : mapping, optional
-        Changes of `NearestMedoidClassifier.paper` and of `VariationalClassifier.paper`.
-    has_circuit : bool
-        Whether a circuit decides; else the fusion score does.
+    `nearest` and `circuit` change `NearestMedoidClassifier.paper` and `VariationalClassifier.paper`; without a circuit
+    the fusion score decides.
     """
     split = split_of(data, cell.split, cell.seed)
     fitted = _fit_printed(data, split, cell.seed, nearest or {})

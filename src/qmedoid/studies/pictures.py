@@ -11,8 +11,7 @@ from qmedoid.reporting.curves import Curve, CurvePanel, Marker, Trace, TracePane
 from qmedoid.reporting.document import Picture
 from qmedoid.reporting.dots import Dot, DotPanel, dots_against_paper
 from qmedoid.reporting.drawing import Role
-from qmedoid.studies.cells import Result
-from qmedoid.studies.datasets import Dataset
+from qmedoid.studies.catalog import FULL_FRAUD
 from qmedoid.studies.fraud_tables import PARTS, PRINTED_TABLES, measure_of
 from qmedoid.studies.metrics import BUDGETS, FIXED, PAPER_ALERT_RATE, RATES
 from qmedoid.studies.paper import FRAUD, printed_figure
@@ -25,10 +24,12 @@ from qmedoid.studies.small_tables import (
     PART_NAMES,
     PRINTED_CONFUSIONS,
     SEARCHED,
+    Sets,
     f_beta_spreads,
     mean_confusion,
     sweep_spreads,
 )
+from qmedoid.studies.splits import Result
 
 _ROLES: dict[str, Role] = {"printed": "printed", "default": "ours", NEAREST: "ours"}
 _TITLES = {"printed": "ours as printed", "default": "ours by default", NEAREST: "ours, convex"}
@@ -42,7 +43,7 @@ _AXES: dict[str, tuple[Sequence[float], dict[str, Any]]] = {
 """Kinds of curves that cells keep: their grid, and how a picture shows them."""
 
 
-def small_pictures(results: StudyResults, sets: Mapping[str, Dataset]) -> list[Picture]:
+def small_pictures(results: StudyResults, sets: Sets) -> list[Picture]:
     """Accuracy against the paper's, confusion matrices, ROC and PR curves of the small data sets."""
     dots = [
         DotPanel(data.name, [_accuracy_dot(results, name, method) for method in (*_ROLES, *BASELINES)])
@@ -64,7 +65,7 @@ def small_pictures(results: StudyResults, sets: Mapping[str, Dataset]) -> list[P
     return pictures
 
 
-def small_detail_pictures(results: StudyResults, sets: Mapping[str, Dataset]) -> list[Picture]:
+def small_detail_pictures(results: StudyResults, sets: Sets) -> list[Picture]:
     """The α and F-beta sweeps and the searches."""
     alphas, betas, traces = [], [], []
     for name, data in sets.items():
@@ -99,12 +100,12 @@ def small_detail_pictures(results: StudyResults, sets: Mapping[str, Dataset]) ->
     ]
 
 
-def fraud_pictures(results: StudyResults, data: str, *, comparable: bool) -> list[Picture]:
+def fraud_pictures(results: StudyResults, data: str) -> list[Picture]:
     """PR and ROC curves and recall by alert rate, on all rows and on test rows, and PR-AUC against the paper's."""
-    ours = FRAUD["fraud_matched"]["ours"]
-    markers = {"recall_by_rate": Marker(PAPER_ALERT_RATE, ours["recall"], "the paper, all rows")} if comparable else {}
+    recall = Marker(PAPER_ALERT_RATE, FRAUD["fraud_matched"]["ours"]["recall"], "the paper, all rows")
+    markers = {"recall_by_rate": recall} if data == FULL_FRAUD else {}
     dots = [
-        DotPanel(title, [_area_dot(results, data, method, part, comparable) for method in _FRAUD_METHODS])
+        DotPanel(title, [_area_dot(results, data, method, part) for method in _FRAUD_METHODS])
         for part, title in PARTS.items()
     ]
     title = "PR-AUC of the frauds: on all rows, as the paper has it, and on test rows"
@@ -128,7 +129,7 @@ def _panel(
     return CurvePanel(title, _AXES[kind][0], curves, marker)
 
 
-def _confusions(results: StudyResults, sets: Mapping[str, Dataset], part: str, name: str) -> Picture:
+def _confusions(results: StudyResults, sets: Sets, part: str, name: str) -> Picture:
     panels = []
     for source, data in sets.items():
         panels.append(Panel(f"{data.name}: paper", PRINTED_CONFUSIONS[part][source], data.class_names))
@@ -156,18 +157,14 @@ def _accuracy_dot(results: StudyResults, name: str, method: str) -> Dot:
     return _dot(method, results.spread(name, method, MEASURES["accuracy"]), printed)
 
 
-def _area_dot(results: StudyResults, data: str, method: str, part: str, comparable: bool) -> Dot:
-    printed = {
-        model.method: FRAUD["fraud_matched"][model.printed]["PR-AUC"]
-        for model in PRINTED_TABLES["fraud_matched"][1]
-        if model.printed
-    }
-    spread = results.spread(data, method, measure_of("PR-AUC", part, FIXED))
-    return _dot(method, spread, printed.get(method) if comparable and part == "all" else None)
+def _area_dot(results: StudyResults, data: str, method: str, part: str) -> Dot:
+    models = PRINTED_TABLES["fraud_matched"][1] if data == FULL_FRAUD and part == "all" else ()
+    printed = {own.method: FRAUD["fraud_matched"][own.printed]["PR-AUC"] for own in models if own.printed}
+    return _dot(method, results.spread(data, method, measure_of("PR-AUC", part, FIXED)), printed.get(method))
 
 
-def _dot(method: str, spread: Spread | None, printed: float | None) -> Dot:
+def _dot(method: str, spread: Spread, printed: float | None) -> Dot:
     title, role = _TITLES.get(method, method), _ROLES.get(method, "baseline")
-    if spread is None:
+    if not spread:
         return Dot(title, None, paper=printed, role=role)
     return Dot(title, spread.mean, spread.low, spread.high, printed, role)

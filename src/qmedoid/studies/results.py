@@ -1,8 +1,9 @@
 """Results of cells gathered: figures of one method over its splits, and differences of two on the same splits."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -10,17 +11,19 @@ from qmedoid.arrays import Array
 from qmedoid.metrics.classification import ClassMetrics
 from qmedoid.metrics.thresholds import OperatingPoint
 from qmedoid.reporting.document import Heading, Value
-from qmedoid.studies.cells import Cell, Result
-from qmedoid.studies.splits import SplitKind
+from qmedoid.studies.splits import Cell, Result, SplitKind
 
 Measure = Callable[[Result], float]
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Values of one figure over repeated splits, in the order of the seeds."""
+    """Values of one figure over repeated splits, in the order of the seeds; empty, and false, where there are none."""
 
     values: Array
+
+    def __bool__(self) -> bool:
+        return len(self.values) > 0
 
     @property
     def mean(self) -> float:
@@ -47,14 +50,26 @@ class Spread:
         """The largest value."""
         return float(self.values.max())
 
-    def contains(self, value: float, digits: int = 4) -> bool:
-        """Whether a figure printed with so many digits could be one of these splits.
+    @property
+    def cells(self) -> tuple[Value, Value]:
+        """Mean and standard error, for the columns of `headings`."""
+        return (self.mean, self.error) if self else (None, None)
+
+    @property
+    def range_cells(self) -> tuple[Value, Value, Value, Value]:
+        """Mean, standard error, the smallest and the largest value."""
+        return (*self.cells, self.low, self.high) if self else (None, None, None, None)
+
+    def holds(self, printed: float | None) -> Literal["yes", "no"] | None:
+        """Whether a figure printed with four digits could be one of these splits; None where one of both is missing.
 
         It lies in their range, or within two standard deviations of their mean, as the range of few splits is narrow.
         """
-        slack = 0.5 * 10.0**-digits
-        reach = 2.0 * (self.deviation or 0.0)
-        return min(self.low, self.mean - reach) - slack <= value <= max(self.high, self.mean + reach) + slack
+        if printed is None or not self:
+            return None
+        reach, slack = 2.0 * (self.deviation or 0.0), 0.5e-4
+        low, high = min(self.low, self.mean - reach), max(self.high, self.mean + reach)
+        return "yes" if low - slack <= printed <= high + slack else "no"
 
 
 @dataclass(frozen=True)
@@ -100,10 +115,14 @@ class StudyResults:
         found = [cell for cell in self.by_cell if (cell.data, cell.method, cell.split) == (data, method, split)]
         return [self.by_cell[cell] for cell in sorted(found)]
 
-    def spread(self, data: str, method: str, measure: Measure, split: SplitKind = "random") -> Spread | None:
-        """A figure of a method over its splits; None where it was not run, or where the figure is not there."""
+    def spread(self, data: str, method: str, measure: Measure, split: SplitKind = "random") -> Spread:
+        """A figure of a method over its splits; empty where it was not run, or where a split lacks the figure."""
         values = np.array([measure(result) for result in self.of(data, method, split)], dtype=np.float64)
-        return Spread(values) if len(values) and not np.isnan(values).any() else None
+        return Spread(values[:0] if np.isnan(values).any() else values)
+
+    def means(self, data: str, method: str, measures: Iterable[Measure], split: SplitKind = "random") -> list[Value]:
+        """Means and standard errors of several figures, for the columns of `headings`."""
+        return [cell for measure in measures for cell in self.spread(data, method, measure, split).cells]
 
     def methods(self, data: str, split: SplitKind = "random") -> list[str]:
         """Methods that were run on a data set."""
@@ -121,11 +140,11 @@ def point(result: Result, part: str, name: str) -> OperatingPoint | None:
     return None if counts is None else OperatingPoint(result["thresholds"][name], *counts)
 
 
-def with_error(spread: Spread | None) -> tuple[Value, Value]:
-    """Mean and standard error, for a column of a table and the one of its errors."""
-    return (None, None) if spread is None else (spread.mean, spread.error)
-
-
-def mean_columns(name: str, group: str = "", digits: int = 4) -> tuple[Heading, Heading]:
-    """A column of means and the one of their standard errors."""
-    return Heading(name, group, digits), Heading("±", group, digits, is_error=True)
+def headings(*labels: str) -> list[Heading]:
+    """Columns by ``"group: name"``, or by name alone; ``" ±"`` at the end adds a column of standard errors."""
+    columns = []
+    for label in labels:
+        group, _, name = label.removesuffix(" ±").rpartition(": ")
+        columns += [Heading(name, group)]
+        columns += [Heading("±", group, is_error=True)] if label.endswith(" ±") else []
+    return columns

@@ -16,6 +16,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,11 @@ from threadpoolctl import threadpool_limits
 
 from qmedoid.exceptions import QMedoidError
 from qmedoid.storage.atomic import cannot_write, write_atomic
-from qmedoid.studies.cells import Cell, Result, StudyMethod
 from qmedoid.studies.code import module_digest, versions
+from qmedoid.studies.splits import Cell, Result, StudyMethod
 
 Report = Callable[[Cell, Result], None]
 """Progress callback; receives each cell that is done with its result."""
-
-# Libraries read these when they are loaded; cells side by side have one thread each.
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class StudyError(QMedoidError, RuntimeError):
@@ -39,18 +37,10 @@ class StudyError(QMedoidError, RuntimeError):
 
 @dataclass(frozen=True)
 class Study:
-    """What the runner needs of a study.
+    """What the runner needs of a study: its methods by part and name, and how data sets are loaded and hashed.
 
-    Attributes
-    ----------
-    methods : mapping of str to mapping of str to StudyMethod
-        Methods by the part of the study and by name.
-    load : callable (str) -> data
-        Loads a data set; a function of a module that keeps what it loaded.
-    digest : callable (str) -> str
-        SHA-256 of a data set.
-    share : callable (str) -> float
-        Time of a data set's cells in units of the `seconds` of their methods.
+    `load` is a function of a module that keeps what it loaded; `digest` is the SHA-256 of a data set; `share` is the
+    time of a data set's cells in units of the `seconds` of their methods.
     """
 
     methods: Mapping[str, Mapping[str, StudyMethod]]
@@ -127,25 +117,10 @@ def run_cells(
     report: Report = lambda _cell, _result: None,
     fresh: bool = False,
 ) -> dict[Cell, Result]:
-    """Run cells and keep their results in a store.
+    """Run cells, the long ones first, and keep their results in the store of a folder; None keeps nothing.
 
-    Parameters
-    ----------
-    study : Study
-    cells : sequence of Cell
-        Cells that are not done yet. Long ones begin first, so that none is waited for at the end.
-    folder : Path or None
-        Folder of the store; None keeps nothing.
-    jobs : int
-        Number of processes. 1 runs everything in this one.
-    report : callable (Cell, Result) -> None
-    fresh : bool
-        Whether each cell has a new process, so that its peak memory is not that of another cell.
-
-    Raises
-    ------
-    StudyError
-        A cell failed. StudyResults from before are in the store.
+    One job runs everything in this process, unless each cell is to have a fresh one, so that its peak memory is not
+    that of another cell. A cell that fails raises `StudyError`; results from before it are in the store.
     """
     ordered = sorted(cells, key=lambda cell: -study.seconds(cell))
     results: dict[Cell, Result] = {}
@@ -166,19 +141,12 @@ def _task(study: Study, cell: Cell, folder: Path | None) -> tuple[Any, ...]:
 
     The key is made before the run: sources that change meanwhile are not what runs.
     """
-    method = study.method(cell)
-    key = None if folder is None else study.key(cell)
-    return method.run, dict(method.settings), study.load, cell, key, folder
+    return study.method(cell), study.load, cell, None if folder is None else study.key(cell), folder
 
 
 def _in_turn(study: Study, cells: Sequence[Cell], folder: Path | None) -> Generator[tuple[Cell, Result]]:
     for cell in cells:
-        try:
-            yield cell, _run_and_keep(*_task(study, cell, folder))
-        except QMedoidError:
-            raise
-        except Exception as error:
-            raise StudyError(f"The cell '{cell}' failed: {error}") from error
+        yield cell, _outcome(partial(_run_and_keep, *_task(study, cell, folder)), cell)
 
 
 def _side_by_side(
@@ -187,10 +155,7 @@ def _side_by_side(
     # Spawned, not forked: a fork would copy the threads of OpenMP in whatever state they are.
     context = multiprocessing.get_context("spawn")
     others = multiprocessing.active_children()
-    with (
-        _one_thread_each(),
-        ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare_worker, max_tasks_per_child=most) as pool,
-    ):
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare_worker, max_tasks_per_child=most) as pool:
         try:
             with _ctrl_c_waits():
                 futures = {pool.submit(_run_and_keep, *_task(study, cell, folder)): cell for cell in cells}
@@ -236,32 +201,26 @@ def _ctrl_c_waits() -> Iterator[None]:
 
 
 def _prepare_worker() -> None:
-    # The parent ends its workers itself after Ctrl-C.
+    """Leave Ctrl-C to the parent, and end when the parent is gone: killed, it cannot tell."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
 
+    def end_with_parent() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
 
-def _end_with_parent() -> None:
-    """End this worker when its parent is gone without a word: killed, it cannot tell."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def _run_and_keep(
-    run: Callable[..., Result],
-    settings: Mapping[str, Any],
-    load: Callable[[str], Any],
-    cell: Cell,
-    key: str | None,
-    folder: Path | None,
+    method: StudyMethod, load: Callable[[str], Any], cell: Cell, key: str | None, folder: Path | None
 ) -> Result:
     """Run a cell and keep its result under a key."""
     begun = time.perf_counter()
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = run(load(cell.data), cell, **settings)
+        result = method.run(load(cell.data), cell, **method.settings)
     result["seconds"] = round(time.perf_counter() - begun, 3)
     result["peak_mb"] = _peak_megabytes()
     if key is not None and folder is not None:
@@ -277,17 +236,3 @@ def _peak_megabytes() -> float | None:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    before: Mapping[str, str | None] = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

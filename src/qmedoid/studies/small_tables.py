@@ -11,14 +11,23 @@ from qmedoid.studies.catalog import HEART_ORDINAL
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.paper import SUMMARIES, TEST_CONFUSIONS, VALIDATION_CONFUSIONS, printed_figure
 from qmedoid.studies.plan import NEAREST, NUMBERED, SMALL_VARIANTS
-from qmedoid.studies.results import Measure, Spread, StudyResults, confusion, mean_columns, with_error
+from qmedoid.studies.results import Measure, Spread, StudyResults, confusion, headings
 from qmedoid.studies.splits import paper_split
 
+Sets = Mapping[str, Dataset]
 BASELINES = ("LogReg", "LinearSVM", "RBF-SVM", "RandomForest", "LightGBM")
 SEARCHED = {"as printed": "printed", "convex": NEAREST}
 """Our methods that search groups and sweep α, by what their columns are called."""
 OURS = {**SEARCHED, "default": "default"}
 """All our methods."""
+_FIGURE_COLUMNS = [
+    "ours: paper",
+    *(f"ours: {title} ±" for title in OURS),
+    *(f"{own}: {name}" for own in BASELINES for name in ("paper", "here ±") if f"{own} {name}" != "LightGBM paper"),
+]
+BETAS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
+PRINTED_CONFUSIONS = {"val": VALIDATION_CONFUSIONS, "test": TEST_CONFUSIONS}
+PART_NAMES = {"val": "validation", "test": "test"}
 
 _of_test, _of_val = confusion("test"), confusion("val")
 MEASURES: dict[str, Measure] = {
@@ -29,39 +38,37 @@ MEASURES: dict[str, Measure] = {
     "PR-AUC": lambda result: float(result["test"]["pr_auc"]),
 }
 """Figures of the test rows."""
-VALIDATION_MEASURES: dict[str, Measure] = {
-    "accuracy": lambda result: _of_val(result).accuracy,
-    "macro-F1": lambda result: _of_val(result).macro_f1,
-}
 
 
-def summary_table(results: StudyResults, sets: Mapping[str, Dataset]) -> Table:
+def summary_table(results: StudyResults, sets: Sets) -> Table:
     """Sizes, classes and splits, counted on our data, and the k and α that validation chooses."""
     rows: list[list[Value]] = []
     for name, data in sets.items():
-        printed, split = SUMMARIES[name], paper_split(data.y, 0)
+        printed = SUMMARIES[name]
         counts = np.unique(data.y, return_counts=True)[1].tolist()
-        facts: list[tuple[str, Value, Value]] = [
-            ("rows", printed.n_rows, len(data.y)),
-            ("columns", printed.n_columns, data.n_columns),
-            ("classes", len(printed.class_counts), len(counts)),
-            ("rows of each class", _joined(printed.class_counts, ", "), _joined(counts, ", ")),
-            ("train/validation/test rows", _joined(printed.split_sizes, "/"), _joined(map(len, split), "/")),
-        ]
-        rows += [[data.name, what, theirs, ours, *[None] * len(_own_columns())] for what, theirs, ours in facts]
+        facts: dict[str, tuple[Value, Value]] = {
+            "rows": (printed.n_rows, len(data.y)),
+            "columns": (printed.n_columns, data.n_columns),
+            "classes": (len(printed.class_counts), len(counts)),
+            "rows of each class": (", ".join(map(str, printed.class_counts)), ", ".join(map(str, counts))),
+            "train/validation/test rows": (
+                "/".join(map(str, printed.split_sizes)),
+                "/".join(str(len(part)) for part in paper_split(data.y, 0)),
+            ),
+        }
+        rows += [[data.name, what, *both, *[None] * 2 * len(OURS)] for what, both in facts.items()]
         chosen: dict[str, tuple[float, Measure]] = {
             "best k": (printed.best_k, lambda result: float(result.get("k", np.nan))),
             "α*": (printed.alpha, lambda result: float(result.get("alpha", np.nan))),
-            "validation accuracy": (printed.validation_accuracy, VALIDATION_MEASURES["accuracy"]),
-            "validation macro-F1": (printed.validation_macro_f1, VALIDATION_MEASURES["macro-F1"]),
+            "validation accuracy": (printed.validation_accuracy, lambda result: _of_val(result).accuracy),
+            "validation macro-F1": (printed.validation_macro_f1, lambda result: _of_val(result).macro_f1),
         }
         for what, (theirs, measure) in chosen.items():
-            own = [cell for method in OURS.values() for cell in with_error(results.spread(name, method, measure))]
-            rows.append([data.name, what, theirs, None, *own])
+            rows.append([data.name, what, theirs, None, *_means(results, name, OURS.values(), measure)])
     return Table(
         "summary",
         "Data sets, splits, and what validation chose",
-        [Heading("data"), Heading("figure"), Heading("paper"), Heading("counted here"), *_own_columns()],
+        headings("data", "figure", "paper", "counted here", *(f"{title} ±" for title in OURS)),
         rows,
         "As printed: fitted on the training rows and chosen on the validation rows; the validation figures are of the "
         "rows that chose, so they flatter. Convex: chosen by cross-validation. Default: evidence, without k and α. The "
@@ -69,7 +76,7 @@ def summary_table(results: StudyResults, sets: Mapping[str, Dataset]) -> Table:
     )
 
 
-def comparison_table(results: StudyResults, sets: Mapping[str, Dataset]) -> Table:
+def comparison_table(results: StudyResults, sets: Sets) -> Table:
     """Every method on the test rows."""
     rows: list[list[Value]] = []
     for name, data in sets.items():
@@ -79,121 +86,96 @@ def comparison_table(results: StudyResults, sets: Mapping[str, Dataset]) -> Tabl
     return Table(
         "test_comparison",
         "Test rows: ours against plain classifiers",
-        [Heading("data"), Heading("figure"), *_figure_columns()],
+        headings("data", "figure", *_FIGURE_COLUMNS),
         rows,
         "Means over the splits, ± their standard errors; the paper has one split. Areas of three classes are means of "
         "one class against the others. Ours gets its areas from the margin; the paper leaves them out.",
     )
 
 
-def class_table(results: StudyResults, sets: Mapping[str, Dataset]) -> Table:
+def class_table(results: StudyResults, sets: Sets) -> Table:
     """Precision, recall and F1 of every class."""
     rows: list[list[Value]] = []
     for name, data in sets.items():
         printed = ClassMetrics(np.array(TEST_CONFUSIONS[name], dtype=np.float64))
         for code, label in enumerate(data.class_names):
             for what in ("precision", "recall", "F1"):
-                theirs = {"Fusion": _of_class(printed, what, code)}
+                theirs = {"Fusion": float(getattr(printed, what.lower())[code])}
                 figures = _figures(results, name, _class_measure(what, code), theirs)
                 rows.append([data.name, label, what, *figures])
     return Table(
         "class_wise",
         "Test rows, class by class",
-        [Heading("data"), Heading("class"), Heading("figure"), *_figure_columns()],
+        headings("data", "class", "figure", *_FIGURE_COLUMNS),
         rows,
         "The paper's figures are computed from its confusion matrices; it has none for the other methods.",
     )
 
 
-def own_table(results: StudyResults, sets: Mapping[str, Dataset]) -> Table:
+def _class_measure(what: str, code: int) -> Measure:
+    return lambda result: float(getattr(_of_test(result), what.lower())[code])
+
+
+def own_table(results: StudyResults, sets: Sets) -> Table:
     """Our accuracy and macro-F1 with their range over the splits."""
-    columns = [Heading("data"), Heading("figure"), Heading("paper")]
-    for title in OURS:
-        columns += [*mean_columns("mean", title), Heading("low", title), Heading("high", title)]
+    names = [f"{title}: {name}" for title in OURS for name in ("mean ±", "low", "high")]
     rows: list[list[Value]] = []
     for name, data in sets.items():
         for what in ("accuracy", "macro-F1"):
-            row: list[Value] = [data.name, what, printed_figure(name, "Fusion", what)]
-            for method in OURS.values():
-                spread = results.spread(name, method, MEASURES[what])
-                row += [None] * 4 if spread is None else [spread.mean, spread.error, spread.low, spread.high]
-            rows.append(row)
+            spreads = [results.spread(name, method, MEASURES[what]) for method in OURS.values()]
+            cells = [cell for spread in spreads for cell in spread.range_cells]
+            rows.append([data.name, what, printed_figure(name, "Fusion", what), *cells])
+    columns = headings("data", "figure", "paper", *names)
     return Table("test_fusion", "Test rows: ours alone, with the range over the splits", columns, rows)
 
 
+def _means(results: StudyResults, name: str, methods: Iterable[str], measure: Measure) -> list[Value]:
+    return [cell for method in methods for cell in results.spread(name, method, measure).cells]
+
+
 def _figures(results: StudyResults, name: str, measure: Measure, printed: Mapping[str, float | None]) -> list[Value]:
-    """The cells of `_figure_columns` for one figure."""
-    cells: list[Value] = [printed.get("Fusion")]
-    for method in OURS.values():
-        cells += with_error(results.spread(name, method, measure))
+    """The cells of `_FIGURE_COLUMNS` for one figure."""
+    cells = [printed.get("Fusion"), *_means(results, name, OURS.values(), measure)]
     for method in BASELINES:
         cells += [printed.get(method)] if method != "LightGBM" else []
-        cells += with_error(results.spread(name, method, measure))
+        cells += results.spread(name, method, measure).cells
     return cells
-
-
-def _figure_columns() -> list[Heading]:
-    columns = [Heading("paper", "ours"), *_own_columns("ours")]
-    for method in BASELINES:
-        columns += [Heading("paper", method)] if method != "LightGBM" else []
-        columns += mean_columns("here", method)
-    return columns
-
-
-def _own_columns(group: str = "") -> list[Heading]:
-    return [column for title in OURS for column in mean_columns(title, group)]
-
-
-def _of_class(metrics: ClassMetrics, what: str, code: int) -> float:
-    return float(getattr(metrics, what.lower())[code])
-
-
-def _class_measure(what: str, code: int) -> Measure:
-    return lambda result: _of_class(_of_test(result), what, code)
-
-
-def _joined(values: Iterable[int], sign: str) -> str:
-    return sign.join(map(str, values))
-
-
-BETAS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
-PRINTED_CONFUSIONS = {"val": VALIDATION_CONFUSIONS, "test": TEST_CONFUSIONS}
-PART_NAMES = {"val": "validation", "test": "test"}
 
 
 def mean_confusion(results: StudyResults, name: str, method: str, part: str) -> Array:
     """Confusion matrix of a method, the mean over its splits."""
-    matrices = [confusion(part)(result).confusion for result in results.of(name, method)]
-    mean: Array = np.mean(matrices, axis=0)
+    mean: Array = np.mean([confusion(part)(result).confusion for result in results.of(name, method)], axis=0)
     return mean
 
 
-def confusion_table(results: StudyResults, sets: Mapping[str, Dataset]) -> Table:
+def confusion_table(results: StudyResults, sets: Sets) -> Table:
     """Validation and test confusion matrices, a row for every pair of classes."""
     rows: list[list[Value]] = []
     for name, data in sets.items():
         for part, printed in PRINTED_CONFUSIONS.items():
             means = [mean_confusion(results, name, method, part) for method in OURS.values()]
             for true, decided in np.ndindex(means[0].shape):
-                theirs = printed[name][true][decided]
-                ours = [float(mean[true, decided]) for mean in means]
                 labels = (data.class_names[true], data.class_names[decided])
-                rows.append([data.name, PART_NAMES[part], *labels, theirs, *ours])
-    columns = [Heading("data"), Heading("rows"), Heading("true class"), Heading("decided"), Heading("paper")]
-    return Table(
-        "confusion_matrices",
-        "Confusion matrices",
-        columns + [Heading(title, digits=1) for title in OURS],
-        rows,
-        "Ours are means over the splits.",
-    )
+                figures = (printed[name][true][decided], *(float(mean[true, decided]) for mean in means))
+                rows.append([data.name, PART_NAMES[part], *labels, *figures])
+    columns = headings("data", "rows", "true class", "decided", "paper")
+    columns += [Heading(title, digits=1) for title in OURS]
+    return Table("confusion_matrices", "Confusion matrices", columns, rows, "Ours are means over the splits.")
 
 
-def alpha_table(results: StudyResults, sets: Mapping[str, Dataset]) -> Table:
+def alpha_table(results: StudyResults, sets: Sets) -> Table:
     """Macro-F1 on the rows that choose α, along α."""
+    columns, rows = _along("α", SEARCHED, results, sets, sweep_spreads)
     title = "Macro-F1 of the rows that choose α, the share of the distance"
     note = "As printed on the validation rows, convex on the folds of the cross-validation."
-    return _along("alpha_sweep", title, "α", SEARCHED, note, results, sets, sweep_spreads)
+    return Table("alpha_sweep", title, columns, rows, note)
+
+
+def f_beta_table(results: StudyResults, sets: Sets) -> Table:
+    """Macro F-beta of fixed decisions on the test rows: whether they lean to recall or to precision."""
+    columns, rows = _along("β", OURS, results, sets, f_beta_spreads)
+    title, note = "Macro F-beta of the decisions on the test rows", "Above 1, β counts recall for more than precision."
+    return Table("f_beta_sweep", title, columns, rows, note)
 
 
 def sweep_spreads(results: StudyResults, name: str, method: str) -> dict[float, Spread]:
@@ -203,40 +185,31 @@ def sweep_spreads(results: StudyResults, name: str, method: str) -> dict[float, 
     return {alpha: Spread(scores[:, place]) for place, alpha in enumerate(sweeps[0]["alphas"])}
 
 
-def f_beta_table(results: StudyResults, sets: Mapping[str, Dataset]) -> Table:
-    """Macro F-beta of fixed decisions on the test rows: whether they lean to recall or to precision."""
-    title, note = "Macro F-beta of the decisions on the test rows", "Above 1, β counts recall for more than precision."
-    return _along("f_beta_sweep", title, "β", OURS, note, results, sets, f_beta_spreads)
-
-
 def f_beta_spreads(results: StudyResults, name: str, method: str) -> dict[float, Spread]:
     """Macro F-beta by β over the splits."""
-    sweeps = [f_beta_sweep(confusion("test")(result), BETAS) for result in results.of(name, method)]
+    sweeps = [f_beta_sweep(_of_test(result), BETAS) for result in results.of(name, method)]
     return {beta: Spread(np.array([sweep[beta] for sweep in sweeps])) for beta in BETAS}
 
 
 def _along(
-    name: str,
-    title: str,
     symbol: str,
     methods: Mapping[str, str],
-    note: str,
     results: StudyResults,
-    sets: Mapping[str, Dataset],
+    sets: Sets,
     spreads: Callable[[StudyResults, str, str], dict[float, Spread]],
-) -> Table:
-    """A figure of some of our methods along a grid."""
+) -> tuple[list[Heading], list[list[Value]]]:
+    """Columns and rows of a figure of some of our methods along a grid."""
     rows: list[list[Value]] = []
     for source, data in sets.items():
         sweeps = [spreads(results, source, method) for method in methods.values()]
-        for at in sweeps[0]:
-            rows.append([data.name, at, *(cell for sweep in sweeps for cell in with_error(sweep.get(at)))])
-    columns = [Heading("data"), Heading(symbol, digits=2), *(column for own in methods for column in mean_columns(own))]
-    return Table(name, title, columns, rows, note)
+        rows += [[data.name, at, *(cell for sweep in sweeps for cell in sweep[at].cells)] for at in sweeps[0]]
+    return [Heading("data"), Heading(symbol, digits=2), *headings(*(f"{title} ±" for title in methods))], rows
 
 
-def variants_table(results: StudyResults, sets: Mapping[str, Dataset]) -> Table:
+def variants_table(results: StudyResults, sets: Sets) -> Table:
     """The paper preset with its open points read otherwise."""
+    figures = ("accuracy", "macro-F1")
+    names = [f"{what}: {name}" for what in figures for name in ("paper", "here ±", "within the spread")]
     rows: list[list[Value]] = []
     for name, data in sets.items():
         readings = [(name, "printed", "as printed"), *((name, variant, variant) for variant in SMALL_VARIANTS)]
@@ -244,19 +217,14 @@ def variants_table(results: StudyResults, sets: Mapping[str, Dataset]) -> Table:
             readings.append((HEART_ORDINAL, "printed", f"printed, {NUMBERED}"))
         for source, method, title in readings:
             row: list[Value] = [data.name, title]
-            for what in ("accuracy", "macro-F1"):
-                spread = results.spread(source, method, MEASURES[what])
-                theirs = printed_figure(name, "Fusion", what)
-                within = None if spread is None or theirs is None else spread.contains(theirs)
-                row += [theirs, *with_error(spread), None if within is None else "yes" if within else "no"]
+            for what in figures:
+                spread, theirs = results.spread(source, method, MEASURES[what]), printed_figure(name, "Fusion", what)
+                row += [theirs, *spread.cells, spread.holds(theirs)]
             rows.append(row)
-    columns = [Heading("data"), Heading("reading")]
-    for what in ("accuracy", "macro-F1"):
-        columns += [Heading("paper", what), *mean_columns("here", what), Heading("within the spread", what)]
     return Table(
         "variants",
         "What the printed figures hang on: open points of the paper read otherwise",
-        columns,
+        headings("data", "reading", *names),
         rows,
         "Within the spread: the paper's figure lies in the range of the splits, or within two standard deviations of "
         "their mean.",

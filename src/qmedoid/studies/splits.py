@@ -1,9 +1,11 @@
-"""Splits in the proportions of the paper: 25 % test, then 25 % of the rest for validation.
+"""Splits in the proportions of the paper, and cells: a method on a split of a data set.
 
-Random within the classes (`paper_split`, as in the paper), in the order of time (`time_split`), or with equal rows kept
-together (`grouped_split`).
+25 % of the rows are for the test, then 25 % of the rest for validation: random within the classes (`paper_split`, as in
+the paper), in the order of time (`time_split`), or with equal rows kept together (`grouped_split`).
 """
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, Literal, NamedTuple
 
@@ -20,6 +22,42 @@ TEST_SHARE = 0.25
 """Share of the test rows, and of the validation rows among the others."""
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Odd, so that multiplying by it modulo 2⁶⁴ loses nothing; its bits are those of the golden ratio."""
+
+
+Result = dict[str, Any]
+"""Plain numbers, strings, lists and dictionaries: what JSON can hold."""
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One fit and its metrics: a method on the split of a kind and seed, which is the seed of the method, too.
+
+    `part` is the part of a study, with methods and a protocol for all its data sets.
+    """
+
+    part: str
+    data: str
+    split: SplitKind
+    seed: int
+    method: str
+
+    def __str__(self) -> str:
+        return f"{self.data}, {self.method}, {self.split} split {self.seed}"
+
+
+@dataclass(frozen=True)
+class StudyMethod:
+    """How a method is fitted on the kinds of splits that it is for, and its rough time on one core.
+
+    `run` (data, cell, **settings) is a function of a module, so that other processes find it, and its settings are what
+    JSON can hold. Both are part of the key, with what the module imports: plain classifiers are run by modules that do
+    not import ours, and keep their results while ours change.
+    """
+
+    run: Callable[..., Result]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 1.0
+    splits: tuple[SplitKind, ...] = ("random",)
 
 
 class Split(NamedTuple):
