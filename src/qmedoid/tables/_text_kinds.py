@@ -1,7 +1,4 @@
-"""What a column of texts is: numbers or dates in one spelling, or a category, and what is said about it.
-
-A time column that holds texts, as moments that can be ordered.
-"""
+"""What a column of texts is: its Arrow type; numbers or dates in one spelling, or a category, and a note about it."""
 
 from collections.abc import Collection, Iterator
 from functools import cached_property
@@ -15,6 +12,7 @@ from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Kind
 from qmedoid.tables import cells
 from qmedoid.tables._spelling import (
+    are_long_digits,
     described,
     find_spelling,
     look_like_numbers,
@@ -26,6 +24,15 @@ from qmedoid.tables._text_cells import find_dates, zero_padded
 from qmedoid.tables.cells import grouped_example, grouped_note
 from qmedoid.tables.kinds import DateOrder
 
+_TYPES = (
+    pa.int64(), pa.bool_(), pa.date32(), pa.time32("s"), pa.timestamp("s"), pa.timestamp("ns"),
+    pa.timestamp("s", "UTC"), pa.timestamp("ns", "UTC"), pa.float64(),
+)  # fmt: skip
+"""Types that texts are read as, the narrowest first: those that Arrow's reader infers."""
+_TRUTHS = ("1", "True", "TRUE", "true", "0", "False", "FALSE", "false")
+_TIME = r"^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$"
+_FEW = 256
+"""Cells that show of most columns which types they do not have."""
 MOSTLY = 0.9
 """A text column is one of numbers if at least this share of its cells are."""
 
@@ -188,8 +195,6 @@ def _spelt_dates(name: str, text: pa.Array, hints: Hints) -> TextRead | None:
 
 def moments_of_text(column: pa.ChunkedArray, name: str, date_order: str | None) -> pa.ChunkedArray:
     """Texts of dates as timestamps; a `DataError` where a cell is no date, or day and month may be swapped."""
-    from qmedoid.tables._text_kinds import Hints, read_text
-
     text = cells.texts(column)
     hints = Hints(pa.table({name: text}), None, cast("DateOrder | None", date_order))
     found = read_text(name, text, hints) if text.null_count < len(text) else None
@@ -200,3 +205,63 @@ def moments_of_text(column: pa.ChunkedArray, name: str, date_order: str | None) 
             "(2024-01-31, or 2024-01-31 12:00:00) or as numbers."
         )
     return pa.chunked_array([pa.array(found.read.values)])
+
+
+def infer_types(texts: pa.Table, decimal: str, kept: Collection[str] = ()) -> pa.Table:
+    """The table with the types that the texts of each column have in common; columns in `kept` stay texts.
+
+    So do whole numbers with leading zeros, and numbers that can be read in more than one way. Columns in which every
+    point may part thousands are floats, and marked: see `qmedoid.tables.cells.with_grouped`.
+    """
+    columns, grouped = [], {}
+    for name, text in zip(texts.column_names, texts.columns, strict=True):
+        column = text if name in kept else _typed(text, decimal)
+        if column.type == pa.int64():
+            # Leading zeros are those of codes, such as those of places, not of quantities.
+            begins = pc.or_(pc.starts_with(text, "0"), pc.starts_with(text, " "))
+            maybe = text.filter(pc.and_(begins, pc.greater(pc.binary_length(text), 1)))
+            column = text if len(zero_padded(maybe)) else column
+        elif pa.types.is_floating(column.type) and cells.may_be_misread(column, decimal):
+            whole = text.combine_chunks()
+            if may_be_thousands(whole) or are_long_digits(whole):
+                column = text
+            elif (example := grouped_example(whole)) is not None:
+                grouped[name] = example
+        columns.append(column)
+    table = pa.Table.from_arrays(columns, names=texts.column_names)
+    return cells.with_grouped(table, grouped) if grouped else table
+
+
+def _typed(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
+    """Texts in the first type of `_TYPES` that all of them can be read as, numbers and days with blanks around them."""
+    if text.null_count == len(text):
+        return pa.chunked_array([pa.nulls(len(text))])
+    first = pc.ascii_trim(text.slice(0, _FEW), " \t")
+    for kind in _TYPES:
+        if _read_as(first, kind, decimal) is None:
+            continue
+        column = _read_as(text, kind, decimal)
+        if column is None and not (pa.types.is_timestamp(kind) or pa.types.is_boolean(kind)):
+            column = _read_as(pc.ascii_trim(text, " \t"), kind, decimal)
+        if column is not None:
+            return column
+    return text
+
+
+def _read_as(text: pa.ChunkedArray, kind: pa.DataType, decimal: str) -> pa.ChunkedArray | None:
+    """Texts as cells of a type, as Arrow's reader of CSV takes them; None where one of them cannot be."""
+    if pa.types.is_boolean(kind):
+        if not pc.all(pc.is_in(text.drop_null(), value_set=pa.array(_TRUTHS))).as_py():
+            return None
+    elif pa.types.is_time(kind):
+        if not pc.all(pc.match_substring_regex(text, _TIME)).as_py():
+            return None
+        return pc.binary_join_element_wise("1970-01-01", text, " ").cast(pa.timestamp("s")).cast(kind)
+    elif pa.types.is_floating(kind) and decimal == ",":
+        if pc.any(pc.match_substring(text, ".")).as_py():
+            return None
+        text = pc.replace_substring(text, ",", ".")
+    try:
+        return text.cast(kind)
+    except pa.ArrowInvalid:
+        return None

@@ -1,57 +1,19 @@
 """Rows of a table: a uniform sample, codes of equal cells, hashes under a key of the model, and a summary."""
 
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Codes
 from qmedoid.model.contract import Column, Contract, Dates, Encoding, Levels
 from qmedoid.model.novelty import KEY_BYTES, MOST_KEPT, Hashes, SeenRows
 from qmedoid.model.table import TableModel
 from qmedoid.model.training_summary import DayCounts, HeldOutCurve, TrainingSummary
 from qmedoid.tables import cells
 from qmedoid.tables.kinds import kind_of_type
-
-
-def sample_rows(
-    batches: Iterable[pa.RecordBatch], max_rows: int | None, rng: "np.random.Generator"
-) -> tuple[pa.Table | None, npt.NDArray[np.int64]]:
-    """Draw at most `max_rows` rows (None takes all), in their order, with their places; None if there are no batches.
-
-    Every row draws a random number, and those with the smallest are kept. So which rows are drawn depends on the
-    generator and on how many rows there are, not on how they come in batches. No more than twice the sample is held.
-    """
-    max_rows = sys.maxsize if max_rows is None else max_rows
-    parts: list[pa.Table] = []
-    keys, rows = np.empty(0), np.empty(0, dtype=np.int64)
-    bound, seen = np.inf, 0
-    for batch in batches:
-        drawn = rng.random(batch.num_rows)
-        kept = np.flatnonzero(drawn < bound)
-        parts.append(pa.table(batch) if len(kept) == len(drawn) else pa.table(batch.take(pa.array(kept))))
-        keys, rows = np.concatenate([keys, drawn[kept]]), np.concatenate([rows, kept + seen])
-        seen += batch.num_rows
-        if len(keys) > 2 * max_rows:
-            parts, keys, rows = _smallest(parts, keys, rows, max_rows)
-            bound = keys.max()
-    if not parts:
-        return None, rows
-    parts, keys, rows = _smallest(parts, keys, rows, max_rows)
-    return pa.concat_tables(parts), rows
-
-
-def _smallest(
-    parts: list[pa.Table], keys: Array, rows: npt.NDArray[np.int64], count: int
-) -> tuple[list[pa.Table], Array, npt.NDArray[np.int64]]:
-    if len(keys) <= count:
-        return parts, keys, rows
-    places = np.sort(np.argpartition(keys, count - 1)[:count])
-    table = pa.concat_tables(parts).take(pa.array(places)).combine_chunks()
-    return [table], keys[places], rows[places]
 
 
 def cell_codes(table: pa.Table, names: Sequence[str]) -> npt.NDArray[np.int64]:

@@ -1,0 +1,326 @@
+"""What a file is, from its first bytes: compression, format, encoding, and how a text writes its table."""
+
+import csv
+import io
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.tables.arrow import clean_names
+
+Format = Literal["csv", "parquet", "arrow", "stream", "feather 1", "JSON lines", "xlsx"]
+_NAMED: dict[Format, tuple[str, ...]] = {
+    "csv": (".csv", ".tsv", ".txt"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".feather", ".arrow", ".ipc"),
+    "stream": (".arrows",),
+    "JSON lines": (".jsonl", ".ndjson"),
+    "xlsx": (".xlsx",),
+}
+SUFFIXES = {suffix: form for form, suffixes in _NAMED.items() for suffix in suffixes}
+JSON_ADVICE = (
+    "write one record per line, {\"name\": value, ...}, as pandas does with to_json(orient='records', lines=True)."
+)
+DELIMITERS = (",", ";", "\t", "|")
+
+_COMPRESSIONS = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bz2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+_COMPRESSED = (".gz", ".bz2", ".zst", ".xz", ".lz4")
+_FORMATS: dict[bytes, Format] = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"FEA1": "feather 1",
+    b"\xff\xff\xff\xff": "stream",
+    b"PK\x03\x04": "xlsx",  # what kind of a zip archive it is shows further inside
+}
+_MARKUP = (b"<!DOCTYPE", b"<!doctype", b"<html", b"<HTML", b"<table", b"<?xml")
+_OTHERS: dict[bytes, str] = {
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook (.xls) or another old Office file. Save its sheet as .xlsx or as CSV",
+    b"%PDF": "a PDF document. Save its table as CSV",
+    b"SQLite format 3": "a SQLite database. Export one of its tables as CSV",
+    b"{\\rtf": "a text document (RTF). Save its table as CSV",
+    **dict.fromkeys(_MARKUP, "a web page or an XML document. Save its table as CSV"),
+}
+"""What is sometimes given as a table, with what to do."""
+_HEAD = 64
+"""Bytes that identify compressions and formats."""
+_RECORDS = 200
+"""Records that delimiters are judged by."""
+_BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_JSON_RECORD = re.compile(rb'\{\s*("|\})')
+_JSON_LIST = re.compile(rb"\[\s*([\[{\]]|\Z)")
+_COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
+_POINT_NUMBER = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
+_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
+_POINT_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d*)?\s*")
+# The line that says to a spreadsheet how cells are separated.
+_SEPARATOR_LINE = re.compile(rb'"?sep=([^"\r\n])"?(\r\n|\n|\r)', re.IGNORECASE)
+_T = TypeVar("_T")
+
+
+class Bytes(io.RawIOBase):
+    """The bytes of a file or of standard input (None), without their compression; the first of them are its `head`.
+
+    `path` is None where the bytes come only once: from standard input or a named pipe.
+    """
+
+    def __init__(self, file: Path | None) -> None:
+        super().__init__()
+        self.name = "standard input" if file is None else str(file)
+        self.path = file if file is not None and file.is_file() else None
+        try:
+            self._opened = sys.stdin.buffer if file is None else file.open("rb")
+        except OSError as error:
+            raise DataError(f"{file} cannot be opened: {error.strerror}.") from error
+        self._is_owned = file is not None
+        self._stored = self._stream = self._checked(_Counted, self._opened)
+        compression = next((name for magic, name in _COMPRESSIONS.items() if self._stored.head.startswith(magic)), None)
+        self.is_compressed = compression is not None
+        if compression is not None:
+            self._stream = self._checked(_Counted, _decompressor(self._stored, compression))
+        self.head: bytes = self._stream.head
+
+    @property
+    def n_taken(self) -> int:
+        """Bytes taken from the file so far, as they are stored."""
+        return self._stored.n_taken
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to `size` bytes; fewer only at the end."""
+        return self._checked(self._stream.read, size)
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into all of a buffer; into less of it only at the end."""
+        view, filled = memoryview(buffer), 0
+        while size := self._checked(self._stream.readinto, view[filled:]):
+            filled += size
+        return filled
+
+    def readable(self) -> bool:
+        """Whether it can be read: always."""
+        return True
+
+    def close(self) -> None:
+        """Close the file (never standard input)."""
+        if self._is_owned and not self.closed:
+            self._opened.close()
+        super().close()
+
+    def _checked(self, read: Callable[[Any], _T], given: Any) -> _T:
+        try:
+            return read(given)
+        except (OSError, EOFError, ValueError, getattr(sys.modules.get("lzma"), "LZMAError", EOFError)) as error:
+            raise DataError(f"{self.name} cannot be read: {first_line(error)}.") from error
+
+
+class _Counted(io.RawIOBase):
+    """A stream that counts what is taken from it, and whose first bytes can be looked at until then."""
+
+    def __init__(self, raw: Any) -> None:
+        super().__init__()
+        self._raw, self.n_taken, self.head = raw, 0, bytes(raw.read(_HEAD))
+
+    def read(self, size: int = -1) -> bytes:
+        head, self.head = (self.head, b"") if size < 0 else (self.head[:size], self.head[size:])
+        rest = b"" if 0 <= size <= len(head) else bytes(self._raw.read(size if size < 0 else size - len(head)))
+        self.n_taken += len(head) + len(rest)
+        return head + rest if head else rest
+
+    def readinto(self, buffer: Any) -> int:
+        size = min(len(self.head), len(buffer))
+        if size:
+            buffer[:size], self.head = self.head[:size], self.head[size:]
+        else:
+            # One read at a time, where there is a choice: a pipe that falls silent can then be interrupted.
+            size = getattr(self._raw, "readinto1", self._raw.readinto)(buffer)
+        self.n_taken += size
+        return size
+
+    def readable(self) -> bool:
+        return True
+
+
+def _decompressor(raw: Any, compression: str) -> Any:
+    if compression == "xz":  # the one that Arrow does not have
+        import lzma
+
+        return lzma.LZMAFile(raw)
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), compression)
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of the message of an error, without a full stop."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(". ") if lines else type(error).__name__
+
+
+def format_of_name(file: Path) -> Format | None:
+    """The format that a file name claims, None if it claims none."""
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    return SUFFIXES.get(suffixes[-1]) if suffixes else None
+
+
+def detect_format(data: Bytes, file: Path | None) -> Format:
+    """The format of a file by its first bytes; where they say nothing it is a text of cells."""
+    found = next((name for magic, name in _FORMATS.items() if data.head.startswith(magic)), None)
+    if found is not None:
+        return found
+    text = data.head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    other = next((what for magic, what in _OTHERS.items() if text.startswith(magic)), None)
+    if other is not None:
+        raise DataError(f"{data.name} is {other}.")
+    if _JSON_LIST.match(text):
+        raise DataError(f"{data.name} is a JSON document, not JSON lines: {JSON_ADVICE}")
+    if _JSON_RECORD.match(text):
+        return "JSON lines"
+    claimed = None if file is None else format_of_name(file)
+    if claimed not in (None, "csv"):
+        raise DataError(f"{data.name} is not what its name says: it does not begin like a {claimed} file.")
+    return "csv"
+
+
+def detect_encoding(head: bytes) -> tuple[str | None, int]:
+    """The encoding that the first bytes announce (None if they do not), and the length of their byte order mark."""
+    for mark, encoding in _BOMS.items():
+        if head.startswith(mark):
+            return encoding, len(mark)
+    # Latin text in two bytes per letter has every other byte 0, with or without a mark.
+    for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+        if len(head) >= 8 and zeros.count(0) > 0.8 * len(zeros) and head.count(0) <= len(head) // 2:
+            return encoding, 0
+    return None, 0
+
+
+class Dialect(NamedTuple):
+    """How a text writes its table; `header_end` and `header_lines` are bytes and lines up to the first record.
+
+    `quoted` matches cells in quotes; its group is empty where one is not closed. With stray quotes (inside cells that
+    are not quoted), counting quotes does not show where cells end. Notes say what was adjusted.
+    """
+
+    names: tuple[str, ...]
+    delimiter: str
+    decimal: str
+    newline: bytes
+    header_end: int
+    header_lines: int
+    quoted: re.Pattern[bytes]
+    stray_quotes: bool
+    notes: list[str]
+
+    def mask_quoted(self, block: bytes) -> bytes:
+        """The block with all quoted cells overwritten, so that what is left of line ends ends a record."""
+        return self.quoted.sub(_masked, block)
+
+
+def _masked(match: re.Match[bytes]) -> bytes:
+    return b"x" * len(match[0])
+
+
+def detect_dialect(sample: bytes, is_whole: bool, name: str, delimiter: str | None, decimal: str | None) -> Dialect:
+    """Detect how a table is written, from the beginning of its file (all of it, if `is_whole`).
+
+    The sample is in an encoding that contains ASCII, without a byte order mark. A delimiter or decimal sign that is
+    given is taken.
+    """
+    if not sample.strip():
+        raise DataError(f"{name} is empty: a table has a header line and rows.")
+    if b"\0" in sample:
+        raise DataError(f"{name} is not a text: it has zero bytes. Known formats are CSV, Parquet and Arrow/Feather.")
+    newline = b"\n" if b"\n" in sample else b"\r"
+    start = len(sample) - len(sample.lstrip(b"\r\n"))
+    if given := _SEPARATOR_LINE.match(sample, start):
+        start, delimiter = given.end(), delimiter or given[1].decode("latin-1")
+    _check_signs(delimiter, decimal)
+    complete = sample[start:] if is_whole else sample[start : sample.rfind(newline) + 1]
+    try:
+        text = complete.decode("utf-8")
+    except UnicodeDecodeError:
+        text = complete.decode(western(complete))
+    if delimiter is None:
+        delimiter = _find_delimiter(text)
+    header = next(_records(text, delimiter, 1), None)
+    if header is None:
+        raise DataError(
+            f"{name} does not look like a table: in its first {len(sample):,} bytes there is no line end, or a name of "
+            f"more than {csv.field_size_limit():,} characters."
+        )
+    names, notes = clean_names(header, name)
+    if decimal is None:
+        decimal, more = _find_decimal(text, delimiter)
+        notes += more
+    mark = re.escape(delimiter.encode())
+    # The quote comes first: it is searched for fast.
+    quoted = re.compile(rb'"(?<![^%b\r\n]")[^"]*(?:""[^"]*)*("|\Z)' % mark)
+    end = quoted.sub(_masked, sample[start:]).find(newline)
+    end = len(sample) if end < 0 else start + end + 1
+    stray = re.search(rb'"(?<=[^%b\r\n"]")"*[^%b\r\n"]' % (mark, mark), sample) is not None
+    return Dialect(names, delimiter, decimal, newline, end, sample[:end].count(newline), quoted, stray, notes)
+
+
+def _check_signs(delimiter: str | None, decimal: str | None) -> None:
+    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n'):
+        raise ParameterError(f"The delimiter must be one ASCII character, not a quote or line end. Got {delimiter!r}.")
+    if decimal not in (None, ".", ","):
+        raise ParameterError(f"The decimal sign must be '.' or ','. Got {decimal!r} instead.")
+    if decimal is not None and decimal == delimiter:
+        raise ParameterError(f"The delimiter and the decimal sign cannot both be {decimal!r}.")
+
+
+def western(text: bytes) -> str:
+    """The encoding of a text that is not in UTF-8: that of Windows, or where it cannot be, Latin 1 (always can)."""
+    try:
+        text.decode("cp1252")
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "cp1252"
+
+
+def _records(text: str, delimiter: str, count: int) -> Iterator[list[str]]:
+    """The first records that are not blank, as lists of cells."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        for record in reader:
+            if record:
+                yield record
+                count -= 1
+            if count == 0:
+                return
+    except csv.Error:  # a cell longer than the module allows
+        return
+
+
+def _find_delimiter(text: str) -> str:
+    best, best_score = ",", (0.0, 1)
+    for delimiter in DELIMITERS:
+        widths = [len(record) for record in _records(text, delimiter, _RECORDS)]
+        if widths and widths[0] > 1:
+            score = (Counter(widths)[widths[0]] / len(widths), widths[0])
+            best, best_score = (delimiter, score) if score > best_score else (best, best_score)
+    return best
+
+
+def _find_decimal(text: str, delimiter: str) -> tuple[str, list[str]]:
+    """A decimal comma where there are numbers with a comma, none with a decimal point, and it does not part cells."""
+    if delimiter == ",":
+        return ".", []
+    cells = [cell for record in list(_records(text, delimiter, _RECORDS))[1:] for cell in record]
+    grouped = [cell for cell in cells if _POINT_THOUSANDS.fullmatch(cell)]
+    with_comma = [cell for cell in cells if _COMMA_NUMBER.fullmatch(cell)] + [cell for cell in grouped if "," in cell]
+    pointed = any(_POINT_NUMBER.fullmatch(cell) and not _POINT_THOUSANDS.fullmatch(cell) for cell in cells)
+    if not with_comma or pointed or all(_THOUSANDS.fullmatch(cell) for cell in with_comma):
+        return ".", []
+    return ",", [f"Numbers are read with a decimal comma, as in {with_comma[0].strip()}."]
