@@ -15,9 +15,9 @@ from qmedoid.cli._output import tell
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.geometry.row_groups import given_groups, group_classes, row_groups
 from qmedoid.tables.arrow import shortened
+from qmedoid.tables.cells import cell_codes
 from qmedoid.tables.kinds import DateOrder, kind_of_type
 from qmedoid.tables.roles import ROLES, Role, check_role_names, in_roles, merged_roles, read_roles_file
-from qmedoid.tables.rows import cell_codes
 from qmedoid.tables.source import open_table
 from qmedoid.tables.targets import class_labels, labeled_rows
 

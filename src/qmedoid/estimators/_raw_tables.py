@@ -20,11 +20,11 @@ from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.model.contract import Contract, Encoding
 from qmedoid.model.table import Record
 from qmedoid.tables.arrow import as_table, plain_records
+from qmedoid.tables.cells import cell_codes
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Issues, encode_batch
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
 from qmedoid.tables.roles import IDENTIFIERS, Role, check_role_names, check_roles, merged_roles
-from qmedoid.tables.rows import cell_codes
 from qmedoid.tables.targets import rest_label
 
 _WAY_OUT = "Make it so, or fit on tables like this one."

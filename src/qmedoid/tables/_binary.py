@@ -43,13 +43,14 @@ class BinaryFile:
     def __init__(self, data: Bytes, form: Format) -> None:
         self.name, self._form, self.notes, self.n_taken = data.name, form, list[str](), 0
         self._n_bytes = 0 if data.path is None else data.path.stat().st_size
-        self._file, self._copy = str(data.path), None
+        self._file = str(data.path)
+        self._copy: IO[bytes] | None = None
         if data.path is None or data.is_compressed or form == "xlsx":
             import tempfile  # not needed by most
 
             # These formats are read from several places: what comes through a pipe or packed is copied first.
-            self._copy: IO[bytes] | None = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the table)
-            shutil.copyfileobj(data, self._copy, 1 << 20)
+            copy = self._copy = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the table)
+            shutil.copyfileobj(data, copy, 1 << 20)
         data.close()
         with self._translated():
             self._stored, self.n_rows = self._head()

@@ -1,5 +1,6 @@
 """What a column of texts is: its Arrow type; numbers or dates in one spelling, or a category, and a note about it."""
 
+import json
 from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import NamedTuple, cast
@@ -10,8 +11,10 @@ import pyarrow.compute as pc
 
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Kind
+from qmedoid.model.training_summary import DayCounts
 from qmedoid.tables import cells
-from qmedoid.tables._spelling import (
+from qmedoid.tables._dates import find_dates
+from qmedoid.tables._numbers import (
     are_long_digits,
     described,
     find_spelling,
@@ -19,10 +22,11 @@ from qmedoid.tables._spelling import (
     may_be_thousands,
     respelt,
     shows_points,
+    zero_padded,
 )
-from qmedoid.tables._text_cells import find_dates, zero_padded
+from qmedoid.tables.arrow import DECIMAL, GROUPED
 from qmedoid.tables.cells import grouped_example, grouped_note
-from qmedoid.tables.kinds import DateOrder
+from qmedoid.tables.kinds import DateOrder, kind_of_type
 
 _TYPES = (
     pa.int64(), pa.bool_(), pa.date32(), pa.time32("s"), pa.timestamp("s"), pa.timestamp("ns"),
@@ -67,7 +71,7 @@ class Hints:
             return self.given_decimal
         shown = set()
         for text in self._texts():
-            plain = cells.numbers(text)
+            plain = cells.read(text, "number")
             if not len(plain.wrong):
                 shown |= {"."} if shows_points(text) else set()
             elif len(text) - text.null_count - len(plain.wrong) < MOSTLY * len(text):
@@ -95,7 +99,7 @@ def read_text(name: str, text: pa.Array, hints: Hints) -> TextRead:
 
     A `DataError` says that cells can be numbers or dates in more than one way, and nothing shows in which.
     """
-    plain, given = cells.numbers(text), len(text) - text.null_count
+    plain, given = cells.read(text, "number"), len(text) - text.null_count
     is_number = given - len(plain.wrong) >= MOSTLY * given and bool(np.isfinite(plain.values).any())
     if is_number and (padded := zero_padded(text)) is not None and len(padded):
         such = f"cells such as {padded[0].as_py()!r} begin with zeros"
@@ -158,7 +162,7 @@ def _spelt_numbers(name: str, text: pa.Array, given: int, hints: Hints) -> TextR
 
 
 def _as_number(name: str, text: pa.Array, spelling: str) -> TextRead:
-    read = cells.numbers(text, spelling)
+    read = cells.read(text, "number", spelling)
     usable = np.flatnonzero(~np.isnan(read.values))
     if not len(usable):
         return TextRead("category")
@@ -190,7 +194,7 @@ def _spelt_dates(name: str, text: pa.Array, hints: Hints) -> TextRead | None:
     if found.spelling:
         words = "the day first" if found.spelling[0] == "d" else "the month first"
         note = f"column {name!r} is read as dates with {words}, as in {text.drop_null()[0].as_py()!r}"
-    return TextRead("date", found.spelling, cells.dates(text, found.spelling), note)
+    return TextRead("date", found.spelling, cells.read(text, "date", found.spelling), note)
 
 
 def moments_of_text(column: pa.ChunkedArray, name: str, date_order: str | None) -> pa.ChunkedArray:
@@ -207,11 +211,22 @@ def moments_of_text(column: pa.ChunkedArray, name: str, date_order: str | None) 
     return pa.chunked_array([pa.array(found.read.values)])
 
 
+def rows_per_day(column: pa.ChunkedArray, name: str, date_order: str | None = None) -> DayCounts | None:
+    """Rows per day of a time column; None where it holds numbers, which name no day."""
+    kind = kind_of_type(column.type)
+    if kind == "category":
+        column = moments_of_text(column, name, date_order)
+    elif kind != "date" or pa.types.is_time(column.type):
+        return None
+    moments = cells.read(column, "date").values
+    return DayCounts.of(moments[~np.isnat(moments)].astype("M8[D]").astype(np.int64))
+
+
 def infer_types(texts: pa.Table, decimal: str, kept: Collection[str] = ()) -> pa.Table:
     """The table with the types that the texts of each column have in common; columns in `kept` stay texts.
 
     So do whole numbers with leading zeros, and numbers that can be read in more than one way. Columns in which every
-    point may part thousands are floats, and marked: see `qmedoid.tables.cells.with_grouped`.
+    point may part thousands are floats; metadata name them, or the decimal sign that other columns show.
     """
     columns, grouped = [], {}
     for name, text in zip(texts.column_names, texts.columns, strict=True):
@@ -221,15 +236,26 @@ def infer_types(texts: pa.Table, decimal: str, kept: Collection[str] = ()) -> pa
             begins = pc.or_(pc.starts_with(text, "0"), pc.starts_with(text, " "))
             maybe = text.filter(pc.and_(begins, pc.greater(pc.binary_length(text), 1)))
             column = text if len(zero_padded(maybe)) else column
-        elif pa.types.is_floating(column.type) and cells.may_be_misread(column, decimal):
+        elif pa.types.is_floating(column.type) and _may_be_misread(column, decimal):
             whole = text.combine_chunks()
             if may_be_thousands(whole) or are_long_digits(whole):
                 column = text
             elif (example := grouped_example(whole)) is not None:
                 grouped[name] = example
         columns.append(column)
-    table = pa.Table.from_arrays(columns, names=texts.column_names)
-    return cells.with_grouped(table, grouped) if grouped else table
+    others = [column for name, column in zip(texts.column_names, columns, strict=True) if name not in grouped]
+    shown = "," if decimal == "," else "." if any(map(cells.floats_show_points, others)) else None
+    marks = {DECIMAL: shown} if shown else {GROUPED: json.dumps(grouped)} if grouped else None
+    return pa.Table.from_arrays(columns, names=texts.column_names, metadata=marks)
+
+
+def _may_be_misread(column: pa.ChunkedArray, decimal: str) -> bool:
+    """Whether floats may be other numbers: points that part thousands, or more digits than floats have."""
+    chunks = [chunk.to_numpy(zero_copy_only=False) for chunk in column.chunks]
+    given = [chunk[~np.isnan(chunk)] for chunk in chunks]
+    if all((np.abs(one[:_FEW]) >= 2**53).any() and (one == np.trunc(one)).all() for one in given):
+        return True
+    return decimal == "." and all(cells.maybe_thousands(chunk) for chunk in chunks)
 
 
 def _typed(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:

@@ -135,11 +135,14 @@ def infer_alike(table: pa.Table, settled: Inferred) -> Inferred:
         array = cells.one_chunk(table.column(column.name))
         if column.kind == "category":
             found = _category_column(column.name, array, keep=True)
-        elif column.kind == "date":
-            found = _date_column(column.name, cells.dates(array, column.spelling))
         else:
-            read = cells.truths(array) if column.kind == "boolean" else cells.numbers(array, column.spelling)
-            found = _number_column(column.name, column.kind, read, array, settled=True)
+            read = cells.read(array, column.kind, column.spelling)
+            is_date = column.kind == "date"
+            found = (
+                _date_column(column.name, read)
+                if is_date
+                else _number_column(column.name, column.kind, read, array, settled=True)
+            )
         if isinstance(found, str):
             left_out[column.name] = found
         else:
@@ -172,9 +175,9 @@ def _look_at(name: str, array: pa.Array, hints: "Hints | None", role: Role | Non
         return _in_role(name, array, kind, role, hints)
     keep = role == "keep"
     if kind in ("number", "boolean"):
-        return _number_column(name, kind, cells.numbers(array), array, keep=keep)
+        return _number_column(name, kind, cells.read(array, "number"), array, keep=keep)
     if kind == "date":
-        return _date_column(name, cells.dates(array))
+        return _date_column(name, cells.read(array, "date"))
     if hints is None or not cells.is_text(array.type):
         return _category_column(name, array, keep=keep)
     return _text_column(name, array, hints, keep=keep)
@@ -188,7 +191,7 @@ def _in_role(
         return _category_column(name, array, keep=True)
     # Truth values are numbers already, and words for them are read at scoring.
     if role == "number" and kind == "boolean":
-        return _number_column(name, kind, cells.numbers(array), array, settled=True)
+        return _number_column(name, kind, cells.read(array, "number"), array, settled=True)
     array = cells.texts(array) if kind == "category" else array
     if array.null_count == len(array):
         return _EMPTY
@@ -219,10 +222,10 @@ def _read_in_role(name: str, array: pa.Array, role: Role, hints: "Hints | None")
         if found.kind == role and found.read is not None:
             return found.spelling, found.read, found.note
     if role == "number":
-        return "", cells.numbers(array), None
-    read = cells.dates(array)
+        return "", cells.read(array, "number"), None
+    read = cells.read(array, "date")
     if np.isnat(read.values).all():
-        days = cells.dates(array, "yyyymmdd")
+        days = cells.read(array, "date", "yyyymmdd")
         if not np.isnat(days.values).all():
             return "yyyymmdd", days, None
     return "", read, None
@@ -308,7 +311,7 @@ def _are_days(values: Array) -> bool:
     """Whether all numbers are days such as 20240131; the first tells of most columns that they are not."""
     if not 19_000_101 <= values[0] <= 21_001_231:
         return False
-    from qmedoid.tables._text_cells import are_days_in_digits
+    from qmedoid.tables._dates import are_days_in_digits
 
     return are_days_in_digits(values, _DIFFERENT_DAYS)
 

@@ -16,7 +16,7 @@ from qmedoid.tables._binary import BinaryFile
 from qmedoid.tables._csv import TextFile
 from qmedoid.tables._detect import SUFFIXES, Bytes, detect_format, format_of_name
 from qmedoid.tables.arrow import DECIMAL, as_category, common_type
-from qmedoid.tables.cells import Grouped, floats_show_points, grouped_columns
+from qmedoid.tables.cells import Grouped
 
 TableFile: TypeAlias = TextFile | BinaryFile
 
@@ -154,7 +154,12 @@ class TableSource:
             from qmedoid.tables._text_kinds import infer_types
 
             table = infer_types(table, self.decimal, texts)
-        return Rows(self._finished(table), rows)
+        declared = [file.categories for file in self._files if isinstance(file, BinaryFile)]
+        for name in set(table.column_names).intersection(*declared) if declared else ():
+            table = table.set_column(table.column_names.index(name), name, as_category(table.column(name)))
+        if self._given_decimal is not None:
+            table = table.replace_schema_metadata({DECIMAL: self._given_decimal})
+        return Rows(table, rows)
 
     def first_grouped(self, names: Sequence[str]) -> dict[str, Grouped]:
         """Columns in which every point of the first rows may part thousands, where no other column shows points."""
@@ -177,19 +182,6 @@ class TableSource:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _finished(self, table: pa.Table) -> pa.Table:
-        """The table with declared categories as such, and with the decimal sign that was given or that it shows."""
-        declared = [file.categories for file in self._files if isinstance(file, BinaryFile)]
-        for name in set(table.column_names).intersection(*declared) if declared else ():
-            column = as_category(table.column(name))
-            table = table.set_column(table.column_names.index(name), name, column)
-        shown = self._given_decimal
-        if shown is None and self.is_text:
-            grouped = grouped_columns(table)
-            others = table.select([name for name in table.column_names if name not in grouped]).columns
-            shown = "," if self.decimal == "," else "." if any(map(floats_show_points, others)) else None
-        return table if shown is None else table.replace_schema_metadata({DECIMAL: shown.encode()})
 
 
 def find_files(where: str | Path) -> list[Path]:
