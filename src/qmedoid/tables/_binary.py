@@ -12,12 +12,10 @@ from typing import IO, Any
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables._detect import JSON_ADVICE, Bytes, Format, first_line
+from qmedoid.tables._detect import JSON_ADVICE, Bytes, Format, check_unique, clean_names, first_line
 from qmedoid.tables.arrow import (
     BATCH_ROWS,
     MISSING,
-    check_unique,
-    clean_names,
     common_type,
     in_types,
     is_declared_category,

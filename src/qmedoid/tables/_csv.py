@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables._detect import Bytes, detect_dialect, detect_encoding, first_line, western
+from qmedoid.tables._detect import Bytes, decoded, detect_dialect, first_line
 from qmedoid.tables.arrow import BATCH_ROWS, MISSING, CellTypeError, shortened
 from qmedoid.tables.cells import Grouped, floats_show_points, grouped_example, maybe_thousands
 
@@ -28,6 +28,7 @@ _PADDED = re.compile(r"\s*0\d+\s*")
 _MAYBE_PADDED = re.compile(rb"0\d(?<![\w.:/-]0\d)")
 _WRONG_LENGTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _WRONG_CELL = re.compile(r"column #(\d+).*?Row #(\d+): CSV conversion error to ([^:]+): (.*)", re.DOTALL)
+_BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _NULLS = [before + cell + after for cell in MISSING for before in ("", " ") for after in ("", " ")]
 _Block: TypeAlias = tuple[bytes | memoryview, bool]
 """Whole records in UTF-8, there until the next block is asked for, and whether they hold quotes."""
@@ -63,7 +64,7 @@ class TextFile:
         """Read the first part of the file, and detect how the table is written."""
         self._data, self._sample = data, data.read(_SAMPLE)
         self._is_whole = len(self._sample) < _SAMPLE
-        wide, skipped = detect_encoding(self._sample)
+        wide, skipped = _announced_encoding(self._sample)
         self._encoding = wide if skipped else None
         self._decoder = None if wide in (None, "utf-8") else codecs.getincrementaldecoder(wide or "")("replace")
         self._sample = self._widened(self._sample[skipped:])
@@ -154,7 +155,7 @@ class TextFile:
             end = filled if self._is_whole else self._last_end(buffer, filled)
             if self._is_whole:
                 self._check_closed(buffer, end)
-            self.n_taken = self._data.n_taken
+            self.n_taken = self._data.stored.n_taken
             if end > 0 and not (buffer[: min(end, 64)].isspace() and buffer[:end].isspace()):
                 text = memoryview(buffer)[:end]
                 is_plain = buffer.isascii() and buffer.find(b"\0", 0, end) < 0
@@ -226,19 +227,16 @@ class TextFile:
             raise DataError(f"{self.name} has zero bytes in its text: it is damaged, or not a table.")
         if block.isascii() or self._decoder is not None:
             return block
-        if self._encoding in (None, "utf-8"):
-            try:
-                block.decode("utf-8")
-            except UnicodeDecodeError as error:
-                if self._encoding is not None:
-                    near = block[max(error.start - 20, 0) : error.start + 20]
-                    raise DataError(f"{self.name} is not in one encoding: UTF-8 first, then {near!r}.") from None
-                self._encoding = western(block)
+        if self._encoding is None:
+            text, self._encoding = decoded(block)
+            if self._encoding != "utf-8":
                 self.notes.append(f"{self.name} is not in UTF-8; it is read as {self._encoding}.")
-            else:
-                self._encoding = "utf-8"
-                return block
-        return block.decode(self._encoding, errors="replace").encode()
+            return text.encode()
+        try:
+            return block.decode(self._encoding, errors="strict" if self._encoding == "utf-8" else "replace").encode()
+        except UnicodeDecodeError as error:
+            near = block[max(error.start - 20, 0) : error.start + 20]
+            raise DataError(f"{self.name} is not in one encoding: UTF-8 first, then {near!r}.") from None
 
     def _parse(
         self,
@@ -316,3 +314,15 @@ def _enlarged(content: bytes | bytearray, size: int) -> bytearray:
     buffer = bytearray(size)
     buffer[: len(content)] = content
     return buffer
+
+
+def _announced_encoding(head: bytes) -> tuple[str | None, int]:
+    """The encoding that the first bytes announce (None if they do not), and the length of their byte order mark."""
+    for mark, encoding in _BOMS.items():
+        if head.startswith(mark):
+            return encoding, len(mark)
+    # Latin text in two bytes per letter has every other byte 0, with or without a mark.
+    for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+        if len(head) >= 8 and zeros.count(0) > 0.8 * len(zeros) and head.count(0) <= len(head) // 2:
+            return encoding, 0
+    return None, 0

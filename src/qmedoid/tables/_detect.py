@@ -5,12 +5,12 @@ import io
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.tables.arrow import clean_names
 
 Format = Literal["csv", "parquet", "arrow", "stream", "feather 1", "JSON lines", "xlsx"]
 _NAMED: dict[Format, tuple[str, ...]] = {
@@ -55,7 +55,6 @@ _HEAD = 64
 """Bytes that identify compressions and formats."""
 _RECORDS = 200
 """Records that delimiters are judged by."""
-_BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _JSON_RECORD = re.compile(rb'\{\s*("|\})')
 _JSON_LIST = re.compile(rb"\[\s*([\[{\]]|\Z)")
 _COMMA_NUMBER = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
@@ -70,7 +69,7 @@ _T = TypeVar("_T")
 class Bytes(io.RawIOBase):
     """The bytes of a file or of standard input (None), without their compression; the first of them are its `head`.
 
-    `path` is None where the bytes come only once: from standard input or a named pipe.
+    `path` is None where the bytes come only once: from standard input or a named pipe. `stored` counts what was taken.
     """
 
     def __init__(self, file: Path | None) -> None:
@@ -82,21 +81,12 @@ class Bytes(io.RawIOBase):
         except OSError as error:
             raise DataError(f"{file} cannot be opened: {error.strerror}.") from error
         self._is_owned = file is not None
-        self._stored = self._stream = self._checked(_Counted, self._opened)
-        compression = next((name for magic, name in _COMPRESSIONS.items() if self._stored.head.startswith(magic)), None)
+        self.stored = self._stream = self._checked(_Counted, self._opened)
+        compression = next((name for magic, name in _COMPRESSIONS.items() if self.stored.head.startswith(magic)), None)
         self.is_compressed = compression is not None
         if compression is not None:
-            self._stream = self._checked(_Counted, _decompressor(self._stored, compression))
+            self._stream = self._checked(_Counted, _decompressor(self.stored, compression))
         self.head: bytes = self._stream.head
-
-    @property
-    def n_taken(self) -> int:
-        """Bytes taken from the file so far, as they are stored."""
-        return self._stored.n_taken
-
-    def read(self, size: int = -1) -> bytes:
-        """Up to `size` bytes; fewer only at the end."""
-        return self._checked(self._stream.read, size)
 
     def readinto(self, buffer: Any) -> int:
         """Read into all of a buffer; into less of it only at the end."""
@@ -192,18 +182,6 @@ def detect_format(data: Bytes, file: Path | None) -> Format:
     return "csv"
 
 
-def detect_encoding(head: bytes) -> tuple[str | None, int]:
-    """The encoding that the first bytes announce (None if they do not), and the length of their byte order mark."""
-    for mark, encoding in _BOMS.items():
-        if head.startswith(mark):
-            return encoding, len(mark)
-    # Latin text in two bytes per letter has every other byte 0, with or without a mark.
-    for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
-        if len(head) >= 8 and zeros.count(0) > 0.8 * len(zeros) and head.count(0) <= len(head) // 2:
-            return encoding, 0
-    return None, 0
-
-
 class Dialect(NamedTuple):
     """How a text writes its table; `header_end` and `header_lines` are bytes and lines up to the first record.
 
@@ -246,10 +224,7 @@ def detect_dialect(sample: bytes, is_whole: bool, name: str, delimiter: str | No
         start, delimiter = given.end(), delimiter or given[1].decode("latin-1")
     _check_signs(delimiter, decimal)
     complete = sample[start:] if is_whole else sample[start : sample.rfind(newline) + 1]
-    try:
-        text = complete.decode("utf-8")
-    except UnicodeDecodeError:
-        text = complete.decode(western(complete))
+    text, _ = decoded(complete)
     if delimiter is None:
         delimiter = _find_delimiter(text)
     header = next(_records(text, delimiter, 1), None)
@@ -280,13 +255,12 @@ def _check_signs(delimiter: str | None, decimal: str | None) -> None:
         raise ParameterError(f"The delimiter and the decimal sign cannot both be {decimal!r}.")
 
 
-def western(text: bytes) -> str:
-    """The encoding of a text that is not in UTF-8: that of Windows, or where it cannot be, Latin 1 (always can)."""
-    try:
-        text.decode("cp1252")
-    except UnicodeDecodeError:
-        return "latin-1"
-    return "cp1252"
+def decoded(text: bytes) -> tuple[str, str]:
+    """A text and its encoding: UTF-8, that of Windows, or Latin 1, in which all bytes are letters."""
+    for encoding in ("utf-8", "cp1252"):
+        with suppress(UnicodeDecodeError):
+            return text.decode(encoding), encoding
+    return text.decode("latin-1"), "latin-1"
 
 
 def _records(text: str, delimiter: str, count: int) -> Iterator[list[str]]:
@@ -324,3 +298,36 @@ def _find_decimal(text: str, delimiter: str) -> tuple[str, list[str]]:
     if not with_comma or pointed or all(_THOUSANDS.fullmatch(cell) for cell in with_comma):
         return ".", []
     return ",", [f"Numbers are read with a decimal comma, as in {with_comma[0].strip()}."]
+
+
+def clean_names(header: Sequence[str], name: str) -> tuple[tuple[str, ...], list[str]]:
+    """Names of columns without blanks around them, made up where there are none, and what was adjusted."""
+    notes, names = [], [cell.strip() for cell in header]
+    padded = [new for new, old in zip(names, header, strict=True) if new and new != old]
+    if padded:
+        notes.append(f"Blanks around the names of {len(padded)} columns were dropped, as in {padded[0]!r}.")
+    unnamed = [place for place, found in enumerate(names) if not found]
+    for place in unnamed:
+        names[place] = f"column {place + 1}"
+    if len(unnamed) == 1:
+        notes.append(f"Column {unnamed[0] + 1} has no name; it is called {names[unnamed[0]]!r}.")
+    elif unnamed:
+        notes.append(f"{len(unnamed):,} columns have no name; they are called {names[unnamed[0]]!r} and so on.")
+    check_unique(names, name)
+    if all(re.fullmatch(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?", found) for found in names):
+        notes.append(
+            f"The first line of {name} is taken as the header, but holds numbers only ({', '.join(names[:3])}, ...): "
+            "if the file has no header, add one."
+        )
+    return tuple(names), notes
+
+
+def check_unique(names: Sequence[str], source: str) -> None:
+    """Refuse a table that has two columns of one name."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        places = [
+            f"{name!r} (columns {', '.join(str(place + 1) for place, other in enumerate(names) if other == name)})"
+            for name in twice[:5]
+        ]
+        raise DataError(f"{source} has column names more than once: {'; '.join(places)}. Rename all but one of each.")

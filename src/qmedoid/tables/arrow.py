@@ -2,9 +2,7 @@
 
 import datetime
 import math
-import re
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from importlib.machinery import ModuleSpec
@@ -16,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError
+from qmedoid.tables._detect import check_unique
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "?", "-",
            "<NA>", "NaT", "#NA", "n.a.", "N.A.")  # fmt: skip
@@ -139,39 +138,6 @@ def _first_that_fails(column: pa.Array, kind: Any) -> int:
         else:
             low = middle
     return low
-
-
-def clean_names(header: Sequence[str], name: str) -> tuple[tuple[str, ...], list[str]]:
-    """Names of columns without blanks around them, made up where there are none, and what was adjusted."""
-    notes, names = [], [cell.strip() for cell in header]
-    padded = [new for new, old in zip(names, header, strict=True) if new and new != old]
-    if padded:
-        notes.append(f"Blanks around the names of {len(padded)} columns were dropped, as in {padded[0]!r}.")
-    unnamed = [place for place, found in enumerate(names) if not found]
-    for place in unnamed:
-        names[place] = f"column {place + 1}"
-    if len(unnamed) == 1:
-        notes.append(f"Column {unnamed[0] + 1} has no name; it is called {names[unnamed[0]]!r}.")
-    elif unnamed:
-        notes.append(f"{len(unnamed):,} columns have no name; they are called {names[unnamed[0]]!r} and so on.")
-    check_unique(names, name)
-    if all(re.fullmatch(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?", found) for found in names):
-        notes.append(
-            f"The first line of {name} is taken as the header, but holds numbers only ({', '.join(names[:3])}, ...): "
-            "if the file has no header, add one."
-        )
-    return tuple(names), notes
-
-
-def check_unique(names: Sequence[str], source: str) -> None:
-    """Refuse a table that has two columns of one name."""
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        places = [
-            f"{name!r} (columns {', '.join(str(place + 1) for place, other in enumerate(names) if other == name)})"
-            for name in twice[:5]
-        ]
-        raise DataError(f"{source} has column names more than once: {'; '.join(places)}. Rename all but one of each.")
 
 
 _ALLOWED = (
