@@ -40,7 +40,7 @@ def table_of(request, tmp_path):
 
 
 def notes(table, **hints):
-    return [note for note in infer_columns(table, **hints).notes if DOUBT in note]
+    return [note for note in infer_columns(table, **hints).notes.values() if DOUBT in note]
 
 
 @settings(max_examples=100)

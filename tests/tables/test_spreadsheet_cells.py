@@ -35,7 +35,7 @@ def inferred(values, name="a", **hints):
 def only(values, **hints):
     """The one column, and what was said about it."""
     found = inferred(values, **hints)
-    return (found.columns[0] if found.columns else None), " ".join([*found.notes, *found.left_out.values()])
+    return (found.columns[0] if found.columns else None), " ".join([*found.notes.values(), *found.left_out.values()])
 
 
 @settings(max_examples=50)

@@ -89,7 +89,7 @@ def describe(
         "used": draft is not None,
         "role": role,
         "why": _why(draft, column.type, role) if draft is not None else inferred.left_out[name],
-        "note": inferred.notes_by_column.get(name),
+        "note": inferred.notes.get(name),
         "levels": None if facts.codes is None else _count_levels(facts, draft),
         "missing": facts.n_missing,
         "examples": _examples(facts),

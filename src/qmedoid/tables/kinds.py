@@ -52,12 +52,7 @@ class Inferred:
 
     columns: tuple[Column, ...]
     left_out: dict[str, str] = field(default_factory=dict)
-    notes_by_column: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def notes(self) -> list[str]:
-        """What a reader should know about columns that were kept."""
-        return list(self.notes_by_column.values())
+    notes: dict[str, str] = field(default_factory=dict)
 
     def check_any(self) -> None:
         """Refuse a table that has no column to learn from."""
@@ -147,7 +142,7 @@ def infer_alike(table: pa.Table, settled: Inferred) -> Inferred:
             left_out[column.name] = found
         else:
             columns.append(replace(column, missing=found[0].missing))
-    return Inferred(tuple(columns), left_out, settled.notes_by_column)
+    return Inferred(tuple(columns), left_out, settled.notes)
 
 
 def with_levels_of(columns: tuple[Column, ...], table: pa.Table) -> tuple[Column, ...]:
