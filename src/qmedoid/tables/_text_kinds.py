@@ -37,6 +37,11 @@ _TRUTHS = ("1", "True", "TRUE", "true", "0", "False", "FALSE", "false")
 _TIME = r"^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$"
 _FEW = 256
 """Cells that show of most columns which types they do not have."""
+_MANY_ROWS = 100
+"""Rows from which on codes recur and measured values do not."""
+# ICD-9 beside numbers such as 250.83: V45, E909. Not O5 and l2, where a letter was typed for a digit.
+_CODE = r"^(?:[A-HJ-NP-Za-hj-kmnp-z][A-Za-z]?-?\d[\dA-Za-z.\-]*|\d+[A-Za-z]\d+)$"
+_PLAIN_NUMBER = r"^(\d+(\.\d+)?|(?i:nan))$"
 MOSTLY = 0.9
 """A text column is one of numbers if at least this share of its cells are."""
 
@@ -110,8 +115,31 @@ def read_text(name: str, text: pa.Array, hints: Hints) -> TextRead:
     if spelt.read is not None and (not is_number or len(spelt.read.wrong) < len(plain.wrong)):
         return spelt
     if is_number and not pc.any(respelt(plain.wrong, "")).as_py():
-        return _plain_number(name, text, plain, hints)
+        code = _code_among_numbers(text, plain.wrong)
+        if code is None:
+            return _plain_number(name, text, plain, hints)
+        such = f"cells such as {code!r} look like codes"
+        return TextRead("category", note=f"column {name!r}: {such}: taken as texts, numbers among them too")
     return _spelt_dates(name, text, hints) or spelt
+
+
+def _code_among_numbers(text: pa.Array, wrong: pa.Array) -> str | None:
+    """A cell that shows that texts, most of them numbers, are codes such as those of ICD-9; None where none does.
+
+    Codes are plain numbers but for a few that have letters, as ``V45`` and ``E909`` beside ``250.83``, and they recur
+    in a table of many rows. `text` are the cells without blanks around them, `wrong` those that are not numbers.
+    """
+    codes = wrong.filter(pc.match_substring_regex(wrong, _CODE))
+    if 2 * len(codes) < len(wrong) or not len(codes):
+        return None
+    numbers = text.filter(pc.invert(pc.is_in(text, value_set=wrong.unique().cast(text.type)))).drop_null()
+    if not pc.all(pc.match_substring_regex(numbers, _PLAIN_NUMBER)).as_py():
+        return None
+    recurs = 2 * len(numbers.unique()) <= len(numbers)
+    if not recurs and (len(text) >= _MANY_ROWS or len(codes.unique()) < 2):
+        return None
+    found: str = codes[0].as_py()
+    return found
 
 
 def _plain_number(name: str, text: pa.Array, plain: cells.Cells, hints: Hints) -> TextRead:

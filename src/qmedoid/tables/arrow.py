@@ -275,6 +275,14 @@ def _plain_cell(cell: pa.Scalar) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
+class _Refuse:
+    """Says that pandas is not installed."""
+
+    def find_spec(self, name: str, *_: Any) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("pandas is kept away from Arrow", name=name)
+
+
 def keep_pandas_away() -> None:
     """Have Arrow settle now that there is no pandas, for the life of this process.
 
@@ -285,8 +293,9 @@ def keep_pandas_away() -> None:
     """
     if "pandas" in sys.modules:
         return
-    sys.modules["pandas"] = None  # type: ignore[assignment]  # importing it now raises ImportError
+    refuse = _Refuse()
+    sys.meta_path.insert(0, refuse)
     try:
         pa.scalar(0)
     finally:
-        del sys.modules["pandas"]
+        sys.meta_path.remove(refuse)

@@ -1,6 +1,6 @@
 """Column roles: what a user says that columns are, which wins over what is guessed from their cells.
 
-Columns that number or name the rows, by their names and by their cells; and codes that look like numbers.
+Columns that number or name the rows, by their names and by their cells.
 """
 
 import difflib
@@ -18,8 +18,6 @@ from qmedoid.tables import cells
 
 Role = Literal["category", "number", "date", "keep", "ignore"]
 ROLES: tuple[Role, ...] = get_args(Role)
-KINDS_BY_ROLE: tuple[Role, ...] = ("category", "number", "date")
-"""Roles that say how cells are read; such a column is used even if it looks like an identifier."""
 _LARGEST_FILE = 1 << 20
 _WHOLE = r"^(\s*-?(?:0|[1-9]\d{0,14}))\.0*(\s*)$"
 
@@ -116,8 +114,6 @@ IDENTIFIERS = frozenset((NUMBERS_ROWS, OWN_NUMBER, OWN_TEXT))
 """Reasons to leave a column out that are a guess; a user who knows better keeps the column."""
 _REPEATS = 8.0
 """Pairs of equal cells from which on it is no chance that there is none."""
-_MANY_ROWS = 100
-"""Rows from which on codes recur and measured values do not."""
 # Between "customer" and "Id", and between "URL" and "Key".
 _HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
@@ -130,9 +126,6 @@ _THINGS = (
 )
 # Words that are written together in small letters, as in "userid"; "paid" and "grid" are none.
 _GROWN_TOGETHER = re.compile(rf"({_THINGS})id")
-# ICD-9 beside numbers such as 250.83: V45, E909. Not O5 and l2, where a letter was typed for a digit.
-_CODE = r"^(?:[A-HJ-NP-Za-hj-kmnp-z][A-Za-z]?-?\d[\dA-Za-z.\-]*|\d+[A-Za-z]\d+)$"
-_PLAIN_NUMBER = r"^(\d+(\.\d+)?|(?i:nan))$"
 
 
 def is_identifier_name(name: str) -> bool:
@@ -169,24 +162,3 @@ def _are_of_a_run(values: Array) -> bool:
     """
     n, spread = len(values), values.max() - values.min() + 1
     return bool(spread == n or (spread <= 4 * n and n * n / (2 * spread) >= _REPEATS))
-
-
-def code_among_numbers(text: pa.Array, wrong: pa.Array) -> str | None:
-    """A cell that shows that texts, most of them numbers, are codes such as those of ICD-9; None where none does.
-
-    Codes are plain numbers but for a few that have letters, as ``V45`` and ``E909`` beside ``250.83``, and they recur
-    in a table of many rows. `text` are the cells without blanks around them, `wrong` those that are not numbers.
-    """
-    import pyarrow.compute as pc
-
-    codes = wrong.filter(pc.match_substring_regex(wrong, _CODE))
-    if 2 * len(codes) < len(wrong) or not len(codes):
-        return None
-    numbers = text.filter(pc.invert(pc.is_in(text, value_set=wrong.unique().cast(text.type)))).drop_null()
-    if not pc.all(pc.match_substring_regex(numbers, _PLAIN_NUMBER)).as_py():
-        return None
-    recurs = 2 * len(numbers.unique()) <= len(numbers)
-    if not recurs and (len(text) >= _MANY_ROWS or len(codes.unique()) < 2):
-        return None
-    found: str = codes[0].as_py()
-    return found
