@@ -31,8 +31,6 @@ _ANY_MONTH = "|".join(_MONTHS)
 _SHORT_YEAR = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2}([T ,].*)?$"
 _AFTERNOON, _MORNING, _NOON, _BEFORE_NOON = r"(?i)p\.?m\.?$", r"(?i)a\.?m\.?$", r"[T ]12:", r"[T ](?:0\d|1[01]):"
 _HALF_DAY = np.timedelta64(12, "h")
-FIRST_YEAR, LAST_YEAR = 1900, 2100
-"""Years that whole numbers of eight digits are taken as dates of."""
 
 
 class DatesSpelt(NamedTuple):
@@ -135,15 +133,6 @@ def look_like_dates(text: pa.Array) -> pa.Array:
     for pattern in (_YEAR_FIRST, _named(_ANY_MONTH), r"^\d{8}$", *map(_numeric, _SIGNS)):
         found = pc.or_(found, pc.match_substring_regex(text, pattern))
     return pc.fill_null(found, False)
-
-
-def are_days_in_digits(values: Array, least: int) -> bool:
-    """Whether all numbers are days such as 20240131, at least so many of them different; NaN is missing."""
-    given = values[~np.isnan(values)]
-    if len(given) < least or given.min() < FIRST_YEAR * 10_000 or given.max() >= (LAST_YEAR + 1) * 10_000:
-        return False
-    different = np.unique(given)
-    return bool(len(different) >= least and not np.isnat(_days(different)).any())
 
 
 def _dates_of_numbers(array: pa.Array) -> Cells:

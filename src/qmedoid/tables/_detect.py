@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import IO, Any, Literal, NamedTuple, TypeVar, cast
 
 from qmedoid.exceptions import DataError, ParameterError
 
@@ -85,8 +85,17 @@ class Bytes(io.RawIOBase):
         compression = next((name for magic, name in _COMPRESSIONS.items() if self.stored.head.startswith(magic)), None)
         self.is_compressed = compression is not None
         if compression is not None:
-            self._stream = self._checked(_Counted, _decompressor(self.stored, compression))
+            self._stream = self._checked(self._decompressed, compression)
         self.head: bytes = self._stream.head
+
+    def _decompressed(self, compression: str) -> "_Counted":
+        if compression == "xz":  # the one that Arrow does not have
+            import lzma
+
+            return _Counted(lzma.LZMAFile(cast(IO[bytes], self.stored)))
+        import pyarrow as pa
+
+        return _Counted(pa.CompressedInputStream(pa.PythonFile(self.stored, mode="r"), compression))
 
     def readinto(self, buffer: Any) -> int:
         """Read into all of a buffer; into less of it only at the end."""
@@ -119,12 +128,6 @@ class _Counted(io.RawIOBase):
         super().__init__()
         self._raw, self.n_taken, self.head = raw, 0, bytes(raw.read(_HEAD))
 
-    def read(self, size: int = -1) -> bytes:
-        head, self.head = (self.head, b"") if size < 0 else (self.head[:size], self.head[size:])
-        rest = b"" if 0 <= size <= len(head) else bytes(self._raw.read(size if size < 0 else size - len(head)))
-        self.n_taken += len(head) + len(rest)
-        return head + rest if head else rest
-
     def readinto(self, buffer: Any) -> int:
         size = min(len(self.head), len(buffer))
         if size:
@@ -137,16 +140,6 @@ class _Counted(io.RawIOBase):
 
     def readable(self) -> bool:
         return True
-
-
-def _decompressor(raw: Any, compression: str) -> Any:
-    if compression == "xz":  # the one that Arrow does not have
-        import lzma
-
-        return lzma.LZMAFile(raw)
-    import pyarrow as pa
-
-    return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), compression)
 
 
 def first_line(error: BaseException) -> str:

@@ -145,10 +145,15 @@ def find_spelling(text: pa.Array, decimal: str | None = None) -> Spelt:
         return Spelt(None, problem=f"{marked!r} has a percent sign and {_example(cells, bare)!r} has none")
     forms = _fitting(found.body)
     if not forms:
-        return Spelt(None, problem=_odd_one(cells, found.body))
+        best = max((*_FORMS, "1234.5", "1234,5"), key=lambda form: pc.sum(_fits(found.body, form)).as_py() or 0)
+        fits = _fits(found.body, best)
+        odd = f"{_example(cells, fits)!r} and {_example(cells, pc.invert(fits))!r}"
+        return Spelt(None, problem=f"{odd} are not spelt alike")
     suffix = f" {unit}" if unit else ""
     if len(forms) == 1:
-        return Spelt(forms[0] + suffix, shows=_shown(forms[0]))
+        # The decimal sign shows by itself, or as thousands are parted by the other one.
+        group, point, is_shown = _signs(forms[0])
+        return Spelt(forms[0] + suffix, shows=point if is_shown or group in (",", ".") else "")
     if decimal is None and unit in _POINT_CURRENCIES:
         decimal = "."
     chosen = next((form for form in forms if _signs(form)[1] == decimal), None)
@@ -161,23 +166,15 @@ def may_be_thousands(text: pa.Array) -> bool:
     So it is where every point has three digits behind it and one to three before it, and all numbers without a point
     are below 1000: a column of fractions would show another number of digits.
     """
-    # The first cells tell of most columns that they hold fractions.
-    if _are_groups_or_short(text.slice(0, 256)) is None:
-        return False
-    with_point = pc.match_substring(as_text(text), ".")
-    if pc.all(with_point).as_py() or not pc.any(with_point).as_py():
-        return False
-    return bool(_are_groups_or_short(text))
-
-
-def _are_groups_or_short(text: pa.Array) -> bool | None:
-    """Whether there are groups and short numbers; None where there are other numbers."""
-    text = _trimmed(text)
-    grouped, short = (pc.match_substring_regex(text, pattern) for pattern in (_GROUP_OR_FRACTION, _SHORT))
-    numbers = pc.match_substring_regex(text, r"^[+-]?[\d.]+$")
-    if pc.any(pc.and_(numbers, pc.invert(pc.or_(grouped, short)))).as_py():
-        return None
-    return bool(pc.any(grouped).as_py() and pc.any(short).as_py())
+    is_grouped = is_short = False
+    for part in (text.slice(0, 256), text):  # the first cells tell of most columns that they hold fractions
+        part = _trimmed(part)
+        grouped, short = (pc.match_substring_regex(part, pattern) for pattern in (_GROUP_OR_FRACTION, _SHORT))
+        numbers = pc.match_substring_regex(part, r"^[+-]?[\d.]+$")
+        if pc.any(pc.and_(numbers, pc.invert(pc.or_(grouped, short)))).as_py():
+            return False
+        is_grouped, is_short = pc.any(grouped).as_py(), pc.any(short).as_py()
+    return bool(is_grouped and is_short)
 
 
 def are_long_digits(text: pa.Array) -> bool:
@@ -187,21 +184,6 @@ def are_long_digits(text: pa.Array) -> bool:
         pc.all(pc.match_substring_regex(text, r"^[+-]?\d+$")).as_py()
         and pc.any(pc.match_substring_regex(text, r"\d{16}")).as_py()
     )
-
-
-def may_be_other_thousands(text: pa.Array, spelling: str) -> bool:
-    """Whether the decimals of a spelling with thousands may be thousands themselves, as 1,275 in one of 1.234,5.
-
-    So it is where every decimal sign has three digits behind it and one to three before it, and no thousands are
-    parted as the spelling has it.
-    """
-    group, point, is_shown = _signs(split_spelling(spelling)[0])
-    body = _parts(_trimmed(text)).body.drop_null()
-    if not (is_shown and group) or pc.any(pc.match_substring(body, group)).as_py():
-        return False
-    decimals = body.filter(pc.match_substring(body, point))
-    pattern = rf"^[1-9]\d{{0,2}}{re.escape(point)}\d{{3}}$"
-    return bool(len(decimals)) and bool(pc.all(pc.match_substring_regex(decimals, pattern)).as_py())
 
 
 def shows_points(text: pa.Array) -> bool:
@@ -293,19 +275,6 @@ def _all_fit(body: pa.Array, form: str) -> bool:
     return bool(pc.all(_fits(body, form)).as_py())
 
 
-def _shown(form: str) -> str:
-    """The decimal sign that numbers of one form show, by itself or as thousands are parted by the other one."""
-    group, point, is_shown = _signs(form)
-    return point if is_shown or group in (",", ".") else ""
-
-
-def _odd_one(cells: pa.Array, body: pa.Array) -> str:
-    """Two cells that no one spelling reads."""
-    best = max((*_FORMS, "1234.5", "1234,5"), key=lambda form: pc.sum(_fits(body, form)).as_py() or 0)
-    fits = _fits(body, best)
-    return f"{_example(cells, fits)!r} and {_example(cells, pc.invert(fits))!r} are not spelt alike"
-
-
 def _fits(body: pa.Array, form: str) -> pa.Array:
     return pc.match_substring_regex(body, _pattern(form))
 
@@ -323,11 +292,20 @@ def in_other_spelling(wrong: pa.Array, column: Column) -> pa.Array:
 
 
 def doubtful_points(given: pa.Array, spelling: str) -> tuple[Flags, pa.Array] | None:
-    """Which cells may have thousands for decimals, and their texts; None where others show what the sign means."""
-    if spelling:
-        is_doubtful, is_shown = may_be_other_thousands(given, spelling), False
-    else:
+    """Which cells may have thousands for decimals, and their texts; None where others show what the sign means.
+
+    With a spelling that parts thousands, as 1.234,5, the decimals of 1,275 are doubtful where every decimal sign has
+    three digits behind it and one to three before it, and no thousands are parted as the spelling has it.
+    """
+    if not spelling:
         is_doubtful, is_shown = may_be_thousands(given), shows_points(given)
+    else:
+        group, point, has_decimals = _signs(split_spelling(spelling)[0])
+        body = _parts(_trimmed(given)).body.drop_null()
+        decimals = body.filter(pc.match_substring(body, point))
+        fit = pc.match_substring_regex(decimals, rf"^[1-9]\d{{0,2}}{re.escape(point)}\d{{3}}$")
+        is_open = has_decimals and group and not pc.any(pc.match_substring(body, group)).as_py()
+        is_doubtful, is_shown = bool(is_open and len(decimals) and pc.all(fit).as_py()), False
     if not is_doubtful:
         return None if is_shown else (np.zeros(len(given), dtype=bool), pa.array([], pa.string()))
     text = _trimmed(given)

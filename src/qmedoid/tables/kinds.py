@@ -280,12 +280,12 @@ def _number_column(
 
 
 def _are_days(values: Array) -> bool:
-    """Whether all numbers are days such as 20240131; the first tells of most columns that they are not."""
-    if not 19_000_101 <= values[0] <= 21_001_231:
+    """Whether all numbers are days such as 20240131, enough of them different."""
+    if not (19_000_101 <= values[0] <= 21_001_231 and 19_000_101 <= values.min() <= values.max() <= 21_001_231):
         return False
-    from qmedoid.tables._dates import are_days_in_digits
-
-    return are_days_in_digits(values, _DIFFERENT_DAYS)
+    different = np.unique(values)
+    days = cells.read(pa.array(different), "date", "yyyymmdd").values
+    return len(different) >= _DIFFERENT_DAYS and not np.isnat(days).any()
 
 
 def _date_column(name: str, read: cells.Cells) -> tuple[Column, str | None] | str:
