@@ -46,10 +46,10 @@ class Column:
     missing : bool
         Whether cells were missing in the training rows.
     levels : tuple of str
-        Of a closed category: all that the training rows held, and names that were seen beside them (in held-out rows
+        Of a closed category: all that the training rows held, and names that were seen besides (in held-out rows
         of the same file), which no encoding knows. Another level breaks the contract.
     is_open : bool
-        Of a category: whether there are so many levels that new ones are expected. Of a number or a date: whether it
+        Of a category: whether it has enough levels that new ones are expected. Of a number or a date: whether it
         stood in a column of texts, so that a few cells of another kind are expected; they count as missing.
     spelling : str
         How texts of the column are read. Of a number: ``"1.234,5"`` and its like, without the 5 where no cell

@@ -12,7 +12,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables._detect import JSON_ADVICE, Bytes, Format, check_unique, clean_names, first_line
+from qmedoid.tables._detect import JSON_ADVICE, Bytes, check_unique, clean_names, first_line
 from qmedoid.tables.arrow import (
     BATCH_ROWS,
     MISSING,
@@ -24,7 +24,7 @@ from qmedoid.tables.arrow import (
 
 _PARQUET_ROWS = 1 << 15
 _PARQUET_BUFFER = 1 << 18
-"""Columns are read in pieces of so many bytes, not whole row groups at once: a third of the memory, no slower."""
+"""Columns are read in pieces of this many bytes, not whole row groups at once: a third of the memory, no slower."""
 _JSON_BLOCK = 1 << 23
 _LONGEST_LINE = 1 << 26
 
@@ -38,12 +38,12 @@ class BinaryFile:
     is_text = False
     decimal = "."
 
-    def __init__(self, data: Bytes, form: Format) -> None:
-        self.name, self._form, self.notes, self.n_taken = data.name, form, list[str](), 0
+    def __init__(self, data: Bytes) -> None:
+        self.name, self._form, self.notes, self.n_taken = data.name, data.form, list[str](), 0
         self._n_bytes = 0 if data.path is None else data.path.stat().st_size
         self._file = str(data.path)
         self._copy: IO[bytes] | None = None
-        if data.path is None or data.is_compressed or form == "xlsx":
+        if data.path is None or data.is_compressed or data.form == "xlsx":
             import tempfile  # not needed by most
 
             # These formats are read from several places: what comes through a pipe or packed is copied first.

@@ -67,10 +67,13 @@ _T = TypeVar("_T")
 
 
 class Bytes(io.RawIOBase):
-    """The bytes of a file or of standard input (None), without their compression; the first of them are its `head`.
+    """The bytes of a file or of standard input (None), without their compression.
 
-    `path` is None where the bytes come only once: from standard input or a named pipe. `stored` counts what was taken.
+    Their format, `form`, shows in the first of them; where it does not it is a text of cells. `path` is None where the
+    bytes come only once: from standard input or a named pipe. `stored` counts what was taken.
     """
+
+    _is_owned = False
 
     def __init__(self, file: Path | None) -> None:
         super().__init__()
@@ -86,7 +89,11 @@ class Bytes(io.RawIOBase):
         self.is_compressed = compression is not None
         if compression is not None:
             self._stream = self._checked(self._decompressed, compression)
-        self.head: bytes = self._stream.head
+        try:
+            self.form = self._detect_format(self._stream.head, file)
+        except DataError:
+            self.close()
+            raise
 
     def _decompressed(self, compression: str) -> "_Counted":
         if compression == "xz":  # the one that Arrow does not have
@@ -103,6 +110,23 @@ class Bytes(io.RawIOBase):
         while size := self._checked(self._stream.readinto, view[filled:]):
             filled += size
         return filled
+
+    def _detect_format(self, head: bytes, file: Path | None) -> Format:
+        found = next((name for magic, name in _FORMATS.items() if head.startswith(magic)), None)
+        if found is not None:
+            return found
+        text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        other = next((what for magic, what in _OTHERS.items() if text.startswith(magic)), None)
+        if other is not None:
+            raise DataError(f"{self.name} is {other}.")
+        if _JSON_LIST.match(text):
+            raise DataError(f"{self.name} is a JSON document, not JSON lines: {JSON_ADVICE}")
+        if _JSON_RECORD.match(text):
+            return "JSON lines"
+        claimed = None if file is None else format_of_name(file)
+        if claimed not in (None, "csv"):
+            raise DataError(f"{self.name} is not what its name says: it does not begin like a {claimed} file.")
+        return "csv"
 
     def readable(self) -> bool:
         """Whether it can be read: always."""
@@ -154,25 +178,6 @@ def format_of_name(file: Path) -> Format | None:
     if suffixes and suffixes[-1] in _COMPRESSED:
         suffixes.pop()
     return SUFFIXES.get(suffixes[-1]) if suffixes else None
-
-
-def detect_format(data: Bytes, file: Path | None) -> Format:
-    """The format of a file by its first bytes; where they say nothing it is a text of cells."""
-    found = next((name for magic, name in _FORMATS.items() if data.head.startswith(magic)), None)
-    if found is not None:
-        return found
-    text = data.head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    other = next((what for magic, what in _OTHERS.items() if text.startswith(magic)), None)
-    if other is not None:
-        raise DataError(f"{data.name} is {other}.")
-    if _JSON_LIST.match(text):
-        raise DataError(f"{data.name} is a JSON document, not JSON lines: {JSON_ADVICE}")
-    if _JSON_RECORD.match(text):
-        return "JSON lines"
-    claimed = None if file is None else format_of_name(file)
-    if claimed not in (None, "csv"):
-        raise DataError(f"{data.name} is not what its name says: it does not begin like a {claimed} file.")
-    return "csv"
 
 
 class Dialect(NamedTuple):

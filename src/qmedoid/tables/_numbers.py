@@ -161,7 +161,7 @@ def find_spelling(text: pa.Array, decimal: str | None = None) -> Spelt:
 
 
 def may_be_thousands(text: pa.Array) -> bool:
-    """Whether the points of plain numbers may part thousands: ``1.275`` beside ``935``.
+    """Whether the points of plain numbers may part thousands, as in ``1.275`` and ``935``.
 
     So it is where every point has three digits behind it and one to three before it, and all numbers without a point
     are below 1000: a column of fractions would show another number of digits.

@@ -39,7 +39,7 @@ _FEW = 256
 """Cells that show of most columns which types they do not have."""
 _MANY_ROWS = 100
 """Rows from which on codes recur and measured values do not."""
-# ICD-9 beside numbers such as 250.83: V45, E909. Not O5 and l2, where a letter was typed for a digit.
+# ICD-9 among numbers such as 250.83: V45, E909. Not O5 and l2, where a letter was typed for a digit.
 _CODE = r"^(?:[A-HJ-NP-Za-hj-kmnp-z][A-Za-z]?-?\d[\dA-Za-z.\-]*|\d+[A-Za-z]\d+)$"
 _PLAIN_NUMBER = r"^(\d+(\.\d+)?|(?i:nan))$"
 MOSTLY = 0.9
@@ -126,7 +126,7 @@ def read_text(name: str, text: pa.Array, hints: Hints) -> TextRead:
 def _code_among_numbers(text: pa.Array, wrong: pa.Array) -> str | None:
     """A cell that shows that texts, most of them numbers, are codes such as those of ICD-9; None where none does.
 
-    Codes are plain numbers but for a few that have letters, as ``V45`` and ``E909`` beside ``250.83``, and they recur
+    Codes are plain numbers but for a few that have letters, as ``V45`` and ``E909`` among ``250.83``, and they recur
     in a table of many rows. `text` are the cells without blanks around them, `wrong` those that are not numbers.
     """
     codes = wrong.filter(pc.match_substring_regex(wrong, _CODE))
@@ -160,8 +160,8 @@ def _thousands_or_fractions(name: str, text: pa.Array, hints: Hints) -> TextRead
     if hints.decimal is None:
         meant = pointed.replace(".", "")
         raise DataError(
-            f"Column {name!r} holds {pointed!r} beside {short!r}, which is {meant} or {float(pointed):g}, and no other "
-            "column shows which. Say --decimal , if its points part thousands, or --decimal . if they are decimal "
+            f"Column {name!r} holds {pointed!r} and {short!r}. The first is {meant} or {float(pointed):g}, and no "
+            "other column shows which. Say --decimal , if its points part thousands, or --decimal . if they are decimal "
             "points (decimal=',' or '.' in Python)."
         )
     return _as_number(name, text, "1.234" if hints.decimal == "," else "1234.5")

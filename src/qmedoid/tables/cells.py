@@ -264,7 +264,7 @@ def _in_one_spelling(text: pa.Array) -> pa.Array:
 
 
 def maybe_thousands(values: npt.NDArray[Any]) -> bool:
-    """Whether floats may be whole numbers whose thousands were parted by points: 1.275 beside 935; NaN is missing.
+    """Whether floats may be whole numbers whose thousands were parted by points, as 1.275 and 935; NaN is missing.
 
     The first values tell of most columns that they are none. The texts say more: see `_numbers.may_be_thousands`.
     """

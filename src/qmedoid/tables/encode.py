@@ -243,7 +243,7 @@ def note_grouped(issues: Issues, model: TableModel, grouped: Mapping[str, cells.
 
 
 def remember_rows(model: TableModel, tables: Sequence[pa.Table], *, most: int = MOST_KEPT) -> SeenRows:
-    """Hashes of all rows that the fit of a model has seen, under the names of the contract; at most so many."""
+    """Hashes of the rows that the fit of a model has seen, under the names of the contract; at most `most`."""
     places = list(model.used_columns)
     # The same rows in any order have the same key, and other rows another one.
     total = np.zeros(len(places), dtype=np.uint64)

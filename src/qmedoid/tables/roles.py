@@ -155,7 +155,7 @@ def id_reason(name: str, values: Array, is_whole: bool, n_different: int | None 
 
 
 def _are_of_a_run(values: Array) -> bool:
-    """Whether so many whole numbers, all different, are too close together for anything but numbered rows.
+    """Whether whole numbers, all different, are too close together for anything but numbered rows.
 
     The rows of a fit are a share of those of the file, so that there are gaps between their numbers. Of n numbers
     drawn by chance from a range of R, about n²/2R pairs would be equal.

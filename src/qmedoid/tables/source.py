@@ -14,7 +14,7 @@ from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.tables._binary import BinaryFile
 from qmedoid.tables._csv import TextFile
-from qmedoid.tables._detect import SUFFIXES, Bytes, detect_format, format_of_name
+from qmedoid.tables._detect import SUFFIXES, Bytes, format_of_name
 from qmedoid.tables.arrow import DECIMAL, as_category, common_type
 from qmedoid.tables.cells import Grouped
 
@@ -52,10 +52,7 @@ def open_table(where: str | Path, *, delimiter: str | None = None, decimal: str 
 def _open_file(path: Path | None, delimiter: str | None, decimal: str | None) -> TableFile:
     data = Bytes(path)
     try:
-        form = detect_format(data, path)
-        if form == "csv":
-            return TextFile(data, delimiter, decimal)
-        return BinaryFile(data, form)
+        return TextFile(data, delimiter, decimal) if data.form == "csv" else BinaryFile(data)
     except BaseException:
         data.close()
         raise
@@ -214,7 +211,7 @@ def find_files(where: str | Path) -> list[Path]:
 
 
 def _is_hidden(path: Path) -> bool:
-    # An underscore marks what Spark and its like write beside the data.
+    # An underscore marks what Spark and its like write next to the data.
     return any(part.startswith((".", "_")) for part in path.parts)
 
 

@@ -135,7 +135,7 @@ _OTHERS = frozenset((
     "fully_paid", "stay", "stayed", "stayer", "retained", "loyal", "healthy", "alive", "survived", "survivor",
     "pass", "passed", "ok", "okay", "intact", "safe", "low_risk", "no_recurrence_events", "not_readmitted",
 ))  # fmt: skip
-# Signs too short to mean anything but beside each other: the first is looked for.
+# Signs too short to mean anything but as a pair: the first is looked for.
 _PAIRS = frozenset((("1", "0"), ("1", "-1"), ("y", "n"), ("t", "f"), ("+", "-"), ("p", "n"), ("j", "n")))
 # Beginnings that turn a word into its opposite.
 _NEGATIONS = ("not_", "non_", "no_", "non")
