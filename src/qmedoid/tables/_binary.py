@@ -19,7 +19,7 @@ from qmedoid.tables.arrow import (
     common_type,
     in_types,
     is_declared_category,
-    plain_schema,
+    plain_type,
 )
 
 _PARQUET_ROWS = 1 << 15
@@ -53,7 +53,8 @@ class BinaryFile:
         with self._translated():
             self._stored, self.n_rows = self._head()
         check_unique(self._stored.names, self.name)
-        self.schema, self.names = plain_schema(self._stored), tuple(self._stored.names)
+        self.names = tuple(self._stored.names)
+        self.schema = pa.schema([(field.name, plain_type(field.type)) for field in self._stored])
 
     @cached_property
     def categories(self) -> frozenset[str]:

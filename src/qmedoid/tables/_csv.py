@@ -107,18 +107,17 @@ class TextFile:
 
         return may_be_thousands(self._first_texts([name]).column(0).combine_chunks())
 
-    def first_grouped(self, name: str) -> Grouped | None:
-        """What the first part shows of a column of floats in which every point may part thousands; None of others."""
-        column = self._first_rows.column(name)
-        values = column.to_numpy() if pa.types.is_floating(column.type) else None
-        if self.decimal != "." or values is None or not maybe_thousands(values):
-            return None
-        example = grouped_example(self._first_texts([name]).column(0))
-        return None if example is None else Grouped.of(example, values)
-
-    def first_shows_points(self, except_for: Collection[str]) -> bool:
-        """Whether the first part of some other column shows that points are decimal points."""
-        return any(floats_show_points(self._first_rows.column(name)) for name in self.names if name not in except_for)
+    def first_grouped(self, names: Sequence[str]) -> dict[str, Grouped]:
+        """Columns in which every point of the first part may part thousands, where no other column shows points."""
+        found = {}
+        for name in names if self.decimal == "." else ():
+            column = self._first_rows.column(name)
+            if pa.types.is_floating(column.type) and maybe_thousands(column.to_numpy()):
+                example = grouped_example(self._first_texts([name]).column(0))
+                if example is not None:
+                    found[name] = Grouped.of(example, column.to_numpy())
+        others = [name for name in self.names if name not in found] if found else []
+        return {} if any(floats_show_points(self._first_rows.column(name)) for name in others) else found
 
     def batches(
         self, columns: Sequence[str], types: Mapping[str, Any], *, verbatim: bool = False, watched: Collection[str] = ()

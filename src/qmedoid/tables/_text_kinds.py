@@ -161,8 +161,8 @@ def _thousands_or_fractions(name: str, text: pa.Array, hints: Hints) -> TextRead
         meant = pointed.replace(".", "")
         raise DataError(
             f"Column {name!r} holds {pointed!r} and {short!r}. The first is {meant} or {float(pointed):g}, and no "
-            "other column shows which. Say --decimal , if its points part thousands, or --decimal . if they are decimal "
-            "points (decimal=',' or '.' in Python)."
+            "other column shows which. Say --decimal , if its points part thousands, or --decimal . if they are "
+            "decimal points (decimal=',' or '.' in Python)."
         )
     return _as_number(name, text, "1.234" if hints.decimal == "," else "1234.5")
 

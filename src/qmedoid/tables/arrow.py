@@ -72,11 +72,6 @@ def as_category(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, kind).unify_dictionaries()
 
 
-def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """Names and plain types."""
-    return pa.schema([(field.name, plain_type(field.type)) for field in schema])
-
-
 def common_type(kinds: Sequence[Any]) -> Any:
     """The type that columns of all these types can be read as: text, if they have nothing else in common."""
     try:

@@ -282,24 +282,21 @@ def _hashed(bits: npt.NDArray[np.int64], key: bytes) -> Hashes:
 def _bits(model: TableModel, batch: pa.Table | pa.RecordBatch) -> npt.NDArray[np.int64]:
     """The cells that the best model reads as whole numbers, shape (n, columns)."""
     names = set(batch.schema.names)
-    columns, encodings = model.contract.columns, model.encodings
     found = np.empty((batch.num_rows, len(model.used_columns)), dtype="<i8")
     for number, place in enumerate(model.used_columns):
-        name = columns[place].name
-        given = batch.column(name) if name in names else pa.nulls(batch.num_rows)
-        found[:, number] = _column_bits(given, columns[place], encodings[place])
+        column, encoding = model.contract.columns[place], model.encodings[place]
+        given = batch.column(column.name) if column.name in names else pa.nulls(batch.num_rows)
+        if isinstance(encoding, Levels):
+            found[:, number] = cells.level_codes(given, encoding.levels)[0]
+            continue
+        values = cells.read(given, column.kind, column.spelling).values
+        if isinstance(encoding, Dates):
+            found[:, number] = values.astype("M8[us]").astype(np.int64)
+        else:
+            # −0.0 is 0, and all that is no number is missing.
+            bits = (values.astype(np.float64) + 0.0).view(np.int64)
+            found[:, number] = np.where(np.isnan(values), _MISSING, bits)
     return found
-
-
-def _column_bits(given: pa.Array | pa.ChunkedArray, column: Column, encoding: Encoding) -> npt.NDArray[np.int64]:
-    if isinstance(encoding, Levels):
-        return cells.level_codes(given, encoding.levels)[0].astype(np.int64)
-    values = cells.read(given, column.kind, column.spelling).values
-    if isinstance(encoding, Dates):
-        return values.astype("M8[us]").astype(np.int64)
-    # −0.0 is 0, and all that is no number is missing.
-    bits = (values.astype(np.float64) + 0.0).view(np.int64)
-    return np.where(np.isnan(values), _MISSING, bits)
 
 
 def training_summary(

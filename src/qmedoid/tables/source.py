@@ -163,11 +163,8 @@ class TableSource:
         files = [file for file in self._files if isinstance(file, TextFile)]
         if self._given_decimal is not None or len(files) < len(self._files):
             return {}
-        by_name = {name: [file.first_grouped(name) for file in files] for name in names}
-        found = {name: parts[0] for name, parts in by_name.items() if parts[0] is not None and None not in parts}
-        if not found or any(file.first_shows_points(except_for=found) for file in files):
-            return {}
-        return found
+        first, *others = (file.first_grouped(names) for file in files)
+        return {name: one for name, one in first.items() if all(name in other for other in others)}
 
     def close(self) -> None:
         """Close the files."""
