@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from qmedoid.model.contract import Column, Levels
-from qmedoid.tables._dialect import DELIMITERS, sniff
+from qmedoid.tables._detect import DELIMITERS, detect_dialect
 from qmedoid.tables.encode import Issues, encode_column
 from qmedoid.tables.kinds import infer_columns
 from qmedoid.tables.writing import open_sink
@@ -35,7 +35,7 @@ def test_what_parts_every_line_alike_is_the_delimiter_however_often_another_sign
     """A header full of the other sign, and texts with some of it, do not make it the delimiter."""
     header = delimiter.join([f"total{other} net{other} of tax{other} in all", "name"])
     lines = [delimiter.join([str(number), f"a{f'{other} b' * (number % 3)}"]) for number in range(12)]
-    dialect = sniff("\n".join([header, *lines, ""]).encode(), True, "table", None, None)
+    dialect = detect_dialect("\n".join([header, *lines, ""]).encode(), True, "table", None, None)
     assert dialect.delimiter == delimiter
     assert len(dialect.names) == 2
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.tables._csv import infer_types
-from qmedoid.tables._text import Bytes
+from qmedoid.tables._detect import Bytes
+from qmedoid.tables._text_kinds import infer_types
 from qmedoid.tables.source import open_table
 
 CELLS = {

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.model.contract import Column
-from qmedoid.tables._dialect import DELIMITERS, MISSING, mask_quoted, sniff
-from qmedoid.tables.arrow import CellTypeError
+from qmedoid.tables._detect import DELIMITERS, detect_dialect
+from qmedoid.tables.arrow import MISSING, CellTypeError
 from qmedoid.tables.cells import texts
 from qmedoid.tables.kinds import infer_columns, with_levels_of
 from qmedoid.tables.source import open_table
@@ -84,7 +84,7 @@ def test_decimal_commas_beside_a_word_are_numbers(file):
             inferred = infer_columns(read_.table)
             assert [(column.kind, column.spelling) for column in inferred.columns] == [
                 ("number", "1234,5"), ("category", "")]  # fmt: skip
-            assert "1 of 21 cells are not numbers, such as 'n.v.'" in inferred.notes[0]
+            assert "1 of 21 cells are not numbers, such as 'n.v.'" in next(iter(inferred.notes.values()))
 
 
 def test_thousands_are_not_taken_for_decimals_unasked(file):
@@ -239,8 +239,8 @@ def test_zero_bytes_late(file):
 
 
 def test_quote_never_closed(file, monkeypatch):
-    monkeypatch.setattr("qmedoid.tables._text._BLOCK", 1 << 12)
-    monkeypatch.setattr("qmedoid.tables._text._LONGEST_RECORD", 1 << 14)
+    monkeypatch.setattr("qmedoid.tables._csv._BLOCK", 1 << 12)
+    monkeypatch.setattr("qmedoid.tables._csv._LONGEST_RECORD", 1 << 14)
     write(file, "a,b\n" + "1,2\n" * 70_000 + '"1,2\n' + "1,2\n" * 400_000)
     with open_table(file) as source, pytest.raises(DataError, match="never closed"):
         list(source.batches())
@@ -264,8 +264,8 @@ def test_blocks_end_where_records_end(tmp_path_factory, values, size, stray):
     values = [cell for value in values for cell in ('5" pipe', value)] if stray else values
     path = write(tmp_path_factory.mktemp("blocks") / "t.csv", "n,v\n" + "".join(f"1,{value}\n" for value in values))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("qmedoid.tables._text._SAMPLE", 16)
-        patch.setattr("qmedoid.tables._text._BLOCK", size)
+        patch.setattr("qmedoid.tables._csv._SAMPLE", 16)
+        patch.setattr("qmedoid.tables._csv._BLOCK", size)
         with open_table(path, delimiter=",") as source:
             batches = list(source.batches(types={"n": pa.int64(), "v": pa.string()}))
     with open_table(path) as source:
@@ -275,7 +275,8 @@ def test_blocks_end_where_records_end(tmp_path_factory, values, size, stray):
 
 
 def test_mask_hides_quoted_line_ends_only():
-    assert mask_quoted(b'a,"b\n",5" x\n"\n"\n', ",").count(b"\n") == 2
+    text = b'a,"b\n",5" x\n"\n"\n'
+    assert detect_dialect(text, True, "t", ",", None).mask_quoted(text).count(b"\n") == 2
 
 
 def test_3000_columns(file):
@@ -307,9 +308,9 @@ def test_wrong_options(file, options):
         open_table(write(file, "a,b\n1,2\n"), **options)
 
 
-def test_sniffing_does_not_depend_on_how_much_is_seen():
+def test_dialect_does_not_depend_on_how_much_is_seen():
     text = b"a;b\n" + b"1,5;2\n" * 1000
-    short, long = sniff(text[:100], False, "t", None, None), sniff(text, True, "t", None, None)
+    short, long = detect_dialect(text[:100], False, "t", None, None), detect_dialect(text, True, "t", None, None)
     assert short == long
 
 
@@ -320,7 +321,7 @@ def test_a_point_beside_decimal_commas_is_no_decimal_sign(file):
         for rows in (source.read(), source.read(max_rows=100)):
             inferred = infer_columns(rows.table)
             assert [column.spelling for column in inferred.columns] == ["1.234,5", "1.234"]
-            assert "'1.234' is 1234" in inferred.notes[0]
+            assert "'1.234' is 1234" in next(iter(inferred.notes.values()))
         with pytest.raises(CellTypeError):
             list(source.batches(["a"], {"a": pa.float64()}))
 

@@ -83,7 +83,7 @@ def test_texts_as_numbers_agree_with_python(values):
         except (TypeError, ValueError):
             return np.nan
 
-    read = cells.numbers(pa.array(values, pa.string()))
+    read = cells.read(pa.array(values, pa.string()), "number")
     np.testing.assert_array_equal(read.values, [parsed(text) for text in values])
     assert read.wrong.to_pylist() == [text for text in values if text in ("x", "1,5", "1 2")]
 
@@ -193,20 +193,20 @@ def test_a_date_is_a_date_however_it_is_stored(values, unit, zone):
     zoned = pa.array([value.isoformat() + "Z" for value in values])
     shifted = pa.array([value.isoformat(" ") + "+00:00" for value in values])
     for given_ in (known, stored, text, zoned, shifted, pa.chunked_array([known])):
-        read = cells.dates(given_)
+        read = cells.read(given_, "date")
         np.testing.assert_array_equal(read.values.astype("M8[us]"), np.array(values, dtype="M8[us]"))
         assert not len(read.wrong)
 
 
 def test_days_that_do_not_exist_are_wrong():
-    read = cells.dates(pa.array(["2024-02-29", "2023-02-29", "2024-13-01", "soon", "", None, "2024-04-30"]))
+    read = cells.read(pa.array(["2024-02-29", "2023-02-29", "2024-13-01", "soon", "", None, "2024-04-30"]), "date")
     assert read.wrong.to_pylist() == ["2023-02-29", "2024-13-01", "soon"]
     np.testing.assert_array_equal(np.isnat(read.values), [False, True, True, True, True, True, False])
 
 
 def test_short_ways_to_write_a_moment():
     texts = ["2024-02-29T10", "2024-02-29 10:00", "2024-02-29T10Z", "2024-02-29T12:00+02", "2024-02-29T12:00:00+0200"]
-    read = cells.dates(pa.array(texts))
+    read = cells.read(pa.array(texts), "date")
     assert not len(read.wrong)
     assert set(read.values.tolist()) == {dt.datetime(2024, 2, 29, 10)}
 
@@ -225,7 +225,7 @@ def test_times_of_day_are_dates_of_the_first_day():
     for texts in (["06:00:00", "18:30:00"], ["06:00", " 18:30:00.000"]):
         as_text = encode_column(pa.array(texts), Column("c", "date"), Dates(("days", "hour"), np.zeros(2)))
         np.testing.assert_array_equal(as_text, outputs)
-    assert cells.dates(pa.array(["24:00", "6:00", "12:60"])).wrong.to_pylist() == ["24:00", "6:00", "12:60"]
+    assert cells.read(pa.array(["24:00", "6:00", "12:60"]), "date").wrong.to_pylist() == ["24:00", "6:00", "12:60"]
 
 
 CONTRACT = Contract((Column("n", "number"), Column("c", "category"), Column("t", "boolean")))
@@ -276,7 +276,7 @@ def test_a_column_that_is_not_there_is_missing_everywhere():
 )
 def test_moments_too_far_away_are_counted_and_do_not_wrap_around(kind, far, near):
     stored = pa.array([far, near, None], pa.int32() if kind == pa.date32() else pa.int64()).cast(kind, safe=False)
-    values, wrong = cells.dates(stored)
+    values, wrong = cells.read(stored, "date")
     assert np.isnat(values).tolist() == [True, False, True]
     assert values[1] == np.datetime64("1970-01-02")
     assert [text.split()[0] for text in wrong.to_pylist()] == [str(far)]
@@ -284,9 +284,9 @@ def test_moments_too_far_away_are_counted_and_do_not_wrap_around(kind, far, near
 
 def test_durations_are_seconds_in_any_unit():
     for unit, per_second in (("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)):
-        values, _ = cells.numbers(pa.array([3 * per_second, None], pa.duration(unit)))
+        values, _ = cells.read(pa.array([3 * per_second, None], pa.duration(unit)), "number")
         np.testing.assert_array_equal(values, [3.0, np.nan])
-    assert cells.numbers(pa.array([2**62], pa.duration("s"))).values[0] == 2.0**62
+    assert cells.read(pa.array([2**62], pa.duration("s")), "number").values[0] == 2.0**62
 
 
 @given(st.lists(st.sampled_from(["a", "b", "1", "2.5", "007"]), min_size=1), st.data())

@@ -40,7 +40,7 @@ def table_of(request, tmp_path):
 
 
 def notes(table, **hints):
-    return [note for note in infer_columns(table, **hints).notes if DOUBT in note]
+    return [note for note in infer_columns(table, **hints).notes.values() if DOUBT in note]
 
 
 @settings(max_examples=100)
@@ -54,7 +54,7 @@ def test_a_doubt_is_told_and_each_answer_to_it_is_kept(sizes, signs, n_missing):
     table = pa.table({"a": [*map(parted, counts), *[None] * n_missing]})
     for hints, values, told in (({}, 1000, 1), ({"decimal": "."}, 1000, 0), ({"decimal": ","}, 1, 0)):
         (column,) = infer_columns(table, roles={"a": "keep"}, **hints).columns
-        read = cells.numbers(table["a"], column.spelling).values[: len(counts)]
+        read = cells.read(table["a"], "number", column.spelling).values[: len(counts)]
         assert column.kind == "number"
         np.testing.assert_array_equal(read, np.array(counts) / values)
         assert len(notes(table, roles={"a": "keep"}, **hints)) == told
@@ -70,7 +70,7 @@ def test_the_advice_of_the_note_holds(table_of):
     columns = {"a": list(map(parted, COUNTS)), "b": list("12345678")}
     table = table_of(columns, decimal=",")
     column = infer_columns(table, decimal=",").columns[0]
-    assert cells.numbers(table["a"], column.spelling).values.tolist() == COUNTS
+    assert cells.read(table["a"], "number", column.spelling).values.tolist() == COUNTS
     assert not notes(table_of(columns, decimal="."), decimal=".")
 
 

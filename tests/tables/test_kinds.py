@@ -76,7 +76,9 @@ def test_texts_are_numbers_if_nine_in_ten_are(words):
 
 def test_the_note_counts_cells_and_shows_one():
     inferred = infer(c=["1", "2", None, "3"] * 10 + ["n/a"] * 2)
-    assert inferred.notes == ["column 'c': 2 of 42 cells are not numbers, such as 'n/a': taken as missing"]
+    assert list(inferred.notes.values()) == [
+        "column 'c': 2 of 42 cells are not numbers, such as 'n/a': taken as missing"
+    ]
 
 
 def test_missing_cells_of_every_kind_are_noticed():
@@ -101,9 +103,8 @@ def test_missing_cells_of_every_kind_are_noticed():
 
 
 def test_huge_numbers_are_noted():
-    assert infer(c=[1.0, 2.0, float("inf")]).notes == [
-        "column 'c': 1 of 3 cells are infinite or beyond 1e150: taken as missing"
-    ]
+    note = "column 'c': 1 of 3 cells are infinite or beyond 1e150: taken as missing"
+    assert infer(c=[1.0, 2.0, float("inf")]).notes == {"c": note}
 
 
 @given(st.integers(-1000, 1000), st.integers(20, 60), st.randoms())
@@ -203,14 +204,14 @@ def test_numbers_and_dates_that_stand_in_texts_are_open():
 def test_texts_of_numbers_with_leading_zeros_are_categories():
     inferred = infer(c=["00123", "12345", "00123"])
     assert inferred.columns == (Column("c", "category"),)
-    assert inferred.notes == ["column 'c': cells such as '00123' begin with zeros: taken as texts"]
+    assert list(inferred.notes.values()) == ["column 'c': cells such as '00123' begin with zeros: taken as texts"]
     assert kind(["0", "1", "0.5"]) == "number"
 
 
 def test_moments_beyond_the_calendar_are_missing_and_noted():
     inferred = infer(c=pa.array([0, 5, 2**62], pa.timestamp("s")))
     assert inferred.columns == (Column("c", "date", missing=True, is_open=True),)
-    assert "1 of 3 cells are beyond the calendar" in inferred.notes[0]
+    assert "1 of 3 cells are beyond the calendar" in next(iter(inferred.notes.values()))
 
 
 def test_names_of_levels_are_added_to_closed_categories_alone():

@@ -8,7 +8,7 @@ import pytest
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.model.contract import Column
 from qmedoid.tables.kinds import infer_alike, infer_columns
-from qmedoid.tables.roles import ROLES, check_role_names, check_roles, in_roles, merged_roles, read_roles_file
+from qmedoid.tables.roles import ROLES, check_roles, in_roles, read_roles_file
 from qmedoid.tables.source import open_table
 
 ZIPS = [2139, 10115, 2139, 75001] * 6
@@ -44,10 +44,11 @@ def test_truth_values_stay_what_they_are_as_numbers():
 
 
 def test_cells_that_are_not_of_the_role_are_counted():
-    assert read("number", ["1", "2", "x"]).notes == [
+    assert read("number", ["1", "2", "x"]).notes["c"] == (
         "column 'c': 1 of 3 cells are not numbers, such as 'x': taken as missing"
-    ]
-    assert "1 of 3 cells are not dates, such as 'soon'" in read("date", ["2024-01-01", "2024-01-02", "soon"]).notes[0]
+    )
+    days = read("date", ["2024-01-01", "2024-01-02", "soon"])
+    assert "1 of 3 cells are not dates, such as 'soon'" in days.notes["c"]
 
 
 @pytest.mark.parametrize(
@@ -128,23 +129,23 @@ def test_other_rows_are_read_alike():
 @pytest.mark.parametrize("roles", [["zip"], "zip", {1: "category"}, {"zip": "text"}, {"zip": None}, 3])
 def test_what_is_no_mapping_of_names_to_roles_is_refused(roles):
     with pytest.raises(ParameterError, match="'roles' parameter"):
-        check_roles(roles)
-    assert check_roles(None) == {}
-    assert check_roles({role: role for role in ROLES}) == {role: role for role in ROLES}
+        check_roles(("The 'roles' parameter", roles))
+    assert check_roles(("The 'roles' parameter", None)) == {}
+    assert check_roles(("The 'roles' parameter", {role: role for role in ROLES})) == {role: role for role in ROLES}
 
 
 def test_two_roles_of_one_column_are_refused_unless_they_agree():
-    assert merged_roles([("a", {"c": "keep"}), ("b", {"c": "number"}), ("d", {"c": "keep"})]) == {"c": "number"}
+    assert check_roles(("a", {"c": "keep"}), ("b", {"c": "number"}), ("d", {"c": "keep"})) == {"c": "number"}
     for one, two in (("number", "category"), ("keep", "ignore"), ("ignore", "date")):
         with pytest.raises(ParameterError, match=rf"'c' has two roles: '{one}' by --a and '{two}' by --b"):
-            merged_roles([("--a", {"c": one}), ("--b", {"c": two})])
+            check_roles(("--a", {"c": one}), ("--b", {"c": two}))
 
 
 def test_names_that_are_no_columns_and_the_target_have_no_role():
     with pytest.raises(ParameterError, match=r"'zpi' has the role 'category'.* Did you mean 'zip'"):
-        check_role_names({"zpi": "category"}, ["zip", "y"])
+        check_roles(("a", {"zpi": "category"}), names=["zip", "y"])
     with pytest.raises(ParameterError, match="'y' is the target"):
-        check_role_names({"y": "category"}, ["zip", "y"], "y")
+        check_roles(("a", {"y": "category"}), names=["zip", "y"], target="y")
 
 
 def test_roles_in_a_file(tmp_path):

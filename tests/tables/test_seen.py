@@ -13,7 +13,7 @@ from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import ModelError
 from qmedoid.model.novelty import SeenRows, seen_in_words
 from qmedoid.storage.model_file import load_file, load_model, save_model
-from qmedoid.tables.rows import remember_rows, row_hashes
+from qmedoid.tables.encode import remember_rows, row_hashes
 
 
 def _table(n=80, seed=0):

@@ -73,7 +73,9 @@ def check(spelling, folder):
     if spelling.must == "read":
         assert not changed
         return
-    said = " ".join(inferred.notes) + " ".join(f"{name!r}: {reason}" for name, reason in inferred.left_out.items())
+    said = " ".join(inferred.notes.values()) + " ".join(
+        f"{name!r}: {reason}" for name, reason in inferred.left_out.items()
+    )
     assert changed
     for name in set(changed) & set(table.column_names) - {"place"}:
         assert repr(name) in said

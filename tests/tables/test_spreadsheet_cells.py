@@ -15,8 +15,8 @@ from qmedoid.fields import RefusedError
 from qmedoid.model.contract import DATE_SPELLINGS, is_spelling
 from qmedoid.storage.columns import read_contract
 from qmedoid.tables import cells
-from qmedoid.tables._spelling import find_spelling
-from qmedoid.tables._text_cells import find_dates
+from qmedoid.tables._dates import find_dates
+from qmedoid.tables._numbers import find_spelling
 from qmedoid.tables.kinds import infer_columns
 from qmedoid.tables.source import open_table
 from qmedoid.tables.targets import label_codes
@@ -35,7 +35,7 @@ def inferred(values, name="a", **hints):
 def only(values, **hints):
     """The one column, and what was said about it."""
     found = inferred(values, **hints)
-    return (found.columns[0] if found.columns else None), " ".join([*found.notes, *found.left_out.values()])
+    return (found.columns[0] if found.columns else None), " ".join([*found.notes.values(), *found.left_out.values()])
 
 
 @settings(max_examples=50)
@@ -55,7 +55,7 @@ def test_what_one_spelling_writes_is_read_back(counts, signs, money, negative, d
     found = find_spelling(text)
     assert found.spelling is not None
     assert is_spelling("number", found.spelling)
-    read = cells.numbers(text, found.spelling)
+    read = cells.read(text, "number", found.spelling)
     assert not len(read.wrong)
     expected = np.array(values) / (100 if "%" in money else 1)
     np.testing.assert_allclose(read.values, expected, rtol=1e-12, atol=1e-15)
@@ -74,7 +74,7 @@ def test_dates_are_read_back_or_asked_for(days, form):
     if found.ambiguous:
         assert all(day.day <= 12 for day in days)
         found = find_dates(text, "day-first" if form.startswith("%d") else "month-first")
-    read = cells.dates(text, found.spelling)
+    read = cells.read(text, "date", found.spelling)
     assert read.values.tolist() == moments
 
 
@@ -97,7 +97,7 @@ def test_numbers_as_spreadsheets_write_them(texts, spelling, first):
     column, said = only(texts * 3)
     assert (column.kind, column.spelling) == ("number", spelling)
     assert repr(texts[0]) in said
-    np.testing.assert_allclose(cells.numbers(pa.array(texts), spelling).values[0], first)
+    np.testing.assert_allclose(cells.read(pa.array(texts), "number", spelling).values[0], first)
 
 
 def test_points_between_thousands_are_not_decimal_points():
@@ -169,7 +169,7 @@ def test_eight_digits_are_dates_where_all_are(as_text):
     column, said = only(given)
     assert (column.kind, column.spelling) == ("date", "yyyymmdd")
     assert "20240101" in said
-    assert cells.dates(pa.array(given), "yyyymmdd").values[31] == np.datetime64("2024-02-01")
+    assert cells.read(pa.array(given), "date", "yyyymmdd").values[31] == np.datetime64("2024-02-01")
     # One that is no day, or too few days, and they are numbers.
     assert only(given[:3] * 20)[0].kind == "number"
     wrong = [*(days * 2)[:-1], 20241301]

@@ -9,7 +9,7 @@ import pytest
 from qmedoid import MedoidClassifier
 from qmedoid.model.contract import Levels
 from qmedoid.storage.training_rows import n_levels
-from qmedoid.tables.rows import rows_per_day
+from qmedoid.tables._text_kinds import rows_per_day
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,9 @@ from qmedoid.cli._output import tell
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.geometry.row_groups import given_groups, group_classes, row_groups
 from qmedoid.tables.arrow import shortened
+from qmedoid.tables.cells import cell_codes
 from qmedoid.tables.kinds import DateOrder, kind_of_type
-from qmedoid.tables.roles import ROLES, Role, check_role_names, in_roles, merged_roles, read_roles_file
-from qmedoid.tables.rows import cell_codes
+from qmedoid.tables.roles import ROLES, Role, check_roles, in_roles, read_roles_file
 from qmedoid.tables.source import open_table
 from qmedoid.tables.targets import class_labels, labeled_rows
 
@@ -43,12 +43,12 @@ def with_roles(asked: Mapping[str, Any], *others: str) -> dict[str, Any]:
     file: Path | None = options.pop("roles")
     parts: list[tuple[str, Mapping[str, Role]]] = [] if file is None else [(file.name, read_roles_file(file))]
     parts += [(f"--{role}", dict.fromkeys(options.pop(role) or (), role)) for role in ROLES]
-    return options | {"roles": merged_roles(parts)}
+    return options | {"roles": check_roles(*parts)}
 
 
 def roles_of_fit(roles: Mapping[str, Role], target: str, time_column: str | None = None) -> dict[str, Role]:
     """Roles in a fit: none for the target, and a column that orders the rows is not learnt from."""
-    check_role_names(roles, [*roles], target)
+    check_roles(("The options", roles), target=target)
     if time_column is None:
         return dict(roles)
     role = roles.get(time_column)

@@ -11,7 +11,7 @@ from qmedoid.cli._training_rows import TableOptions, read_rows
 from qmedoid.exceptions import some_of
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.checking import check_rows
-from qmedoid.tables.roles import check_role_names
+from qmedoid.tables.roles import check_roles
 
 # Columns, classes, and signs of an example that are printed.
 _COLUMNS, _CLASSES, _SIGNS = 200, 10, 12
@@ -27,7 +27,7 @@ class CheckOptions(TableOptions):
 def run(options: CheckOptions, *, strict: bool, as_json: bool) -> int:
     """Print the report, and give the exit code: with `strict`, that of unusable data if there are problems."""
     keep_pandas_away()
-    check_role_names(options.roles, list(options.roles), options.target)
+    check_roles(("The options", options.roles), target=options.target)
     needed = [*([] if options.target is None else [options.target]), *options.roles]
     table, _, notes = read_rows(options.table, options, needed)
     checked = check_rows(table, options.target, options.roles, date_order=options.date_order)

@@ -28,14 +28,13 @@ from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
 from qmedoid.storage.model_file import SUFFIX, check_target, save_model
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.cells import Grouped, grouped_columns, numbers
+from qmedoid.tables.cells import Grouped, grouped_columns, read
 from qmedoid.tables.difference import compare_columns
-from qmedoid.tables.encode import Issues, note_grouped
+from qmedoid.tables.encode import Issues, note_grouped, row_hashes
 from qmedoid.tables.evaluating import labeled_report, report_notes
 from qmedoid.tables.kinds import Inferred, infer_columns, with_levels_of
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
 from qmedoid.tables.roles import IDENTIFIERS
-from qmedoid.tables.rows import row_hashes, rows_per_day
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.targets import label_codes
 
@@ -258,6 +257,8 @@ def _fit(
     training = model.training
     if training is not None and options.time_column is not None:
         times = train.table[options.time_column]
+        from qmedoid.tables._text_kinds import rows_per_day
+
         training = replace(training, days=rows_per_day(times, options.time_column, options.date_order))
     # Medoids are numbered by their rows in the file, not among the training rows.
     hybrids = cast("tuple[Any, ...]", model.models)
@@ -333,7 +334,7 @@ def _held_out(model: TableModel, data: Labeled) -> tuple[dict[str, Any], Novelty
     decided, _ = decide_batch(model, table, issues, tally)
     # Columns in which every point may part thousands, by their names in training.
     grouped = {
-        difference.renames.get(name, name): Grouped.of(example, numbers(data.table[name]).values)
+        difference.renames.get(name, name): Grouped.of(example, read(data.table[name], "number").values)
         for name, example in grouped_columns(data.table).items()
     }
     note_grouped(issues, model, grouped)

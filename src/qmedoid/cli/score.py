@@ -222,7 +222,7 @@ def evaluate(
 
 
 def _decided(model: TableModel, reading: TableReading, target: str, lenient: bool, progress: Any) -> Any:
-    from qmedoid.tables.rows import row_hashes
+    from qmedoid.tables.encode import row_hashes
     from qmedoid.tables.scoring import decide_batch
     from qmedoid.tables.targets import label_codes
 

@@ -218,14 +218,14 @@ def fit_encodings(
 
 
 def _fit_numbers(given: pa.Array, column: Column) -> Numbers:
-    values, _ = cells.truths(given) if column.kind == "boolean" else cells.numbers(given, column.spelling)
+    values, _ = cells.read(given, column.kind, column.spelling)
     with np.errstate(invalid="ignore"):
         usable = values[np.abs(values) <= cells.LARGEST]
     return Numbers(float(np.median(usable)), indicator=column.missing)
 
 
 def _fit_dates(given: pa.Array, column: Column) -> Dates:
-    values, _ = cells.dates(given, column.spelling)
+    values, _ = cells.read(given, "date", column.spelling)
     known = values[~np.isnat(values)]
     parts = {part: date_part(known, part) for part in DATE_PARTS}
     # A part that is the same everywhere, as the hour of plain days or the month of clock times, says nothing.

@@ -204,7 +204,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         self.encodings_, self.encoded_names_ = columns.encoded.encodings, columns.names
         left_out = columns.inferred.left_out
         self._left_out_notes = [left_out_note(name, why) for name, why in left_out.items()]
-        self.notes_ += columns.inferred.notes + self._left_out_notes
+        self.notes_ += [*columns.inferred.notes.values(), *self._left_out_notes]
         if self._settled is None:
             # The name of the column is half of this reason, and names mislead.
             for name in (name for name, why in left_out.items() if why == OWN_NUMBER):

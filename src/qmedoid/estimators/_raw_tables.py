@@ -20,11 +20,11 @@ from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.model.contract import Contract, Encoding
 from qmedoid.model.table import Record
 from qmedoid.tables.arrow import as_table, plain_records
+from qmedoid.tables.cells import cell_codes
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import Issues, encode_batch
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
-from qmedoid.tables.roles import IDENTIFIERS, Role, check_role_names, check_roles, merged_roles
-from qmedoid.tables.rows import cell_codes
+from qmedoid.tables.roles import IDENTIFIERS, Role, check_roles
 from qmedoid.tables.targets import rest_label
 
 _WAY_OUT = "Make it so, or fit on tables like this one."
@@ -172,10 +172,8 @@ def asked_roles(roles: Any, ignore: Any, columns: Sequence[str], target: str | N
         raise ParameterError(
             f"'ignore' names {unknown[0]!r}, which is not a column. The columns are {list(columns)[:20]}."
         )
-    asked = merged_roles([("'roles'", check_roles(roles)), ("'ignore'", dict.fromkeys(ignored, "ignore"))])
-    others = {name: role for name, role in asked.items() if role != "ignore" or name not in ignored}
-    check_role_names(others, list(columns), target)
-    return asked
+    check_roles(("The 'roles' parameter", roles), names=columns, target=target)
+    return check_roles(("'roles'", roles), ("'ignore'", dict.fromkeys(ignored, "ignore")))
 
 
 @dataclass(frozen=True, eq=False)

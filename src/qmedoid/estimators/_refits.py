@@ -16,8 +16,8 @@ from qmedoid.estimators.medoid import MedoidClassifier
 from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
 from qmedoid.geometry.row_groups import given_groups, group_classes, row_groups
 from qmedoid.methods.base import Method
+from qmedoid.tables.cells import cell_codes
 from qmedoid.tables.kinds import Inferred
-from qmedoid.tables.rows import cell_codes
 
 Group = frozenset[int]
 

@@ -34,8 +34,8 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.methods.registry import METHODS
 from qmedoid.model.novelty import fit_novelty
+from qmedoid.tables.encode import remember_rows, training_summary
 from qmedoid.tables.roles import Role
-from qmedoid.tables.rows import remember_rows, training_summary
 from qmedoid.tables.targets import seldom_note
 
 

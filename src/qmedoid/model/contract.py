@@ -6,7 +6,7 @@ Every column of a contract has one encoding, which gives one or more numbers per
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from qmedoid.arrays import Array
 
@@ -46,10 +46,10 @@ class Column:
     missing : bool
         Whether cells were missing in the training rows.
     levels : tuple of str
-        Of a closed category: all that the training rows held, and names that were seen beside them (in held-out rows
+        Of a closed category: all that the training rows held, and names that were seen besides (in held-out rows
         of the same file), which no encoding knows. Another level breaks the contract.
     is_open : bool
-        Of a category: whether there are so many levels that new ones are expected. Of a number or a date: whether it
+        Of a category: whether it has enough levels that new ones are expected. Of a number or a date: whether it
         stood in a column of texts, so that a few cells of another kind are expected; they count as missing.
     spelling : str
         How texts of the column are read. Of a number: ``"1.234,5"`` and its like, without the 5 where no cell
@@ -95,8 +95,23 @@ DATE_PARTS: tuple[DatePart, ...] = ("days", "month", "weekday", "hour")
 """Days since 1970 with their fraction, month from 1, weekday from Monday = 0, hour of the day with its fraction."""
 
 
+class _Outputs:
+    """What encodings have in common: the endings of the names of their numbers."""
+
+    outputs: Any
+
+    @property
+    def width(self) -> int:
+        """Numbers per record."""
+        return len(self.outputs)
+
+    def output_names(self, name: str) -> tuple[str, ...]:
+        """What the numbers of a column are called."""
+        return tuple(name + output for output in self.outputs)
+
+
 @dataclass(frozen=True, eq=False)
-class Numbers:
+class Numbers(_Outputs):
     """A number or a boolean (0 or 1) as it is.
 
     Attributes
@@ -111,17 +126,13 @@ class Numbers:
     indicator: bool = False
 
     @property
-    def width(self) -> int:
-        """Numbers per record."""
-        return 2 if self.indicator else 1
-
-    def output_names(self, name: str) -> tuple[str, ...]:
-        """What the numbers are called."""
-        return (name, f"{name} is missing") if self.indicator else (name,)
+    def outputs(self) -> tuple[str, ...]:
+        """What each number says."""
+        return ("", " is missing") if self.indicator else ("",)
 
 
 @dataclass(frozen=True, eq=False)
-class Dates:
+class Dates(_Outputs):
     """A date or time as a few numbers.
 
     Attributes
@@ -138,18 +149,13 @@ class Dates:
     indicator: bool = False
 
     @property
-    def width(self) -> int:
-        """Numbers per record."""
-        return len(self.parts) + self.indicator
-
-    def output_names(self, name: str) -> tuple[str, ...]:
-        """What the numbers are called."""
-        missing = (f"{name} is missing",) if self.indicator else ()
-        return tuple(f"{name}: {part}" for part in self.parts) + missing
+    def outputs(self) -> tuple[str, ...]:
+        """What each number says."""
+        return (*(f": {part}" for part in self.parts), *([" is missing"] if self.indicator else []))
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
+class Levels(_Outputs):
     """A category: each level has its row of numbers.
 
     Attributes
@@ -165,15 +171,6 @@ class Levels:
     levels: tuple[str, ...]
     values: Array
     outputs: tuple[str, ...]
-
-    @property
-    def width(self) -> int:
-        """Numbers per record."""
-        return len(self.outputs)
-
-    def output_names(self, name: str) -> tuple[str, ...]:
-        """What the numbers are called."""
-        return tuple(name + output for output in self.outputs)
 
 
 Encoding = Numbers | Dates | Levels

@@ -89,7 +89,7 @@ def describe(
         "used": draft is not None,
         "role": role,
         "why": _why(draft, column.type, role) if draft is not None else inferred.left_out[name],
-        "note": inferred.notes_by_column.get(name),
+        "note": inferred.notes.get(name),
         "levels": None if facts.codes is None else _count_levels(facts, draft),
         "missing": facts.n_missing,
         "examples": _examples(facts),
@@ -168,7 +168,10 @@ def _mixed(name: str, facts: Facts, shown: Mapping[str, Any]) -> list[Finding]:
     counts = np.bincount(codes[codes >= 0], minlength=len(text))
     given = counts.sum()
     absent = text.is_null().to_numpy(zero_copy_only=False)
-    readings = {"numbers": ~np.isnan(cells.numbers(text).values), "dates": ~np.isnat(cells.dates(text).values)}
+    readings = {
+        "numbers": ~np.isnan(cells.read(text, "number").values),
+        "dates": ~np.isnat(cells.read(text, "date").values),
+    }
     for what, read in readings.items():
         rows = int(counts[read & ~absent].sum())
         if _MIXED * given <= rows < given:
@@ -189,7 +192,7 @@ def _is_time_like(name: str, column: pa.ChunkedArray, kind: str | None, facts: F
     words = set("".join(sign if sign.isalnum() else " " for sign in name.lower()).split())
     if not words & _TIME_WORDS or len(facts.different) < 20:
         return False
-    values = cells.numbers(column).values
+    values = cells.read(column, "number").values
     return bool((np.diff(values) >= 0).all() or (np.diff(values) <= 0).all())
 
 
@@ -276,11 +279,10 @@ def judged_alone(column: pa.ChunkedArray, draft: Column, classes: Codes) -> floa
 
 def _values(column: pa.ChunkedArray, draft: Column) -> Array:
     """Numbers and dates as floats, NaN where they are missing."""
+    read = cells.read(column, draft.kind, draft.spelling).values
     if draft.kind == "date":
-        read = cells.dates(column, draft.spelling).values
         return np.where(np.isnat(read), np.nan, read.astype(np.int64).astype(np.float64))
-    given = cells.truths(column) if draft.kind == "boolean" else cells.numbers(column, draft.spelling)
-    values = given.values.astype(np.float64)
+    values = read.astype(np.float64)
     with np.errstate(invalid="ignore"):
         return np.where(np.abs(values) <= cells.LARGEST, values, np.nan)
 

@@ -1,31 +1,26 @@
-"""Text files in blocks of complete records, which Arrow parses one by one, and the types of their columns.
+"""A table in a text file: blocks of complete records, which Arrow parses one by one.
 
 Arrow has a reader for streams (``open_csv``). Cutting blocks here and parsing each at once takes a quarter less time,
 says on which row a cell is wrong, and lets encodings be decided where they show.
 """
 
+import codecs
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables._dialect import MISSING, mask_quoted
-from qmedoid.tables._text import Block, Bytes, Text, first_line
-from qmedoid.tables.arrow import BATCH_ROWS, CellTypeError, shortened
-from qmedoid.tables.cells import (
-    Grouped,
-    floats_show_points,
-    grouped_example,
-    may_be_misread,
-    maybe_thousands,
-    with_grouped,
-)
+from qmedoid.tables._detect import Bytes, decoded, detect_dialect, first_line
+from qmedoid.tables.arrow import BATCH_ROWS, MISSING, CellTypeError, shortened
+from qmedoid.tables.cells import Grouped, floats_show_points, grouped_example, maybe_thousands
 
+_SAMPLE = 1 << 18
+_LONGEST_HEADER = 1 << 24
+_BLOCK = 1 << 23
+_LONGEST_RECORD = 1 << 26
 _PARSED_AT_ONCE = 1 << 20
 """Bytes that Arrow parses before it converts them: more would not stay in the cache."""
 _PADDED = re.compile(r"\s*0\d+\s*")
@@ -33,57 +28,70 @@ _PADDED = re.compile(r"\s*0\d+\s*")
 _MAYBE_PADDED = re.compile(rb"0\d(?<![\w.:/-]0\d)")
 _WRONG_LENGTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _WRONG_CELL = re.compile(r"column #(\d+).*?Row #(\d+): CSV conversion error to ([^:]+): (.*)", re.DOTALL)
-_KINDS = (
-    pa.int64(), pa.bool_(), pa.date32(), pa.time32("s"), pa.timestamp("s"), pa.timestamp("ns"),
-    pa.timestamp("s", "UTC"), pa.timestamp("ns", "UTC"), pa.float64(),
-)  # fmt: skip
-"""Types that texts are read as, the narrowest first: those that Arrow's reader infers."""
-_TRUTHS = ("1", "True", "TRUE", "true", "0", "False", "FALSE", "false")
-_TIME = r"^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$"
-_FEW = 256
-"""Cells that show of most columns which types they do not have."""
+_BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_NULLS = [before + cell + after for cell in MISSING for before in ("", " ") for after in ("", " ")]
+_Block: TypeAlias = tuple[bytes | memoryview, bool]
+"""Whole records in UTF-8, there until the next block is asked for, and whether they hold quotes."""
 
 
 class TextFile:
-    """A table in a text file; `n_taken` are the bytes that the last iteration has taken so far."""
+    """A table in a text file; `n_taken` are the bytes that the last iteration has taken so far.
+
+    Its schema is inferred from the first part; a column without any value there has the null type.
+    """
 
     is_text = True
     n_rows = None
 
-    def __init__(self, data: Bytes, file: Path | None, delimiter: str | None, decimal: str | None) -> None:
-        self._file, self.name, self.n_taken = file, data.name, 0
-        self._asked = delimiter, decimal
-        self._text = Text(data, delimiter, decimal)
-        # Where it ends is known only until more is read.
-        self._first_block = self._text.first
-        self._is_used = False
-        self.dialect = self._text.dialect
-        self.names = self.dialect.names
-        self.decimal, self.notes = self.dialect.decimal, self._text.notes
-        self.schema = self._first_schema()
-
-    def _first_schema(self) -> pa.Schema:
-        """Types as inferred from the first part; a column without any value there has the null type."""
-        block, schema = self._first_block, self._first_rows.schema
-        whole = [field.name for field in schema if field.type == pa.int64()]
-        if whole and _MAYBE_PADDED.search(block.text):
+    def __init__(self, data: Bytes, delimiter: str | None, decimal: str | None) -> None:
+        self.name, self.notes, self.n_taken = data.name, list[str](), 0
+        self._asked, self._is_used = (delimiter, decimal), False
+        self._open(data)
+        self.names, self.decimal = self._dialect.names, self._dialect.decimal
+        if bytes(self._first[0]).strip():
+            self._first_rows = self._parse(self._first, self.names, {}, 0, self._dialect.header_lines)
+        else:
+            self._first_rows = pa.schema([(name, pa.null()) for name in self.names]).empty_table()
+        self.schema = self._first_rows.schema
+        whole = [field.name for field in self.schema if field.type == pa.int64()]
+        if whole and _MAYBE_PADDED.search(self._first[0]):
             # Without Arrow's functions on texts, which take longer to import than this takes.
             for name, column in zip(whole, self._first_texts(whole).columns, strict=True):
                 if any(_PADDED.fullmatch(text) for text in column.to_pylist() if text):
-                    schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
-        return schema
+                    self.schema = self.schema.set(self.names.index(name), pa.field(name, pa.string()))
 
-    @cached_property
-    def _first_rows(self) -> pa.Table:
-        """The first part in the types that Arrow infers from it."""
-        block = self._first_block
-        if not bytes(block.text).strip():
-            return pa.schema([(name, pa.null()) for name in self.names]).empty_table()
-        return self._parse(block, self.names, {}, 0, self.dialect.header_lines)
+    def _open(self, data: Bytes) -> None:
+        """Read the first part of the file, and detect how the table is written."""
+        self._data, self._sample = data, data.read(_SAMPLE)
+        self._is_whole = len(self._sample) < _SAMPLE
+        wide, skipped = _announced_encoding(self._sample)
+        self._encoding = wide if skipped else None
+        self._decoder = None if wide in (None, "utf-8") else codecs.getincrementaldecoder(wide or "")("replace")
+        self._sample = self._widened(self._sample[skipped:])
+        while not (self._is_whole or b"\n" in self._sample or b"\r" in self._sample) and self._has_room():
+            self._sample += self._more(len(self._sample))
+        self._dialect = detect_dialect(self._sample, self._is_whole, self.name, *self._asked)
+        self._has_stray_quotes = self._dialect.stray_quotes
+        self.notes += self._dialect.notes
+        self._first = self._first_records()
+        while not (self._is_whole or self._first[0]) and self._has_room():
+            self._sample += self._more(len(self._sample))
+            self._first = self._first_records()
+        if self._decoder is not None:
+            self.notes.append(f"{self.name} is written in {wide}.")
+
+    def _has_room(self) -> bool:
+        return len(self._sample) < _LONGEST_HEADER
+
+    def _first_records(self) -> _Block:
+        """The records after the header that the sample holds complete."""
+        rest = self._sample[self._dialect.header_end :]
+        whole = rest if self._is_whole else rest[: self._last_end(rest, len(rest))]
+        return self._in_utf8(whole), b'"' in whole
 
     def _first_texts(self, names: Sequence[str]) -> pa.Table:
         types = dict.fromkeys(names, pa.string())
-        return self._parse(self._first_block, names, types, 0, self.dialect.header_lines)
+        return self._parse(self._first, names, types, 0, self._dialect.header_lines)
 
     def _may_have_thousands(self, name: str) -> bool:
         """Whether the first part leaves it open if points in a column of plain numbers part thousands."""
@@ -95,33 +103,32 @@ class TextFile:
             return False
         if pa.types.is_integer(column.type) or not (values != values.round()).any():
             return True
-        from qmedoid.tables._spelling import may_be_thousands
+        from qmedoid.tables._numbers import may_be_thousands
 
         return may_be_thousands(self._first_texts([name]).column(0).combine_chunks())
 
-    def first_grouped(self, name: str) -> Grouped | None:
-        """What the first part shows of a column of floats in which every point may part thousands; None of others."""
-        column = self._first_rows.column(name)
-        values = column.to_numpy() if pa.types.is_floating(column.type) else None
-        if self.decimal != "." or values is None or not maybe_thousands(values):
-            return None
-        example = grouped_example(self._first_texts([name]).column(0))
-        return None if example is None else Grouped.of(example, values)
-
-    def first_shows_points(self, except_for: Collection[str]) -> bool:
-        """Whether the first part of some other column shows that points are decimal points."""
-        return any(floats_show_points(self._first_rows.column(name)) for name in self.names if name not in except_for)
+    def first_grouped(self, names: Sequence[str]) -> dict[str, Grouped]:
+        """Columns in which every point of the first part may part thousands, where no other column shows points."""
+        found = {}
+        for name in names if self.decimal == "." else ():
+            column = self._first_rows.column(name)
+            if pa.types.is_floating(column.type) and maybe_thousands(column.to_numpy()):
+                example = grouped_example(self._first_texts([name]).column(0))
+                if example is not None:
+                    found[name] = Grouped.of(example, column.to_numpy())
+        others = [name for name in self.names if name not in found] if found else []
+        return {} if any(floats_show_points(self._first_rows.column(name)) for name in others) else found
 
     def batches(
         self, columns: Sequence[str], types: Mapping[str, Any], *, verbatim: bool = False, watched: Collection[str] = ()
     ) -> Iterator[pa.RecordBatch]:
         """Batches of some columns; see `TableSource.batches`."""
         doubtful = {name for name in watched if self._may_have_thousands(name)} if self.decimal == "." else set()
-        rows, lines = 0, self.dialect.header_lines
-        for block in self._blocks():
-            table = self._parse(block, columns, types, rows, lines, verbatim)
+        rows, lines = 0, self._dialect.header_lines
+        for text, has_quotes in self._blocks():
+            table = self._parse((text, has_quotes), columns, types, rows, lines, verbatim)
             rows += table.num_rows
-            lines += bytes(block.text).count(self.dialect.newline) if block.has_quotes else table.num_rows
+            lines += bytes(text).count(self._dialect.newline) if has_quotes else table.num_rows
             for batch in table.combine_chunks().to_batches(BATCH_ROWS):
                 for name in sorted(doubtful):
                     _check_points(name, batch.column(name), doubtful)
@@ -129,25 +136,110 @@ class TextFile:
 
     def close(self) -> None:
         """Close the file."""
-        self._text.data.close()
+        self._data.close()
 
-    def _blocks(self) -> Iterator[Block]:
-        """Blocks of complete records in UTF-8."""
+    def _blocks(self) -> Iterator[_Block]:
+        """Blocks of whole records, without the header; blank ones are left out."""
         if self._is_used:
-            if self._file is None:
+            if self._data.path is None:
                 raise DataError(f"{self.name} can be read once. Save it to a file to go through it again.")
             self.close()
-            # What was detected may be what cannot be asked for: commas between cells and in quoted numbers.
-            self._text = Text(Bytes(self._file), *self._asked)
-            self._text.notes = self.notes
+            self._open(Bytes(self._data.path))
         self._is_used = True
-        for block in self._text.blocks():
-            self.n_taken = self._text.n_taken
-            yield block
+        rest = self._sample[self._dialect.header_end :]
+        # One piece of memory takes all blocks in turn: new memory for each would cost a fifth of the time of parsing.
+        buffer, filled = _enlarged(rest, max(_BLOCK, len(rest) + 1)), len(rest)
+        while True:
+            buffer, filled = self._fill(buffer, filled)
+            end = filled if self._is_whole else self._last_end(buffer, filled)
+            if self._is_whole:
+                self._check_closed(buffer, end)
+            self.n_taken = self._data.stored.n_taken
+            if end > 0 and not (buffer[: min(end, 64)].isspace() and buffer[:end].isspace()):
+                text = memoryview(buffer)[:end]
+                is_plain = buffer.isascii() and buffer.find(b"\0", 0, end) < 0
+                yield text if is_plain else self._in_utf8(bytes(text)), buffer.find(b'"', 0, end) >= 0
+            if self._is_whole:
+                return
+            if end == 0 and filled > _LONGEST_RECORD:
+                raise DataError(
+                    f"{self.name} has a record of more than {_LONGEST_RECORD >> 20} MB: most likely a quote that "
+                    f"is opened and never closed, near {bytes(buffer[:40])!r}."
+                )
+            buffer[: filled - end] = buffer[end:filled]
+            filled -= end
+            if 2 * filled > len(buffer):
+                buffer = _enlarged(buffer, 2 * len(buffer))
+
+    def _check_closed(self, buffer: bytearray, end: int) -> None:
+        """Refuse a text that ends within a quoted cell: all lines from the quote on would be one cell."""
+        if buffer.count(b'"', 0, end) % 2 == 0:
+            return
+        cells = self._dialect.quoted.finditer(bytes(buffer[:end]))
+        place = next((cell.start() for cell in cells if not cell[1]), None)
+        if place is not None:
+            lines = buffer.count(self._dialect.newline, place, end)
+            raise DataError(
+                f"{self.name}: a quote is opened and never closed, {lines:,} lines before the end, at "
+                f"{bytes(buffer[place : place + 40])!r}. Close it, or drop the quote."
+            )
+
+    def _more(self, size: int) -> bytes:
+        part = self._data.read(size)
+        self._is_whole = len(part) < size
+        return self._widened(part)
+
+    def _fill(self, buffer: bytearray, filled: int) -> tuple[bytearray, int]:
+        """Read on into what is free of the buffer."""
+        free = len(buffer) - filled
+        if self._is_whole:
+            return buffer, filled
+        if self._decoder is None:
+            size = self._data.readinto(memoryview(buffer)[filled:])
+            self._is_whole = size < free
+            return buffer, filled + size
+        part = self._more(free // 2 + 1)
+        if len(part) > free:
+            buffer = _enlarged(buffer, filled + 2 * len(part))
+        buffer[filled : filled + len(part)] = part
+        return buffer, filled + len(part)
+
+    def _widened(self, part: bytes) -> bytes:
+        return part if self._decoder is None else self._decoder.decode(part, self._is_whole).encode()
+
+    def _last_end(self, text: bytes | bytearray, size: int) -> int:
+        """The end of the last whole record among the first bytes of a text.
+
+        An even number of quotes up to a line end means that it is not in a quoted cell, unless there are stray quotes.
+        """
+        newline = self._dialect.newline
+        end = text.rfind(newline, 0, size) + 1
+        if text.find(b'"', 0, size) < 0 or not (self._has_stray_quotes or text.count(b'"', 0, end) % 2):
+            return end
+        exact = self._dialect.mask_quoted(bytes(text[:size])).rfind(newline) + 1
+        self._has_stray_quotes |= exact == end
+        return exact
+
+    def _in_utf8(self, block: bytes) -> bytes:
+        """The block in UTF-8. The first block that is not plain ASCII decides what the encoding is."""
+        if b"\0" in block:
+            raise DataError(f"{self.name} has zero bytes in its text: it is damaged, or not a table.")
+        if block.isascii() or self._decoder is not None:
+            return block
+        if self._encoding is None:
+            text, self._encoding = decoded(block)
+            if self._encoding != "utf-8":
+                self.notes.append(f"{self.name} is not in UTF-8; it is read as {self._encoding}.")
+            return text.encode()
+        try:
+            return block.decode(self._encoding, errors="strict" if self._encoding == "utf-8" else "replace").encode()
+        except UnicodeDecodeError as error:
+            near = block[max(error.start - 20, 0) : error.start + 20]
+            raise DataError(f"{self.name} is not in one encoding: UTF-8 first, then {near!r}.") from None
 
     def _parse(
         self,
-        block: Block,
+        block: _Block,
         columns: Sequence[str],
         types: Mapping[str, Any],
         rows: int,
@@ -156,22 +248,23 @@ class TextFile:
     ) -> pa.Table:
         from pyarrow import csv
 
-        parsing = csv.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=block.has_quotes)
+        text, has_quotes = block
+        parsing = csv.ParseOptions(delimiter=self._dialect.delimiter, newlines_in_values=has_quotes)
         converting = csv.ConvertOptions(
             include_columns=list(columns),
             column_types={name: types[name] for name in columns if name in types},
-            null_values=[before + cell + after for cell in MISSING for before in ("", " ") for after in ("", " ")],
+            null_values=_NULLS,
             strings_can_be_null=not verbatim,
-            decimal_point=self.decimal,
+            decimal_point=self._dialect.decimal,
         )
         # A record may be longer than what is parsed at once.
-        for size in (_PARSED_AT_ONCE, len(block.text) + 1):
+        for size in (_PARSED_AT_ONCE, len(text) + 1):
             reading = csv.ReadOptions(column_names=self.names, use_threads=False, block_size=size)
             try:
-                return csv.read_csv(pa.BufferReader(block.text), reading, parsing, converting)
+                return csv.read_csv(pa.BufferReader(text), reading, parsing, converting)
             except pa.ArrowInvalid as error:
-                if size > len(block.text):
-                    raise self._translated(error, bytes(block.text), rows, lines) from error
+                if size > len(text):
+                    raise self._translated(error, bytes(text), rows, lines) from error
         raise AssertionError("the last size is larger than the block")
 
     def _translated(self, error: Exception, block: bytes, rows: int, lines: int) -> DataError:
@@ -179,10 +272,10 @@ class TextFile:
         message = str(error)
         if found := _WRONG_LENGTH.search(message):
             row, allowed, given = (int(number) for number in found.groups())
-            line = lines + _line_of_record(block, row, self.dialect.delimiter)
+            line = lines + _line_of_record(block, self._dialect.mask_quoted(block), row)
             return DataError(
                 f"{self.name}: line {line} has {given} {'cell' if given == 1 else 'cells'}, the header has {allowed}. "
-                f"Correct the line, or put cells that hold {self.dialect.delimiter!r} into quotes."
+                f"Correct the line, or put cells that hold {self._dialect.delimiter!r} into quotes."
             )
         if found := _WRONG_CELL.search(message):
             place, record, kind, reason = found.groups()
@@ -204,85 +297,31 @@ def _check_points(name: str, column: pa.Array, doubtful: set[str]) -> None:
         raise CellTypeError(f"Column {name!r} may have points between thousands.")
 
 
-def infer_types(texts: pa.Table, decimal: str, kept: Collection[str] = ()) -> pa.Table:
-    """The table with the types that the texts of each column have in common; columns in `kept` stay texts.
-
-    So do whole numbers with leading zeros, and numbers that can be read in more than one way. Columns in which every
-    point may part thousands are floats, and marked: see `qmedoid.tables.cells.with_grouped`.
-    """
-    from qmedoid.tables._spelling import are_long_digits, may_be_thousands
-
-    columns, grouped = [], {}
-    for name, text in zip(texts.column_names, texts.columns, strict=True):
-        column = text if name in kept else _typed(text, decimal)
-        if column.type == pa.int64() and _is_padded(text):
-            column = text
-        elif pa.types.is_floating(column.type) and may_be_misread(column, decimal):
-            cells = text.combine_chunks()
-            if may_be_thousands(cells) or are_long_digits(cells):
-                column = text
-            elif (example := grouped_example(cells)) is not None:
-                grouped[name] = example
-        columns.append(column)
-    table = pa.Table.from_arrays(columns, names=texts.column_names)
-    return with_grouped(table, grouped) if grouped else table
-
-
-def _typed(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
-    """Texts in the first type of `_KINDS` that all of them can be read as, numbers and days with blanks around them."""
-    from pyarrow import compute
-
-    if text.null_count == len(text):
-        return pa.chunked_array([pa.nulls(len(text))])
-    first = compute.ascii_trim(text.slice(0, _FEW), " \t")
-    for kind in _KINDS:
-        if _read_as(first, kind, decimal) is None:
-            continue
-        column = _read_as(text, kind, decimal)
-        if column is None and not (pa.types.is_timestamp(kind) or pa.types.is_boolean(kind)):
-            column = _read_as(compute.ascii_trim(text, " \t"), kind, decimal)
-        if column is not None:
-            return column
-    return text
-
-
-def _read_as(text: pa.ChunkedArray, kind: pa.DataType, decimal: str) -> pa.ChunkedArray | None:
-    """Texts as cells of a type, as Arrow's reader of CSV takes them; None where one of them cannot be."""
-    from pyarrow import compute
-
-    if pa.types.is_boolean(kind):
-        if not compute.all(compute.is_in(text.drop_null(), value_set=pa.array(_TRUTHS))).as_py():
-            return None
-    elif pa.types.is_time(kind):
-        if not compute.all(compute.match_substring_regex(text, _TIME)).as_py():
-            return None
-        moments = compute.binary_join_element_wise("1970-01-01", text, " ").cast(pa.timestamp("s"))
-        return moments.cast(kind)
-    elif pa.types.is_floating(kind) and decimal == ",":
-        if compute.any(compute.match_substring(text, ".")).as_py():
-            return None
-        text = compute.replace_substring(text, ",", ".")
-    try:
-        return text.cast(kind)
-    except pa.ArrowInvalid:
-        return None
-
-
-def _is_padded(texts: pa.ChunkedArray) -> bool:
-    """Whether there are whole numbers with leading zeros: codes, such as those of places, and no quantities."""
-    from pyarrow import compute
-
-    begins = compute.or_(compute.starts_with(texts, "0"), compute.starts_with(texts, " "))
-    maybe = texts.filter(compute.and_(begins, compute.greater(compute.binary_length(texts), 1)))
-    return bool(compute.any(compute.match_substring_regex(maybe, f"^{_PADDED.pattern}$")).as_py())
-
-
-def _line_of_record(block: bytes, number: int, delimiter: str) -> int:
+def _line_of_record(block: bytes, masked: bytes, number: int) -> int:
     """The line of a block (from 1) where a record (from 1) begins; blank lines are no records."""
     place = 0
-    for line in mask_quoted(block, delimiter).splitlines(keepends=True):
+    for line in masked.splitlines(keepends=True):
         number -= bool(line.strip(b"\r\n"))
         if number == 0:
             break
         place += len(line)
     return len(block[:place].splitlines()) + 1
+
+
+def _enlarged(content: bytes | bytearray, size: int) -> bytearray:
+    """A copy with room for more. The old one stays as it is, as blocks may still be looked at."""
+    buffer = bytearray(size)
+    buffer[: len(content)] = content
+    return buffer
+
+
+def _announced_encoding(head: bytes) -> tuple[str | None, int]:
+    """The encoding that the first bytes announce (None if they do not), and the length of their byte order mark."""
+    for mark, encoding in _BOMS.items():
+        if head.startswith(mark):
+            return encoding, len(mark)
+    # Latin text in two bytes per letter has every other byte 0, with or without a mark.
+    for encoding, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+        if len(head) >= 8 and zeros.count(0) > 0.8 * len(zeros) and head.count(0) <= len(head) // 2:
+            return encoding, 0
+    return None, 0

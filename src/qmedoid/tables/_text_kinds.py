@@ -1,8 +1,6 @@
-"""What a column of texts is: numbers or dates in one spelling, or a category, and what is said about it.
+"""What a column of texts is: its Arrow type; numbers or dates in one spelling, or a category, and a note about it."""
 
-A time column that holds texts, as moments that can be ordered.
-"""
-
+import json
 from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import NamedTuple, cast
@@ -13,19 +11,37 @@ import pyarrow.compute as pc
 
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Kind
+from qmedoid.model.training_summary import DayCounts
 from qmedoid.tables import cells
-from qmedoid.tables._spelling import (
+from qmedoid.tables._dates import find_dates
+from qmedoid.tables._numbers import (
+    are_long_digits,
     described,
     find_spelling,
     look_like_numbers,
     may_be_thousands,
     respelt,
     shows_points,
+    zero_padded,
 )
-from qmedoid.tables._text_cells import find_dates, zero_padded
+from qmedoid.tables.arrow import DECIMAL, GROUPED
 from qmedoid.tables.cells import grouped_example, grouped_note
-from qmedoid.tables.kinds import DateOrder
+from qmedoid.tables.kinds import DateOrder, kind_of_type
 
+_TYPES = (
+    pa.int64(), pa.bool_(), pa.date32(), pa.time32("s"), pa.timestamp("s"), pa.timestamp("ns"),
+    pa.timestamp("s", "UTC"), pa.timestamp("ns", "UTC"), pa.float64(),
+)  # fmt: skip
+"""Types that texts are read as, the narrowest first: those that Arrow's reader infers."""
+_TRUTHS = ("1", "True", "TRUE", "true", "0", "False", "FALSE", "false")
+_TIME = r"^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$"
+_FEW = 256
+"""Cells that show of most columns which types they do not have."""
+_MANY_ROWS = 100
+"""Rows from which on codes recur and measured values do not."""
+# ICD-9 among numbers such as 250.83: V45, E909. Not O5 and l2, where a letter was typed for a digit.
+_CODE = r"^(?:[A-HJ-NP-Za-hj-kmnp-z][A-Za-z]?-?\d[\dA-Za-z.\-]*|\d+[A-Za-z]\d+)$"
+_PLAIN_NUMBER = r"^(\d+(\.\d+)?|(?i:nan))$"
 MOSTLY = 0.9
 """A text column is one of numbers if at least this share of its cells are."""
 
@@ -60,7 +76,7 @@ class Hints:
             return self.given_decimal
         shown = set()
         for text in self._texts():
-            plain = cells.numbers(text)
+            plain = cells.read(text, "number")
             if not len(plain.wrong):
                 shown |= {"."} if shows_points(text) else set()
             elif len(text) - text.null_count - len(plain.wrong) < MOSTLY * len(text):
@@ -88,7 +104,7 @@ def read_text(name: str, text: pa.Array, hints: Hints) -> TextRead:
 
     A `DataError` says that cells can be numbers or dates in more than one way, and nothing shows in which.
     """
-    plain, given = cells.numbers(text), len(text) - text.null_count
+    plain, given = cells.read(text, "number"), len(text) - text.null_count
     is_number = given - len(plain.wrong) >= MOSTLY * given and bool(np.isfinite(plain.values).any())
     if is_number and (padded := zero_padded(text)) is not None and len(padded):
         such = f"cells such as {padded[0].as_py()!r} begin with zeros"
@@ -99,8 +115,31 @@ def read_text(name: str, text: pa.Array, hints: Hints) -> TextRead:
     if spelt.read is not None and (not is_number or len(spelt.read.wrong) < len(plain.wrong)):
         return spelt
     if is_number and not pc.any(respelt(plain.wrong, "")).as_py():
-        return _plain_number(name, text, plain, hints)
+        code = _code_among_numbers(text, plain.wrong)
+        if code is None:
+            return _plain_number(name, text, plain, hints)
+        such = f"cells such as {code!r} look like codes"
+        return TextRead("category", note=f"column {name!r}: {such}: taken as texts, numbers among them too")
     return _spelt_dates(name, text, hints) or spelt
+
+
+def _code_among_numbers(text: pa.Array, wrong: pa.Array) -> str | None:
+    """A cell that shows that texts, most of them numbers, are codes such as those of ICD-9; None where none does.
+
+    Codes are plain numbers but for a few that have letters, as ``V45`` and ``E909`` among ``250.83``, and they recur
+    in a table of many rows. `text` are the cells without blanks around them, `wrong` those that are not numbers.
+    """
+    codes = wrong.filter(pc.match_substring_regex(wrong, _CODE))
+    if 2 * len(codes) < len(wrong) or not len(codes):
+        return None
+    numbers = text.filter(pc.invert(pc.is_in(text, value_set=wrong.unique().cast(text.type)))).drop_null()
+    if not pc.all(pc.match_substring_regex(numbers, _PLAIN_NUMBER)).as_py():
+        return None
+    recurs = 2 * len(numbers.unique()) <= len(numbers)
+    if not recurs and (len(text) >= _MANY_ROWS or len(codes.unique()) < 2):
+        return None
+    found: str = codes[0].as_py()
+    return found
 
 
 def _plain_number(name: str, text: pa.Array, plain: cells.Cells, hints: Hints) -> TextRead:
@@ -121,9 +160,9 @@ def _thousands_or_fractions(name: str, text: pa.Array, hints: Hints) -> TextRead
     if hints.decimal is None:
         meant = pointed.replace(".", "")
         raise DataError(
-            f"Column {name!r} holds {pointed!r} beside {short!r}, which is {meant} or {float(pointed):g}, and no other "
-            "column shows which. Say --decimal , if its points part thousands, or --decimal . if they are decimal "
-            "points (decimal=',' or '.' in Python)."
+            f"Column {name!r} holds {pointed!r} and {short!r}. The first is {meant} or {float(pointed):g}, and no "
+            "other column shows which. Say --decimal , if its points part thousands, or --decimal . if they are "
+            "decimal points (decimal=',' or '.' in Python)."
         )
     return _as_number(name, text, "1.234" if hints.decimal == "," else "1234.5")
 
@@ -151,7 +190,7 @@ def _spelt_numbers(name: str, text: pa.Array, given: int, hints: Hints) -> TextR
 
 
 def _as_number(name: str, text: pa.Array, spelling: str) -> TextRead:
-    read = cells.numbers(text, spelling)
+    read = cells.read(text, "number", spelling)
     usable = np.flatnonzero(~np.isnan(read.values))
     if not len(usable):
         return TextRead("category")
@@ -183,13 +222,11 @@ def _spelt_dates(name: str, text: pa.Array, hints: Hints) -> TextRead | None:
     if found.spelling:
         words = "the day first" if found.spelling[0] == "d" else "the month first"
         note = f"column {name!r} is read as dates with {words}, as in {text.drop_null()[0].as_py()!r}"
-    return TextRead("date", found.spelling, cells.dates(text, found.spelling), note)
+    return TextRead("date", found.spelling, cells.read(text, "date", found.spelling), note)
 
 
 def moments_of_text(column: pa.ChunkedArray, name: str, date_order: str | None) -> pa.ChunkedArray:
     """Texts of dates as timestamps; a `DataError` where a cell is no date, or day and month may be swapped."""
-    from qmedoid.tables._text_kinds import Hints, read_text
-
     text = cells.texts(column)
     hints = Hints(pa.table({name: text}), None, cast("DateOrder | None", date_order))
     found = read_text(name, text, hints) if text.null_count < len(text) else None
@@ -200,3 +237,85 @@ def moments_of_text(column: pa.ChunkedArray, name: str, date_order: str | None) 
             "(2024-01-31, or 2024-01-31 12:00:00) or as numbers."
         )
     return pa.chunked_array([pa.array(found.read.values)])
+
+
+def rows_per_day(column: pa.ChunkedArray, name: str, date_order: str | None = None) -> DayCounts | None:
+    """Rows per day of a time column; None where it holds numbers, which name no day."""
+    kind = kind_of_type(column.type)
+    if kind == "category":
+        column = moments_of_text(column, name, date_order)
+    elif kind != "date" or pa.types.is_time(column.type):
+        return None
+    moments = cells.read(column, "date").values
+    return DayCounts.of(moments[~np.isnat(moments)].astype("M8[D]").astype(np.int64))
+
+
+def infer_types(texts: pa.Table, decimal: str, kept: Collection[str] = ()) -> pa.Table:
+    """The table with the types that the texts of each column have in common; columns in `kept` stay texts.
+
+    So do whole numbers with leading zeros, and numbers that can be read in more than one way. Columns in which every
+    point may part thousands are floats; metadata name them, or the decimal sign that other columns show.
+    """
+    columns, grouped = [], {}
+    for name, text in zip(texts.column_names, texts.columns, strict=True):
+        column = text if name in kept else _typed(text, decimal)
+        if column.type == pa.int64():
+            # Leading zeros are those of codes, such as those of places, not of quantities.
+            begins = pc.or_(pc.starts_with(text, "0"), pc.starts_with(text, " "))
+            maybe = text.filter(pc.and_(begins, pc.greater(pc.binary_length(text), 1)))
+            column = text if len(zero_padded(maybe)) else column
+        elif pa.types.is_floating(column.type) and _may_be_misread(column, decimal):
+            whole = text.combine_chunks()
+            if may_be_thousands(whole) or are_long_digits(whole):
+                column = text
+            elif (example := grouped_example(whole)) is not None:
+                grouped[name] = example
+        columns.append(column)
+    others = [column for name, column in zip(texts.column_names, columns, strict=True) if name not in grouped]
+    shown = "," if decimal == "," else "." if any(map(cells.floats_show_points, others)) else None
+    marks = {DECIMAL: shown} if shown else {GROUPED: json.dumps(grouped)} if grouped else None
+    return pa.Table.from_arrays(columns, names=texts.column_names, metadata=marks)
+
+
+def _may_be_misread(column: pa.ChunkedArray, decimal: str) -> bool:
+    """Whether floats may be other numbers: points that part thousands, or more digits than floats have."""
+    chunks = [chunk.to_numpy(zero_copy_only=False) for chunk in column.chunks]
+    given = [chunk[~np.isnan(chunk)] for chunk in chunks]
+    if all((np.abs(one[:_FEW]) >= 2**53).any() and (one == np.trunc(one)).all() for one in given):
+        return True
+    return decimal == "." and all(cells.maybe_thousands(chunk) for chunk in chunks)
+
+
+def _typed(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
+    """Texts in the first type of `_TYPES` that all of them can be read as, numbers and days with blanks around them."""
+    if text.null_count == len(text):
+        return pa.chunked_array([pa.nulls(len(text))])
+    first = pc.ascii_trim(text.slice(0, _FEW), " \t")
+    for kind in _TYPES:
+        if _read_as(first, kind, decimal) is None:
+            continue
+        column = _read_as(text, kind, decimal)
+        if column is None and not (pa.types.is_timestamp(kind) or pa.types.is_boolean(kind)):
+            column = _read_as(pc.ascii_trim(text, " \t"), kind, decimal)
+        if column is not None:
+            return column
+    return text
+
+
+def _read_as(text: pa.ChunkedArray, kind: pa.DataType, decimal: str) -> pa.ChunkedArray | None:
+    """Texts as cells of a type, as Arrow's reader of CSV takes them; None where one of them cannot be."""
+    if pa.types.is_boolean(kind):
+        if not pc.all(pc.is_in(text.drop_null(), value_set=pa.array(_TRUTHS))).as_py():
+            return None
+    elif pa.types.is_time(kind):
+        if not pc.all(pc.match_substring_regex(text, _TIME)).as_py():
+            return None
+        return pc.binary_join_element_wise("1970-01-01", text, " ").cast(pa.timestamp("s")).cast(kind)
+    elif pa.types.is_floating(kind) and decimal == ",":
+        if pc.any(pc.match_substring(text, ".")).as_py():
+            return None
+        text = pc.replace_substring(text, ",", ".")
+    try:
+        return text.cast(kind)
+    except pa.ArrowInvalid:
+        return None

@@ -5,8 +5,6 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,8 +12,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables._dialect import MISSING, check_unique
+from qmedoid.tables._detect import check_unique
 
+MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "?", "-",
+           "<NA>", "NaT", "#NA", "n.a.", "N.A.")  # fmt: skip
+"""Cells that stand for a missing value."""
 BATCH_ROWS = 1 << 16
 DECIMAL = b"qmedoid.decimal"
 GROUPED = b"qmedoid.grouped"
@@ -69,11 +70,6 @@ def as_category(column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = pa.dictionary(pa.int32(), pa.string())
     chunks = [as_text(in_plain_type(chunk)).dictionary_encode() for chunk in column.chunks]
     return pa.chunked_array(chunks, kind).unify_dictionaries()
-
-
-def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """Names and plain types."""
-    return pa.schema([(field.name, plain_type(field.type)) for field in schema])
 
 
 def common_type(kinds: Sequence[Any]) -> Any:
@@ -150,28 +146,27 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> pa.Table:
     that holds things of several types becomes text, but for its missing cells. `names` are those of the columns of
     arrays and lists (else ``x0``, ``x1``, and so on); of other data, the columns to keep.
     """
-    if isinstance(data, pa.RecordBatch):
-        data = pa.table(data)
-    if isinstance(data, pa.Table):
-        return _plain(_selected(data, names))
     if hasattr(data, "collect") and hasattr(data, "collect_schema"):
         raise DataError("A lazy frame has no rows yet. Call collect() first.")
-    if hasattr(data, "iloc") and hasattr(data, "columns"):
+    if isinstance(data, pa.RecordBatch | pa.Table):
+        table = pa.table(data) if isinstance(data, pa.RecordBatch) else data
+    elif hasattr(data, "iloc") and hasattr(data, "columns"):
         # By column, so that one that Arrow refuses is known.
-        columns = [data.iloc[:, place] for place in range(len(data.columns))]
-        return _plain(_selected(_from_columns(list(data.columns), columns), names))
-    if hasattr(data, "__arrow_c_stream__"):
-        return _plain(_selected(_from_stream(data), names))
-    if isinstance(data, Mapping):
-        return _plain(_selected(_from_columns(list(data), list(data.values())), names))
-    return _from_array(data, names)
-
-
-def _from_stream(data: Any) -> pa.Table:
-    try:
-        return pa.RecordBatchReader.from_stream(data).read_all()  # pa.table would import pandas to look for it
-    except (pa.ArrowInvalid, TypeError) as error:  # one column has the interface as well
-        raise DataError(f"The data must be {_ALLOWED}. Got {type(data).__name__} instead.") from error
+        table = _from_columns(list(data.columns), [data.iloc[:, place] for place in range(len(data.columns))])
+    elif hasattr(data, "__arrow_c_stream__"):
+        try:
+            table = pa.RecordBatchReader.from_stream(data).read_all()  # pa.table would import pandas to look for it
+        except (pa.ArrowInvalid, TypeError) as error:  # one column has the interface as well
+            raise DataError(f"The data must be {_ALLOWED}. Got {type(data).__name__} instead.") from error
+    elif isinstance(data, Mapping):
+        table = _from_columns(list(data), list(data.values()))
+    else:
+        return _plain(_from_array(data, names))
+    check_unique(table.column_names, "The table")
+    missing = [name for name in names or () if name not in table.column_names]
+    if missing:
+        raise DataError(f"The table has no column {missing[0]!r}. It has {', '.join(map(repr, table.column_names))}.")
+    return _plain(table if names is None else table.select(list(names)))
 
 
 def _from_columns(names: Sequence[Any], columns: Sequence[Any]) -> pa.Table:
@@ -213,7 +208,7 @@ def _from_array(data: Any, names: Sequence[str] | None) -> pa.Table:
         names = [f"x{place}" for place in range(array.shape[1])]
     if len(names) != array.shape[1]:
         raise DataError(f"There are {len(names)} names for {array.shape[1]} columns.")
-    return _plain(_from_columns(names, [np.ascontiguousarray(column) for column in array.T]))
+    return _from_columns(names, [np.ascontiguousarray(column) for column in array.T])
 
 
 def _cells(data: Any) -> npt.NDArray[Any]:
@@ -229,16 +224,6 @@ def _cells(data: Any) -> npt.NDArray[Any]:
     if hasattr(data, "__array__"):
         return np.asarray(data)
     raise DataError(f"The data must be {_ALLOWED}. Got {type(data).__name__} instead.")
-
-
-def _selected(table: pa.Table, names: Sequence[str] | None) -> pa.Table:
-    check_unique(table.column_names, "The table")
-    if names is None:
-        return table
-    missing = [name for name in names if name not in table.column_names]
-    if missing:
-        raise DataError(f"The table has no column {missing[0]!r}. It has {', '.join(map(repr, table.column_names))}.")
-    return table.select(list(names))
 
 
 def _plain(table: pa.Table) -> pa.Table:
@@ -257,18 +242,18 @@ def _plain(table: pa.Table) -> pa.Table:
 
 def plain_records(table: pa.Table) -> list[dict[str, Any]]:
     """The rows as dictionaries of numbers, texts, truth values and None; dates as ISO text."""
-    columns = [_plain_cells(column) for column in table.columns]
+    columns = [[_plain_cell(cell) for cell in _in_microseconds(column)] for column in table.columns]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _plain_cells(column: pa.ChunkedArray) -> list[Any]:
+def _in_microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column with its nanoseconds, if it has any, as Python knows them."""
     kind = column.type
-    if getattr(kind, "unit", None) == "ns":
-        # Python knows microseconds.
-        own = {pa.timestamp: pa.types.is_timestamp, pa.time64: pa.types.is_time, pa.duration: pa.types.is_duration}
-        make = next(make for make, holds in own.items() if holds(kind))
-        column = column.cast(make("us", tz=kind.tz) if make is pa.timestamp else make("us"), safe=False)
-    return [_plain_cell(cell) for cell in column]
+    if getattr(kind, "unit", None) != "ns":
+        return column
+    if pa.types.is_timestamp(kind):
+        return column.cast(pa.timestamp("us", tz=kind.tz), safe=False)
+    return column.cast(pa.time64("us") if pa.types.is_time(kind) else pa.duration("us"), safe=False)
 
 
 def _plain_cell(cell: pa.Scalar) -> Any:
@@ -288,10 +273,9 @@ def _plain_cell(cell: pa.Scalar) -> Any:
 class _Refuse:
     """Says that pandas is not installed."""
 
-    def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:  # noqa: ARG002
+    def find_spec(self, name: str, *_: Any) -> None:
         if name == "pandas":
             raise ModuleNotFoundError("pandas is kept away from Arrow", name=name)
-        return None
 
 
 def keep_pandas_away() -> None:
@@ -299,13 +283,11 @@ def keep_pandas_away() -> None:
 
     Arrow imports pandas, where installed, at the first array that it makes from Python or hands to NumPy: to ask
     whether it is a series. That takes longer than scoring a thousand rows. It asks once, so it is made to ask while
-    pandas cannot be found. Afterwards pandas can be imported by others, but Arrow does not know it: for a command
-    line, not for a library. Nothing is done where pandas is there already.
+    pandas cannot be imported. Afterwards others can import it, but Arrow does not know it: for a command line, not for
+    a library. Nothing is done where pandas is there already.
     """
     if "pandas" in sys.modules:
         return
-    import pyarrow as pa
-
     refuse = _Refuse()
     sys.meta_path.insert(0, refuse)
     try:

@@ -1,7 +1,7 @@
-"""Cells of an Arrow column as numbers, dates or texts; what is not of the kind becomes missing and is handed back.
+"""Cells of an Arrow column as numbers, truth values, dates, texts or codes.
 
-Arrow's functions on texts take longer to import than a small table of numbers takes to be scored: what needs them is
-in `_text_cells`, which is imported where a text turns up.
+What is not of the kind becomes missing and is handed back. Arrow's functions on texts take longer to import than a
+small table of numbers takes to be scored: they are imported where a text turns up.
 
 Columns of plain numbers in which every point may part thousands (1.275 and 20.628, and no cell that shows otherwise)
 are read with a decimal point, as data of three decimals are far more usual, and a note says so.
@@ -9,7 +9,8 @@ are read with a decimal point, as data of three decimals are far more usual, and
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,13 +18,20 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Codes
+from qmedoid.model.contract import Kind
 from qmedoid.tables.arrow import GROUPED
 
+Floats = npt.NDArray[np.float64]
 _LAST_SECOND = 2**63 // 10**6
 """Seconds from 1970 that microseconds can count to."""
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_TRUE, _FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n", "0", "0.0")
+_FRACTION = r"^-?(0|[1-9]\d{0,14})\.\d*$"
+_GROUPED = r"^\s*([+-]?[1-9]\d{0,2}\.\d{3}\s*)?$"
 _FEW = 256
 """Values that tell of most columns what they are not."""
+ENOUGH_CELLS = 5
+"""Different cells from which on it says something that all have three digits after their point."""
 LARGEST = 1e150
 """Numbers beyond this have squares that leave the range of double precision; models do not take them."""
 
@@ -48,91 +56,138 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def numbers(column: pa.Array | pa.ChunkedArray, spelling: str = "") -> Cells:
-    """Cells as numbers, texts by a spelling, truth values as 0 and 1. Floats without missing cells are not copied."""
+def read(column: pa.Array | pa.ChunkedArray, kind: Kind, spelling: str = "") -> Cells:
+    """Cells as numbers, truth values (0 or 1) or dates (microseconds since 1970); texts by a spelling.
+
+    Floats without missing cells are not copied. Dates with a zone are in universal time; times of day are on the first
+    day.
+    """
     array = _decoded(column)
+    if kind == "date":
+        return _dates(array, spelling)
+    return _truths(array) if kind == "boolean" else _numbers(array, spelling)
+
+
+def _numbers(array: pa.Array, spelling: str) -> Cells:
     kind = array.type
-    if is_text(kind) and spelling:
-        from qmedoid.tables._spelling import numbers_spelt
-
-        return numbers_spelt(array, spelling)
     if is_text(kind):
-        from qmedoid.tables._text_cells import numbers_of_text
+        from qmedoid.tables._numbers import numbers_of_text
 
-        return numbers_of_text(array)
+        return numbers_of_text(array, spelling)
     if pa.types.is_boolean(kind):
         array = array.cast(pa.uint8())
     elif pa.types.is_decimal(kind):
         array = array.cast(pa.float64(), safe=False)
     elif pa.types.is_duration(kind):
-        seconds = as_floats(array.cast(pa.int64())) / _PER_SECOND[kind.unit]
-        return Cells(seconds, pa.array([], pa.string()))
+        return _all_right(_as_floats(array.cast(pa.int64())) / _PER_SECOND[kind.unit])
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return Cells(np.full(len(array), np.nan), as_text(array.drop_null()))
-    return Cells(as_floats(array), pa.array([], pa.string()))
+    return _all_right(_as_floats(array))
 
 
-def truths(column: pa.Array | pa.ChunkedArray) -> Cells:
-    """Cells as truth values, 0 or 1: booleans, these numbers, or words such as true and no."""
-    array = _decoded(column)
+def _all_right(values: npt.NDArray[Any]) -> Cells:
+    return Cells(values, pa.array([], pa.string()))
+
+
+def _as_floats(array: pa.Array) -> npt.NDArray[Any]:
+    """Numbers as floats, missing ones as NaN; the scoring kernel reads both precisions in place."""
+    values: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+
+
+def _truths(array: pa.Array) -> Cells:
+    """Booleans, the numbers 0 and 1, or words such as true and no."""
     if is_text(array.type):
-        from qmedoid.tables._text_cells import truths_of_text
+        import pyarrow.compute as pc
 
-        return truths_of_text(array)
-    values, wrong = numbers(array)
+        words = pc.utf8_lower(pc.utf8_trim_whitespace(array))
+        place = pc.index_in(words, value_set=pa.array(_TRUE + _FALSE, words.type))
+        unread = pc.and_(place.is_null(), pc.fill_null(pc.not_equal(words, ""), False))
+        places = _as_floats(place)
+        values = np.where(np.isnan(places), np.nan, places < len(_TRUE))
+        return Cells(values, array.filter(unread).cast(pa.string()))
+    values, wrong = _numbers(array, "")
     other = ~np.isnan(values) & (values != 0) & (values != 1)
     if not other.any():
         return Cells(values, wrong)
     return Cells(np.where(other, np.nan, values), as_text(array.filter(pa.array(other))))
 
 
-def dates(column: pa.Array | pa.ChunkedArray, spelling: str = "") -> Cells:
-    """Cells in microseconds since 1970, texts by a spelling.
-
-    Those with a zone are in universal time; times of day are on the first day.
-    """
-    array = _decoded(column)
+def _dates(array: pa.Array, spelling: str) -> Cells:
     kind = array.type
     if is_text(kind) or (spelling == "yyyymmdd" and (pa.types.is_integer(kind) or pa.types.is_floating(kind))):
-        from qmedoid.tables._text_cells import dates_spelt
+        from qmedoid.tables._dates import dates_spelt
 
         return dates_spelt(array, spelling)
-    if pa.types.is_time(kind):
-        array = array.cast(pa.time64("us"), safe=False).cast(pa.int64()).cast(pa.timestamp("us"))
-    elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return _moments(array)
-    else:
+    if not pa.types.is_time(kind):
         return Cells(np.full(len(array), np.datetime64("NaT", "us")), as_text(array.drop_null()))
-    return Cells(array.to_numpy(zero_copy_only=False), pa.array([], pa.string()))
+    array = array.cast(pa.time64("us"), safe=False).cast(pa.int64()).cast(pa.timestamp("us"))
+    return _all_right(array.to_numpy(zero_copy_only=False))
 
 
 def _moments(array: pa.Array) -> Cells:
     """Days and times in microseconds; those that are too far away to be written so are not of the kind."""
     kind = array.type
-    if getattr(kind, "unit", None) == "ns":
-        array = array.cast(pa.timestamp("us"), safe=False)
-        return Cells(array.to_numpy(zero_copy_only=False), pa.array([], pa.string()))
     try:
-        array = array.cast(pa.timestamp("us"))
+        near = array.cast(pa.timestamp("us"), safe=getattr(kind, "unit", None) != "ns")
+        return _all_right(near.to_numpy(zero_copy_only=False))
     except pa.ArrowInvalid:
         is_day = pa.types.is_date32(kind)
         counts = array.cast(pa.int32() if is_day else pa.int64()).cast(pa.int64())
         unit = "days" if is_day else getattr(kind, "unit", "ms")
-        per_second = _PER_SECOND.get(unit, 1 / 86_400)
         values = counts.fill_null(0).to_numpy()
-        far = np.abs(values.astype(np.float64)) >= _LAST_SECOND * per_second
+        far = np.abs(values.astype(np.float64)) >= _LAST_SECOND * _PER_SECOND.get(unit, 1 / 86_400)
         near = pa.array(np.where(far, 0, values), mask=far | array.is_null().to_numpy(zero_copy_only=False))
         wrong = pa.array([f"{value} {unit} since 1970" for value in values[far].tolist()], pa.string())
-        array = near.cast(pa.int32() if is_day else pa.int64()).cast(kind).cast(pa.timestamp("us"))
-        return Cells(array.to_numpy(zero_copy_only=False), wrong)
-    return Cells(array.to_numpy(zero_copy_only=False), pa.array([], pa.string()))
+        near = near.cast(pa.int32() if is_day else pa.int64()).cast(kind).cast(pa.timestamp("us"))
+        return Cells(near.to_numpy(zero_copy_only=False), wrong)
 
 
 def texts(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Cells as texts without blanks around them, null where they are missing or empty."""
-    from qmedoid.tables._text_cells import without_empty
+    import pyarrow.compute as pc
 
-    return without_empty(as_text(_decoded(column)))
+    text = pc.utf8_trim_whitespace(as_text(_decoded(column)))
+    return pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text)
+
+
+def as_text(array: pa.Array) -> pa.Array:
+    """Cells as texts of a type that all of Arrow's functions take.
+
+    Of floats each is written by itself: 3.0 was 3 before a missing cell made floats of whole numbers, NaN is missing.
+    """
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        return array
+    if pa.types.is_floating(array.type):
+        import pyarrow.compute as pc
+
+        values = _as_floats(array)
+        with np.errstate(invalid="ignore"):
+            is_whole = (np.abs(values) < 2**53) & (values == np.trunc(values))
+        whole = pa.array(np.where(is_whole, values, 0).astype(np.int64)).cast(pa.string())
+        other = pa.array(values, mask=np.isnan(values)).cast(pa.string())
+        return pc.if_else(pa.array(is_whole), whole, other)
+    try:
+        return array.cast(pa.string())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return pa.array([None if cell is None else str(cell) for cell in array.to_pylist()], pa.string())
+
+
+def _decoded(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    array = one_chunk(column)
+    return array.dictionary.take(array.indices) if pa.types.is_dictionary(array.type) else array
+
+
+def cell_codes(table: pa.Table, names: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Columns of a table as codes, shape (n, M): cells have the same code where they are equal, or both missing."""
+    columns = []
+    for name in names:
+        column = table.column(name).combine_chunks()
+        codes = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        columns.append(codes.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64))
+    return np.column_stack(columns)
 
 
 def level_codes(column: pa.Array | pa.ChunkedArray, levels: tuple[str, ...]) -> tuple[Codes, pa.Array]:
@@ -141,32 +196,77 @@ def level_codes(column: pa.Array | pa.ChunkedArray, levels: tuple[str, ...]) -> 
     Blanks around a text are no part of it, and a number is the same however it is written: 1.0 is the level ``"1"``.
     Leading zeros are part of a text: ``"007"`` is not 7. The cells that are none of the levels come as texts.
     """
-    from qmedoid.tables._text_cells import places_of_text
-
     array = one_chunk(column)
     if pa.types.is_dictionary(array.type):
         # Each level is looked up once, however many rows hold it.
-        of_level, _ = level_codes(array.dictionary, levels)
-        table = np.append(of_level, len(levels))
-        places = array.indices.fill_null(len(of_level)) if array.null_count else array.indices
-        codes: Codes = table[places.to_numpy(zero_copy_only=False)]
+        of_level = np.append(_places(as_text(one_chunk(array.dictionary)), levels), len(levels))
+        places = array.indices.fill_null(len(of_level) - 1) if array.null_count else array.indices
+        codes: Codes = of_level[places.to_numpy(zero_copy_only=False)]
     else:
-        codes = places_of_text(as_text(array), levels)
+        codes = _places(as_text(array), levels)
     unseen = codes == len(levels) + 1
     return codes, texts(array.filter(pa.array(unseen))) if unseen.any() else pa.array([], pa.string())
 
 
-def as_floats(array: pa.Array) -> npt.NDArray[Any]:
-    """An array of numbers as floats, missing ones as NaN; floats that have none are not copied."""
-    values: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
-    # The scoring kernel reads both of these in place.
-    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+def _places(text: pa.Array, levels: tuple[str, ...]) -> Codes:
+    import pyarrow.compute as pc
+
+    place = pc.index_in(text, value_set=_value_set(levels, text.type))
+    codes: Codes = place.fill_null(len(levels) + 1).to_numpy(zero_copy_only=False).astype(np.intp)
+    if place.null_count:
+        # An empty text that is a level stays one. What is written otherwise than its level is rare.
+        others = np.flatnonzero(codes > len(levels))
+        codes[others] = _places_of_spellings(text.take(pa.array(others)), levels)
+    return codes
+
+
+@lru_cache(maxsize=256)
+def _value_set(levels: tuple[str, ...], kind: pa.DataType) -> pa.Array:
+    return pa.array(levels, kind)
+
+
+def _places_of_spellings(text: pa.Array, levels: tuple[str, ...]) -> Codes:
+    """The places of texts that are written as no level is, blanks and trailing zeros aside."""
+    import pyarrow.compute as pc
+
+    trimmed = pc.utf8_trim_whitespace(text)
+    spellings, places = _spellings(levels, text.type)
+    place = _as_floats(pc.index_in(_in_one_spelling(trimmed), value_set=spellings))
+    unseen = np.isnan(place)
+    codes: Codes = np.where(unseen, len(levels) + 1, places[np.where(unseen, 0, place).astype(np.intp)])
+    missing = pc.fill_null(pc.equal(trimmed, ""), True).to_numpy(zero_copy_only=False)
+    codes[missing & unseen] = len(levels)
+    return codes
+
+
+@lru_cache(maxsize=256)
+def _spellings(levels: tuple[str, ...], kind: pa.DataType) -> tuple[pa.Array, Codes]:
+    """The levels in their common spelling, and the place of each; where two share one, neither is meant by it."""
+    import pyarrow.compute as pc
+
+    spelt = _in_one_spelling(pc.utf8_trim_whitespace(pa.array(levels, kind)))
+    counts = spelt.value_counts()
+    shared = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+    own = np.flatnonzero(~pc.is_in(spelt, value_set=shared).to_numpy(zero_copy_only=False))
+    # One place more, for texts that are none of these where there are no levels at all.
+    return spelt.take(pa.array(own)), np.append(own, 0).astype(np.intp)
+
+
+def _in_one_spelling(text: pa.Array) -> pa.Array:
+    """Texts with numbers such as 1.0 and 2.50 as they are written where a column holds numbers."""
+    import pyarrow.compute as pc
+
+    fits = pc.fill_null(pc.match_substring_regex(text, _FRACTION), False)
+    if not pc.any(fits).as_py():
+        return text
+    parsed = pc.if_else(fits, text, pa.scalar(None, text.type)).cast(pa.float64())
+    return pc.if_else(fits, as_text(parsed).cast(text.type), text)
 
 
 def maybe_thousands(values: npt.NDArray[Any]) -> bool:
-    """Whether floats may be whole numbers whose thousands were parted by points: 1.275 beside 935; NaN is missing.
+    """Whether floats may be whole numbers whose thousands were parted by points, as 1.275 and 935; NaN is missing.
 
-    The first values tell of most columns that they are none. The texts say more: see `_spelling.may_be_thousands`.
+    The first values tell of most columns that they are none. The texts say more: see `_numbers.may_be_thousands`.
     """
     return len(values) > 0 and _in_thousands(values[:_FEW]) and _in_thousands(values)
 
@@ -188,45 +288,6 @@ def floats_show_points(column: pa.ChunkedArray) -> bool:
     fractions = np.abs(values[values != np.trunc(values)])
     short = np.abs(100 * fractions - np.rint(100 * fractions)) < 1e-6
     return bool(len(fractions)) and (not maybe_thousands(fractions) or 2 * int(short.sum()) > len(fractions))
-
-
-def may_be_misread(column: pa.ChunkedArray, decimal: str) -> bool:
-    """Whether floats of a text may be other numbers: points that part thousands, or more digits than floats have."""
-    chunks = [chunk.to_numpy(zero_copy_only=False) for chunk in column.chunks]
-    if all(_are_beyond_floats(chunk) for chunk in chunks):
-        return True
-    return decimal == "." and all(maybe_thousands(chunk) for chunk in chunks)
-
-
-def _are_beyond_floats(values: npt.NDArray[Any]) -> bool:
-    """Whether floats are whole numbers that are too large for all their digits; NaN is missing."""
-    given = values[~np.isnan(values)]
-    return len(given) > 0 and bool((np.abs(given[:_FEW]) >= 2**53).any()) and bool((given == np.trunc(given)).all())
-
-
-def as_text(array: pa.Array) -> pa.Array:
-    """Cells as texts of a type that all of Arrow's functions take."""
-    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
-        return array
-    if pa.types.is_floating(array.type):
-        from qmedoid.tables._text_cells import text_of_floats
-
-        return text_of_floats(array)
-    try:
-        return array.cast(pa.string())
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-        return pa.array([None if cell is None else str(cell) for cell in array.to_pylist()], pa.string())
-
-
-def _decoded(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    array = one_chunk(column)
-    return array.dictionary.take(array.indices) if pa.types.is_dictionary(array.type) else array
-
-
-Floats = npt.NDArray[np.float64]
-ENOUGH_CELLS = 5
-"""Different cells from which on it says something that all have three digits after their point."""
-_GROUPED = r"^\s*([+-]?[1-9]\d{0,2}\.\d{3}\s*)?$"
 
 
 class Grouped(NamedTuple):
@@ -266,15 +327,8 @@ def grouped_note(name: str, example: str) -> str:
     )
 
 
-def with_grouped(table: pa.Table, examples: Mapping[str, str]) -> pa.Table:
-    """The table with a mark that says which of its columns of floats were such texts, with a cell of each."""
-    return table.replace_schema_metadata(
-        {**(table.schema.metadata or {}), GROUPED: json.dumps(dict(examples)).encode()}
-    )
-
-
 def grouped_columns(table: pa.Table) -> dict[str, str]:
-    """The columns that `with_grouped` marked, with a cell of each."""
+    """The columns of floats that the table marks as such, with a cell of each."""
     mark = (table.schema.metadata or {}).get(GROUPED)
     found: dict[str, str] = {} if mark is None else json.loads(mark)
     return found

@@ -26,7 +26,7 @@ from qmedoid.tables._check_columns import (
 )
 from qmedoid.tables.arrow import as_table
 from qmedoid.tables.kinds import DateOrder, infer_columns
-from qmedoid.tables.roles import Role, check_role_names, check_roles, in_roles
+from qmedoid.tables.roles import Role, check_roles, in_roles
 from qmedoid.tables.targets import class_labels, labeled_rows, target_notes
 
 _COMPARED = 50
@@ -80,8 +80,7 @@ def check_table(
     if target is not None and target not in table.column_names:
         names = some_of([repr(name) for name in table.column_names])
         raise ParameterError(f"The target {target!r} is not a column. The columns are {names}.")
-    asked = check_roles(roles)
-    check_role_names(asked, table.column_names, target)
+    asked = check_roles(("The 'roles' parameter", roles), names=table.column_names, target=target)
     return check_rows(in_roles(table, asked), target, asked, decimal=decimal, date_order=date_order)
 
 

@@ -37,7 +37,7 @@ def joined(parts: Iterable[Decisions]) -> Decisions:
 def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: Hashes | None = None) -> dict[str, Any]:
     """The report over rows that have a class of the model; codes are those of `qmedoid.tables.targets`.
 
-    With the `qmedoid.tables.rows.row_hashes` of the rows it says how many were seen in fitting.
+    With the `qmedoid.tables.encode.row_hashes` of the rows it says how many were seen in fitting.
     """
     known = codes >= 0
     left_out = {"missing": int((codes == MISSING).sum()), "unknown": int((codes == UNKNOWN).sum())}

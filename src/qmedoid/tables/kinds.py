@@ -13,7 +13,7 @@ from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
 from qmedoid.tables.arrow import DECIMAL, shortened
 from qmedoid.tables.cells import grouped_columns, grouped_note
-from qmedoid.tables.roles import KINDS_BY_ROLE, OWN_TEXT, Role, code_among_numbers, id_reason, is_identifier_name
+from qmedoid.tables.roles import OWN_TEXT, Role, id_reason, is_identifier_name
 
 if TYPE_CHECKING:
     from qmedoid.tables._text_kinds import Hints
@@ -52,12 +52,7 @@ class Inferred:
 
     columns: tuple[Column, ...]
     left_out: dict[str, str] = field(default_factory=dict)
-    notes_by_column: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def notes(self) -> list[str]:
-        """What a reader should know about columns that were kept."""
-        return list(self.notes_by_column.values())
+    notes: dict[str, str] = field(default_factory=dict)
 
     def check_any(self) -> None:
         """Refuse a table that has no column to learn from."""
@@ -135,16 +130,14 @@ def infer_alike(table: pa.Table, settled: Inferred) -> Inferred:
         array = cells.one_chunk(table.column(column.name))
         if column.kind == "category":
             found = _category_column(column.name, array, keep=True)
-        elif column.kind == "date":
-            found = _date_column(column.name, cells.dates(array, column.spelling))
         else:
-            read = cells.truths(array) if column.kind == "boolean" else cells.numbers(array, column.spelling)
+            read = cells.read(array, column.kind, column.spelling)
             found = _number_column(column.name, column.kind, read, array, settled=True)
         if isinstance(found, str):
             left_out[column.name] = found
         else:
             columns.append(replace(column, missing=found[0].missing))
-    return Inferred(tuple(columns), left_out, settled.notes_by_column)
+    return Inferred(tuple(columns), left_out, settled.notes)
 
 
 def with_levels_of(columns: tuple[Column, ...], table: pa.Table) -> tuple[Column, ...]:
@@ -168,64 +161,49 @@ def _look_at(name: str, array: pa.Array, hints: "Hints | None", role: Role | Non
         if role is not None:
             raise DataError(f"Column {name!r} has the role {role!r}, but {such}.")
         return such
-    if role in KINDS_BY_ROLE:
-        return _in_role(name, array, kind, role, hints)
-    keep = role == "keep"
-    if kind in ("number", "boolean"):
-        return _number_column(name, kind, cells.numbers(array), array, keep=keep)
-    if kind == "date":
-        return _date_column(name, cells.dates(array))
-    if hints is None or not cells.is_text(array.type):
-        return _category_column(name, array, keep=keep)
-    return _text_column(name, array, hints, keep=keep)
-
-
-def _in_role(
-    name: str, array: pa.Array, kind: Kind, role: Role, hints: "Hints | None"
-) -> tuple[Column, str | None] | str:
-    """A column read as the user says; one without a single cell that can be read so is refused."""
     if role == "category":
         return _category_column(name, array, keep=True)
     # Truth values are numbers already, and words for them are read at scoring.
-    if role == "number" and kind == "boolean":
-        return _number_column(name, kind, cells.numbers(array), array, settled=True)
+    if role == "date" or (role == "number" and kind != "boolean"):
+        return _in_role(name, array, kind, role, hints)
+    if kind != "category":
+        return _number_column(name, kind, cells.read(array, kind), array, keep=role == "keep", settled=role == "number")
+    if hints is None or not cells.is_text(array.type):
+        return _category_column(name, array, keep=role == "keep")
+    return _text_column(name, array, hints, keep=role == "keep")
+
+
+def _in_role(
+    name: str, array: pa.Array, kind: Kind, role: Literal["number", "date"], hints: "Hints | None"
+) -> tuple[Column, str | None] | str:
+    """Numbers or dates as the user says; a column without a single cell that can be read so is refused."""
     array = cells.texts(array) if kind == "category" else array
     if array.null_count == len(array):
         return _EMPTY
-    spelling, read, note = _read_in_role(name, array, role, hints)
-    n_read = int((~(np.isnan if role == "number" else np.isnat)(read.values)).sum())
-    if len(read.wrong) and not n_read:
-        raise DataError(
-            f"Column {name!r} has the role {role!r}, but none of its cells is a {role}, such as "
-            f"{read.wrong[0].as_py()!r}. Correct the cells, or give it another role."
-        )
-    found = _number_column(name, "number", read, array, settled=True) if role == "number" else _date_column(name, read)
-    if isinstance(found, str):
-        return found
-    column, other = found
-    if len(read.wrong) and (role == "number" or kind != "date"):
-        other = _wrong_note(name, read, len(array), f"not {role}s")
-    notes = [part for part in (note, other) if part]
-    column = replace(column, is_open=column.is_open or kind == "category", spelling=spelling)
-    return column, "; ".join(notes) or None
-
-
-def _read_in_role(name: str, array: pa.Array, role: Role, hints: "Hints | None") -> tuple[str, cells.Cells, str | None]:
-    """The spelling of numbers or dates by role, their cells and a note."""
+    spelling, read, note = "", cells.read(array, role), None
     if hints is not None and cells.is_text(array.type):
         from qmedoid.tables._text_kinds import read_text
 
         found = read_text(name, array, hints)
         if found.kind == role and found.read is not None:
-            return found.spelling, found.read, found.note
-    if role == "number":
-        return "", cells.numbers(array), None
-    read = cells.dates(array)
-    if np.isnat(read.values).all():
-        days = cells.dates(array, "yyyymmdd")
+            spelling, read, note = found.spelling, found.read, found.note
+    if role == "date" and np.isnat(read.values).all():
+        days = cells.read(array, "date", "yyyymmdd")
         if not np.isnat(days.values).all():
-            return "yyyymmdd", days, None
-    return "", read, None
+            spelling, read = "yyyymmdd", days
+    if len(read.wrong) and pa.array(read.values, from_pandas=True).null_count == len(array):
+        raise DataError(
+            f"Column {name!r} has the role {role!r}, but none of its cells is a {role}, such as "
+            f"{read.wrong[0].as_py()!r}. Correct the cells, or give it another role."
+        )
+    draft = _number_column(name, role, read, array, settled=True)
+    if isinstance(draft, str):
+        return draft
+    column, other = draft
+    if len(read.wrong) and (role == "number" or kind != "date"):
+        other = _wrong_note(name, read, len(array), f"not {role}s")
+    column = replace(column, is_open=column.is_open or kind == "category", spelling=spelling)
+    return column, "; ".join(part for part in (note, other) if part) or None
 
 
 def _text_column(name: str, array: pa.Array, hints: "Hints", *, keep: bool) -> tuple[Column, str | None] | str:
@@ -235,18 +213,13 @@ def _text_column(name: str, array: pa.Array, hints: "Hints", *, keep: bool) -> t
     if text.null_count == len(text):
         return _EMPTY
     kind, spelling, read, note = read_text(name, text, hints)
-    code = None
-    if read is not None and kind == "number" and not spelling and len(read.wrong):
-        code = code_among_numbers(text, read.wrong)
-    if code is not None:
-        note = f"column {name!r}: cells such as {code!r} look like codes: taken as texts, numbers among them too"
-    if read is None or code is not None:
+    if read is None:
         found = _category_column(name, text, keep=keep, note=note)
         # A guess that the user can overrule keeps its words.
         if isinstance(found, Reason) and note:
             return Reason(f"{found} ({note.partition(': ')[2]})", found.code)
         return found
-    found = _number_column(name, "number", read, text, keep=keep) if kind == "number" else _date_column(name, read)
+    found = _number_column(name, kind, read, text, keep=keep)
     if isinstance(found, str):
         return found
     notes = [part for part in (note, found[1]) if part]
@@ -265,10 +238,12 @@ def _wrong_note(name: str, read: cells.Cells, n_rows: int, what: str) -> str:
 def _number_column(
     name: str, kind: Kind, read: cells.Cells, given: pa.Array, *, keep: bool = False, settled: bool = False
 ) -> tuple[Column, str | None] | str:
-    """The draft of a column of numbers; `given` are its cells as they stand in the table.
+    """The draft of a column of numbers, truth values or dates; `given` are its cells as they stand in the table.
 
     One to `keep` is no identifier; of one that is `settled` to be numbers nothing else is guessed either.
     """
+    if kind == "date":
+        return _date_column(name, read)
     with np.errstate(invalid="ignore"):
         usable = np.abs(read.values) <= cells.LARGEST
     values = read.values[usable]
@@ -305,12 +280,12 @@ def _number_column(
 
 
 def _are_days(values: Array) -> bool:
-    """Whether all numbers are days such as 20240131; the first tells of most columns that they are not."""
-    if not 19_000_101 <= values[0] <= 21_001_231:
+    """Whether all numbers are days such as 20240131, enough of them different."""
+    if not (19_000_101 <= values[0] <= 21_001_231 and 19_000_101 <= values.min() <= values.max() <= 21_001_231):
         return False
-    from qmedoid.tables._text_cells import are_days_in_digits
-
-    return are_days_in_digits(values, _DIFFERENT_DAYS)
+    different = np.unique(values)
+    days = cells.read(pa.array(different), "date", "yyyymmdd").values
+    return len(different) >= _DIFFERENT_DAYS and not np.isnat(days).any()
 
 
 def _date_column(name: str, read: cells.Cells) -> tuple[Column, str | None] | str:

@@ -1,11 +1,11 @@
 """Column roles: what a user says that columns are, which wins over what is guessed from their cells.
 
-Columns that number or name the rows, by their names and by their cells; and codes that look like numbers.
+Columns that number or name the rows, by their names and by their cells.
 """
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -18,36 +18,39 @@ from qmedoid.tables import cells
 
 Role = Literal["category", "number", "date", "keep", "ignore"]
 ROLES: tuple[Role, ...] = get_args(Role)
-KINDS_BY_ROLE: tuple[Role, ...] = ("category", "number", "date")
-"""Roles that say how cells are read; such a column is used even if it looks like an identifier."""
 _LARGEST_FILE = 1 << 20
 _WHOLE = r"^(\s*-?(?:0|[1-9]\d{0,14}))\.0*(\s*)$"
-_ROLES_IN_WORDS = "'category', 'number', 'date', 'keep' or 'ignore'"
 
 
-def check_roles(roles: Any, what: str = "The 'roles' parameter") -> dict[str, Role]:
-    """A mapping of column names to roles, or a `ParameterError` that says what is wrong with it."""
-    if roles is None:
-        return {}
-    if not isinstance(roles, Mapping):
-        raise ParameterError(f"{what} must map column names to roles, such as {{'zip': 'category'}}. Got {roles!r}.")
-    for name, role in roles.items():
-        if not isinstance(name, str):
-            raise ParameterError(f"{what} must name columns by texts. Got {name!r} instead.")
-        if role not in ROLES:
-            raise ParameterError(f"{what} gives column {name!r} the role {role!r}. Allowed are {_ROLES_IN_WORDS}.")
-    return dict(roles)
+def check_roles(
+    *parts: tuple[str, Any], names: Collection[str] | None = None, target: str | None = None
+) -> dict[str, Role]:
+    """Roles of columns by what several places say, each with the words that name it; what is wrong is refused.
 
-
-def merged_roles(parts: Iterable[tuple[str, Mapping[str, Role]]]) -> dict[str, Role]:
-    """Roles from several places, each with the words that name it; a column that is given two roles is refused.
-
-    `keep` goes together with a role that says how cells are read, as such a column is kept anyway.
+    So are roles of columns that are not among `names` (None allows all), and of the target. A column has one role, but
+    `keep` goes together with one that says how cells are read, as such a column is kept anyway.
     """
     merged: dict[str, Role] = {}
     origins: dict[str, str] = {}
     for origin, roles in parts:
-        for name, role in roles.items():
+        if roles is not None and not isinstance(roles, Mapping):
+            such = "such as {'zip': 'category'}"
+            raise ParameterError(f"{origin} must map column names to roles, {such}. Got {roles!r}.")
+        for name, role in (roles or {}).items():
+            if not isinstance(name, str):
+                raise ParameterError(f"{origin} must name columns by texts. Got {name!r} instead.")
+            if role not in ROLES:
+                allowed = "'category', 'number', 'date', 'keep' or 'ignore'"
+                raise ParameterError(f"{origin} gives column {name!r} the role {role!r}. Allowed are {allowed}.")
+            if name == target:
+                raise ParameterError(f"Column {name!r} is the target and cannot have the role {role!r}: leave one out.")
+            if names is not None and name not in names:
+                close = difflib.get_close_matches(name, list(names), 1)
+                hint = f" Did you mean {close[0]!r}?" if close else ""
+                raise ParameterError(
+                    f"Column {name!r} has the role {role!r}, but is not a column.{hint} "
+                    f"The columns are {some_of([repr(one) for one in names])}."
+                )
             before = merged.get(name, role)
             pair = {before, role}
             if len(pair) > 1 and not ("keep" in pair and "ignore" not in pair):
@@ -79,48 +82,29 @@ def read_roles_file(path: Path) -> dict[str, Role]:
     inner = next((name for name, role in content.items() if isinstance(role, Mapping)), None)
     if inner is not None:
         raise ParameterError(f"{path}: {inner!r} holds a table, not a role. Put names with points into quotes.")
-    return check_roles(content, str(path))
-
-
-def check_role_names(roles: Mapping[str, Role], names: Collection[str], target: str | None = None) -> None:
-    """Refuse roles of columns that are not there, and of the target."""
-    for name, role in roles.items():
-        if name == target:
-            raise ParameterError(f"Column {name!r} is the target and cannot have the role {role!r}: leave one out.")
-        if name not in names:
-            close = difflib.get_close_matches(name, list(names), 1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise ParameterError(
-                f"Column {name!r} has the role {role!r}, but is not a column.{hint} "
-                f"The columns are {some_of([repr(one) for one in names])}."
-            )
+    return check_roles((str(path), content))
 
 
 def in_roles(table: pa.Table, roles: Mapping[str, Role]) -> pa.Table:
     """The table with categories by role as texts: whole numbers without ``.0``, as scoring looks them up."""
     for name, role in roles.items():
-        if role != "category" or name not in table.column_names:
+        if role != "category" or name not in table.column_names or pa.types.is_dictionary(table[name].type):
             continue
-        column = table.column(name)
-        if not pa.types.is_dictionary(column.type):
-            made = _level_texts(name, cells.one_chunk(column))
-            table = table.set_column(table.column_names.index(name), name, made)
+        array = cells.one_chunk(table[name])
+        kind = array.type
+        if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind):
+            raise DataError(
+                f"Column {name!r} has the role 'category', but holds dates ({kind}), which can be written in many "
+                "ways. Turn them into texts first, or give it the role 'date'."
+            )
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            raise DataError(f"Column {name!r} has the role 'category', but cells of type {kind} are not read.")
+        import pyarrow.compute as pc
+
+        # Blanks around a text stay: it is shown as it stands in the table, and looked up without them.
+        made = pc.replace_substring_regex(cells.as_text(array), _WHOLE, r"\1\2")
+        table = table.set_column(table.column_names.index(name), name, made)
     return table
-
-
-def _level_texts(name: str, array: pa.Array) -> pa.Array:
-    kind = array.type
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind):
-        raise DataError(
-            f"Column {name!r} has the role 'category', but holds dates ({kind}), which can be written in many ways. "
-            "Turn them into texts first, or give it the role 'date'."
-        )
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        raise DataError(f"Column {name!r} has the role 'category', but cells of type {kind} are not read.")
-    import pyarrow.compute as pc
-
-    # Blanks around a text stay: it is shown as it stands in the table, and looked up without them.
-    return pc.replace_substring_regex(cells.as_text(array), _WHOLE, r"\1\2")
 
 
 NUMBERS_ROWS = "it numbers the rows"
@@ -130,8 +114,6 @@ IDENTIFIERS = frozenset((NUMBERS_ROWS, OWN_NUMBER, OWN_TEXT))
 """Reasons to leave a column out that are a guess; a user who knows better keeps the column."""
 _REPEATS = 8.0
 """Pairs of equal cells from which on it is no chance that there is none."""
-_MANY_ROWS = 100
-"""Rows from which on codes recur and measured values do not."""
 # Between "customer" and "Id", and between "URL" and "Key".
 _HUMP = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
@@ -144,9 +126,6 @@ _THINGS = (
 )
 # Words that are written together in small letters, as in "userid"; "paid" and "grid" are none.
 _GROWN_TOGETHER = re.compile(rf"({_THINGS})id")
-# ICD-9 beside numbers such as 250.83: V45, E909. Not O5 and l2, where a letter was typed for a digit.
-_CODE = r"^(?:[A-HJ-NP-Za-hj-kmnp-z][A-Za-z]?-?\d[\dA-Za-z.\-]*|\d+[A-Za-z]\d+)$"
-_PLAIN_NUMBER = r"^(\d+(\.\d+)?|(?i:nan))$"
 
 
 def is_identifier_name(name: str) -> bool:
@@ -176,31 +155,10 @@ def id_reason(name: str, values: Array, is_whole: bool, n_different: int | None 
 
 
 def _are_of_a_run(values: Array) -> bool:
-    """Whether so many whole numbers, all different, are too close together for anything but numbered rows.
+    """Whether whole numbers, all different, are too close together for anything but numbered rows.
 
     The rows of a fit are a share of those of the file, so that there are gaps between their numbers. Of n numbers
     drawn by chance from a range of R, about n²/2R pairs would be equal.
     """
     n, spread = len(values), values.max() - values.min() + 1
     return bool(spread == n or (spread <= 4 * n and n * n / (2 * spread) >= _REPEATS))
-
-
-def code_among_numbers(text: pa.Array, wrong: pa.Array) -> str | None:
-    """A cell that shows that texts, most of them numbers, are codes such as those of ICD-9; None where none does.
-
-    Codes are plain numbers but for a few that have letters, as ``V45`` and ``E909`` beside ``250.83``, and they recur
-    in a table of many rows. `text` are the cells without blanks around them, `wrong` those that are not numbers.
-    """
-    import pyarrow.compute as pc
-
-    codes = wrong.filter(pc.match_substring_regex(wrong, _CODE))
-    if 2 * len(codes) < len(wrong) or not len(codes):
-        return None
-    numbers = text.filter(pc.invert(pc.is_in(text, value_set=wrong.unique().cast(text.type)))).drop_null()
-    if not pc.all(pc.match_substring_regex(numbers, _PLAIN_NUMBER)).as_py():
-        return None
-    recurs = 2 * len(numbers.unique()) <= len(numbers)
-    if not recurs and (len(text) >= _MANY_ROWS or len(codes.unique()) < 2):
-        return None
-    found: str = codes[0].as_py()
-    return found

@@ -1,7 +1,8 @@
 """Tables in files of many formats, packed or not, one or many, read in batches of bounded memory."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -9,51 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError, some_of
-from qmedoid.tables._binary import JSON_ADVICE, BinaryFile, Format, SheetFile
-from qmedoid.tables._csv import TextFile, infer_types
-from qmedoid.tables._text import Bytes
+from qmedoid.tables._binary import BinaryFile
+from qmedoid.tables._csv import TextFile
+from qmedoid.tables._detect import SUFFIXES, Bytes, format_of_name
 from qmedoid.tables.arrow import DECIMAL, as_category, common_type
-from qmedoid.tables.cells import Grouped, floats_show_points, grouped_columns
-from qmedoid.tables.rows import sample_rows
+from qmedoid.tables.cells import Grouped
 
-SUFFIXES: dict[str, Format] = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "arrow",
-    ".arrow": "arrow",
-    ".ipc": "arrow",
-    ".arrows": "stream",
-    ".jsonl": "JSON lines",
-    ".ndjson": "JSON lines",
-    ".xlsx": "xlsx",
-}
-COMPRESSED = (".gz", ".bz2", ".zst", ".xz", ".lz4")
-_FORMATS: dict[bytes, Format] = {
-    b"PAR1": "parquet",
-    b"ARROW1": "arrow",
-    b"FEA1": "feather 1",
-    b"\xff\xff\xff\xff": "stream",
-}
-_OTHERS: dict[bytes, str] = {
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook (.xls) or another old Office file. Save its sheet as .xlsx or as CSV",
-    b"%PDF": "a PDF document. Save its table as CSV",
-    b"SQLite format 3": "a SQLite database. Export one of its tables as CSV",
-    b"{\\rtf": "a text document (RTF). Save its table as CSV",
-    b"<!DOCTYPE": "a web page or an XML document. Save its table as CSV",
-    b"<!doctype": "a web page or an XML document. Save its table as CSV",
-    b"<html": "a web page. Save its table as CSV",
-    b"<HTML": "a web page. Save its table as CSV",
-    b"<table": "a web page. Save its table as CSV",
-    b"<?xml": "an XML document. Save its table as CSV",
-}
-"""What is sometimes given as a table, with what to do."""
-_JSON_RECORD = re.compile(rb'\s*\{\s*("|\})')
-_JSON_LIST = re.compile(rb"\s*\[\s*([\[{\]]|\Z)")
-TableFile: TypeAlias = TextFile | BinaryFile | SheetFile
+TableFile: TypeAlias = TextFile | BinaryFile
 
 
 class Rows(NamedTuple):
@@ -87,11 +52,7 @@ def open_table(where: str | Path, *, delimiter: str | None = None, decimal: str 
 def _open_file(path: Path | None, delimiter: str | None, decimal: str | None) -> TableFile:
     data = Bytes(path)
     try:
-        form = detect_format(data, path)
-        again = path if path is not None and path.is_file() else None  # a named pipe gives its bytes once
-        if form == "csv":
-            return TextFile(data, again, delimiter, decimal)
-        return SheetFile(data) if form == "xlsx" else BinaryFile(data, again, form)
+        return TextFile(data, delimiter, decimal) if data.form == "csv" else BinaryFile(data)
     except BaseException:
         data.close()
         raise
@@ -187,19 +148,23 @@ class TableSource:
         if table is None:
             table = self.schema.empty_table()
         elif self.is_text:
+            from qmedoid.tables._text_kinds import infer_types
+
             table = infer_types(table, self.decimal, texts)
-        return Rows(self._finished(table), rows)
+        declared = [file.categories for file in self._files if isinstance(file, BinaryFile)]
+        for name in set(table.column_names).intersection(*declared) if declared else ():
+            table = table.set_column(table.column_names.index(name), name, as_category(table.column(name)))
+        if self._given_decimal is not None:
+            table = table.replace_schema_metadata({DECIMAL: self._given_decimal})
+        return Rows(table, rows)
 
     def first_grouped(self, names: Sequence[str]) -> dict[str, Grouped]:
         """Columns in which every point of the first rows may part thousands, where no other column shows points."""
         files = [file for file in self._files if isinstance(file, TextFile)]
         if self._given_decimal is not None or len(files) < len(self._files):
             return {}
-        by_name = {name: [file.first_grouped(name) for file in files] for name in names}
-        found = {name: parts[0] for name, parts in by_name.items() if parts[0] is not None and None not in parts}
-        if not found or any(file.first_shows_points(except_for=found) for file in files):
-            return {}
-        return found
+        first, *others = (file.first_grouped(names) for file in files)
+        return {name: one for name, one in first.items() if all(name in other for other in others)}
 
     def close(self) -> None:
         """Close the files."""
@@ -211,19 +176,6 @@ class TableSource:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _finished(self, table: pa.Table) -> pa.Table:
-        """The table with declared categories as such, and with the decimal sign that was given or that it shows."""
-        declared = [file.categories for file in self._files if isinstance(file, BinaryFile)]
-        for name in set(table.column_names).intersection(*declared) if declared else ():
-            column = as_category(table.column(name))
-            table = table.set_column(table.column_names.index(name), name, column)
-        shown = self._given_decimal
-        if shown is None and self.is_text:
-            grouped = grouped_columns(table)
-            others = table.select([name for name in table.column_names if name not in grouped]).columns
-            shown = "," if self.decimal == "," else "." if any(map(floats_show_points, others)) else None
-        return table if shown is None else table.replace_schema_metadata({DECIMAL: shown.encode()})
 
 
 def find_files(where: str | Path) -> list[Path]:
@@ -255,37 +207,43 @@ def find_files(where: str | Path) -> list[Path]:
     raise DataError(f"There is no file {where}. Give a file, a folder, a pattern like 'part-*.csv', or - for a pipe.")
 
 
-def format_of_name(file: Path) -> Format | None:
-    """The format that a file name claims, None if it claims none."""
-    suffixes = [suffix.lower() for suffix in file.suffixes]
-    if suffixes and suffixes[-1] in COMPRESSED:
-        suffixes.pop()
-    return SUFFIXES.get(suffixes[-1]) if suffixes else None
-
-
 def _is_hidden(path: Path) -> bool:
-    # An underscore marks what Spark and its like write beside the data.
+    # An underscore marks what Spark and its like write next to the data.
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
-def detect_format(data: Bytes, file: Path | None) -> Format:
-    """The format of a file by its first bytes; where they say nothing it is a text of cells."""
-    head = data.head
-    found = next((name for magic, name in _FORMATS.items() if head.startswith(magic)), None)
-    if found is not None:
-        return found
-    if head.startswith(b"PK\x03\x04"):
-        # What kind of a zip archive it is shows further inside.
-        return "xlsx"
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    other = next((what for magic, what in _OTHERS.items() if text.startswith(magic)), None)
-    if other is not None:
-        raise DataError(f"{data.name} is {other}.")
-    if _JSON_LIST.match(text):
-        raise DataError(f"{data.name} is a JSON document, not JSON lines: {JSON_ADVICE}")
-    if _JSON_RECORD.match(text):
-        return "JSON lines"
-    claimed = None if file is None else format_of_name(file)
-    if claimed not in (None, "csv"):
-        raise DataError(f"{data.name} is not what its name says: it does not begin like a {claimed} file.")
-    return "csv"
+def sample_rows(
+    batches: Iterable[pa.RecordBatch], max_rows: int | None, rng: "np.random.Generator"
+) -> tuple[pa.Table | None, npt.NDArray[np.int64]]:
+    """Draw at most `max_rows` rows (None takes all), in their order, with their places; None if there are no batches.
+
+    Every row draws a random number, and those with the smallest are kept. So which rows are drawn depends on the
+    generator and on how many rows there are, not on how they come in batches. No more than twice the sample is held.
+    """
+    max_rows = sys.maxsize if max_rows is None else max_rows
+    parts: list[pa.Table] = []
+    keys, rows = np.empty(0), np.empty(0, dtype=np.int64)
+    bound, seen = np.inf, 0
+    for batch in batches:
+        drawn = rng.random(batch.num_rows)
+        kept = np.flatnonzero(drawn < bound)
+        parts.append(pa.table(batch) if len(kept) == len(drawn) else pa.table(batch.take(pa.array(kept))))
+        keys, rows = np.concatenate([keys, drawn[kept]]), np.concatenate([rows, kept + seen])
+        seen += batch.num_rows
+        if len(keys) > 2 * max_rows:
+            parts, keys, rows = _smallest(parts, keys, rows, max_rows)
+            bound = keys.max()
+    if not parts:
+        return None, rows
+    parts, keys, rows = _smallest(parts, keys, rows, max_rows)
+    return pa.concat_tables(parts), rows
+
+
+def _smallest(
+    parts: list[pa.Table], keys: Array, rows: npt.NDArray[np.int64], count: int
+) -> tuple[list[pa.Table], Array, npt.NDArray[np.int64]]:
+    if len(keys) <= count:
+        return parts, keys, rows
+    places = np.sort(np.argpartition(keys, count - 1)[:count])
+    table = pa.concat_tables(parts).take(pa.array(places)).combine_chunks()
+    return [table], keys[places], rows[places]

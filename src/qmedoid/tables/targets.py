@@ -41,13 +41,24 @@ def label_codes(column: pa.Array | pa.ChunkedArray, classes: tuple[Label, ...]) 
             f"A target of type {shortened(str(column.type))} holds no classes. Give a column of names, whole numbers "
             "or truth values."
         )
-    places = _places(classes)
+    spellings = [_spelling(label) for label in classes]
+    # Where "1" and "01" are two classes, 1.0 is neither.
+    places = {text: code for code, text in enumerate(spellings) if spellings.count(text) == 1}
+    exact = {label: code for code, label in enumerate(classes) if isinstance(label, str)}
     against_rest = len(classes) == 2 and classes[0] == rest_label(classes[1])
+
+    def code(value: Any) -> int:
+        if isinstance(value, str) and value in exact:
+            return exact[value]
+        text = "" if value is None else _spelling(value)
+        return MISSING if text in ("", "nan") else places.get(text, 0 if against_rest else UNKNOWN)
+
     encoded = column.dictionary_encode()
-    chunks = encoded.chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]
-    return np.concatenate(
-        [np.zeros(0, dtype=np.intp)] + [_chunk_codes(chunk, places, against_rest) for chunk in chunks]
-    )
+    codes = [np.zeros(0, dtype=np.intp)]
+    for chunk in encoded.chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]:
+        table = np.array([*map(code, chunk.dictionary.to_pylist()), MISSING], dtype=np.intp)
+        codes.append(table[chunk.indices.fill_null(len(table) - 1).to_numpy(zero_copy_only=False)])
+    return np.concatenate(codes)
 
 
 def labeled_rows(column: pa.Array | pa.ChunkedArray) -> Codes:
@@ -84,30 +95,6 @@ def class_labels(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     raise DataError(
         f"The target {name!r} is of type {shortened(str(kind))}. Give a column of names, whole numbers or truth values."
     )
-
-
-def _places(classes: tuple[Label, ...]) -> dict[Any, int]:
-    """Codes by the texts of classes, marked as such, and by the spelling that all ways to write one have in common."""
-    spellings = [_spelling(label) for label in classes]
-    # Where "1" and "01" are two classes, 1.0 is neither.
-    shared = {text: code for code, text in enumerate(spellings) if spellings.count(text) == 1}
-    return shared | {("exactly", label): code for code, label in enumerate(classes) if isinstance(label, str)}
-
-
-def _chunk_codes(chunk: pa.DictionaryArray, places: dict[Any, int], against_rest: bool) -> Codes:
-    other = 0 if against_rest else UNKNOWN
-
-    def code(value: Any) -> int:
-        if ("exactly", value) in places:
-            return places["exactly", value]
-        text = "" if value is None else _spelling(value)
-        return MISSING if text in ("", "nan") else places.get(text, other)
-
-    codes = [code(value) for value in chunk.dictionary.to_pylist()]
-    table = np.array([*codes, MISSING], dtype=np.intp)
-    indices = chunk.indices.fill_null(len(codes)).to_numpy(zero_copy_only=False)
-    found: Codes = table[indices]
-    return found
 
 
 def _spelling(value: Any) -> str:
@@ -148,7 +135,7 @@ _OTHERS = frozenset((
     "fully_paid", "stay", "stayed", "stayer", "retained", "loyal", "healthy", "alive", "survived", "survivor",
     "pass", "passed", "ok", "okay", "intact", "safe", "low_risk", "no_recurrence_events", "not_readmitted",
 ))  # fmt: skip
-# Signs too short to mean anything but beside each other: the first is looked for.
+# Signs too short to mean anything but as a pair: the first is looked for.
 _PAIRS = frozenset((("1", "0"), ("1", "-1"), ("y", "n"), ("t", "f"), ("+", "-"), ("p", "n"), ("j", "n")))
 # Beginnings that turn a word into its opposite.
 _NEGATIONS = ("not_", "non_", "no_", "non")
@@ -226,7 +213,35 @@ class TargetNote(NamedTuple):
 
 def target_notes(labels: Sequence[Any], counts: Sequence[int]) -> list[TargetNote]:
     """Notes about the classes of a target, by their rows."""
-    return _quantity(labels, sum(counts)) or [*_single_rows(labels, counts), *_alike(labels)]
+    numbers = [label for label in labels if isinstance(label, int | float) and not isinstance(label, bool)]
+    few = len(numbers) > _SOME_NUMBERS and sum(counts) < _FEW_ROWS * len(numbers)
+    if len(numbers) == len(labels) and (len(numbers) > _MANY_NUMBERS or few):
+        message = (
+            f"the target holds {len(numbers):,} different numbers, from {min(numbers)} to {max(numbers)}: that looks "
+            "like a quantity, and each number is fitted as a class. Cut it into a few ranges in a new column, and fit "
+            "that."
+        )
+        return [TargetNote("target_quantity", "problem" if few else "note", message)]
+    notes = []
+    single = [repr(label) for label, count in zip(labels, counts, strict=True) if count == 1]
+    if single:
+        which = f"the class {single[0]} has"
+        if len(single) > 1:
+            which = f"{len(single):,} classes ({some_of(single, _NAMED)}) have"
+        message = f"{which} one row only, so that none can be held out. Add rows, join classes, or leave such rows out."
+        notes.append(TargetNote("single_row", "problem", message))
+    spellings: dict[str, list[str]] = {}
+    for label in labels:
+        if isinstance(label, str):
+            spellings.setdefault("".join(label.casefold().split()), []).append(label)
+    for alike in spellings.values():
+        if len(alike) > 1:
+            message = (
+                f"the classes {' and '.join(map(repr, alike[:_NAMED]))} differ by case or blanks only, and are fitted "
+                f"as {len(alike)} classes. Write them alike if one class is meant."
+            )
+            notes.append(TargetNote("class_spellings", "problem", message))
+    return notes
 
 
 def seldom_note(labels: Sequence[Any], counts: Counts) -> str | None:
@@ -246,43 +261,3 @@ def seldom_note(labels: Sequence[Any], counts: Counts) -> str | None:
         f"point: {{'alert_rate': {max(rows[rare] / sum(counts), 1e-4):.2g}}}, 'min_recall' or 'cost' (--alert-rate, "
         "--min-recall, --cost)."
     )
-
-
-def _quantity(labels: Sequence[Any], n_rows: int) -> list[TargetNote]:
-    numbers = [label for label in labels if isinstance(label, int | float) and not isinstance(label, bool)]
-    few = len(numbers) > _SOME_NUMBERS and n_rows < _FEW_ROWS * len(numbers)
-    if len(numbers) < len(labels) or not (len(numbers) > _MANY_NUMBERS or few):
-        return []
-    message = (
-        f"the target holds {len(numbers):,} different numbers, from {min(numbers)} to {max(numbers)}: that looks like "
-        "a quantity, and each number is fitted as a class. Cut it into a few ranges in a new column, and fit that."
-    )
-    return [TargetNote("target_quantity", "problem" if few else "note", message)]
-
-
-def _single_rows(labels: Sequence[Any], counts: Sequence[int]) -> list[TargetNote]:
-    single = [repr(label) for label, count in zip(labels, counts, strict=True) if count == 1]
-    if not single:
-        return []
-    which = f"the class {single[0]} has"
-    if len(single) > 1:
-        which = f"{len(single):,} classes ({some_of(single, _NAMED)}) have"
-    message = f"{which} one row only, so that none can be held out. Add rows, join classes, or leave such rows out."
-    return [TargetNote("single_row", "problem", message)]
-
-
-def _alike(labels: Sequence[Any]) -> list[TargetNote]:
-    spellings: dict[str, list[str]] = {}
-    for label in labels:
-        if isinstance(label, str):
-            spellings.setdefault("".join(label.casefold().split()), []).append(label)
-    return [
-        TargetNote(
-            "class_spellings",
-            "problem",
-            f"the classes {' and '.join(map(repr, alike[:_NAMED]))} differ by case or blanks only, and are fitted as "
-            f"{len(alike)} classes. Write them alike if one class is meant.",
-        )
-        for alike in spellings.values()
-        if len(alike) > 1
-    ]

@@ -1,12 +1,9 @@
-"""Texts as numbers, truth values, dates and places among levels, whole columns at a time.
-
-Dates as spreadsheets write them: with points or slashes, the month by name, a clock of twelve hours, eight digits.
+"""Texts as dates: ISO, and as spreadsheets write them: with points or slashes, the month by name, eight digits.
 
 What begins with the year or names the month reads itself. Of other dates a column has one order and one sign between
 day, month and year, which is its spelling: ``"d.m.y"``, ``"m/d/y"`` and so on.
 """
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -14,116 +11,42 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.tables.cells import Cells, as_floats, as_text
+from qmedoid.arrays import Array
+from qmedoid.tables.cells import Cells, as_text
 
 # What Arrow's own parsers take; the patterns keep them from raising at the first cell that is something else.
-_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-_FRACTION = r"^-?(0|[1-9]\d{0,14})\.\d*$"
-_ZERO_PADDED = r"^0\d+$"
-_INFINITE = r"^[+-]?(?i:inf|infinity)$"
-_NOT_A_NUMBER = r"^(?i:[+-]?nan)?$"
 _DAY = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
 _HOUR, _MINUTES = r"([01]\d|2[0-3])", r":[0-5]\d(:[0-5]\d(\.\d{1,9})?)?"
 _TIME, _CLOCK = f"{_HOUR}{_MINUTES}", f"[T ]{_HOUR}({_MINUTES})?"
 _ZONE = rf"(Z|[+-]{_HOUR}(:?[0-5]\d)?)"
-_TRUE, _FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n", "0", "0.0")
+_ANY_CLOCK = r"(?:[T ,]+(\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[AaPp]\.?[Mm]\.?)?(?:Z|[+-]\d{2}:?\d{2})?))?"
+_SIGNS = {".": r"\.", "/": "/", "-": "-"}
+_YEAR_FIRST = rf"^(\d{{4}})[./-](\d{{1,2}})[./-](\d{{1,2}}){_ANY_CLOCK}$"
+_MONTHS = (
+    "jan(?:uary|uar)?", "feb(?:ruary|ruar)?", "mar(?:ch)?|mär(?:z)?|mrz", "apr(?:il)?", "may|mai", "june?|juni",
+    "july?|juli", "aug(?:ust)?", "sept?(?:ember)?", "o[ck]t(?:ober)?", "nov(?:ember)?", "de[cz](?:ember)?",
+)  # fmt: skip
+_DAY_OF_MONTH = r"(\d{1,2})(?:st|nd|rd|th)?"
+_ANY_MONTH = "|".join(_MONTHS)
+_SHORT_YEAR = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2}([T ,].*)?$"
+_AFTERNOON, _MORNING, _NOON, _BEFORE_NOON = r"(?i)p\.?m\.?$", r"(?i)a\.?m\.?$", r"[T ]12:", r"[T ](?:0\d|1[01]):"
+_HALF_DAY = np.timedelta64(12, "h")
 
 
-def without_empty(text: pa.Array) -> pa.Array:
-    """Texts without blanks around them, and with null for empty ones."""
-    text = pc.utf8_trim_whitespace(text)
-    return pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text)
+class DatesSpelt(NamedTuple):
+    """The spelling of a column of dates, None where not all texts are dates of one order.
 
-
-def zero_padded(text: pa.Array) -> pa.Array:
-    """The texts that are whole numbers with leading zeros, which a number would lose."""
-    return text.filter(pc.match_substring_regex(_trimmed(text), _ZERO_PADDED))
-
-
-def places_of_text(text: pa.Array, levels: tuple[str, ...]) -> Codes:
-    """The place of each text among L levels: L where it is missing or empty, L + 1 where it is none of them."""
-    place = pc.index_in(text, value_set=_value_set(levels, text.type))
-    codes: Codes = place.fill_null(len(levels) + 1).to_numpy(zero_copy_only=False).astype(np.intp)
-    if place.null_count:
-        # An empty text that is a level stays one. What is written otherwise than its level is rare.
-        others = np.flatnonzero(codes > len(levels))
-        codes[others] = _places_of_spellings(text.take(pa.array(others)), levels)
-    return codes
-
-
-@lru_cache(maxsize=256)
-def _value_set(levels: tuple[str, ...], kind: pa.DataType) -> pa.Array:
-    return pa.array(levels, kind)
-
-
-def _places_of_spellings(text: pa.Array, levels: tuple[str, ...]) -> Codes:
-    """The places of texts that are written as no level is, blanks and trailing zeros aside."""
-    trimmed = pc.utf8_trim_whitespace(text)
-    spellings, places = _spellings(levels, text.type)
-    place = as_floats(pc.index_in(_in_one_spelling(trimmed), value_set=spellings))
-    unseen = np.isnan(place)
-    codes: Codes = np.where(unseen, len(levels) + 1, places[np.where(unseen, 0, place).astype(np.intp)])
-    missing = pc.fill_null(pc.equal(trimmed, ""), True).to_numpy(zero_copy_only=False)
-    codes[missing & unseen] = len(levels)
-    return codes
-
-
-@lru_cache(maxsize=256)
-def _spellings(levels: tuple[str, ...], kind: pa.DataType) -> tuple[pa.Array, Codes]:
-    """The levels in their common spelling, and the place of each; where two share one, neither is meant by it."""
-    spelt = _in_one_spelling(pc.utf8_trim_whitespace(pa.array(levels, kind)))
-    counts = spelt.value_counts()
-    shared = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
-    own = np.flatnonzero(~pc.is_in(spelt, value_set=shared).to_numpy(zero_copy_only=False))
-    # One place more, for texts that are none of these where there are no levels at all.
-    return spelt.take(pa.array(own)), np.append(own, 0).astype(np.intp)
-
-
-def _in_one_spelling(text: pa.Array) -> pa.Array:
-    """Texts with numbers such as 1.0 and 2.50 as they are written where a column holds numbers."""
-    fits = pc.fill_null(pc.match_substring_regex(text, _FRACTION), False)
-    if not pc.any(fits).as_py():
-        return text
-    parsed = pc.if_else(fits, text, pa.scalar(None, text.type)).cast(pa.float64())
-    return pc.if_else(fits, text_of_floats(parsed).cast(text.type), text)
-
-
-def text_of_floats(array: pa.Array) -> pa.Array:
-    """Floats as texts, each by itself; 3.0 was 3 before a missing cell made floats of whole numbers, NaN is missing."""
-    values = as_floats(array)
-    with np.errstate(invalid="ignore"):
-        is_whole = (np.abs(values) < 2**53) & (values == np.trunc(values))
-    whole = pa.array(np.where(is_whole, values, 0).astype(np.int64)).cast(pa.string())
-    other = pa.array(values, mask=np.isnan(values)).cast(pa.string())
-    return pc.if_else(pa.array(is_whole), whole, other)
-
-
-def numbers_of_text(array: pa.Array) -> Cells:
-    """Texts as numbers; infinities stay, and what says that it is not a number is missing."""
-    text = _trimmed(array)
-    fits = pc.or_(pc.match_substring_regex(text, _NUMBER), pc.match_substring_regex(text, _INFINITE))
-    parsed = pc.if_else(fits, text, pa.scalar(None, text.type)).cast(pa.float64())
-    absent = pc.match_substring_regex(text, _NOT_A_NUMBER)
-    return Cells(as_floats(parsed), text.filter(pc.invert(pc.or_(fits, absent))).cast(pa.string()))
-
-
-def truths_of_text(array: pa.Array) -> Cells:
-    """Texts as 1 and 0."""
-    words = pc.utf8_lower(_trimmed(array))
-    place = pc.index_in(words, value_set=pa.array(_TRUE + _FALSE, words.type))
-    places = as_floats(place)
-    values = np.where(np.isnan(places), np.nan, places < len(_TRUE))
-    given = pc.fill_null(pc.not_equal(words, ""), False)
-    return Cells(values, array.filter(pc.and_(place.is_null(), given)).cast(pa.string()))
-
-
-def dates_of_text(array: pa.Array) -> Cells:
-    """Texts of ISO dates, with or without a time of day and a zone, in microseconds since 1970.
-
-    Times alone are on the first day of that year, as those that a file holds as times.
+    `ambiguous` is the sign between day and month where no cell shows which of them comes first, `problem` what is in
+    the way; else they are empty.
     """
-    text = _trimmed(array)
+
+    spelling: str | None
+    ambiguous: str = ""
+    problem: str = ""
+
+
+def _iso_dates(text: pa.Array) -> Cells:
+    """Trimmed texts of ISO dates, with or without a time of day and a zone; times alone are on the first day."""
     alone = pc.fill_null(pc.match_substring_regex(text, f"^{_TIME}$"), False)
     if pc.any(alone).as_py():
         text = pc.if_else(alone, pc.binary_join_element_wise("1970-01-01", text, "T"), text)
@@ -156,53 +79,21 @@ def _day_exists(text: pa.Array) -> pa.Array:
     return pa.array(day <= length.astype(np.int64))
 
 
-def _trimmed(array: pa.Array) -> pa.Array:
-    return pc.utf8_trim_whitespace(as_text(array))
-
-
-_ANY_CLOCK = r"(?:[T ,]+(\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[AaPp]\.?[Mm]\.?)?(?:Z|[+-]\d{2}:?\d{2})?))?"
-_SIGNS = {".": r"\.", "/": "/", "-": "-"}
-_YEAR_FIRST = rf"^(\d{{4}})[./-](\d{{1,2}})[./-](\d{{1,2}}){_ANY_CLOCK}$"
-_MONTHS = (
-    "jan(?:uary|uar)?", "feb(?:ruary|ruar)?", "mar(?:ch)?|mär(?:z)?|mrz", "apr(?:il)?", "may|mai", "june?|juni",
-    "july?|juli", "aug(?:ust)?", "sept?(?:ember)?", "o[ck]t(?:ober)?", "nov(?:ember)?", "de[cz](?:ember)?",
-)  # fmt: skip
-_DAY_OF_MONTH = r"(\d{1,2})(?:st|nd|rd|th)?"
-_ANY_MONTH = "|".join(_MONTHS)
-_SHORT_YEAR = r"^\d{1,2}[./-]\d{1,2}[./-]\d{2}([T ,].*)?$"
-_AFTERNOON, _MORNING, _NOON, _BEFORE_NOON = r"(?i)p\.?m\.?$", r"(?i)a\.?m\.?$", r"[T ]12:", r"[T ](?:0\d|1[01]):"
-_HALF_DAY = np.timedelta64(12, "h")
-FIRST_YEAR, LAST_YEAR = 1900, 2100
-"""Years that whole numbers of eight digits are taken as dates of."""
-
-
-class DatesSpelt(NamedTuple):
-    """The spelling of a column of dates, None where not all texts are dates of one order.
-
-    `ambiguous` is the sign between day and month where no cell shows which of them comes first, `problem` what is in
-    the way; else they are empty.
-    """
-
-    spelling: str | None
-    ambiguous: str = ""
-    problem: str = ""
-
-
 def dates_spelt(array: pa.Array, spelling: str) -> Cells:
     """Texts or whole numbers as dates in microseconds, by the rule of a spelling."""
     if spelling == "yyyymmdd" and not pa.types.is_string(array.type) and not pa.types.is_large_string(array.type):
         return _dates_of_numbers(array)
     text = pc.utf8_trim_whitespace(as_text(array))
-    plain = dates_of_text(text)
+    plain = _iso_dates(text)
     if not len(plain.wrong):
         return plain
     iso = _in_iso(text, spelling)
     # Half a day is added after the rest is read: Arrow's parser knows no clock of twelve hours.
     late, early = (pc.fill_null(pc.match_substring_regex(text, half), False) for half in (_AFTERNOON, _MORNING))
     noon, before = (pc.fill_null(pc.match_substring_regex(iso, hour), False) for hour in (_NOON, _BEFORE_NOON))
-    values, wrong = dates_of_text(iso)
-    shift = _flags(pc.and_(late, before)).astype(int) - _flags(pc.and_(early, noon)).astype(int)
-    values = values + shift * _HALF_DAY
+    values, wrong = _iso_dates(iso)
+    shift = pc.subtract(pc.and_(late, before).cast(pa.int8()), pc.and_(early, noon).cast(pa.int8()))
+    values = values + shift.to_numpy() * _HALF_DAY
     if not len(wrong):
         return Cells(values, wrong)
     is_wrong = pc.and_(pa.array(np.isnat(values)), pc.fill_null(pc.not_equal(text, ""), False))
@@ -242,15 +133,6 @@ def look_like_dates(text: pa.Array) -> pa.Array:
     for pattern in (_YEAR_FIRST, _named(_ANY_MONTH), r"^\d{8}$", *map(_numeric, _SIGNS)):
         found = pc.or_(found, pc.match_substring_regex(text, pattern))
     return pc.fill_null(found, False)
-
-
-def are_days_in_digits(values: Array, least: int) -> bool:
-    """Whether all numbers are days such as 20240131, at least so many of them different; NaN is missing."""
-    given = values[~np.isnan(values)]
-    if len(given) < least or given.min() < FIRST_YEAR * 10_000 or given.max() >= (LAST_YEAR + 1) * 10_000:
-        return False
-    different = np.unique(given)
-    return bool(len(different) >= least and not np.isnat(_days(different)).any())
 
 
 def _dates_of_numbers(array: pa.Array) -> Cells:
@@ -324,8 +206,3 @@ def _is_like_dates(cells: pa.Array) -> bool:
 
 def _first(cells: pa.Array) -> str:
     return repr(cells[0].as_py())
-
-
-def _flags(chosen: pa.Array) -> Flags:
-    flags: Flags = chosen.to_numpy(zero_copy_only=False)
-    return flags

@@ -1,14 +1,11 @@
-"""How a column of texts spells its numbers: decimal sign, thousands, percent, currency; found once, then kept to.
+"""Texts as numbers, and how a column spells them: decimal sign, thousands, percent, currency.
 
 A spelling is a short text of the contract: ``""`` for plain numbers, else ``"1.234,5"`` (what parts thousands and
 decimals, without the 5 where no cell has decimals) and a unit behind a blank, as in ``"1,234.5 %"``.
-
-Cells of a table that is scored which are spelt otherwise than in training.
 """
 
 import re
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +14,14 @@ import pyarrow.compute as pc
 
 from qmedoid.arrays import Flags
 from qmedoid.model.contract import Column, split_spelling
-from qmedoid.tables._text_cells import look_like_dates
-from qmedoid.tables.cells import Cells, as_floats, as_text
+from qmedoid.tables._dates import look_like_dates
+from qmedoid.tables.cells import Cells, as_text
 
+# What Arrow's own parser takes; the patterns keep it from raising at the first cell that is something else.
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_INFINITE = r"^[+-]?(?i:inf|infinity)$"
+_NOT_A_NUMBER = r"^(?i:[+-]?nan)?$"
+_ZERO_PADDED = r"^0\d+$"
 _COMMA_OR_WHOLE = r"^\s*[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?\s*$"
 _WITH_POINT = r"^\s*[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 POINT_MARK = " (with a point)"
@@ -55,8 +57,7 @@ class Spelt(NamedTuple):
     problem: str = ""
 
 
-@dataclass(frozen=True)
-class _Numbers:
+class _Parts(NamedTuple):
     """The parts of texts that look like numbers; null in all parts where a text does not."""
 
     body: pa.Array
@@ -65,15 +66,22 @@ class _Numbers:
     negative: pa.Array
 
 
-def numbers_spelt(array: pa.Array, spelling: str) -> Cells:
-    """Texts as numbers by the rule of a spelling. Percentages are divided by 100, as a spreadsheet holds them.
+def numbers_of_text(array: pa.Array, spelling: str) -> Cells:
+    """Texts as numbers by the rule of a spelling; infinities stay, and what says that it is not a number is missing.
 
-    A percent sign must be there where the spelling has one, and no other unit than its own may be there.
+    Percentages are divided by 100, as a spreadsheet holds them. A percent sign must be there where the spelling has
+    one, and no other unit than its own may be there.
     """
-    text = pc.utf8_trim_whitespace(as_text(array))
+    text = _trimmed(array)
+    if not spelling:
+        fits = pc.or_(pc.match_substring_regex(text, _NUMBER), pc.match_substring_regex(text, _INFINITE))
+        parsed = pc.if_else(fits, text, pa.scalar(None, text.type)).cast(pa.float64())
+        absent = pc.match_substring_regex(text, _NOT_A_NUMBER)
+        wrong = text.filter(pc.invert(pc.or_(fits, absent))).cast(pa.string())
+        return Cells(parsed.to_numpy(zero_copy_only=False), wrong)
     form, unit = split_spelling(spelling)
     found = _parts(text)
-    fits = pc.fill_null(pc.match_substring_regex(found.body, _pattern(form)), False)
+    fits = pc.fill_null(_fits(found.body, form), False)
     allowed = [unit] if unit == "%" else ["", unit]
     fits = pc.and_(fits, pc.is_in(found.unit, value_set=pa.array(allowed, found.unit.type)))
     body = pc.if_else(fits, found.body, pa.scalar(None, found.body.type))
@@ -82,20 +90,26 @@ def numbers_spelt(array: pa.Array, spelling: str) -> Cells:
         body = pc.replace_substring(body, group, "")
     if point == ",":
         body = pc.replace_substring(body, ",", ".")
-    values = as_floats(pc.binary_join_element_wise(body, found.power, "").cast(pa.float64()))
+    values = pc.binary_join_element_wise(body, found.power, "").cast(pa.float64()).to_numpy(zero_copy_only=False)
     negative = pc.fill_null(found.negative, False).to_numpy(zero_copy_only=False)
     values = np.where(negative, -values, values) / (100.0 if unit == "%" else 1.0)
     wrong = pc.and_(pc.invert(fits), pc.fill_null(pc.not_equal(text, ""), False))
     return Cells(values, text.filter(wrong).cast(pa.string()))
 
 
+def zero_padded(text: pa.Array) -> pa.Array:
+    """The texts that are whole numbers with leading zeros, which a number would lose."""
+    return text.filter(pc.match_substring_regex(_trimmed(text), _ZERO_PADDED))
+
+
+def _trimmed(array: pa.Array) -> pa.Array:
+    return pc.utf8_trim_whitespace(as_text(array))
+
+
 def look_like_numbers(text: pa.Array) -> pa.Array:
     """Whether texts are numbers in any spelling."""
-    body = _parts(pc.utf8_trim_whitespace(as_text(text))).body
-    found = _fits(body, _FORMS[0])
-    for form in _FORMS[1:]:
-        found = pc.or_(found, _fits(body, form))
-    return pc.fill_null(found, False)
+    body = _parts(_trimmed(text)).body
+    return pc.fill_null(reduce(pc.or_, (_fits(body, form) for form in _FORMS)), False)
 
 
 def respelt(text: pa.Array, spelling: str) -> pa.Array:
@@ -131,10 +145,15 @@ def find_spelling(text: pa.Array, decimal: str | None = None) -> Spelt:
         return Spelt(None, problem=f"{marked!r} has a percent sign and {_example(cells, bare)!r} has none")
     forms = _fitting(found.body)
     if not forms:
-        return Spelt(None, problem=_odd_one(cells, found.body))
+        best = max((*_FORMS, "1234.5", "1234,5"), key=lambda form: pc.sum(_fits(found.body, form)).as_py() or 0)
+        fits = _fits(found.body, best)
+        odd = f"{_example(cells, fits)!r} and {_example(cells, pc.invert(fits))!r}"
+        return Spelt(None, problem=f"{odd} are not spelt alike")
     suffix = f" {unit}" if unit else ""
     if len(forms) == 1:
-        return Spelt(forms[0] + suffix, shows=_shown(forms[0]))
+        # The decimal sign shows by itself, or as thousands are parted by the other one.
+        group, point, is_shown = _signs(forms[0])
+        return Spelt(forms[0] + suffix, shows=point if is_shown or group in (",", ".") else "")
     if decimal is None and unit in _POINT_CURRENCIES:
         decimal = "."
     chosen = next((form for form in forms if _signs(form)[1] == decimal), None)
@@ -142,57 +161,34 @@ def find_spelling(text: pa.Array, decimal: str | None = None) -> Spelt:
 
 
 def may_be_thousands(text: pa.Array) -> bool:
-    """Whether the points of plain numbers may part thousands: ``1.275`` beside ``935``.
+    """Whether the points of plain numbers may part thousands, as in ``1.275`` and ``935``.
 
     So it is where every point has three digits behind it and one to three before it, and all numbers without a point
     are below 1000: a column of fractions would show another number of digits.
     """
-    # The first cells tell of most columns that they hold fractions.
-    if _are_groups_or_short(text.slice(0, 256)) is None:
-        return False
-    with_point = pc.match_substring(as_text(text), ".")
-    if pc.all(with_point).as_py() or not pc.any(with_point).as_py():
-        return False
-    return bool(_are_groups_or_short(text))
-
-
-def _are_groups_or_short(text: pa.Array) -> bool | None:
-    """Whether there are groups and short numbers; None where there are other numbers."""
-    text = pc.utf8_trim_whitespace(as_text(text))
-    grouped, short = (pc.match_substring_regex(text, pattern) for pattern in (_GROUP_OR_FRACTION, _SHORT))
-    numbers = pc.match_substring_regex(text, r"^[+-]?[\d.]+$")
-    if pc.any(pc.and_(numbers, pc.invert(pc.or_(grouped, short)))).as_py():
-        return None
-    return bool(pc.any(grouped).as_py() and pc.any(short).as_py())
+    is_grouped = is_short = False
+    for part in (text.slice(0, 256), text):  # the first cells tell of most columns that they hold fractions
+        part = _trimmed(part)
+        grouped, short = (pc.match_substring_regex(part, pattern) for pattern in (_GROUP_OR_FRACTION, _SHORT))
+        numbers = pc.match_substring_regex(part, r"^[+-]?[\d.]+$")
+        if pc.any(pc.and_(numbers, pc.invert(pc.or_(grouped, short)))).as_py():
+            return False
+        is_grouped, is_short = pc.any(grouped).as_py(), pc.any(short).as_py()
+    return bool(is_grouped and is_short)
 
 
 def are_long_digits(text: pa.Array) -> bool:
     """Whether texts are whole numbers, some of them with more digits than a float has."""
-    text = pc.utf8_trim_whitespace(as_text(text))
+    text = _trimmed(text)
     return bool(
         pc.all(pc.match_substring_regex(text, r"^[+-]?\d+$")).as_py()
         and pc.any(pc.match_substring_regex(text, r"\d{16}")).as_py()
     )
 
 
-def may_be_other_thousands(text: pa.Array, spelling: str) -> bool:
-    """Whether the decimals of a spelling with thousands may be thousands themselves, as 1,275 in one of 1.234,5.
-
-    So it is where every decimal sign has three digits behind it and one to three before it, and no thousands are
-    parted as the spelling has it.
-    """
-    group, point, is_shown = _signs(split_spelling(spelling)[0])
-    body = _parts(pc.utf8_trim_whitespace(as_text(text))).body.drop_null()
-    if not (is_shown and group) or pc.any(pc.match_substring(body, group)).as_py():
-        return False
-    decimals = body.filter(pc.match_substring(body, point))
-    pattern = rf"^[1-9]\d{{0,2}}{re.escape(point)}\d{{3}}$"
-    return bool(len(decimals)) and bool(pc.all(pc.match_substring_regex(decimals, pattern)).as_py())
-
-
 def shows_points(text: pa.Array) -> bool:
     """Whether texts are numbers with a decimal point without doubt."""
-    text = pc.utf8_trim_whitespace(as_text(text))
+    text = _trimmed(text)
     pointed, grouped = (pc.match_substring_regex(text, pattern) for pattern in (_POINTED, _GROUP_OR_FRACTION))
     return bool(pc.any(pc.and_(pointed, pc.invert(grouped))).as_py())
 
@@ -232,7 +228,7 @@ def _signs(form: str) -> tuple[str, str, bool]:
     return before[1:], after[:1] or ("," if before[1:] == "." else "."), bool(after)
 
 
-def _parts(text: pa.Array) -> _Numbers:
+def _parts(text: pa.Array) -> _Parts:
     """Parts of texts; typographic minus signs, blanks and apostrophes count as the plain ones."""
     text = pc.replace_substring_regex(text, "[\u00a0\u2007\u2008\u2009\u202f]", " ")
     text = pc.replace_substring_regex(text, "[\u2212\u2013\ufe63\uff0d]", "-")
@@ -254,7 +250,7 @@ def _parts(text: pa.Array) -> _Numbers:
     nothing = pa.scalar(None, text.type)
     body = pc.if_else(is_one, field["body"], nothing)
     negative = pc.or_(pc.equal(braces, "()"), pc.equal(signs, "-"))
-    return _Numbers(body, field["power"], pc.if_else(is_one, unit, nothing), negative)
+    return _Parts(body, field["power"], pc.if_else(is_one, unit, nothing), negative)
 
 
 def _fitting(body: pa.Array) -> list[str]:
@@ -276,20 +272,7 @@ def _fitting(body: pa.Array) -> list[str]:
 
 
 def _all_fit(body: pa.Array, form: str) -> bool:
-    return bool(pc.all(pc.match_substring_regex(body, _pattern(form))).as_py())
-
-
-def _shown(form: str) -> str:
-    """The decimal sign that numbers of one form show, by itself or as thousands are parted by the other one."""
-    group, point, is_shown = _signs(form)
-    return point if is_shown or group in (",", ".") else ""
-
-
-def _odd_one(cells: pa.Array, body: pa.Array) -> str:
-    """Two cells that no one spelling reads."""
-    best = max((*_FORMS, "1234.5", "1234,5"), key=lambda form: pc.sum(_fits(body, form)).as_py() or 0)
-    fits = _fits(body, best)
-    return f"{_example(cells, fits)!r} and {_example(cells, pc.invert(fits))!r} are not spelt alike"
+    return bool(pc.all(_fits(body, form)).as_py())
 
 
 def _fits(body: pa.Array, form: str) -> pa.Array:
@@ -309,14 +292,23 @@ def in_other_spelling(wrong: pa.Array, column: Column) -> pa.Array:
 
 
 def doubtful_points(given: pa.Array, spelling: str) -> tuple[Flags, pa.Array] | None:
-    """Which cells may have thousands for decimals, and their texts; None where others show what the sign means."""
-    if spelling:
-        is_doubtful, is_shown = may_be_other_thousands(given, spelling), False
-    else:
+    """Which cells may have thousands for decimals, and their texts; None where others show what the sign means.
+
+    With a spelling that parts thousands, as 1.234,5, the decimals of 1,275 are doubtful where every decimal sign has
+    three digits behind it and one to three before it, and no thousands are parted as the spelling has it.
+    """
+    if not spelling:
         is_doubtful, is_shown = may_be_thousands(given), shows_points(given)
+    else:
+        group, point, has_decimals = _signs(split_spelling(spelling)[0])
+        body = _parts(_trimmed(given)).body.drop_null()
+        decimals = body.filter(pc.match_substring(body, point))
+        fit = pc.match_substring_regex(decimals, rf"^[1-9]\d{{0,2}}{re.escape(point)}\d{{3}}$")
+        is_open = has_decimals and group and not pc.any(pc.match_substring(body, group)).as_py()
+        is_doubtful, is_shown = bool(is_open and len(decimals) and pc.all(fit).as_py()), False
     if not is_doubtful:
         return None if is_shown else (np.zeros(len(given), dtype=bool), pa.array([], pa.string()))
-    text = pc.utf8_trim_whitespace(as_text(given))
+    text = _trimmed(given)
     doubtful = pc.fill_null(pc.match_substring_regex(text, _DOUBTFUL), False)
     return doubtful.to_numpy(zero_copy_only=False), text.filter(doubtful).cast(pa.string())
 
