@@ -6,9 +6,10 @@ Every column of a contract has one encoding, which gives one or more numbers per
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from qmedoid.arrays import Array
+from qmedoid.schema import Parts, RefusedError, Values, shown
 
 Kind = Literal["number", "category", "boolean", "date"]
 KINDS: tuple[Kind, ...] = ("number", "category", "boolean", "date")
@@ -84,6 +85,20 @@ class Contract:
     target: str | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
 
+    def validate(self) -> None:
+        """Refuse stored columns that cannot be: none, two of one name, or one that is not like its kind."""
+        if not self.columns or len(set(self.names)) != len(self.columns):
+            raise RefusedError("columns must not be empty, and must not have a name twice")
+        for column in self.columns:
+            if len(set(column.levels)) != len(column.levels) or (column.levels and column.kind != "category"):
+                raise RefusedError(f"levels of column {shown(column.name)} must be those of a category, each once")
+            if column.is_open and column.kind == "boolean":
+                raise RefusedError(f"is_open of column {shown(column.name)} must be false, as it is a boolean")
+            if not is_spelling(column.kind, column.spelling):
+                raise RefusedError(
+                    f"spelling {shown(column.spelling)} of {shown(column.name)} is none of a {column.kind}"
+                )
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
@@ -107,7 +122,7 @@ class Numbers:
         Whether a second number says that the cell was missing.
     """
 
-    fill: float
+    fill: Annotated[float, Values(nan=True)]
     indicator: bool = False
 
     @property
@@ -134,7 +149,7 @@ class Dates:
     """
 
     parts: tuple[DatePart, ...]
-    fills: Array
+    fills: Annotated[Array, Values("parts", nan=True)]
     indicator: bool = False
 
     @property
@@ -162,8 +177,8 @@ class Levels:
         What each number says: ``"=level"``, ``" is missing"``, ``": frequency"``, ``": target mean"``...
     """
 
-    levels: tuple[str, ...]
-    values: Array
+    levels: Annotated[tuple[str, ...], Parts("L", shortest=0)]
+    values: Annotated[Array, Values("L+2", "outputs", nan=True)]
     outputs: tuple[str, ...]
 
     @property

@@ -1,0 +1,213 @@
+"""How the fields of a model are stored: declared where they are defined, and checked as they are read.
+
+A stored class is a dataclass, a named tuple or a class whose annotations are the arguments that make it. Numbers of
+NumPy are stored as arrays, by the path of their field; everything else is JSON::
+
+    medoids: Annotated[Array, Values("P", "M")]
+    medoid_classes: Annotated[Codes, Values("P", below="C", every=True)]
+    alpha: Annotated[float, Values(least=0, most=1)]
+    neighbors: Neighbors | None
+
+A name in a shape or a bound is a field that was read before (of a list or an array its length), a symbol that was given
+from outside (`Given`), or a symbol that is bound where it is met first. Texts and single numbers of an object are read
+first, then arrays, then other objects. What a declaration cannot say, a method ``validate`` may: it raises a
+`RefusedError`. Nothing is made whose size a file merely claims: arrays have the sizes that the file has.
+"""
+
+import operator
+import re
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+MODERATE = 1e100
+"""Weights and scores of a model are far smaller than this, and lengths larger than its inverse."""
+MOST_ROWS = 2**53
+"""Counts of rows are below this."""
+Bound = float | str | None
+_ORDERS = {"rises": operator.gt, "never falls": operator.ge, "falls": operator.lt}
+_BOUNDS = {"at least": operator.ge, "above": operator.gt, "at most": operator.le, "below": operator.lt}
+
+
+class RefusedError(Exception):
+    """Why a model file is not read; `load` turns it into a `ModelError`."""
+
+    def __init__(self, reason: str, role: str = "") -> None:
+        super().__init__(reason)
+        self.role = role
+
+
+class Values:
+    """Numbers of a shape and a range; without a shape one number, which is stored as JSON.
+
+    Parameters
+    ----------
+    *shape : str or int
+        Sums of names and numbers, such as ``"L+2"``.
+    least, above, most, below : float or str
+        Bounds; the name of an array bounds number by number. Whole numbers are at least 0 by default.
+    largest : float
+        Bound of the magnitude.
+    nan, infinite, zero : bool
+        Whether numbers may be NaN, infinite or 0.
+    every : bool
+        Whether every whole number below `below` must occur.
+    order : {"rises", "never falls", "falls"}
+        Of the numbers of an array; within the parts of the `Offsets` that `within` names, if any.
+    last : str
+        Name of the last number.
+    length : tuple of int
+        Bounds of the length.
+    """
+
+    def __init__(
+        self, *shape: str | int, least: Bound = None, above: Bound = None, most: Bound = None, below: Bound = None,
+        largest: float | None = None, nan: bool = False, infinite: bool = False, zero: bool = True, every: bool = False,
+        order: str = "", within: str = "", last: str = "", length: tuple[int, int] = (0, 2**62),
+    ) -> None:  # fmt: skip
+        self.shape, self.nan, self.infinite, self.zero, self.every = shape, nan, infinite, zero, every
+        self.order, self.within, self.last, self.length, self.below = order, within, last, length, below
+        least, most = (least, most) if largest is None else (-largest, largest)
+        bounds = zip(_BOUNDS, (least, above, most, below), strict=True)
+        self.bounds = [(word, bound) for word, bound in bounds if bound is not None]
+        self.is_signed = least is not None or above is not None
+
+    def refuse(self, values: Any, what: str, scope: dict[str, Any], *, whole: bool) -> None:
+        """Raise where a number is not as declared; symbols and fields by name are in `scope`."""
+        numbers = "numbers" if isinstance(values, np.ndarray) else "number"
+        if not whole:
+            allowed = np.isfinite(values) | (self.nan & np.isnan(values)) | (self.infinite & np.isinf(values))
+            if not allowed.all():
+                raise RefusedError(
+                    f"{what} {'' if self.infinite else 'finite '}{numbers}, not {_first(values, ~allowed)}"
+                )
+        for word, bound in self.bounds if self.is_signed or not whole else [("at least", 0), *self.bounds]:
+            limit = lookup(bound, scope) if isinstance(bound, str) else bound
+            fits = np.asarray(_BOUNDS[word](values, limit))
+            if not fits.all():
+                named = f"those of {bound!r}" if isinstance(limit, np.ndarray) else f"{limit:.12g}"
+                raise RefusedError(f"{what} {numbers} {word} {named}, not {_first(values, ~fits)}")
+        if not self.zero and not np.all(values):
+            raise RefusedError(f"{what} {numbers} other than 0")
+        if self.shape:
+            self._refuse_array(values, what, scope)
+
+    def _refuse_array(self, array: npt.NDArray[Any], what: str, scope: dict[str, Any]) -> None:
+        if not self.length[0] <= len(array) <= self.length[1]:
+            raise RefusedError(f"{what} from {self.length[0]} to {self.length[1]} numbers or rows, not {len(array)}")
+        if self.order:
+            keeps = _ORDERS[self.order](array[1:], array[:-1])
+            if self.within and len(array):
+                keeps[scope[self.within][1:-1] - 1] = True
+            if not keeps.all():
+                raise RefusedError(f"{what} numbers of which each {self.order}{' within its part' * bool(self.within)}")
+        if self.last and not (len(array) and array[-1] == lookup(self.last, scope)):
+            raise RefusedError(f"{what} {lookup(self.last, scope)} at its end, which is {self.last}")
+        if self.every and len(np.unique(array)) != size(self.below, scope):
+            raise RefusedError(f"{what} every number below {size(self.below, scope)}, and lacks one")
+
+
+class Offsets:
+    """Bounds of `count` parts of `total` things, from 0, each at least `shortest` long."""
+
+    def __init__(self, count: str, total: str, *, shortest: int = 1) -> None:
+        self.count, self.total, self.shortest = count, total, shortest
+
+
+class Parts:
+    """A list of texts, of small arrays, or of objects that hold some, stored as one array for each of their fields.
+
+    Parameters
+    ----------
+    count : str
+        Symbol of the number of parts.
+    values : Values, optional
+        Range of the numbers of small arrays.
+    like : str
+        Field whose parts have the same lengths.
+    shortest, fewest : int
+        Length of the shortest part, and the smallest number of parts.
+    """
+
+    def __init__(
+        self, count: str, values: Values | None = None, *, like: str = "", shortest: int = 1, fewest: int = 0
+    ) -> None:
+        self.count, self.values, self.like, self.shortest, self.fewest = (
+            count,
+            values or Values(),
+            like,
+            shortest,
+            fewest,
+        )
+
+
+class Text:
+    """A text that is one of some, or of a form that is said in words; bytes are stored in hexadecimal digits."""
+
+    def __init__(self, *allowed: str, form: str = "", words: str = "") -> None:
+        self.allowed, self.form, self.words = allowed, re.compile(form), words or f"one of {list(allowed)}"
+
+    def fits(self, text: str) -> bool:
+        """Whether a text is allowed."""
+        return text in self.allowed if self.allowed else self.form.fullmatch(text) is not None
+
+
+class Given:
+    """Symbols that an object is given, by the names of what they are; `kind` if it is stored as a narrower type."""
+
+    def __init__(self, kind: Any = None, **symbols: str) -> None:
+        self.kind, self.symbols = kind, symbols
+
+
+class Tagged:
+    """An object of one of several classes, stored with the name of its class."""
+
+    def __init__(self, find: Callable[[str], type[Any]], names: Collection[str]) -> None:
+        self.find, self.names = find, names
+
+
+class Unstored:
+    """A field that is not stored: it has its default when it is read."""
+
+
+def size(name: Any, scope: dict[str, Any]) -> int | None:
+    """A length: a number, the length of what has a name, or a sum of these; None for a symbol that is not bound."""
+    if not isinstance(name, str):
+        return int(name)
+    if "+" in name:
+        sizes = [int(part) if part.isdecimal() else size(part, scope) for part in name.split("+")]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+    if "." not in name and name not in scope:
+        return None
+    value = lookup(name, scope)
+    return int(value) if isinstance(value, int | np.integer) else len(value)
+
+
+def lookup(name: str, scope: dict[str, Any]) -> Any:
+    """What has a name, such as ``"network.n_parameters"``; of the members of a list the sum."""
+    first, *rest = name.split(".")
+    value = scope[first]
+    for one in rest:
+        value = sum(getattr(member, one) for member in value) if type(value) is tuple else getattr(value, one)
+    return value
+
+
+def _first(values: Any, wrong: Any) -> str:
+    return shown(np.asarray(values)[wrong].flat[0].item())
+
+
+def shown(value: Any) -> str:
+    """A value in a message: at most a few dozen characters of it."""
+    if isinstance(value, list | dict | tuple):
+        return f"a {type(value).__name__} of {len(value)}"
+    if isinstance(value, int) and abs(value) >= 10**30:
+        return "a huge number"
+    return short(repr(value))
+
+
+def short(text: str) -> str:
+    """A text in a message, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= 80 else line[:77] + "..."

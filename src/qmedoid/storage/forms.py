@@ -1,0 +1,369 @@
+"""Objects of stored classes to JSON and arrays, and back, by what :mod:`qmedoid.schema` declares at their fields."""
+
+import types
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from itertools import pairwise
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.exceptions import ModelError, ParameterError
+from qmedoid.schema import (
+    MOST_ROWS,
+    Given,
+    Offsets,
+    Parts,
+    RefusedError,
+    Tagged,
+    Text,
+    Unstored,
+    Values,
+    shown,
+    size,
+)
+from qmedoid.storage.strict import plain, restored
+
+Arrays = dict[str, npt.NDArray[Any]]
+"""Stored arrays by the path of their field."""
+Scope = dict[str, Any]
+Kind = TypeVar("Kind")
+_DTYPES: dict[Any, Any] = {Array: "f8", Codes: "i8", Flags: "u1", tuple[int, ...]: "i8", str: "u1"}
+_WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", bytes: "a text"}
+
+
+def write(value: Any, arrays: Arrays) -> Any:
+    """JSON of an object of a stored class; its arrays are added."""
+    return _Object(type(value)).write(value, "", arrays)
+
+
+def read(kind: type[Kind], value: Any, arrays: Arrays) -> Kind:
+    """The object that `write` wrote; its arrays are taken, and everything is checked."""
+    made: Kind = _Object(kind).read(value, "", arrays, {})
+    if arrays:
+        raise RefusedError(f"it holds the unknown array {shown(next(iter(arrays)))}")
+    return made
+
+
+@lru_cache(maxsize=256)
+def stored_fields(kind: type[Any]) -> dict[str, Any]:
+    """How each field of a stored class is stored, in the order of reading."""
+    hints = get_type_hints(kind, include_extras=True)
+    forms = {name: _form(hint) for name, hint in hints.items() if get_origin(hint) is not ClassVar}
+    return dict(sorted(((n, form) for n, form in forms.items() if form is not None), key=lambda item: item[1].turn))
+
+
+def _form(hint: Any, spec: Any = None) -> Any:
+    """How a field of some type is stored; None if it is not."""
+    origin, of = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _form(of[0], of[1])
+    if isinstance(spec, Unstored):
+        return None
+    if isinstance(spec, Given):
+        return _Given(_form(spec.kind or hint), spec)
+    if isinstance(spec, Tagged):
+        return _Tagged(spec)
+    if origin in (Union, types.UnionType):
+        others = [one for one in of if one is not types.NoneType]
+        if len(others) < len(of):
+            return _Optional(_form(Union[tuple(others)], spec))  # noqa: UP007
+        if all(one in _WORDS for one in others):
+            return _Scalar(tuple(others), spec)
+        return _Tagged(Tagged({one.__name__: one for one in others}.__getitem__, [one.__name__ for one in others]))
+    if isinstance(spec, Parts):
+        return _Parts(of[0], spec)
+    if isinstance(spec, Offsets):
+        return _Offsets(spec)
+    if hint in _DTYPES and isinstance(spec, Values):
+        return _Numbers(hint, spec)
+    if origin is Literal:
+        return _Scalar(str, Text(*of))
+    if hint in _WORDS:
+        return _Scalar(hint, spec)
+    if hint is Any or origin is tuple:
+        return _List(_form(of[0])) if of else _Free()
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return _Mapping(_form(of[1]))
+    return _Object(hint)
+
+
+class _Free:
+    """Any JSON."""
+
+    turn = 0
+    is_json = True
+
+    def write(self, value: Any, path: str, _arrays: Arrays) -> Any:
+        return plain(value, path)
+
+    def read(self, value: Any, _path: str, _arrays: Arrays, _scope: Scope) -> Any:
+        return restored(value)
+
+
+class _Scalar(_Free):
+    """A text, a truth value or a number."""
+
+    def __init__(self, kind: Any, spec: Any) -> None:
+        self.kind, self.spec = kind, spec or {int: Values(most=MOST_ROWS), float: Values()}.get(kind)
+
+    def write(self, value: Any, path: str, _arrays: Arrays) -> Any:
+        if self.kind is bytes:
+            return value.hex()
+        return plain(value if isinstance(self.kind, tuple) else self.kind(value), path)
+
+    def read(self, value: Any, path: str, _arrays: Arrays, scope: Scope) -> Any:
+        kind, wanted = self.kind, (str if self.kind is bytes else self.kind)
+        if kind is float:
+            value = restored(value)
+            if type(value) is int and abs(value) < 2**1000:
+                value = float(value)
+        if type(value) not in (wanted if isinstance(wanted, tuple) else (wanted,)):
+            words = "a text, a number or a truth value" if isinstance(kind, tuple) else _WORDS[kind]
+            raise RefusedError(f"{path} must be {words}, and is {shown(value)}")
+        if isinstance(self.spec, Values):
+            self.spec.refuse(value, f"{path} must be a", scope, whole=kind is int)
+        elif self.spec is not None and not self.spec.fits(value):
+            raise RefusedError(f"{path} must be {self.spec.words}, and is {shown(value)}")
+        return bytes.fromhex(value) if kind is bytes else value
+
+
+class _Mapping(_Free):
+    """An object with any keys."""
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+
+    def read(self, value: Any, path: str, arrays: Arrays, scope: Scope) -> Any:
+        value = restored(value)
+        if not isinstance(value, dict):
+            raise RefusedError(f"{path} must be an object, and is {shown(value)}")
+        return {key: self.of.read(one, f"{path}.{key}", arrays, scope) for key, one in value.items()}
+
+
+class _List(_Free):
+    """A list."""
+
+    def __init__(self, of: Any) -> None:
+        self.of, self.turn = of, of.turn
+
+    def write(self, value: Any, path: str, arrays: Arrays) -> Any:
+        return [self.of.write(one, f"{path}.{i}", arrays) for i, one in enumerate(value)]
+
+    def read(self, value: Any, path: str, arrays: Arrays, scope: Scope) -> Any:
+        if not isinstance(value, list):
+            raise RefusedError(f"{path} must be a list, and is {shown(value)}")
+        return tuple([self.of.read(one, f"{path}.{i}", arrays, scope) for i, one in enumerate(value)])
+
+
+class _Optional(_Free):
+    """Null, or something."""
+
+    def __init__(self, of: Any) -> None:
+        self.of, self.turn = of, of.turn
+
+    def write(self, value: Any, path: str, arrays: Arrays) -> Any:
+        return None if value is None else self.of.write(value, path, arrays)
+
+    def read(self, value: Any, path: str, arrays: Arrays, scope: Scope) -> Any:
+        return None if value is None else self.of.read(value, path, arrays, scope)
+
+
+class _Object(_Free):
+    """An object of a stored class."""
+
+    turn = 2
+
+    def __init__(self, kind: type[Any]) -> None:
+        self.kind = kind
+
+    def write(self, value: Any, path: str, arrays: Arrays) -> Any:
+        described = {}
+        for name, form in stored_fields(self.kind).items():
+            one = form.write(getattr(value, name), f"{path}.{name}" if path else name, arrays)
+            if form.is_json:
+                described[name] = one
+        return described
+
+    def read(self, value: Any, path: str, arrays: Arrays, scope: Scope) -> Any:
+        fields, where = stored_fields(self.kind), path or "it"
+        if not isinstance(value, dict):
+            raise RefusedError(f"{where} must be an object, and is {shown(value)}")
+        names = [name for name, form in fields.items() if form.is_json]
+        if value.keys() != set(names):
+            missing, extra = [n for n in names if n not in value], [n for n in value if n not in names]
+            found = f"lacks {shown(missing[0])}" if missing else f"has the unknown field {shown(extra[0])}"
+            raise RefusedError(f"{where} {found}")
+        known, made = dict(scope), {}
+        for name, form in fields.items():
+            known[name] = made[name] = form.read(value.get(name), f"{path}.{name}" if path else name, arrays, known)
+        try:
+            result = self.kind(**made)
+            if hasattr(result, "validate"):
+                result.validate()
+        except (ParameterError, RefusedError) as error:
+            raise RefusedError(f"{where}: {str(error).rstrip('.')}") from None
+        return result
+
+
+class _Given(_Free):
+    """Something with symbols."""
+
+    def __init__(self, of: Any, spec: Given) -> None:
+        self.of, self.symbols, self.turn, self.is_json = of, spec.symbols, of.turn, of.is_json
+
+    def write(self, value: Any, path: str, arrays: Arrays) -> Any:
+        return self.of.write(value, path, arrays)
+
+    def read(self, value: Any, path: str, arrays: Arrays, scope: Scope) -> Any:
+        given = {symbol: size(name, scope) for symbol, name in self.symbols.items()}
+        return self.of.read(value, path, arrays, scope | given)
+
+
+class _Tagged(_Free):
+    """An object of one of several classes."""
+
+    turn = 2
+
+    def __init__(self, spec: Tagged) -> None:
+        self.spec = spec
+
+    def write(self, value: Any, path: str, arrays: Arrays) -> Any:
+        for name in self.spec.names:
+            if type(value) is self.spec.find(name):
+                return {"type": name} | _Object(type(value)).write(value, path, arrays)
+        raise ModelError(
+            f"The {type(value).__name__} at {path} cannot be stored: its type must be one of {sorted(self.spec.names)}."
+        )
+
+    def read(self, value: Any, path: str, arrays: Arrays, scope: Scope) -> Any:
+        name = value.get("type") if isinstance(value, dict) else None
+        if not isinstance(name, str) or name not in self.spec.names:
+            raise RefusedError(f"{path}.type must be one of {sorted(self.spec.names)}, and is {shown(name)}")
+        rest = {key: one for key, one in value.items() if key != "type"}
+        return _Object(self.spec.find(name)).read(rest, path, arrays, scope)
+
+
+class _Numbers(_Free):
+    """An array."""
+
+    turn = 1
+    is_json = False
+
+    def __init__(self, kind: Any, spec: Values) -> None:
+        self.kind, self.spec, self.dtype = kind, spec, {Codes: np.intp, Flags: np.bool_}.get(kind, np.float64)
+
+    def write(self, value: Any, path: str, arrays: Arrays) -> Any:
+        arrays[path] = np.ascontiguousarray(value, dtype=_DTYPES[self.kind])
+        return "array"
+
+    def read(self, value: Any, path: str, arrays: Arrays, scope: Scope) -> Any:
+        if value not in (None, "array"):
+            raise RefusedError(f"{path} must be null or 'array', and is {shown(value)}")
+        return self.made(self.taken(path, arrays, self.spec.shape, scope))
+
+    def taken(self, path: str, arrays: Arrays, shape: tuple[str | int, ...], scope: Scope) -> npt.NDArray[Any]:
+        """The stored array, checked; new symbols of its shape are bound."""
+        array, dtype = arrays.pop(path, None), np.dtype(_DTYPES[self.kind])
+        if array is None:
+            raise RefusedError(f"it lacks the array {path!r}")
+        sizes = [size(one, scope) for one in shape]
+        if array.dtype != dtype or array.shape != (wanted := _filled(sizes, array.shape)):
+            lengths = ", ".join("any" if one is None else str(one) for one in sizes)
+            raise RefusedError(
+                f"array {path!r} must be {dtype} of shape ({lengths}), not {array.dtype} of {array.shape}"
+            )
+        scope.update(
+            {str(name): length for name, known, length in zip(shape, sizes, wanted, strict=True) if known is None}
+        )
+        self.spec.refuse(array, f"array {path!r} must hold", scope, whole=dtype != np.float64)
+        return array
+
+    def made(self, part: npt.NDArray[Any]) -> Any:
+        """What the field holds."""
+        return tuple(part.tolist()) if self.kind == tuple[int, ...] else part.astype(self.dtype, copy=False)
+
+
+class _Offsets(_Numbers):
+    """Bounds of parts."""
+
+    def __init__(self, spec: Offsets) -> None:
+        super().__init__(Codes, Values(f"{spec.count}+1"))
+        self.offsets = spec
+
+    def read(self, _value: Any, path: str, arrays: Arrays, scope: Scope) -> Any:
+        spec = self.offsets
+        if size(spec.count, scope) is None and path in arrays:
+            scope[spec.count] = max(arrays[path].size - 1, 0)
+        array = self.taken(path, arrays, self.spec.shape, scope)
+        total = size(spec.total, scope)
+        total = scope.setdefault(spec.total, int(array[-1])) if total is None else total
+        if array[0] != 0 or array[-1] != total or (np.diff(array) < spec.shortest).any():
+            raise RefusedError(f"array {path!r} must rise from 0 to {total} in steps of at least {spec.shortest}")
+        return self.made(array)
+
+
+class _Parts(_Free):
+    """Small arrays, or objects that hold some, end to end."""
+
+    turn = 1
+    is_json = False
+
+    def __init__(self, kind: Any, spec: Parts) -> None:
+        self.kind, self.spec = kind, spec
+        self.fields = {"": _Numbers(kind, spec.values)} if kind in _DTYPES else stored_fields(kind)
+        self.offsets = _Offsets(Offsets(spec.count, "total", shortest=spec.shortest))
+        self.flags = _Numbers(Flags, Values(below=2))
+
+    def write(self, value: Any, path: str, arrays: Arrays) -> Any:
+        for name, form in self.fields.items():
+            where, column = f"{path}.{name}" if name else path, [getattr(one, name) if name else one for one in value]
+            if form.is_json:  # one truth value of each
+                arrays[where] = np.array(column, dtype="u1")
+                continue
+            if form.kind is str:
+                column = [np.frombuffer(plain(text, path).encode(), dtype="u1") for text in column]
+            dtype = _DTYPES[form.kind]
+            arrays[where] = np.concatenate([np.zeros(0, dtype), *(np.asarray(one, dtype) for one in column)])
+            if not self.spec.like:
+                self.offsets.write(np.cumsum([0, *map(len, column)]), f"{path}.offsets", arrays)
+
+    def read(self, _value: Any, path: str, arrays: Arrays, scope: Scope) -> Any:
+        if self.spec.like:
+            bounds = np.cumsum([0, *map(len, scope[self.spec.like])]).tolist()
+        else:
+            bounds = self.offsets.read(None, f"{path}.offsets", arrays, known := dict(scope)).tolist()
+            scope[self.spec.count] = known[self.spec.count]
+        if len(bounds) <= self.spec.fewest:
+            raise RefusedError(f"array '{path}.offsets' must have at least {self.spec.fewest + 1} numbers")
+        columns: dict[str, list[Any]] = {}
+        for name, form in self.fields.items():
+            where = f"{path}.{name}" if name else path
+            if form.is_json:
+                columns[name] = self.flags.taken(where, arrays, (len(bounds) - 1,), scope).astype(np.bool_).tolist()
+                continue
+            array = form.taken(where, arrays, (bounds[-1],), scope)
+            parts = pairwise(bounds)
+            columns[name] = (
+                _texts(array, parts, where) if form.kind is str else [form.made(array[a:b]) for a, b in parts]
+            )
+        if "" in columns:
+            return tuple(columns[""])
+        return tuple(self.kind(**dict(zip(columns, one, strict=True))) for one in zip(*columns.values(), strict=True))
+
+
+def _texts(array: npt.NDArray[Any], parts: Iterable[tuple[int, int]], path: str) -> list[Any]:
+    content = array.tobytes()
+    try:
+        return [content[a:b].decode() for a, b in parts]
+    except UnicodeDecodeError:
+        raise RefusedError(f"array {path!r} holds a text that is not UTF-8") from None
+
+
+def _filled(sizes: list[int | None], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The lengths that are known, and of the others those of a shape."""
+    if len(sizes) != len(shape):
+        return (-1,)
+    return tuple(have if known is None else known for known, have in zip(sizes, shape, strict=True))
