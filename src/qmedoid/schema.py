@@ -27,6 +27,7 @@ MODERATE = 1e100
 MOST_ROWS = 2**53
 """Counts of rows are below this."""
 Bound = float | str | None
+Shape = tuple[str | int, ...]
 _ORDERS = {"rises": operator.gt, "never falls": operator.ge, "falls": operator.lt}
 _BOUNDS = {"at least": operator.ge, "above": operator.gt, "at most": operator.le, "below": operator.lt}
 
@@ -74,15 +75,19 @@ class Values:
         self.bounds = [(word, bound) for word, bound in bounds if bound is not None]
         self.is_signed = least is not None or above is not None
 
-    def refuse(self, values: Any, what: str, scope: dict[str, Any], *, whole: bool) -> None:
-        """Raise where a number is not as declared; symbols and fields by name are in `scope`."""
-        numbers = "numbers" if isinstance(values, np.ndarray) else "number"
-        if not whole:
-            allowed = np.isfinite(values) | (self.nan & np.isnan(values)) | (self.infinite & np.isinf(values))
-            if not allowed.all():
-                raise RefusedError(
-                    f"{what} {'' if self.infinite else 'finite '}{numbers}, not {_first(values, ~allowed)}"
-                )
+    def refuse(self, values: Any, what: str, scope: dict[str, Any], dtype: str, shape: Shape = ()) -> None:
+        """Raise where numbers are not as declared.
+
+        Symbols and fields by name are in `scope`, where symbols of the shape that are not there yet are bound.
+        """
+        whole, numbers = dtype != "f8", "number"
+        if isinstance(values, np.ndarray):
+            numbers = "numbers"
+            _refuse_shape(values, what, scope, np.dtype(dtype), shape)
+        if not whole and not np.isfinite(values).all():
+            wrong = ~np.isfinite(values) & ~(self.nan & np.isnan(values)) & ~(self.infinite & np.isinf(values))
+            if wrong.any():
+                raise RefusedError(f"{what} {'' if self.infinite else 'finite '}{numbers}, not {_first(values, wrong)}")
         for word, bound in self.bounds if self.is_signed or not whole else [("at least", 0), *self.bounds]:
             limit = lookup(bound, scope) if isinstance(bound, str) else bound
             fits = np.asarray(_BOUNDS[word](values, limit))
@@ -107,6 +112,17 @@ class Values:
             raise RefusedError(f"{what} {lookup(self.last, scope)} at its end, which is {self.last}")
         if self.every and len(np.unique(array)) != size(self.below, scope):
             raise RefusedError(f"{what} every number below {size(self.below, scope)}, and lacks one")
+
+
+def _refuse_shape(
+    array: npt.NDArray[Any], what: str, scope: dict[str, Any], dtype: np.dtype[Any], names: Shape
+) -> None:
+    sizes = [size(name, scope) for name in names]
+    fits = all(known in (None, found) for known, found in zip(sizes, array.shape, strict=False))
+    if array.dtype != dtype or array.ndim != len(sizes) or not fits:
+        lengths = ", ".join("any" if known is None else str(known) for known in sizes)
+        raise RefusedError(f"{what} {dtype} of shape ({lengths}), not {array.dtype} of {array.shape}")
+    scope.update({str(n): found for n, known, found in zip(names, sizes, array.shape, strict=True) if known is None})
 
 
 class Offsets:
@@ -195,7 +211,7 @@ def lookup(name: str, scope: dict[str, Any]) -> Any:
 
 
 def _first(values: Any, wrong: Any) -> str:
-    return shown(np.asarray(values)[wrong].flat[0].item())
+    return shown(values[wrong].flat[0].item() if isinstance(values, np.ndarray) else values)
 
 
 def shown(value: Any) -> str:

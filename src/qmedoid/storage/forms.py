@@ -1,5 +1,6 @@
 """Objects of stored classes to JSON and arrays, and back, by what :mod:`qmedoid.schema` declares at their fields."""
 
+import math
 import types
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -17,6 +18,7 @@ from qmedoid.schema import (
     Offsets,
     Parts,
     RefusedError,
+    Shape,
     Tagged,
     Text,
     Unstored,
@@ -116,6 +118,8 @@ class _Scalar(_Free):
 
     def read(self, value: Any, path: str, _arrays: Arrays, scope: Scope) -> Any:
         kind, wanted = self.kind, (str if self.kind is bytes else self.kind)
+        if self.spec is None and type(value) is kind:
+            return value
         if kind is float:
             value = restored(value)
             if type(value) is int and abs(value) < 2**1000:
@@ -124,7 +128,9 @@ class _Scalar(_Free):
             words = "a text, a number or a truth value" if isinstance(kind, tuple) else _WORDS[kind]
             raise RefusedError(f"{path} must be {words}, and is {shown(value)}")
         if isinstance(self.spec, Values):
-            self.spec.refuse(value, f"{path} must be a", scope, whole=kind is int)
+            if kind is float and math.isfinite(value) and not self.spec.bounds:
+                return value  # as most are, without the price of NumPy
+            self.spec.refuse(value, f"{path} must be a", scope, "i8" if kind is int else "f8")
         elif self.spec is not None and not self.spec.fits(value):
             raise RefusedError(f"{path} must be {self.spec.words}, and is {shown(value)}")
         return bytes.fromhex(value) if kind is bytes else value
@@ -192,13 +198,13 @@ class _Object(_Free):
         if not isinstance(value, dict):
             raise RefusedError(f"{where} must be an object, and is {shown(value)}")
         names = [name for name, form in fields.items() if form.is_json]
-        if value.keys() != set(names):
+        if len(value) != len(names) or not all(map(value.__contains__, names)):
             missing, extra = [n for n in names if n not in value], [n for n in value if n not in names]
             found = f"lacks {shown(missing[0])}" if missing else f"has the unknown field {shown(extra[0])}"
             raise RefusedError(f"{where} {found}")
-        known, made = dict(scope), {}
+        known, made, start = dict(scope), {}, f"{path}." if path else ""
         for name, form in fields.items():
-            known[name] = made[name] = form.read(value.get(name), f"{path}.{name}" if path else name, arrays, known)
+            known[name] = made[name] = form.read(value.get(name), start + name, arrays, known)
         try:
             result = self.kind(**made)
             if hasattr(result, "validate"):
@@ -264,21 +270,12 @@ class _Numbers(_Free):
             raise RefusedError(f"{path} must be null or 'array', and is {shown(value)}")
         return self.made(self.taken(path, arrays, self.spec.shape, scope))
 
-    def taken(self, path: str, arrays: Arrays, shape: tuple[str | int, ...], scope: Scope) -> npt.NDArray[Any]:
-        """The stored array, checked; new symbols of its shape are bound."""
-        array, dtype = arrays.pop(path, None), np.dtype(_DTYPES[self.kind])
+    def taken(self, path: str, arrays: Arrays, shape: Shape, scope: Scope) -> npt.NDArray[Any]:
+        """The stored array, checked."""
+        array = arrays.pop(path, None)
         if array is None:
             raise RefusedError(f"it lacks the array {path!r}")
-        sizes = [size(one, scope) for one in shape]
-        if array.dtype != dtype or array.shape != (wanted := _filled(sizes, array.shape)):
-            lengths = ", ".join("any" if one is None else str(one) for one in sizes)
-            raise RefusedError(
-                f"array {path!r} must be {dtype} of shape ({lengths}), not {array.dtype} of {array.shape}"
-            )
-        scope.update(
-            {str(name): length for name, known, length in zip(shape, sizes, wanted, strict=True) if known is None}
-        )
-        self.spec.refuse(array, f"array {path!r} must hold", scope, whole=dtype != np.float64)
+        self.spec.refuse(array, f"array {path!r} must hold", scope, _DTYPES[self.kind], shape)
         return array
 
     def made(self, part: npt.NDArray[Any]) -> Any:
@@ -360,10 +357,3 @@ def _texts(array: npt.NDArray[Any], parts: Iterable[tuple[int, int]], path: str)
         return [content[a:b].decode() for a, b in parts]
     except UnicodeDecodeError:
         raise RefusedError(f"array {path!r} holds a text that is not UTF-8") from None
-
-
-def _filled(sizes: list[int | None], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The lengths that are known, and of the others those of a shape."""
-    if len(sizes) != len(shape):
-        return (-1,)
-    return tuple(have if known is None else known for known, have in zip(sizes, shape, strict=True))
