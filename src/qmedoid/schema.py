@@ -3,7 +3,7 @@
 A stored class is a dataclass, a named tuple or a class whose annotations are the arguments that make it. Numbers of
 NumPy are stored as arrays, by the path of their field; everything else is JSON::
 
-    medoids: Annotated[Array, Values("P", "M")]
+    medoids: Annotated[Array, Values("P M")]
     medoid_classes: Annotated[Codes, Values("P", below="C", every=True)]
     alpha: Annotated[float, Values(least=0, most=1)]
     neighbors: Neighbors | None
@@ -15,9 +15,9 @@ first, then arrays, then other objects. What a declaration cannot say, a method 
 """
 
 import operator
-import re
 from collections.abc import Callable, Collection
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,6 @@ MODERATE = 1e100
 MOST_ROWS = 2**53
 """Counts of rows are below this."""
 Bound = float | str | None
-Shape = tuple[str | int, ...]
 _ORDERS = {"rises": operator.gt, "never falls": operator.ge, "falls": operator.lt}
 _BOUNDS = {"at least": operator.ge, "above": operator.gt, "at most": operator.le, "below": operator.lt}
 
@@ -40,13 +39,14 @@ class RefusedError(Exception):
         self.role = role
 
 
+@dataclass(frozen=True, kw_only=True)
 class Values:
     """Numbers of a shape and a range; without a shape one number, which is stored as JSON.
 
-    Parameters
+    Attributes
     ----------
-    *shape : str or int
-        Sums of names and numbers, such as ``"L+2"``.
+    shape : str
+        Lengths, each a name, a number or a sum of these, as in ``"L+2 outputs"``.
     least, above, most, below : float or str
         Bounds; the name of an array bounds number by number. Whole numbers are at least 0 by default.
     largest : float
@@ -60,40 +60,48 @@ class Values:
     last : str
         Name of the last number.
     length : tuple of int
-        Bounds of the length.
+        Bounds of the first length.
     """
 
-    def __init__(
-        self, *shape: str | int, least: Bound = None, above: Bound = None, most: Bound = None, below: Bound = None,
-        largest: float | None = None, nan: bool = False, infinite: bool = False, zero: bool = True, every: bool = False,
-        order: str = "", within: str = "", last: str = "", length: tuple[int, int] = (0, 2**62),
-    ) -> None:  # fmt: skip
-        self.shape, self.nan, self.infinite, self.zero, self.every = shape, nan, infinite, zero, every
-        self.order, self.within, self.last, self.length, self.below = order, within, last, length, below
-        least, most = (least, most) if largest is None else (-largest, largest)
-        bounds = zip(_BOUNDS, (least, above, most, below), strict=True)
-        self.bounds = [(word, bound) for word, bound in bounds if bound is not None]
-        self.is_signed = least is not None or above is not None
+    shape: str = field(default="", kw_only=False)
+    least: Bound = None
+    above: Bound = None
+    most: Bound = None
+    below: Bound = None
+    largest: float = np.inf
+    nan: bool = False
+    infinite: bool = False
+    zero: bool = True
+    every: bool = False
+    order: str = ""
+    within: str = ""
+    last: str = ""
+    length: tuple[int, int] = (0, 2**62)
 
-    def refuse(self, values: Any, what: str, scope: dict[str, Any], dtype: str, shape: Shape = ()) -> None:
+    def refuse(self, values: Any, what: str, scope: dict[str, Any], dtype: str, shape: str = "") -> None:
         """Raise where numbers are not as declared.
 
         Symbols and fields by name are in `scope`, where symbols of the shape that are not there yet are bound.
         """
-        whole, numbers = dtype != "f8", "number"
+        numbers = "number"
         if isinstance(values, np.ndarray):
             numbers = "numbers"
-            _refuse_shape(values, what, scope, np.dtype(dtype), shape)
-        if not whole and not np.isfinite(values).all():
+            _refuse_shape(values, what, scope, np.dtype(dtype), shape.split())
+        if dtype == "f8" and not np.isfinite(values).all():
             wrong = ~np.isfinite(values) & ~(self.nan & np.isnan(values)) & ~(self.infinite & np.isinf(values))
             if wrong.any():
                 raise RefusedError(f"{what} {'' if self.infinite else 'finite '}{numbers}, not {_first(values, wrong)}")
-        for word, bound in self.bounds if self.is_signed or not whole else [("at least", 0), *self.bounds]:
-            limit = lookup(bound, scope) if isinstance(bound, str) else bound
-            fits = np.asarray(_BOUNDS[word](values, limit))
-            if not fits.all():
-                named = f"those of {bound!r}" if isinstance(limit, np.ndarray) else f"{limit:.12g}"
-                raise RefusedError(f"{what} {numbers} {word} {named}, not {_first(values, ~fits)}")
+        least = 0 if self.least is self.above is None and dtype != "f8" and self.largest == np.inf else self.least
+        bounds = (least, "at least"), (self.above, "above"), (self.most, "at most"), (self.below, "below")
+        for bound, word in (
+            bounds if self.largest == np.inf else ((-self.largest, "at least"), (self.largest, "at most"))
+        ):
+            if bound is not None:
+                limit = lookup(bound, scope) if isinstance(bound, str) else bound
+                fits = np.asarray(_BOUNDS[word](values, limit))
+                if not fits.all():
+                    named = f"those of {bound!r}" if isinstance(limit, np.ndarray) else f"{limit:.12g}"
+                    raise RefusedError(f"{what} {numbers} {word} {named}, not {_first(values, ~fits)}")
         if not self.zero and not np.all(values):
             raise RefusedError(f"{what} {numbers} other than 0")
         if self.shape:
@@ -110,36 +118,35 @@ class Values:
                 raise RefusedError(f"{what} numbers of which each {self.order}{' within its part' * bool(self.within)}")
         if self.last and not (len(array) and array[-1] == lookup(self.last, scope)):
             raise RefusedError(f"{what} {lookup(self.last, scope)} at its end, which is {self.last}")
-        if self.every and len(np.unique(array)) != size(self.below, scope):
-            raise RefusedError(f"{what} every number below {size(self.below, scope)}, and lacks one")
+        if self.every and len(np.unique(array)) != lookup(str(self.below), scope):
+            raise RefusedError(f"{what} every number below {lookup(str(self.below), scope)}, and lacks one")
 
 
-def _refuse_shape(
-    array: npt.NDArray[Any], what: str, scope: dict[str, Any], dtype: np.dtype[Any], names: Shape
-) -> None:
+def _refuse_shape(array: npt.NDArray[Any], what: str, scope: dict[str, Any], dtype: Any, names: list[str]) -> None:
     sizes = [size(name, scope) for name in names]
     fits = all(known in (None, found) for known, found in zip(sizes, array.shape, strict=False))
     if array.dtype != dtype or array.ndim != len(sizes) or not fits:
         lengths = ", ".join("any" if known is None else str(known) for known in sizes)
         raise RefusedError(f"{what} {dtype} of shape ({lengths}), not {array.dtype} of {array.shape}")
-    scope.update({str(n): found for n, known, found in zip(names, sizes, array.shape, strict=True) if known is None})
+    scope.update({name: found for name, known, found in zip(names, sizes, array.shape, strict=True) if known is None})
 
 
-class Offsets:
-    """Bounds of `count` parts of `total` things, from 0, each at least `shortest` long."""
+class Offsets(NamedTuple):
+    """Bounds of `n_parts` parts of `total` things, from 0, each at least `shortest` long."""
 
-    def __init__(self, count: str, total: str, *, shortest: int = 1) -> None:
-        self.count, self.total, self.shortest = count, total, shortest
+    n_parts: str
+    total: str
+    shortest: int = 1
 
 
-class Parts:
+class Packed(NamedTuple):
     """A list of texts, of small arrays, or of objects that hold some, stored as one array for each of their fields.
 
-    Parameters
+    Attributes
     ----------
-    count : str
+    n_parts : str
         Symbol of the number of parts.
-    values : Values, optional
+    values : Values
         Range of the numbers of small arrays.
     like : str
         Field whose parts have the same lengths.
@@ -147,53 +154,46 @@ class Parts:
         Length of the shortest part, and the smallest number of parts.
     """
 
-    def __init__(
-        self, count: str, values: Values | None = None, *, like: str = "", shortest: int = 1, fewest: int = 0
-    ) -> None:
-        self.count, self.values, self.like, self.shortest, self.fewest = (
-            count,
-            values or Values(),
-            like,
-            shortest,
-            fewest,
-        )
+    n_parts: str
+    values: Values = Values()
+    like: str = ""
+    shortest: int = 1
+    fewest: int = 0
 
 
-class Text:
+class Wording(NamedTuple):
     """A text that is one of some, or of a form that is said in words; bytes are stored in hexadecimal digits."""
 
-    def __init__(self, *allowed: str, form: str = "", words: str = "") -> None:
-        self.allowed, self.form, self.words = allowed, re.compile(form), words or f"one of {list(allowed)}"
-
-    def fits(self, text: str) -> bool:
-        """Whether a text is allowed."""
-        return text in self.allowed if self.allowed else self.form.fullmatch(text) is not None
+    allowed: tuple[str, ...] = ()
+    form: str = ""
+    words: str = ""
 
 
-class Given:
-    """Symbols that an object is given, by the names of what they are; `kind` if it is stored as a narrower type."""
+class Given(NamedTuple):
+    """The names of M, the columns, and of C, the classes, for an object; `kind` if it is stored as a narrower type."""
 
-    def __init__(self, kind: Any = None, **symbols: str) -> None:
-        self.kind, self.symbols = kind, symbols
+    kind: Any = None
+    M: str = ""
+    C: str = ""
 
 
-class Tagged:
+class Tagged(NamedTuple):
     """An object of one of several classes, stored with the name of its class."""
 
-    def __init__(self, find: Callable[[str], type[Any]], names: Collection[str]) -> None:
-        self.find, self.names = find, names
+    find: Callable[[str], type[Any]]
+    names: Collection[str]
 
 
 class Unstored:
     """A field that is not stored: it has its default when it is read."""
 
 
-def size(name: Any, scope: dict[str, Any]) -> int | None:
+def size(name: str, scope: dict[str, Any]) -> int | None:
     """A length: a number, the length of what has a name, or a sum of these; None for a symbol that is not bound."""
-    if not isinstance(name, str):
+    if name.isdecimal():
         return int(name)
     if "+" in name:
-        sizes = [int(part) if part.isdecimal() else size(part, scope) for part in name.split("+")]
+        sizes = [size(part, scope) for part in name.split("+")]
         return None if None in sizes else sum(size for size in sizes if size is not None)
     if "." not in name and name not in scope:
         return None

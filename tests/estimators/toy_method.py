@@ -23,7 +23,7 @@ ENTRY = MethodEntry("toy_method:ToyModel", "toy_method:ToyClassifier")
 class ToyModel:
     """Squared distances to one medoid per class."""
 
-    medoids: Annotated[Array, Values("C", "M")]
+    medoids: Annotated[Array, Values("C M")]
     medoid_rows: Annotated[Codes, Values("C")]
     name: ClassVar[str] = "toy"
     distance_name: ClassVar[str] = "Euclidean distance"

@@ -6,7 +6,7 @@ import spoilt_files as spoilt
 from sample_models import all_models
 
 from qmedoid.model.table import TableModel
-from qmedoid.schema import RefusedError, Text, Values
+from qmedoid.schema import RefusedError, Values, Wording
 from qmedoid.storage.forms import read, stored_fields, write
 
 MODELS = all_models()
@@ -51,16 +51,28 @@ def wrong_scalars(form):
         yield from (1.5, 2**70)
     if form.kind is str or form.kind is bool:
         yield 1
-    if isinstance(spec, Text):
+    if isinstance(spec, Wording):
         yield "no such text"
     if isinstance(spec, Values):
-        for word, bound in spec.bounds:
+        for word, bound in bounds_of(spec):
             if not isinstance(bound, str):
                 yield _beyond(word, bound) if form.kind is float else int(_beyond(word, bound))
-        if form.kind is int and not spec.is_signed:
+        if form.kind is int and not is_signed(spec):
             yield -1
         if form.kind is float and not spec.infinite:
             yield {"$float": "inf"}
+
+
+def bounds_of(spec):
+    """The bounds of numbers, by word."""
+    bounds = {"at least": spec.least, "above": spec.above, "at most": spec.most, "below": spec.below}
+    if spec.largest < np.inf:
+        bounds |= {"at least": -spec.largest, "at most": spec.largest}
+    return [(word, bound) for word, bound in bounds.items() if bound is not None]
+
+
+def is_signed(spec):
+    return any(word in ("at least", "above") for word, _ in bounds_of(spec))
 
 
 def _beyond(word, bound):
@@ -77,8 +89,8 @@ def wrong_arrays(form, array):
     if not array.size:
         return
     values = [] if whole else [-np.inf] + [np.nan] * (not spec.nan)
-    values += [-1] * (whole and not spec.is_signed and array.dtype != np.uint8)
-    for word, bound in spec.bounds:
+    values += [-1] * (whole and not is_signed(spec) and array.dtype != np.uint8)
+    for word, bound in bounds_of(spec):
         if not isinstance(bound, str):
             values.append(_beyond(word, bound))
         else:
@@ -129,8 +141,10 @@ def spoilt_contents(model, described, arrays):
                 if new is not None or place[-1] not in OPTIONAL:
                     yield path, spoilt.replaced(described, place, new), arrays
         else:
-            names = [path] if kind in ("_Numbers", "_Offsets") else [f"{path}.offsets"] * (not form.spec.like)
-            parts = {} if kind != "_Parts" else {f"{path}.{name}".rstrip("."): one for name, one in form.fields.items()}
+            names = [path] if kind in ("_Array", "_Offsets") else [f"{path}.offsets"] * (not form.spec.like)
+            parts = (
+                {} if kind != "_Packed" else {f"{path}.{name}".rstrip("."): one for name, one in form.fields.items()}
+            )
             for name in [*names, *parts]:
                 of = parts.get(name, form)
                 if name == f"{path}.offsets" or kind == "_Offsets":

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from qmedoid.arrays import Array
-from qmedoid.schema import Parts, RefusedError, Values, shown
+from qmedoid.schema import Packed, RefusedError, Values, shown
 
 Kind = Literal["number", "category", "boolean", "date"]
 KINDS: tuple[Kind, ...] = ("number", "category", "boolean", "date")
@@ -177,8 +177,8 @@ class Levels:
         What each number says: ``"=level"``, ``" is missing"``, ``": frequency"``, ``": target mean"``...
     """
 
-    levels: Annotated[tuple[str, ...], Parts("L", shortest=0)]
-    values: Annotated[Array, Values("L+2", "outputs", nan=True)]
+    levels: Annotated[tuple[str, ...], Packed("L", shortest=0)]
+    values: Annotated[Array, Values("L+2 outputs", nan=True)]
     outputs: tuple[str, ...]
 
     @property

@@ -114,7 +114,7 @@ class Decision:
         if len(labels) < 2 or len(kinds) > 1:
             raise RefusedError("classes must be at least 2 labels, all texts, all numbers or all truth values")
         # Numbers are sorted, because different ones can be made to collide in a set.
-        ranked = sorted(labels, key=str if str in kinds else None)  # type: ignore[arg-type]
+        ranked = sorted(labels, key=str if str in kinds else None)
         if any(a == b for a, b in pairwise(ranked)):
             raise RefusedError("classes has a label twice")
         if self.cut is not None and len(labels) != 2:

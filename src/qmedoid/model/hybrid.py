@@ -12,7 +12,7 @@ from qmedoid.geometry.channels import Channels, DeltaKind, delta_features, delta
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.base import Measured, Scorer
 from qmedoid.methods.registry import METHODS, model_class
-from qmedoid.schema import Given, RefusedError, Tagged, Values
+from qmedoid.schema import Given, Tagged, Values
 from qmedoid.variational.model import MeasuredVariational, VariationalModel
 
 
@@ -73,21 +73,6 @@ class HybridModel:
     variational: Annotated[VariationalModel | MeasuredVariational | None, Given(VariationalModel | None)] = None
     refine_below: Annotated[float, Values(infinite=True)] = -np.inf
     residual: bool = False
-
-    def validate(self) -> None:
-        """Refuse a stored model whose circuit is missing, or does not take the deltas of its method."""
-        circuit = self.variational
-        if not isinstance(circuit, VariationalModel):
-            if self.refine_below == np.inf:
-                raise RefusedError("refine_below leaves all records to a circuit, and there is none")
-            return
-        method, network = self.method.plain, circuit.network
-        n_outputs = 2 if self.deltas.decides_between_two(method.n_classes) else method.n_classes
-        n_inputs = method.n_deltas
-        if n_inputs is None:  # counted, not listed, as a file may name very many classes
-            n_inputs = n_outputs * (n_outputs - 1) // 2 * (1 + method.use_angular + self.deltas.fused)
-        if (network.ansatz.n_inputs, network.readout.n_classes) != (n_inputs, n_outputs):
-            raise RefusedError(f"variational must take {n_inputs} inputs and decide between {n_outputs} classes")
 
     @property
     def refinement(self) -> str:

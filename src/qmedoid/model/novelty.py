@@ -14,7 +14,7 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.methods.base import Method
 from qmedoid.model.contract import Dates, Encoding, Levels, Numbers
-from qmedoid.schema import MOST_ROWS, Offsets, RefusedError, Text, Values
+from qmedoid.schema import MOST_ROWS, Offsets, RefusedError, Values, Wording
 
 Columns = Sequence[npt.NDArray[Any]]
 LEAST, MOST = 1e-100, 1e100
@@ -307,7 +307,7 @@ class SeenRows:
         Whether there were more than `MOST_KEPT`, so that only those up to the last one here are known.
     """
 
-    key: Annotated[bytes, Text(form=f"[0-9a-f]{{{2 * KEY_BYTES}}}", words=f"{2 * KEY_BYTES} hexadecimal digits")]
+    key: Annotated[bytes, Wording(form=f"[0-9a-f]{{{2 * KEY_BYTES}}}", words=f"{2 * KEY_BYTES} hexadecimal digits")]
     hashes: Annotated[Hashes, Values("h", order="rises", length=(1, MOST_KEPT))]
     is_sample: bool = False
 

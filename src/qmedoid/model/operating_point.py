@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from qmedoid.metrics.intervals import Interval, share_change, share_interval
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS
-from qmedoid.schema import Text, Values
+from qmedoid.schema import Values, Wording
 
 DRIFT_WIDTH = 3.0
 """Standard errors up to which an alert rate counts as expected: one table in 370 is beyond them by chance."""
@@ -76,7 +76,7 @@ class OperatingSummary:
         one draw. Intervals are as wide as those of so many draws.
     """
 
-    rule: Annotated[str, Text(*RULES)]
+    rule: Annotated[str, Wording(RULES)]
     asked: float | None
     log_odds: float
     counts: Counts | None = None

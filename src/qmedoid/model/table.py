@@ -17,7 +17,7 @@ from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.novelty import Novelty, SeenRows
 from qmedoid.model.operating_point import OperatingSummary
 from qmedoid.model.training_summary import TrainingSummary
-from qmedoid.schema import Given, RefusedError, Text, Unstored
+from qmedoid.schema import Given, RefusedError, Unstored, Wording
 from qmedoid.variational.model import VariationalModel
 
 Record = Mapping[str, Any]
@@ -88,7 +88,7 @@ class TableModel:
     seen: SeenRows | None = None
     novelty: Annotated[Novelty | None, Given(M="encodings.width")] = None
     training: TrainingSummary | None = None
-    parent: Annotated[str | None, Text(form="[0-9a-f]{64}", words="a SHA-256 in 64 hexadecimal digits")] = None
+    parent: Annotated[str | None, Wording(form="[0-9a-f]{64}", words="a SHA-256 in 64 hexadecimal digits")] = None
 
     def validate(self) -> None:
         """Refuse a stored model whose encodings, models and summary are not those of its columns and classes."""
@@ -103,11 +103,20 @@ class TableModel:
             raise RefusedError("models is empty")
         shape = sum(encoding.width for encoding in self.encodings), len(self.classes)
         for number, model in enumerate(self.models):
+            circuit: Any = model
+            expected = shape
             if isinstance(model, HybridModel):
                 if model.method.plain.n_classes != shape[1]:
                     raise RefusedError(f"models.{number}.method must be for the {shape[1]} classes")
-            elif (model.network.ansatz.n_inputs, model.network.readout.n_classes) != shape:
-                raise RefusedError(f"models.{number}.network must take {shape[0]} inputs and have {shape[1]} classes")
+                if model.variational is None and model.refine_below == np.inf:
+                    raise RefusedError(
+                        f"models.{number}.refine_below leaves all records to a circuit, and there is none"
+                    )
+                circuit, expected = model.variational, _circuit_shape(model) if model.variational else shape
+            if isinstance(circuit, VariationalModel):
+                network = circuit.network
+                if (network.ansatz.n_inputs, network.readout.n_classes) != expected:
+                    raise RefusedError(f"models.{number} must have a circuit for (inputs, classes) {expected}")
         if self.training is not None:
             sizes = [
                 len(encoding.levels) if isinstance(encoding, Levels) else 2 * (column.kind == "boolean")
@@ -217,3 +226,12 @@ class TableModel:
         scores = self.decision.shifted_scores(scores)
         margins = self.decision.margins(scores)
         return Decisions(self.decision.codes(scores, margins), scores, margins, by_circuit, nearest)
+
+
+def _circuit_shape(model: HybridModel) -> tuple[int, int]:
+    """Inputs and classes of the circuit of a model; counted, not listed, as a file may name very many classes."""
+    method = model.method.plain
+    n_outputs = 2 if model.deltas.decides_between_two(method.n_classes) else method.n_classes
+    n_pairs = n_outputs * (n_outputs - 1) // 2
+    n_inputs = n_pairs * (1 + method.use_angular + model.deltas.fused) if method.n_deltas is None else method.n_deltas
+    return n_inputs, n_outputs

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.schema import Parts, RefusedError, Values
+from qmedoid.schema import Packed, RefusedError, Values
 
 MOST_CUTS = 2048
 """Thresholds of a held-out curve at most."""
@@ -95,7 +95,7 @@ class TrainingSummary:
 
     n_rows: Annotated[int, Values(least=1, most=2**40)]
     missing: Annotated[Codes, Values("columns", most="n_rows")]
-    levels: Annotated[tuple[Codes, ...], Parts("columns", Values(most="n_rows"), shortest=0)]
+    levels: Annotated[tuple[Codes, ...], Packed("columns", Values(most="n_rows"), shortest=0)]
     curve: HeldOutCurve | None = None
     days: DayCounts | None = None
 

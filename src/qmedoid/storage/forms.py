@@ -1,6 +1,7 @@
 """Objects of stored classes to JSON and arrays, and back, by what :mod:`qmedoid.schema` declares at their fields."""
 
 import math
+import re
 import types
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -16,13 +17,12 @@ from qmedoid.schema import (
     MOST_ROWS,
     Given,
     Offsets,
-    Parts,
+    Packed,
     RefusedError,
-    Shape,
     Tagged,
-    Text,
     Unstored,
     Values,
+    Wording,
     shown,
     size,
 )
@@ -38,23 +38,27 @@ _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: 
 
 def write(value: Any, arrays: Arrays) -> Any:
     """JSON of an object of a stored class; its arrays are added."""
-    return _Object(type(value)).write(value, "", arrays)
+    return _object(type(value)).write(value, "", arrays)
 
 
 def read(kind: type[Kind], value: Any, arrays: Arrays) -> Kind:
     """The object that `write` wrote; its arrays are taken, and everything is checked."""
-    made: Kind = _Object(kind).read(value, "", arrays, {})
+    made: Kind = _object(kind).read(value, "", arrays, {})
     if arrays:
         raise RefusedError(f"it holds the unknown array {shown(next(iter(arrays)))}")
     return made
 
 
-@lru_cache(maxsize=256)
-def stored_fields(kind: type[Any]) -> dict[str, Any]:
+def stored_fields(kind: Any) -> dict[str, Any]:
     """How each field of a stored class is stored, in the order of reading."""
     hints = get_type_hints(kind, include_extras=True)
     forms = {name: _form(hint) for name, hint in hints.items() if get_origin(hint) is not ClassVar}
     return dict(sorted(((n, form) for n, form in forms.items() if form is not None), key=lambda item: item[1].turn))
+
+
+@lru_cache(maxsize=256)
+def _object(kind: Any) -> "_Object":
+    return _Object(kind)
 
 
 def _form(hint: Any, spec: Any = None) -> Any:
@@ -75,21 +79,21 @@ def _form(hint: Any, spec: Any = None) -> Any:
         if all(one in _WORDS for one in others):
             return _Scalar(tuple(others), spec)
         return _Tagged(Tagged({one.__name__: one for one in others}.__getitem__, [one.__name__ for one in others]))
-    if isinstance(spec, Parts):
-        return _Parts(of[0], spec)
+    if isinstance(spec, Packed):
+        return _Packed(of[0], spec)
     if isinstance(spec, Offsets):
         return _Offsets(spec)
     if hint in _DTYPES and isinstance(spec, Values):
-        return _Numbers(hint, spec)
+        return _Array(hint, spec)
     if origin is Literal:
-        return _Scalar(str, Text(*of))
+        return _Scalar(str, Wording(of))
     if hint in _WORDS:
         return _Scalar(hint, spec)
     if hint is Any or origin is tuple:
         return _List(_form(of[0])) if of else _Free()
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return _Mapping(_form(of[1]))
-    return _Object(hint)
+    return _object(hint)
 
 
 class _Free:
@@ -110,6 +114,7 @@ class _Scalar(_Free):
 
     def __init__(self, kind: Any, spec: Any) -> None:
         self.kind, self.spec = kind, spec or {int: Values(most=MOST_ROWS), float: Values()}.get(kind)
+        self.is_free = self.spec in (Values(), Values(nan=True))
 
     def write(self, value: Any, path: str, _arrays: Arrays) -> Any:
         if self.kind is bytes:
@@ -117,9 +122,7 @@ class _Scalar(_Free):
         return plain(value if isinstance(self.kind, tuple) else self.kind(value), path)
 
     def read(self, value: Any, path: str, _arrays: Arrays, scope: Scope) -> Any:
-        kind, wanted = self.kind, (str if self.kind is bytes else self.kind)
-        if self.spec is None and type(value) is kind:
-            return value
+        kind, wanted, spec = self.kind, (str if self.kind is bytes else self.kind), self.spec
         if kind is float:
             value = restored(value)
             if type(value) is int and abs(value) < 2**1000:
@@ -127,12 +130,12 @@ class _Scalar(_Free):
         if type(value) not in (wanted if isinstance(wanted, tuple) else (wanted,)):
             words = "a text, a number or a truth value" if isinstance(kind, tuple) else _WORDS[kind]
             raise RefusedError(f"{path} must be {words}, and is {shown(value)}")
-        if isinstance(self.spec, Values):
-            if kind is float and math.isfinite(value) and not self.spec.bounds:
-                return value  # as most are, without the price of NumPy
-            self.spec.refuse(value, f"{path} must be a", scope, "i8" if kind is int else "f8")
-        elif self.spec is not None and not self.spec.fits(value):
-            raise RefusedError(f"{path} must be {self.spec.words}, and is {shown(value)}")
+        if spec is None or (self.is_free and math.isfinite(value)):
+            return value  # as most are, without the price of NumPy
+        if isinstance(spec, Values):
+            spec.refuse(value, f"{path} must be a", scope, "i8" if kind is int else "f8")
+        elif value not in spec.allowed and not (spec.form and re.fullmatch(spec.form, value)):
+            raise RefusedError(f"{path} must be {spec.words or f'one of {list(spec.allowed)}'}, and is {shown(value)}")
         return bytes.fromhex(value) if kind is bytes else value
 
 
@@ -182,28 +185,28 @@ class _Object(_Free):
 
     turn = 2
 
-    def __init__(self, kind: type[Any]) -> None:
-        self.kind = kind
+    def __init__(self, kind: Any) -> None:
+        self.kind, self.fields = kind, stored_fields(kind)
+        self.names = [name for name, form in self.fields.items() if form.is_json]
 
     def write(self, value: Any, path: str, arrays: Arrays) -> Any:
         described = {}
-        for name, form in stored_fields(self.kind).items():
+        for name, form in self.fields.items():
             one = form.write(getattr(value, name), f"{path}.{name}" if path else name, arrays)
             if form.is_json:
                 described[name] = one
         return described
 
     def read(self, value: Any, path: str, arrays: Arrays, scope: Scope) -> Any:
-        fields, where = stored_fields(self.kind), path or "it"
+        names, where = self.names, path or "it"
         if not isinstance(value, dict):
             raise RefusedError(f"{where} must be an object, and is {shown(value)}")
-        names = [name for name, form in fields.items() if form.is_json]
         if len(value) != len(names) or not all(map(value.__contains__, names)):
             missing, extra = [n for n in names if n not in value], [n for n in value if n not in names]
             found = f"lacks {shown(missing[0])}" if missing else f"has the unknown field {shown(extra[0])}"
             raise RefusedError(f"{where} {found}")
         known, made, start = dict(scope), {}, f"{path}." if path else ""
-        for name, form in fields.items():
+        for name, form in self.fields.items():
             known[name] = made[name] = form.read(value.get(name), start + name, arrays, known)
         try:
             result = self.kind(**made)
@@ -218,13 +221,13 @@ class _Given(_Free):
     """Something with symbols."""
 
     def __init__(self, of: Any, spec: Given) -> None:
-        self.of, self.symbols, self.turn, self.is_json = of, spec.symbols, of.turn, of.is_json
+        self.of, self.spec, self.turn, self.is_json = of, spec, of.turn, of.is_json
 
     def write(self, value: Any, path: str, arrays: Arrays) -> Any:
         return self.of.write(value, path, arrays)
 
     def read(self, value: Any, path: str, arrays: Arrays, scope: Scope) -> Any:
-        given = {symbol: size(name, scope) for symbol, name in self.symbols.items()}
+        given = {symbol: size(name, scope) for symbol, name in (("M", self.spec.M), ("C", self.spec.C)) if name}
         return self.of.read(value, path, arrays, scope | given)
 
 
@@ -239,7 +242,7 @@ class _Tagged(_Free):
     def write(self, value: Any, path: str, arrays: Arrays) -> Any:
         for name in self.spec.names:
             if type(value) is self.spec.find(name):
-                return {"type": name} | _Object(type(value)).write(value, path, arrays)
+                return {"type": name} | _object(type(value)).write(value, path, arrays)
         raise ModelError(
             f"The {type(value).__name__} at {path} cannot be stored: its type must be one of {sorted(self.spec.names)}."
         )
@@ -249,10 +252,10 @@ class _Tagged(_Free):
         if not isinstance(name, str) or name not in self.spec.names:
             raise RefusedError(f"{path}.type must be one of {sorted(self.spec.names)}, and is {shown(name)}")
         rest = {key: one for key, one in value.items() if key != "type"}
-        return _Object(self.spec.find(name)).read(rest, path, arrays, scope)
+        return _object(self.spec.find(name)).read(rest, path, arrays, scope)
 
 
-class _Numbers(_Free):
+class _Array(_Free):
     """An array."""
 
     turn = 1
@@ -270,7 +273,7 @@ class _Numbers(_Free):
             raise RefusedError(f"{path} must be null or 'array', and is {shown(value)}")
         return self.made(self.taken(path, arrays, self.spec.shape, scope))
 
-    def taken(self, path: str, arrays: Arrays, shape: Shape, scope: Scope) -> npt.NDArray[Any]:
+    def taken(self, path: str, arrays: Arrays, shape: str, scope: Scope) -> npt.NDArray[Any]:
         """The stored array, checked."""
         array = arrays.pop(path, None)
         if array is None:
@@ -283,17 +286,17 @@ class _Numbers(_Free):
         return tuple(part.tolist()) if self.kind == tuple[int, ...] else part.astype(self.dtype, copy=False)
 
 
-class _Offsets(_Numbers):
+class _Offsets(_Array):
     """Bounds of parts."""
 
     def __init__(self, spec: Offsets) -> None:
-        super().__init__(Codes, Values(f"{spec.count}+1"))
+        super().__init__(Codes, Values(f"{spec.n_parts}+1"))
         self.offsets = spec
 
     def read(self, _value: Any, path: str, arrays: Arrays, scope: Scope) -> Any:
         spec = self.offsets
-        if size(spec.count, scope) is None and path in arrays:
-            scope[spec.count] = max(arrays[path].size - 1, 0)
+        if size(spec.n_parts, scope) is None and path in arrays:
+            scope[spec.n_parts] = max(arrays[path].size - 1, 0)
         array = self.taken(path, arrays, self.spec.shape, scope)
         total = size(spec.total, scope)
         total = scope.setdefault(spec.total, int(array[-1])) if total is None else total
@@ -302,17 +305,17 @@ class _Offsets(_Numbers):
         return self.made(array)
 
 
-class _Parts(_Free):
+class _Packed(_Free):
     """Small arrays, or objects that hold some, end to end."""
 
     turn = 1
     is_json = False
 
-    def __init__(self, kind: Any, spec: Parts) -> None:
+    def __init__(self, kind: Any, spec: Packed) -> None:
         self.kind, self.spec = kind, spec
-        self.fields = {"": _Numbers(kind, spec.values)} if kind in _DTYPES else stored_fields(kind)
-        self.offsets = _Offsets(Offsets(spec.count, "total", shortest=spec.shortest))
-        self.flags = _Numbers(Flags, Values(below=2))
+        self.fields = {"": _Array(kind, spec.values)} if kind in _DTYPES else stored_fields(kind)
+        self.offsets = _Offsets(Offsets(spec.n_parts, "total", shortest=spec.shortest))
+        self.flags = _Array(Flags, Values(below=2))
 
     def write(self, value: Any, path: str, arrays: Arrays) -> Any:
         for name, form in self.fields.items():
@@ -332,16 +335,16 @@ class _Parts(_Free):
             bounds = np.cumsum([0, *map(len, scope[self.spec.like])]).tolist()
         else:
             bounds = self.offsets.read(None, f"{path}.offsets", arrays, known := dict(scope)).tolist()
-            scope[self.spec.count] = known[self.spec.count]
+            scope[self.spec.n_parts] = known[self.spec.n_parts]
         if len(bounds) <= self.spec.fewest:
             raise RefusedError(f"array '{path}.offsets' must have at least {self.spec.fewest + 1} numbers")
         columns: dict[str, list[Any]] = {}
         for name, form in self.fields.items():
             where = f"{path}.{name}" if name else path
             if form.is_json:
-                columns[name] = self.flags.taken(where, arrays, (len(bounds) - 1,), scope).astype(np.bool_).tolist()
+                columns[name] = self.flags.taken(where, arrays, f"{len(bounds) - 1}", scope).astype(np.bool_).tolist()
                 continue
-            array = form.taken(where, arrays, (bounds[-1],), scope)
+            array = form.taken(where, arrays, f"{bounds[-1]}", scope)
             parts = pairwise(bounds)
             columns[name] = (
                 _texts(array, parts, where) if form.kind is str else [form.made(array[a:b]) for a, b in parts]

@@ -298,9 +298,13 @@ def _read_rows(value: Any, model: TableModel) -> tuple[tuple[Record, ...], ...]:
             )
         records = []
         for row in rows:
-            cells = row if isinstance(row, list) and {*map(type, row)} <= _CELLS else restored(row)
-            if not isinstance(cells, list) or len(cells) != len(columns) or not {*map(type, cells)} <= _CELLS:
-                raise RefusedError(f"[{number}].rows must have a text, number, truth value or null for each column")
+            cells = row
+            if not isinstance(row, list) or not {*map(type, row)} <= _CELLS:
+                cells = restored(row)
+                if not isinstance(cells, list) or not {*map(type, cells)} <= _CELLS:
+                    raise RefusedError(f"[{number}].rows must be lists of texts, numbers, truth values and null")
+            if len(cells) != len(columns):
+                raise RefusedError(f"[{number}].rows must have a cell for each of the {len(columns)} columns")
             records.append(dict(zip(columns, cells, strict=True)))
         found.append(tuple(records))
     return tuple(found)

@@ -33,7 +33,7 @@ from qmedoid.methods.base import (
     row_block,
 )
 from qmedoid.methods.evidence.neighbors import FoundNeighbors, Neighbors, find
-from qmedoid.schema import MODERATE, Parts, RefusedError, Values
+from qmedoid.schema import MODERATE, Packed, RefusedError, Values
 
 Distances = Callable[[Array, Array], Array]
 """Distance of every row to every medoid, (n, g) and (q, g) to (n, q)."""
@@ -86,7 +86,7 @@ class Terms:
     channel: Annotated[Codes, Values("T", below=len(CHANNELS))]
     length: Annotated[Array, Values("T", least=1 / MODERATE, most=MODERATE)]
     center: Annotated[Array, Values("T", largest=MODERATE)]
-    weights: Annotated[Array, Values("T", "K", largest=MODERATE)]
+    weights: Annotated[Array, Values("T K", largest=MODERATE)]
 
     def __len__(self) -> int:
         return len(self.group)
@@ -117,11 +117,11 @@ class EvidenceModel:
 
     rank_scaling: RankScaling
     linear_scaling: Scaling
-    medoids: Annotated[Array, Values("P", "M")]
+    medoids: Annotated[Array, Values("P M")]
     medoid_classes: Annotated[Codes, Values("P", below="C", every=True)]
     medoid_rows: Annotated[Codes, Values("P")]
     column_weights: Annotated[Array, Values("M", least=0, most=MODERATE)]
-    groups: Annotated[tuple[Group, ...], Parts("G")]
+    groups: Annotated[tuple[Group, ...], Packed("G")]
     terms: Terms
     intercepts: Annotated[Array, Values("K", largest=MODERATE)]
     n_classes: int

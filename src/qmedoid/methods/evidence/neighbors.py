@@ -53,10 +53,10 @@ class Neighbors:
         Whether distances are measured on columns scaled by rank; else on standardized ones.
     """
 
-    records: Annotated[Array, Values("N", "M")]
+    records: Annotated[Array, Values("N M")]
     classes: Annotated[Codes, Values("N", below="C")]
     rows: Annotated[Codes, Values("N")]
-    amounts: Annotated[Array, Values("N", "K", largest=MODERATE)]
+    amounts: Annotated[Array, Values("N K", largest=MODERATE)]
     n_nearest: Annotated[int, Values(least=1, most=MOST_NEAREST)]
     length: Annotated[float, Values(least=1 / MODERATE, most=MODERATE)]
     by_rank: bool

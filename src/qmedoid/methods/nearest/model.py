@@ -14,7 +14,7 @@ from qmedoid.geometry.overlap import AngleKind, SwapTest, SwapTestFunction, comp
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring
 from qmedoid.methods.base import LARGEST, Contributions, Measured, MeasuredMethod, refuse_bad_values, row_block
-from qmedoid.schema import MODERATE, Given, Parts, Values
+from qmedoid.schema import MODERATE, Given, Packed, Values
 
 # Rows per block where the definition is applied, so that its temporaries stay small.
 _BLOCK_ROWS = 8192
@@ -57,11 +57,11 @@ class NearestModel:
     """
 
     input_scaling: Scaling
-    configuration: Annotated[tuple[tuple[int, ...], ...], Parts("A", Values(below="M"), fewest=1)]
-    weights: Annotated[tuple[Array, ...], Parts("A", Values(largest=MODERATE), like="configuration")]
+    configuration: Annotated[tuple[tuple[int, ...], ...], Packed("A", Values(below="M"), fewest=1)]
+    weights: Annotated[tuple[Array, ...], Packed("A", Values(largest=MODERATE), like="configuration")]
     signed: bool
     feature_scaling: Annotated[Scaling, Given(M="A")]
-    medoids: Annotated[Array, Values("P", "A", largest=MODERATE)]
+    medoids: Annotated[Array, Values("P A", largest=MODERATE)]
     medoid_classes: Annotated[Codes, Values("P", below="C", every=True)]
     medoid_rows: Annotated[Codes, Values("P")]
     multipliers: Annotated[Array, Values("C", above=0, below=MODERATE)]

@@ -155,10 +155,10 @@ class RareGeometry:
     """
 
     scaling: SignedLog
-    rare: Annotated[Array, Values("R", "M", largest=1e150, length=(2, 2**62))]
-    common: Annotated[Array, Values("Q", "M", largest=1e150, length=(2, 2**62))]
+    rare: Annotated[Array, Values("R M", largest=1e150, length=(2, 2**62))]
+    common: Annotated[Array, Values("Q M", largest=1e150, length=(2, 2**62))]
     hard: Annotated[Flags, Values("Q", below=2)]
-    metrics: Annotated[Array, Values("metric_names", "M", least=0, most=_MOST_WEIGHT, length=(1, 2**62))]
+    metrics: Annotated[Array, Values("metric_names M", least=0, most=_MOST_WEIGHT, length=(1, 2**62))]
     metric_names: tuple[str, ...]
     counts: Annotated[tuple[int, ...], Values("k", least=1, most=MOST_NEAREST, order="rises", length=(1, MOST_NEAREST))]
     length: Annotated[float, Values(above=0)]
