@@ -25,7 +25,7 @@ def _fields(form, value, path):
     kind = type(form).__name__
     if value is None or kind in ("_Free", "_Mapping"):
         return
-    if kind in ("_Optional", "_Given"):
+    if kind == "_Wrapped":
         yield from _fields(form.of, value, path)
     elif kind in ("_Object", "_Tagged"):
         yield path, None, value

@@ -13,19 +13,7 @@ import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ModelError, ParameterError
-from qmedoid.schema import (
-    MOST_ROWS,
-    Given,
-    Offsets,
-    Packed,
-    RefusedError,
-    Tagged,
-    Unstored,
-    Values,
-    Wording,
-    shown,
-    size,
-)
+from qmedoid.schema import Given, Offsets, Packed, RefusedError, Tagged, Unstored, Values, Wording, shown, size
 from qmedoid.storage.strict import plain, restored
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -69,13 +57,13 @@ def _form(hint: Any, spec: Any = None) -> Any:
     if isinstance(spec, Unstored):
         return None
     if isinstance(spec, Given):
-        return _Given(_form(spec.kind or hint), spec)
+        return _Wrapped(_form(spec.kind or hint), spec)
     if isinstance(spec, Tagged):
         return _Tagged(spec)
     if origin in (Union, types.UnionType):
         others = [one for one in of if one is not types.NoneType]
         if len(others) < len(of):
-            return _Optional(_form(Union[tuple(others)], spec))  # noqa: UP007
+            return _Wrapped(_form(Union[tuple(others)], spec))  # noqa: UP007
         if all(one in _WORDS for one in others):
             return _Scalar(tuple(others), spec)
         return _Tagged(Tagged({one.__name__: one for one in others}.__getitem__, [one.__name__ for one in others]))
@@ -113,7 +101,7 @@ class _Scalar(_Free):
     """A text, a truth value or a number."""
 
     def __init__(self, kind: Any, spec: Any) -> None:
-        self.kind, self.spec = kind, spec or {int: Values(most=MOST_ROWS), float: Values()}.get(kind)
+        self.kind, self.spec = kind, spec or {int: Values(most=2**53), float: Values()}.get(kind)
         self.is_free = self.spec in (Values(), Values(nan=True))
 
     def write(self, value: Any, path: str, _arrays: Arrays) -> Any:
@@ -167,17 +155,20 @@ class _List(_Free):
         return tuple([self.of.read(one, f"{path}.{i}", arrays, scope) for i, one in enumerate(value)])
 
 
-class _Optional(_Free):
-    """Null, or something."""
+class _Wrapped(_Free):
+    """Something that may be null, or is given symbols."""
 
-    def __init__(self, of: Any) -> None:
-        self.of, self.turn = of, of.turn
+    def __init__(self, of: Any, given: Given | None = None) -> None:
+        self.of, self.given, self.turn, self.is_json = of, given, of.turn, of.is_json or given is None
 
     def write(self, value: Any, path: str, arrays: Arrays) -> Any:
         return None if value is None else self.of.write(value, path, arrays)
 
     def read(self, value: Any, path: str, arrays: Arrays, scope: Scope) -> Any:
-        return None if value is None else self.of.read(value, path, arrays, scope)
+        if self.given is None:
+            return None if value is None else self.of.read(value, path, arrays, scope)
+        given = {name: size(of, scope) for name, of in (("M", self.given.M), ("C", self.given.C)) if of}
+        return self.of.read(value, path, arrays, scope | given)
 
 
 class _Object(_Free):
@@ -215,20 +206,6 @@ class _Object(_Free):
         except (ParameterError, RefusedError) as error:
             raise RefusedError(f"{where}: {str(error).rstrip('.')}") from None
         return result
-
-
-class _Given(_Free):
-    """Something with symbols."""
-
-    def __init__(self, of: Any, spec: Given) -> None:
-        self.of, self.spec, self.turn, self.is_json = of, spec, of.turn, of.is_json
-
-    def write(self, value: Any, path: str, arrays: Arrays) -> Any:
-        return self.of.write(value, path, arrays)
-
-    def read(self, value: Any, path: str, arrays: Arrays, scope: Scope) -> Any:
-        given = {symbol: size(name, scope) for symbol, name in (("M", self.spec.M), ("C", self.spec.C)) if name}
-        return self.of.read(value, path, arrays, scope | given)
 
 
 class _Tagged(_Free):
