@@ -170,7 +170,10 @@ class Wording(NamedTuple):
 
 
 class Given(NamedTuple):
-    """The names of M, the columns, and of C, the classes, for an object; `kind` if it is stored as a narrower type."""
+    """The names of what M and C are for an object, its columns and classes; `kind` if it is stored as a narrower type.
+
+    With C an object has K outputs: 1 for two classes, else C.
+    """
 
     kind: Any = None
     M: str = ""

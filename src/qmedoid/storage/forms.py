@@ -4,7 +4,6 @@ import math
 import re
 import types
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -20,6 +19,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 """Stored arrays by the path of their field."""
 Scope = dict[str, Any]
 Kind = TypeVar("Kind")
+_OBJECTS: dict[Any, "_Object"] = {}
 _DTYPES: dict[Any, Any] = {Array: "f8", Codes: "i8", Flags: "u1", tuple[int, ...]: "i8", str: "u1"}
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", bytes: "a text"}
 
@@ -44,9 +44,10 @@ def stored_fields(kind: Any) -> dict[str, Any]:
     return dict(sorted(((n, form) for n, form in forms.items() if form is not None), key=lambda item: item[1].turn))
 
 
-@lru_cache(maxsize=256)
 def _object(kind: Any) -> "_Object":
-    return _Object(kind)
+    if kind not in _OBJECTS:
+        _OBJECTS[kind] = _Object(kind)
+    return _OBJECTS[kind]
 
 
 def _form(hint: Any, spec: Any = None) -> Any:
@@ -168,6 +169,8 @@ class _Wrapped(_Free):
         if self.given is None:
             return None if value is None else self.of.read(value, path, arrays, scope)
         given = {name: size(of, scope) for name, of in (("M", self.given.M), ("C", self.given.C)) if of}
+        if "C" in given:
+            given["K"] = 1 if given["C"] == 2 else given["C"]
         return self.of.read(value, path, arrays, scope | given)
 
 

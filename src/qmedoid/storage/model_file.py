@@ -175,7 +175,7 @@ def model_bytes(model: TableModel, *, circuits: bool = False, raw_rows: bool = T
 
 
 def read_model(content: bytes) -> ModelFile:
-    """What a file holds whose bytes may be anything; nothing is built before everything was checked."""
+    """What a file holds whose bytes may be anything; everything is checked."""
     entries = archive_entries(content)
     with _inside(MANIFEST):
         manifest = _checked_manifest(parsed(bytes(entries[MANIFEST])), entries)

@@ -33,7 +33,7 @@ from qmedoid.methods.base import (
     row_block,
 )
 from qmedoid.methods.evidence.neighbors import FoundNeighbors, Neighbors, find
-from qmedoid.schema import MODERATE, Packed, RefusedError, Values
+from qmedoid.schema import MODERATE, Packed, Values
 
 Distances = Callable[[Array, Array], Array]
 """Distance of every row to every medoid, (n, g) and (q, g) to (n, q)."""
@@ -133,11 +133,6 @@ class EvidenceModel:
     rare_class: ClassVar[None] = None
     n_deltas: ClassVar[None] = None
     facts: ClassVar[dict[str, Any]] = {}
-
-    def validate(self) -> None:
-        """Refuse a stored model whose outputs are not one for two classes, or one for each of more."""
-        if len(self.intercepts) != (1 if self.n_classes == 2 else self.n_classes):
-            raise RefusedError(f"intercepts has {len(self.intercepts)} numbers, and there are {self.n_classes} classes")
 
     @property
     def plain(self) -> "EvidenceModel":
