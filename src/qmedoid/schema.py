@@ -108,8 +108,10 @@ class Values:
             self._refuse_array(values, what, scope)
 
     def _refuse_array(self, array: npt.NDArray[Any], what: str, scope: dict[str, Any]) -> None:
-        if not self.length[0] <= len(array) <= self.length[1]:
-            raise RefusedError(f"{what} from {self.length[0]} to {self.length[1]} numbers or rows, not {len(array)}")
+        fewest, most = self.length
+        if not fewest <= len(array) <= most:
+            limit = f"at least {fewest}" if len(array) < fewest else f"at most {most}"
+            raise RefusedError(f"{what} {limit} numbers or rows, not {len(array)}")
         if self.order:
             keeps = _ORDERS[self.order](array[1:], array[:-1])
             if self.within and len(array):

@@ -86,6 +86,8 @@ def wrong_arrays(form, array):
     spec, whole = form.spec, array.dtype != np.float64
     yield array[..., None]
     yield array.astype(np.int64 if array.dtype == np.float64 else np.float64)
+    if spec.length[0]:
+        yield array[: spec.length[0] - 1]
     if not array.size:
         return
     values = [] if whole else [-np.inf] + [np.nan] * (not spec.nan)

@@ -12,7 +12,6 @@ from qmedoid.arrays import Array
 from qmedoid.schema import Packed, RefusedError, Values, shown
 
 Kind = Literal["number", "category", "boolean", "date"]
-KINDS: tuple[Kind, ...] = ("number", "category", "boolean", "date")
 Label = str | int | float | bool
 """A class as it stands in the target column."""
 _NUMBER_FORM = re.compile(r"1(?:[ ']?234(?:[.,]5)?|,234(?:\.5)?|\.234(?:,5)?)( [^\s,\d]{1,4})?")
