@@ -108,7 +108,7 @@ class _Scalar(_Free):
     def write(self, value: Any, path: str, _arrays: Arrays) -> Any:
         if self.kind is bytes:
             return value.hex()
-        return plain(value if isinstance(self.kind, tuple) else self.kind(value), path)
+        return plain(self.kind(value) if self.kind in (int, float) else value, path)
 
     def read(self, value: Any, path: str, _arrays: Arrays, scope: Scope) -> Any:
         kind, wanted, spec = self.kind, (str if self.kind is bytes else self.kind), self.spec
