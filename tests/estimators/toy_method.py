@@ -4,15 +4,16 @@ The score of a class is the squared distance to its only medoid, the training ro
 """
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._methods import MethodClassifier
-from qmedoid.fields import Fields, floats, whole
 from qmedoid.geometry.channels import Channels
 from qmedoid.methods.base import Contributions, GroupContribution, Measured, MeasuredMethod, measured_distances
 from qmedoid.methods.registry import MethodEntry
+from qmedoid.schema import Values
 from qmedoid.variational.selection import OutOfFold
 
 ENTRY = MethodEntry("toy_method:ToyModel", "toy_method:ToyClassifier")
@@ -22,8 +23,8 @@ ENTRY = MethodEntry("toy_method:ToyModel", "toy_method:ToyClassifier")
 class ToyModel:
     """Squared distances to one medoid per class."""
 
-    medoids: np.ndarray
-    medoid_rows: np.ndarray
+    medoids: Annotated[Array, Values("C M")]
+    medoid_rows: Annotated[Codes, Values("C")]
     name: ClassVar[str] = "toy"
     distance_name: ClassVar[str] = "Euclidean distance"
     use_angular: ClassVar[bool] = False
@@ -68,17 +69,6 @@ class ToyModel:
 
     def with_row_numbers(self, rows):
         return replace(self, medoid_rows=rows[self.medoid_rows])
-
-    def write(self, number, arrays):
-        arrays[f"{number}.medoids"] = floats(self.medoids)
-        arrays[f"{number}.medoid_rows"] = whole(self.medoid_rows)
-        return {}
-
-    @classmethod
-    def read(cls, value, where, number, width, n_classes, shelf):
-        Fields(value, where, ("name",))
-        medoids = shelf.moderate(f"{number}.medoids", n_classes, width)
-        return cls(medoids, shelf.whole(f"{number}.medoid_rows", n_classes, below=2**62))
 
 
 class ToyClassifier(MethodClassifier):

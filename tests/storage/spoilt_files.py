@@ -258,7 +258,8 @@ def removed(value, path):
 def forged_json(file):
     """Wrong values in the manifest and in the rows, with hashes that are right."""
     for path in places(file.manifest):
-        for new in WRONG[:: 3 if path[0] in ("parameters", "metrics", "entries", "versions") else 1]:
+        free = ("parameters", "metrics", "entries", "versions")
+        for new in WRONG[:: 3 if set(path[:2]) & {*free} else 1]:
             yield f"manifest{list(path)} = {new!r}", file.with_manifest(replaced(file.manifest, path, new))
         yield f"manifest without {list(path)}", file.with_manifest(removed(file.manifest, path))
     value = json.loads(file.entries[ROWS])
@@ -365,10 +366,10 @@ def forged_manifests(file):
     for _ in range(500):
         current["a"] = {}
         current = current["a"]
-    yield "deep parameters", file.with_manifest(file.manifest | {"parameters": parameters})
+    yield "deep parameters", file.with_manifest(replaced(file.manifest, ("model", "parameters"), parameters))
     colliding = [i * (2**61 - 1) for i in range(50_000)]
-    yield "labels that collide", file.with_manifest(file.manifest | {"classes": colliding})
-    yield "very many classes", file.with_manifest(file.manifest | {"classes": list(range(200_000))})
+    for label, classes in {"labels that collide": colliding, "very many classes": list(range(200_000))}.items():
+        yield label, file.with_manifest(replaced(file.manifest, ("model", "decision", "classes"), classes))
     bomb = pickle.dumps(Bomb())
     for name in (ARRAYS, ROWS):
         yield f"a pickle as {name}", file.with_entry(name, bomb)

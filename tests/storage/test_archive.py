@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.fields import RefusedError
+from qmedoid.schema import RefusedError
 from qmedoid.storage.archive import ENTRIES, REQUIRED, archive_bytes, archive_entries
 
 # Contents that look like parts of an archive are among them.

@@ -101,7 +101,7 @@ def test_encodings_that_are_far_out_give_no_nan(method, tmp_path):
     fitted.save(tmp_path / "m")
     file = Spoilt(tmp_path / "m")
     arrays = file.arrays()
-    for key in ("encoding.fills", "encoding.values"):
+    for key in [name for name in arrays if name.startswith("encodings.") and name.endswith(".values")]:
         for spoilt in _far_out(arrays[key]):
             (tmp_path / "q").write_bytes(file.with_arrays(arrays | {key: spoilt}))
             try:

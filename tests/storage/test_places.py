@@ -3,33 +3,35 @@
 import json
 import os
 import secrets
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pytest
 import spoilt_files as spoilt
 from sample_models import all_models
 
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ModelError
-from qmedoid.fields import Fields, RefusedError, Shelf
 from qmedoid.optimize.training import Stopping
-from qmedoid.storage.arrays import read_arrays
+from qmedoid.schema import Offsets, RefusedError, Values
 from qmedoid.storage.atomic import atomic_file, write_atomic
 from qmedoid.storage.checkpoints import CheckpointFolder
+from qmedoid.storage.forms import read
 from qmedoid.storage.model_file import load_model, save_model
+from qmedoid.storage.strict import read_arrays
 from qmedoid.variational.training import CircuitSettings, TrainingData, TrainingSettings, Watch, train_variational
 
 MODELS = all_models()
 # What the places of an array count: how many there are, from the file itself.
 POINTS_AT = {
-    "medoid_classes": lambda file, _: len(file.manifest["classes"]),
-    "neighbor_classes": lambda file, _: len(file.manifest["classes"]),
-    "term_group": lambda _, array: len(array("offsets")) - 1,
-    "term_medoid": lambda _, array: len(array("medoids")),
-    "term_channel": lambda *_: 3,
-    "members": lambda _, array: len(array("center")),
-    "by_rank": lambda *_: 2,
-    "hard": lambda *_: 2,
-    "circuit_features": lambda _, array: len(array("feature_weights")),
+    "medoid_classes": lambda file, _: len(file.manifest["model"]["decision"]["classes"]),
+    "neighbors.classes": lambda file, _: len(file.manifest["model"]["decision"]["classes"]),
+    "terms.group": lambda _, array: len(array("groups.offsets")) - 1,
+    "terms.medoid": lambda _, array: len(array("medoids")),
+    "terms.channel": lambda *_: 3,
+    "groups.columns": lambda _, array: len(array("linear_scaling.center")),
+    "configuration": lambda _, array: len(array("input_scaling.center")),
+    "circuit_features": lambda _, array: len(array("weights")),
 }
 
 
@@ -40,20 +42,20 @@ def test_index_just_beyond_what_is_there_is_refused(tmp_path, name):
     file = spoilt.Spoilt(path)
     arrays, tried = file.arrays(), set()
     for full, values in arrays.items():
-        number, _, kind = full.partition(".")
+        start, _, kind = full.partition(".method.")
         if kind not in POINTS_AT or not len(values):
             continue
         tried.add(kind)
-        bound = POINTS_AT[kind](file, lambda other, number=number: arrays[f"{number}.{other}"])
+        bound = POINTS_AT[kind](file, lambda other, start=start: arrays[f"{start}.method.{other}"])
         assert 0 <= values.min() <= values.max() < bound
         for place in {0, len(values) - 1}:
-            for wrong in (bound, -1):
+            for wrong, reason in {bound: f"below {bound}, not {bound}", -1: "at least 0, not -1"}.items():
                 forged = values.copy()
                 forged[place] = wrong
                 path.write_bytes(file.with_arrays(arrays | {full: forged}))
-                with pytest.raises(ModelError, match=f"'{full}' must hold numbers from 0 to {bound - 1}"):
+                with pytest.raises(ModelError, match=f"'{full}' must hold numbers {reason}"):
                     load_model(path)
-    assert tried >= ({"medoid_classes"} if name != "rare and circuit" else {"hard", "circuit_features"})
+    assert tried >= ({"medoid_classes"} if name != "rare and circuit" else {"circuit_features"})
 
 
 @pytest.mark.skipif(not hasattr(os, "symlink"), reason="makes links")
@@ -106,13 +108,17 @@ def test_checkpoint_is_used_for_the_very_same_scores_to_correct_alone(tmp_path):
     np.testing.assert_array_equal(trained(offset, folder), trained(offset))
 
 
+class Numbers(NamedTuple):
+    count: Annotated[int, Values(most=5)]
+    share: float
+
+
 @pytest.mark.parametrize("value", [True, False])
 def test_truth_value_is_no_number(value):
     """JSON has both, and Python takes one for the other."""
-    fields = Fields({"n": value}, "it", ("n",))
-    for read in (lambda: fields.whole("n", 0, 5), lambda: fields.real("n")):
-        with pytest.raises(RefusedError, match=f"n must be a .*number.*, and is {value}"):
-            read()
+    for name in ("count", "share"):
+        with pytest.raises(RefusedError, match=f"{name} must be a .*number, and is {value}"):
+            read(Numbers, {"count": 1, "share": 1} | {name: value}, {})
 
 
 def test_arrays_that_share_bytes_are_refused():
@@ -128,17 +134,23 @@ def test_arrays_that_share_bytes_are_refused():
         header = json.dumps(entries).encode()
         return len(header).to_bytes(8, "little") + header + body
 
-    assert read_arrays(memoryview(file([16, 24]))).floats("b", 1) == [2.0]
+    assert read_arrays(memoryview(file([16, 24])))["b"] == [2.0]
     for second in ([8, 24], [0, 24], [0, 16]):
         with pytest.raises(RefusedError, match="its arrays cannot be read"):
             read_arrays(memoryview(file(second)))
 
 
+class InParts(NamedTuple):
+    offsets: Annotated[Codes, Offsets("n", "total")]
+    values: Annotated[Array, Values("total")]
+
+
 def test_bounds_of_parts_begin_at_0_ascend_and_end_with_the_last():
     def offsets(*values):
-        return Shelf({"o": np.array(values, dtype=np.int64)}).offsets("o", 2, 5, step=1)
+        arrays = {"offsets": np.array(values, dtype=np.int64), "values": np.zeros(5)}
+        return read(InParts, {}, arrays).offsets
 
     np.testing.assert_array_equal(offsets(0, 2, 5), [0, 2, 5])
-    for wrong in ((0, 2, 4), (1, 2, 5), (0, 0, 5), (0, 5, 5), (0, 2, 6), (-1, 2, 5), (0, 2), (0, 1, 2, 5)):
-        with pytest.raises(RefusedError, match="'o' must"):
+    for wrong in ((0, 2, 4), (1, 2, 5), (0, 0, 5), (0, 5, 5), (0, 2, 6), (-1, 2, 5), (0, 2), ()):
+        with pytest.raises(RefusedError, match=r"'(offsets|values)' must"):
             offsets(*wrong)

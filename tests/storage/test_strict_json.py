@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_models import same
 
-from qmedoid.fields import RefusedError, parsed, plain, restored
+from qmedoid.schema import RefusedError
+from qmedoid.storage.strict import parsed, plain, restored
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -3,6 +3,7 @@
 Formulas are written as they stand on the page, term by term, and slowly.
 """
 
+import itertools
 import json
 import math
 import zipfile
@@ -18,22 +19,23 @@ class Outside:
 
     def __init__(self, path):
         with zipfile.ZipFile(path) as archive:
-            self.manifest = json.loads(archive.read("manifest.json"))
+            self.manifest = json.loads(archive.read("manifest.json"))["model"]
             self.arrays = safetensors.numpy.load(archive.read("arrays.safetensors"))
             self.rows = json.loads(archive.read("rows.json"))[0]
         self.names = [column["name"] for column in self.manifest["contract"]["columns"]]
-        self.classes = self.manifest["classes"]
+        self.decision = self.manifest["decision"]
+        self.classes = self.decision["classes"]
         self.model = self.manifest["models"][0]
         self.first = self.model["method"]
         self.sources, self.encoded_names = self._sources()
 
     def __getitem__(self, name):
-        return self.arrays[f"0.{name}"]
+        return self.arrays[f"models.0.method.{name}"]
 
     def _sources(self):
         sources, names = [], []
         for name, entry in zip(self.names, self.manifest["encodings"], strict=True):
-            own = [name + output for output in entry["outputs"]] if entry["type"] == "levels" else [name]
+            own = [name + output for output in entry["outputs"]] if entry["type"] == "Levels" else [name]
             own += [f"{name} is missing"] if entry.get("indicator") else []
             sources += [name] * len(own)
             names += own
@@ -41,36 +43,34 @@ class Outside:
 
     def encoded(self, record):
         """The numbers of a record."""
-        fills, values = list(self.arrays["encoding.fills"]), list(self.arrays["encoding.values"])
-        texts, offsets = bytes(self.arrays["encoding.texts"]), self.arrays["encoding.offsets"].tolist()
-        found, level = [], 0
-        for name, entry in zip(self.names, self.manifest["encodings"], strict=True):
+        found = []
+        for number, (name, entry) in enumerate(zip(self.names, self.manifest["encodings"], strict=True)):
             cell = record[name]
-            if entry["type"] == "numbers":
-                fill = fills.pop(0)
+            if entry["type"] == "Numbers":
+                fill = float(entry["fill"]["$float"]) if isinstance(entry["fill"], dict) else entry["fill"]
                 found += [fill if cell is None else float(cell)] + ([float(cell is None)] if entry["indicator"] else [])
                 continue
-            count, width = entry["count"], len(entry["outputs"])
-            levels = [texts[offsets[k] : offsets[k + 1]].decode() for k in range(level, level + count)]
-            level += count
-            rows = [[values.pop(0) for _ in range(width)] for _ in range(count + 2)]
+            own = f"encodings.{number}"
+            texts, offsets = bytes(self.arrays[f"{own}.levels"]), self.arrays[f"{own}.levels.offsets"].tolist()
+            levels = [texts[a:b].decode() for a, b in itertools.pairwise(offsets)]
+            rows = self.arrays[f"{own}.values"].tolist()
             found += rows[-2] if cell is None else rows[levels.index(cell)] if cell in levels else rows[-1]
         return np.array(found)
 
     def explain(self, record, probabilities):
         """The report, as nested plain values; probabilities are those that the model gives the record."""
         x = self.encoded(record)
-        stage = {"evidence": Evidence, "rare": Rare, "nearest": Convex}[self.first["name"]](self, x)
+        stage = {"evidence": Evidence, "rare": Rare, "nearest": Convex}[self.first["type"]](self, x)
         n = len(self.classes)
-        slope, biases = self.model["slope"], self["biases"]
+        slope, biases = self.model["calibration"]["slope"], self.arrays["models.0.calibration.biases"]
         straight = [biases[c] - slope * stage.scores[c] for c in range(n)]
         curved = [straight[c] + self._curve(straight, c) for c in range(n)]
         log_p = [math.log(p) for p in probabilities]
         shift = [0.0] * n
-        if self.manifest["expected_priors"] is not None:
-            priors = zip(self.manifest["expected_priors"], self.manifest["priors"], strict=True)
+        if self.decision["shift"] is not None:
+            priors = zip(self.arrays["decision.shift.priors"], self.arrays["decision.priors"], strict=True)
             shift = [math.log(new / old) for new, old in priors]
-        cut = self.manifest["cut"]
+        cut = self.decision["cut"]
         if n == 2:
             winner = int(log_p[1] - log_p[0] > (cut or 0.0))
             other = 1 - winner
@@ -89,7 +89,7 @@ class Outside:
         terms["operating point"] = at_cut
         terms["circuit"] = margin - (curved[winner] - curved[other]) - terms["prevalence"]
         ranked = sorted(curved)
-        is_rare = self.first["name"] == "rare"
+        is_rare = self.first["type"] == "rare"
         rare_class = self.first.get("rare_class")
         ahead = curved[1 - rare_class] - curved[rare_class] if is_rare else ranked[-1] - ranked[-2]
         below = self.model["refine_below"]
@@ -109,11 +109,11 @@ class Outside:
             ),
             "terms": terms,
             "medoids": [self._medoid(stage, code) for code in [winner, other, *sorted({*range(n)} - {winner, other})]],
-            "decided_by": "circuit" if ahead <= below else self.first["name"],
+            "decided_by": "circuit" if ahead <= below else self.first["type"],
         }  # fmt: skip
 
     def _curve(self, straight, c):
-        knots, heights = self["knots"], self["heights"]
+        knots, heights = (self.arrays[f"models.0.calibration.{name}"] for name in ("knots", "heights"))
         if not len(knots):
             return 0.0
         if len(straight) > 2:
@@ -145,15 +145,17 @@ def nearest_of_classes(x, medoids, codes, n_classes):
 class Evidence:
     def __init__(self, saved, x):
         self.saved, self.x, self.n = saved, x, len(saved.classes)
-        offsets = saved["rank_offsets"]
+        offsets = saved["rank_scaling.offsets"]
 
         def ranks(row):
             knots = [slice(offsets[f], offsets[f + 1]) for f in range(len(row))]
-            return np.array([np.interp(row[f], saved["rank_values"][k], saved["rank_scores"][k])
+            return np.array([np.interp(row[f], saved["rank_scaling.values"][k], saved["rank_scaling.scores"][k])
                              for f, k in enumerate(knots)])  # fmt: skip
 
         def standard(row):
-            return np.clip((row - saved["center"]) / saved["scale"], -CLIP_STANDARD, CLIP_STANDARD)
+            return np.clip(
+                (row - saved["linear_scaling.center"]) / saved["linear_scaling.scale"], -CLIP_STANDARD, CLIP_STANDARD
+            )
 
         self.scaled = {0: standard(x), 1: ranks(x)}
         self.medoids = {0: [standard(row) for row in saved["medoids"]], 1: [ranks(row) for row in saved["medoids"]]}
@@ -161,11 +163,11 @@ class Evidence:
         self.nearest = nearest_of_classes(
             ranks(x) * roots, [one * roots for one in self.medoids[1]], saved["medoid_classes"], self.n
         )
-        self.terms = [self._term(t) for t in range(len(saved["term_group"]))]
+        self.terms = [self._term(t) for t in range(len(saved["terms.group"]))]
         self.neighbors = self._neighbors(standard, ranks)
         outputs = saved["intercepts"].copy()
         for _, _, value, _, t in self.terms:
-            outputs = outputs + value * saved["term_weights"][t]
+            outputs = outputs + value * saved["terms.weights"][t]
         for *_, amounts in self.neighbors:
             outputs = outputs + amounts
         self.scores = [outputs[0] / 2, -outputs[0] / 2] if self.n == 2 else list(-outputs)
@@ -173,14 +175,14 @@ class Evidence:
     def _term(self, t):
         """Columns, medoid, channel minus center, and that by column."""
         saved = self.saved
-        group, medoid = saved["term_group"][t], saved["term_medoid"][t]
-        place = slice(saved["offsets"][group], saved["offsets"][group + 1])
-        columns, space = saved["members"][place].tolist(), int(saved["by_rank"][group])
-        weights = saved["weights"][place]
+        group, medoid = saved["terms.group"][t], saved["terms.medoid"][t]
+        place = slice(saved["groups.offsets"][group], saved["groups.offsets"][group + 1])
+        columns, space = saved["groups.columns"][place].tolist(), int(saved["groups.by_rank"][group])
+        weights = saved["groups.weights"][place]
         own = self.medoids[space][medoid][columns]
         squares = weights * (self.scaled[space][columns] - own) ** 2
-        distance, length, center = math.sqrt(squares.sum()), saved["term_length"][t], saved["term_center"][t]
-        channel = saved["term_channel"][t]
+        distance, length, center = math.sqrt(squares.sum()), saved["terms.length"][t], saved["terms.center"][t]
+        channel = saved["terms.channel"][t]
         value = [distance**2, distance, math.exp(-distance / length)][channel] - center
         typical = [center, center**2, (length * math.log(center)) ** 2 if center > 0 else 0.0][channel]
         usual = weights * (1 + own**2)
@@ -192,16 +194,16 @@ class Evidence:
 
     def _neighbors(self, standard, ranks):
         saved = self.saved
-        if "neighbors" not in saved.first:
+        if saved.first["neighbors"] is None:
             return []
         how = saved.first["neighbors"]
         scale = ranks if how["by_rank"] else standard
         used = saved["column_weights"] > 0
-        far = [math.sqrt(sum((scale(row)[used] - scale(self.x)[used]) ** 2)) for row in saved["neighbor_records"]]
+        far = [math.sqrt(sum((scale(row)[used] - scale(self.x)[used]) ** 2)) for row in saved["neighbors.records"]]
         nearest = np.argsort(far, kind="stable")[: how["n_nearest"]]
-        near = {i: (far[i] / saved["neighbor_length"][0] + 0.05) ** -3 for i in nearest}
+        near = {i: (far[i] / how["length"] + 0.05) ** -3 for i in nearest}
         total = 1 + sum(near.values())
-        rows, classes, amounts = (saved[f"neighbor_{name}"] for name in ("rows", "classes", "amounts"))
+        rows, classes, amounts = (saved[f"neighbors.{name}"] for name in ("rows", "classes", "amounts"))
         return [(int(rows[i]), int(classes[i]), far[i], near[i] / total * amounts[i]) for i in nearest]
 
     def between(self, winner, other):
@@ -210,7 +212,7 @@ class Evidence:
 
         saved, columns, groups = self.saved, np.zeros(len(self.x)), {}
         for own, medoid, value, by_column, t in self.terms:
-            weight = said(saved["term_weights"][t])
+            weight = said(saved["terms.weights"][t])
             columns[own] += weight * by_column
             of_medoids = groups.setdefault(tuple(own), {})
             of_medoids[int(medoid)] = of_medoids.get(int(medoid), 0.0) + weight * value
@@ -235,25 +237,27 @@ class Evidence:
 class Rare:
     def __init__(self, saved, x):
         self.saved = saved
-        z = (x - saved["center"]) / saved["scale"]
-        if saved.first["compressed"]:
-            z = (np.sign(z) * np.log(1 + np.abs(z)) - saved["inner_center"]) / saved["inner_scale"]
-        self.z, self.common, self.rare = z, saved["common"], saved["rare"]
-        self.typical = self.common[saved["hard"] == 0]
+        z = (x - saved["geometry.scaling.outer.center"]) / saved["geometry.scaling.outer.scale"]
+        if saved.first["geometry"]["scaling"]["inner"] is not None:
+            z = (np.sign(z) * np.log(1 + np.abs(z)) - saved["geometry.scaling.inner.center"]) / saved[
+                "geometry.scaling.inner.scale"
+            ]
+        self.z, self.common, self.rare = z, saved["geometry.common"], saved["geometry.rare"]
+        self.typical = self.common[saved["geometry.hard"] == 0]
         self.features = []
-        self._deltas(saved.first)
-        self._columns(saved.first)
+        self._deltas(saved.first["geometry"])
+        self._columns(saved.first["geometry"])
         self.added = []
         for number, (columns, name, parts, usual) in enumerate(self.features):
-            center, scale = saved["feature_center"][number], saved["feature_scale"][number]
+            center, scale = saved["center"][number], saved["scale"][number]
             beyond = (sum(parts) - center) / scale
-            amount = saved["feature_weights"][number] * np.clip(beyond, -CLIP_RARE, CLIP_RARE)
+            amount = saved["weights"][number] * np.clip(beyond, -CLIP_RARE, CLIP_RARE)
             apart = np.array(parts) - center * np.array(usual)
             self.added.append((columns, name, amount, amount * apart / apart.sum() if apart.sum() else 0 * apart))
         logit = saved.first["intercept"] + sum(one[2] for one in self.added)
         self.rare_class = saved.first["rare_class"]
         self.scores = [logit / 2, -logit / 2] if self.rare_class == 1 else [-logit / 2, logit / 2]
-        roots = np.sqrt(saved["metrics"][0])
+        roots = np.sqrt(saved["geometry.metrics"][0])
         codes = [self.rare_class] * len(self.rare) + [1 - self.rare_class] * len(self.common)
         self.nearest = nearest_of_classes(z * roots, [*(self.rare * roots), *(self.common * roots)], codes, 2)
 
@@ -261,8 +265,8 @@ class Rare:
         between = np.array([
             np.mean([(a - b) ** 2 for a in self.typical[:, f] for b in self.rare[:, f]]) for f in range(len(self.z))
         ])  # fmt: skip
-        for metric, weights in zip(first["metric_names"], self.saved["metrics"], strict=True):
-            for k in first["counts"]:
+        for metric, weights in zip(first["metric_names"], self.saved["geometry.metrics"], strict=True):
+            for k in self.saved["geometry.counts"]:
                 mean, parts = [], []
                 for prototypes in (self.common, self.rare):
                     squares = [weights * (self.z - row) ** 2 for row in prototypes]
@@ -316,17 +320,19 @@ class Rare:
 class Convex:
     def __init__(self, saved, x):
         self.saved, n = saved, len(saved.classes)
-        scaled = (x - saved["center"]) / saved["scale"]
-        offsets, self.v, self.parts, self.subsets = saved["offsets"], [], [], []
+        scaled = (x - saved["input_scaling.center"]) / saved["input_scaling.scale"]
+        offsets, self.v, self.parts, self.subsets = saved["configuration.offsets"], [], [], []
         for anchor in range(len(offsets) - 1):
             place = slice(offsets[anchor], offsets[anchor + 1])
-            subset, weights = saved["members"][place].tolist(), saved["weights"][place]
+            subset, weights = saved["configuration"][place].tolist(), saved["weights"][place]
             products = weights * scaled[subset]
             norm = math.sqrt(sum(products**2))
             sign = -1 if saved.first["signed"] and sum(products) < 0 else 1
             self.subsets.append(subset)
             self.parts.append((sign * products**2 / norm, weights**2 / sum(weights**2)))
-            self.v.append((sign * norm - saved["feature_center"][anchor]) / saved["feature_scale"][anchor])
+            self.v.append(
+                (sign * norm - saved["feature_scaling.center"][anchor]) / saved["feature_scaling.scale"][anchor]
+            )
         self.v = np.array(self.v)
         self.nearest = nearest_of_classes(self.v, saved["medoids"], saved["medoid_classes"], n)
         self.alpha = saved.first["alpha"] if saved.first["use_angular"] else 1.0
@@ -350,7 +356,7 @@ class Convex:
         middle = (to_winner + to_other) / 2
         for a, subset in enumerate(self.subsets):
             parts, usual = self.parts[a]
-            center, scale = saved["feature_center"][a], saved["feature_scale"][a]
+            center, scale = saved["feature_scaling.center"][a], saved["feature_scaling.scale"][a]
             for amount, at in ((by_distance[a], middle[a]), (by_angle[a], 0.0)):
                 if v[a] != at:
                     columns[subset] += amount / (v[a] - at) / scale * (parts - (center + scale * at) * usual)

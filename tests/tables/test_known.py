@@ -15,11 +15,11 @@ from qmedoid.tables.saved import SavedModel, load
 def place(outside, record):
     """Where a record lies, by the saved arrays."""
     x = outside.encoded(record)
-    match outside.first["name"]:
+    match outside.first["type"]:
         case "evidence":
             return Evidence(outside, x).scaled[1] * np.sqrt(outside["column_weights"])
         case "rare":
-            return Rare(outside, x).z * np.sqrt(outside["metrics"][0])
+            return Rare(outside, x).z * np.sqrt(outside["geometry.metrics"][0])
     return Convex(outside, x).v
 
 

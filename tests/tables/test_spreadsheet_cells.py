@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from qmedoid import MedoidClassifier
 from qmedoid.exceptions import DataError
-from qmedoid.fields import RefusedError
-from qmedoid.model.contract import DATE_SPELLINGS, is_spelling
-from qmedoid.storage.columns import read_contract
+from qmedoid.model.contract import DATE_SPELLINGS, Contract, is_spelling
+from qmedoid.schema import RefusedError
+from qmedoid.storage.forms import read
 from qmedoid.tables import cells
 from qmedoid.tables._dates import find_dates
 from qmedoid.tables._numbers import find_spelling
@@ -237,13 +237,13 @@ def test_a_saved_spelling_that_is_none_is_refused(kind, spelling):
     column = {"name": "a", "kind": kind, "missing": False, "levels": [], "is_open": False, "spelling": spelling}
     contract = {"columns": [column], "target": None, "left_out": {}}
     with pytest.raises(RefusedError, match="spelling"):
-        read_contract(contract)
+        read(Contract, contract, {})
     del column["spelling"]
     with pytest.raises(RefusedError):
-        read_contract(contract)
+        read(Contract, contract, {})
 
 
 def test_a_saved_spelling_is_read_back():
     for kind, spelling in [("number", "1.234,5 €"), *(("date", one) for one in DATE_SPELLINGS)]:
         column = {"name": "a", "kind": kind, "missing": False, "levels": [], "is_open": True, "spelling": spelling}
-        assert read_contract({"columns": [column], "target": None, "left_out": {}}).columns[0].spelling == spelling
+        assert read(Contract, {"columns": [column], "target": None, "left_out": {}}, {}).columns[0].spelling == spelling

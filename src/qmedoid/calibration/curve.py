@@ -1,10 +1,12 @@
 """Calibration: dissimilarities to class scores whose softmax is a probability."""
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 
 from qmedoid.arrays import Array
+from qmedoid.schema import MODERATE, RefusedError, Values
 
 
 @dataclass(frozen=True)
@@ -23,10 +25,15 @@ class Calibration:
         order. Empty without a curve.
     """
 
-    slope: float
-    biases: Array
-    knots: Array = field(default_factory=lambda: np.zeros(0))
-    heights: Array = field(default_factory=lambda: np.zeros(0))
+    slope: Annotated[float, Values(above=0)]
+    biases: Annotated[Array, Values("C", largest=MODERATE)]
+    knots: Annotated[Array, Values("J", largest=MODERATE, order="rises")] = field(default_factory=lambda: np.zeros(0))
+    heights: Annotated[Array, Values("J", largest=MODERATE)] = field(default_factory=lambda: np.zeros(0))
+
+    def validate(self) -> None:
+        """Refuse a stored curve that turns the order of the scores."""
+        if not (np.diff(self.heights) > -np.diff(self.knots)).all():
+            raise RefusedError("heights turns the order of the scores")
 
     def apply(self, fused: Array) -> Array:
         """Class scores, shape (n, C)."""

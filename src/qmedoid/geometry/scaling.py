@@ -7,12 +7,13 @@ changes nothing. Signed logarithms keep order and sign, and keep outliers from d
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ParameterError
+from qmedoid.schema import MODERATE, Offsets, Values
 
 ScalingKind = Literal["standard", "minmax", "none"]
 SCALING_KINDS: tuple[ScalingKind, ...] = ("standard", "minmax", "none")
@@ -22,8 +23,8 @@ SCALING_KINDS: tuple[ScalingKind, ...] = ("standard", "minmax", "none")
 class Scaling:
     """The map (x − center) / scale, column by column; both of shape (M,)."""
 
-    center: Array
-    scale: Array
+    center: Annotated[Array, Values("M", largest=1e150)]
+    scale: Annotated[Array, Values("M", zero=False)]
 
     def apply(self, X: Array) -> Array:
         """Scaled copy of X, shape (n, M)."""
@@ -81,9 +82,9 @@ class RankScaling:
         Where the knots lie, ascending within a column, and what they are mapped to.
     """
 
-    offsets: Codes
-    values: Array
-    scores: Array
+    offsets: Annotated[Codes, Offsets("M", "V")]
+    values: Annotated[Array, Values("V", order="never falls", within="offsets")]
+    scores: Annotated[Array, Values("V", largest=MODERATE, order="never falls", within="offsets")]
 
     def apply(self, X: Array) -> Array:
         """Scaled copy of X, shape (n, M)."""

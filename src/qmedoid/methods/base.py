@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.exceptions import DataError, ModelError
-from qmedoid.fields import Arrays, Shelf
 from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.overlap import SwapTestFunction, from_overlap, row_norms
 
@@ -191,7 +190,8 @@ class Scorer(Protocol):
 class Method(Scorer, Protocol):
     """A fitted method in closed form: what is saved, shown, explained and run as circuits.
 
-    A new method is a folder with such a class and its estimator, and a line in :mod:`qmedoid.methods.registry`.
+    A new method is a folder with such a class and its estimator, and a line in :mod:`qmedoid.methods.registry`. Its
+    fields say how they are stored (:mod:`qmedoid.schema`), for M encoded columns and C classes.
     """
 
     name: ClassVar[str]
@@ -269,15 +269,6 @@ class Method(Scorer, Protocol):
 
     def with_row_numbers(self, rows: Codes) -> Self:
         """A copy where training row i is row ``rows[i]`` of a larger table."""
-        ...
-
-    def write(self, number: str, arrays: Arrays) -> dict[str, Any]:
-        """What the manifest says of the method; its arrays are added under names that begin with `number`."""
-        ...
-
-    @classmethod
-    def read(cls, value: Any, where: str, number: int, width: int, n_classes: int, shelf: Shelf) -> Self:
-        """The method from what `write` left, over `width` encoded columns; everything is checked."""
         ...
 
 

@@ -3,7 +3,6 @@
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from qmedoid.fields import Arrays, RefusedError, Shelf, shown
 from qmedoid.methods.base import Method
 
 
@@ -35,19 +34,6 @@ def model_class(name: str) -> type[Method]:
 def estimator_class(name: str) -> Any:
     """The estimator of a method."""
     return _load(METHODS[name].estimator)
-
-
-def write_method(method: Method, number: str, arrays: Arrays) -> dict[str, Any]:
-    """What the manifest says of a method; its arrays are added."""
-    return {"name": method.name, **method.write(number, arrays)}
-
-
-def read_method(value: Any, where: str, number: int, width: int, n_classes: int, shelf: Shelf) -> Method:
-    """A stored method; everything is checked."""
-    name = value.get("name") if isinstance(value, dict) else None
-    if not isinstance(name, str) or name not in METHODS:
-        raise RefusedError(f"{where}.name must be one of {sorted(METHODS)}, and is {shown(name)}")
-    return model_class(name).read(value, where, number, width, n_classes, shelf)
 
 
 def _load(path: str) -> Any:

@@ -123,7 +123,7 @@ class _Cuts:
         return OperatingPoint(self.threshold(index), **{name: int(of[index]) for name, of in self.counts.items()})
 
 
-def _all_cuts(positive: Flags | Array, scores: Array) -> _Cuts:
+def all_cuts(positive: Flags | Array, scores: Array) -> _Cuts:
     """The decisions between which a threshold can choose; records of equal score are called alike.
 
     `positive` says which records are, or how likely each of them is; counts are then those that are expected.
@@ -161,7 +161,7 @@ def best_threshold(codes: Codes, scores: Array, metric: str) -> float:
 
     `codes` are 0 or 1; `metric` is a name from `THRESHOLD_METRICS`.
     """
-    return _all_cuts(codes == 1, scores).best(metric)
+    return all_cuts(codes == 1, scores).best(metric)
 
 
 def steady_threshold(codes: Codes, log_odds: Array, metric: str) -> float:
@@ -172,7 +172,7 @@ def steady_threshold(codes: Codes, log_odds: Array, metric: str) -> float:
     """
     observed = best_threshold(codes, log_odds, metric)
     probabilities = 1.0 / (1.0 + np.exp(-np.clip(log_odds, -700.0, 700.0)))
-    expected = _all_cuts(probabilities, log_odds).best(metric)
+    expected = all_cuts(probabilities, log_odds).best(metric)
     return observed / 4 + 3 * expected / 4
 
 
@@ -222,7 +222,7 @@ def at_precision(positive: Flags, scores: Array, floor: float) -> OperatingPoint
 
     A `DataError` says what can be reached where no threshold has this precision.
     """
-    cuts = _all_cuts(*_checked(positive, scores))
+    cuts = all_cuts(*_checked(positive, scores))
     _check_share("floor", floor)
     hits, precision = cuts.counts["tp"], _precisions(cuts)
     allowed = np.flatnonzero(precision >= floor)
@@ -241,13 +241,13 @@ def at_precision(positive: Flags, scores: Array, floor: float) -> OperatingPoint
 
 def most_precise(positive: Flags, scores: Array) -> OperatingPoint:
     """The highest precision that a threshold has; of equal ones the most alerts."""
-    cuts = _all_cuts(*_checked(positive, scores))
+    cuts = all_cuts(*_checked(positive, scores))
     return cuts.point(int(np.argmax(_precisions(cuts))))
 
 
 def at_recall(positive: Flags, scores: Array, floor: float) -> OperatingPoint:
     """The fewest alerts with a recall of at least `floor`; every floor from 0 to 1 can be reached."""
-    cuts = _all_cuts(*_checked(positive, scores))
+    cuts = all_cuts(*_checked(positive, scores))
     _check_share("floor", floor)
     hits = cuts.counts["tp"]
     return cuts.point(int(np.flatnonzero(hits / hits[0] >= floor)[-1]))
@@ -258,7 +258,7 @@ def at_cost(positive: Flags, scores: Array, ratio: float) -> OperatingPoint:
 
     With a ratio of 1 this is the best accuracy.
     """
-    cuts = _all_cuts(*_checked(positive, scores))
+    cuts = all_cuts(*_checked(positive, scores))
     _check_positive("ratio", ratio)
     return cuts.point(_cheapest(_costs(cuts, float(ratio))))
 
@@ -269,7 +269,7 @@ def at_f_beta(positive: Flags, scores: Array, beta: float = 1.0) -> OperatingPoi
     F-beta is (1+β²) / (1+β² + c), where c is the cost per hit when a missed positive costs β² false alerts. The
     lowest c is looked for: it separates cuts whose F-beta is the same to the last digit because β is large.
     """
-    cuts = _all_cuts(*_checked(positive, scores))
+    cuts = all_cuts(*_checked(positive, scores))
     _check_positive("beta", beta)
     hits = cuts.counts["tp"]
     # From n² on, no number of false alerts is worse than a miss; the square of a huge β would overflow.

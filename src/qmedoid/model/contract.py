@@ -6,12 +6,12 @@ Every column of a contract has one encoding, which gives one or more numbers per
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from qmedoid.arrays import Array
+from qmedoid.schema import Packed, RefusedError, Unstored, Values, shown
 
 Kind = Literal["number", "category", "boolean", "date"]
-KINDS: tuple[Kind, ...] = ("number", "category", "boolean", "date")
 Label = str | int | float | bool
 """A class as it stands in the target column."""
 _NUMBER_FORM = re.compile(r"1(?:[ ']?234(?:[.,]5)?|,234(?:\.5)?|\.234(?:,5)?)( [^\s,\d]{1,4})?")
@@ -84,6 +84,20 @@ class Contract:
     target: str | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
 
+    def validate(self) -> None:
+        """Refuse stored columns that cannot be: none, two of one name, or one that is not like its kind."""
+        if not self.columns or len(set(self.names)) != len(self.columns):
+            raise RefusedError("columns must not be empty, and must not have a name twice")
+        for column in self.columns:
+            if len(set(column.levels)) != len(column.levels) or (column.levels and column.kind != "category"):
+                raise RefusedError(f"levels of column {shown(column.name)} must be those of a category, each once")
+            if column.is_open and column.kind == "boolean":
+                raise RefusedError(f"is_open of column {shown(column.name)} must be false, as it is a boolean")
+            if not is_spelling(column.kind, column.spelling):
+                raise RefusedError(
+                    f"spelling {shown(column.spelling)} of {shown(column.name)} is none of a {column.kind}"
+                )
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
@@ -98,7 +112,7 @@ DATE_PARTS: tuple[DatePart, ...] = ("days", "month", "weekday", "hour")
 class _Outputs:
     """What encodings have in common: the endings of the names of their numbers."""
 
-    outputs: Any
+    outputs: Annotated[Any, Unstored()]
 
     @property
     def width(self) -> int:
@@ -122,7 +136,7 @@ class Numbers(_Outputs):
         Whether a second number says that the cell was missing.
     """
 
-    fill: float
+    fill: Annotated[float, Values(nan=True)]
     indicator: bool = False
 
     @property
@@ -145,7 +159,7 @@ class Dates(_Outputs):
     """
 
     parts: tuple[DatePart, ...]
-    fills: Array
+    fills: Annotated[Array, Values("parts", nan=True)]
     indicator: bool = False
 
     @property
@@ -168,8 +182,8 @@ class Levels(_Outputs):
         What each number says: ``"=level"``, ``" is missing"``, ``": frequency"``, ``": target mean"``...
     """
 
-    levels: tuple[str, ...]
-    values: Array
+    levels: Annotated[tuple[str, ...], Packed("L", shortest=0)]
+    values: Annotated[Array, Values("L+2 outputs", nan=True)]
     outputs: tuple[str, ...]
 
 

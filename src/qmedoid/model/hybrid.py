@@ -1,7 +1,7 @@
 """The hybrid model: a calibrated method, and a circuit that decides the records its policy picks (algorithm 20)."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,8 @@ from qmedoid.calibration.curve import Calibration
 from qmedoid.geometry.channels import Channels, DeltaKind, delta_features, delta_names, nearest_two
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.base import Measured, Scorer
+from qmedoid.methods.registry import METHODS, model_class
+from qmedoid.schema import Given, Tagged, Values
 from qmedoid.variational.model import MeasuredVariational, VariationalModel
 
 
@@ -64,11 +66,11 @@ class HybridModel:
         Whether the circuit corrects the calibrated scores instead of replacing them.
     """
 
-    method: Scorer
+    method: Annotated[Scorer, Tagged(model_class, METHODS)]
     calibration: Calibration
     deltas: DeltaSettings = DeltaSettings()
-    variational: VariationalModel | MeasuredVariational | None = None
-    refine_below: float = -np.inf
+    variational: Annotated[VariationalModel | MeasuredVariational | None, Given(VariationalModel | None)] = None
+    refine_below: Annotated[float, Values(infinite=True)] = -np.inf
     residual: bool = False
 
     @property

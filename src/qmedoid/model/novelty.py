@@ -6,7 +6,7 @@ rows to the nearest medoid. Hashes of the rows are keyed; with them a report say
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +14,13 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.methods.base import Method
 from qmedoid.model.contract import Dates, Encoding, Levels, Numbers
+from qmedoid.schema import MOST_ROWS, Offsets, RefusedError, Values, Wording
 
 Columns = Sequence[npt.NDArray[Any]]
 LEAST, MOST = 1e-100, 1e100
 """Bounds of the distance that counts as far: its quotients stay within the range of a double."""
+# Limits lie some widths beyond values of at most 1e150.
+_LARGEST = 1e152
 FARTHEST = 1e9
 """Maximum novelty of a record."""
 
@@ -33,9 +36,9 @@ class Far(NamedTuple):
         Rows that lie beyond it, and all rows that were measured.
     """
 
-    distance: float
+    distance: Annotated[float, Values(least=LEAST, most=MOST)]
     beyond: int
-    n_rows: int
+    n_rows: Annotated[int, Values(above="beyond", most=MOST_ROWS)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,17 +66,23 @@ class Novelty:
         None where the model has no medoids, or too few rows that are not medoids.
     """
 
-    n_rows: int
-    limited: Codes
-    lowest: Array
-    highest: Array
-    low: Array
-    high: Array
-    binned: Codes
-    offsets: Codes
-    edges: Array
-    counts: Codes
+    n_rows: Annotated[int, Values(least=1, most=MOST_ROWS)]
+    limited: Annotated[Codes, Values("L", below="M", order="rises")]
+    lowest: Annotated[Array, Values("L", largest=_LARGEST)]
+    highest: Annotated[Array, Values("L", above="lowest", most=_LARGEST)]
+    low: Annotated[Array, Values("L", least=-_LARGEST, most="lowest")]
+    high: Annotated[Array, Values("L", least="highest", most=_LARGEST)]
+    binned: Annotated[Codes, Values("B", below="M", order="rises")]
+    offsets: Annotated[Codes, Offsets("B", "E")]
+    edges: Annotated[Array, Values("E", order="rises", within="offsets")]
+    counts: Annotated[Codes, Values("E+B", most="n_rows")]
     far: Far | None = None
+
+    def validate(self) -> None:
+        """Refuse stored bins of a column that do not hold all rows."""
+        starts = self.offsets[:-1] + np.arange(len(self.binned))
+        if len(starts) and not (np.add.reduceat(self.counts, starts) == self.n_rows).all():
+            raise RefusedError(f"counts must add up to the {self.n_rows} rows in every column")
 
     def bin_edges(self, place: int) -> Array:
         """The edges of the column that is at a place in `binned`."""
@@ -296,8 +305,8 @@ class SeenRows:
         Whether there were more than `MOST_KEPT`, so that only those up to the last one here are known.
     """
 
-    key: bytes
-    hashes: Hashes
+    key: Annotated[bytes, Wording(form=f"[0-9a-f]{{{2 * KEY_BYTES}}}", words=f"{2 * KEY_BYTES} hexadecimal digits")]
+    hashes: Annotated[Hashes, Values("h", order="rises", length=(1, MOST_KEPT))]
     is_sample: bool = False
 
     @classmethod

@@ -2,10 +2,11 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from qmedoid.metrics.intervals import Interval, share_change, share_interval
 from qmedoid.metrics.thresholds import THRESHOLD_METRICS
+from qmedoid.schema import Values, Wording
 
 DRIFT_WIDTH = 3.0
 """Standard errors up to which an alert rate counts as expected: one table in 370 is beyond them by chance."""
@@ -75,12 +76,12 @@ class OperatingSummary:
         one draw. Intervals are as wide as those of that number of draws.
     """
 
-    rule: str
+    rule: Annotated[str, Wording(RULES)]
     asked: float | None
     log_odds: float
     counts: Counts | None = None
     prevalence: float | None = None
-    draws_per_row: float = 1.0
+    draws_per_row: Annotated[float, Values(above=0, most=1)] = 1.0
 
     @property
     def threshold(self) -> float:

@@ -3,23 +3,27 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from operator import lt
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.methods.base import Method, refuse_overflow
-from qmedoid.model.contract import Contract, Encoding, Label
+from qmedoid.model.contract import Contract, Dates, Encoding, Kind, Label, Levels, Numbers
 from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.novelty import Novelty, SeenRows
 from qmedoid.model.operating_point import OperatingSummary
 from qmedoid.model.training_summary import TrainingSummary
+from qmedoid.schema import Given, RefusedError, Unstored, Wording
 from qmedoid.variational.model import VariationalModel
 
 Record = Mapping[str, Any]
 """A row of the training table: numbers, texts, truth values, ISO dates or None, by column."""
+# The encoding that columns of each kind have: what applies one relies on it.
+ENCODING_OF: dict[Kind, type[Encoding]] = {"number": Numbers, "boolean": Numbers, "date": Dates, "category": Levels}
 
 
 class Decisions(NamedTuple):
@@ -99,14 +103,51 @@ class TableModel:
     contract: Contract
     encodings: tuple[Encoding, ...]
     decision: Decision
-    models: tuple[HybridModel | VariationalModel, ...]
-    records: tuple[tuple[Record, ...], ...] | None = None
+    models: Annotated[tuple[HybridModel | VariationalModel, ...], Given(M="encodings.width", C="decision.classes")]
+    records: Annotated[tuple[tuple[Record, ...], ...] | None, Unstored()] = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     seen: SeenRows | None = None
-    novelty: Novelty | None = None
+    novelty: Annotated[Novelty | None, Given(M="encodings.width")] = None
     training: TrainingSummary | None = None
-    parent: str | None = None
+    parent: Annotated[str | None, Wording(form="[0-9a-f]{64}", words="a SHA-256 in 64 hexadecimal digits")] = None
+
+    def validate(self) -> None:
+        """Refuse a stored model whose encodings, models and summary are not those of its columns and classes."""
+        if [type(encoding) for encoding in self.encodings] != [ENCODING_OF[one.kind] for one in self.contract.columns]:
+            raise RefusedError("encodings must be one for each column of the contract, as its kind asks for")
+        for number, encoding in enumerate(self.encodings):
+            parts = encoding.parts if isinstance(encoding, Dates) else ()
+            levels = encoding.levels if isinstance(encoding, Levels) else ()
+            if encoding.width < 1 or len(set(parts)) != len(parts) or not all(map(lt, levels, levels[1:])):
+                raise RefusedError(f"encodings.{number} must have outputs, or parts, each once; levels must ascend")
+        if not self.models:
+            raise RefusedError("models is empty")
+        shape = sum(encoding.width for encoding in self.encodings), len(self.classes)
+        for number, model in enumerate(self.models):
+            circuit: Any = model
+            expected = shape
+            if isinstance(model, HybridModel):
+                if model.method.plain.n_classes != shape[1]:
+                    raise RefusedError(f"models.{number}.method must be for the {shape[1]} classes")
+                if model.variational is None and model.refine_below == np.inf:
+                    raise RefusedError(
+                        f"models.{number}.refine_below leaves all records to a circuit, and there is none"
+                    )
+                circuit, expected = model.variational, _circuit_shape(model) if model.variational else shape
+            if isinstance(circuit, VariationalModel):
+                network = circuit.network
+                if (network.ansatz.n_inputs, network.readout.n_classes) != expected:
+                    raise RefusedError(f"models.{number} must have a circuit for (inputs, classes) {expected}")
+        if self.training is not None:
+            sizes = [
+                len(encoding.levels) if isinstance(encoding, Levels) else 2 * (column.kind == "boolean")
+                for column, encoding in zip(self.contract.columns, self.encodings, strict=True)
+            ]
+            if [len(counts) for counts in self.training.levels] != sizes:
+                raise RefusedError("training.levels must count the levels of each column")
+            if self.training.curve is not None and shape[1] != 2:
+                raise RefusedError("training.curve belongs to two classes")
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -176,3 +217,12 @@ class TableModel:
             codes, scores, margins = self.decision.decide(scores)
         refuse_overflow(scores, margins)
         return Decisions(codes, scores, margins, by_circuit, nearest)
+
+
+def _circuit_shape(model: HybridModel) -> tuple[int, int]:
+    """Inputs and classes of the circuit of a model; counted, not listed, as a file may name very many classes."""
+    method = model.method.plain
+    n_outputs = 2 if model.deltas.decides_between_two(method.n_classes) else method.n_classes
+    n_pairs = n_outputs * (n_outputs - 1) // 2
+    n_inputs = n_pairs * (1 + method.use_angular + model.deltas.fused) if method.n_deltas is None else method.n_deltas
+    return n_inputs, n_outputs

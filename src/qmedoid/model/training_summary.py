@@ -1,11 +1,12 @@
 """A summary of the training table that a model keeps: held-out curve, levels, missing cells and rows per day."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.schema import Packed, RefusedError, Values
 
 MOST_CUTS = 2048
 """Thresholds of a held-out curve at most."""
@@ -27,9 +28,9 @@ class HeldOutCurve:
         Rows of the second and of the first class.
     """
 
-    thresholds: Array
-    true_positives: Codes
-    false_positives: Codes
+    thresholds: Annotated[Array, Values("m", order="falls", length=(1, MOST_CUTS))]
+    true_positives: Annotated[Codes, Values("m", order="never falls", last="n_positive")]
+    false_positives: Annotated[Codes, Values("m", order="never falls", last="n_negative")]
     n_positive: int
     n_negative: int
 
@@ -64,8 +65,8 @@ class DayCounts(NamedTuple):
         Rows of each.
     """
 
-    days: Codes
-    counts: Codes
+    days: Annotated[Codes, Values("d", largest=2**40, order="rises", length=(1, MOST_DAYS))]
+    counts: Annotated[Codes, Values("d", least=1, most="n_rows")]
 
     @classmethod
     def of(cls, days: Codes) -> "DayCounts":
@@ -84,18 +85,28 @@ class TrainingSummary:
     missing : ndarray of shape (columns,)
         Rows in which each column of the contract is missing or holds no value of its kind.
     levels : tuple of ndarray
-        For each column the rows of each of its levels: those of the encoding, or false and true of a boolean.
+        For each column the rows of each of its levels: of a category those of its encoding, of a boolean false and
+        true, and none of other columns.
     curve : HeldOutCurve or None
         None for more than two classes, and where no row was held out.
     days : DayCounts or None
         None where no time column was named, or where it holds numbers.
     """
 
-    n_rows: int
-    missing: Codes
-    levels: tuple[Codes, ...]
+    n_rows: Annotated[int, Values(least=1, most=2**40)]
+    missing: Annotated[Codes, Values("columns", most="n_rows")]
+    levels: Annotated[tuple[Codes, ...], Packed("columns", Values(most="n_rows"), shortest=0)]
     curve: HeldOutCurve | None = None
     days: DayCounts | None = None
+
+    def validate(self) -> None:
+        """Refuse stored counts of more rows than there are."""
+        if any(
+            int(absent) + int(part.sum()) > self.n_rows for absent, part in zip(self.missing, self.levels, strict=True)
+        ):
+            raise RefusedError(f"levels and missing count more than the {self.n_rows} rows in a column")
+        if self.days is not None and int(self.days.counts.sum()) > self.n_rows:
+            raise RefusedError(f"days.counts must add up to at most the {self.n_rows} rows")
 
     @classmethod
     def of_numbers(cls, n_rows: int, n_columns: int, curve: HeldOutCurve | None = None) -> "TrainingSummary":

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from qmedoid.fields import RefusedError
+from qmedoid.schema import RefusedError
 
 FORMAT = 1
 """Number of the file format. Whatever changes in what is written takes the next number."""

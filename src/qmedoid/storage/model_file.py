@@ -14,14 +14,18 @@
 import errno
 import hashlib
 import os
-from collections.abc import Mapping
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from qmedoid._version import __version__
 from qmedoid.exceptions import ModelError, ParameterError
-from qmedoid.fields import Arrays, RefusedError, compact, inside, parsed
-from qmedoid.model.table import TableModel
+from qmedoid.model.hybrid import HybridModel
+from qmedoid.model.table import Record, TableModel
+from qmedoid.schema import RefusedError
 from qmedoid.storage.archive import (
     ARRAYS,
     CARD,
@@ -35,16 +39,16 @@ from qmedoid.storage.archive import (
     is_model_file,
     read_file,
 )
-from qmedoid.storage.arrays import arrays_bytes, read_arrays
 from qmedoid.storage.atomic import atomic_file, cannot_write
 from qmedoid.storage.card import model_card
-from qmedoid.storage.columns import write_rows
-from qmedoid.storage.hybrid import exact_circuit
-from qmedoid.storage.manifest import manifest_bytes, read_manifest
-from qmedoid.storage.table import DESCRIPTION, read_records, read_table, write_table
+from qmedoid.storage.forms import Arrays, read, write
+from qmedoid.storage.strict import arrays_bytes, compact, parsed, plain, read_arrays, restored, written
+from qmedoid.variational.model import VariationalModel
 
 SUFFIX = ".qmedoid"
 """How the names of model files end by convention; any name can be saved and loaded."""
+_LIBRARIES = ("numpy", "pyarrow", "safetensors", "scikit-learn")
+_CELLS = {type(None), bool, int, float, str}
 
 
 class ModelFile(NamedTuple):
@@ -138,16 +142,27 @@ def load_file(path: str | Path) -> ModelFile:
 
 def model_bytes(model: TableModel, *, circuits: bool = False, raw_rows: bool = True) -> bytes:
     """The file of a model; what could not be loaded again is refused."""
+    for one in model.models:
+        _refuse_measured(one)
     arrays: Arrays = {}
-    description = write_table(model, arrays, raw_rows=raw_rows)
-    records = [write_rows(one) for one in model.records] if raw_rows and model.records is not None else None
+    # A hash shows whether a row that somebody has was a training row: they are left out with the rows.
+    description = write(model if raw_rows else replace(model, seen=None), arrays)
     others = {ARRAYS: arrays_bytes(arrays)}
-    if records is not None:
-        others[ROWS] = compact(records)
-    others[CARD] = model_card(model, raw_rows=records is not None).encode()
+    if raw_rows and model.records is not None:
+        others[ROWS] = compact([_written_rows(one) for one in model.records])
+    others[CARD] = model_card(model, raw_rows=ROWS in others).encode()
     if circuits:
         others |= _exported(model)
-    content = archive_bytes({MANIFEST: manifest_bytes(description, others), **others})
+    manifest = {
+        "format": FORMAT,
+        "versions": {"qmedoid": __version__, "python": platform.python_version(), **_library_versions()},
+        "model": description,
+        "entries": {
+            name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+            for name, content in others.items()
+        },
+    }
+    content = archive_bytes({MANIFEST: written(manifest), **others})
     try:
         if len(content) > LARGEST_FILE:
             raise RefusedError(f"it has {len(content)} bytes, and at most {LARGEST_FILE} are read")
@@ -160,22 +175,22 @@ def model_bytes(model: TableModel, *, circuits: bool = False, raw_rows: bool = T
 
 
 def read_model(content: bytes) -> ModelFile:
-    """What a file holds whose bytes may be anything; nothing is built before everything was checked."""
+    """What a file holds whose bytes may be anything; everything is checked."""
     entries = archive_entries(content)
-    with inside(MANIFEST):
-        manifest = read_manifest(entries, DESCRIPTION)
-    with inside(ARRAYS):
-        shelf = read_arrays(entries[ARRAYS])
-    model = read_table(manifest, shelf)
+    with _inside(MANIFEST):
+        manifest = _checked_manifest(parsed(bytes(entries[MANIFEST])), entries)
+    with _inside(ARRAYS):
+        arrays = read_arrays(entries[ARRAYS])
+    model = read(TableModel, manifest["model"], arrays)
     if ROWS in entries:
-        with inside(ROWS):
-            model = replace(model, records=read_records(parsed(bytes(entries[ROWS])), model.models))
-    with inside(CARD):
+        with _inside(ROWS):
+            model = replace(model, records=_read_rows(parsed(bytes(entries[ROWS])), model))
+    with _inside(CARD):
         try:
             card = bytes(entries[CARD]).decode()
         except UnicodeDecodeError:
             raise RefusedError("it is not UTF-8") from None
-    return ModelFile(model, hashlib.sha256(content).hexdigest(), manifest.raw("versions"), card)
+    return ModelFile(model, hashlib.sha256(content).hexdigest(), manifest["versions"], card)
 
 
 def check_target(path: str | Path) -> None:
@@ -210,13 +225,110 @@ def check_target(path: str | Path) -> None:
         raise cannot_write(path, error) from error
 
 
+@contextmanager
+def _inside(role: str) -> Iterator[None]:
+    """Name the entry whose contents are refused."""
+    try:
+        yield
+    except RefusedError as refused:
+        raise refused if refused.role else RefusedError(str(refused), role) from None
+
+
+def _checked_manifest(manifest: Any, entries: Mapping[str, memoryview]) -> dict[str, Any]:
+    """The manifest, if every other entry has the size and the hash that it says."""
+    fields = {"format", "versions", "model", "entries"}
+    if not isinstance(manifest, dict) or manifest.keys() != fields:
+        raise RefusedError(f"it must be an object with the fields {sorted(fields)}")
+    if type(manifest["format"]) is not int or manifest["format"] != FORMAT:
+        raise RefusedError(f"format must be {FORMAT}")
+    versions, listed = manifest["versions"], manifest["entries"]
+    names = {"qmedoid", "python", *_LIBRARIES}
+    if (
+        not isinstance(versions, dict)
+        or versions.keys() != names
+        or not {*map(type, versions.values())} <= {str, type(None)}
+    ):
+        raise RefusedError(f"versions must give a text or null for each of {sorted(names)}")
+    others = [name for name in entries if name != MANIFEST]
+    if not isinstance(listed, dict) or listed.keys() != set(others):
+        raise RefusedError(f"entries must list {others}")
+    for name in others:
+        content = entries[name]
+        if listed[name] != {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}:
+            raise RefusedError("its contents do not match its size and SHA-256 in the manifest", name)
+    return manifest
+
+
+def _library_versions() -> dict[str, str | None]:
+    from importlib import metadata  # slow, and needed to save only
+
+    found: dict[str, str | None] = dict.fromkeys(_LIBRARIES)
+    for name in _LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _written_rows(records: Sequence[Record]) -> dict[str, Any]:
+    """The medoids of a model as rows."""
+    columns = list(records[0]) if records else []
+    if any(list(record) != columns for record in records):
+        raise ModelError("The medoids kept as rows must all have the same columns in the same order.")
+    cells = [plain(list(record.values()), "a medoid's row") for record in records]
+    return {"columns": plain(columns, "columns of the medoids"), "rows": cells}
+
+
+def _read_rows(value: Any, model: TableModel) -> tuple[tuple[Record, ...], ...]:
+    """For each model its medoids as rows: all of them, or none where they were not kept."""
+    if not isinstance(value, list) or len(value) != len(model.models):
+        raise RefusedError(f"it must be a list with one entry for each of the {len(model.models)} models")
+    found = []
+    for number, (entry, one) in enumerate(zip(value, model.models, strict=True)):
+        count = len(one.method.plain.medoid_rows) if isinstance(one, HybridModel) else 0
+        columns, rows = (entry.get("columns"), entry.get("rows")) if isinstance(entry, dict) else (None, None)
+        if not isinstance(columns, list) or not isinstance(rows, list) or len(entry) > 2:
+            raise RefusedError(f"[{number}] must be an object with the lists columns and rows")
+        if not all(isinstance(name, str) for name in columns) or len(set(columns)) != len(columns):
+            raise RefusedError(f"[{number}].columns must be different texts")
+        if len(rows) not in (0, count):
+            raise RefusedError(
+                f"[{number}] must hold {count} rows, one for each medoid, or none, and holds {len(rows)}"
+            )
+        records = []
+        for row in rows:
+            cells = row
+            if not isinstance(row, list) or not {*map(type, row)} <= _CELLS:
+                cells = restored(row)
+                if not isinstance(cells, list) or not {*map(type, cells)} <= _CELLS:
+                    raise RefusedError(f"[{number}].rows must be lists of texts, numbers, truth values and null")
+            if len(cells) != len(columns):
+                raise RefusedError(f"[{number}].rows must have a cell for each of the {len(columns)} columns")
+            records.append(dict(zip(columns, cells, strict=True)))
+        found.append(tuple(records))
+    return tuple(found)
+
+
+def _refuse_measured(model: HybridModel | VariationalModel) -> None:
+    """Refuse a model that a backend runs."""
+    if isinstance(model, HybridModel):
+        measured = model.method is not model.method.plain
+        if measured or not isinstance(model.variational, VariationalModel | None):
+            raise ModelError(
+                f"The {'SWAP test' if measured else 'circuit'} of this model is run by a backend, which is not saved: "
+                "save the fitted classifier itself, and call measured_by again after loading."
+            )
+
+
 def _exported(model: TableModel) -> dict[str, bytes]:
     """The circuits for other tools."""
     from qmedoid.circuits import export
 
     contents: dict[str, bytes] = {}
-    circuit, method = exact_circuit(model.best), model.method
-    if circuit is not None:
+    best, method = model.best, model.method
+    circuit = best.variational if isinstance(best, HybridModel) else best
+    if isinstance(circuit, VariationalModel):
         trained = export.trained_circuit(circuit)
         contents["circuit.qpy"] = export.qpy_bytes(trained)
         contents["circuit.qasm"] = export.qasm_text(trained).encode()

@@ -10,6 +10,7 @@ from qmedoid.exceptions import DataError
 from qmedoid.metrics.classification import confusion_matrix, log_loss, pr_auc, roc_auc
 from qmedoid.metrics.thresholds import (
     OperatingPoint,
+    all_cuts,
     at_alert_rate,
     at_cost,
     at_f_beta,
@@ -17,7 +18,6 @@ from qmedoid.metrics.thresholds import (
     at_recall,
     at_threshold,
 )
-from qmedoid.metrics.thresholds import all_cuts
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.splits import Split
 

@@ -18,6 +18,7 @@ Qubit q is bit q of a basis index, the least significant first, as in Qiskit.
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ParameterError
 from qmedoid.kernels.statevector import MAX_QUBITS
+from qmedoid.schema import Values
 
 SPAN = math.pi / 2
 """Angle of the clipped extreme by default."""
@@ -46,8 +48,8 @@ class AngleMap:
         The angle it is mapped to.
     """
 
-    center: Array
-    scale: Array
+    center: Annotated[Array, Values("m")]
+    scale: Annotated[Array, Values("m", zero=False)]
     clip: float = 3.0
     span: float = SPAN
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,9 @@ from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels import statevector
 from qmedoid.kernels.cross_entropy import cross_entropy, cross_entropy_value
+from qmedoid.schema import RefusedError, Tagged, Values
 from qmedoid.variational.ansatz import AngleMap, Ansatz
-from qmedoid.variational.readout import Readout, sampled_expectations
+from qmedoid.variational.readout import READOUTS, Readout, sampled_expectations
 
 
 class ExpectationFunction(Protocol):
@@ -76,10 +77,17 @@ class Network:
     """
 
     ansatz: Ansatz
-    readout: Readout
-    scales: Array
+    readout: Annotated[Readout, Tagged(READOUTS.__getitem__, READOUTS)]
+    scales: Annotated[Array, Values("m")]
     learn_scales: bool = True
     precision: Precision = "float64"
+
+    def validate(self) -> None:
+        """Refuse a stored network whose parts do not fit together."""
+        if self.readout.n_qubits != self.ansatz.n_qubits:
+            raise RefusedError(f"readout.n_qubits must be that of ansatz, {self.ansatz.n_qubits}")
+        if len(self.scales) != self.ansatz.n_inputs:
+            raise RefusedError(f"ansatz.n_inputs must be {len(self.scales)}, the number of scales")
 
     @cached_property
     def sizes(self) -> tuple[int, int, int]:
@@ -225,7 +233,14 @@ class VariationalModel:
 
     angle_map: AngleMap
     network: Network
-    theta: Array
+    theta: Annotated[Array, Values("t")]
+
+    def validate(self) -> None:
+        """Refuse a stored circuit whose weights or inputs are not as many as its network has."""
+        if len(self.theta) != self.network.n_parameters:
+            raise RefusedError(f"theta must have {self.network.n_parameters} numbers, and has {len(self.theta)}")
+        if len(self.angle_map.center) != self.network.ansatz.n_inputs:
+            raise RefusedError(f"angle_map.center must have {self.network.ansatz.n_inputs} numbers")
 
     @property
     def parameters(self) -> Parameters:

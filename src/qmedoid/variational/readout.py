@@ -13,15 +13,18 @@ A read-out is a set of diagonal observables and a map from their expectation val
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import ParameterError
+from qmedoid.kernels.statevector import MAX_QUBITS
+from qmedoid.schema import Values
 
 Real = npt.NDArray[Any]
 ReadoutKind = Literal["strings", "parity", "direct"]
@@ -33,6 +36,9 @@ FLOOR = 1e-12
 
 class Readout(ABC):
     """Observables and the map from their expectation values to class scores."""
+
+    n_qubits: Annotated[int, Values(least=1, most=MAX_QUBITS)]
+    n_classes: int
 
     def __init__(self, n_qubits: int, n_classes: int) -> None:
         if n_classes < 2:
@@ -175,16 +181,15 @@ class StringReadout(Readout):
         return trained @ table[:, 1:].astype(expectations.dtype, copy=False), by_parameters.ravel()
 
 
+READOUTS: Mapping[str, type[Readout]] = {"strings": StringReadout, "parity": ParityReadout, "direct": DirectReadout}
+"""Classes of the read-outs by name."""
+
+
 def make_readout(kind: ReadoutKind, n_qubits: int, n_classes: int) -> Readout:
     """The read-out of that name."""
-    match kind:
-        case "strings":
-            return StringReadout(n_qubits, n_classes)
-        case "parity":
-            return ParityReadout(n_qubits, n_classes)
-        case "direct":
-            return DirectReadout(n_qubits, n_classes)
-    raise ParameterError(f"The read-out must be one of {list(READOUT_KINDS)}. Got {kind!r} instead.")
+    if kind not in READOUTS:
+        raise ParameterError(f"The read-out must be one of {list(READOUT_KINDS)}. Got {kind!r} instead.")
+    return READOUTS[kind](n_qubits, n_classes)
 
 
 def sampled_expectations(probabilities: Array, observables: Array, shots: int, rng: np.random.Generator) -> Array:

@@ -14,12 +14,11 @@ helps, the nearest of many more training rows add a neighbor term (`Neighbors`).
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
-from qmedoid.fields import Arrays, Shelf
 from qmedoid.geometry.channels import Channels, class_channels
 from qmedoid.geometry.overlap import SwapTestFunction, compact_swap_test
 from qmedoid.geometry.scaling import RankScaling, Scaling
@@ -34,6 +33,7 @@ from qmedoid.methods.base import (
     row_block,
 )
 from qmedoid.methods.evidence.neighbors import FoundNeighbors, Neighbors, find
+from qmedoid.schema import MODERATE, Packed, Values
 
 Distances = Callable[[Array, Array], Array]
 """Distance of every row to every medoid, (n, g) and (q, g) to (n, q)."""
@@ -60,8 +60,8 @@ class Group(NamedTuple):
         Whether columns are scaled by rank; else they are standardized.
     """
 
-    columns: tuple[int, ...]
-    weights: Array
+    columns: Annotated[tuple[int, ...], Values("g", below="M")]
+    weights: Annotated[Array, Values("g", least=1 / MODERATE, most=MODERATE)]
     by_rank: bool
 
 
@@ -81,12 +81,12 @@ class Terms:
         w; positive speaks for the second of two classes (K = 1), else for class k.
     """
 
-    group: Codes
-    medoid: Codes
-    channel: Codes
-    length: Array
-    center: Array
-    weights: Array
+    group: Annotated[Codes, Values("T", below="G")]
+    medoid: Annotated[Codes, Values("T", below="P")]
+    channel: Annotated[Codes, Values("T", below=len(CHANNELS))]
+    length: Annotated[Array, Values("T", least=1 / MODERATE, most=MODERATE)]
+    center: Annotated[Array, Values("T", largest=MODERATE)]
+    weights: Annotated[Array, Values("T K", largest=MODERATE)]
 
     def __len__(self) -> int:
         return len(self.group)
@@ -117,13 +117,13 @@ class EvidenceModel:
 
     rank_scaling: RankScaling
     linear_scaling: Scaling
-    medoids: Array
-    medoid_classes: Codes
-    medoid_rows: Codes
-    column_weights: Array
-    groups: tuple[Group, ...]
+    medoids: Annotated[Array, Values("P M")]
+    medoid_classes: Annotated[Codes, Values("P", below="C", every=True)]
+    medoid_rows: Annotated[Codes, Values("P")]
+    column_weights: Annotated[Array, Values("M", least=0, most=MODERATE)]
+    groups: Annotated[tuple[Group, ...], Packed("G")]
     terms: Terms
-    intercepts: Array
+    intercepts: Annotated[Array, Values("K", largest=MODERATE)]
     n_classes: int
     neighbors: Neighbors | None = None
 
@@ -327,19 +327,6 @@ class EvidenceModel:
 
         del measured  # contributions are exact sums of the terms
         return contributions(self, row, winner, other)
-
-    def write(self, number: str, arrays: Arrays) -> dict[str, Any]:
-        """What the manifest says of the method; its arrays are added."""
-        from qmedoid.methods.evidence.storage import packed
-
-        return packed(self, number, arrays)
-
-    @classmethod
-    def read(cls, value: Any, where: str, number: int, width: int, n_classes: int, shelf: Shelf) -> Self:
-        """A stored method over `width` encoded columns; everything is checked."""
-        from qmedoid.methods.evidence.storage import read
-
-        return cast(Self, read(value, where, number, width, n_classes, shelf))
 
 
 def root_distances(rows: Array, medoids: Array) -> Array:

@@ -11,12 +11,13 @@ says of it. A record far from all neighbors is left to the evidence.
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
+from qmedoid.schema import MODERATE, RefusedError, Values
 
 __all__ = ["MOST_NEAREST", "FoundNeighbors", "Neighbors", "added", "find", "weights"]
 
@@ -52,13 +53,18 @@ class Neighbors:
         Whether distances are measured on columns scaled by rank; else on standardized ones.
     """
 
-    records: Array
-    classes: Codes
-    rows: Codes
-    amounts: Array
-    n_nearest: int
-    length: float
+    records: Annotated[Array, Values("N M")]
+    classes: Annotated[Codes, Values("N", below="C")]
+    rows: Annotated[Codes, Values("N")]
+    amounts: Annotated[Array, Values("N K", largest=MODERATE)]
+    n_nearest: Annotated[int, Values(least=1, most=MOST_NEAREST)]
+    length: Annotated[float, Values(least=1 / MODERATE, most=MODERATE)]
     by_rank: bool
+
+    def validate(self) -> None:
+        """Refuse stored neighbors that are fewer than the nearest of them."""
+        if self.n_nearest > len(self.rows):
+            raise RefusedError(f"n_nearest is {self.n_nearest}, and there are {len(self.rows)} neighbors")
 
     def added(self, found: FoundNeighbors) -> Array:
         """What is added to the outputs, shape (n, K)."""

@@ -3,18 +3,18 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self, cast
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
-from qmedoid.fields import Arrays, Shelf
 from qmedoid.geometry.channels import Channels, class_channels, fusion_scores, margins, predict_codes
 from qmedoid.geometry.groups import anchor_feature
 from qmedoid.geometry.overlap import AngleKind, SwapTest, SwapTestFunction, compact_swap_test, from_overlap, row_norms
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring
 from qmedoid.methods.base import LARGEST, Contributions, Measured, MeasuredMethod, refuse_bad_values, row_block
+from qmedoid.schema import MODERATE, Given, Packed, Values
 
 # Rows per block where the definition is applied, so that its temporaries stay small.
 _BLOCK_ROWS = 8192
@@ -57,15 +57,15 @@ class NearestModel:
     """
 
     input_scaling: Scaling
-    configuration: tuple[tuple[int, ...], ...]
-    weights: tuple[Array, ...]
+    configuration: Annotated[tuple[tuple[int, ...], ...], Packed("A", Values(below="M"), fewest=1)]
+    weights: Annotated[tuple[Array, ...], Packed("A", Values(largest=MODERATE), like="configuration")]
     signed: bool
-    feature_scaling: Scaling
-    medoids: Array
-    medoid_classes: Codes
-    medoid_rows: Codes
-    multipliers: Array
-    alpha: float
+    feature_scaling: Annotated[Scaling, Given(M="A")]
+    medoids: Annotated[Array, Values("P A", largest=MODERATE)]
+    medoid_classes: Annotated[Codes, Values("P", below="C", every=True)]
+    medoid_rows: Annotated[Codes, Values("P")]
+    multipliers: Annotated[Array, Values("C", above=0, below=MODERATE)]
+    alpha: Annotated[float, Values(least=0, most=1)]
     use_angular: bool
     angle: AngleKind
 
@@ -239,19 +239,6 @@ class NearestModel:
         from qmedoid.methods.nearest.contributions import contributions
 
         return contributions(self, row, measured, winner, other)
-
-    def write(self, number: str, arrays: Arrays) -> dict[str, Any]:
-        """What the manifest says of the method; its arrays are added."""
-        from qmedoid.methods.nearest.storage import packed
-
-        return packed(self, number, arrays)
-
-    @classmethod
-    def read(cls, value: Any, where: str, number: int, width: int, n_classes: int, shelf: Shelf) -> Self:
-        """A stored method over `width` encoded columns; everything is checked."""
-        from qmedoid.methods.nearest.storage import read
-
-        return cast(Self, read(value, where, number, width, n_classes, shelf))
 
 
 class MeasuredNearest(MeasuredMethod):

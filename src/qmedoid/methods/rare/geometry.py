@@ -23,13 +23,14 @@ next to x, and one to the right likewise, so two running sums per knot give the 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.scaling import SignedLog
-from qmedoid.kernels.nearest import nearest_squared
+from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
+from qmedoid.schema import RefusedError, Values
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +107,8 @@ def line_kernel(rows: Array, groups: Codes, length: float) -> LineKernel:
     )
 
 
+# What a squared difference counts at most: squares of the largest values then stay within the range of a double.
+_MOST_WEIGHT = 1000.0
 Distances = Callable[[Array, Array], Array]
 """Distance of every row to every prototype, (n, g) and (q, g) to (n, q)."""
 
@@ -152,14 +155,21 @@ class RareGeometry:
     """
 
     scaling: SignedLog
-    rare: Array
-    common: Array
-    hard: Flags
-    metrics: Array
+    rare: Annotated[Array, Values("R M", largest=1e150, length=(2, 2**62))]
+    common: Annotated[Array, Values("Q M", largest=1e150, length=(2, 2**62))]
+    hard: Annotated[Flags, Values("Q", below=2)]
+    metrics: Annotated[Array, Values("metric_names M", least=0, most=_MOST_WEIGHT, length=(1, 2**62))]
     metric_names: tuple[str, ...]
-    counts: tuple[int, ...]
-    length: float
-    floor: float
+    counts: Annotated[tuple[int, ...], Values("k", least=1, most=MOST_NEAREST, order="rises", length=(1, MOST_NEAREST))]
+    length: Annotated[float, Values(above=0)]
+    floor: Annotated[float, Values(above=0)]
+
+    def validate(self) -> None:
+        """Refuse stored prototypes that are all hard, and metrics that see no column."""
+        if self.hard.all():
+            raise RefusedError("hard must not be true of all common prototypes")
+        if not self.metrics.any(axis=1).all():
+            raise RefusedError("metrics must hold a number above 0 for each metric")
 
     @cached_property
     def kernel(self) -> LineKernel:

@@ -3,12 +3,11 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self, cast
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
-from qmedoid.fields import Arrays, Shelf
 from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.overlap import SwapTestFunction, row_angles
 from qmedoid.kernels._backend import thread_count
@@ -23,6 +22,7 @@ from qmedoid.methods.base import (
     row_block,
 )
 from qmedoid.methods.rare.geometry import RareGeometry
+from qmedoid.schema import MODERATE, RefusedError, Values
 
 CLIP = 12.0
 """Standardized features are held within this many deviations."""
@@ -53,19 +53,25 @@ class RareEventModel:
     """
 
     geometry: RareGeometry
-    medoid_rows: Codes
-    center: Array
-    scale: Array
-    weights: Array
+    medoid_rows: Annotated[Codes, Values("P")]
+    center: Annotated[Array, Values("F")]
+    scale: Annotated[Array, Values("F", zero=False)]
+    weights: Annotated[Array, Values("F", largest=MODERATE)]
     intercept: float
-    circuit_features: Codes
-    rare_class: int
+    circuit_features: Annotated[Codes, Values("m", below="F")]
+    rare_class: Annotated[int, Values(most=1)]
 
     name: ClassVar[str] = "rare"
     n_classes: ClassVar[int] = 2
     n_neighbors: ClassVar[int] = 0
     use_angular: ClassVar[bool] = False
     facts: ClassVar[dict[str, Any]] = {}
+
+    def validate(self) -> None:
+        """Refuse a stored model whose features or rows are not those of its prototypes."""
+        n_features, n_rows = sum(self.geometry.n_features), len(self.geometry.rare) + len(self.geometry.common)
+        if (len(self.center), len(self.medoid_rows)) != (n_features, n_rows):
+            raise RefusedError(f"center must have {n_features} numbers and medoid_rows {n_rows}")
 
     @property
     def plain(self) -> "RareEventModel":
@@ -254,19 +260,6 @@ class RareEventModel:
 
         del measured, other  # of two classes, and exact sums of the features
         return contributions(self, row, winner)
-
-    def write(self, number: str, arrays: Arrays) -> dict[str, Any]:
-        """What the manifest says of the method; its arrays are added."""
-        from qmedoid.methods.rare.storage import packed
-
-        return packed(self, number, arrays)
-
-    @classmethod
-    def read(cls, value: Any, where: str, number: int, width: int, n_classes: int, shelf: Shelf) -> Self:
-        """A stored method over `width` encoded columns; everything is checked."""
-        from qmedoid.methods.rare.storage import read
-
-        return cast(Self, read(value, where, number, width, n_classes, shelf))
 
 
 def _nearest(k: int, name: str) -> str:

@@ -1,0 +1,144 @@
+"""Strict JSON and strict arrays: what is written comes back, and whatever else a file holds is refused.
+
+JSON has no spelling for NaN and the infinities. Here they are objects with the one key ``$float``:
+``{"$float": "nan"}``, ``{"$float": "inf"}`` and ``{"$float": "-inf"}``.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.exceptions import ModelError
+from qmedoid.schema import RefusedError, short, shown
+
+LARGEST_JSON = 2**25
+"""Bytes of the largest JSON file that is read."""
+# Values of the largest file: each takes memory far beyond its bytes.
+_MOST_VALUES = 2**21
+_DEEPEST = 32
+# Types of arrays, and bytes of their largest header: an entry takes about a hundred.
+_TYPES = ("F64", "I64", "U8")
+_LARGEST_HEADER = 2**22
+_ENTRY = {"dtype", "shape", "data_offsets"}
+_KEY = "$float"
+_NAMES = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+def written(value: Any) -> bytes:
+    """JSON for a reader: indented, texts as they are."""
+    return (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def compact(value: Any) -> bytes:
+    """JSON on one line with sorted keys, in ASCII: the form that is hashed."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def plain(value: Any, where: str, depth: int = 0) -> Any:
+    """A value as JSON takes it: lists, texts, numbers, truth values, None, and NaN in its spelling."""
+    if depth > _DEEPEST:
+        raise ModelError(f"{where} is nested deeper than {_DEEPEST} levels: a model file keeps flat values only.")
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return _utf8(value, where)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {_KEY: repr(float(value))}
+    if isinstance(value, Mapping):
+        if _KEY in value or not all(isinstance(key, str) for key in value):
+            raise ModelError(f"{where} has keys that are not texts, or the key {_KEY!r}, which is reserved.")
+        return {_utf8(key, where): plain(one, f"{where}[{key!r}]", depth + 1) for key, one in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        return [plain(one, where, depth + 1) for one in value]
+    raise ModelError(
+        f"{where} is a {type(value).__name__}, which a model file cannot hold: it holds numbers, texts, truth values, "
+        "None, lists and mappings of texts to these."
+    )
+
+
+def restored(value: Any, depth: int = 0) -> Any:
+    """The value that `plain` wrote."""
+    if depth > _DEEPEST + 1:
+        raise RefusedError(f"it is nested deeper than {_DEEPEST} levels")
+    if isinstance(value, list):
+        return [restored(one, depth + 1) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if _KEY not in value:
+        return {key: restored(one, depth + 1) for key, one in value.items()}
+    name = value[_KEY]
+    if len(value) > 1 or not isinstance(name, str) or name not in _NAMES:
+        raise RefusedError(f"{shown(value)} is not one of the numbers {', '.join(_NAMES)}")
+    return _NAMES[name]
+
+
+def parsed(content: bytes) -> Any:
+    """JSON from bytes that may hold anything; duplicate keys, bare NaN and lone surrogates are refused."""
+    if len(content) > LARGEST_JSON:
+        raise RefusedError(f"it has {len(content)} bytes, and at most {LARGEST_JSON} are read")
+    if sum(content.count(mark) for mark in (b",", b"[", b"{")) > _MOST_VALUES:
+        raise RefusedError(f"it holds more than {_MOST_VALUES} values")
+    try:
+        value = json.loads(content.decode(), object_pairs_hook=_unique, parse_constant=_no_constant)
+        if b"\\ud" in content or b"\\uD" in content:  # may be half of a pair, which no text may hold
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise RefusedError("it is nested too deep") from None
+    except ValueError as error:  # of the decoder, of JSON, or of a number of too many digits
+        raise RefusedError(f"it is not JSON ({short(str(error))})") from None
+    return value
+
+
+def arrays_bytes(arrays: dict[str, npt.NDArray[Any]]) -> bytes:
+    """Arrays by name as the contents of a file, in the safetensors format."""
+    import safetensors.numpy
+
+    return bytes(safetensors.numpy.save(arrays))
+
+
+def read_arrays(content: memoryview) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of a file that may hold anything.
+
+    The library checks lengths, shapes and places. It takes names that are there twice, unknown fields and number types
+    that NumPy lacks, so the header, of bounded size, is looked at before.
+    """
+    import safetensors.numpy
+
+    length = int.from_bytes(content[:8], "little")
+    if length > min(len(content) - 8, _LARGEST_HEADER):
+        raise RefusedError("its header is longer than the file, or than headers are")
+    header = parsed(bytes(content[8 : 8 + length]))
+    if not isinstance(header, dict):
+        raise RefusedError("its header is not an object")
+    for name, entry in header.items():
+        if not isinstance(entry, dict) or entry.keys() != _ENTRY or entry["dtype"] not in _TYPES:
+            raise RefusedError(f"array {shown(name)} must have the fields {sorted(_ENTRY)} and a dtype of {_TYPES}")
+    try:
+        return safetensors.numpy.load(bytes(content))
+    except (safetensors.SafetensorError, ValueError, OverflowError) as error:
+        raise RefusedError(f"its arrays cannot be read ({shown(str(error))})") from None
+
+
+def _utf8(text: str, where: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ModelError(f"{where} holds a text that is not Unicode: {text[:60]!a}.") from None
+    return str(text)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("an object has a key twice")
+    return value
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON")
