@@ -152,15 +152,15 @@ def time_evidence(report: Report, X: Array, repeats: int) -> None:
     for n_classes in (2, 3):
         plan, n_terms = compact_plan(X, n_classes)
         what = f"evidence, {n_terms} terms, {n_classes} classes"
-        times = both(lambda t, p=plan: evidence.outputs_and_medoids(columns, p, threads=t), repeats)
+        times = both(lambda t, p=plan: evidence.measure(columns, p, channels=False, threads=t), repeats)
         ours = report.add(f"{what}: outputs and nearest medoids, columns", len(X), *times)
-        times = both(lambda t, p=plan: evidence.outputs_and_medoids(X, p, threads=t), repeats)
+        times = both(lambda t, p=plan: evidence.measure(X, p, channels=False, threads=t), repeats)
         report.add(f"{what}: outputs and nearest medoids, rows", len(X), *times, ours)
         times = both(lambda t, p=plan: evidence.measure(columns, p, threads=t), repeats)
         report.add(f"{what}: also distances and angles, columns", len(X), *times, ours)
         part = X[:TWIN_ROWS]
         with mock.patch.object(evidence, "compiled", return_value=None):
-            times = both(lambda t, p=plan, x=part: evidence.outputs_and_medoids(x, p, threads=t), 3)
+            times = both(lambda t, p=plan, x=part: evidence.measure(x, p, channels=False, threads=t), 3)
         report.add(f"{what}: NumPy twin, rows", len(part), *times, ours)
         time_lightgbm(report, X, n_classes, ours, repeats)
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.kernels._search_state import ANGLES, Candidates, FoldState
 from qmedoid.kernels.medoid import TIE_TOLERANCE
+from qmedoid.kernels.search import ANGLES, Candidates, FoldState
 
 EPSILON = 1e-12
 """Guard of the denominators of the normalized channels, as in ``geometry.fusion``."""

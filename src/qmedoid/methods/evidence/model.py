@@ -24,6 +24,7 @@ from qmedoid.geometry.channels import Channels, class_channels
 from qmedoid.geometry.overlap import SwapTestFunction, compact_swap_test
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.kernels import evidence
+from qmedoid.kernels._backend import row_block
 from qmedoid.methods.base import (
     LARGEST,
     Contributions,
@@ -31,7 +32,6 @@ from qmedoid.methods.base import (
     MeasuredMethod,
     measured_distances,
     refuse_bad_values,
-    row_block,
 )
 from qmedoid.methods.evidence.neighbors import FoundNeighbors, Neighbors, find
 
@@ -178,17 +178,24 @@ class EvidenceModel:
 
     def measure(self, X: Table, *, threads: int | None = None) -> Measured:
         """Scores, nearest medoids, and distance and angle to them."""
-        outputs, found = evidence.measure(X, self.plan, threads=threads)
-        self._check_decided(X, found.medoid)
-        self._add_neighbors(outputs, X, threads)
-        return Measured(Channels(found.distance, found.angle), self.class_scores(outputs), found.medoid)
+        found = self._measured(X, True, threads)
+        return Measured(Channels(found.distance, found.angle), self.class_scores(found.outputs), found.nearest)
 
     def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
         """Dissimilarities, and the place in `medoids` of the nearest medoid of each class, each of shape (n, C)."""
-        outputs, nearest = evidence.outputs_and_medoids(X, self.plan, threads=threads)
-        self._check_decided(X, nearest)
-        self._add_neighbors(outputs, X, threads)
-        return self.class_scores(outputs), nearest
+        found = self._measured(X, False, threads)
+        return self.class_scores(found.outputs), found.nearest
+
+    def _measured(self, X: Table, channels: bool, threads: int | None) -> evidence.EvidenceResults:
+        found = evidence.measure(X, self.plan, channels=channels, threads=threads)
+        undecided = np.flatnonzero(found.nearest[:, 0] < 0)[:1]
+        if len(undecided):  # it holds a bad value
+            refuse_bad_values(row_block(X, undecided), self.used, undecided)
+        if self.neighbors is not None and len(found.outputs):
+            for rows in row_slices(X, max(1, _BLOCK_NUMBERS // self.medoids.shape[1])):
+                near = self.nearest_neighbors(row_block(X, rows), threads)
+                found.outputs[rows] += self.neighbors.added(near)
+        return found
 
     def scores(self, X: Table, *, threads: int | None = None) -> Array:
         """Dissimilarity to every class, shape (n, C); the smallest decides."""
@@ -254,13 +261,6 @@ class EvidenceModel:
         scaled = self.rank_scaling.apply(rows) if self.neighbors.by_rank else self._standardized(rows)
         return np.ascontiguousarray(scaled[:, self.compared])
 
-    def _add_neighbors(self, outputs: Array, X: Table, threads: int | None) -> None:
-        """Add the neighbor term to the outputs of rows, in place."""
-        if self.neighbors is None or not len(outputs):
-            return
-        for rows in row_slices(X, max(1, _BLOCK_NUMBERS // self.medoids.shape[1])):
-            outputs[rows] += self.neighbors.added(self.nearest_neighbors(row_block(X, rows), threads))
-
     def _measured_neighbors(self, rows: Array, distances: Distances) -> Array:
         """The neighbor term by measured distances to those that the closed form finds nearest."""
         if self.neighbors is None:
@@ -293,11 +293,6 @@ class EvidenceModel:
         tested = compact_swap_test(self.rank_scaling.apply(rows) * roots, self.rank_scaling.apply(self.medoids) * roots)
         channels, nearest = class_channels(tested.distance, tested.angle, self.medoid_classes, self.n_classes)
         return Measured(channels, scores, nearest)
-
-    def _check_decided(self, X: Table, nearest: Codes) -> None:
-        """Raise for the first row that the kernel left undecided: it holds a bad value."""
-        undecided = np.flatnonzero(nearest[:, 0] < 0)[:1]
-        refuse_bad_values(row_block(X, undecided), self.used, undecided)
 
     @property
     def n_neighbors(self) -> int:

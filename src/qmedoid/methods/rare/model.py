@@ -11,8 +11,7 @@ from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
 from qmedoid.fields import Arrays, Shelf
 from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.overlap import SwapTestFunction, row_angles
-from qmedoid.kernels._backend import thread_count
-from qmedoid.kernels._tables import row_count
+from qmedoid.kernels._backend import row_block, row_count, thread_count
 from qmedoid.methods.base import (
     LARGEST,
     Contributions,
@@ -20,7 +19,6 @@ from qmedoid.methods.base import (
     MeasuredMethod,
     measured_distances,
     refuse_bad_values,
-    row_block,
 )
 from qmedoid.methods.rare.geometry import RareGeometry
 
