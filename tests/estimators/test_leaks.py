@@ -14,9 +14,9 @@ from qmedoid.estimators._methods import FitReport, TrainingTable
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.rare import RareEventClassifier
+from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.ridge import fit_ridge
-from qmedoid.methods.evidence.settings import EvidenceSettings
 from qmedoid.methods.rare.fit import fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings
 from qmedoid.variational.selection import two_class_margin

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.methods.evidence import fit as fit_module
+from qmedoid.methods.evidence import bag as bag_module
+from qmedoid.methods.evidence.design import BLOCKS, EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.evidence.settings import BLOCKS, EvidenceSettings
 
 SMALL = EvidenceSettings(n_medoids=16, n_pairs=3, n_triples=2, n_terms=300)
 
@@ -35,8 +35,8 @@ def bags(monkeypatch):
         seen.append(fit_bag(*arguments))
         return seen[-1]
 
-    fit_bag = fit_module.fit_bag
-    monkeypatch.setattr(fit_module, "fit_bag", keep)
+    fit_bag = bag_module.fit_bag
+    monkeypatch.setattr(bag_module, "fit_bag", keep)
     return seen
 
 
@@ -203,6 +203,8 @@ def test_progress_rises_to_one():
     assert told[-1] == 1.0
 
 
-def test_blocks_that_do_not_exist_are_refused():
+@pytest.mark.parametrize("blocks", [("corner",), ()])
+def test_blocks_that_do_not_exist_are_refused(blocks):
+    X, codes = table()
     with pytest.raises(ParameterError, match=r"some of .* Got"):
-        EvidenceSettings(blocks=("corner",))
+        fit_evidence(X, codes, 2, EvidenceSettings(blocks=blocks), 0)

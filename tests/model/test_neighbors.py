@@ -9,10 +9,10 @@ import pytest
 from qmedoid import EvidenceClassifier, MedoidClassifier, compact_swap_test, load
 from qmedoid.circuits.backends import StatevectorSwapTest
 from qmedoid.methods.base import MeasuredMethod
+from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.model import CLIP
 from qmedoid.methods.evidence.neighbors import FoundNeighbors, Neighbors, find, weights
-from qmedoid.methods.evidence.settings import EvidenceSettings
 from qmedoid.storage.archive import CARD
 
 SMALL = EvidenceSettings(n_medoids=12, n_pairs=1, n_triples=0)

@@ -11,8 +11,8 @@ from qmedoid.estimators._methods import MethodClassifier, Progress, TrainingTabl
 from qmedoid.estimators._parameters import AnyOf, Choice, Constraint, Whole
 from qmedoid.methods.base import Method
 from qmedoid.methods.column_order import evidence_in_order, order_by_content
+from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.evidence.settings import EvidenceSettings
 from qmedoid.variational.selection import OutOfFold
 
 

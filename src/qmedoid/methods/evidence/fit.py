@@ -1,23 +1,23 @@
 """Fit of the evidence method: scalings, medoids, groups and weights of every bag, and the mean of the bags."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import ndtri
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.row_groups import draw_rows, equal_rows, first_rows, part_of
 from qmedoid.geometry.scaling import RankScaling, Scaling, fit_standard
-from qmedoid.kernels.ties import nearest_of, stable_order
-from qmedoid.methods.evidence.bag import Bag, Scaled, class_targets, evidence_design, fit_bag
+from qmedoid.kernels.ties import SAME_PLACE, TIE, stable_order
+from qmedoid.methods.evidence.bag import Bag, fit_bags
+from qmedoid.methods.evidence.design import BLOCKS, Blocks, EvidenceSettings, Scaled
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
-from qmedoid.methods.evidence.groups import Blocks
 from qmedoid.methods.evidence.model import CLIP, EvidenceModel, Group, Terms
 from qmedoid.methods.evidence.neighbors import Neighbors
-from qmedoid.methods.evidence.ridge import RowGroups, fit_ridge
-from qmedoid.methods.evidence.settings import EvidenceSettings, FittedEvidence, RidgePath
+from qmedoid.methods.evidence.ridge import RidgePath, RowGroups
 
 MAX_KNOTS = 256
 """Knots of a column at most; beyond, those at evenly spaced ranks are kept."""
@@ -124,7 +124,9 @@ def _cluster_rows(Z: Array, k: int, rng: np.random.Generator, counts: Codes | No
     centers = Z[rng.choice(len(Z), k, replace=False)] if k > 1 else np.average(Z, axis=0, weights=each)[None]
     before = None
     for _ in range(_N_STEPS):
-        nearest = nearest_of(cdist(Z, centers, "sqeuclidean"))
+        squared = cdist(Z, centers, "sqeuclidean")
+        # Of centers that are equally near up to rounding the first.
+        nearest = (squared <= squared.min(axis=1, keepdims=True) * (1.0 + TIE) + SAME_PLACE).argmax(axis=1)
         if before is not None and np.array_equal(nearest, before):
             break
         sizes = np.bincount(nearest, weights=each, minlength=k)
@@ -143,6 +145,30 @@ def _cluster_rows(Z: Array, k: int, rng: np.random.Generator, counts: Codes | No
 
 # Medoids of a class in a bag at least; with fewer, there are fewer bags.
 _FEWEST_PER_CLASS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class FittedEvidence:
+    """An evidence model with its out-of-fold scores.
+
+    Attributes
+    ----------
+    model : EvidenceModel
+    out_of_fold : ndarray of shape (n, C)
+        Out-of-fold dissimilarities of every training row, its group left out: in closed form, with the intercept of
+        all rows.
+    regularization : float
+        The λ that was chosen, geometric mean of the bags.
+    loo_error : float
+        Mean squared leave-one-out error of the ridge at the chosen λ, mean of the bags.
+    path : RidgePath
+    """
+
+    model: EvidenceModel
+    out_of_fold: Array
+    regularization: float
+    loo_error: float
+    path: RidgePath
 
 
 def fit_evidence(
@@ -170,6 +196,8 @@ def fit_evidence(
     groups : ndarray of shape (n,), optional
         Group of every row; rows of one group are left out together. None where every row is a group.
     """
+    if not settings.blocks or not set(settings.blocks) <= set(BLOCKS):
+        raise ParameterError(f"The blocks must be some of {list(BLOCKS)}, at least one. Got {settings.blocks} instead.")
     report = progress or (lambda _: None)
     rng = np.random.default_rng(seed)
     kept = stratified_sample(codes, n_classes, settings.max_rows, rng, groups)
@@ -189,9 +217,11 @@ def fit_evidence(
     n_values = np.diff(rank_scaling.offsets)
     varying = tuple(np.flatnonzero(n_values > 1).tolist())
     many_valued = tuple(np.flatnonzero(n_values > 2).tolist())
-    blocks = Blocks(settings, rows, rows.take(every), varying, many_valued, n_bags, row_groups)
+    blocks = Blocks(settings, rows, Scaled(*(values[every] for values in rows)), varying, many_valued, n_bags)
     report(0.1)
-    bags = _fit_bags(blocks, class_targets(labels, n_classes), places, together, rng, report)
+    # ±1 for the second of two classes, or for each of more.
+    targets = np.where(labels[:, None] == (np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)), 1.0, -1.0)
+    bags = fit_bags(blocks, targets, places, together, rng, report)
     model = _joined(bags, rank_scaling, linear_scaling, table[every], labels[every], kept[every], varying, n_classes)
     outputs = np.mean([bag.out_of_fold for bag in bags], axis=0)
     if settings.n_neighbors:
@@ -217,33 +247,6 @@ def fit_evidence(
         model, scores, float(np.exp(np.mean([np.log(bag.penalty) for bag in bags]))),
         float(np.mean([bag.error for bag in bags])), path,
     )  # fmt: skip
-
-
-def _fit_bags(
-    blocks: Blocks,
-    targets: Array,
-    places: Sequence[Codes],
-    together: RowGroups | None,
-    rng: np.random.Generator,
-    report: Callable[[float], None],
-) -> list[Bag]:
-    settings = blocks.settings
-    residuals = targets - targets.mean(axis=0)
-    # Groups are chosen by the residuals of single columns.
-    plain = blocks.columns_alone(places[0]) if settings.targeted and "group" in settings.blocks else []
-    if plain:
-        alone = evidence_design(plain, blocks.rows, blocks.medoids)
-        residuals = targets - fit_ridge(alone.features, targets, settings.selection, together=together).out_of_fold
-    report(0.25)
-    bags = []
-    for number, of_bag in enumerate(places):
-        parts = blocks.columns_alone(of_bag)
-        groups, judged = blocks.groups(residuals, rng)
-        parts += blocks.columns_together(of_bag, parts, groups)
-        design = evidence_design(parts, blocks.rows, blocks.medoids)
-        bags.append(fit_bag(design, targets, settings.logistic, settings.selection, judged, together))
-        report(0.25 + 0.7 * (number + 1) / len(places))
-    return bags
 
 
 def _joined(

@@ -14,7 +14,7 @@ from qmedoid.calibration.fit import fit_calibration
 from qmedoid.geometry.row_groups import draws_per_row, group_sums
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.kernels.ties import first_smallest
-from qmedoid.methods.evidence.bag import Scaled
+from qmedoid.methods.evidence.design import Scaled
 from qmedoid.methods.evidence.neighbors import FoundNeighbors, added, find
 from qmedoid.methods.evidence.ridge import RowGroups
 from qmedoid.optimize.newton import softmax_weights

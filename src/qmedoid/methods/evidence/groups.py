@@ -1,6 +1,4 @@
-r"""Groups of columns of an evidence model, and the terms of a bag within a budget.
-
-Groups are pairs and triples of columns that explain what single columns do not.
+r"""Groups of columns of an evidence model: pairs and triples that explain what single columns do not.
 
 Columns are cut at quantiles. Crossing the cells of two columns explains
 
@@ -11,15 +9,13 @@ either column explains by itself. All crossings together are a few matrix produc
 """
 
 import math
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.kernels.ties import stable_order, tolerance
-from qmedoid.methods.evidence.bag import Columns, DesignPart, Scaled, linear_part, near_part, single_part
-from qmedoid.methods.evidence.settings import Block, EvidenceSettings
+from qmedoid.kernels.ties import TIE, stable_order
+from qmedoid.methods.evidence.design import Blocks, Columns
 
 _PAIR_CELLS = 6
 _TRIPLE_CELLS = 4
@@ -27,6 +23,32 @@ _TRIPLE_CELLS = 4
 _MIN_STEMS = 8
 # Directions of the residuals of many classes that are looked at.
 _MAX_RESIDUALS = 8
+# Share of the rows that a bag chooses its groups on: so bags differ, and the other rows can judge what was chosen.
+_GROUP_ROWS = 0.6
+
+
+def bag_groups(
+    blocks: Blocks, residuals: Array, rng: np.random.Generator, together: Codes | None
+) -> tuple[list[Columns], Codes | None]:
+    """Pairs and triples of a bag, from the residuals of single columns, shape (n, K); groups of rows stay together.
+
+    Also the rows by which they were not chosen; None if they were not chosen by any.
+    """
+    columns, settings = blocks.varying, blocks.settings
+    n_pairs, n_triples, judged = settings.n_pairs, settings.n_triples, None
+    if "group" not in settings.blocks or len(columns) < 2:
+        return [], None
+    if settings.targeted:
+        order = rng.permutation(len(residuals) if together is None else int(together.max()) + 1)
+        some, others = np.split(order, [math.ceil(_GROUP_ROWS * len(order))])
+        if together is not None:
+            some, others = (np.flatnonzero(np.isin(together, part)) for part in (some, others))
+        values = blocks.rows.ranks[some][:, list(columns)]
+        found, judged = chosen_groups(values, residuals[some], n_pairs, n_triples), np.sort(others)
+    else:
+        found = drawn_groups(len(columns), n_pairs, n_triples, rng)
+    named = [tuple(columns[place] for place in group) for group in found]
+    return named, judged if judged is not None and len(judged) else None
 
 
 def chosen_groups(Z: Array, residuals: Array, n_pairs: int, n_triples: int) -> list[Columns]:
@@ -74,7 +96,7 @@ def _chosen_triples(Z: Array, residuals: Array, stems: list[Columns]) -> list[Co
 def _cells(column: Array, n_cells: int) -> Array:
     """Membership of every row in the cells between quantiles, shape (n, cells); cells without rows are left out."""
     # An edge that is a value of the column is so up to rounding.
-    edges = np.unique(np.quantile(column, np.arange(1, n_cells) / n_cells)) - tolerance(column)
+    edges = np.unique(np.quantile(column, np.arange(1, n_cells) / n_cells)) - TIE * np.abs(column).max()
     _, cell = np.unique(np.searchsorted(edges, column, side="right"), return_inverse=True)
     return np.asarray(cell[:, None] == np.arange(cell.max() + 1), dtype=np.float64)
 
@@ -106,92 +128,3 @@ def _main_directions(residuals: Array) -> Array:
         return residuals
     _, vectors = np.linalg.eigh(residuals.T @ residuals)
     return np.asarray(residuals @ vectors[:, -_MAX_RESIDUALS:])
-
-
-# Medoids of a single column at least and at most, and their share of the terms.
-_FEWEST_SINGLE, _MOST_SINGLE = 3, 8
-_SINGLE_SHARE = 0.4
-# Medoids of a pair or triple at least.
-_FEWEST_GROUP = 8
-# Share of the rows that a bag chooses its groups on: so bags differ, and the other rows can judge what was chosen.
-_GROUP_ROWS = 0.6
-
-
-@dataclass(frozen=True, eq=False)
-class Blocks:
-    """Rows, medoids and columns that the terms of all bags are made from.
-
-    Attributes
-    ----------
-    settings : EvidenceSettings
-    rows, medoids : Scaled
-        Training rows, and the medoids of all bags.
-    varying, many_valued : tuple of int
-        Columns of more than one and of more than two values.
-    n_bags : int
-    groups_of_rows : ndarray of shape (n,) or None
-        Rows that belong together.
-    """
-
-    settings: EvidenceSettings
-    rows: Scaled
-    medoids: Scaled
-    varying: Columns
-    many_valued: Columns
-    n_bags: int
-    groups_of_rows: Codes | None = None
-
-    @property
-    def by_rank(self) -> bool:
-        """Whether distances are measured on ranks."""
-        return self.settings.scaling == "rank"
-
-    def columns_alone(self, places: Codes) -> list[DesignPart]:
-        """The blocks that look at one column at a time, with some of the medoids."""
-        parts: list[DesignPart] = []
-        if "linear" in self.settings.blocks:
-            # All bags share it, with the medoids of the widest gap among those of all.
-            parts += [linear_part(column, self.rows, self.medoids) for column in self.varying]
-        if "single" in self.settings.blocks and self.many_valued:
-            share = _SINGLE_SHARE * self.settings.n_terms / (self.n_bags * len(self.many_valued))
-            wanted = int(np.clip(share, _FEWEST_SINGLE, _MOST_SINGLE))
-            found = (single_part(column, self.by_rank, places, wanted, self.medoids) for column in self.many_valued)
-            parts += [part for part in found if part is not None]
-        return parts
-
-    def columns_together(self, places: Codes, alone: list[DesignPart], groups: list[Columns]) -> list[DesignPart]:
-        """The blocks that look at several columns at a time: the groups, and all columns."""
-        parts: list[DesignPart] = []
-        if groups:
-            spent = sum(len(part.medoids) for part in alone) + len(places)
-            left = self.settings.n_terms / self.n_bags - spent
-            few = places[: int(np.clip(left / len(groups), _FEWEST_GROUP, len(places)))]
-            parts += [self._near("group", group, few) for group in groups]
-        if "full" in self.settings.blocks or not (alone or parts):
-            parts.append(self._near("full", self.varying or (0,), places))
-        return parts
-
-    def groups(self, residuals: Array, rng: np.random.Generator) -> tuple[list[Columns], Codes | None]:
-        """Pairs and triples of a bag, from the residuals of single columns, shape (n, K).
-
-        Also the rows by which they were not chosen; None if they were not chosen by any.
-        """
-        columns, settings = self.varying, self.settings
-        if "group" not in settings.blocks or len(columns) < 2:
-            return [], None
-        if not settings.targeted:
-            return self._named(drawn_groups(len(columns), settings.n_pairs, settings.n_triples, rng)), None
-        together = self.groups_of_rows
-        order = rng.permutation(len(residuals) if together is None else int(together.max()) + 1)
-        some, others = np.split(order, [math.ceil(_GROUP_ROWS * len(order))])
-        if together is not None:
-            some, others = (np.flatnonzero(np.isin(together, part)) for part in (some, others))
-        values = self.rows.ranks[some][:, list(columns)]
-        found = chosen_groups(values, residuals[some], settings.n_pairs, settings.n_triples)
-        return self._named(found), np.sort(others) if len(others) else None
-
-    def _named(self, places: list[Columns]) -> list[Columns]:
-        return [tuple(self.varying[place] for place in group) for group in places]
-
-    def _near(self, block: Block, columns: Columns, places: Codes) -> DesignPart:
-        return near_part(block, columns, self.by_rank, places, self.rows, self.medoids)

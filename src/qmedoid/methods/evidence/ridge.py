@@ -22,14 +22,15 @@ remain, :math:`n\lambda / (S + n\lambda)`, and not as a difference.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 
 from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.geometry.row_groups import first_rows, group_sums, numbered
-from qmedoid.methods.evidence.settings import RidgePath, Selection
+
+Selection = Literal["best", "one_se"]
 
 # Numbers that are copied at a time.
 _BLOCK_NUMBERS = 2**22
@@ -154,6 +155,21 @@ _ROUNDING = 1e-11
 _TIE = 1e-9
 # Rows that lie wholly in the directions have nothing else, but for rounding.
 _NOTHING = 1e-9
+
+
+class RidgePath(NamedTuple):
+    """Leave-one-out errors along a path of λ, rising; each array of the shape (L,).
+
+    Attributes
+    ----------
+    penalties : the λ, in units of the number of rows
+    errors : mean squared leave-one-out error of the outputs, mean of the bags
+    standard_errors : standard error of each over the rows
+    """
+
+    penalties: Array
+    errors: Array
+    standard_errors: Array
 
 
 class Ridge(NamedTuple):
