@@ -10,6 +10,7 @@ from qmedoid.calibration.fit import fit_calibration
 from qmedoid.estimators._methods import FitReport, TrainingTable
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.geometry.channels import Channels
+from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.base import Measured
 from qmedoid.methods.evidence import bag as bag_module
 from qmedoid.methods.evidence import groups as groups_module
@@ -63,7 +64,7 @@ def seen(monkeypatch):
 def test_no_row_that_chose_a_group_judges_lambda(seen):
     X, codes = table()
     model = fit_evidence(X, codes, 2, SMALL, 0).model
-    ranks = model.rank_scaling.apply(X)
+    ranks = model.rank_scaling.apply(X)[:, order_by_content(X)]
     assert len(seen["ranks"]) == len(seen["judged"]) >= 2
     for values, judged in zip(seen["ranks"], seen["judged"], strict=True):
         chose = {int(np.flatnonzero((ranks == row).all(axis=1))[0]) for row in values}

@@ -11,7 +11,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.row_groups import draw_rows, equal_rows, first_rows, part_of
 from qmedoid.geometry.scaling import RankScaling, Scaling, fit_standard
-from qmedoid.kernels.ties import SAME_PLACE, TIE, stable_order
+from qmedoid.kernels.ties import SAME_PLACE, TIE, order_by_content, stable_order
 from qmedoid.methods.evidence.bag import Bag, fit_bags
 from qmedoid.methods.evidence.design import BLOCKS, Blocks, EvidenceSettings, Scaled
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
@@ -180,7 +180,7 @@ def fit_evidence(
     progress: Callable[[float], None] | None = None,
     groups: Codes | None = None,
 ) -> FittedEvidence:
-    """Fit an evidence model.
+    """Fit an evidence model; it is the same model whatever the order of the columns.
 
     Parameters
     ----------
@@ -200,6 +200,8 @@ def fit_evidence(
         raise ParameterError(f"The blocks must be some of {list(BLOCKS)}, at least one. Got {settings.blocks} instead.")
     report = progress or (lambda _: None)
     rng = np.random.default_rng(seed)
+    order = order_by_content(X)
+    X = np.ascontiguousarray(X[:, order])
     kept = stratified_sample(codes, n_classes, settings.max_rows, rng, groups)
     table, labels, row_groups = X[kept], codes[kept], part_of(groups, kept)
     together = None if row_groups is None else RowGroups.of(row_groups, table)
@@ -244,7 +246,7 @@ def fit_evidence(
     first = bags[0].path.penalties
     path = RidgePath(first, *(np.mean([bag.path[part] for bag in bags], axis=0) for part in (1, 2)))
     return FittedEvidence(
-        model, scores, float(np.exp(np.mean([np.log(bag.penalty) for bag in bags]))),
+        _in_order(model, order), scores, float(np.exp(np.mean([np.log(bag.penalty) for bag in bags]))),
         float(np.mean([bag.error for bag in bags])), path,
     )  # fmt: skip
 
@@ -284,3 +286,25 @@ def _joined(
         Terms(group, medoid, channel, keys[:, 3], center, weight),
         np.mean([bag.intercepts for bag in bags], axis=0), n_classes,
     )  # fmt: skip
+
+
+def _in_order(model: EvidenceModel, order: Codes) -> EvidenceModel:
+    """The model for X, from one that was fitted to ``X[:, order]``."""
+    back, ranks, linear = np.argsort(order), model.rank_scaling, model.linear_scaling
+    knots = [np.arange(ranks.offsets[column], ranks.offsets[column + 1]) for column in back]
+    offsets, every = np.cumsum([0, *map(len, knots)]).astype(np.intp), np.concatenate(knots)
+    groups = []
+    for group in model.groups:
+        columns = order[list(group.columns)]
+        ascending = np.argsort(columns)
+        groups.append(Group(tuple(columns[ascending].tolist()), group.weights[ascending], group.by_rank))
+    neighbors = model.neighbors
+    return replace(
+        model,
+        rank_scaling=RankScaling(offsets, ranks.values[every], ranks.scores[every]),
+        linear_scaling=Scaling(linear.center[back], linear.scale[back]),
+        medoids=np.ascontiguousarray(model.medoids[:, back]),
+        column_weights=model.column_weights[back],
+        groups=tuple(groups),
+        neighbors=neighbors and replace(neighbors, records=np.ascontiguousarray(neighbors.records[:, back])),
+    )

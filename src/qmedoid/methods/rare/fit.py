@@ -9,7 +9,7 @@ are common is used.
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +17,9 @@ import numpy as np
 from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.exceptions import DataError, warn
 from qmedoid.geometry.row_groups import draw_rows, draws_per_row, equal_rows, first_rows, group_folds, numbered, part_of
-from qmedoid.geometry.scaling import SignedLog, fit_signed_log, fit_standard
+from qmedoid.geometry.scaling import Scaling, SignedLog, fit_signed_log, fit_standard
 from qmedoid.kernels._backend import thread_count
-from qmedoid.kernels.ties import stable_order
+from qmedoid.kernels.ties import order_by_content, stable_order
 from qmedoid.methods.rare.geometry import OwnPlaces, RareGeometry
 from qmedoid.methods.rare.model import CLIP, RareEventModel
 from qmedoid.methods.rare.prototypes import Prototypes, RareSettings, draw_prototypes, hardest, make_metric
@@ -90,6 +90,8 @@ def fit_rare(
 ) -> FittedRare:
     """Fit a rare-event model; the class with fewer rows is the rare one, of equal ones the second.
 
+    It is the same model whatever the order of the columns.
+
     Parameters
     ----------
     X : ndarray of shape (n, M)
@@ -106,6 +108,8 @@ def fit_rare(
     """
     report = progress or (lambda _: None)
     rng = np.random.default_rng(seed)
+    order = order_by_content(X)
+    X = np.ascontiguousarray(X[:, order])
     rare_class = _rare_class(codes)
     is_rare = codes == rare_class
     if groups is not None and min(len(np.unique(groups[rows])) for rows in (is_rare, ~is_rare)) < 2:
@@ -122,9 +126,8 @@ def fit_rare(
         )
         seen = fitted.model.logit(fitted.features)
         circuit_features = fitted.features[:, fitted.model.circuit_features]
-        return FittedRare(
-            fitted.model, fitted.model.class_scores(seen), circuit_features, np.zeros(len(X), dtype=np.intp)
-        )
+        fold = np.zeros(len(X), dtype=np.intp)
+        return FittedRare(_in_order(fitted.model, order), fitted.model.class_scores(seen), circuit_features, fold)
     n_fits = fold.max() + 2
     report(1 / n_fits)
     logits, circuit_features = np.empty(len(X)), fitted.features[:, fitted.model.circuit_features]
@@ -141,7 +144,7 @@ def fit_rare(
     shared = ~is_rare
     shared[fitted.model.medoid_rows] = False
     logits = on_final_scale(logits, fitted.model.logit(fitted.features), shared)
-    return FittedRare(fitted.model, fitted.model.class_scores(logits), circuit_features, fold)
+    return FittedRare(_in_order(fitted.model, order), fitted.model.class_scores(logits), circuit_features, fold)
 
 
 class _Fitted(NamedTuple):
@@ -307,3 +310,24 @@ def _circuit_features(
     gap = standardized[is_rare].mean(axis=0) - standardized[~is_rare].mean(axis=0)
     farthest = stable_order(-np.abs(gap * weights)[n_deltas:]) + n_deltas
     return np.concatenate([np.arange(n_deltas), farthest])[: settings.n_circuit_features]
+
+
+def _in_order(model: RareEventModel, order: Codes) -> RareEventModel:
+    """The model for X, from one that was fitted to ``X[:, order]``."""
+    back, geometry = np.argsort(order), model.geometry
+    n_deltas = geometry.n_features[0]
+    # Deltas come first, then the features of single columns, kind by kind.
+    starts = n_deltas + len(order) * np.arange(4)[:, None]
+    features, to = (np.append(np.arange(n_deltas), (starts + places).ravel()) for places in (back, order))
+    scalings = (geometry.scaling.outer, geometry.scaling.inner)
+    outer, inner = (one and Scaling(one.center[back], one.scale[back]) for one in scalings)
+    assert outer is not None
+    rows = {name: np.ascontiguousarray(getattr(geometry, name)[:, back]) for name in ("rare", "common", "metrics")}
+    return replace(
+        model,
+        geometry=replace(geometry, scaling=SignedLog(outer, inner), **rows),
+        center=model.center[features],
+        scale=model.scale[features],
+        weights=model.weights[features],
+        circuit_features=to[model.circuit_features].astype(np.intp),
+    )
