@@ -28,7 +28,7 @@ from qmedoid.arrays import Array
 from qmedoid.kernels.ties import stable_order
 from qmedoid.methods.base import Contributions, GroupContribution, RowContribution
 from qmedoid.methods.evidence.model import DISTANCE, NEAR, EvidenceModel, root_distances
-from qmedoid.methods.evidence.neighbors import Neighbors
+from qmedoid.methods.evidence.neighbors import Neighbors, weights
 
 # A mean nearness below this is as good as none; its logarithm stays finite.
 _SMALLEST = 1e-300
@@ -98,8 +98,8 @@ NEIGHBORS = "neighbors"
 
 def contributions(model: EvidenceModel, row: Array, winner: int, other: int) -> Contributions:
     """Contributions of every column, and of every group of columns and medoid; `row` has the shape (1, M)."""
-    weights = _between(model.terms.weights, model.n_classes, winner, other)
-    columns, added, beyond = _split(model, row, weights)
+    of_terms = _between(model.terms.weights, model.n_classes, winner, other)
+    columns, added, beyond = _split(model, row, of_terms)
     by_columns: dict[tuple[int, ...], dict[int, float]] = {}
     for group, medoid, amount in zip(model.terms.group.tolist(), model.terms.medoid.tolist(), added, strict=True):
         of_medoids = by_columns.setdefault(model.groups[group].columns, {})
@@ -123,15 +123,9 @@ def _between(outputs: Array, n_classes: int, winner: int, other: int) -> Array:
     return difference
 
 
-def _split(model: EvidenceModel, row: Array, weights: Array) -> tuple[Array, list[float], float]:
-    """What every column adds, shape (M,), and every term; and what centers add that no distance can have.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (T,)
-        Of the terms, for the winner against the other class.
-    """
-    terms, columns, added, beyond = model.terms, np.zeros(row.shape[1]), np.zeros(len(weights)), 0.0
+def _split(model: EvidenceModel, row: Array, of_terms: Array) -> tuple[Array, list[float], float]:
+    """What columns (M,) and terms with these weights (T,) add, and what centers add that no distance can have."""
+    terms, columns, added, beyond = model.terms, np.zeros(row.shape[1]), np.zeros(len(of_terms)), 0.0
     rows, medoids = model.scaled(row), model.scaled(model.medoids)
     order = np.lexsort((terms.channel, terms.group))
     starts = np.flatnonzero(np.diff(terms.group[order]) | np.diff(terms.channel[order])) + 1
@@ -142,9 +136,9 @@ def _split(model: EvidenceModel, row: Array, weights: Array) -> tuple[Array, lis
         squares = group.weights * (rows[space][:, of] - of_medoids) ** 2
         usual = group.weights * (1.0 + of_medoids**2)
         split = split_channel(squares, usual, channel, terms.length[places], terms.center[places])
-        columns[of] += weights[places] @ split.columns
-        added[places] = weights[places] * split.columns.sum(axis=1)
-        beyond += float(weights[places] @ (split.reference - terms.center[places]))
+        columns[of] += of_terms[places] @ split.columns
+        added[places] = of_terms[places] * split.columns.sum(axis=1)
+        beyond += float(of_terms[places] @ (split.reference - terms.center[places]))
     return columns, added.tolist(), beyond
 
 
@@ -163,11 +157,11 @@ def _group(
 def _neighbors(
     model: EvidenceModel, neighbors: Neighbors, row: Array, winner: int, other: int
 ) -> tuple[RowContribution, ...]:
-    found = model.nearest_neighbors(row)
-    places = found.places[0]
-    added = _between(neighbors.contributions(found)[0], model.n_classes, winner, other)
+    distances, (places,) = model.nearest_neighbors(row)
+    each = weights(distances, neighbors.length)[0][:, None] * neighbors.amounts[places]
+    added = _between(each, model.n_classes, winner, other)
     rows, codes = neighbors.rows[places].tolist(), neighbors.classes[places].tolist()
-    return _sorted(rows, codes, found.distances[0].tolist(), added.tolist())
+    return _sorted(rows, codes, distances[0].tolist(), added.tolist())
 
 
 def _sorted(

@@ -25,6 +25,7 @@ from qmedoid.geometry.overlap import SwapTestFunction, compact_swap_test
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.kernels import evidence
 from qmedoid.kernels._backend import row_block
+from qmedoid.kernels.nearest import nearest_squared
 from qmedoid.methods.base import (
     LARGEST,
     Contributions,
@@ -33,7 +34,7 @@ from qmedoid.methods.base import (
     measured_distances,
     refuse_bad_values,
 )
-from qmedoid.methods.evidence.neighbors import FoundNeighbors, Neighbors, find
+from qmedoid.methods.evidence.neighbors import Neighbors, added
 
 Distances = Callable[[Array, Array], Array]
 """Distance of every row to every medoid, (n, g) and (q, g) to (n, q)."""
@@ -194,7 +195,7 @@ class EvidenceModel:
         if self.neighbors is not None and len(found.outputs):
             for rows in row_slices(X, max(1, _BLOCK_NUMBERS // self.medoids.shape[1])):
                 near = self.nearest_neighbors(row_block(X, rows), threads)
-                found.outputs[rows] += self.neighbors.added(near)
+                found.outputs[rows] += added(*near, self.neighbors.length, self.neighbors.amounts)
         return found
 
     def scores(self, X: Table, *, threads: int | None = None) -> Array:
@@ -239,10 +240,12 @@ class EvidenceModel:
             return near
         return distance if self.terms.channel[term] == DISTANCE else distance * distance
 
-    def nearest_neighbors(self, rows: Array, threads: int | None = None) -> FoundNeighbors:
-        """The neighbors nearest to raw rows."""
+    def nearest_neighbors(self, rows: Array, threads: int | None = None) -> tuple[Array, Codes]:
+        """Distances and places of the neighbors nearest to raw rows, each of shape (n, k)."""
         assert self.neighbors is not None, "the model has neighbors"
-        return find(self._in_space(rows), self._scaled_neighbors, self.neighbors.n_nearest, threads=threads)
+        space, k = self._in_space(rows), self.neighbors.n_nearest
+        squared, places = nearest_squared(space, self._scaled_neighbors, k=k, threads=threads)
+        return np.sqrt(squared), places
 
     @cached_property
     def compared(self) -> Codes:
@@ -265,34 +268,24 @@ class EvidenceModel:
         """The neighbor term by measured distances to those that the closed form finds nearest."""
         if self.neighbors is None:
             return np.zeros((len(rows), len(self.intercepts)))
-        found, values = self.nearest_neighbors(rows), self._in_space(rows)
-        measured = [
-            distances(row[None], self._scaled_neighbors[places])
-            for row, places in zip(values, found.places, strict=True)
-        ]
-        return self.neighbors.added(found._replace(distances=np.concatenate([found.distances[:0], *measured])))
+        found, nearest = self.nearest_neighbors(rows)
+        for place, row in enumerate(self._in_space(rows)):
+            found[place] = distances(row[None], self._scaled_neighbors[nearest[place]])[0]
+        return added(found, nearest, self.neighbors.length, self.neighbors.amounts)
 
     def measured_by(self, X: Table, distances: Distances) -> Measured:
         """`measure` by its definition, with distances measured by a backend."""
-        step = max(1, _BLOCK_NUMBERS // max(len(self.terms), self.medoids.shape[1]))
-        parts = [self._measured_block(X, rows, distances) for rows in row_slices(X, step)]
-        if len(parts) == 1:
-            return parts[0]
-        return Measured(
-            Channels(*(np.concatenate(one) for one in zip(*(part.channels for part in parts), strict=True))),
-            np.concatenate([part.scores for part in parts]),
-            np.concatenate([part.nearest for part in parts]),
-        )
-
-    def _measured_block(self, X: Table, place: slice, distances: Distances) -> Measured:
-        rows = row_block(X, place)
-        refuse_bad_values(rows, self.used, range(place.start, place.stop))
-        outputs = self.outputs(self.evidence(rows, distances)) + self._measured_neighbors(rows, distances)
-        scores = self.class_scores(outputs)
-        roots = np.sqrt(self.column_weights)
-        tested = compact_swap_test(self.rank_scaling.apply(rows) * roots, self.rank_scaling.apply(self.medoids) * roots)
-        channels, nearest = class_channels(tested.distance, tested.angle, self.medoid_classes, self.n_classes)
-        return Measured(channels, scores, nearest)
+        roots, parts = np.sqrt(self.column_weights), []
+        medoids = self.rank_scaling.apply(self.medoids) * roots
+        for place in row_slices(X, max(1, _BLOCK_NUMBERS // max(len(self.terms), self.medoids.shape[1]))):
+            rows = row_block(X, place)
+            refuse_bad_values(rows, self.used, range(place.start, place.stop))
+            outputs = self.outputs(self.evidence(rows, distances)) + self._measured_neighbors(rows, distances)
+            tested = compact_swap_test(self.rank_scaling.apply(rows) * roots, medoids)
+            found = class_channels(tested.distance, tested.angle, self.medoid_classes, self.n_classes)
+            parts.append((*found[0], self.class_scores(outputs), found[1]))
+        distance, angle, scores, nearest = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return Measured(Channels(distance, angle), scores, nearest)
 
     @property
     def n_neighbors(self) -> int:
@@ -313,7 +306,7 @@ class EvidenceModel:
 
     def with_row_numbers(self, rows: Codes) -> Self:
         """A copy where training row i is row ``rows[i]`` of a larger table."""
-        neighbors = None if self.neighbors is None else self.neighbors.renumbered(rows)
+        neighbors = self.neighbors and replace(self.neighbors, rows=rows[self.neighbors.rows].astype(np.intp))
         return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp), neighbors=neighbors)
 
     def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Contributions:

@@ -44,12 +44,8 @@ def contributions(model: NearestModel, row: Array, measured: Measured, winner: i
     # The angle is a sum over the anchors where it is the true one between vectors that are not 0.
     splits_angle = model.angle == "true" and bool(features.any() and medoids.any(axis=1).all())
     added = [_by_distance(medoids, distance[pair], shares[0] * mean / totals[0])]
-    terms = {
-        "class weights": float(
-            half
-            * sum(s * channel[pair].sum() / t for s, channel, t in zip(shares, (distance, theta), totals, strict=True))
-        )
-    }
+    both = alpha * distance[pair].sum() / totals[0] + (1.0 - alpha) * theta[pair].sum() / totals[1]
+    terms = {"class weights": float(half * both)}
     if splits_angle:
         added.append(_by_angle(features, medoids, theta[pair], shares[1] * mean / totals[1]))
     else:
