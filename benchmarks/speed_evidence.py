@@ -58,11 +58,11 @@ def compact_plan(X: Array, n_classes: int) -> tuple[evidence.EvidencePlan, int]:
     """A model of the size of the compact recipe, and its number of terms."""
     rng = np.random.default_rng(1)
     n_columns = X.shape[1]
-    groups: list[evidence.ColumnGroup] = []
+    groups: list[evidence.Group] = []
     terms: list[tuple[int, int, int, float]] = []
 
     def add(columns: list[int], by_rank: bool, medoids: Any, channels: dict[int, float]) -> None:
-        groups.append(evidence.ColumnGroup(columns, np.ones(len(columns)), by_rank))
+        groups.append(evidence.Group(columns, np.ones(len(columns)), by_rank))
         terms.extend((len(groups) - 1, int(m), code, length) for m in medoids for code, length in channels.items())
 
     for column in range(n_columns):

@@ -56,7 +56,8 @@ def make_model(seed, *, n_columns=9, n_classes=2, n_medoids=11, n_terms=60):
 
 
 def plan_of(model):
-    return evidence.make_plan(**vars(model))
+    groups = [evidence.Group(tuple(columns), weights, by_rank) for columns, weights, by_rank in model.groups]
+    return evidence.make_plan(**vars(model) | {"groups": groups})
 
 
 def outputs_of(table, plan):

@@ -23,9 +23,9 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.kernels._backend import compiled, in_chunks, row_count
-from qmedoid.kernels._evidence_plan import ColumnGroup, EvidencePlan, make_plan
+from qmedoid.kernels._evidence_plan import EvidencePlan, Group, make_plan
 
-__all__ = ["ColumnGroup", "EvidencePlan", "EvidenceResults", "make_plan", "measure"]
+__all__ = ["EvidencePlan", "EvidenceResults", "Group", "make_plan", "measure"]
 _CHUNK_ROWS = 4096
 _ROWS_PER_THREAD = 1000
 

@@ -14,7 +14,7 @@ helps, the nearest of many more training rows add a neighbor term (`Neighbors`).
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from qmedoid.geometry.overlap import SwapTestFunction, compact_swap_test
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.kernels import evidence
 from qmedoid.kernels._backend import row_block
+from qmedoid.kernels.evidence import Group as Group
 from qmedoid.kernels.nearest import nearest_squared
 from qmedoid.methods.base import (
     LARGEST,
@@ -47,23 +48,6 @@ CLIP = 8.0
 
 # Numbers of a block of rows, so that a table of any length is judged in bounded memory.
 _BLOCK_NUMBERS = 2**21
-
-
-class Group(NamedTuple):
-    """Columns that one distance looks at.
-
-    Attributes
-    ----------
-    columns : tuple of int
-    weights : ndarray of shape (g,)
-        u, above 0: what a squared difference in each column counts.
-    by_rank : bool
-        Whether columns are scaled by rank; else they are standardized.
-    """
-
-    columns: tuple[int, ...]
-    weights: Array
-    by_rank: bool
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,14 +15,30 @@ from qmedoid.geometry.overlap import AngleKind, SwapTest, SwapTestFunction, comp
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring
 from qmedoid.kernels._backend import row_block
-from qmedoid.methods.base import LARGEST, Contributions, Measured, MeasuredMethod, refuse_bad_values
+from qmedoid.methods.base import LARGEST, Contributions, Measured, MeasuredMethod, Scorer, refuse_bad_values
 
 # Rows per block where the definition is applied, so that its temporaries stay small.
 _BLOCK_ROWS = 8192
 
 
+class _Scores:
+    """Parts of what a nearest-medoid rule measures."""
+
+    def channels(self: Scorer, X: Table, *, threads: int | None = None) -> Channels:
+        """Distance and angle to the nearest medoid of each class, each of shape (n, C)."""
+        return self.measure(X, threads=threads).channels
+
+    def scores(self: Scorer, X: Table, *, threads: int | None = None) -> Array:
+        """Fusion score of every class, shape (n, C); the smallest decides."""
+        return self.scores_and_medoids(X, threads=threads)[0]
+
+    def margins(self: Scorer, X: Table, *, threads: int | None = None) -> Array:
+        """Decision values: s_0 − s_1 for two classes, −s for more."""
+        return margins(self.scores_and_medoids(X, threads=threads)[0])
+
+
 @dataclass(frozen=True)
-class NearestModel:
+class NearestModel(_Scores):
     """A fitted nearest-medoid rule over the features of one configuration.
 
     Attributes
@@ -154,18 +170,6 @@ class NearestModel:
                 found.distance[rows], found.angle[rows] = block
         return found
 
-    def channels(self, X: Table, *, threads: int | None = None) -> Channels:
-        """Distance and angle to the nearest medoid of each class, each of shape (n, C)."""
-        return self.measure(X, threads=threads).channels
-
-    def scores(self, X: Table, *, threads: int | None = None) -> Array:
-        """Fusion score of every class, shape (n, C); the smallest decides."""
-        return self.scores_and_medoids(X, threads=threads)[0]
-
-    def margins(self, X: Table, *, threads: int | None = None) -> Array:
-        """Decision values: s_0 − s_1 for two classes, −s for more."""
-        return margins(self.scores(X, threads=threads))
-
     def predict(self, X: Table, *, threads: int | None = None) -> Codes:
         """Class code of every row, shape (n,)."""
         labels = scoring.labels(X, self.scoring_plan, threads=threads)
@@ -249,20 +253,8 @@ class NearestModel:
         return cast(Self, read(value, where, number, width, n_classes, shelf))
 
 
-class MeasuredNearest(MeasuredMethod):
+class MeasuredNearest(MeasuredMethod, _Scores):
     """A nearest-medoid model whose overlaps a SWAP test measures, such as by circuits."""
-
-    def channels(self, X: Array) -> Channels:
-        """Distance and angle to the nearest medoid of each class, each of shape (n, C)."""
-        return self.measure(X).channels
-
-    def scores(self, X: Array) -> Array:
-        """Fusion score of every class, shape (n, C); the smallest decides."""
-        return self.measure(X).scores
-
-    def margins(self, X: Array) -> Array:
-        """Decision values: s_0 − s_1 for two classes, −s for more."""
-        return margins(self.scores(X))
 
     def predict(self, X: Array) -> Codes:
         """Class code of every row, shape (n,)."""

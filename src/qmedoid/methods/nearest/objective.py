@@ -63,10 +63,12 @@ class RebuildObjective:
         self.configuration = _replaced(self.configuration, anchor, subset)
 
     def _score(self, configuration: Configuration) -> float:
-        options = {"alpha": self.alpha, "multipliers": self.multipliers}
-        return ClassMetrics(
-            sum(fold_confusion(fold, configuration, self.settings, **options) for fold in self.folds)
-        ).macro_f1
+        confusion = np.zeros((len(self.multipliers), len(self.multipliers)))
+        for fold in self.folds:
+            confusion += fold_confusion(
+                fold, configuration, self.settings, alpha=self.alpha, multipliers=self.multipliers
+            )
+        return ClassMetrics(confusion).macro_f1
 
 
 def fold_confusion(

@@ -322,10 +322,12 @@ def _in_order(model: RareEventModel, order: Codes) -> RareEventModel:
     scalings = (geometry.scaling.outer, geometry.scaling.inner)
     outer, inner = (one and Scaling(one.center[back], one.scale[back]) for one in scalings)
     assert outer is not None
-    rows = {name: np.ascontiguousarray(getattr(geometry, name)[:, back]) for name in ("rare", "common", "metrics")}
+    rare, common, metrics = (
+        np.ascontiguousarray(rows[:, back]) for rows in (geometry.rare, geometry.common, geometry.metrics)
+    )
     return replace(
         model,
-        geometry=replace(geometry, scaling=SignedLog(outer, inner), **rows),
+        geometry=replace(geometry, scaling=SignedLog(outer, inner), rare=rare, common=common, metrics=metrics),
         center=model.center[features],
         scale=model.scale[features],
         weights=model.weights[features],
