@@ -173,8 +173,14 @@ def fit_bag(
         weights, intercepts, out_of_fold = _logistic(ridge, targets, together)
     else:
         weights, intercepts, out_of_fold = ridge.directions @ ridge.coefficients, ridge.means, ridge.out_of_fold
+    of_terms, first = [], 0
+    for part, scale in zip(design.parts, design.scales, strict=True):
+        last = first + part.n_features
+        own = weights[first:last]
+        of_terms.append(scale * own if part.mixing is None else scale * part.mixing @ own)
+        first = last
     error = float(ridge.path.errors[ridge.place])
-    return Bag(design, design.term_weights(weights), intercepts, out_of_fold, ridge.penalty, error, ridge.path)
+    return Bag(design, of_terms, intercepts, out_of_fold, ridge.penalty, error, ridge.path)
 
 
 def _logistic(ridge: Ridge, targets: Array, together: RowGroups | None) -> tuple[Array, Array, Array]:

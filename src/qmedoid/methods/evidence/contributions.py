@@ -20,8 +20,6 @@ References
 R. J. Aumann and L. S. Shapley, *Values of Non-Atomic Games*, Princeton University Press, 1974.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from qmedoid.arrays import Array
@@ -34,23 +32,10 @@ from qmedoid.methods.evidence.neighbors import Neighbors, weights
 _SMALLEST = 1e-300
 
 
-class SplitChannel(NamedTuple):
-    """Channels of q distances over g columns, column by column.
+def split_channel(squares: Array, usual: Array, channel: int, length: Array, center: Array) -> tuple[Array, Array]:
+    r"""Channels of q distances over g columns, column by column, shape (q, g), and a reference, shape (q,).
 
-    Attributes
-    ----------
-    columns : ndarray of shape (q, g)
-        Each row adds up to the channel minus `reference`.
-    reference : ndarray of shape (q,)
-        The channel at the reference: its center, where that is a value that the channel can take.
-    """
-
-    columns: Array
-    reference: Array
-
-
-def split_channel(squares: Array, usual: Array, channel: int, length: Array, center: Array) -> SplitChannel:
-    r"""Share channels among columns.
+    Columns add up to the channel minus the reference: its center, where that is a value that the channel can take.
 
     Parameters
     ----------
@@ -77,7 +62,7 @@ def split_channel(squares: Array, usual: Array, channel: int, length: Array, cen
         far, slope = np.sqrt(reference), np.ones(len(center))
     total = usual.sum(axis=1, keepdims=True)
     shares = np.divide(usual, total, out=np.full(usual.shape, 1.0 / usual.shape[1]), where=total > 0)
-    return SplitChannel(slope[:, None] * (squares - (far * far)[:, None] * shares), reference)
+    return slope[:, None] * (squares - (far * far)[:, None] * shares), reference
 
 
 def _positive(values: Array) -> Array:
@@ -135,10 +120,10 @@ def _split(model: EvidenceModel, row: Array, of_terms: Array) -> tuple[Array, li
         of_medoids = medoids[space][terms.medoid[places]][:, of]
         squares = group.weights * (rows[space][:, of] - of_medoids) ** 2
         usual = group.weights * (1.0 + of_medoids**2)
-        split = split_channel(squares, usual, channel, terms.length[places], terms.center[places])
-        columns[of] += of_terms[places] @ split.columns
-        added[places] = of_terms[places] * split.columns.sum(axis=1)
-        beyond += float(of_terms[places] @ (split.reference - terms.center[places]))
+        split, reference = split_channel(squares, usual, channel, terms.length[places], terms.center[places])
+        columns[of] += of_terms[places] @ split
+        added[places] = of_terms[places] * split.sum(axis=1)
+        beyond += float(of_terms[places] @ (reference - terms.center[places]))
     return columns, added.tolist(), beyond
 
 

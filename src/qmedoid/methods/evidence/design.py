@@ -190,16 +190,6 @@ class Design:
     scales: tuple[float, ...]
     features: Array
 
-    def term_weights(self, weights: Array) -> list[Array]:
-        """Weights of the terms of every part, each of shape (q, K), from those of the features, of shape (p, K)."""
-        found, first = [], 0
-        for part, scale in zip(self.parts, self.scales, strict=True):
-            last = first + part.n_features
-            own = weights[first:last]
-            found.append(scale * own if part.mixing is None else scale * part.mixing @ own)
-            first = last
-        return found
-
 
 def evidence_design(parts: list[DesignPart], rows: Scaled, medoids: Scaled) -> Design:
     """The features of all parts."""

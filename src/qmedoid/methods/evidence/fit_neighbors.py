@@ -37,23 +37,12 @@ _LEAST_GAIN = 4.0
 
 
 class ChosenNeighbors(NamedTuple):
-    """The neighbors of the highest out-of-fold likelihood.
+    """The neighbors of the highest likelihood: what each adds (N, K), and what others add to each row (n, K)."""
 
-    Attributes
-    ----------
-    n_nearest : int
-    length : float
-    by_rank : bool
-    amounts : ndarray of shape (N, K)
-        What each neighbor adds.
-    out_of_fold : ndarray of shape (n, K)
-        Out-of-fold: what is added to the outputs of every row by others.
-    """
-
+    amounts: Array
     n_nearest: int
     length: float
     by_rank: bool
-    amounts: Array
     out_of_fold: Array
 
 
@@ -98,7 +87,7 @@ def choose_neighbors(
     of_class = 2.0 * surprise[:, 1:] if n_outputs == 1 else surprise
     amounts = best.gain / calibration.slope * of_class
     out_of_fold = added(best.distances, best.places, best.length, amounts)
-    return ChosenNeighbors(best.places.shape[1], best.length, best.by_rank, amounts, out_of_fold)
+    return ChosenNeighbors(amounts, best.places.shape[1], best.length, best.by_rank, out_of_fold)
 
 
 class _NeighborCandidate(NamedTuple):

@@ -100,18 +100,9 @@ class RowGroups(NamedTuple):
 
 
 def missed_by_ridge(together: RowGroups, missed: Array, left: Array, units: Array, shrunk: Array) -> Array:
-    """What weights that have not seen a row's group miss of it, shape (n, K).
+    """What weights that have not seen a row's group miss of it, from residuals `missed`, both of shape (n, K).
 
-    Parameters
-    ----------
-    missed : ndarray of shape (n, K)
-        Residuals.
-    left : ndarray of shape (n,)
-        1 − |G| h of every row and its twins.
-    units : ndarray of shape (n, r)
-        U.
-    shrunk : ndarray of shape (r,)
-        Factors by which directions are shrunk.
+    `left` is 1 − |G| h of every row and its twins, `units` is U, and `shrunk` by how much directions are shrunk.
     """
     means = together.means(missed)
     found: Array = (missed - means) + means / left[:, None]
@@ -126,15 +117,7 @@ def moved_logits(together: RowGroups, reach: Array, curvature: Array, residuals:
     r"""By how much the logits of rows that differ from others of their group fall when it is left out, shape (n,).
 
     One Newton step moves them by :math:`Q(I - WQ)^{-1} r` with :math:`Q = T_G H^{-1} T_G^\top`; 0 for other rows.
-
-    Parameters
-    ----------
-    reach : ndarray of shape (r, n)
-        :math:`L^{-1} T^\top`, where :math:`H = L L^\top`.
-    curvature, residuals : ndarray of shape (n,)
-        Diagonal of W, and y − p.
-    least_free : float
-        Least eigenvalue of I − WQ.
+    `reach` is :math:`L^{-1} T^\top`, where :math:`H = L L^\top`, and no eigenvalue of I − WQ is below `least_free`.
     """
     moved = np.zeros(len(curvature))
     for rows in together.blocks(len(reach)):
