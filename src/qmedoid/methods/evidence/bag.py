@@ -118,8 +118,8 @@ class Bag(NamedTuple):
     intercepts : ndarray of shape (K,)
     out_of_fold : ndarray of shape (n, K)
         Leave-one-out outputs.
-    penalty, error : float
-        The λ that was chosen and its leave-one-out error.
+    penalty : float
+        The λ that was chosen.
     path : RidgePath
     """
 
@@ -128,7 +128,6 @@ class Bag(NamedTuple):
     intercepts: Array
     out_of_fold: Array
     penalty: float
-    error: float
     path: RidgePath
 
 
@@ -179,8 +178,7 @@ def fit_bag(
         own = weights[first:last]
         of_terms.append(scale * own if part.mixing is None else scale * part.mixing @ own)
         first = last
-    error = float(ridge.path.errors[ridge.place])
-    return Bag(design, of_terms, intercepts, out_of_fold, ridge.penalty, error, ridge.path)
+    return Bag(design, of_terms, intercepts, out_of_fold, ridge.penalty, ridge.path)
 
 
 def _logistic(ridge: Ridge, targets: Array, together: RowGroups | None) -> tuple[Array, Array, Array]:

@@ -159,15 +159,12 @@ class FittedEvidence:
         all rows.
     regularization : float
         The λ that was chosen, geometric mean of the bags.
-    loo_error : float
-        Mean squared leave-one-out error of the ridge at the chosen λ, mean of the bags.
     path : RidgePath
     """
 
     model: EvidenceModel
     out_of_fold: Array
     regularization: float
-    loo_error: float
     path: RidgePath
 
 
@@ -242,12 +239,9 @@ def fit_evidence(
         of_kept, scores = scores, model.scores(X)
         scores[kept] = of_kept
     report(1.0)
-    first = bags[0].path.penalties
-    path = RidgePath(first, *(np.mean([bag.path[part] for bag in bags], axis=0) for part in (1, 2)))
-    return FittedEvidence(
-        _in_order(model, order), scores, float(np.exp(np.mean([np.log(bag.penalty) for bag in bags]))),
-        float(np.mean([bag.error for bag in bags])), path,
-    )  # fmt: skip
+    path = RidgePath(*(np.mean([bag.path[part] for bag in bags], axis=0) for part in range(3)))
+    penalty = float(np.exp(np.mean([np.log(bag.penalty) for bag in bags])))
+    return FittedEvidence(_in_order(model, order), scores, penalty, path)
 
 
 def _joined(

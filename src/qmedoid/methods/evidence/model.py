@@ -198,8 +198,9 @@ class EvidenceModel:
             rows, of_medoids = (by_rank, medoids_by_rank) if group.by_rank else (linear, medoids_linear)
             measure = root_distances if distances is None else distances
             found = measure(rows[:, columns] * roots, of_medoids[medoids][:, columns] * roots)
-            for place, column in zip(places, of_term, strict=True):
-                values[:, place] = self._channel(int(place), found[:, column])
+            channel, distance = self.terms.channel[places], found[:, of_term]
+            near = np.exp(distance / -self.terms.length[places])
+            values[:, places] = np.select([channel == NEAR, channel == DISTANCE], [near, distance], distance * distance)
         return values
 
     def outputs(self, evidence: Array) -> Array:
@@ -217,12 +218,6 @@ class EvidenceModel:
     def class_scores(self, outputs: Array) -> Array:
         """Dissimilarities from t, shape (n, C)."""
         return np.hstack([outputs / 2.0, outputs / -2.0]) if self.n_classes == 2 else -outputs
-
-    def _channel(self, term: int, distance: Array) -> Array:
-        if self.terms.channel[term] == NEAR:
-            near: Array = np.exp(distance / -self.terms.length[term])
-            return near
-        return distance if self.terms.channel[term] == DISTANCE else distance * distance
 
     def nearest_neighbors(self, rows: Array, threads: int | None = None) -> tuple[Array, Codes]:
         """Distances and places of the neighbors nearest to raw rows, each of shape (n, k)."""

@@ -176,19 +176,7 @@ def macro_f1(confusions: Counts) -> Array:
 
 
 class _Part(NamedTuple):
-    """Subsets of a batch that share anchor and length.
-
-    Attributes
-    ----------
-    numbers : index
-        Which subsets of the batch they are.
-    column : int
-        The column of their anchor.
-    members : ndarray of shape (m,)
-        Columns that they use.
-    picks : ndarray of shape (n_subsets, k)
-        Each subset as positions in `members`.
-    """
+    """Subsets of a batch that share anchor and length: which ones, the anchor's column, and `_packed` subsets."""
 
     numbers: slice | list[int]
     column: int

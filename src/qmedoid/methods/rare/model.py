@@ -93,8 +93,7 @@ class RareEventModel:
     @cached_property
     def column_groups(self) -> tuple[tuple[int, ...], ...]:
         """The groups of columns that distances are made of: those of each metric, and every column alone."""
-        metrics = [tuple(np.flatnonzero(weights).tolist()) for weights in self.geometry.metrics]
-        return tuple(dict.fromkeys(metrics + [(column,) for column in self.used.tolist()]))
+        return tuple(dict.fromkeys(self.feature_columns))
 
     @property
     def notices_bad_values(self) -> Flags:
@@ -104,7 +103,7 @@ class RareEventModel:
     @cached_property
     def feature_columns(self) -> tuple[tuple[int, ...], ...]:
         """Columns that each feature looks at."""
-        metrics = [tuple(np.flatnonzero(weights).tolist()) for weights in self.geometry.metrics]
+        metrics = [tuple(columns.tolist()) for columns, *_ in self.geometry.weighted]
         deltas = [columns for columns in metrics for _ in self.geometry.counts]
         single: list[tuple[int, ...]] = [(column,) for column in self.used.tolist()]
         return tuple(deltas + 4 * single)
