@@ -13,7 +13,6 @@ from qmedoid.geometry.channels import Channels
 from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.base import Measured
 from qmedoid.methods.evidence import bag as bag_module
-from qmedoid.methods.evidence import groups as groups_module
 from qmedoid.methods.evidence.design import EvidenceSettings, Scaled
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
@@ -54,8 +53,8 @@ def seen(monkeypatch):
         found["ridges"].append((fit_ridge(features, targets, *others, **named), targets))
         return found["ridges"][-1][0]
 
-    chosen_groups, fit_bag = groups_module.chosen_groups, bag_module.fit_bag
-    monkeypatch.setattr(groups_module, "chosen_groups", chosen)
+    chosen_groups, fit_bag = bag_module.chosen_groups, bag_module.fit_bag
+    monkeypatch.setattr(bag_module, "chosen_groups", chosen)
     monkeypatch.setattr(bag_module, "fit_bag", bag)
     monkeypatch.setattr(bag_module, "fit_ridge", ridge)
     return found

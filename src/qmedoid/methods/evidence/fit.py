@@ -232,7 +232,8 @@ def fit_evidence(
         if asked is not None:
             outputs = outputs + asked.out_of_fold
             records = table[kept_rows], labels[kept_rows], kept[kept_rows]
-            model = replace(model, neighbors=Neighbors(*records, *asked[:-1]))
+            neighbors = Neighbors(*records, asked.amounts, asked.n_nearest, asked.length, asked.by_rank)
+            model = replace(model, neighbors=neighbors)
     scores = model.class_scores(outputs)
     if len(kept) < len(X):
         # Rows outside of the sample were not seen by any weight.
