@@ -107,6 +107,9 @@ def in_chunks(
     n, n_columns = table.shape if isinstance(table, np.ndarray) else (len(table[0]), len(table))
     readable = all(a.dtype in (np.float64, np.float32) and a.dtype.isnative and a.flags.aligned for a in arrays)
     size = min(chunk_rows, max(64, _CHUNK_NUMBERS // max(1, n_columns)))
+    if readable and threads is None and 0 < n <= size:  # small tables come by the hundred
+        fill(table, **results)
+        return
 
     def fill_chunk(rows: slice) -> None:
         if not readable:
@@ -115,7 +118,6 @@ def in_chunks(
             part = table[rows] if isinstance(table, np.ndarray) else [column[rows] for column in table]
         fill(part, **{name: None if whole is None else whole[rows] for name, whole in results.items()})
 
-    # Small tables come by the hundred: that one thread will do is clear without asking how many there are.
     most = min(-(-n // size), n // max(1, rows_per_thread))
     workers = 1 if threads is None and most <= 1 else min(thread_count(threads), most)
     if workers <= 1:

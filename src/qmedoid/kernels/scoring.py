@@ -165,8 +165,8 @@ def measure(table: Table, plan: ScoringPlan, *, channels: bool = True, threads: 
         None uses ``QMEDOID_THREADS`` if set, else the cores this process may run on; short tables take one.
     """
     shape = n, _ = row_count(table, plan.n_columns), len(plan.multipliers)
-    distance, angle = np.full((2, n if channels else 0, shape[1]), np.nan)
-    found = ScoringResults(np.full(shape, np.nan), np.full(shape, -1, dtype=np.intp), distance, angle)
+    distance, angle = np.empty((2, n if channels else 0, shape[1]))
+    found = ScoringResults(np.empty(shape), np.empty(shape, dtype=np.intp), distance, angle)
     wanted = {"distance": distance, "theta": angle} if channels else {}
     _fill(table, plan, channels, threads, scores=found.scores, nearest=found.nearest, **wanted)
     return found
@@ -174,7 +174,7 @@ def measure(table: Table, plan: ScoringPlan, *, channels: bool = True, threads: 
 
 def labels(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> Codes:
     """Class code of every row, shape (n,): the smallest score, of equal ones the first; −1 for undecided rows."""
-    found = np.full(row_count(table, plan.n_columns), -1, dtype=np.intp)
+    found = np.empty(row_count(table, plan.n_columns), dtype=np.intp)
     _fill(table, plan, False, threads, labels=found)
     return found
 
@@ -182,6 +182,8 @@ def labels(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> Co
 def _fill(table: Table, plan: ScoringPlan, channels: bool, threads: int | None, **results: NDArray[Any]) -> None:
     """Fill the results that are given; without channels, no angle is computed where it does not count."""
     if not plan.measurable:
+        for whole in results.values():
+            whole[...] = -1 if whole.dtype == np.intp else np.nan
         return
     kernel = compiled("scoring")
     in_chunks(
