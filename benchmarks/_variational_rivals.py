@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from _variational_runs import Array, Expectations
-from qmedoid.kernels._statevector_numpy import bit_signs, entangler
+from qmedoid.kernels.statevector import bit_signs, entangler
 from qmedoid.variational.model import Batch, Network
 
 Gradient = Callable[[Array, Batch], tuple[float, Array]]

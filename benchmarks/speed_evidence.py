@@ -25,9 +25,9 @@ import numpy.typing as npt
 from _timing import RESULTS, Timing, core_seconds, write_table
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.kernels import evidence, nearest
+from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence, fit_rank_scaling
 from qmedoid.methods.evidence.neighbors import Neighbors
-from qmedoid.methods.evidence.settings import EvidenceSettings
 
 Array = npt.NDArray[np.float64]
 
@@ -58,11 +58,11 @@ def compact_plan(X: Array, n_classes: int) -> tuple[evidence.EvidencePlan, int]:
     """A model of the size of the compact recipe, and its number of terms."""
     rng = np.random.default_rng(1)
     n_columns = X.shape[1]
-    groups: list[evidence.ColumnGroup] = []
+    groups: list[evidence.Group] = []
     terms: list[tuple[int, int, int, float]] = []
 
     def add(columns: list[int], by_rank: bool, medoids: Any, channels: dict[int, float]) -> None:
-        groups.append(evidence.ColumnGroup(columns, np.ones(len(columns)), by_rank))
+        groups.append(evidence.Group(columns, np.ones(len(columns)), by_rank))
         terms.extend((len(groups) - 1, int(m), code, length) for m in medoids for code, length in channels.items())
 
     for column in range(n_columns):
@@ -152,15 +152,15 @@ def time_evidence(report: Report, X: Array, repeats: int) -> None:
     for n_classes in (2, 3):
         plan, n_terms = compact_plan(X, n_classes)
         what = f"evidence, {n_terms} terms, {n_classes} classes"
-        times = both(lambda t, p=plan: evidence.outputs_and_medoids(columns, p, threads=t), repeats)
+        times = both(lambda t, p=plan: evidence.measure(columns, p, channels=False, threads=t), repeats)
         ours = report.add(f"{what}: outputs and nearest medoids, columns", len(X), *times)
-        times = both(lambda t, p=plan: evidence.outputs_and_medoids(X, p, threads=t), repeats)
+        times = both(lambda t, p=plan: evidence.measure(X, p, channels=False, threads=t), repeats)
         report.add(f"{what}: outputs and nearest medoids, rows", len(X), *times, ours)
         times = both(lambda t, p=plan: evidence.measure(columns, p, threads=t), repeats)
         report.add(f"{what}: also distances and angles, columns", len(X), *times, ours)
         part = X[:TWIN_ROWS]
         with mock.patch.object(evidence, "compiled", return_value=None):
-            times = both(lambda t, p=plan, x=part: evidence.outputs_and_medoids(x, p, threads=t), 3)
+            times = both(lambda t, p=plan, x=part: evidence.measure(x, p, channels=False, threads=t), 3)
         report.add(f"{what}: NumPy twin, rows", len(part), *times, ours)
         time_lightgbm(report, X, n_classes, ours, repeats)
 

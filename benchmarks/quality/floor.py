@@ -16,8 +16,8 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.curve import Calibration
 from qmedoid.calibration.fit import fit_calibration
 from qmedoid.kernels.cross_entropy import log_softmax
+from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.evidence.settings import EvidenceSettings
 
 SPLITS, DRAWS = 3, 4
 

@@ -14,8 +14,8 @@ from qmedoid.estimators._refits import sampled_rows
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.exceptions import DataError, QMedoidWarning
+from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.evidence.settings import EvidenceSettings
 
 CIRCUIT = VariationalClassifier(n_steps=20, n_reps=1, n_seeds=1, cv=3)
 QUICK = {"n_anchors": 3, "subset_sizes": (2, 2), "max_passes": 1, "n_models": 1}

@@ -56,7 +56,12 @@ def make_model(seed, *, n_columns=9, n_classes=2, n_medoids=11, n_terms=60):
 
 
 def plan_of(model):
-    return evidence.make_plan(**vars(model))
+    groups = [evidence.Group(tuple(columns), weights, by_rank) for columns, weights, by_rank in model.groups]
+    return evidence.make_plan(**vars(model) | {"groups": groups})
+
+
+def outputs_of(table, plan):
+    return evidence.measure(table, plan, channels=False).outputs
 
 
 def scaled(model, X, column, by_rank):
@@ -102,7 +107,7 @@ def test_outputs_are_the_sum_of_their_terms(seed, n_classes):
     model = make_model(seed, n_classes=n_classes)
     X = rows_for(model)
     expected, sizes = by_definition(model, X)
-    assert np.all(np.abs(evidence.outputs(X, plan_of(model)) - expected) <= 1e-12 * sizes)
+    assert np.all(np.abs(outputs_of(X, plan_of(model)) - expected) <= 1e-12 * sizes)
 
 
 @BOTH
@@ -111,7 +116,7 @@ def test_nearest_medoids_distances_and_angles():
         model = make_model(seed, n_classes=n_classes)
         X = rows_for(model)
         plan = plan_of(model)
-        outputs, found = evidence.measure(X, plan)
+        found = evidence.measure(X, plan)
         columns = np.flatnonzero(model.column_weights)
         group = (columns, model.column_weights[columns], True)
         every = np.column_stack([distances(model, X, m, *group) for m in range(len(model.medoids))])
@@ -121,26 +126,25 @@ def test_nearest_medoids_distances_and_angles():
         )
         for c in range(n_classes):
             members = np.flatnonzero(model.medoid_classes == c)
-            np.testing.assert_array_equal(found.medoid[:, c], members[np.argmin(every[:, members], axis=1)])
+            np.testing.assert_array_equal(found.nearest[:, c], members[np.argmin(every[:, members], axis=1)])
             np.testing.assert_allclose(found.distance[:, c], every[:, members].min(axis=1), rtol=1e-13, atol=1e-15)
-            partner = own[found.medoid[:, c]]
+            partner = own[found.nearest[:, c]]
             lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(partner, axis=1)
             cosine = np.einsum("ij,ij->i", vectors, partner) / lengths
             np.testing.assert_allclose(np.cos(found.angle[:, c]), cosine, atol=1e-13)
         at_itself = np.arange(len(model.medoids)), model.medoid_classes
         assert not found.distance[at_itself].any()
         assert not found.angle[at_itself].any()
-        np.testing.assert_array_equal(evidence.outputs(X, plan), outputs)
-        again, medoids = evidence.outputs_and_medoids(X, plan)
-        np.testing.assert_array_equal(again, outputs)
-        np.testing.assert_array_equal(medoids, found.medoid)
+        again = evidence.measure(X, plan, channels=False)
+        np.testing.assert_array_equal(again.outputs, found.outputs)
+        np.testing.assert_array_equal(again.nearest, found.nearest)
 
 
 @BOTH
 def test_a_zero_vector_is_at_a_right_angle_to_all_but_another():
     model = one_column(NEAR, 1.0)
     model.medoids, model.rank_scores = np.array([[-5.0], [5.0]]), np.array([0.0, 1.0, 1.0])
-    _, found = evidence.measure(np.array([[-7.0], [4.0]]), plan_of(model))
+    found = evidence.measure(np.array([[-7.0], [4.0]]), plan_of(model))
     np.testing.assert_array_equal(found.angle, [[0.0, np.pi / 2], [np.pi / 2, 0.0]])
 
 
@@ -173,12 +177,12 @@ def one_column(channel, length):
 def test_nearness_is_as_exact_as_the_distance():
     plan = plan_of(one_column(NEAR, 1e6))
     x = np.concatenate([np.linspace(0.0, 690.0, 20_001), np.geomspace(1e-12, 1.0, 500)])
-    near = evidence.outputs(x[:, None], plan)[:, 0]
+    near = outputs_of(x[:, None], plan)[:, 0]
     # The rounding of D / length counts as often as D has lengths.
     assert np.all(np.abs(near - np.exp(-x)) <= 3e-16 * (2.0 + x) * np.exp(-x))
     assert near[0] == 1.0
     np.testing.assert_array_equal(near[np.argsort(x)], np.sort(near)[::-1])
-    assert evidence.outputs(np.array([[5000.0]]), plan)[0, 0] == 0.0
+    assert outputs_of(np.array([[5000.0]]), plan)[0, 0] == 0.0
 
 
 @BOTH
@@ -193,7 +197,7 @@ def test_interpolation_meets_its_knots_and_stays_beyond_them():
         model.medoids = np.full((2, 1), -100.0)
         x = np.concatenate([model.rank_values, rng.normal(size=200), [-1e149, 1e149, -100.0]])
         expected = np.interp(x, model.rank_values, model.rank_scores) - model.rank_scores[0]
-        np.testing.assert_allclose(evidence.outputs(x[:, None], plan_of(model))[:, 0], expected, atol=1e-13)
+        np.testing.assert_allclose(outputs_of(x[:, None], plan_of(model))[:, 0], expected, atol=1e-13)
 
 
 @BOTH
@@ -203,18 +207,18 @@ def test_bad_values_leave_their_row_undecided(bad):
     model.groups = [([0, 2], np.ones(2), False) if 8 in group[0] else group for group in model.groups]
     X, plan = rows_for(model), plan_of(model)
     assert plan.columns.used.tolist() == list(range(8))
-    expected, nearest = evidence.measure(X, plan)
+    expected = evidence.measure(X, plan)
     for column in range(9):
         broken = X.copy()
         broken[[3, 77], column] = bad
-        outputs, found = evidence.measure(broken, plan)
+        found = evidence.measure(broken, plan)
         touched = np.isin(np.arange(len(X)), [3, 77]) & (column < 8)
-        for result, whole in zip((outputs, *found), (expected, *nearest), strict=True):
+        for result, whole in zip(found, expected, strict=True):
             np.testing.assert_array_equal(result[~touched], whole[~touched])
-        assert np.isnan(outputs[touched]).all()
+        assert np.isnan(found.outputs[touched]).all()
         assert np.isnan(found.distance[touched]).all()
         assert np.isnan(found.angle[touched]).all()
-        assert (found.medoid[touched] == -1).all()
+        assert (found.nearest[touched] == -1).all()
 
 
 @BOTH
@@ -222,14 +226,14 @@ def test_every_layout_of_a_table_gives_the_same():
     model = make_model(2)
     X = rows_for(model).astype(np.float32).astype(np.float64)
     plan = plan_of(model)
-    expected = evidence.outputs(X, plan)
+    expected = outputs_of(X, plan)
     wide = np.zeros((300, 18))
     wide[::2, ::2] = X
     tables = [np.asfortranarray(X), wide[::2, ::2], list(X.T), [np.ascontiguousarray(c) for c in X.T]]
     tables += [X.astype(np.float32), [c.astype(np.float32) for c in X.T], X.astype(">f8"), X.astype(np.longdouble)]
     tables += [[c.astype(np.float32) if i % 2 else c for i, c in enumerate(X.T)]]
     for table in tables:
-        np.testing.assert_array_equal(evidence.outputs(table, plan), expected)
+        np.testing.assert_array_equal(outputs_of(table, plan), expected)
 
 
 @BOTH
@@ -237,17 +241,15 @@ def test_every_layout_of_a_table_gives_the_same():
 def test_a_row_is_judged_alone(monkeypatch, n_classes):
     model = make_model(4, n_classes=n_classes, n_medoids=23, n_terms=400)
     X, plan = rows_for(model, n=700), plan_of(model)
-    expected, nearest = evidence.measure(X, plan, threads=1)
-    medoids = nearest.medoid
+    expected = evidence.measure(X, plan, threads=1)
     order = np.random.default_rng(0).permutation(700)
-    np.testing.assert_array_equal(evidence.outputs(X[order], plan), expected[order])
+    np.testing.assert_array_equal(outputs_of(X[order], plan), expected.outputs[order])
     for rows in (slice(37, 38), slice(120, 122), slice(600, 613)):
-        outputs, found = evidence.measure(X[rows], plan)
-        for result, whole in zip((outputs, *found), (expected, *nearest), strict=True):
+        for result, whole in zip(evidence.measure(X[rows], plan), expected, strict=True):
             np.testing.assert_array_equal(result, whole[rows])
-    monkeypatch.setattr(evidence, "_ROWS_WORTH_A_THREAD", 1)
+    monkeypatch.setattr(evidence, "_ROWS_PER_THREAD", 1)
     monkeypatch.setattr(evidence, "_CHUNK_ROWS", 50)
-    for result, whole in zip(evidence.outputs_and_medoids(X, plan, threads=3), (expected, medoids), strict=True):
+    for result, whole in zip(evidence.measure(X, plan, threads=3), expected, strict=True):
         np.testing.assert_array_equal(result, whole)
 
 
@@ -262,7 +264,7 @@ def test_terms_of_the_same_distance_are_gathered():
         len(once.values), len(once.folds), len(once.near_rates)
     ]  # fmt: skip
     X = rows_for(model)
-    np.testing.assert_allclose(evidence.outputs(X, both), evidence.outputs(X, once), rtol=1e-11)
+    np.testing.assert_allclose(outputs_of(X, both), outputs_of(X, once), rtol=1e-11)
     assert len(once.folds) <= len(model.weights) + 3 * len(once.line_root)
 
 
@@ -273,7 +275,7 @@ def test_medoids_that_are_equal_on_a_group_are_one_there():
     model.medoids[4] = model.medoids[7]
     plan, X = plan_of(model), rows_for(model)
     expected, sizes = by_definition(model, X)
-    assert np.all(np.abs(evidence.outputs(X, plan) - expected) <= 1e-12 * sizes)
+    assert np.all(np.abs(outputs_of(X, plan) - expected) <= 1e-12 * sizes)
     for group in range(1, len(plan.pair_offsets) - 1):
         count = plan.pair_offsets[group + 1] - plan.pair_offsets[group]
         values = plan.values[plan.value_offsets[group] : plan.value_offsets[group + 1]].reshape(count, -1)
@@ -284,9 +286,9 @@ def test_medoids_that_are_equal_on_a_group_are_one_there():
 def test_tables_of_another_shape_are_refused():
     plan = plan_of(make_model(0))
     with pytest.raises(DataError, match="has 8 columns; the model was fitted on 9"):
-        evidence.outputs(np.zeros((4, 8)), plan)
+        outputs_of(np.zeros((4, 8)), plan)
     with pytest.raises(DataError, match="between 3 and 4 rows"):
-        evidence.outputs([np.zeros(3 + (i > 4)) for i in range(9)], plan)
+        outputs_of([np.zeros(3 + (i > 4)) for i in range(9)], plan)
     with pytest.raises(DataError, match=r"shape \(9,\): pass rows as a 2-D array"):
-        evidence.outputs(np.zeros(9), plan)
-    assert evidence.outputs(np.zeros((0, 9)), plan).shape == (0, 1)
+        outputs_of(np.zeros(9), plan)
+    assert outputs_of(np.zeros((0, 9)), plan).shape == (0, 1)

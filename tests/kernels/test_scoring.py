@@ -29,6 +29,10 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(scoring, "compiled", lambda _: chosen)
 
 
+def scores_of(table: scoring.Table, plan: scoring.ScoringPlan, **threads: int) -> np.ndarray:
+    return scoring.measure(table, plan, channels=False, **threads).scores
+
+
 def make_model(seed: int, **changes: object) -> NearestModel:
     """A random model: subsets of differing length, 2 to 5 classes, one to three medoids each."""
     rng = np.random.default_rng(seed)
@@ -72,8 +76,8 @@ def assert_as_defined(model: NearestModel, X: np.ndarray, given: scoring.Table |
     table = X if given is None else given
     distance, angle, nearest, scores = defined(model, X)
     plan = model.scoring_plan
-    found = scoring.channels(table, plan)
-    np.testing.assert_array_equal(found.medoid, nearest)
+    found = scoring.measure(table, plan)
+    np.testing.assert_array_equal(found.nearest, nearest)
     # Rounding of features of size |v| + |mu| is all that may differ.
     sizes = np.linalg.norm(model.features(X), axis=1)[:, None] + np.linalg.norm(model.medoids, axis=1).max() + 1.0
     assert np.all(np.abs(found.distance - distance) <= 1e-12 * distance + 1e-14 * sizes)
@@ -81,13 +85,14 @@ def assert_as_defined(model: NearestModel, X: np.ndarray, given: scoring.Table |
     relative = sizes / np.linalg.norm(model.features(X), axis=1)[:, None]
     slope = 1.0 if model.angle == "true" else 1.0 / np.sqrt(np.maximum(np.sin(angle) ** 2, 1e-16))
     assert np.all(np.abs(found.angle - angle) <= 1e-12 * relative * slope)
-    found_scores = scoring.scores(table, plan)
+    found_scores = scores_of(table, plan)
     if model.use_angular and model.alpha < 1.0:
         tolerance = 1e-12 * (1.0 + (relative * slope / (angle.sum(axis=1, keepdims=True) + 1e-12)).max(axis=1))
     else:
         tolerance = np.full(len(X), 1e-12)
     tolerance += 1e-13 * sizes[:, 0] / (distance.sum(axis=1) + 1e-12)
-    assert np.all(np.abs(found_scores - scores).max(axis=1, initial=0.0) <= tolerance)
+    for with_channels_or_without in (found.scores, found_scores):
+        assert np.all(np.abs(with_channels_or_without - scores).max(axis=1, initial=0.0) <= tolerance)
     np.testing.assert_array_equal(scoring.labels(table, plan), np.argmin(found_scores, axis=1))
 
 
@@ -104,7 +109,7 @@ def test_labels_are_those_of_the_scores_also_where_distances_alone_decide(seed: 
     """Labels leave the angle out where it cannot matter; a batch of one row does so for that row alone."""
     model = make_model(seed, alpha=alpha)
     X = make_rows(model, 2 * TILE, seed)
-    expected = scoring.scores(X, model.scoring_plan).argmin(axis=1)
+    expected = scores_of(X, model.scoring_plan).argmin(axis=1)
     np.testing.assert_array_equal(scoring.labels(X, model.scoring_plan), expected)
     alone = [scoring.labels(X[i : i + 1], model.scoring_plan)[0] for i in range(len(X))]
     np.testing.assert_array_equal(alone, expected)
@@ -155,19 +160,19 @@ def layouts(X: np.ndarray) -> Iterator[tuple[str, scoring.Table]]:
 def test_layout_changes_no_bit() -> None:
     model = make_model(3)
     X = make_rows(model, 5 * TILE + 7)
-    expected = scoring.scores(X, model.scoring_plan)
+    expected = scores_of(X, model.scoring_plan)
     for name, table in layouts(X):
-        np.testing.assert_array_equal(scoring.scores(table, model.scoring_plan), expected, err_msg=name)
+        np.testing.assert_array_equal(scores_of(table, model.scoring_plan), expected, err_msg=name)
 
 
 @pytest.mark.usefixtures("backend")
 def test_other_types_are_converted() -> None:
     model = make_model(3)
     X = np.round(make_rows(model, 300) * 10.0)
-    expected = scoring.scores(X, model.scoring_plan)
+    expected = scores_of(X, model.scoring_plan)
     columns = [column.astype(t) for column, t in zip(X.T, ["i1", "i4", "i8", "f4", "f8", "f2"] * 2, strict=False)]
-    np.testing.assert_array_equal(scoring.scores(X.astype(np.int64), model.scoring_plan), expected)
-    np.testing.assert_array_equal(scoring.scores(columns, model.scoring_plan), expected)
+    np.testing.assert_array_equal(scores_of(X.astype(np.int64), model.scoring_plan), expected)
+    np.testing.assert_array_equal(scores_of(columns, model.scoring_plan), expected)
 
 
 @pytest.mark.usefixtures("backend")
@@ -176,10 +181,10 @@ def test_float32_is_scored_in_double_precision(order: str) -> None:
     model = make_model(3)
     X = make_rows(model, 5 * TILE + 7)
     narrow = np.asarray(X, dtype=np.float32, order=order)
-    found = scoring.scores(narrow, model.scoring_plan)
-    np.testing.assert_array_equal(found, scoring.scores(narrow.astype(np.float64), model.scoring_plan))
-    np.testing.assert_array_equal(found, scoring.scores(list(narrow.T), model.scoring_plan))
-    np.testing.assert_allclose(found, scoring.scores(X, model.scoring_plan), atol=1e-5)
+    found = scores_of(narrow, model.scoring_plan)
+    np.testing.assert_array_equal(found, scores_of(narrow.astype(np.float64), model.scoring_plan))
+    np.testing.assert_array_equal(found, scores_of(list(narrow.T), model.scoring_plan))
+    np.testing.assert_allclose(found, scores_of(X, model.scoring_plan), atol=1e-5)
 
 
 @given(st.integers(0, 1000), st.data())
@@ -188,12 +193,10 @@ def test_a_row_does_not_depend_on_its_batch(seed: int, data: st.DataObject) -> N
     model = make_model(seed)
     X = make_rows(model, 3 * TILE, seed)
     rows = data.draw(st.lists(st.integers(0, len(X) - 1), min_size=1, max_size=2 * TILE))
-    whole, part = scoring.channels(X, model.scoring_plan), scoring.channels(X[rows], model.scoring_plan)
+    whole, part = scoring.measure(X, model.scoring_plan), scoring.measure(X[rows], model.scoring_plan)
     for of_whole, of_part in zip(whole, part, strict=True):
         np.testing.assert_array_equal(of_part, of_whole[rows])
-    np.testing.assert_array_equal(
-        scoring.scores(X[rows], model.scoring_plan), scoring.scores(X, model.scoring_plan)[rows]
-    )
+    np.testing.assert_array_equal(scores_of(X[rows], model.scoring_plan), scores_of(X, model.scoring_plan)[rows])
 
 
 @pytest.mark.usefixtures("backend")
@@ -204,10 +207,10 @@ def test_threads_change_no_bit(layout: str, monkeypatch: pytest.MonkeyPatch) -> 
     table: scoring.Table = {"rows": X, "columns": list(np.asfortranarray(X).T), "integers": np.round(X).astype(int)}[
         layout
     ]
-    one = scoring.scores(table, model.scoring_plan, threads=1)
-    np.testing.assert_array_equal(scoring.scores(table, model.scoring_plan, threads=2), one)
+    one = scores_of(table, model.scoring_plan, threads=1)
+    np.testing.assert_array_equal(scores_of(table, model.scoring_plan, threads=2), one)
     monkeypatch.setenv("QMEDOID_THREADS", "3")
-    np.testing.assert_array_equal(scoring.scores(table, model.scoring_plan), one)
+    np.testing.assert_array_equal(scores_of(table, model.scoring_plan), one)
     np.testing.assert_array_equal(scoring.labels(table, model.scoring_plan, threads=2), np.argmin(one, axis=1))
 
 
@@ -219,11 +222,11 @@ def test_twin_agrees_with_compiled(seed: int) -> None:
     model = make_model(seed)
     X = make_rows(model, 100, seed)
     X[3] = np.nan
-    compiled = scoring.channels(X, model.scoring_plan)
+    compiled = scoring.measure(X, model.scoring_plan)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scoring, "compiled", lambda _: None)
-        twin = scoring.channels(X, model.scoring_plan)
-    np.testing.assert_array_equal(twin.medoid, compiled.medoid)
+        twin = scoring.measure(X, model.scoring_plan)
+    np.testing.assert_array_equal(twin.nearest, compiled.nearest)
     assert np.isnan(compiled.distance[3]).all()
     np.testing.assert_allclose(twin.distance, compiled.distance, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(twin.angle, compiled.angle, atol=1e-8 if model.angle == "printed" else 1e-11)
@@ -253,7 +256,7 @@ def test_angles_are_exact_where_a_cosine_is_not() -> None:
     mu = model.medoids[0]
     tiny = 1e-9 * np.array([3.0, 0.0, -1.0])  # at right angles to mu
     rows = np.array([mu, 1e3 * mu, mu / 3.0, -mu, -7.0 * mu, mu + tiny, -mu + tiny])
-    angle = scoring.channels(rows, model.scoring_plan).angle[:, 0]
+    angle = scoring.measure(rows, model.scoring_plan).angle[:, 0]
     turned = np.sqrt(10.0 / 14.0) * 1e-9
     expected = [0.0, 0.0, 0.0, np.pi, np.pi, turned, np.pi - turned]
     np.testing.assert_allclose(angle, expected, atol=4e-16)
@@ -266,8 +269,8 @@ def test_angles_are_right_to_the_last_digits() -> None:
     theta = np.linspace(0.01, np.pi - 0.01, 2001)
     circle = np.column_stack([np.cos(theta), np.sin(theta)])
     tolerance = 4e-16 * (1.0 + 1.0 / np.sin(theta))
-    true = scoring.channels(circle, plain_model([[1.0, 0.0]]).scoring_plan).angle[:, 0]
-    printed = scoring.channels(circle, plain_model([[1.0, 0.0]], angle="printed").scoring_plan).angle[:, 0]
+    true = scoring.measure(circle, plain_model([[1.0, 0.0]]).scoring_plan).angle[:, 0]
+    printed = scoring.measure(circle, plain_model([[1.0, 0.0]], angle="printed").scoring_plan).angle[:, 0]
     assert np.all(np.abs(true - theta) <= tolerance)
     assert np.all(np.abs(printed - (np.pi - theta) / 2.0) <= tolerance)
 
@@ -278,7 +281,7 @@ def test_zero_medoid(angle: str) -> None:
     model = plain_model([[0.0, 0.0], [1.0, 1.0]], angle=angle)
     rows = np.array([[3.0, 4.0], [-1.0, 0.0], [1.0, 1.0]])
     assert_as_defined(model, rows)
-    assert np.all(scoring.channels(rows, model.scoring_plan).angle[:, 0] == (np.pi / 2 if angle == "true" else 0.0))
+    assert np.all(scoring.measure(rows, model.scoring_plan).angle[:, 0] == (np.pi / 2 if angle == "true" else 0.0))
 
 
 @pytest.mark.usefixtures("backend")
@@ -289,13 +292,13 @@ def test_ties_go_to_the_first() -> None:
     same_class = NearestModel(
         **{**vars(several), "medoid_classes": np.array([0, 1, 0, 1]), "multipliers": np.array([1.0, 1.0])}
     )
-    assert scoring.channels(np.array([[0.4, 0.4]]), same_class.scoring_plan).medoid.tolist() == [[0, 1]]
+    assert scoring.measure(np.array([[0.4, 0.4]]), same_class.scoring_plan).nearest.tolist() == [[0, 1]]
 
 
 @pytest.mark.usefixtures("backend")
 def test_a_weighted_sum_of_zero_counts_as_positive() -> None:
     model = plain_model([[1.0, 0.0], [-1.0, 0.0]], configuration=((0, 1), (1,)), weights=(np.ones(2), np.ones(1)))
-    channels = scoring.channels(np.array([[3.0, -3.0]]), model.scoring_plan)
+    channels = scoring.measure(np.array([[3.0, -3.0]]), model.scoring_plan)
     expected = np.hypot(np.sqrt(18.0) + np.array([-1.0, 1.0]), 3.0)
     np.testing.assert_allclose(channels.distance, [expected], rtol=1e-14)
 
@@ -304,7 +307,7 @@ def test_a_weighted_sum_of_zero_counts_as_positive() -> None:
 def test_channels_are_guarded_where_they_vanish() -> None:
     # Both distances are 1e-12, as large as the guard of the denominator.
     model = plain_model([[1e-12], [3e-12]], use_angular=False)
-    np.testing.assert_allclose(scoring.scores(np.array([[2e-12]]), model.scoring_plan), [[1 / 3, 1 / 3]], rtol=1e-12)
+    np.testing.assert_allclose(scores_of(np.array([[2e-12]]), model.scoring_plan), [[1 / 3, 1 / 3]], rtol=1e-12)
 
 
 @pytest.mark.usefixtures("backend")
@@ -316,7 +319,7 @@ def test_large_offsets_lose_nothing() -> None:
     center = np.round(model.input_scaling.center * 128.0) / 128.0
     near = make_model(11, input_scaling=Scaling(center, model.input_scaling.scale))
     far = make_model(11, input_scaling=Scaling(center + shift, model.input_scaling.scale))
-    np.testing.assert_array_equal(scoring.scores(X + shift, far.scoring_plan), scoring.scores(X, near.scoring_plan))
+    np.testing.assert_array_equal(scores_of(X + shift, far.scoring_plan), scores_of(X, near.scoring_plan))
 
 
 @pytest.mark.usefixtures("backend")
@@ -324,15 +327,15 @@ def test_large_offsets_lose_nothing() -> None:
 def test_rows_out_of_range_are_left_undecided(bad: float) -> None:
     model = plain_model([[1.0, 2.0], [3.0, 1.0]])
     X = np.random.default_rng(0).normal(size=(2 * TILE, 2))
-    clean = scoring.channels(X, model.scoring_plan)
+    clean = scoring.measure(X, model.scoring_plan)
     X[5] = X[TILE + 1] = bad
-    found, labels = scoring.channels(X, model.scoring_plan), scoring.labels(X, model.scoring_plan)
-    scores = scoring.scores(X, model.scoring_plan)
+    found, labels = scoring.measure(X, model.scoring_plan), scoring.labels(X, model.scoring_plan)
+    scores = scores_of(X, model.scoring_plan)
     undecided = np.zeros(len(X), dtype=bool)
     undecided[[5, TILE + 1]] = True
     np.testing.assert_array_equal(labels < 0, undecided)
     np.testing.assert_array_equal(np.isnan(scores), np.repeat(undecided[:, None], 2, axis=1))
-    np.testing.assert_array_equal(found.medoid < 0, np.repeat(undecided[:, None], 2, axis=1))
+    np.testing.assert_array_equal(found.nearest < 0, np.repeat(undecided[:, None], 2, axis=1))
     for kept, before in zip(found, clean, strict=True):
         np.testing.assert_array_equal(kept[~undecided], before[~undecided])
 
@@ -357,7 +360,7 @@ def test_columns_that_are_not_used_may_hold_anything() -> None:
 def test_a_medoid_out_of_range_leaves_all_undecided() -> None:
     model = plain_model([[1e200, 0.0], [1.0, 1.0]])
     assert scoring.labels(np.ones((3, 2)), model.scoring_plan).tolist() == [-1, -1, -1]
-    assert np.isnan(scoring.scores(np.ones((3, 2)), model.scoring_plan)).all()
+    assert np.isnan(scores_of(np.ones((3, 2)), model.scoring_plan)).all()
 
 
 def test_every_class_needs_a_medoid() -> None:
@@ -370,11 +373,11 @@ def test_wrong_tables_are_named() -> None:
     with pytest.raises(DataError, match=r"has 3 columns; the model was fitted on 2"):
         scoring.labels(np.ones((4, 3)), plan)
     with pytest.raises(DataError, match=r"has 1 columns; the model was fitted on 2"):
-        scoring.scores([np.ones(4)], plan)
+        scores_of([np.ones(4)], plan)
     with pytest.raises(DataError, match=r"between 3 and 4 rows"):
-        scoring.scores([np.ones(4), np.ones(3)], plan)
+        scores_of([np.ones(4), np.ones(3)], plan)
     with pytest.raises(DataError, match=r"shape \(2,\).*\(n, 2\)"):
-        scoring.scores(np.ones(2), plan)
+        scores_of(np.ones(2), plan)
 
 
 def test_threads_must_be_positive(monkeypatch: pytest.MonkeyPatch) -> None:

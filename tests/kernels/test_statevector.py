@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.kernels import _backend, statevector
-from qmedoid.kernels import _statevector_numpy as twin
-from qmedoid.kernels._statevector_numpy import bit_signs
+from qmedoid.kernels.statevector import bit_signs
 
 kernel = _backend.compiled("statevector")
 LANES = 16
@@ -137,14 +136,16 @@ def test_compiled_is_the_twin(n: int, layers: int, reupload: bool, precision: ty
         pytest.skip("the compiled kernels were not built")
     case = Case(n, n, 35 if n < 8 else 3, layers, precision=precision)
     wide = [part.astype(np.float64) for part in (case.angles, case.weights, case.observables, case.upstream)]
-    final = twin.run(wide[0], wide[1], reupload)
+    final = statevector.numpy_states(wide[0], wide[1], reupload)
     tolerance = ROUNDING[precision]
     np.testing.assert_allclose(case.states(reupload), final.T, atol=tolerance)
-    np.testing.assert_allclose(case.expectations(reupload), twin.expectations(final, wide[2]), atol=tolerance)
+    np.testing.assert_allclose(
+        case.expectations(reupload), statevector.numpy_expectations(final, wide[2]), atol=tolerance
+    )
     tape = case.record(reupload)
     np.testing.assert_array_equal(tape.expectations, case.expectations(reupload))
     by_weights, by_angles = tape.gradient(case.upstream)
-    expected_weights, expected_angles = twin.gradient(final, *wide, reupload)
+    expected_weights, expected_angles = statevector.numpy_gradient(final, *wide, reupload)
     np.testing.assert_allclose(by_weights, expected_weights, atol=tolerance)
     np.testing.assert_allclose(by_angles, expected_angles, atol=tolerance)
     assert by_angles.dtype == precision
@@ -219,7 +220,7 @@ def test_float32_sums_over_rows_keep_double_precision() -> None:
         pytest.skip("the compiled kernels were not built")
     case = Case(3, 2, 20_000, 3, precision=np.float32)
     wide = [part.astype(np.float64) for part in (case.angles, case.weights, case.observables, case.upstream)]
-    expected, _ = twin.gradient(twin.run(wide[0], wide[1], True), *wide, True)
+    expected, _ = statevector.numpy_gradient(statevector.numpy_states(wide[0], wide[1], True), *wide, True)
     # Rounding of single rows averages out; a sum in single precision would lose its last digits one by one.
     np.testing.assert_allclose(case.gradient(True)[0], expected, atol=1e-4)
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from qmedoid.methods.evidence.bag import Scaled, evidence_design, fit_logistic, linear_part, near_part, single_part
+from qmedoid.methods.evidence.bag import chosen_groups, drawn_groups, fit_logistic
+from qmedoid.methods.evidence.design import Scaled, evidence_design, linear_part, near_part, single_part
 from qmedoid.methods.evidence.fit import medoids_of_classes, stratified_sample
-from qmedoid.methods.evidence.groups import chosen_groups, drawn_groups
 from qmedoid.methods.evidence.ridge import fit_ridge
 
 

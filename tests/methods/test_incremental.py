@@ -347,12 +347,13 @@ def test_an_interrupted_commit_is_caught_up_with(backend, stage, monkeypatch):
     monkeypatch.setattr(search, "backend", Interrupting())
     anchor = problem.groups.anchors[0]
     subset = (anchor, *(f for f in range(width) if f != anchor))
+    subsets = [(problem.groups.anchors[1], f) for f in range(width)]
+    objective.commit(0, subset)
     with pytest.raises(KeyboardInterrupt):
-        objective.commit(0, subset)
+        objective.scores(1, subsets)
     monkeypatch.undo()
     expected = problem.rebuild()
     expected.start((subset, *problem.groups.first(1)[1:]))
-    subsets = [(problem.groups.anchors[1], f) for f in range(width)]
     assert objective.configuration == expected.configuration
     np.testing.assert_array_equal(objective.scores(1, subsets), expected.scores(1, subsets))
     state = search.state

@@ -10,15 +10,13 @@ from qmedoid.calibration.fit import fit_calibration
 from qmedoid.estimators._methods import FitReport, TrainingTable
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.geometry.channels import Channels
+from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.base import Measured
 from qmedoid.methods.evidence import bag as bag_module
-from qmedoid.methods.evidence import fit as fit_module
-from qmedoid.methods.evidence import groups as blocks_module
-from qmedoid.methods.evidence.bag import Scaled
+from qmedoid.methods.evidence.design import EvidenceSettings, Scaled
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
 from qmedoid.methods.evidence.ridge import fit_ridge
-from qmedoid.methods.evidence.settings import EvidenceSettings
 from qmedoid.methods.nearest.problem import FusionSettings, prepare_folds
 from qmedoid.methods.rare.fit import fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings
@@ -55,17 +53,17 @@ def seen(monkeypatch):
         found["ridges"].append((fit_ridge(features, targets, *others, **named), targets))
         return found["ridges"][-1][0]
 
-    chosen_groups, fit_bag = blocks_module.chosen_groups, fit_module.fit_bag
-    monkeypatch.setattr(blocks_module, "chosen_groups", chosen)
-    monkeypatch.setattr(fit_module, "fit_bag", bag)
-    monkeypatch.setattr(fit_module, "fit_ridge", ridge)
+    chosen_groups, fit_bag = bag_module.chosen_groups, bag_module.fit_bag
+    monkeypatch.setattr(bag_module, "chosen_groups", chosen)
+    monkeypatch.setattr(bag_module, "fit_bag", bag)
+    monkeypatch.setattr(bag_module, "fit_ridge", ridge)
     return found
 
 
 def test_no_row_that_chose_a_group_judges_lambda(seen):
     X, codes = table()
     model = fit_evidence(X, codes, 2, SMALL, 0).model
-    ranks = model.rank_scaling.apply(X)
+    ranks = model.rank_scaling.apply(X)[:, order_by_content(X)]
     assert len(seen["ranks"]) == len(seen["judged"]) >= 2
     for values, judged in zip(seen["ranks"], seen["judged"], strict=True):
         chose = {int(np.flatnonzero((ranks == row).all(axis=1))[0]) for row in values}

@@ -1,10 +1,12 @@
-"""Columns in the order of what they hold: a model is the same model, whatever the order of the table."""
+"""Columns in the order of their values: a model is the same model, whatever the order of the table."""
 
 import numpy as np
 import pytest
 
 from qmedoid import EvidenceClassifier, MedoidClassifier, RareEventClassifier
-from qmedoid.methods.column_order import evidence_in_order, order_by_content, rare_in_order
+from qmedoid.kernels.ties import order_by_content
+from qmedoid.methods.evidence.fit import _in_order as evidence_in_order
+from qmedoid.methods.rare.fit import _in_order as rare_in_order
 
 STAGES = {
     "evidence": (EvidenceClassifier(n_medoids=12, n_pairs=3, n_triples=2), evidence_in_order),

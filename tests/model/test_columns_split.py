@@ -19,8 +19,8 @@ SQUARES = st.lists(st.tuples(st.floats(0, 20), st.floats(0.01, 20)), min_size=1,
 
 def split(channel, squares, usual, length, center):
     arrays = (np.array([values], dtype=float) for values in (squares, usual))
-    found = split_channel(*arrays, channel, np.array([length]), np.array([center]))
-    return found.columns[0], float(found.reference[0])
+    columns, reference = split_channel(*arrays, channel, np.array([length]), np.array([center]))
+    return columns[0], float(reference[0])
 
 
 @settings(max_examples=150, deadline=None)

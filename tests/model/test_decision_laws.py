@@ -8,9 +8,9 @@ import pytest
 from qmedoid import NearestMedoidClassifier
 from qmedoid.calibration.curve import Calibration
 from qmedoid.methods.evidence.contributions import contributions
+from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.model import CLIP
-from qmedoid.methods.evidence.settings import EvidenceSettings
 from qmedoid.methods.rare.fit import fit_rare
 from qmedoid.methods.rare.model import CLIP as RARE_CLIP
 from qmedoid.methods.rare.prototypes import RareSettings

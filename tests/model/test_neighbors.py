@@ -9,10 +9,10 @@ import pytest
 from qmedoid import EvidenceClassifier, MedoidClassifier, compact_swap_test, load
 from qmedoid.circuits.backends import StatevectorSwapTest
 from qmedoid.methods.base import MeasuredMethod
+from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.model import CLIP
-from qmedoid.methods.evidence.neighbors import FoundNeighbors, Neighbors, find, weights
-from qmedoid.methods.evidence.settings import EvidenceSettings
+from qmedoid.methods.evidence.neighbors import added, weights
 from qmedoid.storage.archive import CARD
 
 SMALL = EvidenceSettings(n_medoids=12, n_pairs=1, n_triples=0)
@@ -73,21 +73,13 @@ def test_distances_to_neighbors_are_measured_by_the_compact_swap_test(fitted, sw
 
 
 def test_far_from_all_that_is_known_nothing_is_added():
-    known = Neighbors(np.zeros((3, 1)), np.zeros(3, int), np.arange(3), np.ones((3, 1)), 3, 0.5, True)
     distances = np.array([[0.0, 0.0, 0.0], [0.5, 0.5, 0.5], [1e3, 1e3, 1e3], [np.inf, np.inf, np.inf]])
-    added = known.added(FoundNeighbors(distances, np.zeros((4, 3), dtype=np.intp)))[:, 0]
-    assert added[0] > 0.999
-    assert 0.5 < added[1] < 0.9
-    assert 0 < added[2] < 1e-8
-    assert added[3] == 0
-    np.testing.assert_allclose(weights(distances[:1], 0.5).sum(), added[0])
-
-
-def test_the_nearest_are_found_without_the_row_itself():
-    known = np.array([[0.0], [1.0], [3.0]])
-    found = find(known, known, 1, itself=np.arange(3))
-    assert found.places[:, 0].tolist() == [1, 0, 1]
-    assert found.distances[:, 0].tolist() == [1.0, 1.0, 2.0]
+    total = added(distances, np.zeros((4, 3), dtype=np.intp), 0.5, np.ones((3, 1)))[:, 0]
+    assert total[0] > 0.999
+    assert 0.5 < total[1] < 0.9
+    assert 0 < total[2] < 1e-8
+    assert total[3] == 0
+    np.testing.assert_allclose(weights(distances[:1], 0.5).sum(), total[0])
 
 
 def test_rows_have_new_numbers_in_a_larger_table(fitted):

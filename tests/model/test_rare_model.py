@@ -107,10 +107,10 @@ def test_contributions_add_up_to_the_logit(model, records):
     X = records[0][:5]
     logits = model.logits(X)
     for row, logit in zip(X, logits, strict=True):
-        contributions = model.feature_contributions(row)
-        assert contributions.sum() + model.intercept == pytest.approx(logit, rel=1e-12)
-        said = list(zip(model.feature_columns, model.feature_names, strict=True))
-        assert len(contributions) == len(said) == len(set(said))
+        found = model.contributions(row[None], model.measure(row[None]), model.rare_class, 1 - model.rare_class)
+        assert sum(one.contribution for one in found.groups) + model.intercept == pytest.approx(logit, rel=1e-12)
+        assert found.terms == {"intercept": model.intercept}
+        assert len({(one.columns, one.name) for one in found.groups}) == len(found.groups) == len(model.weights)
     np.testing.assert_allclose(model.logit(model.features(X)), logits, rtol=1e-12)
     scores = model.measure(X).scores
     np.testing.assert_allclose(scores, np.column_stack([logits / 2, -logits / 2]), rtol=1e-12)

@@ -10,9 +10,8 @@ from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._methods import MethodClassifier, Progress, TrainingTable
 from qmedoid.estimators._parameters import AnyOf, Choice, Constraint, Whole
 from qmedoid.methods.base import Method
-from qmedoid.methods.column_order import evidence_in_order, order_by_content
+from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.evidence.settings import EvidenceSettings
 from qmedoid.variational.selection import OutOfFold
 
 
@@ -120,10 +119,8 @@ class EvidenceClassifier(MethodClassifier):
         )
 
     def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Method, OutOfFold, Array | None]:
-        order = order_by_content(data.X)
-        ordered = np.ascontiguousarray(data.X[:, order])
-        fitted = fit_evidence(ordered, data.codes, len(data.classes), self._settings(), seed, progress, data.groups)
+        fitted = fit_evidence(data.X, data.codes, len(data.classes), self._settings(), seed, progress, data.groups)
         self.regularization_, self.path_ = fitted.regularization, fitted.path
         # Rows are left out one by one: one fold stands for all of them.
         held_out = OutOfFold(fitted.out_of_fold, np.zeros(len(data.codes), dtype=np.intp))
-        return evidence_in_order(fitted.model, order), held_out, None
+        return fitted.model, held_out, None

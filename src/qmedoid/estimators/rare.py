@@ -3,15 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._methods import MethodClassifier, Progress, Refine, TrainingTable, is_large_and_rare
 from qmedoid.estimators._parameters import Constraint, Whole
 from qmedoid.exceptions import ParameterError
 from qmedoid.methods.base import Method
-from qmedoid.methods.column_order import order_by_content, rare_in_order
 from qmedoid.methods.rare.fit import fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings
 from qmedoid.model.hybrid import DeltaSettings
@@ -139,7 +136,5 @@ class RareEventClassifier(MethodClassifier):
                 f"separates one rare class from another, and there are {len(data.classes)} classes. Use "
                 "method='evidence'."
             )
-        order = order_by_content(data.X)
-        ordered = np.ascontiguousarray(data.X[:, order])
-        fitted = fit_rare(ordered, data.codes, self._settings(), seed, progress, data.groups)
-        return rare_in_order(fitted.model, order), OutOfFold(fitted.out_of_fold, fitted.fold), fitted.circuit_features
+        fitted = fit_rare(data.X, data.codes, self._settings(), seed, progress, data.groups)
+        return fitted.model, OutOfFold(fitted.out_of_fold, fitted.fold), fitted.circuit_features

@@ -1,11 +1,20 @@
-"""Compiled kernels or their NumPy twins, and the number of threads they use."""
+"""How kernels run: compiled or as NumPy twins, over tables as they lie in memory, in chunks of rows, on threads."""
 
 import importlib
 import os
+from collections.abc import Callable
 from functools import cache
 from types import ModuleType
+from typing import Any
 
-from qmedoid.exceptions import ParameterError, warn
+import numpy as np
+from numpy.typing import NDArray
+
+from qmedoid.arrays import Array, Codes, Table, row_slices
+from qmedoid.exceptions import DataError, ParameterError, warn
+
+# Numbers of a table in a chunk at most.
+_CHUNK_NUMBERS = 2**19
 
 
 @cache
@@ -45,3 +54,78 @@ def thread_count(threads: int | None) -> int:
     if not wanted.isdecimal() or int(wanted) < 1:
         raise ParameterError(f"The environment variable QMEDOID_THREADS must be an int >= 1. Got {wanted!r} instead.")
     return int(wanted)
+
+
+def row_count(table: Table, n_columns: int) -> int:
+    """Number of rows of a table; raise where it has other columns than a plan of this many."""
+    if isinstance(table, np.ndarray):
+        if table.ndim != 2:
+            raise DataError(f"The table has shape {table.shape}: pass rows as a 2-D array, shape (n, {n_columns}).")
+        found, lengths = table.shape[1], {len(table)}
+    else:
+        found, lengths = len(table), {len(column) for column in table}
+    if found != n_columns:
+        raise DataError(
+            f"The table has {found} columns; the model was fitted on {n_columns}. "
+            "Pass the same columns in the same order (an array of rows, or a sequence of columns)."
+        )
+    if len(lengths) > 1:
+        raise DataError(f"The columns have between {min(lengths)} and {max(lengths)} rows: all need the same number.")
+    return lengths.pop()
+
+
+def row_block(table: Table, rows: slice | Codes) -> Array:
+    """Some rows of a table as numbers, shape (n, M), in one layout whatever the table's: so sums round alike."""
+    part = table[rows] if isinstance(table, np.ndarray) else np.column_stack([column[rows] for column in table])
+    return np.require(part, np.float64, ["C", "ALIGNED"])
+
+
+def in_chunks(
+    fill: Callable[..., object],
+    table: Table,
+    *,
+    chunk_rows: int,
+    rows_per_thread: int,
+    threads: int | None,
+    **results: NDArray[Any] | None,
+) -> None:
+    """Call ``fill(rows, **results)`` for one chunk of rows after the other, on several threads for long tables.
+
+    Parameters
+    ----------
+    fill : callable
+        A compiled kernel or its twin. It gets the same rows of the table and of all `results`. Numbers that a
+        compiled kernel cannot read in place are converted for it.
+    chunk_rows : int
+        Rows of a chunk at most: few enough to share between threads and to convert a piece at a time.
+    rows_per_thread : int
+        A thread for fewer rows costs more than it saves.
+    threads : int or None
+        See `thread_count`.
+    """
+    arrays = [table] if isinstance(table, np.ndarray) else table
+    n, n_columns = table.shape if isinstance(table, np.ndarray) else (len(table[0]), len(table))
+    readable = all(a.dtype in (np.float64, np.float32) and a.dtype.isnative and a.flags.aligned for a in arrays)
+    size = min(chunk_rows, max(64, _CHUNK_NUMBERS // max(1, n_columns)))
+    if readable and threads is None and 0 < n <= size:  # small tables come by the hundred
+        fill(table, **results)
+        return
+
+    def fill_chunk(rows: slice) -> None:
+        if not readable:
+            part: Table = row_block(table, rows)
+        else:
+            part = table[rows] if isinstance(table, np.ndarray) else [column[rows] for column in table]
+        fill(part, **{name: None if whole is None else whole[rows] for name, whole in results.items()})
+
+    most = min(-(-n // size), n // max(1, rows_per_thread))
+    workers = 1 if threads is None and most <= 1 else min(thread_count(threads), most)
+    if workers <= 1:
+        for rows in row_slices(n, size) if n else ():
+            fill_chunk(rows)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(workers) as pool:
+        for _ in pool.map(fill_chunk, row_slices(n, size)):
+            pass

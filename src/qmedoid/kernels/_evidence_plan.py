@@ -1,13 +1,14 @@
 """An evidence model as the kernel takes it: terms gathered by what they look at."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.schema import MODERATE, Values
 
 Key = tuple[int, bool, float]
 
@@ -18,11 +19,20 @@ _SQUARE, _DISTANCE = 0, 1
 _LOG2_E = 1.4426950408889634
 
 
-class ColumnGroup(NamedTuple):
-    """Columns that one distance looks at, what a squared difference in each counts, and how they are scaled."""
+class Group(NamedTuple):
+    """Columns that one distance looks at.
 
-    columns: Sequence[int]
-    weights: Array
+    Attributes
+    ----------
+    columns : tuple of int
+    weights : ndarray of shape (g,)
+        u, above 0: what a squared difference in each column counts.
+    by_rank : bool
+        Whether columns are scaled by rank; else they are standardized.
+    """
+
+    columns: Annotated[tuple[int, ...], Values("g", below="M")]
+    weights: Annotated[Array, Values("g", least=1 / MODERATE, most=MODERATE)]
     by_rank: bool
 
 
@@ -125,23 +135,8 @@ class EvidencePlan:
     class_offsets: Codes
 
 
-@dataclass
-class _Pair:
-    """Terms that look at the distance of one group of lines and one medoid."""
-
-    distance: Array | None = None
-    near: dict[float, Array] = field(default_factory=dict)
-
-
-@dataclass
-class _Gathered:
-    """Terms by what they look at."""
-
-    quadratic: Array
-    linear: Array
-    intercepts: Array
-    folds: list[dict[float, Array]]
-    pairs: dict[tuple[int, ...], dict[int, _Pair]]
+Pairs = dict[tuple[int, ...], dict[int, dict[float, Array]]]
+"""Weights of the terms of each group of lines and medoid, by the rate of their nearness; 0 stands for the distance."""
 
 
 def make_plan(
@@ -157,7 +152,7 @@ def make_plan(
     medoid_classes: Codes,
     n_classes: int,
     column_weights: Array,
-    groups: Sequence[ColumnGroup | tuple[Sequence[int], Array, bool]],
+    groups: Sequence[Group],
     term_group: Codes,
     term_medoid: Codes,
     term_channel: Codes,
@@ -172,30 +167,31 @@ def make_plan(
     medoid of each class is found by the distance over all columns, scaled by rank, with `column_weights`.
     """
     all_columns = np.flatnonzero(column_weights > 0)
-    wanted = [ColumnGroup(all_columns.tolist(), column_weights[all_columns], True)]
-    wanted += [ColumnGroup(*group) for group in groups]
-    keys: list[Key] = sorted({key for group in wanted for key in _keys(group)})
+    lines_of = [_keys(group) for group in (Group(tuple(all_columns), column_weights[all_columns], True), *groups)]
+    keys: list[Key] = sorted({key for of_group in lines_of for key in of_group})
     number = {key: place for place, key in enumerate(keys)}
     used = np.unique(np.array([column for column, _, _ in keys], dtype=np.intp))
     kept = [np.arange(rank_offsets[column], rank_offsets[column + 1]) for column in used]
-    knots, marks = rank_values[_end_to_end(kept, np.intp)], rank_scores[_end_to_end(kept, np.intp)]
+    knots, marks = (values[_end_to_end(kept, np.intp)] for values in (rank_values, rank_scores))
+    knot_offsets = _offsets([len(part) for part in kept])
     columns = Columns(
         used=_codes(used),
         center=_numbers(center[used]),
         scale=_numbers(scale[used]),
         clip=float(clip),
-        knot_offsets=_offsets([len(part) for part in kept]),
+        knot_offsets=knot_offsets,
         knots=_numbers(knots),
         marks=_numbers(marks),
-        rises=_rises(knots, marks, _offsets([len(part) for part in kept])),
+        rises=_rises(knots, marks, knot_offsets),
     )
     own = np.zeros((len(keys), len(medoids)))
     for place, (column, by_rank, root) in enumerate(keys):
         own[place] = columns.scaled(medoids[:, column], int(np.searchsorted(used, column)), by_rank) * root
-    lines = [tuple(number[key] for key in _keys(group)) for group in wanted]
-    gathered = _gather(lines[1:], own, term_group, term_medoid, term_channel, term_length, weights)
-    gathered.intercepts += intercepts - term_center @ weights
-    folds = [_filled_up(line, weights.shape[1]) for line in gathered.folds]
+    lines = [tuple(number[key] for key in of_group) for of_group in lines_of]
+    quadratic, linear, constant, folds, pairs = _gather(
+        lines[1:], own, term_group, term_medoid, term_channel, term_length, weights
+    )
+    filled = [_filled_up(line, weights.shape[1]) for line in folds]
     by_class = np.argsort(medoid_classes, kind="stable")
     return EvidencePlan(
         n_columns=medoids.shape[1],
@@ -204,19 +200,19 @@ def make_plan(
         line_offsets=_offsets(np.bincount(np.searchsorted(used, [key[0] for key in keys]), minlength=len(used))),
         line_by_rank=_codes([by_rank for _, by_rank, _ in keys]),
         line_root=_numbers([root for _, _, root in keys]),
-        intercepts=_numbers(gathered.intercepts),
-        quadratic=_numbers(gathered.quadratic),
-        linear=_numbers(gathered.linear),
-        fold_offsets=_offsets([len(values) for values, _ in folds]),
-        folds=_end_to_end([values for values, _ in folds], np.float64),
-        fold_weights=_numbers(np.concatenate([of_line for _, of_line in folds])),
-        **_pair_arrays(gathered.pairs, lines[0], own, by_class, weights.shape[1]),
+        intercepts=_numbers(constant + (intercepts - term_center @ weights)),
+        quadratic=_numbers(quadratic),
+        linear=_numbers(linear),
+        fold_offsets=_offsets([len(values) for values, _ in filled]),
+        folds=_end_to_end([values for values, _ in filled], np.float64),
+        fold_weights=_numbers(np.concatenate([of_line for _, of_line in filled])),
+        **_pair_arrays(pairs, lines[0], own, by_class, weights.shape[1]),
         medoid_indices=_codes(by_class),
         class_offsets=_offsets(np.bincount(medoid_classes, minlength=n_classes)),
     )
 
 
-def _keys(group: ColumnGroup) -> list[Key]:
+def _keys(group: Group) -> list[Key]:
     """The lines of a group: column, scaling and root of the weight."""
     return sorted(
         (int(column), bool(group.by_rank), float(np.sqrt(weight)))
@@ -232,35 +228,33 @@ def _gather(
     channel: Codes,
     length: Array,
     weights: Array,
-) -> _Gathered:
-    """Every term where it belongs; terms without weight nowhere. `own` has the medoids' values on each line, (L, P).
+) -> tuple[Array, Array, Array, list[dict[float, Array]], Pairs]:
+    """Factors of v² and v of each line and a constant, folds of each line, and pairs; terms without weight are nowhere.
 
-    Medoids that are equal on the lines of a group are one there: the first of them that has a term.
+    `own` has the medoids' values on each line, shape (L, P). Medoids that are equal on the lines of a group are one
+    there: the first of them that has a term.
     """
-    n_outputs = weights.shape[1]
+    quadratic, linear = np.zeros((2, len(own), weights.shape[1]))
+    folds: list[dict[float, Array]] = [{} for _ in own]
+    constant, pairs = np.zeros(weights.shape[1]), Pairs()
     first_like: dict[tuple[tuple[int, ...], tuple[float, ...]], int] = {}
-    shape = (len(own), n_outputs)
-    found = _Gathered(np.zeros(shape), np.zeros(shape), np.zeros(n_outputs), [{} for _ in own], {})
     for term in np.flatnonzero(weights.any(axis=1)):
         lines, place, weight = groups[group[term]], int(medoid[term]), weights[term]
         if channel[term] == _SQUARE:  # w (v − m)² = w v² − 2 w m v + w m²
             for line in lines:
                 value = own[line, place]
-                found.quadratic[line] += weight
-                found.linear[line] -= 2.0 * value * weight
-                found.intercepts += value * value * weight
-        elif channel[term] == _DISTANCE and len(lines) == 1:
-            folds, value = found.folds[lines[0]], float(own[lines[0], place])
-            folds[value] = folds.get(value, 0.0) + weight
+                quadratic[line] += weight
+                linear[line] -= 2.0 * value * weight
+                constant += value * value * weight
+            continue
+        rate = 0.0 if channel[term] == _DISTANCE else float(-_LOG2_E / length[term])
+        if rate == 0.0 and len(lines) == 1:
+            found, key = folds[lines[0]], float(own[lines[0], place])
         else:
             place = first_like.setdefault((lines, tuple(own[list(lines), place].tolist())), place)
-            pair = found.pairs.setdefault(lines, {}).setdefault(place, _Pair())
-            if channel[term] == _DISTANCE:
-                pair.distance = weight if pair.distance is None else pair.distance + weight
-            else:
-                rate = float(-_LOG2_E / length[term])
-                pair.near[rate] = pair.near.get(rate, 0.0) + weight
-    return found
+            found, key = pairs.setdefault(lines, {}).setdefault(place, {}), rate
+        found[key] = found.get(key, 0.0) + weight
+    return quadratic, linear, constant, folds, pairs
 
 
 def _filled_up(folds: dict[float, Array], n_outputs: int) -> tuple[Array, Array]:
@@ -272,31 +266,25 @@ def _filled_up(folds: dict[float, Array], n_outputs: int) -> tuple[Array, Array]
     return values, weights
 
 
-def _pair_arrays(
-    pairs: dict[tuple[int, ...], dict[int, _Pair]],
-    nearest: tuple[int, ...],
-    own: Array,
-    by_class: Codes,
-    n_outputs: int,
-) -> dict[str, Any]:
+def _pair_arrays(pairs: Pairs, nearest: tuple[int, ...], own: Array, by_class: Codes, n_outputs: int) -> dict[str, Any]:
     """Pairs group by group, all medoids with the lines that tell the nearest first."""
     first = pairs.pop(nearest, {})
-    groups = [(nearest, {int(place): first.get(int(place), _Pair()) for place in by_class}), *pairs.items()]
+    groups = [(nearest, {int(place): first.get(int(place), {}) for place in by_class}), *pairs.items()]
     members = [np.array(lines, dtype=np.intp) for lines, _ in groups]
     values = [own[np.ix_(lines, list(of_medoid))].T.ravel() for lines, of_medoid in groups]
     every = [pair for _, of_medoid in groups for pair in of_medoid.values()]
-    near_weights = [weight for pair in every for weight in pair.near.values()]
-    nothing = np.zeros(n_outputs)
+    near = [[(rate, weight) for rate, weight in pair.items() if rate] for pair in every]
+    near_weights = [weight for of_pair in near for _, weight in of_pair]
     return {
         "member_offsets": _offsets([len(part) for part in members]),
         "members": _end_to_end(members, np.intp),
         "pair_offsets": _offsets([len(of_medoid) for _, of_medoid in groups]),
         "value_offsets": _offsets([len(part) for part in values]),
         "values": _end_to_end(values, np.float64),
-        "has_distance": _codes([pair.distance is not None for pair in every]),
-        "distance_weights": _numbers([nothing if pair.distance is None else pair.distance for pair in every]),
-        "near_offsets": _offsets([len(pair.near) for pair in every]),
-        "near_rates": _numbers([rate for pair in every for rate in pair.near]),
+        "has_distance": _codes([0.0 in pair for pair in every]),
+        "distance_weights": _numbers([pair.get(0.0, np.zeros(n_outputs)) for pair in every]),
+        "near_offsets": _offsets([len(of_pair) for of_pair in near]),
+        "near_rates": _numbers([rate for of_pair in near for rate, _ in of_pair]),
         "near_weights": _numbers(near_weights).reshape(len(near_weights), n_outputs),
     }
 

@@ -2,7 +2,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qmedoid.arrays import Array
-from qmedoid.kernels._search_state import Candidates, FoldState
+from qmedoid.kernels.search import Candidates, FoldState
 
 def fill_column(state: FoldState, anchor: int, column: Candidates) -> None: ...
 def build_squared(state: FoldState) -> None: ...

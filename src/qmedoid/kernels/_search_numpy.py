@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.kernels._search_state import ANGLES, Candidates, FoldState
 from qmedoid.kernels.medoid import TIE_TOLERANCE
+from qmedoid.kernels.search import ANGLES, Candidates, FoldState
 
 EPSILON = 1e-12
 """Guard of the denominators of the normalized channels, as in ``geometry.fusion``."""
@@ -65,17 +65,10 @@ def evaluate(
     confusion: npt.NDArray[np.int64],
     unsure: npt.NDArray[np.uint8],
 ) -> None:
-    """Confusion matrix of the validation rows for each candidate in the place of an anchor's feature.
+    """Write the confusion matrix of the validation rows for each candidate in the place of an anchor's feature.
 
-    Parameters
-    ----------
-    state : FoldState
-    anchor : int
-    candidates : Candidates
-    confusion : int64 ndarray of shape (n_candidates, C, C)
-        Written: true classes by predicted classes.
-    unsure : uint8 ndarray of shape (n_candidates,)
-        Written: whether rounding decides some prediction, so that the matrix may differ from the definition's.
+    It has the shape (n_candidates, C, C), true classes by predicted classes. `unsure` says whether rounding decides
+    some prediction, so that the matrix may differ from the definition's.
     """
     visit = _Visit(state, anchor)
     train, val = _terms(state.train, candidates), _terms(state.val, candidates)
@@ -288,21 +281,10 @@ def _gap(scores: Array) -> Array:
 
 
 def careful_codes(state: FoldState, records: Array, medoids: Array, condition: float) -> tuple[Codes, bool]:
-    """Class of rows that are close to a tie, from all their features and by formulas exact at every angle.
+    """Class of rows (n, A) close to a tie of medoids (C, A), by formulas exact at every angle, and if rounding decides.
 
-    Parameters
-    ----------
-    state : FoldState
-    records, medoids : ndarray of shape (n, A) and (C, A)
-    condition : float
-        Worst condition of the features.
-
-    Returns
-    -------
-    codes : ndarray of shape (n,)
-    unsure : bool
-        Whether a row is so close to a tie that rounding decides. Classes with one and the same medoid tie exactly,
-        whoever computes it, and the first of them wins: that is no doubt.
+    Classes with one and the same medoid tie exactly, whoever computes it, and the first of them wins: that is no doubt.
+    `condition` is the worst of the features.
     """
     with np.errstate(all="ignore"):
         difference = records[:, None, :] - medoids

@@ -16,42 +16,40 @@ number beyond the largest that is allowed.
 The NumPy twin gives the same numbers up to rounding, one block of rows at a time.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags, Table
-from qmedoid.kernels._backend import compiled
-from qmedoid.kernels._evidence_plan import ColumnGroup, EvidencePlan, make_plan
-from qmedoid.kernels._tables import NearestMedoids, in_chunks, result_part, row_count
+from qmedoid.kernels._backend import compiled, in_chunks, row_count
+from qmedoid.kernels._evidence_plan import EvidencePlan, Group, make_plan
 
-__all__ = ["ColumnGroup", "EvidencePlan", "make_plan", "measure", "outputs", "outputs_and_medoids"]
-# Rows per call of a kernel: small enough to share between threads and to convert other types a piece at a time.
+__all__ = ["EvidencePlan", "EvidenceResults", "Group", "make_plan", "measure"]
 _CHUNK_ROWS = 4096
-# Below this many rows a second thread costs more than it brings.
-_ROWS_WORTH_A_THREAD = 1000
+_ROWS_PER_THREAD = 1000
 
 
 class EvidenceResults(NamedTuple):
-    """Arrays to be filled, row by row; None where a result is not wanted."""
+    """Measurements of n rows; of an undecided row all numbers are NaN and the medoids −1.
 
-    outputs: Array | None = None
-    distance: Array | None = None
-    angle: Array | None = None
-    nearest: Codes | None = None
+    Attributes
+    ----------
+    outputs : ndarray of shape (n, K)
+    nearest : ndarray of shape (n, C)
+        Index of the nearest medoid of each class.
+    distance, angle : ndarray of shape (n, C)
+        To the nearest medoid of each class; empty unless they were asked for.
+    """
 
-    def part(self, rows: slice) -> "EvidenceResults":
-        """The same results for some of the rows."""
-        return EvidenceResults(
-            result_part(self.outputs, rows),
-            result_part(self.distance, rows),
-            result_part(self.angle, rows),
-            result_part(self.nearest, rows),
-        )
+    outputs: Array
+    nearest: Codes
+    distance: Array
+    angle: Array
 
 
-def outputs(table: Table, plan: EvidencePlan, *, threads: int | None = None) -> Array:
-    """Outputs t of every row, shape (n, K); NaN for undecided rows.
+def measure(table: Table, plan: EvidencePlan, *, channels: bool = True, threads: int | None = None) -> EvidenceResults:
+    """Outputs and nearest medoids of every row, and distance and angle to them if `channels` are wanted.
 
     Parameters
     ----------
@@ -59,63 +57,52 @@ def outputs(table: Table, plan: EvidencePlan, *, threads: int | None = None) -> 
         Raw rows, or raw columns. float64 and float32 are read in place; other types are converted piece by piece.
         Arithmetic is in double precision for all of them.
     plan : EvidencePlan
+    channels : bool
     threads : int or None
         None uses ``QMEDOID_THREADS`` if set, else the cores this process may run on; short tables take one.
     """
-    out = np.empty((row_count(table, plan.n_columns), len(plan.intercepts)))
-    _run(table, plan, EvidenceResults(out), threads)
-    return out
-
-
-def outputs_and_medoids(table: Table, plan: EvidencePlan, *, threads: int | None = None) -> tuple[Array, Codes]:
-    """Outputs, shape (n, K), and the index of the nearest medoid of each class, shape (n, C); NaN and −1 undecided."""
-    n = row_count(table, plan.n_columns)
-    out, nearest = np.empty((n, len(plan.intercepts))), np.empty((n, len(plan.class_offsets) - 1), dtype=np.intp)
-    _run(table, plan, EvidenceResults(out, nearest=nearest), threads)
-    return out, nearest
-
-
-def measure(table: Table, plan: EvidencePlan, *, threads: int | None = None) -> tuple[Array, NearestMedoids]:
-    """Outputs, and distance and angle to the nearest medoid of each class with its index; NaN and −1 undecided."""
-    n = row_count(table, plan.n_columns)
-    out, shape = np.empty((n, len(plan.intercepts))), (n, len(plan.class_offsets) - 1)
-    found = NearestMedoids(np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.intp))
-    _run(table, plan, EvidenceResults(out, found.distance, found.angle, found.medoid), threads)
-    return out, found
-
-
-def _run(table: Table, plan: EvidencePlan, out: EvidenceResults, threads: int | None) -> None:
-    """Judge a table chunk by chunk, on several threads where that pays."""
+    n, n_classes = row_count(table, plan.n_columns), len(plan.class_offsets) - 1
+    distance, angle = np.empty((2, n if channels else 0, n_classes))
+    found = EvidenceResults(
+        np.empty((n, len(plan.intercepts))), np.empty((n, n_classes), dtype=np.intp), distance, angle
+    )
     kernel = compiled("evidence")
-
-    def judge_chunk(part: Table, rows: slice) -> None:
-        if kernel is None:
-            numpy_judge(part, plan, out.part(rows))
-        else:
-            kernel.judge(part, plan, *out.part(rows))
-
     in_chunks(
-        judge_chunk, table, compiled=kernel is not None, chunk_rows=_CHUNK_ROWS,
-        rows_worth_a_thread=_ROWS_WORTH_A_THREAD, threads=threads,
+        partial(numpy_judge if kernel is None else kernel.judge, plan=plan), table,
+        chunk_rows=_CHUNK_ROWS, rows_per_thread=_ROWS_PER_THREAD, threads=threads,
+        outputs=found.outputs, nearest=found.nearest,
+        distance=distance if channels else None, angle=angle if channels else None,
     )  # fmt: skip
+    return found
 
 
-def numpy_judge(columns: Table, plan: EvidencePlan, out: EvidenceResults) -> int:
-    """Fill the results that are asked for; return how many rows were left undecided, as the compiled kernel does."""
+def numpy_judge(
+    columns: Table,
+    plan: EvidencePlan,
+    outputs: Array,
+    distance: Array | None,
+    angle: Array | None,
+    nearest: Codes,
+) -> None:
+    """Fill the results, as the compiled kernel does."""
     lines, undecided = _lines(columns, plan)
     total = plan.intercepts + _line_terms(lines, plan)
     for group in range(len(plan.member_offsets) - 1):
         pairs = np.arange(plan.pair_offsets[group], plan.pair_offsets[group + 1])
         members = plan.members[plan.member_offsets[group] : plan.member_offsets[group + 1]]
         values = plan.values[plan.value_offsets[group] : plan.value_offsets[group + 1]].reshape(len(pairs), -1)
-        distance = _distances(lines[members], values)
-        total += _pair_terms(distance, pairs, plan)
-        if group == 0 and not (out.distance is None and out.angle is None and out.nearest is None):
-            _write_nearest(lines[members], values, distance, undecided, plan, out)
-    if out.outputs is not None:
-        out.outputs[...] = total
-        out.outputs[undecided] = np.nan
-    return int(np.count_nonzero(undecided))
+        distances = _distances(lines[members], values)
+        total += _pair_terms(distances, pairs, plan)
+        if group > 0:
+            continue
+        for c, (first, last) in enumerate(zip(plan.class_offsets[:-1], plan.class_offsets[1:], strict=True)):
+            place = first + np.argmin(distances[:, first:last], axis=1)
+            nearest[:, c] = np.where(undecided, -1, plan.medoid_indices[place])
+            if distance is not None:
+                distance[:, c] = np.where(undecided, np.nan, distances[np.arange(len(place)), place])
+            if angle is not None:
+                angle[:, c] = np.where(undecided, np.nan, _angles(lines[members], values[place].T))
+    outputs[...] = np.where(undecided[:, None], np.nan, total)
 
 
 def _lines(columns: Table, plan: EvidencePlan) -> tuple[Array, Flags]:
@@ -170,21 +157,6 @@ def _weighted(values: Array, weights: Array) -> Array:
     """
     own = np.ascontiguousarray(values)
     return np.stack([(own * weight).sum(axis=1) for weight in weights.T], axis=1)
-
-
-def _write_nearest(
-    lines: Array, values: Array, distance: Array, undecided: Flags, plan: EvidencePlan, out: EvidenceResults
-) -> None:
-    """Nearest medoid of each class, of equals the first, and distance and angle to it."""
-    rows = np.arange(distance.shape[0])
-    for c, (first, last) in enumerate(zip(plan.class_offsets[:-1], plan.class_offsets[1:], strict=True)):
-        place = first + np.argmin(distance[:, first:last], axis=1)
-        if out.nearest is not None:
-            out.nearest[:, c] = np.where(undecided, -1, plan.medoid_indices[place])
-        if out.distance is not None:
-            out.distance[:, c] = np.where(undecided, np.nan, distance[rows, place])
-        if out.angle is not None:
-            out.angle[:, c] = np.where(undecided, np.nan, _angles(lines, values[place].T))
 
 
 def _angles(x: Array, m: Array) -> Array:

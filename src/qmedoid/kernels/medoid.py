@@ -52,18 +52,10 @@ TINY = 1e-60
 
 
 def candidates(primitives: ModuleType, X: Array, w: Array, tolerance: float) -> Codes | None:
-    """Return ascending rows of X among which the medoid is, or None when summing all pairs is quicker.
+    """Return ascending rows of X (n, d) among which the medoid is, or None when summing all pairs is quicker.
 
     Every row whose total is within a relative ``tolerance`` of the smallest is among them, or is equal to a row of
-    lower index that is.
-
-    Parameters
-    ----------
-    primitives : module
-        ``_medoid`` or ``_medoid_numpy``.
-    X : array of shape (n, d), d >= 1
-    w : array of shape (n,), positive
-    tolerance : float
+    lower index that is. ``primitives`` is ``_medoid`` or ``_medoid_numpy``; weights w are positive.
     """
     n, d = X.shape
     if n * n * (d + 8) < ALL_PAIRS_BELOW:

@@ -6,20 +6,19 @@ Most prototypes are ruled out by an approximate distance whose error is bounded,
 result depends on its row and the prototypes alone, bit for bit: not on the rows beside it or the number of threads.
 """
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.kernels._backend import compiled, thread_count
+from qmedoid.kernels._backend import compiled, in_chunks
 from qmedoid.kernels.ties import SAME_PLACE, TIE
 
-Fill = Callable[[Array, Codes | None, Array, Codes], None]
 #: The largest number of neighbors that can be asked for.
 MOST_NEAREST = 16
-# Rows per call of the compiled kernel, and multiply-adds that are worth a thread of their own.
+# Rows per call of the compiled kernel, and multiply-adds that are worth another thread.
 _CHUNK_ROWS = 1200
 _WORTH_A_THREAD = 2**23
 # With fewer prototypes or rows, to measure all distances is quicker than to prepare a screen.
@@ -27,6 +26,9 @@ _PROTOTYPES_WORTH_A_SCREEN = 96
 _ROWS_WORTH_A_SCREEN = 4
 # A screen that rounds by more than this share rules out nothing.
 _COARSEST_SCREEN = 0.01
+# Distances of a block of the twin, and prototypes of a stream at most.
+_BLOCK_NUMBERS = 2**19
+_STREAM_LENGTH = 16
 
 
 def nearest_squared(
@@ -57,23 +59,25 @@ def nearest_squared(
         return squared, indices
     if not prototypes.shape[1]:  # no columns: all distances are zero
         rows, prototypes = np.zeros((len(rows), 1)), np.zeros((len(prototypes), 1))
-    fill, chunk = _filler(rows, prototypes)
-
-    def fill_chunk(start: int) -> None:
-        part = slice(start, start + chunk)
-        fill(rows[part], None if own is None else own[part], squared[part], indices[part])
-
-    starts = range(0, len(rows), chunk)
-    workers = min(thread_count(threads), len(starts), max(1, rows.size * len(prototypes) // _WORTH_A_THREAD))
-    if workers == 1:
-        for start in starts:
-            fill_chunk(start)
-        return squared, indices
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(workers) as pool:
-        for _ in pool.map(fill_chunk, starts):
-            pass
+    center = prototypes.mean(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):  # a screen that is not finite is not used
+        centered = prototypes - center
+        scale = float(np.ldexp(1.0, min(-int(np.frexp(np.abs(centered).max())[1]), 1000)))
+        centered *= scale
+    kernel = compiled("nearest")
+    if kernel is None:
+        fill, chunk = partial(numpy_nearest, centered=centered), max(1, _BLOCK_NUMBERS // len(prototypes))
+    else:
+        unit = (prototypes.shape[1] + 8) * 2.0**-24
+        worth_it = len(prototypes) >= _PROTOTYPES_WORTH_A_SCREEN and len(rows) >= _ROWS_WORTH_A_SCREEN
+        can_screen = unit <= _COARSEST_SCREEN and np.isfinite(scale) and np.isfinite(centered).all()
+        panels = _panels(centered, kernel.PANEL) if worth_it and can_screen else None
+        fill, chunk = partial(kernel.nearest, panels=panels, unit=unit), _CHUNK_ROWS
+    in_chunks(
+        partial(fill, prototypes=prototypes, center=center, scale=scale), rows,
+        chunk_rows=chunk, rows_per_thread=_WORTH_A_THREAD // prototypes.size, threads=threads,
+        own=own, squared=squared, indices=indices,
+    )  # fmt: skip
     return squared, indices
 
 
@@ -96,35 +100,14 @@ def _checked(rows: Array, prototypes: Array, k: int, own: Codes | None) -> tuple
     return as_numbers[0], as_numbers[1], own
 
 
-def _filler(rows: Array, prototypes: Array) -> tuple[Fill, int]:
-    """What fills the results of some rows, and how many rows to hand it at a time."""
-    center = prototypes.mean(axis=0)
-    with np.errstate(over="ignore", invalid="ignore"):  # a screen that is not finite is not used
-        centred = prototypes - center
-        scale = float(np.ldexp(1.0, min(-int(np.frexp(np.abs(centred).max())[1]), 1000)))
-        centred *= scale
-    kernel = compiled("nearest")
-    if kernel is None:
-        return numpy_filler(prototypes, center, centred, scale)
-    unit = (prototypes.shape[1] + 8) * 2.0**-24
-    worth_it = len(prototypes) >= _PROTOTYPES_WORTH_A_SCREEN and len(rows) >= _ROWS_WORTH_A_SCREEN
-    can_screen = unit <= _COARSEST_SCREEN and np.isfinite(scale) and np.isfinite(centred).all()
-    panels = _panels(centred, kernel.PANEL) if worth_it and can_screen else None
-
-    def fill(part: Array, own: Codes | None, squared: Array, indices: Codes) -> None:
-        kernel.nearest(part, prototypes, panels, center, scale, unit, own, squared, indices)
-
-    return fill, _CHUNK_ROWS
-
-
-def _panels(centred: Array, width: int) -> NDArray[np.float32]:
+def _panels(centered: Array, width: int) -> NDArray[np.float32]:
     """Prototypes side by side, |p|²/2 above their columns, shape (ceil(P / width), d + 1, width)."""
-    n, d = centred.shape
+    n, d = centered.shape
     count = -(-n // width)
     lined_up = np.zeros((count * width, d + 1))
     lined_up[:, 0] = np.inf
-    lined_up[:n, 0] = 0.5 * np.einsum("ij,ij->i", centred, centred)
-    lined_up[:n, 1:] = centred
+    lined_up[:n, 0] = 0.5 * np.einsum("ij,ij->i", centered, centered)
+    lined_up[:n, 1:] = centered
     # Vectors of a panel are loaded fastest when they do not straddle cache lines.
     room = np.empty(lined_up.size + 16, dtype=np.float32)
     start = -room.ctypes.data // 4 % 16
@@ -133,33 +116,31 @@ def _panels(centred: Array, width: int) -> NDArray[np.float32]:
     return panels
 
 
-# Numbers of one block.
-_BLOCK_NUMBERS = 2**19
-# Prototypes of a stream at most.
-_STREAM_LENGTH = 16
-
-
-def numpy_filler(prototypes: Array, center: Array, centred: Array, scale: float) -> tuple[Fill, int]:
-    """What fills the results of some rows, and how many rows to hand it at a time."""
-    half_squares = 0.5 * np.einsum("ij,ij->i", centred, centred)
-
-    def fill(rows: Array, own: Codes | None, squared: Array, indices: Codes) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):  # such rows measure every distance
-            x = (rows - center) * scale
-            screen = half_squares - x @ centred.T
-            if own is not None:
-                left_out = np.flatnonzero(own >= 0)
-                screen[left_out, own[left_out]] = np.inf
-            same = SAME_PLACE * np.einsum("ij,ij->i", rows, rows)
-            row, prototype = np.nonzero(_passing(screen, x, same * scale * scale, squared.shape[1]))
-            difference = rows[row] - prototypes[prototype]
-            measured = np.einsum("ij,ij->i", difference, difference)
-        found = np.isfinite(measured)
+def numpy_nearest(
+    rows: Array,
+    prototypes: Array,
+    centered: Array,
+    center: Array,
+    scale: float,
+    own: Codes | None,
+    squared: Array,
+    indices: Codes,
+) -> None:
+    """Fill `squared` and `indices`, as the compiled kernel does."""
+    with np.errstate(over="ignore", invalid="ignore"):  # such rows measure every distance
+        x = (rows - center) * scale
+        screen = 0.5 * np.einsum("ij,ij->i", centered, centered) - x @ centered.T
         if own is not None:
-            found &= prototype != own[row]
-        _write_nearest(row[found], prototype[found], measured[found], same[row[found]], squared, indices)
-
-    return fill, max(1, _BLOCK_NUMBERS // len(prototypes))
+            left_out = np.flatnonzero(own >= 0)
+            screen[left_out, own[left_out]] = np.inf
+        same = SAME_PLACE * np.einsum("ij,ij->i", rows, rows)
+        row, prototype = np.nonzero(_passing(screen, x, same * scale * scale, squared.shape[1]))
+        difference = rows[row] - prototypes[prototype]
+        measured = np.einsum("ij,ij->i", difference, difference)
+    found = np.isfinite(measured)
+    if own is not None:
+        found &= prototype != own[row]
+    _write_nearest(row[found], prototype[found], measured[found], same[row[found]], squared, indices)
 
 
 def _passing(screen: Array, x: Array, same: Array, k: int) -> Flags:

@@ -16,6 +16,7 @@ that its square leaves the range of a double. Such rows are rare, and the caller
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -23,13 +24,10 @@ from numpy.typing import NDArray
 
 from qmedoid.arrays import Array, Codes, Table
 from qmedoid.exceptions import ParameterError
-from qmedoid.kernels._backend import compiled
-from qmedoid.kernels._tables import NearestMedoids, in_chunks, result_part, row_count
+from qmedoid.kernels._backend import compiled, in_chunks, row_count
 
-# Rows per call of a kernel: small enough to share between threads and to convert other types a piece at a time.
 _CHUNK_ROWS = 16384
-# Below this many rows a second thread costs more than it brings.
-_ROWS_WORTH_A_THREAD = 20_000
+_ROWS_PER_THREAD = 10_000
 
 
 @dataclass(frozen=True)
@@ -58,8 +56,7 @@ class ScoringPlan:
         Whether every medoid is zero or has a square within range; else all rows are left undecided.
     multipliers : ndarray of shape (C,)
     alpha : float
-        Share of the distance channel.
-    use_angular : bool
+        Share of the distance channel; 1 where the angle does not count.
     angle : {"true", "printed"}
     """
 
@@ -79,34 +76,26 @@ class ScoringPlan:
     measurable: bool
     multipliers: Array
     alpha: float
-    use_angular: bool
     angle: Literal["true", "printed"]
 
 
 class ScoringResults(NamedTuple):
-    """Arrays to be filled, row by row; None where a result is not wanted."""
+    """Measurements of n rows; of an undecided row all numbers are NaN and the medoids −1.
 
-    distance: Array | None = None
-    theta: Array | None = None
-    nearest: Codes | None = None
-    scores: Array | None = None
-    labels: Codes | None = None
+    Attributes
+    ----------
+    scores : ndarray of shape (n, C)
+        Fusion scores.
+    nearest : ndarray of shape (n, C)
+        Index of the nearest medoid of each class.
+    distance, angle : ndarray of shape (n, C)
+        To the nearest medoid of each class; empty unless they were asked for.
+    """
 
-    def part(self, rows: slice) -> "ScoringResults":
-        """The same results for some of the rows."""
-        return ScoringResults(
-            result_part(self.distance, rows),
-            result_part(self.theta, rows),
-            result_part(self.nearest, rows),
-            result_part(self.scores, rows),
-            result_part(self.labels, rows),
-        )
-
-    def leave_undecided(self) -> None:
-        """Mark every row as undecided."""
-        for whole in self:
-            if whole is not None:
-                whole[...] = -1 if whole.dtype == np.intp else np.nan
+    scores: Array
+    nearest: Codes
+    distance: Array
+    angle: Array
 
 
 def make_plan(
@@ -157,14 +146,13 @@ def make_plan(
         class_offsets=_codes(np.concatenate([[0], np.cumsum(counts)])),
         measurable=bool(np.all(in_range | ~medoids.any(axis=1))),
         multipliers=_numbers(multipliers),
-        alpha=float(alpha),
-        use_angular=bool(use_angular),
+        alpha=float(alpha) if use_angular else 1.0,
         angle=angle,
     )
 
 
-def scores(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> Array:
-    """Fusion score of every class for every row, shape (n, C); NaN for undecided rows.
+def measure(table: Table, plan: ScoringPlan, *, channels: bool = True, threads: int | None = None) -> ScoringResults:
+    """Fusion scores and nearest medoids of every row, and distance and angle to them if `channels` are wanted.
 
     Parameters
     ----------
@@ -172,66 +160,38 @@ def scores(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> Ar
         Raw rows, or raw columns. float64 and float32 are read in place; other types are converted piece by piece.
         Arithmetic is in double precision for all of them.
     plan : ScoringPlan
+    channels : bool
     threads : int or None
         None uses ``QMEDOID_THREADS`` if set, else the cores this process may run on; short tables take one.
     """
-    out = np.empty((row_count(table, plan.n_columns), len(plan.multipliers)))
-    _run(table, plan, _scoring_angle(plan), ScoringResults(scores=out), threads)
-    return out
+    shape = n, _ = row_count(table, plan.n_columns), len(plan.multipliers)
+    distance, angle = np.empty((2, n if channels else 0, shape[1]))
+    found = ScoringResults(np.empty(shape), np.empty(shape, dtype=np.intp), distance, angle)
+    wanted = {"distance": distance, "theta": angle} if channels else {}
+    _fill(table, plan, channels, threads, scores=found.scores, nearest=found.nearest, **wanted)
+    return found
 
 
 def labels(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> Codes:
     """Class code of every row, shape (n,): the smallest score, of equal ones the first; −1 for undecided rows."""
-    out = np.empty(row_count(table, plan.n_columns), dtype=np.intp)
-    _run(table, plan, _scoring_angle(plan), ScoringResults(labels=out), threads)
-    return out
+    found = np.empty(row_count(table, plan.n_columns), dtype=np.intp)
+    _fill(table, plan, False, threads, labels=found)
+    return found
 
 
-def channels(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> NearestMedoids:
-    """Distance and angle to the nearest medoid of each class; NaN and −1 for undecided rows."""
-    shape = (row_count(table, plan.n_columns), len(plan.multipliers))
-    out = NearestMedoids(np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.intp))
-    _run(table, plan, plan.angle, ScoringResults(distance=out.distance, theta=out.angle, nearest=out.medoid), threads)
-    return out
-
-
-def scores_and_medoids(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> tuple[Array, Codes]:
-    """Fusion scores, and the index of the nearest medoid of each class, each of shape (n, C); NaN and −1 undecided."""
-    shape = (row_count(table, plan.n_columns), len(plan.multipliers))
-    fused, nearest = np.empty(shape), np.empty(shape, dtype=np.intp)
-    _run(table, plan, _scoring_angle(plan), ScoringResults(scores=fused, nearest=nearest), threads)
-    return fused, nearest
-
-
-def channels_and_scores(table: Table, plan: ScoringPlan, *, threads: int | None = None) -> tuple[NearestMedoids, Array]:
-    """Channels, nearest medoids and fusion scores in one pass; NaN and −1 for undecided rows."""
-    shape = (row_count(table, plan.n_columns), len(plan.multipliers))
-    out, fused = NearestMedoids(np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.intp)), np.empty(shape)
-    _run(table, plan, plan.angle, ScoringResults(out.distance, out.angle, out.medoid, fused), threads)
-    return out, fused
-
-
-def _scoring_angle(plan: ScoringPlan) -> str:
-    """The angle a score needs: none when it has no share."""
-    return plan.angle if plan.use_angular and plan.alpha != 1.0 else "none"
-
-
-def _run(table: Table, plan: ScoringPlan, angle: str, out: ScoringResults, threads: int | None) -> None:
-    """Score a table chunk by chunk, on several threads where that pays."""
+def _fill(table: Table, plan: ScoringPlan, channels: bool, threads: int | None, **results: NDArray[Any]) -> None:
+    """Fill the results that are given; without channels, no angle is computed where it does not count."""
     if not plan.measurable:
-        out.leave_undecided()
+        for whole in results.values():
+            whole[...] = -1 if whole.dtype == np.intp else np.nan
         return
     kernel = compiled("scoring")
-
-    def score_chunk(part: Table, rows: slice) -> None:
-        if kernel is None:
-            numpy_score(part, plan, angle, out.part(rows))
-        else:
-            kernel.score(part, plan, angle, *out.part(rows))
-
     in_chunks(
-        score_chunk, table, compiled=kernel is not None, chunk_rows=_CHUNK_ROWS,
-        rows_worth_a_thread=_ROWS_WORTH_A_THREAD, threads=threads,
+        partial(
+            numpy_score if kernel is None else kernel.score,
+            plan=plan, angle=plan.angle if channels or plan.alpha != 1.0 else "none",
+        ),
+        table, chunk_rows=_CHUNK_ROWS, rows_per_thread=_ROWS_PER_THREAD, threads=threads, **results,
     )  # fmt: skip
 
 
@@ -248,8 +208,8 @@ EPSILON = 1e-12
 _SMALLEST, _LARGEST = 2.0**-960, 2.0**960
 
 
-def numpy_score(columns: Table, plan: ScoringPlan, angle: str, out: ScoringResults) -> int:
-    """Fill the results that are asked for; return how many rows were left undecided, as the compiled kernel does."""
+def numpy_score(columns: Table, plan: ScoringPlan, angle: str, **results: NDArray[Any]) -> None:
+    """Fill the results that are given, as the compiled kernel does."""
     with np.errstate(all="ignore"):  # rows that leave the range are marked as undecided below
         features = _features(columns, plan)
         square = np.einsum("ij,ij->i", features, features)
@@ -261,17 +221,12 @@ def numpy_score(columns: Table, plan: ScoringPlan, angle: str, out: ScoringResul
         if angle != "none":
             scores = plan.alpha * scores + (1.0 - plan.alpha) * _shares(theta)
         scores *= plan.multipliers
-    for whole, part, missing in (
-        (out.distance, distance, np.nan),
-        (out.theta, theta, np.nan),
-        (out.nearest, nearest, -1),
-        (out.scores, scores, np.nan),
-        (out.labels, np.argmin(scores, axis=1), -1),
-    ):
-        if whole is not None:
-            whole[...] = part
-            whole[undecided] = missing
-    return int(np.count_nonzero(undecided))
+    found: dict[str, NDArray[Any]] = {
+        "distance": distance, "theta": theta, "nearest": nearest, "scores": scores, "labels": np.argmin(scores, axis=1)
+    }  # fmt: skip
+    for name, whole in results.items():
+        whole[...] = found[name]
+        whole[undecided] = -1 if whole.dtype == np.intp else np.nan
 
 
 def _features(columns: Table, plan: ScoringPlan) -> Array:

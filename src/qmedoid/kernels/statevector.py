@@ -10,16 +10,15 @@ angles, float64 or float32. A row's result depends on that row alone, bit for bi
 and sums over rows have a fixed order, whatever the number of threads.
 """
 
-from collections.abc import Callable
-from types import ModuleType
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qmedoid.arrays import row_slices
+from qmedoid.arrays import Codes
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.kernels._backend import compiled, thread_count
+from qmedoid.kernels._backend import compiled, in_chunks
 
 Real = NDArray[np.floating]
 State = NDArray[Any]
@@ -27,7 +26,7 @@ State = NDArray[Any]
 MAX_QUBITS = 12
 """The largest register that is simulated."""
 
-# Amplitudes per call of a kernel, small enough to share rows between threads; and the same for the _twin().
+# Amplitudes per call of the kernel, few enough to share rows between threads, and of its twin.
 _CHUNK_AMPLITUDES = 2**18
 _TWIN_AMPLITUDES = 2**17
 # Rows per call start at full tiles of either precision.
@@ -53,15 +52,7 @@ def states(angles: Real, weights: Real, *, reupload: bool, threads: int | None =
     """
     angles, weights = _check(angles, weights)
     out: State = np.empty((len(angles), 2 ** angles.shape[1]), dtype=_COMPLEX[angles.dtype])
-    kernel = compiled("statevector")
-
-    def run(rows: slice) -> None:
-        if kernel is None:
-            out[rows] = _twin().run(angles[rows], weights, reupload).T
-        else:
-            kernel.states(angles[rows], weights, reupload, out[rows])
-
-    _for_rows(run, angles, kernel is not None, threads)
+    _fill("states", angles, threads, out, weights=weights, reupload=reupload)
     return out
 
 
@@ -70,16 +61,24 @@ def expectations(angles: Real, weights: Real, observables: Real, *, reupload: bo
     angles, weights = _check(angles, weights)
     observables = _check_observables(observables, angles)
     out = np.empty((len(angles), len(observables)), dtype=angles.dtype)
-    kernel = compiled("statevector")
-
-    def run(rows: slice) -> None:
-        if kernel is None:
-            out[rows] = _twin().expectations(_twin().run(angles[rows], weights, reupload), observables)
-        else:
-            kernel.expectations(angles[rows], weights, observables, reupload, out[rows])
-
-    _for_rows(run, angles, kernel is not None, threads)
+    _fill("expectations", angles, threads, out, weights=weights, observables=observables, reupload=reupload)
     return out
+
+
+def _fill(name: str, angles: Real, threads: int | None, out: State, **circuit: Any) -> None:
+    """Fill `out` by one of the functions of the kernel, or by its twin on one thread."""
+    kernel = compiled("statevector")
+    amplitudes = _TWIN_AMPLITUDES if kernel is None else _CHUNK_AMPLITUDES
+    in_chunks(
+        partial(_numpy_fill if kernel is None else getattr(kernel, name), **circuit), angles,
+        chunk_rows=max(_ROWS_MULTIPLE, amplitudes >> angles.shape[1]),
+        rows_per_thread=len(angles) + 1 if kernel is None else 1, threads=threads, out=out,
+    )  # fmt: skip
+
+
+def _numpy_fill(angles: Real, weights: Real, reupload: bool, out: State, observables: Real | None = None) -> None:
+    final = numpy_states(angles, weights, reupload)
+    out[...] = final.T if observables is None else numpy_expectations(final, observables)
 
 
 class Tape:
@@ -100,8 +99,8 @@ class Tape:
         self.expectations: Real
         self._final: State
         if kernel is None:
-            self._final = _twin().run(angles, weights, reupload)
-            self.expectations = _twin().expectations(self._final, observables)
+            self._final = numpy_states(angles, weights, reupload)
+            self.expectations = numpy_expectations(self._final, observables)
         else:
             self._final = np.empty(kernel.tape_size(*angles.shape, angles.itemsize), dtype=angles.dtype)
             self.expectations = np.empty((len(angles), len(observables)), dtype=angles.dtype)
@@ -125,10 +124,7 @@ class Tape:
         upstream = _plain(upstream, angles.dtype)
         kernel = compiled("statevector")
         if kernel is None:
-            by_twin: tuple[Real, Real] = _twin().gradient(
-                self._final, angles, weights, self._observables, upstream, self._reupload
-            )
-            return by_twin
+            return numpy_gradient(self._final, angles, weights, self._observables, upstream, self._reupload)
         by_weights, by_angles = np.empty(weights.shape), np.empty_like(angles)
         kernel.gradient(
             self._final, angles, weights, self._observables, upstream, self._reupload, by_weights, by_angles
@@ -140,34 +136,6 @@ def record(angles: Real, weights: Real, observables: Real, *, reupload: bool) ->
     """Run the circuit on a batch, on one thread, and keep what its gradient needs."""
     angles, weights = _check(angles, weights)
     return Tape(angles, weights, _check_observables(observables, angles), reupload)
-
-
-def _for_rows(run: Callable[[slice], None], angles: Real, fast: bool, threads: int | None) -> None:
-    """Call a function for one chunk of rows after the other, on several threads where that pays."""
-    n_rows, n_qubits = angles.shape
-    chunk = max(_ROWS_MULTIPLE, (_CHUNK_AMPLITUDES if fast else _TWIN_AMPLITUDES) >> n_qubits)
-    # Small batches come by the hundred: that one thread will do is clear without asking how many there are.
-    workers = 1 if threads is None and n_rows <= chunk else thread_count(threads)
-    if n_rows <= chunk:
-        run(slice(0, n_rows))
-        return
-    chunks = list(row_slices(n_rows, chunk))
-    if workers == 1 or not fast:
-        for rows in chunks:
-            run(rows)
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(min(workers, len(chunks))) as pool:
-        for _ in pool.map(run, chunks):
-            pass
-
-
-def _twin() -> ModuleType:
-    """The twin, imported only where it is used."""
-    from qmedoid.kernels import _statevector_numpy
-
-    return _statevector_numpy
 
 
 def _check(angles: Real, weights: Real) -> tuple[Real, Real]:
@@ -197,3 +165,114 @@ def _plain(values: Real, dtype: np.dtype[Any]) -> Real:
     """The array as kernels read it: of that type, row after row and aligned."""
     array = np.ascontiguousarray(values, dtype=dtype)
     return array if array.flags.aligned else array.copy()
+
+
+def numpy_states(angles: Real, weights: Real, reupload: bool) -> State:
+    """The twin: final states, shape (2**n, rows): amplitudes first, so that every operation runs along the rows."""
+    n = angles.shape[1]
+    cosine, sine = _half_angle(angles.T)
+    state: State = np.zeros((2**n, len(angles)), dtype=np.result_type(angles.dtype, np.complex64))
+    state[0] = 1
+    source, sign = entangler(n)
+    for rep in range((len(weights) + 1) // 2):
+        if rep == 0 or reupload:
+            _rotate_y(state, cosine, sine)
+        state = sign[:, None].astype(angles.dtype) * state[source]
+        _rotate_y(state, *_half_angle(weights[2 * rep]))
+        if 2 * rep + 1 < len(weights):
+            state *= _phases(weights[2 * rep + 1])[:, None]
+    return state
+
+
+def numpy_expectations(state: State, observables: Real) -> Real:
+    r"""⟨O_k⟩ of diagonal observables, :math:`\sum_s O_{ks}|\psi_s|^2`, shape (rows, K)."""
+    probabilities = state.real**2 + state.imag**2
+    values: Real = (observables @ probabilities).T
+    return values
+
+
+def numpy_gradient(
+    state: State, angles: Real, weights: Real, observables: Real, upstream: Real, reupload: bool
+) -> tuple[Real, Real]:
+    """Gradient of Σ upstream·⟨O⟩ by weights (summed over rows) and by angles, from the final states (adjoint method).
+
+    Gates are undone from the last to the first on the states and on their adjoints alike.
+    """
+    n = angles.shape[1]
+    adjoint: State = (observables.T @ upstream.T) * state
+    by_weights, by_angles = np.zeros(weights.shape), np.zeros((n, len(angles)), dtype=angles.dtype)
+    cosine, sine = _half_angle(angles.T)
+    source, sign = entangler(n)
+    back = np.argsort(source)
+    for rep in reversed(range((len(weights) + 1) // 2)):
+        if 2 * rep + 1 < len(weights):
+            turn = (adjoint.conj() * state).imag.sum(axis=1)
+            by_weights[2 * rep + 1] = bit_signs(n) @ turn
+            undo = _phases(-weights[2 * rep + 1])[:, None]
+            state, adjoint = state * undo, adjoint * undo
+        by_weights[2 * rep] = _y_gradient(state, adjoint).sum(axis=1)
+        c, s = _half_angle(weights[2 * rep])
+        state, adjoint = state.copy(), adjoint.copy()
+        for psi in (state, adjoint):
+            _rotate_y(psi, c, -s)
+        state, adjoint = ((sign[:, None].astype(angles.dtype) * psi)[back] for psi in (state, adjoint))
+        if rep == 0 or reupload:
+            by_angles += _y_gradient(state, adjoint)
+            for psi in (state, adjoint):
+                _rotate_y(psi, cosine, -sine)
+    return by_weights, by_angles.T
+
+
+def entangler(n_qubits: int) -> tuple[Codes, Real]:
+    """The CX chain followed by the CZ chain as a signed permutation: new[t] = sign[t] · old[source[t]]."""
+    target = np.arange(2**n_qubits)
+    source = target ^ ((target << 1) & (2**n_qubits - 1))
+    sign = 1.0 - 2.0 * (np.bitwise_count(target & (target >> 1)) % 2)
+    return source, sign
+
+
+def bit_signs(n_qubits: int) -> Real:
+    """Eigenvalues of Z on every qubit: +1 where its bit of the basis index is 0, else −1; shape (n, 2**n)."""
+    bits = np.arange(2**n_qubits) >> np.arange(n_qubits)[:, None] & 1
+    signs: Real = 1.0 - 2.0 * bits
+    return signs
+
+
+def _half_angle(angles: Real) -> tuple[Real, Real]:
+    half = angles / 2
+    return np.cos(half), np.sin(half)
+
+
+def _rotate_y(state: State, cosine: Real, sine: Real) -> None:
+    """R_y on every qubit in place; `cosine[q]` and `sine[q]` are numbers or one number per row."""
+    for q in range(len(cosine)):
+        zero, one = _pairs(state, q)
+        # A copy of the old half: both new halves need it.
+        old = zero.copy()
+        zero *= cosine[q]
+        zero -= sine[q] * one
+        one *= cosine[q]
+        one += sine[q] * old
+
+
+def _y_gradient(state: State, adjoint: State) -> Real:
+    """Re⟨λ|(−iY_q)|ψ⟩ of every qubit and row, shape (n, rows)."""
+    n = len(state).bit_length() - 1
+    rows = []
+    for q in range(n):
+        (psi0, psi1), (adj0, adj1) = _pairs(state, q), _pairs(adjoint, q)
+        rows.append((adj1.conj() * psi0 - adj0.conj() * psi1).real.sum(axis=(0, 1)))
+    return np.stack(rows)
+
+
+def _pairs(state: State, qubit: int) -> tuple[State, State]:
+    """Views of the amplitudes whose bit `qubit` is 0 and of those where it is 1."""
+    view = state.reshape(len(state) >> (qubit + 1), 2, 2**qubit, state.shape[1])
+    return view[:, 0], view[:, 1]
+
+
+def _phases(angles: Real) -> State:
+    """Diagonal of R_z on every qubit, shape (2**n,)."""
+    turn: Real = bit_signs(len(angles)).T.astype(angles.dtype) @ (angles / 2)
+    phases: State = np.exp(-1j * turn).astype(np.result_type(angles.dtype, np.complex64))
+    return phases

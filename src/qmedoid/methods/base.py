@@ -320,9 +320,3 @@ def measured_distances(swap_test: SwapTestFunction, rows: Array, medoids: Array)
     """Distance of every row to every medoid, (n, g) and (q, g) to (n, q), from measured overlaps and known norms."""
     overlap = swap_test(rows, medoids).overlap
     return from_overlap(overlap, row_norms(rows), row_norms(medoids)).distance
-
-
-def row_block(X: Table, rows: slice | Codes) -> Array:
-    """Some rows of a table as numbers, shape (n, M), in one layout whatever the table's: so sums round alike."""
-    part = X[rows] if isinstance(X, np.ndarray) else np.column_stack([column[rows] for column in X])
-    return np.ascontiguousarray(part, dtype=np.float64)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from qmedoid.arrays import Array
-from qmedoid.schema import Packed, RefusedError, Unstored, Values, shown
+from qmedoid.schema import Packed, RefusedError, Values, shown
 
 Kind = Literal["number", "category", "boolean", "date"]
 Label = str | int | float | bool
@@ -112,14 +112,12 @@ DATE_PARTS: tuple[DatePart, ...] = ("days", "month", "weekday", "hour")
 class _Outputs:
     """What encodings have in common: the endings of the names of their numbers."""
 
-    outputs: Annotated[Any, Unstored()]
-
     @property
-    def width(self) -> int:
+    def width(self: Any) -> int:
         """Numbers per record."""
         return len(self.outputs)
 
-    def output_names(self, name: str) -> tuple[str, ...]:
+    def output_names(self: Any, name: str) -> tuple[str, ...]:
         """What the numbers of a column are called."""
         return tuple(name + output for output in self.outputs)
 

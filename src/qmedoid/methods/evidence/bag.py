@@ -1,191 +1,146 @@
-r"""One bag of an evidence model: its design matrix, the weights of its terms, and leave-one-out outputs.
+r"""The bags of an evidence model: groups of columns, weights of the terms of each design, and leave-one-out outputs.
 
-Columns of the design are brought to a common scale before they are weighted, by ridge regression and, for two classes,
-by logistic regression. Leave-one-out logits of the latter are exact to first order: where :math:`H = T^\top W T +
-\lambda I` is the curvature at the solution (with the intercept among the columns of T), leaving row i out moves its
-logit by one Newton step:
+Groups are pairs and triples of columns that explain what single columns do not. Columns are cut at quantiles. Crossing
+the cells of two columns explains
+
+.. math:: \sum_{\text{cells}} \Bigl(\frac{(\sum_{i\in\text{cell}} r_i)^2}{n_\text{cell}} - \bar{r^2}\Bigr)
+
+of the residuals r that single columns leave; what chance alone would explain is taken off cell by cell, and so is what
+either column explains by itself. All crossings together are a few matrix products.
+
+Weights are those of a ridge regression and, for two classes, of a logistic regression. Leave-one-out logits of the
+latter are exact to first order: where :math:`H = T^\top W T + \lambda I` is the curvature at the solution (with the
+intercept among the columns of T), leaving row i out moves its logit by one Newton step:
 
 .. math:: \eta_{-i} = \eta_i - \frac{h_i}{1 - h_i}\,\frac{y_i - p_i}{w_i}, \qquad h_i = w_i\, t_i^\top H^{-1} t_i .
 """
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
-from scipy.spatial.distance import cdist
 from scipy.special import expit
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.methods.evidence.model import DISTANCE, NEAR, SQUARE, Group
-from qmedoid.methods.evidence.ridge import Ridge, RowGroups, fit_ridge, moved_logits
-from qmedoid.methods.evidence.settings import Block, RidgePath, Selection
+from qmedoid.kernels.ties import TIE, stable_order
+from qmedoid.methods.evidence.design import Blocks, Columns, Design
+from qmedoid.methods.evidence.ridge import Ridge, RidgePath, RowGroups, Selection, fit_ridge, moved_logits
 from qmedoid.optimize.newton import logistic_weights
 
-Columns = tuple[int, ...]
-# Nearness reaches this far: in deviations for one column, else in medians of the distances between rows and medoids.
-_SINGLE_LENGTH = 1.0
-_RELATIVE_LENGTH = 0.7
-# Rows whose distances to the medoids give the median.
-_LENGTH_ROWS = 300
-# Minimum gap of two medoids in a column, in deviations, for the difference of their squares to represent it.
-_MIN_SPAN = 0.05
+_PAIR_CELLS = 6
+_TRIPLE_CELLS = 4
+# Pairs that are tried with every third column, at least.
+_MIN_STEMS = 8
+# Directions of the residuals of many classes that are looked at.
+_MAX_RESIDUALS = 8
+# Share of the rows that a bag chooses its groups on: so bags differ, and the other rows can judge what was chosen.
+_GROUP_ROWS = 0.6
 
 
-class Scaled(NamedTuple):
-    """Rows scaled both ways, each of shape (n, M)."""
+def bag_groups(
+    blocks: Blocks, residuals: Array, rng: np.random.Generator, together: Codes | None
+) -> tuple[list[Columns], Codes | None]:
+    """Pairs and triples of a bag, from the residuals of single columns, shape (n, K); groups of rows stay together.
 
-    ranks: Array
-    plain: Array
-
-    def of(self, group: Group) -> Array:
-        """Columns of a group, weighted, shape (n, g)."""
-        values = self.ranks if group.by_rank else self.plain
-        return np.asarray(values[:, list(group.columns)] * np.sqrt(group.weights))
-
-    def take(self, rows: Codes) -> "Scaled":
-        """Some of the rows."""
-        return Scaled(self.ranks[rows], self.plain[rows])
-
-
-@dataclass(frozen=True, eq=False)
-class DesignPart:
-    """Terms of one group and channel, and the features that are made of them.
-
-    Attributes
-    ----------
-    block : str
-    group : Group
-    medoids : ndarray of shape (q,)
-        Places of the medoids.
-    channel, length : int, float
-    mixing : ndarray of shape (q, r) or None
-        r features as sums of the q terms; None where every term is a feature.
+    Also the rows by which they were not chosen; None if they were not chosen by any.
     """
-
-    block: Block
-    group: Group
-    medoids: Codes
-    channel: int
-    length: float
-    mixing: Array | None = None
-
-    def values(self, rows: Scaled, medoids: Scaled) -> Array:
-        """Channels of the terms, shape (n, q)."""
-        return _channel(self.group, self.channel, self.length, rows, medoids.take(self.medoids))
-
-    @property
-    def n_features(self) -> int:
-        """How many features there are."""
-        return len(self.medoids) if self.mixing is None else self.mixing.shape[1]
-
-    def features(self, values: Array) -> Array:
-        """Features from channels, (n, q) to (n, r)."""
-        return values if self.mixing is None else values @ self.mixing
-
-    def term_weights(self, weights: Array, scale: float) -> Array:
-        """Weights of the terms from those of the scaled features, (r, K) to (q, K)."""
-        return scale * weights if self.mixing is None else scale * self.mixing @ weights
-
-
-def linear_part(column: int, rows: Scaled, medoids: Scaled) -> DesignPart:
-    """One column as it is: the difference of the squared distances to the two medoids with the widest gap in it.
-
-    In a column of two values a single distance does. So it does where all medoids agree, mostly at the end of a column
-    that is nearly always 0: from there on the distance is the column.
-    """
-    group = Group((column,), np.ones(1), False)
-    of_medoids, values = medoids.plain[:, column], rows.plain[:, column]
-    low, high = int(of_medoids.argmin()), int(of_medoids.argmax())
-    two_valued = bool(np.all((values == values.min()) | (values == values.max())))
-    if two_valued or of_medoids[high] - of_medoids[low] < _MIN_SPAN:
-        places, channel, mixing = np.array([low]), DISTANCE, np.ones((1, 1))
+    columns, settings = blocks.varying, blocks.settings
+    n_pairs, n_triples, judged = settings.n_pairs, settings.n_triples, None
+    if "group" not in settings.blocks or len(columns) < 2:
+        return [], None
+    if settings.targeted:
+        order = rng.permutation(len(residuals) if together is None else int(together.max()) + 1)
+        some, others = np.split(order, [math.ceil(_GROUP_ROWS * len(order))])
+        if together is not None:
+            some, others = (np.flatnonzero(np.isin(together, part)) for part in (some, others))
+        values = blocks.rows.ranks[some][:, list(columns)]
+        found, judged = chosen_groups(values, residuals[some], n_pairs, n_triples), np.sort(others)
     else:
-        places, channel, mixing = np.array([low, high]), SQUARE, np.array([[1.0], [-1.0]])
-    part = DesignPart("linear", group, places, channel, 1.0, mixing)
-    spread = float(part.features(part.values(rows, medoids)).std())
-    return replace(part, mixing=mixing / spread) if spread > 0 else part
+        found = drawn_groups(len(columns), n_pairs, n_triples, rng)
+    named = [tuple(columns[place] for place in group) for group in found]
+    return named, judged if judged is not None and len(judged) else None
 
 
-def single_part(column: int, by_rank: bool, places: Codes, n_medoids: int, medoids: Scaled) -> DesignPart | None:
-    """Nearness in one column to medoids at about evenly spaced values; None if all have the same."""
-    of_medoids = (medoids.ranks if by_rank else medoids.plain)[places, column]
-    values, first = np.unique(of_medoids, return_index=True)
-    if len(values) < 2:
-        return None
-    wanted = np.unique(np.round(np.linspace(0, len(values) - 1, min(n_medoids, len(values)))).astype(np.intp))
-    group = Group((column,), np.ones(1), by_rank)
-    return DesignPart("single", group, places[first[wanted]], NEAR, _SINGLE_LENGTH)
+def chosen_groups(Z: Array, residuals: Array, n_pairs: int, n_triples: int) -> list[Columns]:
+    """The pairs and triples of the columns of Z that explain most of the residuals, of shape (n, K)."""
+    residuals = _main_directions(residuals - residuals.mean(axis=0))
+    cells = [_cells(column, _PAIR_CELLS) for column in Z.T]
+    explained = _crossing_gains(cells, cells, residuals)
+    alone = np.maximum(np.diag(explained), 0.0)
+    gains = explained - alone[:, None] - alone[None, :]
+    first, second = np.triu_indices(len(cells), 1)
+    order = stable_order(-gains[first, second], float(np.abs(explained).max()))
+    pairs: list[Columns] = [(int(first[place]), int(second[place])) for place in order]
+    triples = _chosen_triples(Z, residuals, pairs[: max(_MIN_STEMS, n_triples)]) if n_triples else []
+    return pairs[:n_pairs] + triples[:n_triples]
 
 
-def near_part(
-    block: Block, columns: Columns, by_rank: bool, places: Codes, rows: Scaled, medoids: Scaled
-) -> DesignPart:
-    """Nearness to medoids over a group of columns."""
-    group = Group(columns, np.ones(len(columns)), by_rank)
-    sample = rows.take(np.linspace(0, len(rows.ranks) - 1, min(len(rows.ranks), _LENGTH_ROWS)).astype(np.intp))
-    distances = cdist(sample.of(group), medoids.take(places).of(group))
-    positive = distances[distances > 0]
-    length = _RELATIVE_LENGTH * float(np.median(positive)) if len(positive) else 1.0
-    return DesignPart(block, group, places, NEAR, length)
+def drawn_groups(n_columns: int, n_pairs: int, n_triples: int, rng: np.random.Generator) -> list[Columns]:
+    """Pairs and triples without regard to the classes."""
+    groups: list[Columns] = []
+    for size, wanted in ((2, n_pairs), (3, n_triples)):
+        if n_columns <= 16:
+            every = list(combinations(range(n_columns), size))
+            groups += [every[place] for place in rng.permutation(len(every))[:wanted]]
+        else:
+            drawn = (tuple(sorted(rng.choice(n_columns, size, replace=False).tolist())) for _ in range(wanted))
+            groups += list(dict.fromkeys(drawn))
+    return groups
 
 
-def _channel(group: Group, channel: int, length: float, rows: Scaled, medoids: Scaled) -> Array:
-    distances: Array = cdist(rows.of(group), medoids.of(group))
-    if channel == NEAR:
-        return np.exp(distances / -length)
-    return distances * distances if channel == SQUARE else distances
+def _chosen_triples(Z: Array, residuals: Array, stems: list[Columns]) -> list[Columns]:
+    if Z.shape[1] < 3:
+        return []
+    cells = [_cells(column, _TRIPLE_CELLS) for column in Z.T]
+    gains = _crossing_gains([_crossed(cells[f], cells[g]) for f, g in stems], cells, residuals)
+    best: dict[Columns, float] = {}
+    for stem, (f, g) in enumerate(stems):
+        for h in range(len(cells)):
+            if h not in (f, g):
+                triple = tuple(sorted((f, g, h)))
+                best[triple] = max(best.get(triple, -np.inf), float(gains[stem, h]))
+    triples = sorted(best)
+    return [triples[place] for place in stable_order(np.array([-best[triple] for triple in triples]))]
 
 
-@dataclass(frozen=True, eq=False)
-class Design:
-    """Features of n training rows, each block of total variance 1.
-
-    Attributes
-    ----------
-    parts : tuple of DesignPart
-    centers : tuple of ndarray of shape (q,)
-        Means of the channels of each part.
-    scales : tuple of float
-        What the features of each part are multiplied by.
-    features : ndarray of shape (n, p)
-        Of mean 0.
-    """
-
-    parts: tuple[DesignPart, ...]
-    centers: tuple[Array, ...]
-    scales: tuple[float, ...]
-    features: Array
-
-    def term_weights(self, weights: Array) -> list[Array]:
-        """Weights of the terms of every part, each of shape (q, K), from those of the features, of shape (p, K)."""
-        found, first = [], 0
-        for part, scale in zip(self.parts, self.scales, strict=True):
-            last = first + part.n_features
-            found.append(part.term_weights(weights[first:last], scale))
-            first = last
-        return found
+def _cells(column: Array, n_cells: int) -> Array:
+    """Membership of every row in the cells between quantiles, shape (n, cells); cells without rows are left out."""
+    # An edge that is a value of the column is so up to rounding.
+    edges = np.unique(np.quantile(column, np.arange(1, n_cells) / n_cells)) - TIE * np.abs(column).max()
+    _, cell = np.unique(np.searchsorted(edges, column, side="right"), return_inverse=True)
+    return np.asarray(cell[:, None] == np.arange(cell.max() + 1), dtype=np.float64)
 
 
-def evidence_design(parts: list[DesignPart], rows: Scaled, medoids: Scaled) -> Design:
-    """The features of all parts."""
-    features = np.empty((len(rows.ranks), sum(part.n_features for part in parts)))
-    centers, places, first = [], [], 0
-    for part in parts:
-        values = part.values(rows, medoids)
-        centers.append(values.mean(axis=0))
-        place = slice(first, first + part.n_features)
-        features[:, place] = part.features(values - centers[-1])
-        places.append(place)
-        first = place.stop
-    variances = np.einsum("ij,ij->j", features, features) / len(features)
-    totals = dict.fromkeys((part.block for part in parts), 0.0)
-    for part, place in zip(parts, places, strict=True):
-        totals[part.block] += float(variances[place].sum())
-    scales = [totals[part.block] ** -0.5 if totals[part.block] > 0 else 1.0 for part in parts]
-    for scale, place in zip(scales, places, strict=True):
-        features[:, place] *= scale
-    return Design(tuple(parts), tuple(centers), tuple(scales), features)
+def _crossed(left: Array, right: Array) -> Array:
+    both = (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
+    return both[:, both.any(axis=0)]
+
+
+def _crossing_gains(left: list[Array], right: list[Array], residuals: Array) -> Array:
+    """What crossing each of `left` with each of `right` explains, shape (len(left), len(right))."""
+    rows, columns = np.hstack(left), np.hstack(right)
+    counts = rows.T @ columns
+    squares = np.zeros_like(counts)
+    for residual in residuals.T:
+        squares += ((rows * residual[:, None]).T @ columns) ** 2
+    by_chance = float((residuals**2).sum(axis=1).mean())
+    gains = np.where(counts > 0, squares / np.maximum(counts, 1.0) - by_chance, 0.0)
+    of_rows = np.add.reduceat(gains, _starts(left), axis=0)
+    return np.asarray(np.add.reduceat(of_rows, _starts(right), axis=1))
+
+
+def _starts(cells: list[Array]) -> Codes:
+    return np.concatenate([[0], np.cumsum([part.shape[1] for part in cells])[:-1]]).astype(np.intp)
+
+
+def _main_directions(residuals: Array) -> Array:
+    if residuals.shape[1] <= _MAX_RESIDUALS:
+        return residuals
+    _, vectors = np.linalg.eigh(residuals.T @ residuals)
+    return np.asarray(residuals @ vectors[:, -_MAX_RESIDUALS:])
 
 
 # Minimum curvature of a row, which keeps out-of-fold logits bounded where classes are separated perfectly.
@@ -286,8 +241,8 @@ class Bag(NamedTuple):
     intercepts : ndarray of shape (K,)
     out_of_fold : ndarray of shape (n, K)
         Leave-one-out outputs.
-    penalty, error : float
-        The λ that was chosen and its leave-one-out error.
+    penalty : float
+        The λ that was chosen.
     path : RidgePath
     """
 
@@ -296,14 +251,31 @@ class Bag(NamedTuple):
     intercepts: Array
     out_of_fold: Array
     penalty: float
-    error: float
     path: RidgePath
 
 
-def class_targets(codes: Codes, n_classes: int) -> Array:
-    """±1 for the second of two classes, shape (n, 1), or for each of more, shape (n, C)."""
-    wanted = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
-    return np.where(codes[:, None] == wanted, 1.0, -1.0)
+def fit_bags(
+    blocks: Blocks,
+    targets: Array,
+    places: Sequence[Codes],
+    together: RowGroups | None,
+    rng: np.random.Generator,
+    report: Callable[[float], None],
+) -> list[Bag]:
+    """Fit a bag for each set of medoids: groups, design and weights; rows of one group are left out `together`."""
+    settings, row_groups = blocks.settings, None if together is None else together.groups
+    residuals = targets - targets.mean(axis=0)
+    # Groups are chosen by the residuals of single columns.
+    if settings.targeted and "group" in settings.blocks and (alone := blocks.design(places[0])).parts:
+        residuals = targets - fit_ridge(alone.features, targets, settings.selection, together=together).out_of_fold
+    report(0.25)
+    bags = []
+    for number, of_bag in enumerate(places):
+        groups, judged = bag_groups(blocks, residuals, rng, row_groups)
+        design = blocks.design(of_bag, groups)
+        bags.append(fit_bag(design, targets, settings.logistic, settings.selection, judged, together))
+        report(0.25 + 0.7 * (number + 1) / len(places))
+    return bags
 
 
 def fit_bag(
@@ -323,8 +295,13 @@ def fit_bag(
         weights, intercepts, out_of_fold = _logistic(ridge, targets, together)
     else:
         weights, intercepts, out_of_fold = ridge.directions @ ridge.coefficients, ridge.means, ridge.out_of_fold
-    error = float(ridge.path.errors[ridge.place])
-    return Bag(design, design.term_weights(weights), intercepts, out_of_fold, ridge.penalty, error, ridge.path)
+    of_terms, first = [], 0
+    for part, scale in zip(design.parts, design.scales, strict=True):
+        last = first + part.n_features
+        own = weights[first:last]
+        of_terms.append(scale * own if part.mixing is None else scale * part.mixing @ own)
+        first = last
+    return Bag(design, of_terms, intercepts, out_of_fold, ridge.penalty, ridge.path)
 
 
 def _logistic(ridge: Ridge, targets: Array, together: RowGroups | None) -> tuple[Array, Array, Array]:

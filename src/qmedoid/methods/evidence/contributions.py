@@ -20,37 +20,22 @@ References
 R. J. Aumann and L. S. Shapley, *Values of Non-Atomic Games*, Princeton University Press, 1974.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from qmedoid.arrays import Array
 from qmedoid.kernels.ties import stable_order
 from qmedoid.methods.base import Contributions, GroupContribution, RowContribution
 from qmedoid.methods.evidence.model import DISTANCE, NEAR, EvidenceModel, root_distances
-from qmedoid.methods.evidence.neighbors import Neighbors
+from qmedoid.methods.evidence.neighbors import Neighbors, weights
 
 # A mean nearness below this is as good as none; its logarithm stays finite.
 _SMALLEST = 1e-300
 
 
-class SplitChannel(NamedTuple):
-    """Channels of q distances over g columns, column by column.
+def split_channel(squares: Array, usual: Array, channel: int, length: Array, center: Array) -> tuple[Array, Array]:
+    r"""Channels of q distances over g columns, column by column, shape (q, g), and a reference, shape (q,).
 
-    Attributes
-    ----------
-    columns : ndarray of shape (q, g)
-        Each row adds up to the channel minus `reference`.
-    reference : ndarray of shape (q,)
-        The channel at the reference: its center, where that is a value that the channel can take.
-    """
-
-    columns: Array
-    reference: Array
-
-
-def split_channel(squares: Array, usual: Array, channel: int, length: Array, center: Array) -> SplitChannel:
-    r"""Share channels among columns.
+    Columns add up to the channel minus the reference: its center, where that is a value that the channel can take.
 
     Parameters
     ----------
@@ -77,7 +62,7 @@ def split_channel(squares: Array, usual: Array, channel: int, length: Array, cen
         far, slope = np.sqrt(reference), np.ones(len(center))
     total = usual.sum(axis=1, keepdims=True)
     shares = np.divide(usual, total, out=np.full(usual.shape, 1.0 / usual.shape[1]), where=total > 0)
-    return SplitChannel(slope[:, None] * (squares - (far * far)[:, None] * shares), reference)
+    return slope[:, None] * (squares - (far * far)[:, None] * shares), reference
 
 
 def _positive(values: Array) -> Array:
@@ -98,8 +83,8 @@ NEIGHBORS = "neighbors"
 
 def contributions(model: EvidenceModel, row: Array, winner: int, other: int) -> Contributions:
     """Contributions of every column, and of every group of columns and medoid; `row` has the shape (1, M)."""
-    weights = _between(model.terms.weights, model.n_classes, winner, other)
-    columns, added, beyond = _split(model, row, weights)
+    of_terms = _between(model.terms.weights, model.n_classes, winner, other)
+    columns, added, beyond = _split(model, row, of_terms)
     by_columns: dict[tuple[int, ...], dict[int, float]] = {}
     for group, medoid, amount in zip(model.terms.group.tolist(), model.terms.medoid.tolist(), added, strict=True):
         of_medoids = by_columns.setdefault(model.groups[group].columns, {})
@@ -123,15 +108,9 @@ def _between(outputs: Array, n_classes: int, winner: int, other: int) -> Array:
     return difference
 
 
-def _split(model: EvidenceModel, row: Array, weights: Array) -> tuple[Array, list[float], float]:
-    """What every column adds, shape (M,), and every term; and what centers add that no distance can have.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (T,)
-        Of the terms, for the winner against the other class.
-    """
-    terms, columns, added, beyond = model.terms, np.zeros(row.shape[1]), np.zeros(len(weights)), 0.0
+def _split(model: EvidenceModel, row: Array, of_terms: Array) -> tuple[Array, list[float], float]:
+    """What columns (M,) and terms with these weights (T,) add, and what centers add that no distance can have."""
+    terms, columns, added, beyond = model.terms, np.zeros(row.shape[1]), np.zeros(len(of_terms)), 0.0
     rows, medoids = model.scaled(row), model.scaled(model.medoids)
     order = np.lexsort((terms.channel, terms.group))
     starts = np.flatnonzero(np.diff(terms.group[order]) | np.diff(terms.channel[order])) + 1
@@ -141,10 +120,10 @@ def _split(model: EvidenceModel, row: Array, weights: Array) -> tuple[Array, lis
         of_medoids = medoids[space][terms.medoid[places]][:, of]
         squares = group.weights * (rows[space][:, of] - of_medoids) ** 2
         usual = group.weights * (1.0 + of_medoids**2)
-        split = split_channel(squares, usual, channel, terms.length[places], terms.center[places])
-        columns[of] += weights[places] @ split.columns
-        added[places] = weights[places] * split.columns.sum(axis=1)
-        beyond += float(weights[places] @ (split.reference - terms.center[places]))
+        split, reference = split_channel(squares, usual, channel, terms.length[places], terms.center[places])
+        columns[of] += of_terms[places] @ split
+        added[places] = of_terms[places] * split.sum(axis=1)
+        beyond += float(of_terms[places] @ (reference - terms.center[places]))
     return columns, added.tolist(), beyond
 
 
@@ -163,11 +142,11 @@ def _group(
 def _neighbors(
     model: EvidenceModel, neighbors: Neighbors, row: Array, winner: int, other: int
 ) -> tuple[RowContribution, ...]:
-    found = model.nearest_neighbors(row)
-    places = found.places[0]
-    added = _between(neighbors.contributions(found)[0], model.n_classes, winner, other)
+    distances, (places,) = model.nearest_neighbors(row)
+    each = weights(distances, neighbors.length)[0][:, None] * neighbors.amounts[places]
+    added = _between(each, model.n_classes, winner, other)
     rows, codes = neighbors.rows[places].tolist(), neighbors.classes[places].tolist()
-    return _sorted(rows, codes, found.distances[0].tolist(), added.tolist())
+    return _sorted(rows, codes, distances[0].tolist(), added.tolist())
 
 
 def _sorted(

@@ -1,23 +1,23 @@
 """Fit of the evidence method: scalings, medoids, groups and weights of every bag, and the mean of the bags."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import ndtri
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.row_groups import draw_rows, equal_rows, first_rows, part_of
 from qmedoid.geometry.scaling import RankScaling, Scaling, fit_standard
-from qmedoid.kernels.ties import nearest_of, stable_order
-from qmedoid.methods.evidence.bag import Bag, Scaled, class_targets, evidence_design, fit_bag
+from qmedoid.kernels.ties import SAME_PLACE, TIE, order_by_content, stable_order
+from qmedoid.methods.evidence.bag import Bag, fit_bags
+from qmedoid.methods.evidence.design import BLOCKS, Blocks, EvidenceSettings, Scaled
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
-from qmedoid.methods.evidence.groups import Blocks
 from qmedoid.methods.evidence.model import CLIP, EvidenceModel, Group, Terms
 from qmedoid.methods.evidence.neighbors import Neighbors
-from qmedoid.methods.evidence.ridge import RowGroups, fit_ridge
-from qmedoid.methods.evidence.settings import EvidenceSettings, FittedEvidence, RidgePath
+from qmedoid.methods.evidence.ridge import RidgePath, RowGroups
 
 MAX_KNOTS = 256
 """Knots of a column at most; beyond, those at evenly spaced ranks are kept."""
@@ -124,7 +124,9 @@ def _cluster_rows(Z: Array, k: int, rng: np.random.Generator, counts: Codes | No
     centers = Z[rng.choice(len(Z), k, replace=False)] if k > 1 else np.average(Z, axis=0, weights=each)[None]
     before = None
     for _ in range(_N_STEPS):
-        nearest = nearest_of(cdist(Z, centers, "sqeuclidean"))
+        squared = cdist(Z, centers, "sqeuclidean")
+        # Of centers that are equally near up to rounding the first.
+        nearest = (squared <= squared.min(axis=1, keepdims=True) * (1.0 + TIE) + SAME_PLACE).argmax(axis=1)
         if before is not None and np.array_equal(nearest, before):
             break
         sizes = np.bincount(nearest, weights=each, minlength=k)
@@ -145,6 +147,27 @@ def _cluster_rows(Z: Array, k: int, rng: np.random.Generator, counts: Codes | No
 _FEWEST_PER_CLASS = 4
 
 
+@dataclass(frozen=True, eq=False)
+class FittedEvidence:
+    """An evidence model with its out-of-fold scores.
+
+    Attributes
+    ----------
+    model : EvidenceModel
+    out_of_fold : ndarray of shape (n, C)
+        Out-of-fold dissimilarities of every training row, its group left out: in closed form, with the intercept of
+        all rows.
+    regularization : float
+        The λ that was chosen, geometric mean of the bags.
+    path : RidgePath
+    """
+
+    model: EvidenceModel
+    out_of_fold: Array
+    regularization: float
+    path: RidgePath
+
+
 def fit_evidence(
     X: Array,
     codes: Codes,
@@ -154,7 +177,7 @@ def fit_evidence(
     progress: Callable[[float], None] | None = None,
     groups: Codes | None = None,
 ) -> FittedEvidence:
-    """Fit an evidence model.
+    """Fit an evidence model; it is the same model whatever the order of the columns.
 
     Parameters
     ----------
@@ -170,8 +193,12 @@ def fit_evidence(
     groups : ndarray of shape (n,), optional
         Group of every row; rows of one group are left out together. None where every row is a group.
     """
+    if not settings.blocks or not set(settings.blocks) <= set(BLOCKS):
+        raise ParameterError(f"The blocks must be some of {list(BLOCKS)}, at least one. Got {settings.blocks} instead.")
     report = progress or (lambda _: None)
     rng = np.random.default_rng(seed)
+    order = order_by_content(X)
+    X = np.ascontiguousarray(X[:, order])
     kept = stratified_sample(codes, n_classes, settings.max_rows, rng, groups)
     table, labels, row_groups = X[kept], codes[kept], part_of(groups, kept)
     together = None if row_groups is None else RowGroups.of(row_groups, table)
@@ -189,9 +216,11 @@ def fit_evidence(
     n_values = np.diff(rank_scaling.offsets)
     varying = tuple(np.flatnonzero(n_values > 1).tolist())
     many_valued = tuple(np.flatnonzero(n_values > 2).tolist())
-    blocks = Blocks(settings, rows, rows.take(every), varying, many_valued, n_bags, row_groups)
+    blocks = Blocks(settings, rows, Scaled(*(values[every] for values in rows)), varying, many_valued, n_bags)
     report(0.1)
-    bags = _fit_bags(blocks, class_targets(labels, n_classes), places, together, rng, report)
+    # ±1 for the second of two classes, or for each of more.
+    targets = np.where(labels[:, None] == (np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)), 1.0, -1.0)
+    bags = fit_bags(blocks, targets, places, together, rng, report)
     model = _joined(bags, rank_scaling, linear_scaling, table[every], labels[every], kept[every], varying, n_classes)
     outputs = np.mean([bag.out_of_fold for bag in bags], axis=0)
     if settings.n_neighbors:
@@ -211,39 +240,9 @@ def fit_evidence(
         of_kept, scores = scores, model.scores(X)
         scores[kept] = of_kept
     report(1.0)
-    first = bags[0].path.penalties
-    path = RidgePath(first, *(np.mean([bag.path[part] for bag in bags], axis=0) for part in (1, 2)))
-    return FittedEvidence(
-        model, scores, float(np.exp(np.mean([np.log(bag.penalty) for bag in bags]))),
-        float(np.mean([bag.error for bag in bags])), path,
-    )  # fmt: skip
-
-
-def _fit_bags(
-    blocks: Blocks,
-    targets: Array,
-    places: Sequence[Codes],
-    together: RowGroups | None,
-    rng: np.random.Generator,
-    report: Callable[[float], None],
-) -> list[Bag]:
-    settings = blocks.settings
-    residuals = targets - targets.mean(axis=0)
-    # Groups are chosen by the residuals of single columns.
-    plain = blocks.columns_alone(places[0]) if settings.targeted and "group" in settings.blocks else []
-    if plain:
-        alone = evidence_design(plain, blocks.rows, blocks.medoids)
-        residuals = targets - fit_ridge(alone.features, targets, settings.selection, together=together).out_of_fold
-    report(0.25)
-    bags = []
-    for number, of_bag in enumerate(places):
-        parts = blocks.columns_alone(of_bag)
-        groups, judged = blocks.groups(residuals, rng)
-        parts += blocks.columns_together(of_bag, parts, groups)
-        design = evidence_design(parts, blocks.rows, blocks.medoids)
-        bags.append(fit_bag(design, targets, settings.logistic, settings.selection, judged, together))
-        report(0.25 + 0.7 * (number + 1) / len(places))
-    return bags
+    path = RidgePath(*(np.mean([bag.path[part] for bag in bags], axis=0) for part in range(3)))
+    penalty = float(np.exp(np.mean([np.log(bag.penalty) for bag in bags])))
+    return FittedEvidence(_in_order(model, order), scores, penalty, path)
 
 
 def _joined(
@@ -281,3 +280,25 @@ def _joined(
         Terms(group, medoid, channel, keys[:, 3], center, weight),
         np.mean([bag.intercepts for bag in bags], axis=0), n_classes,
     )  # fmt: skip
+
+
+def _in_order(model: EvidenceModel, order: Codes) -> EvidenceModel:
+    """The model for X, from one that was fitted to ``X[:, order]``."""
+    back, ranks, linear = np.argsort(order), model.rank_scaling, model.linear_scaling
+    knots = [np.arange(ranks.offsets[column], ranks.offsets[column + 1]) for column in back]
+    offsets, every = np.cumsum([0, *map(len, knots)]).astype(np.intp), np.concatenate(knots)
+    groups = []
+    for group in model.groups:
+        columns = order[list(group.columns)]
+        ascending = np.argsort(columns)
+        groups.append(Group(tuple(columns[ascending].tolist()), group.weights[ascending], group.by_rank))
+    neighbors = model.neighbors
+    return replace(
+        model,
+        rank_scaling=RankScaling(offsets, ranks.values[every], ranks.scores[every]),
+        linear_scaling=Scaling(linear.center[back], linear.scale[back]),
+        medoids=np.ascontiguousarray(model.medoids[:, back]),
+        column_weights=model.column_weights[back],
+        groups=tuple(groups),
+        neighbors=neighbors and replace(neighbors, records=np.ascontiguousarray(neighbors.records[:, back])),
+    )

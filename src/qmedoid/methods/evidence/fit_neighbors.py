@@ -13,9 +13,10 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import fit_calibration
 from qmedoid.geometry.row_groups import draws_per_row, group_sums
 from qmedoid.kernels.cross_entropy import log_softmax
-from qmedoid.kernels.ties import first_smallest
-from qmedoid.methods.evidence.bag import Scaled
-from qmedoid.methods.evidence.neighbors import FoundNeighbors, added, find
+from qmedoid.kernels.nearest import nearest_squared
+from qmedoid.kernels.ties import first_largest
+from qmedoid.methods.evidence.design import Scaled
+from qmedoid.methods.evidence.neighbors import added
 from qmedoid.methods.evidence.ridge import RowGroups
 from qmedoid.optimize.newton import softmax_weights
 
@@ -36,23 +37,12 @@ _LEAST_GAIN = 4.0
 
 
 class ChosenNeighbors(NamedTuple):
-    """The neighbors of the highest out-of-fold likelihood.
+    """The neighbors of the highest likelihood: what each adds (N, K), and what others add to each row (n, K)."""
 
-    Attributes
-    ----------
-    n_nearest : int
-    length : float
-    by_rank : bool
-    amounts : ndarray of shape (N, K)
-        What each neighbor adds.
-    out_of_fold : ndarray of shape (n, K)
-        Out-of-fold: what is added to the outputs of every row by others.
-    """
-
+    amounts: Array
     n_nearest: int
     length: float
     by_rank: bool
-    amounts: Array
     out_of_fold: Array
 
 
@@ -88,7 +78,7 @@ def choose_neighbors(
     tried = list(_candidates(scores, surprise, codes, rows, kept, groups))
     if not tried:
         return None
-    best = tried[first_smallest([float(one.losses.mean()) for one in tried])]
+    best = tried[first_largest([-float(one.losses.mean()) for one in tried])]
     alone, _ = _likeliest(scores, np.zeros_like(scores), codes, share)
     better = share * group_sums(_losses(alone * scores, codes) - best.losses, groups)
     if not better.sum() > max(_WORTH_IT * better.std() * np.sqrt(len(better)), _LEAST_GAIN):
@@ -96,8 +86,8 @@ def choose_neighbors(
     # A single output is the difference of two scores.
     of_class = 2.0 * surprise[:, 1:] if n_outputs == 1 else surprise
     amounts = best.gain / calibration.slope * of_class
-    out_of_fold = added(best.found, best.length, amounts)
-    return ChosenNeighbors(best.found.places.shape[1], best.length, best.by_rank, amounts, out_of_fold)
+    out_of_fold = added(best.distances, best.places, best.length, amounts)
+    return ChosenNeighbors(amounts, best.places.shape[1], best.length, best.by_rank, out_of_fold)
 
 
 class _NeighborCandidate(NamedTuple):
@@ -105,7 +95,8 @@ class _NeighborCandidate(NamedTuple):
 
     by_rank: bool
     length: float
-    found: FoundNeighbors
+    distances: Array
+    places: Codes
     gain: float
     losses: Array
 
@@ -119,17 +110,17 @@ def _candidates(
     itself = itself if groups is None else itself[groups]
     for by_rank in (True, False):
         values = np.ascontiguousarray(rows.ranks if by_rank else rows.plain)
-        found = find(values, values[kept], min(_NUMBERS[-1], len(kept) - 1), itself)
-        length = float(np.median(found.distances[:, min(_MIDDLE, found.distances.shape[1]) - 1]))
+        squared, places = nearest_squared(values, values[kept], k=min(_NUMBERS[-1], len(kept) - 1), own=itself)
+        distances = np.sqrt(squared)
+        length = float(np.median(distances[:, min(_MIDDLE, distances.shape[1]) - 1]))
         if not length > 0:
             continue  # most rows have an equal one: distances say nothing
         for number in _NUMBERS:
-            nearest = FoundNeighbors(found.distances[:, :number], found.places[:, :number])
-            moved = added(nearest, length, surprise)
+            nearest = distances[:, :number], places[:, :number]
+            moved = added(*nearest, length, surprise)
             slope, gain = _likeliest(scores, moved, codes, draws_per_row(groups))
-            yield _NeighborCandidate(
-                by_rank, length, nearest, gain / slope, _losses(slope * scores + gain * moved, codes)
-            )
+            losses = _losses(slope * scores + gain * moved, codes)
+            yield _NeighborCandidate(by_rank, length, *nearest, gain / slope, losses)
 
 
 def _likeliest(scores: Array, moved: Array, codes: Codes, share: float = 1.0) -> tuple[float, float]:

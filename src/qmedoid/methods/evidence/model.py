@@ -14,7 +14,7 @@ helps, the nearest of many more training rows add a neighbor term (`Neighbors`).
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from qmedoid.geometry.channels import Channels, class_channels
 from qmedoid.geometry.overlap import SwapTestFunction, compact_swap_test
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.kernels import evidence
+from qmedoid.kernels._backend import row_block
+from qmedoid.kernels.evidence import Group as Group
+from qmedoid.kernels.nearest import nearest_squared
 from qmedoid.methods.base import (
     LARGEST,
     Contributions,
@@ -30,9 +33,8 @@ from qmedoid.methods.base import (
     MeasuredMethod,
     measured_distances,
     refuse_bad_values,
-    row_block,
 )
-from qmedoid.methods.evidence.neighbors import FoundNeighbors, Neighbors, find
+from qmedoid.methods.evidence.neighbors import Neighbors, added
 from qmedoid.schema import MODERATE, Packed, Values
 
 Distances = Callable[[Array, Array], Array]
@@ -46,23 +48,6 @@ CLIP = 8.0
 
 # Numbers of a block of rows, so that a table of any length is judged in bounded memory.
 _BLOCK_NUMBERS = 2**21
-
-
-class Group(NamedTuple):
-    """Columns that one distance looks at.
-
-    Attributes
-    ----------
-    columns : tuple of int
-    weights : ndarray of shape (g,)
-        u, above 0: what a squared difference in each column counts.
-    by_rank : bool
-        Whether columns are scaled by rank; else they are standardized.
-    """
-
-    columns: Annotated[tuple[int, ...], Values("g", below="M")]
-    weights: Annotated[Array, Values("g", least=1 / MODERATE, most=MODERATE)]
-    by_rank: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,17 +163,24 @@ class EvidenceModel:
 
     def measure(self, X: Table, *, threads: int | None = None) -> Measured:
         """Scores, nearest medoids, and distance and angle to them."""
-        outputs, found = evidence.measure(X, self.plan, threads=threads)
-        self._check_decided(X, found.medoid)
-        self._add_neighbors(outputs, X, threads)
-        return Measured(Channels(found.distance, found.angle), self.class_scores(outputs), found.medoid)
+        found = self._measured(X, True, threads)
+        return Measured(Channels(found.distance, found.angle), self.class_scores(found.outputs), found.nearest)
 
     def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
         """Dissimilarities, and the place in `medoids` of the nearest medoid of each class, each of shape (n, C)."""
-        outputs, nearest = evidence.outputs_and_medoids(X, self.plan, threads=threads)
-        self._check_decided(X, nearest)
-        self._add_neighbors(outputs, X, threads)
-        return self.class_scores(outputs), nearest
+        found = self._measured(X, False, threads)
+        return self.class_scores(found.outputs), found.nearest
+
+    def _measured(self, X: Table, channels: bool, threads: int | None) -> evidence.EvidenceResults:
+        found = evidence.measure(X, self.plan, channels=channels, threads=threads)
+        undecided = np.flatnonzero(found.nearest[:, 0] < 0)[:1]
+        if len(undecided):  # it holds a bad value
+            refuse_bad_values(row_block(X, undecided), self.used, undecided)
+        if self.neighbors is not None and len(found.outputs):
+            for rows in row_slices(X, max(1, _BLOCK_NUMBERS // self.medoids.shape[1])):
+                near = self.nearest_neighbors(row_block(X, rows), threads)
+                found.outputs[rows] += added(*near, self.neighbors.length, self.neighbors.amounts)
+        return found
 
     def scores(self, X: Table, *, threads: int | None = None) -> Array:
         """Dissimilarity to every class, shape (n, C); the smallest decides."""
@@ -206,8 +198,9 @@ class EvidenceModel:
             rows, of_medoids = (by_rank, medoids_by_rank) if group.by_rank else (linear, medoids_linear)
             measure = root_distances if distances is None else distances
             found = measure(rows[:, columns] * roots, of_medoids[medoids][:, columns] * roots)
-            for place, column in zip(places, of_term, strict=True):
-                values[:, place] = self._channel(int(place), found[:, column])
+            channel, distance = self.terms.channel[places], found[:, of_term]
+            near = np.exp(distance / -self.terms.length[places])
+            values[:, places] = np.select([channel == NEAR, channel == DISTANCE], [near, distance], distance * distance)
         return values
 
     def outputs(self, evidence: Array) -> Array:
@@ -226,16 +219,12 @@ class EvidenceModel:
         """Dissimilarities from t, shape (n, C)."""
         return np.hstack([outputs / 2.0, outputs / -2.0]) if self.n_classes == 2 else -outputs
 
-    def _channel(self, term: int, distance: Array) -> Array:
-        if self.terms.channel[term] == NEAR:
-            near: Array = np.exp(distance / -self.terms.length[term])
-            return near
-        return distance if self.terms.channel[term] == DISTANCE else distance * distance
-
-    def nearest_neighbors(self, rows: Array, threads: int | None = None) -> FoundNeighbors:
-        """The neighbors nearest to raw rows."""
+    def nearest_neighbors(self, rows: Array, threads: int | None = None) -> tuple[Array, Codes]:
+        """Distances and places of the neighbors nearest to raw rows, each of shape (n, k)."""
         assert self.neighbors is not None, "the model has neighbors"
-        return find(self._in_space(rows), self._scaled_neighbors, self.neighbors.n_nearest, threads=threads)
+        space, k = self._in_space(rows), self.neighbors.n_nearest
+        squared, places = nearest_squared(space, self._scaled_neighbors, k=k, threads=threads)
+        return np.sqrt(squared), places
 
     @cached_property
     def compared(self) -> Codes:
@@ -254,50 +243,28 @@ class EvidenceModel:
         scaled = self.rank_scaling.apply(rows) if self.neighbors.by_rank else self._standardized(rows)
         return np.ascontiguousarray(scaled[:, self.compared])
 
-    def _add_neighbors(self, outputs: Array, X: Table, threads: int | None) -> None:
-        """Add the neighbor term to the outputs of rows, in place."""
-        if self.neighbors is None or not len(outputs):
-            return
-        for rows in row_slices(X, max(1, _BLOCK_NUMBERS // self.medoids.shape[1])):
-            outputs[rows] += self.neighbors.added(self.nearest_neighbors(row_block(X, rows), threads))
-
     def _measured_neighbors(self, rows: Array, distances: Distances) -> Array:
         """The neighbor term by measured distances to those that the closed form finds nearest."""
         if self.neighbors is None:
             return np.zeros((len(rows), len(self.intercepts)))
-        found, values = self.nearest_neighbors(rows), self._in_space(rows)
-        measured = [
-            distances(row[None], self._scaled_neighbors[places])
-            for row, places in zip(values, found.places, strict=True)
-        ]
-        return self.neighbors.added(found._replace(distances=np.concatenate([found.distances[:0], *measured])))
+        found, nearest = self.nearest_neighbors(rows)
+        for place, row in enumerate(self._in_space(rows)):
+            found[place] = distances(row[None], self._scaled_neighbors[nearest[place]])[0]
+        return added(found, nearest, self.neighbors.length, self.neighbors.amounts)
 
     def measured_by(self, X: Table, distances: Distances) -> Measured:
         """`measure` by its definition, with distances measured by a backend."""
-        step = max(1, _BLOCK_NUMBERS // max(len(self.terms), self.medoids.shape[1]))
-        parts = [self._measured_block(X, rows, distances) for rows in row_slices(X, step)]
-        if len(parts) == 1:
-            return parts[0]
-        return Measured(
-            Channels(*(np.concatenate(one) for one in zip(*(part.channels for part in parts), strict=True))),
-            np.concatenate([part.scores for part in parts]),
-            np.concatenate([part.nearest for part in parts]),
-        )
-
-    def _measured_block(self, X: Table, place: slice, distances: Distances) -> Measured:
-        rows = row_block(X, place)
-        refuse_bad_values(rows, self.used, range(place.start, place.stop))
-        outputs = self.outputs(self.evidence(rows, distances)) + self._measured_neighbors(rows, distances)
-        scores = self.class_scores(outputs)
-        roots = np.sqrt(self.column_weights)
-        tested = compact_swap_test(self.rank_scaling.apply(rows) * roots, self.rank_scaling.apply(self.medoids) * roots)
-        channels, nearest = class_channels(tested.distance, tested.angle, self.medoid_classes, self.n_classes)
-        return Measured(channels, scores, nearest)
-
-    def _check_decided(self, X: Table, nearest: Codes) -> None:
-        """Raise for the first row that the kernel left undecided: it holds a bad value."""
-        undecided = np.flatnonzero(nearest[:, 0] < 0)[:1]
-        refuse_bad_values(row_block(X, undecided), self.used, undecided)
+        roots, parts = np.sqrt(self.column_weights), []
+        medoids = self.rank_scaling.apply(self.medoids) * roots
+        for place in row_slices(X, max(1, _BLOCK_NUMBERS // max(len(self.terms), self.medoids.shape[1]))):
+            rows = row_block(X, place)
+            refuse_bad_values(rows, self.used, range(place.start, place.stop))
+            outputs = self.outputs(self.evidence(rows, distances)) + self._measured_neighbors(rows, distances)
+            tested = compact_swap_test(self.rank_scaling.apply(rows) * roots, medoids)
+            found = class_channels(tested.distance, tested.angle, self.medoid_classes, self.n_classes)
+            parts.append((*found[0], self.class_scores(outputs), found[1]))
+        distance, angle, scores, nearest = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return Measured(Channels(distance, angle), scores, nearest)
 
     @property
     def n_neighbors(self) -> int:
@@ -318,7 +285,7 @@ class EvidenceModel:
 
     def with_row_numbers(self, rows: Codes) -> Self:
         """A copy where training row i is row ``rows[i]`` of a larger table."""
-        neighbors = None if self.neighbors is None else self.neighbors.renumbered(rows)
+        neighbors = self.neighbors and replace(self.neighbors, rows=rows[self.neighbors.rows].astype(np.intp))
         return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp), neighbors=neighbors)
 
     def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Contributions:

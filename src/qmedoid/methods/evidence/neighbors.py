@@ -10,27 +10,20 @@ N(x) are the k nearest neighbors over all columns, and :math:`a_i` is the class 
 says of it. A record far from all neighbors is left to the evidence.
 """
 
-from dataclasses import dataclass, replace
-from typing import Annotated, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
+from qmedoid.kernels.nearest import MOST_NEAREST
 from qmedoid.schema import MODERATE, RefusedError, Values
 
-__all__ = ["MOST_NEAREST", "FoundNeighbors", "Neighbors", "added", "find", "weights"]
+__all__ = ["MOST_NEAREST", "Neighbors", "added", "weights"]
 
 # A neighbor at distance 0 has a finite weight, and one at the length ℓ a weight of about 1.
 _NEAREST = 0.05
 _POWER = 3
-
-
-class FoundNeighbors(NamedTuple):
-    """Distances and places of the nearest neighbors, each of shape (n, k)."""
-
-    distances: Array
-    places: Codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,35 +59,13 @@ class Neighbors:
         if self.n_nearest > len(self.rows):
             raise RefusedError(f"n_nearest is {self.n_nearest}, and there are {len(self.rows)} neighbors")
 
-    def added(self, found: FoundNeighbors) -> Array:
-        """What is added to the outputs, shape (n, K)."""
-        return added(found, self.length, self.amounts)
 
-    def contributions(self, found: FoundNeighbors) -> Array:
-        """What each of the nearest adds, shape (n, k, K)."""
-        each: Array = weights(found.distances, self.length)[:, :, None] * self.amounts[found.places]
-        return each
-
-    def renumbered(self, rows: Codes) -> "Neighbors":
-        """The same, where training row i is row ``rows[i]``."""
-        return replace(self, rows=rows[self.rows].astype(np.intp))
-
-
-def find(
-    rows: Array, neighbors: Array, k: int, itself: Codes | None = None, threads: int | None = None
-) -> FoundNeighbors:
-    """The k nearest `neighbors` of scaled rows (n, M), each but the one at place ``itself`` (−1: none) if given."""
-    squared, places = nearest_squared(np.ascontiguousarray(rows), neighbors, k=k, own=itself, threads=threads)
-    return FoundNeighbors(np.sqrt(squared), places)
-
-
-def added(found: FoundNeighbors, length: float, amounts: Array) -> Array:
-    """What neighbors with these amounts (N, K) add to the outputs of rows, shape (n, K)."""
-    return np.asarray(np.einsum("ij,ijk->ik", weights(found.distances, length), amounts[found.places]))
+def added(distances: Array, places: Codes, length: float, amounts: Array) -> Array:
+    """What neighbors with these amounts (N, K) add to the outputs of rows, shape (n, K); of k nearest each, (n, k)."""
+    return np.asarray(np.einsum("ij,ijk->ik", weights(distances, length), amounts[places]))
 
 
 def weights(distances: Array, length: float) -> Array:
     """ω of neighbors at these distances, shape (n, k); 0 at infinite distance."""
     near = (distances / length + _NEAREST) ** -_POWER
-    weights: Array = near / (1.0 + near.sum(axis=1, keepdims=True))
-    return weights
+    return np.asarray(near / (1.0 + near.sum(axis=1, keepdims=True)))

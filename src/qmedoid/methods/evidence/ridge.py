@@ -22,14 +22,15 @@ remain, :math:`n\lambda / (S + n\lambda)`, and not as a difference.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 
 from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.geometry.row_groups import first_rows, group_sums, numbered
-from qmedoid.methods.evidence.settings import RidgePath, Selection
+
+Selection = Literal["best", "one_se"]
 
 # Numbers that are copied at a time.
 _BLOCK_NUMBERS = 2**22
@@ -99,18 +100,9 @@ class RowGroups(NamedTuple):
 
 
 def missed_by_ridge(together: RowGroups, missed: Array, left: Array, units: Array, shrunk: Array) -> Array:
-    """What weights that have not seen a row's group miss of it, shape (n, K).
+    """What weights that have not seen a row's group miss of it, from residuals `missed`, both of shape (n, K).
 
-    Parameters
-    ----------
-    missed : ndarray of shape (n, K)
-        Residuals.
-    left : ndarray of shape (n,)
-        1 − |G| h of every row and its twins.
-    units : ndarray of shape (n, r)
-        U.
-    shrunk : ndarray of shape (r,)
-        Factors by which directions are shrunk.
+    `left` is 1 − |G| h of every row and its twins, `units` is U, and `shrunk` by how much directions are shrunk.
     """
     means = together.means(missed)
     found: Array = (missed - means) + means / left[:, None]
@@ -125,15 +117,7 @@ def moved_logits(together: RowGroups, reach: Array, curvature: Array, residuals:
     r"""By how much the logits of rows that differ from others of their group fall when it is left out, shape (n,).
 
     One Newton step moves them by :math:`Q(I - WQ)^{-1} r` with :math:`Q = T_G H^{-1} T_G^\top`; 0 for other rows.
-
-    Parameters
-    ----------
-    reach : ndarray of shape (r, n)
-        :math:`L^{-1} T^\top`, where :math:`H = L L^\top`.
-    curvature, residuals : ndarray of shape (n,)
-        Diagonal of W, and y − p.
-    least_free : float
-        Least eigenvalue of I − WQ.
+    `reach` is :math:`L^{-1} T^\top`, where :math:`H = L L^\top`, and no eigenvalue of I − WQ is below `least_free`.
     """
     moved = np.zeros(len(curvature))
     for rows in together.blocks(len(reach)):
@@ -154,6 +138,21 @@ _ROUNDING = 1e-11
 _TIE = 1e-9
 # Rows that lie wholly in the directions have nothing else, but for rounding.
 _NOTHING = 1e-9
+
+
+class RidgePath(NamedTuple):
+    """Leave-one-out errors along a path of λ, rising; each array of the shape (L,).
+
+    Attributes
+    ----------
+    penalties : the λ, in units of the number of rows
+    errors : mean squared leave-one-out error of the outputs, mean of the bags
+    standard_errors : standard error of each over the rows
+    """
+
+    penalties: Array
+    errors: Array
+    standard_errors: Array
 
 
 class Ridge(NamedTuple):

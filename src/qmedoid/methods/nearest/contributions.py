@@ -15,42 +15,14 @@ in v, and 0 at a reference: half-way between the medoids, and at the mean of the
 separate term, and so is an angle that is no such sum: the printed one, and one to a vector of zeros.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array
 from qmedoid.geometry.channels import EPSILON
 from qmedoid.methods.base import Contributions, GroupContribution, Measured
 from qmedoid.methods.nearest.model import NearestModel
-
-
-def contributions(model: NearestModel, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
-    """Contributions of columns, of the anchors' groups and of the class weights; `row` has the shape (1, M)."""
-    features = model.features(row)[0]
-    channels, nearest = measured.channels, measured.nearest[0]
-    pair = _ClassPair(model, features, channels.distance[0], channels.angle[0], nearest, winner, other)
-    added = pair.distances(), pair.angles()
-    columns = np.zeros(row.shape[1])
-    scaled = model.input_scaling.apply(row)[0]
-    for anchor, subset in enumerate(model.configuration):
-        for of_channel in added:
-            change = of_channel.slope[anchor], of_channel.reference[anchor]
-            columns[list(subset)] += _feature_columns(model, scaled, anchor, *change)
-    groups = tuple(
-        GroupContribution(
-            subset,
-            float(sum(one.slope[anchor] * (features[anchor] - one.reference[anchor]) for one in added)),
-            value=float(features[anchor]),
-            medoid_values={code: float(model.medoids[nearest[code], anchor]) for code in (winner, other)},
-        )
-        for anchor, subset in enumerate(model.configuration)
-    )
-    terms = {"class weights": pair.class_weights()}
-    if not pair.splits_angle:
-        terms["angle"] = pair.angle()
-    return Contributions(columns, groups, terms)
 
 
 class _Linear(NamedTuple):
@@ -58,6 +30,57 @@ class _Linear(NamedTuple):
 
     slope: Array
     reference: Array
+
+
+def contributions(model: NearestModel, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
+    """Contributions of columns, of the anchors' groups and of the class weights; `row` has the shape (1, M)."""
+    features, nearest, pair = model.features(row)[0], measured.nearest[0], [winner, other]
+    distance, theta = (channel[0] for channel in measured.channels)
+    medoids = model.medoids[nearest[pair]]
+    alpha = model.alpha if model.use_angular else 1.0
+    shares = alpha, 1.0 - alpha
+    totals = distance.sum() + EPSILON, theta.sum() + EPSILON
+    mean, half = model.multipliers[pair].sum() / 2.0, (model.multipliers[other] - model.multipliers[winner]) / 2.0
+    # The angle is a sum over the anchors where it is the true one between vectors that are not 0.
+    splits_angle = model.angle == "true" and bool(features.any() and medoids.any(axis=1).all())
+    added = [_by_distance(medoids, distance[pair], shares[0] * mean / totals[0])]
+    both = alpha * distance[pair].sum() / totals[0] + (1.0 - alpha) * theta[pair].sum() / totals[1]
+    terms = {"class weights": float(half * both)}
+    if splits_angle:
+        added.append(_by_angle(features, medoids, theta[pair], shares[1] * mean / totals[1]))
+    else:
+        terms["angle"] = float(shares[1] * mean * (theta[other] - theta[winner]) / totals[1])
+    columns, scaled, groups = np.zeros(row.shape[1]), model.input_scaling.apply(row)[0], []
+    for anchor, subset in enumerate(model.configuration):
+        for of_channel in added:
+            change = of_channel.slope[anchor], of_channel.reference[anchor]
+            columns[list(subset)] += _feature_columns(model, scaled, anchor, *change)
+        groups.append(
+            GroupContribution(
+                subset,
+                float(sum(one.slope[anchor] * (features[anchor] - one.reference[anchor]) for one in added)),
+                value=float(features[anchor]),
+                medoid_values={code: float(model.medoids[nearest[code], anchor]) for code in pair},
+            )
+        )
+    return Contributions(columns, tuple(groups), terms)
+
+
+def _by_distance(medoids: Array, distance: Array, factor: float) -> _Linear:
+    """What every anchor adds by distance; medoids and distances are those of the winner and of the other class."""
+    winner, other = medoids
+    both = distance.sum()
+    slope = 2.0 * factor * (winner - other) / both if both > 0 else np.zeros(len(winner))
+    return _Linear(slope, (winner + other) / 2.0)
+
+
+def _by_angle(features: Array, medoids: Array, theta: Array, factor: float) -> _Linear:
+    """What every anchor adds by the true angle."""
+    winner, other = (medoid / np.sqrt(medoid @ medoid) for medoid in medoids)
+    half, mean = (theta[1] - theta[0]) / 2.0, (theta[1] + theta[0]) / 2.0
+    # cos w − cos o = 2 sin(mean) sin(half): no difference of nearly equal numbers.
+    rate = 1.0 / (np.sinc(half / np.pi) * np.sin(mean)) if 0 < mean < np.pi else 0.0
+    return _Linear(factor * rate / np.sqrt(features @ features) * (winner - other), np.zeros(len(features)))
 
 
 def _feature_columns(model: NearestModel, scaled: Array, anchor: int, slope: float, reference: float) -> Array:
@@ -72,71 +95,3 @@ def _feature_columns(model: NearestModel, scaled: Array, anchor: int, slope: flo
     usual = weights**2 / total if total > 0 else np.full(len(weights), 1.0 / len(weights))
     columns: Array = slope / scale * (parts - (center + scale * reference) * usual)
     return columns
-
-
-@dataclass(frozen=True, eq=False)
-class _ClassPair:
-    """A record between the nearest medoids of two classes."""
-
-    model: NearestModel
-    features: Array
-    distance: Array
-    theta: Array
-    nearest: Codes
-    winner: int
-    other: int
-
-    @property
-    def _alpha(self) -> float:
-        return self.model.alpha if self.model.use_angular else 1.0
-
-    @property
-    def _mean_multiplier(self) -> float:
-        return float(self.model.multipliers[self.winner] + self.model.multipliers[self.other]) / 2.0
-
-    @property
-    def splits_angle(self) -> bool:
-        """Whether the angle is a sum over the anchors: the true one between vectors that are not 0."""
-        vectors = self.features, *(self.model.medoids[self.nearest[code]] for code in (self.winner, self.other))
-        return self.model.angle == "true" and all(vector.any() for vector in vectors)
-
-    def distances(self) -> _Linear:
-        """What every anchor adds by distance."""
-        winner, other = (self.model.medoids[self.nearest[code]] for code in (self.winner, self.other))
-        both = self.distance[self.winner] + self.distance[self.other]
-        factor = self._alpha * self._mean_multiplier / (self.distance.sum() + EPSILON)
-        slope = 2.0 * factor * (winner - other) / both if both > 0 else np.zeros(len(self.features))
-        return _Linear(slope, (winner + other) / 2.0)
-
-    def angles(self) -> _Linear:
-        """What every anchor adds by the true angle."""
-        nothing = np.zeros(len(self.features))
-        if not self.splits_angle:
-            return _Linear(nothing, nothing)
-        winner, other = (_unit(self.model.medoids[self.nearest[code]]) for code in (self.winner, self.other))
-        half, mean = ((self.theta[self.other] + sign * self.theta[self.winner]) / 2.0 for sign in (-1.0, 1.0))
-        # cos w − cos o = 2 sin(mean) sin(half): no difference of nearly equal numbers.
-        rate = 1.0 / (np.sinc(half / np.pi) * np.sin(mean)) if 0 < mean < np.pi else 0.0
-        factor = (1.0 - self._alpha) * self._mean_multiplier / (self.theta.sum() + EPSILON)
-        norm = float(np.sqrt(self.features @ self.features))
-        return _Linear(factor * rate / norm * (winner - other), nothing)
-
-    def angle(self) -> float:
-        """What all anchors add by the angle."""
-        difference = self.theta[self.other] - self.theta[self.winner]
-        return float((1.0 - self._alpha) * self._mean_multiplier * difference / (self.theta.sum() + EPSILON))
-
-    def class_weights(self) -> float:
-        """What different class multipliers add."""
-        half = float(self.model.multipliers[self.other] - self.model.multipliers[self.winner]) / 2.0
-        of_distance, of_angle = (
-            float((channel[self.winner] + channel[self.other]) / (channel.sum() + EPSILON))
-            for channel in (self.distance, self.theta)
-        )
-        return half * (self._alpha * of_distance + (1.0 - self._alpha) * of_angle)
-
-
-def _unit(vector: Array) -> Array:
-    norm = np.sqrt(vector @ vector)
-    unit: Array = vector / norm if norm > 0 else vector
-    return unit

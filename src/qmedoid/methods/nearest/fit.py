@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -138,7 +139,13 @@ def select_models(
         record = found.ranked()[0]
         uncalibrated = Sweep(np.array([search.search_alpha]), np.array([record.score]), 0)
         chosen = [_Choice(record, uncalibrated, 0, None)]
-    return [_fitted(train, choice, settings, options) for choice in chosen]
+    models = [
+        fit_fusion_model(
+            train, one.record.configuration, settings, alpha=one.sweep.value, multipliers=options[one.option]
+        )
+        for one in chosen
+    ]
+    return [Selected(model, *choice) for model, choice in zip(models, chosen, strict=True)]
 
 
 class _Choice(NamedTuple):
@@ -149,35 +156,6 @@ class _Choice(NamedTuple):
     option: int
     out_of_fold: Channels | None
     best: Best | None = None
-
-
-class _Candidate(NamedTuple):
-    """A configuration with its channels of out-of-fold rows and a sweep of α for each of the options."""
-
-    record: Record
-    out_of_fold: Channels
-    sweeps: list[Sweep]
-
-
-class _Point(NamedTuple):
-    """A candidate with one of the options and one α of its grid."""
-
-    candidate: _Candidate
-    option: int
-    number: int
-
-    @property
-    def score(self) -> float:
-        return float(self.candidate.sweeps[self.option].scores[self.number])
-
-    @property
-    def alpha(self) -> float:
-        return float(self.candidate.sweeps[self.option].grid[self.number])
-
-    def choice(self, best: Best) -> _Choice:
-        sweep = self.candidate.sweeps[self.option]
-        taken = Sweep(sweep.grid, sweep.scores, self.number)
-        return _Choice(self.candidate.record, taken, self.option, self.candidate.out_of_fold, best)
 
 
 def _best_scores(
@@ -210,51 +188,41 @@ def _simplest_within_error(
 
     Every record is calibrated, and the best is the best out-of-fold score over records, options and α.
     """
-    candidates: list[_Candidate] = []
-    codes = np.concatenate([fold.codes_val for fold in folds])
+    candidates: list[list[_Choice]] = []
     try:
         for record in found.ranked():
-            out_of_fold, _ = out_of_fold_channels(folds, record.configuration, settings, options[0])
-            candidates.append(
-                _Candidate(
-                    record, out_of_fold, _sweeps(out_of_fold, codes, settings.use_angular, search.alphas, options)
-                )
-            )
+            channels, codes = out_of_fold_channels(folds, record.configuration, settings, options[0])
+            sweeps = _sweeps(channels, codes, settings.use_angular, search.alphas, options)
+            candidates.append([_Choice(record, sweep, option, channels) for option, sweep in enumerate(sweeps)])
     except KeyboardInterrupt:
         warn(f"The calibration was interrupted: the choice is among {len(candidates) or 1} of {len(found.records)}.")
-    if not candidates:
-        return []
     points = [
-        _Point(candidate, option, number)
-        for candidate in candidates
-        for option, sweep in enumerate(candidate.sweeps)
-        for number in range(len(sweep.grid))
+        choice._replace(sweep=Sweep(choice.sweep.grid, choice.sweep.scores, place))
+        for choices in candidates
+        for choice in choices
+        for place in range(len(choice.sweep.grid))
     ]
-    best = _best(folds, max(points, key=lambda point: point.score), settings.use_angular, options)
-    simplicity = [(point.candidate.record.n_columns, abs(point.alpha - search.search_alpha)) for point in points]
+    if not points:
+        return []
+    best = _best(folds, max(points, key=lambda point: point.sweep.score), settings.use_angular, options)
+    simplicity = [(point.record.n_columns, abs(point.sweep.value - search.search_alpha)) for point in points]
     chosen: dict[int, _Choice] = {}
-    for place in one_se_order([point.score for point in points], best.error, simplicity):
-        point = points[place]
-        chosen.setdefault(point.candidate.record.size, point.choice(best))
+    for place in one_se_order([point.sweep.score for point in points], best.error, simplicity):
+        chosen.setdefault(points[place].record.size, points[place]._replace(best=best))
     return list(chosen.values())[: search.n_models]
 
 
-def _best(folds: Sequence[Fold], point: _Point, use_angular: bool, options: Sequence[Array]) -> Best:
-    """The out-of-fold score of the best point with its standard error."""
-    multipliers = options[point.option]
-    scores = fusion_scores(point.candidate.out_of_fold, point.alpha, use_angular=use_angular, multipliers=multipliers)
+def _best(folds: Sequence[Fold], choice: _Choice, use_angular: bool, options: Sequence[Array]) -> Best:
+    """The out-of-fold score of the best choice with its standard error."""
+    multipliers, channels = options[choice.option], choice.out_of_fold
+    assert channels is not None
+    scores = fusion_scores(channels, choice.sweep.value, use_angular=use_angular, multipliers=multipliers)
     ends = np.cumsum([len(fold.codes_val) for fold in folds])
     confusions = [
-        confusion_matrix(fold.codes_val, said, len(multipliers))
-        for fold, said in zip(folds, np.split(predict_codes(scores), ends[:-1]), strict=True)
+        confusion_matrix(fold.codes_val, predicted, len(multipliers))
+        for fold, predicted in zip(folds, np.split(predict_codes(scores), ends[:-1]), strict=True)
     ]
-    return Best(point.score, macro_f1_error(confusions), "folds" if len(folds) > 1 else "rows")
-
-
-def _fitted(train: TrainingRows, choice: _Choice, settings: FusionSettings, options: Sequence[Array]) -> Selected:
-    configuration, multipliers = choice.record.configuration, options[choice.option]
-    model = fit_fusion_model(train, configuration, settings, alpha=choice.sweep.value, multipliers=multipliers)
-    return Selected(model, *choice)
+    return Best(choice.sweep.score, macro_f1_error(confusions), "folds" if len(folds) > 1 else "rows")
 
 
 def calibrate(
@@ -269,7 +237,11 @@ def calibrate(
 def _sweeps(
     channels: Channels, codes: Codes, use_angular: bool, alphas: Sequence[float], options: Sequence[Array]
 ) -> list[Sweep]:
-    return [alpha_sweep(_macro_f1(channels, codes, use_angular, option), alphas) for option in options]
+    def macro_f1(alpha: float, multipliers: Array) -> float:
+        scores = fusion_scores(channels, alpha, use_angular=use_angular, multipliers=multipliers)
+        return evaluate(codes, predict_codes(scores), len(multipliers)).macro_f1
+
+    return [alpha_sweep(partial(macro_f1, multipliers=option), alphas) for option in options]
 
 
 def out_of_fold_channels(
@@ -282,11 +254,3 @@ def out_of_fold_channels(
         parts.append(model.feature_channels(model.scaled_features(fold.X_val)))
     channels = Channels(*(np.concatenate(channel) for channel in zip(*parts, strict=True)))
     return channels, np.concatenate([fold.codes_val for fold in folds])
-
-
-def _macro_f1(channels: Channels, codes: Codes, use_angular: bool, multipliers: Array) -> Callable[[float], float]:
-    def objective(alpha: float) -> float:
-        scores = fusion_scores(channels, alpha, use_angular=use_angular, multipliers=multipliers)
-        return evaluate(codes, predict_codes(scores), len(multipliers)).macro_f1
-
-    return objective

@@ -13,15 +13,32 @@ from qmedoid.geometry.groups import anchor_feature
 from qmedoid.geometry.overlap import AngleKind, SwapTest, SwapTestFunction, compact_swap_test, from_overlap, row_norms
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring
-from qmedoid.methods.base import LARGEST, Contributions, Measured, MeasuredMethod, refuse_bad_values, row_block
+from qmedoid.kernels._backend import row_block
+from qmedoid.methods.base import LARGEST, Contributions, Measured, MeasuredMethod, Scorer, refuse_bad_values
 from qmedoid.schema import MODERATE, Given, Packed, Values
 
 # Rows per block where the definition is applied, so that its temporaries stay small.
 _BLOCK_ROWS = 8192
 
 
+class _Scores:
+    """Parts of what a nearest-medoid rule measures."""
+
+    def channels(self: Scorer, X: Table, *, threads: int | None = None) -> Channels:
+        """Distance and angle to the nearest medoid of each class, each of shape (n, C)."""
+        return self.measure(X, threads=threads).channels
+
+    def scores(self: Scorer, X: Table, *, threads: int | None = None) -> Array:
+        """Fusion score of every class, shape (n, C); the smallest decides."""
+        return self.scores_and_medoids(X, threads=threads)[0]
+
+    def margins(self: Scorer, X: Table, *, threads: int | None = None) -> Array:
+        """Decision values: s_0 − s_1 for two classes, −s for more."""
+        return margins(self.scores_and_medoids(X, threads=threads)[0])
+
+
 @dataclass(frozen=True)
-class NearestModel:
+class NearestModel(_Scores):
     """A fitted nearest-medoid rule over the features of one configuration.
 
     Attributes
@@ -103,11 +120,11 @@ class NearestModel:
 
     def feature_channels(self, features: Array) -> Channels:
         """Channels of standardized feature vectors, each of shape (n, C)."""
-        return self.nearest_channels(self.swap_test(features))
+        return self._nearest(self.swap_test(features))[0]
 
-    def nearest_channels(self, measured: SwapTest) -> Channels:
-        """Channels of each class from the measurements against every medoid."""
-        return class_channels(measured.distance, measured.angle, self.medoid_classes, self.n_classes)[0]
+    def _nearest(self, measured: SwapTest) -> tuple[Channels, Codes]:
+        """Channels and nearest medoid of each class from the measurements against every medoid."""
+        return class_channels(measured.distance, measured.angle, self.medoid_classes, self.n_classes)
 
     @property
     def used(self) -> Codes:
@@ -135,40 +152,23 @@ class NearestModel:
             use_angular=self.use_angular, angle=self.angle,
         )  # fmt: skip
 
-    def channels(self, X: Table, *, threads: int | None = None) -> Channels:
-        """Distance and angle to the nearest medoid of each class, each of shape (n, C)."""
-        measured = scoring.channels(X, self.scoring_plan, threads=threads)
-        channels = Channels(measured.distance, measured.angle)
-        for rows, block, _ in self._undecided(X, measured.medoid[:, 0] < 0):
-            channels.distance[rows], channels.angle[rows] = block
-        return channels
-
     def measure(self, X: Table, *, threads: int | None = None) -> Measured:
         """Channels, fusion scores, and the place in `medoids` of each class's nearest medoid, all of shape (n, C)."""
-        measured, scores = scoring.channels_and_scores(X, self.scoring_plan, threads=threads)
-        channels = Channels(measured.distance, measured.angle)
-        for rows, block, nearest in self._undecided(X, measured.medoid[:, 0] < 0):
-            channels.distance[rows], channels.angle[rows] = block
-            scores[rows], measured.medoid[rows] = self.fuse(block), nearest
-        return Measured(channels, scores, measured.medoid)
-
-    def scores(self, X: Table, *, threads: int | None = None) -> Array:
-        """Fusion score of every class, shape (n, C); the smallest decides."""
-        scores = scoring.scores(X, self.scoring_plan, threads=threads)
-        for rows, block, _ in self._undecided(X, np.isnan(scores[:, 0])):
-            scores[rows] = self.fuse(block)
-        return scores
+        found = self._measured(X, True, threads)
+        return Measured(Channels(found.distance, found.angle), found.scores, found.nearest)
 
     def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
         """Fusion scores, and the place in `medoids` of the nearest medoid of each class, each of shape (n, C)."""
-        scores, medoids = scoring.scores_and_medoids(X, self.scoring_plan, threads=threads)
-        for rows, block, nearest in self._undecided(X, np.isnan(scores[:, 0])):
-            scores[rows], medoids[rows] = self.fuse(block), nearest
-        return scores, medoids
+        found = self._measured(X, False, threads)
+        return found.scores, found.nearest
 
-    def margins(self, X: Table, *, threads: int | None = None) -> Array:
-        """Decision values: s_0 − s_1 for two classes, −s for more."""
-        return margins(self.scores(X, threads=threads))
+    def _measured(self, X: Table, channels: bool, threads: int | None) -> scoring.ScoringResults:
+        found = scoring.measure(X, self.scoring_plan, channels=channels, threads=threads)
+        for rows, block, nearest in self._undecided(X, found.nearest[:, 0] < 0):
+            found.scores[rows], found.nearest[rows] = self.fuse(block), nearest
+            if channels:
+                found.distance[rows], found.angle[rows] = block
+        return found
 
     def predict(self, X: Table, *, threads: int | None = None) -> Codes:
         """Class code of every row, shape (n,)."""
@@ -188,8 +188,7 @@ class NearestModel:
             block = rows[part]
             values = row_block(X, block)
             refuse_bad_values(values, self.used, block)
-            measured = self.swap_test(self.features(values))
-            yield block, *class_channels(measured.distance, measured.angle, self.medoid_classes, self.n_classes)
+            yield block, *self._nearest(self.swap_test(self.features(values)))
 
     @cached_property
     def notices_bad_values(self) -> Flags:
@@ -227,7 +226,7 @@ class NearestModel:
         features = self.features(row_block(X, slice(None)))
         overlap = swap_test(features, self.medoids).overlap
         found = from_overlap(overlap, row_norms(features), row_norms(self.medoids), angle=self.angle)
-        channels, nearest = class_channels(found.distance, found.angle, self.medoid_classes, self.n_classes)
+        channels, nearest = self._nearest(found)
         return Measured(channels, self.fuse(channels), nearest)
 
     def with_row_numbers(self, rows: Codes) -> Self:
@@ -241,20 +240,8 @@ class NearestModel:
         return contributions(self, row, measured, winner, other)
 
 
-class MeasuredNearest(MeasuredMethod):
+class MeasuredNearest(MeasuredMethod, _Scores):
     """A nearest-medoid model whose overlaps a SWAP test measures, such as by circuits."""
-
-    def channels(self, X: Array) -> Channels:
-        """Distance and angle to the nearest medoid of each class, each of shape (n, C)."""
-        return self.measure(X).channels
-
-    def scores(self, X: Array) -> Array:
-        """Fusion score of every class, shape (n, C); the smallest decides."""
-        return self.measure(X).scores
-
-    def margins(self, X: Array) -> Array:
-        """Decision values: s_0 − s_1 for two classes, −s for more."""
-        return margins(self.scores(X))
 
     def predict(self, X: Array) -> Codes:
         """Class code of every row, shape (n,)."""

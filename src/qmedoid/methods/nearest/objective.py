@@ -25,6 +25,9 @@ from qmedoid.kernels.search import Candidates, FoldSearch
 from qmedoid.methods.nearest.problem import Fold, FusionSettings, fit_fusion_model
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
 
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
 
 class RebuildObjective:
     """Macro-F1 of the pooled validation predictions of all folds, computed from scratch each time.
@@ -49,22 +52,18 @@ class RebuildObjective:
     def start(self, configuration: Configuration) -> float:
         """Make a configuration the current one and score it."""
         self.configuration = configuration
-        return self._score(configuration)
+        return float(self.scores(0, [configuration[0]])[0])
 
     def scores(self, anchor: int, subsets: Sequence[Subset]) -> Array:
         """Scores with one subset replaced, shape (n_subsets,)."""
-        return np.array([self._score(self._replaced(anchor, subset)) for subset in subsets])
+        return np.array([self._score(_replaced(self.configuration, anchor, subset)) for subset in subsets])
 
     def commit(self, anchor: int, subset: Subset) -> None:
         """Replace one subset for good."""
-        self.configuration = self._replaced(anchor, subset)
-
-    def _replaced(self, anchor: int, subset: Subset) -> Configuration:
-        return (*self.configuration[:anchor], subset, *self.configuration[anchor + 1 :])
+        self.configuration = _replaced(self.configuration, anchor, subset)
 
     def _score(self, configuration: Configuration) -> float:
-        n_classes = len(self.multipliers)
-        confusion = np.zeros((n_classes, n_classes))
+        confusion = np.zeros((len(self.multipliers), len(self.multipliers)))
         for fold in self.folds:
             confusion += fold_confusion(
                 fold, configuration, self.settings, alpha=self.alpha, multipliers=self.multipliers
@@ -87,24 +86,18 @@ def fold_confusion(
     return confusion_matrix(fold.codes_val, predict_codes(scores), len(multipliers))
 
 
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
 Counts = npt.NDArray[np.int64]
 # Folds with at least this many numbers (rows × features) are worth a separate thread.
 _LARGE_FOLD = 1_000_000
 
 
-class IncrementalObjective:
-    """Macro-F1 of the pooled validation predictions of all folds.
+class IncrementalObjective(RebuildObjective):
+    """The same scores, by the search kernel.
 
     Parameters
     ----------
-    folds : sequence of Fold
-    settings : FusionSettings
-    alpha : float
-        Share of the distance channel during the search.
-    multipliers : ndarray of shape (C,)
-        Class multipliers during the search.
+    folds, settings, alpha, multipliers
+        See `RebuildObjective`.
     threads : int or None
         Threads over the folds, at most one for each. None takes as many as ``QMEDOID_THREADS`` says, else one per
         core, as soon as two folds are large. Scores do not change. Threads end when the objective is dropped.
@@ -129,21 +122,12 @@ class IncrementalObjective:
         threads: int | None = None,
         backend: ModuleType | None = None,
     ) -> None:
-        self.folds = folds
-        self.settings = settings
-        self.alpha = alpha
-        self.multipliers = multipliers
+        super().__init__(folds, settings, alpha=alpha, multipliers=multipliers)
         self.threads = threads
-        self.configuration: Configuration = ()
         self.n_rebuilt = 0
         self._n_workers = min(thread_count(threads), len(folds))
         self._pool: ThreadPoolExecutor | None = None
         self._states = [_FoldObjective(fold, settings, alpha, multipliers, backend) for fold in folds]
-
-    def start(self, configuration: Configuration) -> float:
-        """Make a configuration the current one and score it."""
-        self.configuration = configuration
-        return float(self.scores(0, [configuration[0]])[0])
 
     def scores(self, anchor: int, subsets: Sequence[Subset]) -> Array:
         """Scores with one subset replaced, shape (n_subsets,)."""
@@ -158,18 +142,16 @@ class IncrementalObjective:
             self.n_rebuilt += rebuilt
         return macro_f1(pooled)
 
-    def commit(self, anchor: int, subset: Subset) -> None:
-        """Replace one subset for good."""
-        # The configuration is what counts; should the rest be interrupted, the next call catches up with it.
-        self.configuration = _replaced(self.configuration, anchor, subset)
-        for state in self._states:
-            state.follow(self.configuration)
-
     def _over_folds(self, anchor: int, subsets: Sequence[Subset], parts: "Sequence[_Part]") -> list[tuple[Counts, int]]:
-        if not self._is_worth_threads():
+        large = self.threads is not None or sum(state.size >= _LARGE_FOLD for state in self._states) > 1
+        if self._n_workers == 1 or not large:
             return [state.confusions(anchor, subsets, parts) for state in self._states]
-        pool = self._workers()
-        futures = [pool.submit(state.confusions, anchor, subsets, parts) for state in self._states]
+        if self._pool is None:  # one pool for all visits
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._pool = ThreadPoolExecutor(self._n_workers)
+            weakref.finalize(self, self._pool.shutdown)
+        futures = [self._pool.submit(state.confusions, anchor, subsets, parts) for state in self._states]
         try:
             return [future.result() for future in futures]
         except BaseException:  # an interrupt too: no thread may still read what the next call writes
@@ -179,20 +161,6 @@ class IncrementalObjective:
                 if not future.cancelled():
                     future.exception()
             raise
-
-    def _is_worth_threads(self) -> bool:
-        if self._n_workers == 1:
-            return False
-        return self.threads is not None or sum(state.size >= _LARGE_FOLD for state in self._states) > 1
-
-    def _workers(self) -> "ThreadPoolExecutor":
-        """One pool for all visits, made when first needed."""
-        if self._pool is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._pool = ThreadPoolExecutor(self._n_workers)
-            weakref.finalize(self, self._pool.shutdown)
-        return self._pool
 
 
 def macro_f1(confusions: Counts) -> Array:
@@ -208,19 +176,7 @@ def macro_f1(confusions: Counts) -> Array:
 
 
 class _Part(NamedTuple):
-    """Subsets of a batch that share anchor and length.
-
-    Attributes
-    ----------
-    numbers : index
-        Which subsets of the batch they are.
-    column : int
-        The column of their anchor.
-    members : ndarray of shape (m,)
-        Columns that they use.
-    picks : ndarray of shape (n_subsets, k)
-        Each subset as positions in `members`.
-    """
+    """Subsets of a batch that share anchor and length: which ones, the anchor's column, and `_packed` subsets."""
 
     numbers: slice | list[int]
     column: int

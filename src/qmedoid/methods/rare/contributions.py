@@ -20,14 +20,14 @@ from qmedoid.methods.rare.model import CLIP, RareEventModel
 def contributions(model: RareEventModel, row: Array, winner: int) -> Contributions:
     """Contributions of every feature, and of every column; `row` has the shape (1, M)."""
     sign = 1.0 if winner == model.rare_class else -1.0
-    added = sign * model.feature_contributions(row[0])
+    added = sign * (model.standardized(model.features(row))[0] * model.weights)
     groups = tuple(
         GroupContribution(columns, float(amount), name=name)
         for columns, name, amount in zip(model.feature_columns, model.feature_names, added, strict=True)
     )
     n_deltas, n_columns = model.geometry.n_features[0], row.shape[1]
     columns = added[n_deltas:].reshape(4, n_columns).sum(axis=0)
-    columns += _delta_columns(model, model.scaled(row, slice(0, 1))[0], sign * model.weights)
+    columns += _delta_columns(model, model.scaled(row, range(1))[0], sign * model.weights)
     return Contributions(columns, groups, {"intercept": sign * float(model.intercept)})
 
 

@@ -9,17 +9,16 @@ are common is used.
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.exceptions import DataError, warn
 from qmedoid.geometry.row_groups import draw_rows, draws_per_row, equal_rows, first_rows, group_folds, numbered, part_of
-from qmedoid.geometry.scaling import SignedLog, fit_signed_log, fit_standard
+from qmedoid.geometry.scaling import Scaling, SignedLog, fit_signed_log, fit_standard
 from qmedoid.kernels._backend import thread_count
-from qmedoid.kernels.ties import stable_order
+from qmedoid.kernels.ties import order_by_content, stable_order
 from qmedoid.methods.rare.geometry import OwnPlaces, RareGeometry
 from qmedoid.methods.rare.model import CLIP, RareEventModel
 from qmedoid.methods.rare.prototypes import Prototypes, RareSettings, draw_prototypes, hardest, make_metric
@@ -90,6 +89,8 @@ def fit_rare(
 ) -> FittedRare:
     """Fit a rare-event model; the class with fewer rows is the rare one, of equal ones the second.
 
+    It is the same model whatever the order of the columns.
+
     Parameters
     ----------
     X : ndarray of shape (n, M)
@@ -106,6 +107,8 @@ def fit_rare(
     """
     report = progress or (lambda _: None)
     rng = np.random.default_rng(seed)
+    order = order_by_content(X)
+    X = np.ascontiguousarray(X[:, order])
     rare_class = _rare_class(codes)
     is_rare = codes == rare_class
     if groups is not None and min(len(np.unique(groups[rows])) for rows in (is_rare, ~is_rare)) < 2:
@@ -113,42 +116,34 @@ def fit_rare(
             "All rows of a class belong together or are equal: a rare-event model needs rows of at least two groups of "
             "each class. Use another method for such a table."
         )
-    fitted = _fit_model(X, is_rare, rare_class, settings, rng, groups)
+    model, features = _fit_model(X, is_rare, rare_class, settings, rng, groups)
     fold = _folds(is_rare, settings.n_folds, rng, groups)
     if fold is None:
         warn(
             "The rare class has rows of two groups only, and none of them can be held out: what is expected of new "
             "rows comes from rows that the weights have seen."
         )
-        seen = fitted.model.logit(fitted.features)
-        circuit_features = fitted.features[:, fitted.model.circuit_features]
-        return FittedRare(
-            fitted.model, fitted.model.class_scores(seen), circuit_features, np.zeros(len(X), dtype=np.intp)
-        )
+        seen = model.logit(features)
+        circuit_features = features[:, model.circuit_features]
+        fold = np.zeros(len(X), dtype=np.intp)
+        return FittedRare(_in_order(model, order), model.class_scores(seen), circuit_features, fold)
     n_fits = fold.max() + 2
     report(1 / n_fits)
-    logits, circuit_features = np.empty(len(X)), fitted.features[:, fitted.model.circuit_features]
+    logits, circuit_features = np.empty(len(X)), features[:, model.circuit_features]
     for number in range(fold.max() + 1):
         rest, test = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-        part = _fit_model(
-            X[rest], is_rare[rest], rare_class, settings, rng, part_of(groups, rest), fitted.model.circuit_features
+        part, _ = _fit_model(
+            X[rest], is_rare[rest], rare_class, settings, rng, part_of(groups, rest), model.circuit_features
         )
-        measured = part.model.measure(X[test])
+        measured = part.measure(X[test])
         logits[test] = measured.scores[:, 1 - rare_class] - measured.scores[:, rare_class]
         if measured.deltas is not None:
             circuit_features[test] = measured.deltas
         report((number + 2) / n_fits)
     shared = ~is_rare
-    shared[fitted.model.medoid_rows] = False
-    logits = on_final_scale(logits, fitted.model.logit(fitted.features), shared)
-    return FittedRare(fitted.model, fitted.model.class_scores(logits), circuit_features, fold)
-
-
-class _Fitted(NamedTuple):
-    """A model, and the features of its rows, none compared with itself."""
-
-    model: RareEventModel
-    features: Array
+    shared[model.medoid_rows] = False
+    logits = on_final_scale(logits, model.logit(features), shared)
+    return FittedRare(_in_order(model, order), model.class_scores(logits), circuit_features, fold)
 
 
 def _fit_model(
@@ -159,8 +154,11 @@ def _fit_model(
     rng: np.random.Generator,
     groups: Codes | None,
     chosen: Codes | None = None,
-) -> _Fitted:
-    """The model of some rows; `chosen` features are for a circuit, where they are chosen already."""
+) -> tuple[RareEventModel, Array]:
+    """The model of some rows, and their features, none compared with itself.
+
+    `chosen` features are for a circuit, where they are chosen already.
+    """
     scaling = fit_signed_log(X, compress=settings.signed_log)
     scaled = np.ascontiguousarray(scaling.apply(X))
     metrics = np.array([make_metric(name, scaled, is_rare, rng) for name in settings.metrics])
@@ -168,15 +166,17 @@ def _fit_model(
     heads = None if groups is None else first_rows(numbered(2 * groups + is_rare))
     prototypes = draw_prototypes(is_rare, settings, rng, heads)
     geometry = _geometry(scaling, scaled, prototypes, metrics, settings)
-    strengths, share = _strengths(geometry, settings), draws_per_row(groups)
+    kinds = settings.deltas_strength, settings.nearness_strength, settings.position_strength, settings.middle_strength
+    strengths, share = np.repeat(np.array(kinds), geometry.n_features), draws_per_row(groups)
     equal_groups = None if groups is None else equal_rows(scaled)
-    by_column = _in_blocks(scaled, _own_places(prototypes, len(X), settings, equal_groups), geometry.by_column)
+    own_places = prototypes.own_places(len(X), equal_groups) if settings.leave_one_out else None
+    by_column = _in_blocks(scaled, own_places, geometry.by_column)
     if settings.n_hard:
         coarse = _coarse_logits(by_column, is_rare, strengths[geometry.n_features[0] :], rng, share)
         prototypes = prototypes.with_hard(hardest(coarse, is_rare, prototypes, settings.n_hard, heads))
         # Features of single columns do not change: hard rows do not enter them.
         geometry = _geometry(scaling, scaled, prototypes, metrics, settings)
-    own_places = _own_places(prototypes, len(X), settings, groups)
+    own_places = own_places and prototypes.own_places(len(X), groups)
     deltas = _in_blocks(scaled, own_places, lambda *rows: geometry.deltas(*rows).features)
     features = np.hstack([deltas, by_column])
     standard = fit_standard(features)
@@ -194,7 +194,7 @@ def _fit_model(
         circuit_features=chosen,
         rare_class=rare_class,
     )
-    return _Fitted(model, features)
+    return model, features
 
 
 def _rare_class(codes: Codes) -> int:
@@ -211,20 +211,9 @@ def _geometry(
     scaling: SignedLog, scaled: Array, prototypes: Prototypes, metrics: Array, settings: RareSettings
 ) -> RareGeometry:
     return RareGeometry(
-        scaling=scaling,
-        rare=scaled[prototypes.rare],
-        common=scaled[prototypes.common],
-        hard=prototypes.hard,
-        metrics=metrics,
-        metric_names=settings.metrics,
-        counts=settings.counts,
-        length=settings.length,
-        floor=settings.floor,
-    )
-
-
-def _own_places(prototypes: Prototypes, n_rows: int, settings: RareSettings, groups: Codes | None) -> OwnPlaces | None:
-    return prototypes.own_places(n_rows, groups) if settings.leave_one_out else None
+        scaling, scaled[prototypes.rare], scaled[prototypes.common], prototypes.hard, metrics, settings.metrics,
+        settings.counts, settings.length, settings.floor,
+    )  # fmt: skip
 
 
 def _in_blocks(
@@ -237,16 +226,6 @@ def _in_blocks(
 
     with ThreadPoolExecutor(thread_count(None)) as pool:
         return np.concatenate(list(pool.map(part, row_slices(scaled, _BLOCK_ROWS))))
-
-
-def _strengths(geometry: RareGeometry, settings: RareSettings) -> Array:
-    kinds = (
-        settings.deltas_strength,
-        settings.nearness_strength,
-        settings.position_strength,
-        settings.middle_strength,
-    )
-    return np.repeat(np.array(kinds), geometry.n_features)
 
 
 def _coarse_logits(by_column: Array, is_rare: Flags, strengths: Array, rng: np.random.Generator, share: float) -> Array:
@@ -307,3 +286,26 @@ def _circuit_features(
     gap = standardized[is_rare].mean(axis=0) - standardized[~is_rare].mean(axis=0)
     farthest = stable_order(-np.abs(gap * weights)[n_deltas:]) + n_deltas
     return np.concatenate([np.arange(n_deltas), farthest])[: settings.n_circuit_features]
+
+
+def _in_order(model: RareEventModel, order: Codes) -> RareEventModel:
+    """The model for X, from one that was fitted to ``X[:, order]``."""
+    back, geometry = np.argsort(order), model.geometry
+    n_deltas = geometry.n_features[0]
+    # Deltas come first, then the features of single columns, kind by kind.
+    starts = n_deltas + len(order) * np.arange(4)[:, None]
+    features, to = (np.append(np.arange(n_deltas), (starts + places).ravel()) for places in (back, order))
+    scalings = (geometry.scaling.outer, geometry.scaling.inner)
+    outer, inner = (one and Scaling(one.center[back], one.scale[back]) for one in scalings)
+    assert outer is not None
+    rare, common, metrics = (
+        np.ascontiguousarray(rows[:, back]) for rows in (geometry.rare, geometry.common, geometry.metrics)
+    )
+    return replace(
+        model,
+        geometry=replace(geometry, scaling=SignedLog(outer, inner), rare=rare, common=common, metrics=metrics),
+        center=model.center[features],
+        scale=model.scale[features],
+        weights=model.weights[features],
+        circuit_features=to[model.circuit_features].astype(np.intp),
+    )

@@ -193,6 +193,16 @@ class RareGeometry:
         return np.array([np.sort(rows, axis=0)[(len(rows) - 1) // 2] for rows in (self.common[~self.hard], self.rare)])
 
     @cached_property
+    def weighted(self) -> list[tuple[Codes, Array, Array, Array]]:
+        """Of every metric the columns, the roots of their weights, and common and rare prototypes times these."""
+        columns = [np.flatnonzero(weights) for weights in self.metrics]
+        roots = [np.sqrt(weights[weights > 0]) for weights in self.metrics]
+        return [
+            (of, root, self.common[:, of] * root, self.rare[:, of] * root)
+            for of, root in zip(columns, roots, strict=True)
+        ]
+
+    @cached_property
     def n_features(self) -> tuple[int, int, int, int]:
         """Numbers of deltas, of nearnesses, of positions and of distances to the middle of a class."""
         columns = self.rare.shape[1]
@@ -208,19 +218,17 @@ class RareGeometry:
         nearness = np.log((rare + self.floor) / (common + self.floor))
         return np.hstack([nearness, scaled - self.middle, *(np.abs(scaled - row) for row in self.typical)])
 
-    def deltas(self, scaled: Array, own_places: OwnPlaces | None, *, threads: int | None = 1) -> Evidence:
+    def deltas(self, scaled: Array, own_places: OwnPlaces | None) -> Evidence:
         """Deltas of every metric and count, and the nearest prototypes of each class."""
         deltas, squared, nearest = [], np.empty((len(scaled), 2)), np.empty((len(scaled), 2), dtype=np.intp)
-        for number, weights in enumerate(self.metrics):
-            columns, roots = np.flatnonzero(weights), np.sqrt(weights[weights > 0])
+        itself = (None, None) if own_places is None else (own_places.common, own_places.rare)
+        for number, (columns, roots, *classes) in enumerate(self.weighted):
             rows = np.ascontiguousarray(scaled[:, columns] * roots)
             means = []
-            for c, (prototypes, itself) in enumerate(self._classes(own_places)):
+            for c, prototypes in enumerate(classes):
                 # A row that is itself a prototype has one less to be compared with.
                 most = min(max(self.counts), len(prototypes) - 1)
-                found, places = nearest_squared(
-                    rows, prototypes[:, columns] * roots, k=most, own=itself, threads=threads
-                )
+                found, places = nearest_squared(rows, prototypes, k=most, own=itself[c], threads=1)
                 distances = np.sqrt(found)
                 means.append([distances[:, :k].mean(axis=1) for k in self.counts])
                 if number == 0:
@@ -236,13 +244,9 @@ class RareGeometry:
     def measured_features(self, scaled: Array, distances: Distances) -> Array:
         """The features of `evidence` by their definition, with distances measured by a backend."""
         deltas = []
-        for weights in self.metrics:
-            columns, roots = np.flatnonzero(weights), np.sqrt(weights[weights > 0])
-            rows, prototypes = (
-                scaled[:, columns] * roots,
-                [prototype_rows[:, columns] * roots for prototype_rows in (self.common, self.rare)],
-            )
-            found = [np.sort(distances(rows, prototype_rows), axis=1) for prototype_rows in prototypes]
+        for columns, roots, *prototypes in self.weighted:
+            rows = scaled[:, columns] * roots
+            found = [np.sort(distances(rows, of_class), axis=1) for of_class in prototypes]
             for k in self.counts:
                 # The farthest of few is left out: a prototype itself would have one less to be compared with.
                 far, near = (one[:, : min(k, one.shape[1] - 1)].mean(axis=1) for one in found)
@@ -264,9 +268,3 @@ class RareGeometry:
             for prototype_rows, one, far in zip(classes, found, middles, strict=True):
                 far.append(one[:, prototype_rows[:, 0].argsort(kind="stable")[(len(prototype_rows) - 1) // 2]])
         return np.column_stack([*deltas, *nearness, *positions, *middles[0], *middles[1]])
-
-    def _classes(self, own_places: OwnPlaces | None) -> tuple[tuple[Array, Codes | None], tuple[Array, Codes | None]]:
-        """Prototypes of the common and of the rare class, and the places that are left out."""
-        if own_places is None:
-            return (self.common, None), (self.rare, None)
-        return (self.common, own_places.common), (self.rare, own_places.rare)

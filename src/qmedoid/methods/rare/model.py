@@ -1,6 +1,5 @@
 """The rare-event model: a logistic regression on distances to prototypes, in closed form or measured by circuits."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar, Self
@@ -10,8 +9,7 @@ import numpy as np
 from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
 from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.overlap import SwapTestFunction, row_angles
-from qmedoid.kernels._backend import thread_count
-from qmedoid.kernels._tables import row_count
+from qmedoid.kernels._backend import in_chunks, row_block, row_count
 from qmedoid.methods.base import (
     LARGEST,
     Contributions,
@@ -19,7 +17,6 @@ from qmedoid.methods.base import (
     MeasuredMethod,
     measured_distances,
     refuse_bad_values,
-    row_block,
 )
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.schema import MODERATE, RefusedError, Values
@@ -102,8 +99,7 @@ class RareEventModel:
     @cached_property
     def column_groups(self) -> tuple[tuple[int, ...], ...]:
         """The groups of columns that distances are made of: those of each metric, and every column alone."""
-        metrics = [tuple(np.flatnonzero(weights).tolist()) for weights in self.geometry.metrics]
-        return tuple(dict.fromkeys(metrics + [(column,) for column in self.used.tolist()]))
+        return tuple(dict.fromkeys(self.feature_columns))
 
     @property
     def notices_bad_values(self) -> Flags:
@@ -113,7 +109,7 @@ class RareEventModel:
     @cached_property
     def feature_columns(self) -> tuple[tuple[int, ...], ...]:
         """Columns that each feature looks at."""
-        metrics = [tuple(np.flatnonzero(weights).tolist()) for weights in self.geometry.metrics]
+        metrics = [tuple(columns.tolist()) for columns, *_ in self.geometry.weighted]
         deltas = [columns for columns in metrics for _ in self.geometry.counts]
         single: list[tuple[int, ...]] = [(column,) for column in self.used.tolist()]
         return tuple(deltas + 4 * single)
@@ -133,9 +129,8 @@ class RareEventModel:
 
     def features(self, X: Table) -> Array:
         """All features of raw rows, shape (n, F): the definition."""
-        row_count(X, len(self.used))
-        blocks = (self.scaled(X, rows) for rows in row_slices(X, _BLOCK_ROWS))
-        return np.concatenate([self.geometry.evidence(scaled).features for scaled in blocks])
+        scaled = self.scaled(X, range(row_count(X, len(self.used))))
+        return self.geometry.evidence(scaled).features
 
     def logits(self, X: Table, *, threads: int | None = None) -> Array:
         """Logarithm of the odds of the rare class, shape (n,)."""
@@ -153,53 +148,46 @@ class RareEventModel:
         standardized: Array = np.clip((features - self.center) / self.scale, -CLIP, CLIP)
         return standardized
 
-    def feature_contributions(self, row: Array) -> Array:
-        """What every feature adds to the logit of one raw row, shape (F,); with the intercept they add up to it."""
-        added: Array = self.standardized(self.features(np.asarray(row)[None]))[0] * self.weights
-        return added
-
     def scores_and_medoids(self, X: Table, *, threads: int | None = None) -> tuple[Array, Codes]:
         """Dissimilarities, and the place of the nearest prototype of each class, each of shape (n, 2)."""
-        measured = self.measure(X, threads=threads)
+        measured = self._measured(X, False, threads)
         return measured.scores, measured.nearest
 
     def measure(self, X: Table, *, threads: int | None = None) -> Measured:
         """Scores, features for a circuit, and the nearest prototypes of each class by the first metric."""
-        row_count(X, len(self.used))
-        blocks = list(row_slices(X, _BLOCK_ROWS))
-        workers = min(thread_count(threads), len(blocks))
-        if workers == 1:
-            parts = [self._measured(X, rows) for rows in blocks]
-        else:
-            # Once, before the threads ask for it.
-            _ = self.geometry.kernel, self.geometry.middle, self.geometry.typical
-            with ThreadPoolExecutor(workers) as pool:
-                parts = list(pool.map(lambda rows: self._measured(X, rows), blocks))
-        return Measured(
-            Channels(*(np.concatenate(one) for one in zip(*(part.channels for part in parts), strict=True))),
-            np.concatenate([part.scores for part in parts]),
-            np.concatenate([part.nearest for part in parts]),
-            np.concatenate([part.deltas for part in parts if part.deltas is not None]),
-        )
+        return self._measured(X, True, threads)
+
+    def _measured(self, X: Table, channels: bool, threads: int | None) -> Measured:
+        n = row_count(X, len(self.used))
+        nearest, deltas = np.empty((n, 2), dtype=np.intp), np.empty((n, self.n_deltas))
+        distance, angle, scores = np.empty((3, n, 2))
+        # Once, before threads ask for it.
+        _ = self.geometry.kernel, self.geometry.middle, self.geometry.typical, self.geometry.weighted
+        in_chunks(
+            self._fill, X, chunk_rows=_BLOCK_ROWS, rows_per_thread=_BLOCK_ROWS, threads=threads, rows=np.arange(n),
+            distance=distance, angle=angle if channels else None, scores=scores, nearest=nearest, deltas=deltas,
+        )  # fmt: skip
+        return Measured(Channels(distance, angle), scores, nearest, deltas)
+
+    def _fill(
+        self, X: Table, rows: Codes, distance: Array, angle: Array | None, scores: Array, nearest: Codes, deltas: Array
+    ) -> None:
+        scaled = self.scaled(X, rows)
+        found = self.geometry.evidence(scaled)
+        by_class = slice(None, None, 1 if self.rare_class == 1 else -1)
+        nearest[...] = (found.nearest + np.array([len(self.geometry.rare), 0]))[:, by_class]
+        distance[...] = np.sqrt(found.squared)[:, by_class]
+        scores[...] = self.class_scores(self.logit(found.features))
+        deltas[...] = found.features[:, self.circuit_features]
+        if angle is not None:
+            in_metric = scaled * np.sqrt(self.geometry.metrics[0])
+            for c in range(2):
+                angle[:, c] = row_angles(in_metric, self._weighted[nearest[:, c]])
 
     def class_scores(self, logit: Array) -> Array:
         """Dissimilarities from the logit of the rare class, shape (n, 2)."""
         scores = np.column_stack([0.5 * logit, -0.5 * logit])
         return scores if self.rare_class == 1 else scores[:, ::-1]
-
-    def _measured(self, X: Table, rows: slice) -> Measured:
-        scaled = self.scaled(X, rows)
-        found = self.geometry.evidence(scaled)
-        distance = np.sqrt(found.squared)
-        nearest = found.nearest + np.array([len(self.geometry.rare), 0])
-        angle = self._angles(scaled, nearest)
-        by_class = slice(None, None, 1 if self.rare_class == 1 else -1)
-        return Measured(
-            Channels(distance[:, by_class], angle[:, by_class]),
-            self.class_scores(self.logit(found.features)),
-            nearest[:, by_class],
-            found.features[:, self.circuit_features],
-        )
 
     @cached_property
     def _weighted(self) -> Array:
@@ -207,19 +195,11 @@ class RareEventModel:
         weighted: Array = np.concatenate([self.geometry.rare, self.geometry.common]) * np.sqrt(self.geometry.metrics[0])
         return weighted
 
-    def _angles(self, scaled: Array, nearest: Codes) -> Array:
-        """Angle between every row and its nearest prototypes in the first metric, shape (n, 2); π/2 to a zero."""
-        rows = scaled * np.sqrt(self.geometry.metrics[0])
-        angles = np.empty(nearest.shape)
-        for c in range(2):
-            angles[:, c] = row_angles(rows, self._weighted[nearest[:, c]])
-        return angles
-
-    def scaled(self, X: Table, rows: slice) -> Array:
-        """Some raw rows on the scale of the prototypes, shape (n, M)."""
-        block = row_block(X, rows)
-        refuse_bad_values(block, self.used, range(rows.start, rows.stop))
-        # Beside a column of tiny values a large one may leave the range of a double, or its square may.
+    def scaled(self, X: Table, rows: Codes | range) -> Array:
+        """Raw rows on the scale of the prototypes, shape (n, M); `rows` are their numbers in the whole table."""
+        block = row_block(X, slice(None))
+        refuse_bad_values(block, self.used, rows)
+        # With a column of tiny values, a large one may leave the range of a double, or its square may.
         with np.errstate(over="ignore"):
             scaled = self.geometry.scaling.apply(block)
         return np.clip(scaled, -LARGEST, LARGEST, out=scaled)
@@ -246,9 +226,10 @@ class RareEventModel:
 
     def measured_features(self, X: Table, swap_test: SwapTestFunction) -> Array:
         """All features of raw rows, shape (n, F), each from the distances in its definition."""
-        blocks = (self.scaled(X, rows) for rows in row_slices(X, max(1, _BLOCK_NUMBERS // len(self.medoid_rows))))
+        scaled = self.scaled(X, range(row_count(X, len(self.used))))
+        blocks = row_slices(scaled, max(1, _BLOCK_NUMBERS // len(self.medoid_rows)))
         distances = partial(measured_distances, swap_test)
-        return np.concatenate([self.geometry.measured_features(scaled, distances) for scaled in blocks])
+        return np.concatenate([self.geometry.measured_features(scaled[rows], distances) for rows in blocks])
 
     def with_row_numbers(self, rows: Codes) -> Self:
         """A copy where training row i is row ``rows[i]`` of a larger table."""

@@ -29,9 +29,9 @@ def column_contrast(values: Array, is_rare: Flags) -> Array:
     return contrast
 
 
-MetricName = Literal["plain", "contrast", "tight"]
-METRICS: tuple[MetricName, ...] = ("plain", "contrast", "tight")
-"""Metrics by name: all columns alike, by how well each separates the classes, by how tightly rare rows lie in it."""
+MetricName = Literal["plain", "contrast"]
+METRICS: tuple[MetricName, ...] = ("plain", "contrast")
+"""Metrics by name: all columns alike, or by how well each separates the classes."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,6 @@ class RareSettings:
 
 # Common rows that the contrast of columns is measured on: the number of rare rows limits it long before.
 _CONTRAST_ROWS = 20_000
-# Added to the variance of the rare rows in a column, so that no column rules a metric alone.
-_LEAST_VARIANCE = 0.3
 
 
 class Prototypes(NamedTuple):
@@ -124,10 +122,6 @@ def make_metric(name: MetricName, scaled: Array, is_rare: Flags, rng: np.random.
     """Weights of the columns, shape (M,), at least one above 0."""
     if name == "plain":
         return np.ones(scaled.shape[1])
-    rare = np.flatnonzero(is_rare)
-    if name == "tight":
-        weights: Array = 1.0 / (scaled[rare].var(axis=0) + _LEAST_VARIANCE)
-        return weights
-    rows = np.concatenate([rare, draw_rows(np.flatnonzero(~is_rare), _CONTRAST_ROWS, rng)])
+    rows = np.concatenate([np.flatnonzero(is_rare), draw_rows(np.flatnonzero(~is_rare), _CONTRAST_ROWS, rng)])
     contrast = column_contrast(scaled[rows], is_rare[rows])
     return contrast if contrast.any() else np.ones(scaled.shape[1])

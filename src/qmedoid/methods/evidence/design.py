@@ -1,0 +1,267 @@
+"""Design matrix of an evidence model: blocks of terms within a budget, brought to a common scale."""
+
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.methods.evidence.model import DISTANCE, NEAR, SQUARE, Group
+from qmedoid.methods.evidence.ridge import Selection
+
+Block = Literal["linear", "single", "group", "full"]
+BLOCKS: tuple[Block, ...] = ("linear", "single", "group", "full")
+"""Kinds of evidence: columns as they are, single columns, chosen pairs and triples, all columns at once."""
+Columns = tuple[int, ...]
+# Nearness reaches this far: in deviations for one column, else in medians of the distances between rows and medoids.
+_SINGLE_LENGTH = 1.0
+_RELATIVE_LENGTH = 0.7
+# Rows whose distances to the medoids give the median.
+_LENGTH_ROWS = 300
+# Minimum gap of two medoids in a column, in deviations, for the difference of their squares to represent it.
+_MIN_SPAN = 0.05
+# Medoids of a single column at least and at most, and their share of the terms.
+_FEWEST_SINGLE, _MOST_SINGLE = 3, 8
+_SINGLE_SHARE = 0.4
+# Medoids of a pair or triple at least.
+_FEWEST_GROUP = 8
+
+
+@dataclass(frozen=True)
+class EvidenceSettings:
+    """Settings of an evidence model.
+
+    Attributes
+    ----------
+    n_medoids : int
+        Medoids at most, but at least one per class.
+    n_pairs, n_triples : int
+        Groups of two and of three columns in each bag.
+    n_bags : int
+        Models that are averaged, each with its part of the medoids and its groups. Fewer where a class would have less
+        than four medoids in a bag.
+    n_terms : int
+        Terms aimed at, all bags together: the more columns, the fewer medoids each group is given.
+    blocks : tuple of str
+        Which of `BLOCKS` there are.
+    scaling : {"rank", "standard"}
+        What distances are measured on; the linear block is always on standardized columns.
+    targeted : bool
+        Whether groups are chosen by what they explain of the classes; else they are drawn.
+    logistic : bool
+        Whether weights of two classes are refitted by logistic regression; else they remain those of the ridge.
+    selection : {"best", "one_se"}
+        λ of the smallest leave-one-out error, or the largest λ within a standard error of it.
+    max_rows : int
+        Maximum number of rows that weights are fitted on, a stratified sample of a longer table.
+    n_neighbors : int
+        Maximum number of extra training rows kept for the neighbor term; it is used where it helps.
+    """
+
+    n_medoids: int = 64
+    n_pairs: int = 16
+    n_triples: int = 10
+    n_bags: int = 2
+    n_terms: int = 1500
+    blocks: tuple[Block, ...] = BLOCKS
+    scaling: Literal["rank", "standard"] = "rank"
+    targeted: bool = True
+    logistic: bool = True
+    selection: Selection = "best"
+    max_rows: int = 20_000
+    n_neighbors: int = 5000
+
+
+class Scaled(NamedTuple):
+    """Rows scaled both ways, each of shape (n, M)."""
+
+    ranks: Array
+    plain: Array
+
+    def of(self, group: Group) -> Array:
+        """Columns of a group, weighted, shape (n, g)."""
+        values = self.ranks if group.by_rank else self.plain
+        return np.asarray(values[:, list(group.columns)] * np.sqrt(group.weights))
+
+    def take(self, rows: Codes) -> "Scaled":
+        """Some of the rows."""
+        return Scaled(self.ranks[rows], self.plain[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class DesignPart:
+    """Terms of one group and channel, and the features that are made of them.
+
+    Attributes
+    ----------
+    block : str
+    group : Group
+    medoids : ndarray of shape (q,)
+        Places of the medoids.
+    channel, length : int, float
+    mixing : ndarray of shape (q, r) or None
+        r features as sums of the q terms; None where every term is a feature.
+    """
+
+    block: Block
+    group: Group
+    medoids: Codes
+    channel: int
+    length: float
+    mixing: Array | None = None
+
+    def values(self, rows: Scaled, medoids: Scaled) -> Array:
+        """Channels of the terms, shape (n, q)."""
+        distances: Array = cdist(rows.of(self.group), medoids.take(self.medoids).of(self.group))
+        if self.channel == NEAR:
+            return np.exp(distances / -self.length)
+        return distances * distances if self.channel == SQUARE else distances
+
+    @property
+    def n_features(self) -> int:
+        """How many features there are."""
+        return len(self.medoids) if self.mixing is None else self.mixing.shape[1]
+
+    def features(self, values: Array) -> Array:
+        """Features from channels, (n, q) to (n, r)."""
+        return values if self.mixing is None else values @ self.mixing
+
+
+def linear_part(column: int, rows: Scaled, medoids: Scaled) -> DesignPart:
+    """One column as it is: the difference of the squared distances to the two medoids with the widest gap in it.
+
+    In a column of two values a single distance does. So it does where all medoids agree, mostly at the end of a column
+    that is nearly always 0: from there on the distance is the column.
+    """
+    group = Group((column,), np.ones(1), False)
+    of_medoids, values = medoids.plain[:, column], rows.plain[:, column]
+    low, high = int(of_medoids.argmin()), int(of_medoids.argmax())
+    two_valued = bool(np.all((values == values.min()) | (values == values.max())))
+    if two_valued or of_medoids[high] - of_medoids[low] < _MIN_SPAN:
+        places, channel, mixing = np.array([low]), DISTANCE, np.ones((1, 1))
+    else:
+        places, channel, mixing = np.array([low, high]), SQUARE, np.array([[1.0], [-1.0]])
+    part = DesignPart("linear", group, places, channel, 1.0, mixing)
+    spread = float(part.features(part.values(rows, medoids)).std())
+    return replace(part, mixing=mixing / spread) if spread > 0 else part
+
+
+def single_part(column: int, by_rank: bool, places: Codes, n_medoids: int, medoids: Scaled) -> DesignPart | None:
+    """Nearness in one column to medoids at about evenly spaced values; None if all have the same."""
+    of_medoids = (medoids.ranks if by_rank else medoids.plain)[places, column]
+    values, first = np.unique(of_medoids, return_index=True)
+    if len(values) < 2:
+        return None
+    wanted = np.unique(np.round(np.linspace(0, len(values) - 1, min(n_medoids, len(values)))).astype(np.intp))
+    group = Group((column,), np.ones(1), by_rank)
+    return DesignPart("single", group, places[first[wanted]], NEAR, _SINGLE_LENGTH)
+
+
+def near_part(
+    block: Block, columns: Columns, by_rank: bool, places: Codes, rows: Scaled, medoids: Scaled
+) -> DesignPart:
+    """Nearness to medoids over a group of columns."""
+    group = Group(columns, np.ones(len(columns)), by_rank)
+    sample = rows.take(np.linspace(0, len(rows.ranks) - 1, min(len(rows.ranks), _LENGTH_ROWS)).astype(np.intp))
+    distances = cdist(sample.of(group), medoids.take(places).of(group))
+    positive = distances[distances > 0]
+    length = _RELATIVE_LENGTH * float(np.median(positive)) if len(positive) else 1.0
+    return DesignPart(block, group, places, NEAR, length)
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Features of n training rows, each block of total variance 1.
+
+    Attributes
+    ----------
+    parts : tuple of DesignPart
+    centers : tuple of ndarray of shape (q,)
+        Means of the channels of each part.
+    scales : tuple of float
+        What the features of each part are multiplied by.
+    features : ndarray of shape (n, p)
+        Of mean 0.
+    """
+
+    parts: tuple[DesignPart, ...]
+    centers: tuple[Array, ...]
+    scales: tuple[float, ...]
+    features: Array
+
+
+def evidence_design(parts: list[DesignPart], rows: Scaled, medoids: Scaled) -> Design:
+    """The features of all parts."""
+    features = np.empty((len(rows.ranks), sum(part.n_features for part in parts)))
+    centers, places, first = [], [], 0
+    for part in parts:
+        values = part.values(rows, medoids)
+        centers.append(values.mean(axis=0))
+        place = slice(first, first + part.n_features)
+        features[:, place] = part.features(values - centers[-1])
+        places.append(place)
+        first = place.stop
+    variances = np.einsum("ij,ij->j", features, features) / len(features)
+    totals = dict.fromkeys((part.block for part in parts), 0.0)
+    for part, place in zip(parts, places, strict=True):
+        totals[part.block] += float(variances[place].sum())
+    scales = [totals[part.block] ** -0.5 if totals[part.block] > 0 else 1.0 for part in parts]
+    for scale, place in zip(scales, places, strict=True):
+        features[:, place] *= scale
+    return Design(tuple(parts), tuple(centers), tuple(scales), features)
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Rows, medoids and columns that the designs of all bags are made from.
+
+    Attributes
+    ----------
+    settings : EvidenceSettings
+    rows, medoids : Scaled
+        Training rows, and the medoids of all bags.
+    varying, many_valued : tuple of int
+        Columns of more than one and of more than two values.
+    n_bags : int
+    """
+
+    settings: EvidenceSettings
+    rows: Scaled
+    medoids: Scaled
+    varying: Columns
+    many_valued: Columns
+    n_bags: int
+
+    def design(self, places: Codes, groups: list[Columns] | None = None) -> Design:
+        """Design of a bag with medoids at these places; without `groups`, of single columns alone."""
+        alone = self._columns_alone(places)
+        return evidence_design(
+            alone if groups is None else alone + self._columns_together(places, alone, groups), self.rows, self.medoids
+        )
+
+    def _columns_alone(self, places: Codes) -> list[DesignPart]:
+        """The blocks that look at one column at a time."""
+        parts: list[DesignPart] = []
+        if "linear" in self.settings.blocks:
+            # All bags share it, with the medoids of the widest gap among those of all.
+            parts += [linear_part(column, self.rows, self.medoids) for column in self.varying]
+        if "single" in self.settings.blocks and self.many_valued:
+            share = _SINGLE_SHARE * self.settings.n_terms / (self.n_bags * len(self.many_valued))
+            wanted, by_rank = int(np.clip(share, _FEWEST_SINGLE, _MOST_SINGLE)), self.settings.scaling == "rank"
+            found = (single_part(column, by_rank, places, wanted, self.medoids) for column in self.many_valued)
+            parts += [part for part in found if part is not None]
+        return parts
+
+    def _columns_together(self, places: Codes, alone: list[DesignPart], groups: list[Columns]) -> list[DesignPart]:
+        """The blocks that look at several columns at a time: the groups, and all columns."""
+        wanted: list[tuple[Block, Columns, Codes]] = []
+        if groups:
+            spent = sum(len(part.medoids) for part in alone) + len(places)
+            left = self.settings.n_terms / self.n_bags - spent
+            few = places[: int(np.clip(left / len(groups), _FEWEST_GROUP, len(places)))]
+            wanted += [("group", group, few) for group in groups]
+        if "full" in self.settings.blocks or not (alone or wanted):
+            wanted.append(("full", self.varying or (0,), places))
+        by_rank = self.settings.scaling == "rank"
+        return [near_part(block, columns, by_rank, some, self.rows, self.medoids) for block, columns, some in wanted]
