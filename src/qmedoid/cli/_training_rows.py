@@ -35,6 +35,9 @@ class TableOptions:
     decimal: str | None = None
     date_order: DateOrder | None = None
     roles: Mapping[str, Role] = field(default_factory=dict)
+    target: str | None = None
+    time_column: str | None = None
+    group_column: str | None = None
 
 
 def with_roles(asked: Mapping[str, Any], *others: str) -> dict[str, Any]:
@@ -46,18 +49,80 @@ def with_roles(asked: Mapping[str, Any], *others: str) -> dict[str, Any]:
     return options | {"roles": merged_roles(parts)}
 
 
-def roles_of_fit(roles: Mapping[str, Role], target: str, time_column: str | None = None) -> dict[str, Role]:
-    """Roles in a fit: none for the target, and a column that orders the rows is not learnt from."""
-    check_role_names(roles, [*roles], target)
-    if time_column is None:
-        return dict(roles)
-    role = roles.get(time_column)
-    if role in ("category", "keep"):
-        raise ParameterError(
-            f"--time-column {time_column!r} orders the rows and is not learnt from, but has the role {role!r}: "
-            "leave one out."
-        )
-    return {**roles, time_column: "ignore"}
+class TableRows(NamedTuple):
+    """Rows of a table, with their numbers in the file; the roles of its columns, and notes on how it was read."""
+
+    table: pa.Table
+    rows: Rows
+    roles: dict[str, Role]
+    notes: list[str]
+
+
+def read_rows(options: TableOptions, other: str | None = None) -> TableRows:
+    """Read the table of a command as a fit takes it, or another one; of too many rows a sample.
+
+    A column that orders or groups the rows is not learnt from: its role is "ignore".
+    """
+    check_role_names(options.roles, [*options.roles], options.target)
+    roles = dict(options.roles)
+    apart = {"--time-column": (options.time_column, "orders"), "--group-column": (options.group_column, "groups")}
+    for option, (name, does) in apart.items():
+        if name is not None:
+            if roles.get(name) in ("category", "keep"):
+                raise ParameterError(
+                    f"{option} {name!r} {does} the rows and is not learnt from, but has the role {roles[name]!r}: "
+                    "leave one out."
+                )
+            roles[name] = "ignore"
+    check_role_names(roles, [*roles], options.target)
+    needed = [*([] if options.target is None else [options.target]), *(roles if other is None else ())]
+    source = open_table(other or options.table, delimiter=options.delimiter, decimal=options.decimal)
+    with closing(source):
+        for name in needed:
+            if name not in source.names:
+                raise DataError(f"There is no column {name!r} in {source.description}: it has {some_of(source.names)}.")
+        # A number would lose part of the cells of these.
+        texts = [name for name, role in roles.items() if role in ("category", "date")]
+        table, rows = source.read(options.max_rows, np.random.default_rng(options.seed), texts=texts)
+        notes, known = source.notes, source.n_rows
+    if len(rows) and rows[-1] >= len(rows):  # of a text it is not known how many there are
+        of = "" if known is None else f" of {known:,}"
+        notes.append(f"a random sample of {len(table):,}{of} rows is used (--max-rows).")
+    return TableRows(in_roles(table, roles), rows, roles, notes)
+
+
+class Labeled(NamedTuple):
+    """A table and its target column, rows without a class left out; `rows` are their places in the file.
+
+    `roles` are those of the columns in a fit. `read` is the table with all rows that were read: it is asked for the
+    names of levels, and for nothing else.
+    """
+
+    table: pa.Table
+    target: pa.ChunkedArray
+    rows: Rows
+    roles: dict[str, Role]
+    read: pa.Table
+
+
+def read_labeled(options: TableOptions, other: str | None = None) -> Labeled:
+    """Read a table with its target, as `read_rows` does; rows without a class are left out with a note."""
+    read, rows, roles, notes = read_rows(options, other)
+    for note in notes:
+        tell(f"note: {note}")
+    target = str(options.target)
+    table, labeled = read, labeled_rows(read[target])
+    if len(labeled) < len(table):
+        missing = len(table) - len(labeled)
+        tell(f"note: {missing:,} of {len(table):,} rows have no class in {target!r} and are left out.")
+        table, rows = table.take(labeled), rows[labeled]
+    if len(table) == 0:
+        raise DataError(f"No row of {other or options.table} has a class in {target!r}: there is nothing to fit.")
+    labels = class_labels(table[target], target)
+    merged = len(table[target].unique()) - len(labels.unique())
+    if merged > 0:
+        tell(f"note: {merged:,} of the classes in {target!r} differ from another by blanks around them only.")
+    return Labeled(table, labels, rows, roles, read)
 
 
 class Parts(NamedTuple):
@@ -66,19 +131,6 @@ class Parts(NamedTuple):
     train: Rows
     valid: Rows
     test: Rows
-
-
-def share_or_file(option: str, value: str | None) -> float | str:
-    """A share of the rows as a number, or the name of a file; None and 0 are no rows at all."""
-    if value is None:
-        return 0.0
-    try:
-        share = float(value)
-    except ValueError:
-        return value
-    if not 0 <= share < 1:
-        raise ParameterError(f"{option} must be a file or a share of at least 0 and below 1. Got {value} instead.")
-    return share
 
 
 def split_rows(
@@ -144,72 +196,36 @@ def time_order(column: pa.ChunkedArray, name: str, date_order: DateOrder | None 
     return order.astype(np.int64)
 
 
-class Labeled(NamedTuple):
-    """A table and its target column, rows without a class left out; `rows` are their places in the file.
+def given_row_groups(data: Labeled, name: str) -> Any:
+    """Groups of rows with the same value in a column."""
+    column = data.table[name]
+    if column.null_count:
+        raise DataError(f"The group column {name!r} is missing in {column.null_count:,} rows: fill in or drop them.")
+    return given_groups(cell_codes(data.table, [name])[:, 0], len(data.table))
 
-    `read` is the table with all rows that were read: it is asked for the names of levels, and for nothing else.
+
+def split_table(
+    data: Labeled, options: TableOptions, learnt: Sequence[str], valid: float, test: float
+) -> tuple[Labeled, Labeled | None, Labeled | None, Any]:
+    """Split a table by shares into training, validation and test rows, with the groups of the training rows, if given.
+
+    Rows of one group stay together, and, without a group column, rows that are equal in all columns learnt from.
     """
-
-    table: pa.Table
-    target: pa.ChunkedArray
-    rows: Rows
-    read: pa.Table
-
-
-def read_rows(
-    where: str, options: TableOptions, needed: Sequence[str], time_column: str | None = None
-) -> tuple[pa.Table, Rows, list[str]]:
-    """A table as a fit takes it: columns in their roles, of too many rows a sample; with row numbers and notes."""
-    dialect = {"delimiter": options.delimiter, "decimal": options.decimal}
-    with closing(open_table(where, **dialect)) as source:
-        for name in needed:
-            if name not in source.names:
-                raise DataError(f"There is no column {name!r} in {source.description}: it has {some_of(source.names)}.")
-        roles = {name: role for name, role in options.roles.items() if name != time_column}
-        rng = np.random.default_rng(options.seed)
-        # A number would lose part of the cells of these.
-        texts = [name for name, role in roles.items() if role in ("category", "date")]
-        table, rows = source.read(options.max_rows, rng, texts=texts)
-        notes, known = source.notes, source.n_rows
-    if len(rows) and rows[-1] >= len(rows):  # of a text it is not known how many there are
-        of = "" if known is None else f" of {known:,}"
-        notes.append(f"a random sample of {len(table):,}{of} rows is used (--max-rows).")
-    return in_roles(table, roles), rows, notes
-
-
-def read_labeled(
-    where: str, options: TableOptions, target: str, needed: Sequence[str] = (), time_column: str | None = None
-) -> Labeled:
-    """A table with its target and what else is needed; rows without a class are left out with a note."""
-    table, rows, notes = read_rows(where, options, [target, *needed], time_column)
-    for note in notes:
-        tell(f"note: {note}")
-    read, labeled = table, labeled_rows(table[target])
-    if len(labeled) < len(table):
-        missing = len(table) - len(labeled)
-        tell(f"note: {missing:,} of {len(table):,} rows have no class in {target!r} and are left out.")
-        table, rows = table.take(labeled), rows[labeled]
-    if len(table) == 0:
-        raise DataError(f"No row of {where} has a class in {target!r}: there is nothing to fit.")
-    labels = class_labels(table[target], target)
-    merged = len(table[target].unique()) - len(labels.unique())
-    if merged > 0:
-        tell(f"note: {merged:,} of the classes in {target!r} differ from another by blanks around them only.")
-    return Labeled(table, labels, rows, read)
-
-
-def row_groups_of(data: Labeled, group_column: str | None, learnt: Sequence[str] = ()) -> Any:
-    """Groups of rows by a column, or of rows that are equal in all columns that are learnt from; None for none."""
-    if group_column is not None:
-        column = data.table[group_column]
-        if column.null_count:
-            raise DataError(
-                f"The group column {group_column!r} is missing in {column.null_count:,} rows: fill in or drop them."
-            )
-        return given_groups(cell_codes(data.table, [group_column])[:, 0], len(data.table))
-    return row_groups(cell_codes(data.table, learnt), class_numbers(data))
-
-
-def class_numbers(data: Labeled) -> Any:
-    """Classes of the rows as codes, in the order in which they appear."""
-    return data.target.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.intp)
+    classes = data.target.combine_chunks().dictionary_encode().indices.to_numpy().astype(np.intp)
+    given = options.group_column
+    groups = row_groups(cell_codes(data.table, learnt), classes) if given is None else given_row_groups(data, given)
+    order = None
+    if options.time_column is not None:
+        order = time_order(data.table[options.time_column], options.time_column, options.date_order)
+    parts = split_rows(classes, valid, test, order=order, seed=options.seed, groups=groups)
+    if order is not None and groups is not None:
+        known = int(np.isin(groups[np.append(parts.valid, parts.test)], groups[parts.train]).sum())
+        if known:
+            what = "are equal to one" if given is None else f"have the {given!r} of one"
+            tell(f"note: {known:,} of the rows that are held out by time {what} of the training rows.")
+    taken = [
+        data._replace(table=data.table.take(rows), target=data.target.take(rows), rows=data.rows[rows])
+        for rows in parts
+    ]
+    validation, held_out = (part if len(part.rows) else None for part in taken[1:])
+    return taken[0], validation, held_out, None if given is None else groups[parts.train]

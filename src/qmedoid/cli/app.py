@@ -1,7 +1,6 @@
 """The commands of ``qmedoid``; each imports what it needs when it runs, so that ``--help`` answers at once."""
 
 import os
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -91,9 +90,9 @@ def check(
     """Show how every column of a table would be read and why, and what is odd about it, before any fit."""
     asked = locals()
     from qmedoid.cli._training_rows import with_roles
-    from qmedoid.cli.check import CheckOptions, run
+    from qmedoid.cli.check import TableOptions, run
 
-    raise typer.Exit(run(CheckOptions(**with_roles(asked, "strict", "json")), strict=strict, as_json=json))
+    raise typer.Exit(run(TableOptions(**with_roles(asked, "strict", "json")), strict=strict, as_json=json))
 
 
 @app.command()
@@ -237,9 +236,9 @@ def circuit(
     json: AsJson = False,
 ) -> None:
     """Write a model's circuit for other tools (needs the extra 'quantum')."""
-    from qmedoid.cli.circuit import run
+    from qmedoid.cli.inspect import write_circuit
 
-    run(model, format, which, output, force=force, as_json=json)
+    write_circuit(model, format, which, output, force=force, as_json=json)
 
 
 @app.command()
@@ -310,9 +309,9 @@ def demo(
     json: AsJson = False,
 ) -> None:
     """Fit heart, breast cancer, wine and a sample of card frauds; print ours beside the paper's and plain baselines."""
-    from qmedoid.cli.demo import run
+    from qmedoid.cli.studies import run_demo
 
-    run(splits=splits, fraud_splits=fraud_splits, seed=seed, as_json=json)
+    run_demo(splits=splits, fraud_splits=fraud_splits, seed=seed, as_json=json)
 
 
 @app.command()
@@ -336,14 +335,7 @@ def reproduce(
 
     A run that was stopped goes on where it was. Needs the extras 'baselines' and 'plots'.
     """
-    from qmedoid.cli.reproduce import Options, run
+    from qmedoid.cli.studies import ReproduceOptions, reproduce
 
-    run(Options(what=what, output=output, jobs=jobs or os.cpu_count() or 1, seed=seed, quick=quick, cache=cache,
-                force=force), as_json=json)  # fmt: skip
-
-
-def main() -> None:
-    """Entry point of the console script: runs a command, and turns errors into one line and an exit code."""
-    from qmedoid.cli._output import run
-
-    sys.exit(run(app))
+    options = ReproduceOptions(what, output, jobs or os.cpu_count() or 1, seed, quick, cache, force)
+    reproduce(options, as_json=json)

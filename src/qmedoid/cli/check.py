@@ -1,36 +1,24 @@
 """``qmedoid check``: how the columns of a table are read and why, and what is odd about it, before any fit."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qmedoid.cli._output import DATA, OK, plain_console, print_json, shown
-from qmedoid.cli._printing import grid
+from qmedoid.cli._output import DATA, OK, grid, plain_console, print_json, shown
 from qmedoid.cli._training_rows import TableOptions, read_rows
 from qmedoid.exceptions import some_of
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.checking import check_rows
-from qmedoid.tables.roles import check_role_names
 
 # Columns, classes, and signs of an example that are printed.
 _COLUMNS, _CLASSES, _SIGNS = 200, 10, 12
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckOptions(TableOptions):
-    """What was asked for, as the options of the command are called."""
-
-    target: str | None
-
-
-def run(options: CheckOptions, *, strict: bool, as_json: bool) -> int:
+def run(options: TableOptions, *, strict: bool, as_json: bool) -> int:
     """Print the report, and give the exit code: with `strict`, that of unusable data if there are problems."""
     keep_pandas_away()
-    check_role_names(options.roles, list(options.roles), options.target)
-    needed = [*([] if options.target is None else [options.target]), *options.roles]
-    table, _, notes = read_rows(options.table, options, needed)
-    checked = check_rows(table, options.target, options.roles, date_order=options.date_order)
+    table, _, roles, notes = read_rows(options)
+    checked = check_rows(table, options.target, roles, date_order=options.date_order)
     report = {"table": Path(options.table).name, "notes": notes, **checked}
     if as_json:
         print_json(report)

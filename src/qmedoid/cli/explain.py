@@ -6,8 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from qmedoid.cli._output import plain_console, print_json, shown, tell
-from qmedoid.cli._printing import grid
+from qmedoid.cli._output import grid, plain_console, print_json, shown, tell
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.model.table import TableModel
 from qmedoid.storage.model_file import load_model

@@ -10,20 +10,8 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.cli._output import print_json, tell
-from qmedoid.cli._printing import print_metrics, print_operating
-from qmedoid.cli._training_rows import (
-    Labeled,
-    Parts,
-    TableOptions,
-    class_numbers,
-    read_labeled,
-    roles_of_fit,
-    row_groups_of,
-    share_or_file,
-    split_rows,
-    time_order,
-)
+from qmedoid.cli._output import print_json, print_metrics, print_operating, tell
+from qmedoid.cli._training_rows import Labeled, TableOptions, read_labeled, split_table
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
 from qmedoid.storage.model_file import SUFFIX, check_target, save_model
@@ -57,8 +45,6 @@ class FitOptions(TableOptions):
     min_precision: float | None
     min_recall: float | None
     cost: float | None
-    time_column: str | None
-    group_column: str | None = None
     paper: bool
     method: str
     medoids: str | None
@@ -78,23 +64,20 @@ def run(options: FitOptions, *, as_json: bool) -> None:
     """Fit, evaluate on held-out rows, save, and print what came of it."""
     keep_pandas_away()
     began = time.perf_counter()
-    valid, test = share_or_file("--valid", options.valid), share_or_file("--test", options.test)
+    valid, test = _share_or_file("--valid", options.valid), _share_or_file("--test", options.test)
     classifier = make_classifier(options)
     check_target(options.output)
-    roles = roles_of_fit(options.roles, options.target, options.time_column)
-    if options.group_column is not None:
-        roles = roles_of_fit(roles, options.target, options.group_column)
-    data = read_labeled(options.table, options, options.target, list(roles), options.time_column)
+    data = read_labeled(options)
     # How columns are read is settled on all rows, as `qmedoid check` shows it; numbers and levels are of training rows.
-    inferred = infer_columns(data.table, skip={options.target}, roles=roles, date_order=options.date_order)
+    inferred = infer_columns(data.table, skip={options.target}, roles=data.roles, date_order=options.date_order)
     inferred.check_any()
-    groups = row_groups_of(data, options.group_column, [column.name for column in inferred.columns])
-    parts = _parts(data, options, valid, test, groups)
-    train = _taken(data, parts.train)
+    shares = [share if isinstance(share, float) else 0.0 for share in (valid, test)]
+    learnt = [column.name for column in inferred.columns]
+    train, validation, held_out, groups = split_table(data, options, learnt, *shares)
     # Other files are read before the fit, so that what is wrong with them shows before it.
-    validation, held_out = _other(data, parts.valid, valid, options), _other(data, parts.test, test, options)
-    own_groups = None if groups is None or options.group_column is None else groups[parts.train]
-    fitted, model = _fit(classifier, train, validation, options, inferred, own_groups)
+    validation = read_labeled(options, valid) if isinstance(valid, str) else validation
+    held_out = read_labeled(options, test) if isinstance(test, str) else held_out
+    fitted, model = _fit(classifier, train, validation, options, inferred, groups)
     # Seconds are printed and not kept: the same fit gives the same files.
     seconds = round(time.perf_counter() - began, 1)
     metrics: dict[str, Any] = {"training_rows": len(train.table)}
@@ -207,33 +190,17 @@ def _word_or_number(text: str) -> str | float:
         return text
 
 
-def _parts(data: Labeled, options: FitOptions, valid: float | str, test: float | str, groups: Any) -> Parts:
-    """The rows of the table by their use; those of other files are not among them."""
-    labels = class_numbers(data)
-    order = (
-        None
-        if options.time_column is None
-        else time_order(data.table[options.time_column], options.time_column, options.date_order)
-    )
-    shares = [share if isinstance(share, float) else 0.0 for share in (valid, test)]
-    parts = split_rows(labels, *shares, order=order, seed=options.seed, groups=groups)
-    if order is not None and groups is not None:
-        known = int(np.isin(groups[np.append(parts.valid, parts.test)], groups[parts.train]).sum())
-        if known:
-            what = "are equal to one" if options.group_column is None else f"have the {options.group_column!r} of one"
-            tell(f"note: {known:,} of the rows that are held out by time {what} of the training rows.")
-    return parts
-
-
-def _taken(data: Labeled, rows: Any) -> Labeled:
-    return Labeled(data.table.take(rows), data.target.take(rows), data.rows[rows], data.read)
-
-
-def _other(data: Labeled, rows: Any, source: float | str, options: FitOptions) -> Labeled | None:
-    """The rows of a part, from the table itself or from another file; None where there are none."""
-    if isinstance(source, str):
-        return read_labeled(source, options, options.target, time_column=options.time_column)
-    return _taken(data, rows) if len(rows) else None
+def _share_or_file(option: str, value: str | None) -> float | str:
+    """A share of the rows as a number, or the name of a file; None and 0 are no rows at all."""
+    if value is None:
+        return 0.0
+    try:
+        share = float(value)
+    except ValueError:
+        return value
+    if not 0 <= share < 1:
+        raise ParameterError(f"{option} must be a file or a share of at least 0 and below 1. Got {value} instead.")
+    return share
 
 
 def _fit(

@@ -1,13 +1,15 @@
 """``qmedoid score`` and ``qmedoid evaluate``: a table to a file of decisions, or compared with its classes."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from qmedoid.cli._output import print_json, reading_bar, shown, tell
+from qmedoid.cli._output import print_json, progress_bar, shown, tell
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.operating_point import Drift
@@ -15,7 +17,7 @@ from qmedoid.model.table import TableModel
 from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
-from qmedoid.tables.files import ScoredFile, TableReading, estimate_in_file, score_file
+from qmedoid.tables.files import OnProgress, ScoredFile, TableReading, estimate_in_file, score_file
 from qmedoid.tables.novelty import ENOUGH_ROWS
 
 # Classes whose counts are printed.
@@ -50,14 +52,14 @@ def run(
         )
     if asked is not None:
         if asked == "estimate":
-            with reading_bar("estimating") as progress:
+            with _reading_bar("estimating") as progress:
                 found = estimate_in_file(loaded, table, on_mismatch=on_mismatch, on_progress=progress, **dialect)
             # Half a record at least: a class that does not occur has no odds.
             half = 0.5 / found.n_rows
             asked = min(max(found.prevalence, half), 1.0 - half)
         loaded = replace(loaded, decision=loaded.decision.at_priors(asked))
     carried = list(dict.fromkeys(name for part in columns for name in _split(part)))
-    with reading_bar("scoring") as progress:
+    with _reading_bar("scoring") as progress:
         scored = score_file(
             loaded, table, output, carried=carried, on_mismatch=on_mismatch, safe_csv=safe_csv, force=force,
             # Text shows no estimate, and need not wait for it.
@@ -82,6 +84,25 @@ def run(
         )
     elif sys.stderr.isatty() or output != "-":
         _tell(loaded, scored, drift, found)
+
+
+@contextmanager
+def _reading_bar(description: str) -> Iterator[OnProgress | None]:
+    """A bar over the bytes of a file with rows per second and time left; None where there is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import DownloadColumn, TextColumn
+
+    with progress_bar(DownloadColumn(), TextColumn("{task.fields[rate]}")) as bar:
+        task = bar.add_task(description, total=None, rate="")
+
+        def advance(rows: int, n_read: int, n_bytes: int | None) -> None:
+            elapsed = bar.tasks[0].elapsed or 0.0
+            rate = f"{rows:,} rows, {rows / elapsed:,.0f}/s" if elapsed > 0 else f"{rows:,} rows"
+            bar.update(task, completed=n_read, total=n_bytes, rate=rate)
+
+        yield advance
 
 
 def _asked_prevalence(text: str | None) -> str | float | None:
@@ -183,7 +204,7 @@ def evaluate(
     model: Path, table: str, *, target: str | None, on_mismatch: OnMismatch, as_json: bool, **dialect: Any
 ) -> None:
     """Decide about every record and print metrics."""
-    from qmedoid.cli._printing import print_metrics
+    from qmedoid.cli._output import print_metrics
     from qmedoid.tables.evaluating import joined, labeled_report, report_notes
 
     keep_pandas_away()
@@ -197,7 +218,7 @@ def evaluate(
                 f"There is no column {name!r} with the classes. The table has: {some_of(reading.source.names)}. "
                 "Pass --target."
             )
-        with reading_bar("evaluating") as progress:
+        with _reading_bar("evaluating") as progress:
             parts = reading.in_kind(lambda lenient: list(_decided(loaded, reading, name, lenient, progress)))
         reading.check()
         novelty = reading.novelty.report()

@@ -1,13 +1,12 @@
-"""``qmedoid stability``: how much of a model would be another on other rows."""
+"""``qmedoid stability``: how much a model changes when the rows change."""
 
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from qmedoid.cli._output import plain_console, print_json, shown
-from qmedoid.cli._printing import grid, progress_bar, with_error
-from qmedoid.cli._training_rows import TableOptions, read_labeled, roles_of_fit, row_groups_of
+from qmedoid.cli._output import grid, plain_console, print_json, progress_bar, shown, with_error
+from qmedoid.cli._training_rows import Labeled, TableOptions, given_row_groups, read_labeled
 from qmedoid.cli.fit import asked_method
 from qmedoid.estimators._stability_report import DecisionStability, GroupStability, MedoidStability, StabilityReport
 from qmedoid.tables.arrow import keep_pandas_away
@@ -23,7 +22,6 @@ class StabilityOptions(TableOptions):
 
     target: str
     positive: str | None
-    group_column: str | None = None
     method: str
     medoids: str | None
     neighbors: str | None
@@ -34,14 +32,8 @@ def run(options: StabilityOptions, *, as_json: bool) -> None:
     """Fit the table and samples of it, and print what changes."""
     keep_pandas_away()
     method = asked_method(options.method, options.medoids, options.neighbors)
-    roles = roles_of_fit(options.roles, options.target, options.group_column)
-    data = read_labeled(options.table, options, options.target, list(roles))
-    groups = None if options.group_column is None else row_groups_of(data, options.group_column)
-    options = replace(options, roles=roles)
-    report = _stability(
-        options, method, data.table.drop_columns([options.target]), np.array(data.target.to_pylist()), groups
-    )
-    report = _numbered_as_in(data.rows, report)
+    data = read_labeled(options)
+    report = _numbered_as_in(data.rows, _stability(options, method, data))
     if as_json:
         print_json(report.as_dict())
         return
@@ -56,18 +48,20 @@ def run(options: StabilityOptions, *, as_json: bool) -> None:
         console.print(note)
 
 
-def _stability(options: StabilityOptions, method: Any, table: Any, labels: Any, groups: Any) -> StabilityReport:
+def _stability(options: StabilityOptions, method: Any, data: Labeled) -> StabilityReport:
     from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.stability import stability
 
+    groups = None if options.group_column is None else given_row_groups(data, options.group_column)
     classifier = MedoidClassifier(
-        method=method, positive=options.positive, roles=dict(options.roles), date_order=options.date_order,
+        method=method, positive=options.positive, roles=data.roles, date_order=options.date_order,
         random_state=options.seed,
     )  # fmt: skip
     with progress_bar() as bar:
         task = bar.add_task("fitting", total=options.bootstraps + 1)
         return stability(
-            classifier, table, labels, groups=groups, n_bootstraps=options.bootstraps, random_state=options.seed,
+            classifier, data.table.drop_columns([options.target]), np.array(data.target.to_pylist()), groups=groups,
+            n_bootstraps=options.bootstraps, random_state=options.seed,
             progress=lambda done, _: bar.update(task, completed=done, description="fitting again"),
         )  # fmt: skip
 
