@@ -11,8 +11,7 @@ from fitted_tables import fitted, raw_table
 from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import DataError, ModelError, ParameterError, QMedoidWarning
 from qmedoid.tables.encode import Issues
-from qmedoid.tables.files import estimate_in_file, score_file
-from qmedoid.tables.scoring import decide_batch
+from qmedoid.tables.scoring import decide_batch, estimate_in_file, score_file
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.explaining import NearestRows, explain_record
-from qmedoid.tables.files import TableReading
+from qmedoid.tables.scoring import TableReading
 
 _GROUPS = 8
 _COLUMNS = 4
@@ -41,7 +41,7 @@ def run(
 
 def _find(reading: TableReading, row: int, lenient: bool) -> pa.Table:
     passed = 0
-    for batch, _ in reading.batches(as_text=False, lenient=lenient):
+    for batch, _ in reading.batches(lenient):
         if row < passed + len(batch):
             return pa.Table.from_batches([batch.slice(row - passed, 1)])
         passed += len(batch)
@@ -60,7 +60,7 @@ def _nearest(
 
         def look(lenient: bool) -> NearestRows:
             nearest = NearestRows(model, record)
-            for batch, extra in reading.batches(labeled, as_text=True, lenient=lenient):
+            for batch, extra in reading.batches(lenient, labeled, as_text=True):
                 nearest.add(batch, extra.column(labeled[0]) if labeled else None, reading.issues)
             return nearest
 

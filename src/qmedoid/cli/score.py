@@ -17,8 +17,8 @@ from qmedoid.model.table import TableModel
 from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
-from qmedoid.tables.files import OnProgress, ScoredFile, TableReading, estimate_in_file, score_file
 from qmedoid.tables.novelty import ENOUGH_ROWS
+from qmedoid.tables.scoring import OnProgress, ScoredFile, TableReading, decide_batch, estimate_in_file, score_file
 
 # Classes whose counts are printed.
 _MANY = 10
@@ -243,10 +243,9 @@ def evaluate(
 
 def _decided(model: TableModel, reading: TableReading, target: str, lenient: bool, progress: Any) -> Any:
     from qmedoid.tables.rows import row_hashes
-    from qmedoid.tables.scoring import decide_batch
     from qmedoid.tables.targets import label_codes
 
-    for batch, extra in reading.batches([target], as_text=True, lenient=lenient, on_progress=progress):
+    for batch, extra in reading.batches(lenient, [target], as_text=True, on_progress=progress):
         decided, _ = decide_batch(model, batch, reading.issues, reading.novelty)
         codes = label_codes(extra.column(target), model.classes)
         yield codes, decided._replace(nearest=None), row_hashes(model, batch)

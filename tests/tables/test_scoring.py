@@ -8,7 +8,7 @@ from fitted_tables import fitted, raw_table, with_column
 
 from qmedoid.exceptions import ContractError, DataError, QMedoidWarning
 from qmedoid.tables.difference import BrokenContractError
-from qmedoid.tables.files import TableReading, score_file
+from qmedoid.tables.scoring import TableReading, score_file
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +93,10 @@ def test_a_table_without_rows(model, tmp_path):
 def test_only_columns_that_the_model_reads_are_read(model, tmp_path):
     table = raw_table().append_column("blob", pa.array([b"\xff"] * 80)).append_column("list", pa.array([[1]] * 80))
     with TableReading(model, saved(table, tmp_path / "t.parquet"), "error") as reading:
-        (part,) = reading.batches(["list"], as_text=False, lenient=False)
+        ((batch, extra),) = reading.batches(False, ["list"])
     names = [model.contract.columns[place].name for place in model.used_columns]
-    assert part.batch.schema.names == names
-    assert part.extra.schema.names == ["list"]
+    assert batch.schema.names == names
+    assert extra.schema.names == ["list"]
 
 
 def test_carried_texts_that_look_like_missing_cells_stay_as_they_are(model, tmp_path):
