@@ -5,7 +5,7 @@ and distances to the nearest medoid, are counted in all rows of a short table an
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
@@ -15,8 +15,7 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import warn
 from qmedoid.metrics.intervals import Change, share_change
-from qmedoid.model.contract import Dates
-from qmedoid.model.novelty import Novelty, nearest_distances
+from qmedoid.model.novelty import Novelty, encoded_readings, nearest_distances
 from qmedoid.model.table import TableModel
 
 Columns = Sequence[npt.NDArray[Any]]
@@ -130,6 +129,7 @@ class NoveltyReport:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything by name, fit for JSON."""
+        change = self.far_change
         return {
             "status": self.status,
             "compared_rows": self.compared,
@@ -138,114 +138,96 @@ class NoveltyReport:
             "shifted": [one._asdict() for one in self.shifted],
             "far_share": self.far_share,
             "far_expected": self.far_expected,
-            "far_low": None if self.far_change is None else self.far_change.low,
-            "far_high": None if self.far_change is None else self.far_change.high,
-            "far_standard_errors": None if self.far_change is None else self.far_change.standard_errors,
+            "far_low": None if change is None else change.low,
+            "far_high": None if change is None else change.high,
+            "far_standard_errors": None if change is None else change.standard_errors,
             "is_far": self.is_far,
         }
 
 
+@dataclass
 class _Counts:
     """Bins and far records of some rows."""
 
-    def __init__(self, novelty: Novelty) -> None:
-        self.rows, self.far = 0, 0
-        self.bins = np.zeros(len(novelty.counts), dtype=np.intp)
+    rows: int = 0
+    far: int = 0
+    bins: Codes | int = 0
 
-    def add(self, model: TableModel, novelty: Novelty, columns: Columns) -> None:
-        if not len(columns[0]):
+    def add(self, model: TableModel, novelty: Novelty, columns: Columns, rows: slice) -> None:
+        part = [np.ascontiguousarray(column[rows], dtype=np.float64) for column in columns]
+        if not len(part[0]):
             return
-        self.rows += len(columns[0])
-        self.bins += novelty.bin_counts(columns, model.read_outputs)
+        self.rows += len(part[0])
+        self.bins = self.bins + novelty.bin_counts(part, model.read_outputs)
         if novelty.far is not None and model.method is not None:
-            distances = nearest_distances(model.method, columns, threads=1)
+            distances = nearest_distances(model.method, part, threads=1)
             self.far += int((distances > novelty.far.distance).sum())
 
 
-class _Beyond(NamedTuple):
-    """Rows beyond the limits of a column, and which of them is farthest out, with what value."""
-
-    rows: int = 0
-    row: int = 0
-    value: float = 0.0
-    excess: float = 0.0
-
-
+@dataclass
 class NoveltyTally:
-    """Counts over the encoded columns of a table, batch by batch, in memory that does not grow."""
+    """Counts over the encoded columns of a table, batch by batch, in memory that does not grow.
 
-    def __init__(self, model: TableModel) -> None:
-        self.model, self.novelty = model, model.novelty
-        self.rows, self.outside_rows = 0, 0
-        self.outside: dict[int, _Beyond] = {}
-        if self.novelty is not None:
-            self._all, self._thin = _Counts(self.novelty), _Counts(self.novelty)
+    `outside` has, by place among the columns with limits, how far out the farthest value is, and what is said of it.
+    """
+
+    model: TableModel
+    rows: int = 0
+    outside_rows: int = 0
+    outside: dict[int, tuple[float, Outside]] = field(default_factory=dict)
+    _all: _Counts = field(default_factory=_Counts)
+    _thin: _Counts = field(default_factory=_Counts)
 
     def add(self, columns: Columns) -> None:
         """Count the encoded columns of the next rows, all of which the model could decide about."""
-        novelty, n_rows = self.novelty, len(columns[0])
+        novelty, n_rows = self.model.novelty, len(columns[0])
         if novelty is None or not n_rows:
             return
         self._add_outside(novelty, columns)
         if self.rows < _SHORT:
-            head = slice(0, min(n_rows, _SHORT - self.rows))
-            self._all.add(self.model, novelty, _part(columns, head))
-        self._thin.add(self.model, novelty, _part(columns, slice(-self.rows % _EVERY, n_rows, _EVERY)))
+            self._all.add(self.model, novelty, columns, slice(0, _SHORT - self.rows))
+        self._thin.add(self.model, novelty, columns, slice(-self.rows % _EVERY, n_rows, _EVERY))
         self.rows += n_rows
-
-    def report(self) -> NoveltyReport:
-        """All of it beside the training rows."""
-        novelty = self.novelty
-        if novelty is None:
-            return NoveltyReport("unknown", self.rows)
-        counts = self._all if self.rows <= _SHORT else self._thin
-        outside = self._outside(novelty)
-        if self.rows < ENOUGH_ROWS:
-            status: Literal["unlike", "too few"] = "unlike" if outside else "too few"
-            return NoveltyReport(status, self.rows, counts.rows, self.outside_rows, outside)
-        shifted = self._shifted(novelty, counts)
-        far, is_far = None, False
-        if novelty.far is not None and self.model.method is not None:
-            width = NormalDist().inv_cdf(1.0 - _CHANCE)
-            far = share_change(counts.far, counts.rows, novelty.far.beyond, novelty.far.n_rows, width=width)
-            is_far = far.standard_errors > width and counts.far >= LEAST_FAR * counts.rows
-        return NoveltyReport(
-            "unlike" if outside or shifted or is_far else "none",
-            self.rows,
-            counts.rows,
-            self.outside_rows,
-            outside,
-            shifted,
-            None if far is None else counts.far / counts.rows,
-            None if far is None or novelty.far is None else novelty.far.beyond / novelty.far.n_rows,
-            far,
-            is_far,
-        )
 
     def _add_outside(self, novelty: Novelty, columns: Columns) -> None:
         found = novelty.outside(columns, self.model.read_outputs)
         if not found:
             return
         self.outside_rows += int(np.logical_or.reduce(list(found.values())).sum())
+        readings = encoded_readings(self.model.encodings)
         for place, rows in found.items():
-            values = columns[novelty.limited[place]]
-            excess = novelty.excess(place, values)
+            column = int(novelty.limited[place])
+            excess = novelty.excess(place, columns[column])
             row = int(np.argmax(excess))
-            before = self.outside.get(place, _Beyond())
-            worst = _Beyond(0, self.rows + row, float(values[row]), float(excess[row]))
-            kept = before if before.excess >= worst.excess else worst
-            self.outside[place] = kept._replace(rows=before.rows + int(rows.sum()))
+            worst = Outside(
+                self.model.output_names[column], 0, self.rows + row, float(columns[column][row]),
+                float(novelty.lowest[place]), float(novelty.highest[place]), readings[column] == "days",
+            )  # fmt: skip
+            before = self.outside.get(place, (0.0, worst))
+            kept = before if before[0] >= excess[row] else (float(excess[row]), worst)
+            self.outside[place] = kept[0], kept[1]._replace(rows=before[1].rows + int(rows.sum()))
 
-    def _outside(self, novelty: Novelty) -> tuple[Outside, ...]:
+    def report(self) -> NoveltyReport:
+        """All of it compared with the training rows."""
+        novelty = self.model.novelty
+        if novelty is None:
+            return NoveltyReport("unknown", self.rows)
+        counts = self._all if self.rows <= _SHORT else self._thin
         usual = _RARE_ROWS * self.rows / novelty.n_rows
-        dates = {name for name, is_date in zip(self.model.output_names, _are_days(self.model), strict=True) if is_date}
-        named = []
-        for place, beyond in sorted(self.outside.items(), key=lambda item: (-item[1].rows, item[0])):
-            if beyond.rows > usual or beyond.excess > _FAR_OUT:
-                name = self.model.output_names[novelty.limited[place]]
-                low, high = float(novelty.lowest[place]), float(novelty.highest[place])
-                named.append(Outside(name, beyond.rows, beyond.row, beyond.value, low, high, name in dates))
-        return tuple(named)
+        ordered = sorted(self.outside.items(), key=lambda item: (-item[1][1].rows, item[0]))
+        outside = tuple(one for _, (excess, one) in ordered if one.rows > usual or excess > _FAR_OUT)
+        found = NoveltyReport("unlike", self.rows, counts.rows, self.outside_rows, outside)
+        if self.rows < ENOUGH_ROWS:
+            return found if outside else replace(found, status="too few")
+        found = replace(found, shifted=self._shifted(novelty, counts))
+        if novelty.far is not None and self.model.method is not None:
+            width = NormalDist().inv_cdf(1.0 - _CHANCE)
+            far = share_change(counts.far, counts.rows, novelty.far.beyond, novelty.far.n_rows, width=width)
+            found = replace(
+                found, far_share=counts.far / counts.rows, far_expected=novelty.far.beyond / novelty.far.n_rows,
+                far_change=far, is_far=far.standard_errors > width and counts.far >= LEAST_FAR * counts.rows,
+            )  # fmt: skip
+        return found if outside or found.shifted or found.is_far else replace(found, status="none")
 
     def _shifted(self, novelty: Novelty, counts: _Counts) -> tuple[Shifted, ...]:
         read = self.model.read_outputs[novelty.binned]
@@ -253,30 +235,25 @@ class NoveltyTally:
         found = []
         for place in np.flatnonzero(read).tolist():
             bins = novelty.bin_slice(place)
-            here, before = counts.bins[bins], novelty.counts[bins]
+            here, before = np.asarray(counts.bins)[bins], novelty.counts[bins]
             share, expected = here / counts.rows, before / novelty.n_rows
             moved = float(np.abs(share - expected).sum() / 2.0)
             if moved >= LEAST_SHIFT and _deviates(here, before) > width:
-                found.append(self._shift(novelty, place, share, expected, moved))
+                name = self.model.output_names[novelty.binned[place]]
+                found.append(_shift(name, novelty.bin_edges(place), share, expected, moved))
         return tuple(sorted(found, key=lambda one: -one.moved))
 
-    def _shift(self, novelty: Novelty, place: int, share: Array, expected: Array, moved: float) -> Shifted:
-        name, edges = self.model.output_names[novelty.binned[place]], novelty.bin_edges(place)
-        kind: Literal["number", "flag", "level"] = "number"
-        worst = int(np.argmax(share - expected))
-        if name.endswith(": frequency"):
-            kind, worst = "level", 0
-        elif edges.tolist() == [0.5]:
-            kind, worst = "flag", 1
-        return Shifted(
-            name.removesuffix(": frequency") if kind == "level" else name,
-            None if worst == 0 else float(edges[worst - 1]),
-            None if worst == len(edges) else float(edges[worst]),
-            float(share[worst]),
-            float(expected[worst]),
-            moved,
-            kind,
-        )
+
+def _shift(name: str, edges: Array, share: Array, expected: Array, moved: float) -> Shifted:
+    kind: Literal["number", "flag", "level"] = "number"
+    worst = int(np.argmax(share - expected))
+    if name.endswith(": frequency"):
+        kind, worst, name = "level", 0, name.removesuffix(": frequency")
+    elif edges.tolist() == [0.5]:
+        kind, worst = "flag", 1
+    low = None if worst == 0 else float(edges[worst - 1])
+    high = None if worst == len(edges) else float(edges[worst])
+    return Shifted(name, low, high, float(share[worst]), float(expected[worst]), moved, kind)
 
 
 def record_novelty(model: TableModel, columns: Columns, *, threads: int | None = None) -> Array:
@@ -307,18 +284,6 @@ def _deviates(here: Codes, before: Codes) -> float:
     square = float((1.0 - pooled) @ np.square(changes))
     spread = 2.0 / (9.0 * freedom)
     return float(((square / freedom) ** (1.0 / 3.0) - (1.0 - spread)) / np.sqrt(spread))
-
-
-def _part(columns: Columns, rows: slice) -> Columns:
-    return [np.ascontiguousarray(column[rows], dtype=np.float64) for column in columns]
-
-
-def _are_days(model: TableModel) -> list[bool]:
-    return [
-        isinstance(encoding, Dates) and number < len(encoding.parts) and encoding.parts[number] == "days"
-        for encoding in model.encodings
-        for number in range(encoding.width)
-    ]
 
 
 def _more(lines: list[str]) -> str:
