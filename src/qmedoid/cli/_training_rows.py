@@ -228,4 +228,4 @@ def split_table(
         for rows in parts
     ]
     validation, held_out = (part if len(part.rows) else None for part in taken[1:])
-    return taken[0], validation, held_out, None if given is None else groups[parts.train]
+    return taken[0], validation, held_out, None if given is None or groups is None else groups[parts.train]

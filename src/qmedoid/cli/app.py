@@ -89,8 +89,8 @@ def check(
 ) -> None:
     """Show how every column of a table would be read and why, and what is odd about it, before any fit."""
     asked = locals()
-    from qmedoid.cli._training_rows import with_roles
-    from qmedoid.cli.check import TableOptions, run
+    from qmedoid.cli._training_rows import TableOptions, with_roles
+    from qmedoid.cli.check import run
 
     raise typer.Exit(run(TableOptions(**with_roles(asked, "strict", "json")), strict=strict, as_json=json))
 

@@ -83,9 +83,9 @@ def run(options: FitOptions, *, as_json: bool) -> None:
     metrics: dict[str, Any] = {"training_rows": len(train.table)}
     novelty: NoveltyReport | None = None
     if held_out is not None:
-        metrics["held_out"], novelty = _held_out(model, held_out)
-    # Rows that were drawn by chance are like the others; those of another file, or of a later time, may not be.
-    novelty = novelty if isinstance(test, str) or options.time_column is not None else None
+        metrics["held_out"], found = _held_out(model, held_out)
+        # Rows that were drawn by chance are like the others; those of another file, or of a later time, may not be.
+        novelty = found if isinstance(test, str) or options.time_column is not None else None
     model = replace(model, metrics=metrics)
     save_model(model, options.output, circuits=options.circuits, raw_rows=options.raw_rows)
     notes = [note for note in fitted.notes_ if note not in fitted._left_out_notes]
@@ -125,13 +125,14 @@ def run(options: FitOptions, *, as_json: bool) -> None:
 
 def _title(report: Mapping[str, Any]) -> str:
     """What the figures on held-out rows are about; that rows are new is said where it was checked."""
-    rows, seen = report["rows"], report["seen"]
-    if seen is None or seen["rows"]:
-        known = "" if seen is None else f", {seen['rows']:,} of them with the cells of training rows"
-        return f"held out: {rows:,} rows{known}"
-    if seen["checked"] < rows:
-        return f"held out: {rows:,} rows; {seen['checked']:,} were checked, and none was seen in fitting"
-    return f"held out: {rows:,} rows, never seen in fitting"
+    about, seen = f"held out: {report['rows']:,} rows", report["seen"]
+    if seen is None:
+        return about
+    if seen["rows"]:
+        return f"{about}, {seen['rows']:,} of them with the cells of training rows"
+    if seen["checked"] < report["rows"]:
+        return f"{about}; {seen['checked']:,} were checked, and none was seen in fitting"
+    return f"{about}, never seen in fitting"
 
 
 def make_classifier(options: FitOptions) -> Any:
@@ -192,13 +193,8 @@ def _word_or_number(text: str) -> str | float:
 
 def _share_or_file(option: str, value: str | None) -> float | str:
     """A share of the rows as a number, or the name of a file; None and 0 are no rows at all."""
-    if value is None:
-        return 0.0
-    try:
-        share = float(value)
-    except ValueError:
-        return value
-    if not 0 <= share < 1:
+    share = 0.0 if value is None else _word_or_number(value)
+    if isinstance(share, float) and not 0 <= share < 1:
         raise ParameterError(f"{option} must be a file or a share of at least 0 and below 1. Got {value} instead.")
     return share
 
@@ -229,16 +225,11 @@ def _fit(
     # Medoids are numbered by their rows in the file, not among the training rows.
     hybrids = cast("tuple[Any, ...]", model.models)
     models = tuple(replace(one, method=one.method.with_row_numbers(train.rows)) for one in hybrids)
-    parameters = {"command": _asked(options), **model.parameters}
+    # The options that were given, for the model card; of the table its name.
+    asked = {name: value for name, value in vars(options).items() if value is not None and name != "output"}
+    asked |= {"table": Path(options.table).name, "roles": dict(options.roles)}
+    parameters = {"command": asked, **model.parameters}
     return fitted, replace(model, contract=contract, models=models, parameters=parameters, training=training)
-
-
-def _asked(options: FitOptions) -> dict[str, Any]:
-    """The options that were given, for the model card; of files their names."""
-    given = {name: value for name, value in vars(options).items() if value is not None}
-    given |= {"table": Path(options.table).name, "roles": dict(options.roles)}
-    del given["output"]
-    return given
 
 
 def _validation(train: Labeled, valid: Labeled, options: FitOptions) -> dict[str, Any]:
@@ -261,18 +252,15 @@ def left_out_notes(left_out: Mapping[str, str]) -> list[str]:
     """A line for each column that was left out, or for all of one reason where they are many."""
     notes = []
     for why in dict.fromkeys(left_out.values()):
+        # A reason that is a guess can be overruled.
+        hint = " (--keep {} keeps it)" if why in IDENTIFIERS else ""
         names = [name for name, reason in left_out.items() if reason == why]
         if len(names) <= _MANY:
-            notes += [f"column {name!r} was left out: {why}{_hint(name, why)}" for name in names]
+            notes += [f"column {name!r} was left out: {why}{hint.format(shlex.quote(name))}" for name in names]
         else:
             some = some_of([repr(name) for name in names], _MANY)
-            notes.append(f"{len(names):,} columns were left out ({some}): {why}{_hint('NAME', why)}")
+            notes.append(f"{len(names):,} columns were left out ({some}): {why}{hint.format('NAME')}")
     return notes
-
-
-def _hint(name: str, why: str) -> str:
-    """How a column is kept whose reason to be left out is a guess."""
-    return f" (--keep {shlex.quote(name)} keeps it)" if why in IDENTIFIERS else ""
 
 
 def _positive(data: Labeled, options: FitOptions) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from qmedoid.cli._output import print_json, progress_bar, shown, tell
+from qmedoid.cli._output import print_json, print_metrics, progress_bar, shown, tell
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.operating_point import Drift
@@ -22,6 +22,9 @@ from qmedoid.tables.scoring import OnProgress, ScoredFile, TableReading, decide_
 
 # Classes whose counts are printed.
 _MANY = 10
+# What is said of a drift, by its names in JSON.
+_EXPECTED = {"expected_alert_rate": "expected", "expected_low": "low", "expected_high": "high",
+             "standard_errors": "standard_errors", "drift": "direction"}  # fmt: skip
 
 
 def run(
@@ -66,7 +69,9 @@ def run(
             novelty=novelty, prevalence=as_json and found is None and _can_estimate(loaded), on_progress=progress,
             **dialect,
         )  # fmt: skip
-    drift = _drift(loaded, scored)
+    drift = None
+    if loaded.operating is not None:
+        drift = loaded.operating.drift(scored.predicted[str(loaded.classes[1])], scored.rows)
     if drift is not None and drift.direction != "none":
         warn(_changed(loaded, drift))
     scored.novelty.warn()
@@ -119,28 +124,13 @@ def _can_estimate(model: TableModel) -> bool:
     return len(model.classes) == 2 and model.decision.probabilistic and model.decision.priors is not None
 
 
-def _drift(model: TableModel, scored: ScoredFile) -> Drift | None:
-    return None if model.operating is None else model.operating.drift(_n_alerts(model, scored), scored.rows)
-
-
-def _n_alerts(model: TableModel, scored: ScoredFile) -> int:
-    return scored.predicted[str(model.classes[1])]
-
-
 def _alerts(model: TableModel, scored: ScoredFile, drift: Drift | None) -> dict[str, Any]:
-    """The alert rate of two classes beside what was expected, by name."""
+    """The alert rate of two classes and what was expected, by name."""
     if len(model.classes) != 2:
         return {}
-    alerts = _n_alerts(model, scored)
-    return {
-        "alerts": alerts,
-        "alert_rate": alerts / scored.rows,
-        "expected_alert_rate": None if drift is None else drift.expected,
-        "expected_low": None if drift is None else drift.low,
-        "expected_high": None if drift is None else drift.high,
-        "standard_errors": None if drift is None else drift.standard_errors,
-        "drift": None if drift is None else drift.direction,
-    }
+    alerts = scored.predicted[str(model.classes[1])]
+    expected = {name: getattr(drift, key, None) for name, key in _EXPECTED.items()}
+    return {"alerts": alerts, "alert_rate": alerts / scored.rows, **expected}
 
 
 def _prevalence(model: TableModel, found: PrevalenceEstimate | None) -> dict[str, Any] | None:
@@ -167,18 +157,15 @@ def _tell(model: TableModel, scored: ScoredFile, drift: Drift | None, found: Pre
         )
     if scored.novelty.status == "too few":
         tell(f"too few rows to compare with those the model was fitted on: {ENOUGH_ROWS} are enough.")
-    if found is not None:
-        tell(
-            f"prevalence of {shown(model.classes[1])} estimated as {found.prevalence:.4g} (95 %: {found.low[1]:.4g} to "
-            f"{found.high[1]:.4g}); probabilities are for {_used(model, found)}."
-        )
-
-
-def _used(model: TableModel, found: PrevalenceEstimate) -> str:
-    """The prevalence that probabilities are for, which is within half a record of what was estimated."""
     priors = model.decision.expected_priors
-    used = found.prevalence if priors is None else float(priors[1])
-    return "that" if f"{used:.4g}" == f"{found.prevalence:.4g}" else f"{used:.4g}, which is half a record"
+    if found is not None and priors is not None:
+        # What probabilities are for is within half a record of what was estimated.
+        used, estimate = f"{priors[1]:.4g}", f"{found.prevalence:.4g}"
+        tell(
+            f"prevalence of {shown(model.classes[1])} estimated as {estimate} (95 %: {found.low[1]:.4g} to "
+            f"{found.high[1]:.4g}); probabilities are for "
+            f"{'that' if used == estimate else f'{used}, which is half a record'}."
+        )
 
 
 def _changed(model: TableModel, drift: Drift) -> str:
@@ -204,8 +191,9 @@ def evaluate(
     model: Path, table: str, *, target: str | None, on_mismatch: OnMismatch, as_json: bool, **dialect: Any
 ) -> None:
     """Decide about every record and print metrics."""
-    from qmedoid.cli._output import print_metrics
     from qmedoid.tables.evaluating import joined, labeled_report, report_notes
+    from qmedoid.tables.rows import row_hashes
+    from qmedoid.tables.targets import label_codes
 
     keep_pandas_away()
     loaded = load_model(model)
@@ -218,8 +206,17 @@ def evaluate(
                 f"There is no column {name!r} with the classes. The table has: {some_of(reading.source.names)}. "
                 "Pass --target."
             )
+
+        def decide(lenient: bool) -> list[Any]:
+            return [
+                (label_codes(extra.column(name), loaded.classes),
+                 decide_batch(loaded, batch, reading.issues, reading.novelty)[0]._replace(nearest=None),
+                 row_hashes(loaded, batch))
+                for batch, extra in reading.batches(lenient, [name], as_text=True, on_progress=progress)
+            ]  # fmt: skip
+
         with _reading_bar("evaluating") as progress:
-            parts = reading.in_kind(lambda lenient: list(_decided(loaded, reading, name, lenient, progress)))
+            parts = reading.in_kind(decide)
         reading.check()
         novelty = reading.novelty.report()
     if not parts:
@@ -239,13 +236,3 @@ def evaluate(
         print_json({**report, "notes": notes, "novelty": novelty.as_dict()})
     else:
         print_metrics(report, f"{Path(table).name}: {report['rows']:,} rows")
-
-
-def _decided(model: TableModel, reading: TableReading, target: str, lenient: bool, progress: Any) -> Any:
-    from qmedoid.tables.rows import row_hashes
-    from qmedoid.tables.targets import label_codes
-
-    for batch, extra in reading.batches(lenient, [target], as_text=True, on_progress=progress):
-        decided, _ = decide_batch(model, batch, reading.issues, reading.novelty)
-        codes = label_codes(extra.column(target), model.classes)
-        yield codes, decided._replace(nearest=None), row_hashes(model, batch)

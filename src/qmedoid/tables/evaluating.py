@@ -21,10 +21,8 @@ _NAMED = 5
 
 def joined(parts: Iterable[Decisions]) -> Decisions:
     """Decisions about one part of a table after the other as one; nearest medoids are left out."""
-    codes, scores, margins, by_circuit, _ = zip(*parts, strict=True)
-    return Decisions(
-        np.concatenate(codes), np.concatenate(scores), np.concatenate(margins), np.concatenate(by_circuit), None
-    )
+    *arrays, _ = zip(*parts, strict=True)
+    return Decisions._make([*map(np.concatenate, arrays), None])
 
 
 def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: Hashes | None = None) -> dict[str, Any]:
@@ -39,8 +37,7 @@ def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: 
             f"None of the {len(codes):,} rows has a class of the model ({', '.join(map(str, model.classes))}) in its "
             f"target column: {left_out['missing']:,} are missing, {left_out['unknown']:,} are other labels."
         )
-    codes_found, scores, margins, by_circuit, _ = decided
-    part = Decisions(codes_found[known], scores[known], margins[known], by_circuit[known], None)
+    part = Decisions._make([*(array[known] for array in decided[:4]), None])
     seen = None if model.seen is None or hashes is None else model.seen.among(hashes[known]).as_dict()
     return {**decision_report(model, codes[known], part), "left_out": left_out, "seen": seen}
 
