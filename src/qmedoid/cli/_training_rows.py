@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +10,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Codes
 from qmedoid.cli._output import tell
+from qmedoid.cli.app import FitOptions, TableOptions
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.geometry.row_groups import given_groups, group_classes, row_groups
 from qmedoid.tables.arrow import shortened
@@ -24,29 +23,15 @@ from qmedoid.tables.targets import class_labels, labeled_rows
 Rows = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, kw_only=True)
-class TableOptions:
-    """How a table is read, as the options of all commands that read rows for a fit are called."""
-
-    table: str
-    seed: int
-    max_rows: int
-    delimiter: str | None = None
-    decimal: str | None = None
-    date_order: DateOrder | None = None
-    roles: Mapping[str, Role] = field(default_factory=dict)
-    target: str | None = None
-    time_column: str | None = None
-    group_column: str | None = None
-
-
-def with_roles(asked: Mapping[str, Any], *others: str) -> dict[str, Any]:
-    """The options of a command without `others`, and with all options about column roles as one."""
-    options = {name: value for name, value in asked.items() if name not in others}
-    file: Path | None = options.pop("roles")
-    parts: list[tuple[str, Mapping[str, Role]]] = [] if file is None else [(file.name, read_roles_file(file))]
-    parts += [(f"--{role}", dict.fromkeys(options.pop(role) or (), role)) for role in ROLES]
-    return options | {"roles": merged_roles(parts)}
+def asked_roles(options: TableOptions) -> dict[str, Role]:
+    """The column roles of all options about them."""
+    parts: list[tuple[str, Mapping[str, Role]]] = []
+    if options.roles is not None:
+        parts.append((options.roles.name, read_roles_file(options.roles)))
+    parts += [(f"--{role}", dict.fromkeys(getattr(options, role) or (), role)) for role in ROLES]
+    roles = merged_roles(parts)
+    check_role_names(roles, [*roles], options.target)
+    return roles
 
 
 class TableRows(NamedTuple):
@@ -58,22 +43,22 @@ class TableRows(NamedTuple):
     notes: list[str]
 
 
-def read_rows(options: TableOptions, other: str | None = None) -> TableRows:
+def read_rows(options: TableOptions, asked: Mapping[str, Role], other: str | None = None) -> TableRows:
     """Read the table of a command as a fit takes it, or another one; of too many rows a sample.
 
     A column that orders or groups the rows is not learnt from: its role is "ignore".
     """
-    check_role_names(options.roles, [*options.roles], options.target)
-    roles = dict(options.roles)
-    apart = {"--time-column": (options.time_column, "orders"), "--group-column": (options.group_column, "groups")}
-    for option, (name, does) in apart.items():
-        if name is not None:
-            if roles.get(name) in ("category", "keep"):
-                raise ParameterError(
-                    f"{option} {name!r} {does} the rows and is not learnt from, but has the role {roles[name]!r}: "
-                    "leave one out."
-                )
-            roles[name] = "ignore"
+    roles = dict(asked)
+    for option, does in {"time_column": "orders", "group_column": "groups"}.items():
+        name = getattr(options, option, None)
+        if name is None:
+            continue
+        if roles.get(name) in ("category", "keep"):
+            raise ParameterError(
+                f"--{option.replace('_', '-')} {name!r} {does} the rows and is not learnt from, but has the role "
+                f"{roles[name]!r}: leave one out."
+            )
+        roles[name] = "ignore"
     check_role_names(roles, [*roles], options.target)
     needed = [*([] if options.target is None else [options.target]), *(roles if other is None else ())]
     source = open_table(other or options.table, delimiter=options.delimiter, decimal=options.decimal)
@@ -105,9 +90,9 @@ class Labeled(NamedTuple):
     read: pa.Table
 
 
-def read_labeled(options: TableOptions, other: str | None = None) -> Labeled:
+def read_labeled(options: TableOptions, asked: Mapping[str, Role], other: str | None = None) -> Labeled:
     """Read a table with its target, as `read_rows` does; rows without a class are left out with a note."""
-    read, rows, roles, notes = read_rows(options, other)
+    read, rows, roles, notes = read_rows(options, asked, other)
     for note in notes:
         tell(f"note: {note}")
     target = str(options.target)
@@ -205,7 +190,7 @@ def given_row_groups(data: Labeled, name: str) -> Any:
 
 
 def split_table(
-    data: Labeled, options: TableOptions, learnt: Sequence[str], valid: float, test: float
+    data: Labeled, options: FitOptions, learnt: Sequence[str], valid: float, test: float
 ) -> tuple[Labeled, Labeled | None, Labeled | None, Any]:
     """Split a table by shares into training, validation and test rows, with the groups of the training rows, if given.
 

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from qmedoid.cli._output import DATA, OK, grid, plain_console, print_json, shown
-from qmedoid.cli._training_rows import TableOptions, read_rows
+from qmedoid.cli._training_rows import asked_roles, read_rows
+from qmedoid.cli.app import CheckOptions
 from qmedoid.exceptions import some_of
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.checking import check_rows
@@ -14,17 +15,17 @@ from qmedoid.tables.checking import check_rows
 _COLUMNS, _CLASSES, _SIGNS = 200, 10, 12
 
 
-def run(options: TableOptions, *, strict: bool, as_json: bool) -> int:
-    """Print the report, and give the exit code: with `strict`, that of unusable data if there are problems."""
+def run(options: CheckOptions) -> int:
+    """Print the report, and give the exit code: with ``--strict`` that of unusable data if there are problems."""
     keep_pandas_away()
-    table, _, roles, notes = read_rows(options)
+    table, _, roles, notes = read_rows(options, asked_roles(options))
     checked = check_rows(table, options.target, roles, date_order=options.date_order)
     report = {"table": Path(options.table).name, "notes": notes, **checked}
-    if as_json:
+    if options.json:
         print_json(report)
     else:
         _print(report)
-    return DATA if strict and report["problems"] else OK
+    return DATA if options.strict and report["problems"] else OK
 
 
 def _print(report: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 import shlex
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.cli._output import print_json, print_metrics, print_operating, tell
-from qmedoid.cli._training_rows import Labeled, TableOptions, read_labeled, split_table
+from qmedoid.cli._training_rows import Labeled, asked_roles, read_labeled, split_table
+from qmedoid.cli.app import FitOptions
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
 from qmedoid.storage.model_file import SUFFIX, check_target, save_model
@@ -22,7 +23,7 @@ from qmedoid.tables.encode import Issues, note_grouped
 from qmedoid.tables.evaluating import labeled_report, report_notes
 from qmedoid.tables.kinds import Inferred, infer_columns, with_levels_of
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
-from qmedoid.tables.roles import IDENTIFIERS
+from qmedoid.tables.roles import IDENTIFIERS, ROLES, Role
 from qmedoid.tables.rows import row_hashes, rows_per_day
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.targets import label_codes
@@ -31,43 +32,20 @@ from qmedoid.tables.targets import label_codes
 _MANY = 5
 
 
-@dataclass(frozen=True, kw_only=True)
-class FitOptions(TableOptions):
-    """What was asked for, as the options of the command are called."""
-
-    target: str
-    output: Path
-    test: str
-    valid: str | None
-    positive: str | None
-    alert_rate: float | None
-    operating_point: str | None
-    min_precision: float | None
-    min_recall: float | None
-    cost: float | None
-    paper: bool
-    method: str
-    medoids: str | None
-    neighbors: str | None
-    refine: str
-    raw_rows: bool
-    circuits: bool
-
-
 def default_output(table: str) -> Path:
     """The model file of a table in the current folder: ``heart.qmedoid`` for ``data/heart.csv.gz``."""
     name = Path(table).name.partition(".")[0]
     return Path((name if name and name != "-" and not set(name) & set("*?[]") else "model") + SUFFIX)
 
 
-def run(options: FitOptions, *, as_json: bool) -> None:
+def run(options: FitOptions) -> None:
     """Fit, evaluate on held-out rows, save, and print what came of it."""
     keep_pandas_away()
-    began = time.perf_counter()
+    began, output, roles = time.perf_counter(), options.output or default_output(options.table), asked_roles(options)
     valid, test = _share_or_file("--valid", options.valid), _share_or_file("--test", options.test)
     classifier = make_classifier(options)
-    check_target(options.output)
-    data = read_labeled(options)
+    check_target(output)
+    data = read_labeled(options, roles)
     # How columns are read is settled on all rows, as `qmedoid check` shows it; numbers and levels are of training rows.
     inferred = infer_columns(data.table, skip={options.target}, roles=data.roles, date_order=options.date_order)
     inferred.check_any()
@@ -75,9 +53,9 @@ def run(options: FitOptions, *, as_json: bool) -> None:
     learnt = [column.name for column in inferred.columns]
     train, validation, held_out, groups = split_table(data, options, learnt, *shares)
     # Other files are read before the fit, so that what is wrong with them shows before it.
-    validation = read_labeled(options, valid) if isinstance(valid, str) else validation
-    held_out = read_labeled(options, test) if isinstance(test, str) else held_out
-    fitted, model = _fit(classifier, train, validation, options, inferred, groups)
+    validation = read_labeled(options, roles, valid) if isinstance(valid, str) else validation
+    held_out = read_labeled(options, roles, test) if isinstance(test, str) else held_out
+    fitted, model = _fit(classifier, train, validation, options, roles, inferred, groups)
     # Seconds are printed and not kept: the same fit gives the same files.
     seconds = round(time.perf_counter() - began, 1)
     metrics: dict[str, Any] = {"training_rows": len(train.table)}
@@ -87,7 +65,7 @@ def run(options: FitOptions, *, as_json: bool) -> None:
         # Rows that were drawn by chance are like the others; those of another file, or of a later time, may not be.
         novelty = found if isinstance(test, str) or options.time_column is not None else None
     model = replace(model, metrics=metrics)
-    save_model(model, options.output, circuits=options.circuits, raw_rows=options.raw_rows)
+    save_model(model, output, circuits=options.circuits, raw_rows=options.raw_rows)
     notes = [note for note in fitted.notes_ if note not in fitted._left_out_notes]
     notes += left_out_notes(model.contract.left_out)
     if held_out is not None:
@@ -100,9 +78,9 @@ def run(options: FitOptions, *, as_json: bool) -> None:
         )
     if novelty is not None:
         novelty.warn()
-    if as_json:
+    if options.json:
         print_json(
-            {"model": str(options.output), "method": model.deciders[0], "refinement": model.refinement,
+            {"model": str(output), "method": model.deciders[0], "refinement": model.refinement,
              "classes": list(model.classes), "positive": fitted.positive_, "columns": len(model.contract.columns),
              "left_out": dict(model.contract.left_out), "notes": notes,
              "operating": None if model.operating is None else model.operating.as_dict(),
@@ -119,7 +97,7 @@ def run(options: FitOptions, *, as_json: bool) -> None:
         print_operating(model.operating, model.classes[1])
     print(
         f"{model.deciders[0]} model of {len(train.table):,} rows and {len(model.contract.columns)} columns "
-        f"saved in {options.output} ({seconds:g} s)."
+        f"saved in {output} ({seconds:g} s)."
     )
 
 
@@ -200,11 +178,15 @@ def _share_or_file(option: str, value: str | None) -> float | str:
 
 
 def _fit(
-    classifier: Any, train: Labeled, valid: Labeled | None, options: FitOptions, inferred: Inferred, groups: Any
+    classifier: Any,
+    train: Labeled,
+    valid: Labeled | None,
+    options: FitOptions,
+    roles: dict[str, Role],
+    inferred: Inferred,
+    groups: Any,
 ) -> tuple[Any, TableModel]:
-    fitted = classifier.set_params(
-        positive=_positive(train, options), roles=dict(options.roles), date_order=options.date_order
-    )
+    fitted = classifier.set_params(positive=_positive(train, options), roles=roles, date_order=options.date_order)
     fitted._settled = inferred
     validation = {} if valid is None else _validation(train, valid, options)
     labels = np.array(train.target.to_pylist())
@@ -226,8 +208,9 @@ def _fit(
     hybrids = cast("tuple[Any, ...]", model.models)
     models = tuple(replace(one, method=one.method.with_row_numbers(train.rows)) for one in hybrids)
     # The options that were given, for the model card; of the table its name.
-    asked = {name: value for name, value in vars(options).items() if value is not None and name != "output"}
-    asked |= {"table": Path(options.table).name, "roles": dict(options.roles)}
+    others = ("output", "json", *ROLES)
+    asked = {name: value for name, value in vars(options).items() if value is not None and name not in others}
+    asked |= {"table": Path(options.table).name, "roles": roles}
     parameters = {"command": asked, **model.parameters}
     return fitted, replace(model, contract=contract, models=models, parameters=parameters, training=training)
 

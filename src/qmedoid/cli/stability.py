@@ -1,12 +1,13 @@
 """``qmedoid stability``: how much a model changes when the rows change."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from qmedoid.cli._output import grid, plain_console, print_json, progress_bar, shown, with_error
-from qmedoid.cli._training_rows import Labeled, TableOptions, given_row_groups, read_labeled
+from qmedoid.cli._training_rows import Labeled, asked_roles, given_row_groups, read_labeled
+from qmedoid.cli.app import StabilityOptions
 from qmedoid.cli.fit import asked_method
 from qmedoid.estimators._stability_report import DecisionStability, GroupStability, MedoidStability, StabilityReport
 from qmedoid.tables.arrow import keep_pandas_away
@@ -16,25 +17,13 @@ _LISTED = 12
 _FIFTHS = ("smallest", "small", "middle", "large", "largest")
 
 
-@dataclass(frozen=True, kw_only=True)
-class StabilityOptions(TableOptions):
-    """What was asked for, as the options of the command are called."""
-
-    target: str
-    positive: str | None
-    method: str
-    medoids: str | None
-    neighbors: str | None
-    bootstraps: int
-
-
-def run(options: StabilityOptions, *, as_json: bool) -> None:
+def run(options: StabilityOptions) -> None:
     """Fit the table and samples of it, and print what changes."""
     keep_pandas_away()
     method = asked_method(options.method, options.medoids, options.neighbors)
-    data = read_labeled(options)
+    data = read_labeled(options, asked_roles(options))
     report = _numbered_as_in(data.rows, _stability(options, method, data))
-    if as_json:
+    if options.json:
         print_json(report.as_dict())
         return
     console = plain_console()

@@ -1,12 +1,13 @@
 """``qmedoid demo`` and ``qmedoid reproduce``: our figures next to the paper's and to plain baselines."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from qmedoid.cli._output import grid, plain_console, print_json, progress_bar, tell, with_error
+from qmedoid.cli.app import ReproduceOptions
 from qmedoid.exceptions import OutputError
 from qmedoid.reporting.document import Table
 from qmedoid.reporting.files import check_folder, check_replaceable, write_report
@@ -113,20 +114,7 @@ def _printed(outcome: Outcome) -> tuple[str, str]:
     return ("", "") if figure is None else (f"{figure.accuracy:.4f}", f"{figure.macro_f1:.4f}")
 
 
-@dataclass(frozen=True)
-class ReproduceOptions:
-    """What the command was called with."""
-
-    what: str
-    output: Path
-    jobs: int
-    seed: int
-    quick: bool
-    cache: Path | None
-    force: bool = False
-
-
-def reproduce(options: ReproduceOptions, *, as_json: bool) -> None:
+def reproduce(options: ReproduceOptions) -> None:
     """Run what is not done yet, write the folder, and print the paper's tables and the findings."""
     parts: Sequence[Part] = PARTS if options.what == "all" else [part for part in PARTS if part == options.what]
     asked = Plan(parts, seed=options.seed)
@@ -140,14 +128,15 @@ def reproduce(options: ReproduceOptions, *, as_json: bool) -> None:
     left = [cell for cell in asked.cells if cell not in done]
     if left:
         check_folder(folder)
-        tell(_outlook(len(done), left, options.jobs))
-        done |= _run_left(left, folder, options.jobs)
+        jobs = options.jobs or os.cpu_count() or 1
+        tell(_outlook(len(done), left, jobs))
+        done |= _run_left(left, folder, jobs)
     # The call that gives the same tables on any machine.
     words = ["qmedoid", "reproduce", options.what, *(["--quick"] if options.quick else [])]
     words += ["--seed", str(options.seed)] if options.seed else []
     document = make_report(asked, StudyResults(done), " ".join(words))
     written = write_report(document, options.output, force=options.force)
-    if as_json:
+    if options.json:
         tables = {
             table.name: {"title": table.title, "columns": table.labels, "rows": [list(row) for row in table.rows]}
             for table in document.tables
