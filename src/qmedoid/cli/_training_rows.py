@@ -119,13 +119,7 @@ class Parts(NamedTuple):
 
 
 def split_rows(
-    labels: Codes,
-    valid: float,
-    test: float,
-    *,
-    order: Rows | None,
-    seed: int,
-    groups: Codes | None = None,
+    labels: Codes, valid: float, test: float, *, order: Rows | None, seed: int, groups: Codes | None = None
 ) -> Parts:
     """Split rows by shares: in an order, where one is given (the last rows are the test), else by chance and class.
 
@@ -134,32 +128,27 @@ def split_rows(
     """
     if valid + test >= 1:
         raise ParameterError(f"--valid and --test take {valid + test:.3g} of the rows: nothing is left to train on.")
-    n = len(labels)
     if order is not None:
-        n_test, n_valid = round(test * n), round(valid * n)
-        rest = n - n_test - n_valid
+        n_test, n_valid = round(test * len(labels)), round(valid * len(labels))
+        rest = len(labels) - n_test - n_valid
         return Parts(order[:rest], order[rest : rest + n_valid], order[rest + n_valid :])
     rng = np.random.default_rng(seed)
-    if groups is not None:
-        return _split_groups(labels, groups, valid, test, rng)
-    parts: tuple[list[Rows], list[Rows], list[Rows]] = ([], [], [])
-    for code in np.unique(labels):
-        own = rng.permutation(np.flatnonzero(labels == code))
-        n_test, n_valid = round(test * len(own)), round(valid * len(own))
-        for part, rows in zip(parts, np.split(own, [len(own) - n_test - n_valid, len(own) - n_test]), strict=True):
-            part.append(rows)
-    return Parts(*(np.sort(np.concatenate(part)).astype(np.int64) for part in parts))
-
-
-def _split_groups(labels: Codes, groups: Codes, valid: float, test: float, rng: np.random.Generator) -> Parts:
-    """Whole groups by chance, each as one of its rarest class; the shares are those of the rows."""
-    classes, sizes, use = group_classes(groups, labels), np.bincount(groups), np.zeros(groups.max() + 1, dtype=np.intp)
+    use = np.zeros(len(labels) if groups is None else groups.max() + 1, dtype=np.intp)
+    # Whole groups by chance, each as one of its rarest class; the shares are those of the rows.
+    classes = labels if groups is None else group_classes(groups, labels)
     for code in np.unique(classes):
-        own = rng.permutation(np.flatnonzero(classes == code))
-        # A group goes where its middle row would go; one group alone has its middle at a half, and stays in training.
-        middles = (np.cumsum(sizes[own]) - sizes[own] / 2.0) / sizes[own].sum()
-        use[own] = 0 if len(own) == 1 else (middles > 1.0 - valid - test).astype(np.intp) + (middles > 1.0 - test)
-    return Parts(*(np.flatnonzero(use[groups] == part).astype(np.int64) for part in range(3)))
+        members = rng.permutation(np.flatnonzero(classes == code))
+        if groups is None:
+            n_test, n_valid = round(test * len(members)), round(valid * len(members))
+            use[members[len(members) - n_test - n_valid :]] = 1
+            use[members[len(members) - n_test :]] = 2
+        elif len(members) > 1:  # one group alone stays in training
+            # A group goes where its middle row would go.
+            sizes = np.bincount(groups)[members]
+            middles = (np.cumsum(sizes) - sizes / 2.0) / sizes.sum()
+            use[members] = (middles > 1.0 - valid - test).astype(np.intp) + (middles > 1.0 - test)
+    use = use if groups is None else use[groups]
+    return Parts(*(np.flatnonzero(use == part).astype(np.int64) for part in range(3)))
 
 
 def time_order(column: pa.ChunkedArray, name: str, date_order: DateOrder | None = None) -> Rows:

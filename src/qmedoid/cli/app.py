@@ -20,7 +20,9 @@ def _column(help: str) -> Any:
     return typer.Option(metavar="NAME", help=help)
 
 
-Text, Number, Names = str | None, float | None, list[str] | None
+Text = str | None
+Number = float | None
+Names = list[str] | None
 Table = Annotated[
     str, typer.Argument(help="CSV, JSON lines, Parquet, Feather or xlsx: a file, a folder, a glob, or - for a pipe.")
 ]
@@ -79,7 +81,7 @@ class TrainingOptions(TableOptions):
     group_column: Annotated[Text, typer.Option(help="Rows with the same value here are held out together.")] = None
     method: Annotated[
         Literal["auto", "evidence", "rare", "nearest"],
-        typer.Option(help="What decides: evidence by group of columns, prototypes of rare events, or the nearest medoid."),
+        typer.Option(help="What decides: evidence by group of columns, rare-event prototypes, or the nearest medoid."),
     ] = "auto"
     medoids: Annotated[Text, typer.Option(help="Most medoids of the evidence method: a number, or tiny.")] = None
     neighbors: Annotated[Text, typer.Option(help="Most rows kept for its neighbor term: a number, or auto.")] = None
