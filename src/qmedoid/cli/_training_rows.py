@@ -34,19 +34,13 @@ def asked_roles(options: TableOptions) -> dict[str, Role]:
     return roles
 
 
-class TableRows(NamedTuple):
-    """Rows of a table, with their numbers in the file; the roles of its columns, and notes on how it was read."""
-
-    table: pa.Table
-    rows: Rows
-    roles: dict[str, Role]
-    notes: list[str]
-
-
-def read_rows(options: TableOptions, asked: Mapping[str, Role], other: str | None = None) -> TableRows:
+def read_rows(
+    options: TableOptions, asked: Mapping[str, Role], other: str | None = None
+) -> tuple[pa.Table, Rows, dict[str, Role], list[str]]:
     """Read the table of a command as a fit takes it, or another one; of too many rows a sample.
 
-    A column that orders or groups the rows is not learnt from: its role is "ignore".
+    Also the numbers of its rows in the file, the roles of its columns ("ignore" where a column orders or groups the
+    rows: it is not learnt from), and notes on how it was read.
     """
     roles = dict(asked)
     for option, does in {"time_column": "orders", "group_column": "groups"}.items():
@@ -73,7 +67,7 @@ def read_rows(options: TableOptions, asked: Mapping[str, Role], other: str | Non
     if len(rows) and rows[-1] >= len(rows):  # of a text it is not known how many there are
         of = "" if known is None else f" of {known:,}"
         notes.append(f"a random sample of {len(table):,}{of} rows is used (--max-rows).")
-    return TableRows(in_roles(table, roles), rows, roles, notes)
+    return in_roles(table, roles), rows, roles, notes
 
 
 class Labeled(NamedTuple):

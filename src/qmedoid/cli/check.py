@@ -1,6 +1,6 @@
 """``qmedoid check``: how the columns of a table are read and why, and what is odd about it, before any fit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,31 +30,33 @@ def run(options: CheckOptions) -> int:
 
 def _print(report: Mapping[str, Any]) -> None:
     console = plain_console()
-    columns = report["columns"]
+    columns, rows, judged = report["columns"], report["rows"], report["judged_rows"]
     used = sum(column["used"] for column in columns)
     target = "" if report["target"] is None else f", target {report['target']!r}"
-    console.print(
-        shown(f"{report['table']}: {report['rows']:,} rows, {used} of {len(columns)} columns are used{target}")
-    )
+    console.print(shown(f"{report['table']}: {rows:,} rows, {used} of {len(columns)} columns are used{target}"))
     for note in report["notes"]:
         console.print(shown(f"note: {note}"))
-    judged = bool(report["judged_rows"])
     names = ("column", "read as", "why", "different", "missing", *(["alone"] if judged else []), "examples")
-    rows = [_cells(column, report["rows"], judged) for column in columns[:_COLUMNS]]
-    console.print(grid(names, rows, left=(0, 1, 2, len(names) - 1)))
+    cells = [_cells(column, rows, bool(judged)) for column in columns[:_COLUMNS]]
+    console.print(grid(names, cells, left=(0, 1, 2, len(names) - 1)))
     if len(columns) > _COLUMNS:
         console.print(f"{len(columns) - _COLUMNS:,} more columns: --json lists all.")
     if judged:
         figure = "ROC-AUC" if len(report["classes"]) == 2 else "mean recall"
-        on = f"on {report['judged_rows']:,} rows" if report["judged_rows"] == report["rows"] else (
-            f"on {report['judged_rows']:,} of the {report['rows']:,} rows"
-        )  # fmt: skip
-        console.print(f"alone: how well the column alone separates the classes, out-of-fold {figure} {on}")
+        on = f"{judged:,} rows" if judged == rows else f"{judged:,} of the {rows:,} rows"
+        console.print(f"alone: how well the column alone separates the classes, out-of-fold {figure} on {on}")
     if report["classes"]:
         total = sum(one["rows"] for one in report["classes"])
         texts = [f"{one['class']} {one['rows']:,} ({one['rows'] / total:.1%})" for one in report["classes"]]
         console.print(shown(f"classes: {some_of(texts, _CLASSES)}"))
-    _print_findings(console, report["findings"])
+    for severity in ("problem", "note"):
+        messages = [finding["message"] for finding in report["findings"] if finding["severity"] == severity]
+        if messages:
+            console.print(f"{severity}s: {len(messages):,}")
+        for message in messages:
+            console.print(shown(f"- {message}"), soft_wrap=True)
+    if not report["findings"]:
+        console.print("nothing odd was found.")
 
 
 def _cells(column: Mapping[str, Any], rows: int, judged: bool) -> list[str]:
@@ -64,14 +66,3 @@ def _cells(column: Mapping[str, Any], rows: int, judged: bool) -> list[str]:
     examples = [text if len(text) <= _SIGNS else f"{text[: _SIGNS - 1]}…" for text in column["examples"]]
     kind = column["kind"] or "left out"
     return [shown(text) for text in (column["name"], kind, column["why"], levels, missing, *alone, ", ".join(examples))]
-
-
-def _print_findings(console: Any, findings: Sequence[Mapping[str, Any]]) -> None:
-    for severity in ("problem", "note"):
-        messages = [finding["message"] for finding in findings if finding["severity"] == severity]
-        if messages:
-            console.print(f"{severity}s: {len(messages):,}")
-        for message in messages:
-            console.print(shown(f"- {message}"), soft_wrap=True)
-    if not findings:
-        console.print("nothing odd was found.")

@@ -23,7 +23,7 @@ from qmedoid.tables.encode import Issues, note_grouped
 from qmedoid.tables.evaluating import labeled_report, report_notes
 from qmedoid.tables.kinds import Inferred, infer_columns, with_levels_of
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
-from qmedoid.tables.roles import IDENTIFIERS, ROLES, Role
+from qmedoid.tables.roles import IDENTIFIERS, ROLES
 from qmedoid.tables.rows import row_hashes, rows_per_day
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.targets import label_codes
@@ -43,7 +43,7 @@ def run(options: FitOptions) -> None:
     keep_pandas_away()
     began, output, roles = time.perf_counter(), options.output or default_output(options.table), asked_roles(options)
     valid, test = _share_or_file("--valid", options.valid), _share_or_file("--test", options.test)
-    classifier = make_classifier(options)
+    classifier = make_classifier(options).set_params(roles=roles, date_order=options.date_order)
     check_target(output)
     data = read_labeled(options, roles)
     # How columns are read is settled on all rows, as `qmedoid check` shows it; numbers and levels are of training rows.
@@ -55,7 +55,7 @@ def run(options: FitOptions) -> None:
     # Other files are read before the fit, so that what is wrong with them shows before it.
     validation = read_labeled(options, roles, valid) if isinstance(valid, str) else validation
     held_out = read_labeled(options, roles, test) if isinstance(test, str) else held_out
-    fitted, model = _fit(classifier, train, validation, options, roles, inferred, groups)
+    fitted, model = _fit(classifier, train, validation, options, inferred, groups)
     # Seconds are printed and not kept: the same fit gives the same files.
     seconds = round(time.perf_counter() - began, 1)
     metrics: dict[str, Any] = {"training_rows": len(train.table)}
@@ -178,15 +178,9 @@ def _share_or_file(option: str, value: str | None) -> float | str:
 
 
 def _fit(
-    classifier: Any,
-    train: Labeled,
-    valid: Labeled | None,
-    options: FitOptions,
-    roles: dict[str, Role],
-    inferred: Inferred,
-    groups: Any,
+    classifier: Any, train: Labeled, valid: Labeled | None, options: FitOptions, inferred: Inferred, groups: Any
 ) -> tuple[Any, TableModel]:
-    fitted = classifier.set_params(positive=_positive(train, options), roles=roles, date_order=options.date_order)
+    fitted = classifier.set_params(positive=_positive(train, options))
     fitted._settled = inferred
     validation = {} if valid is None else _validation(train, valid, options)
     labels = np.array(train.target.to_pylist())
@@ -210,7 +204,7 @@ def _fit(
     # The options that were given, for the model card; of the table its name.
     others = ("output", "json", *ROLES)
     asked = {name: value for name, value in vars(options).items() if value is not None and name not in others}
-    asked |= {"table": Path(options.table).name, "roles": roles}
+    asked |= {"table": Path(options.table).name, "roles": fitted.roles}
     parameters = {"command": asked, **model.parameters}
     return fitted, replace(model, contract=contract, models=models, parameters=parameters, training=training)
 

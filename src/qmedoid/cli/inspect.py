@@ -78,31 +78,29 @@ def _training(model: TableModel) -> dict[str, Any] | None:
     training = model.training
     if training is None:
         return None
-    columns = zip(model.contract.names, model.encodings, training.level_shares, strict=True)
-    levels = {
-        name: dict(
-            zip(encoding.levels if isinstance(encoding, Levels) else ("false", "true"), shares.tolist(), strict=True)
-        )
-        for name, encoding, shares in columns
-        if len(shares)
-    }
-    curve, days = training.curve, training.days
+    levels = {}
+    for name, encoding, shares in zip(model.contract.names, model.encodings, training.level_shares, strict=True):
+        if len(shares):
+            names = encoding.levels if isinstance(encoding, Levels) else ("false", "true")
+            levels[name] = dict(zip(names, shares.tolist(), strict=True))
+    curve, days = None, None
+    if training.curve is not None:
+        curve = {
+            "log_odds": training.curve.thresholds.tolist(),
+            "true_positives": training.curve.true_positives.tolist(),
+            "false_positives": training.curve.false_positives.tolist(),
+            "positive": training.curve.n_positive,
+            "negative": training.curve.n_negative,
+        }
+    if training.days is not None:
+        names = np.datetime_as_string(training.days.days.astype("M8[D]")).tolist()
+        days = dict(zip(names, training.days.counts.tolist(), strict=True))
     return {
         "rows": training.n_rows,
         "missing_shares": dict(zip(model.contract.names, training.missing_shares.tolist(), strict=True)),
         "level_shares": levels,
-        "curve": None
-        if curve is None
-        else {
-            "log_odds": curve.thresholds.tolist(),
-            "true_positives": curve.true_positives.tolist(),
-            "false_positives": curve.false_positives.tolist(),
-            "positive": curve.n_positive,
-            "negative": curve.n_negative,
-        },
-        "rows_per_day": None
-        if days is None
-        else dict(zip(np.datetime_as_string(days.days.astype("M8[D]")).tolist(), days.counts.tolist(), strict=True)),
+        "curve": curve,
+        "rows_per_day": days,
     }
 
 

@@ -1,5 +1,6 @@
 """``qmedoid score`` and ``qmedoid evaluate``: a table to a file of decisions, or compared with its classes."""
 
+import csv
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,7 +45,10 @@ def run(
     """Score a table, say how many records were called what, and whether that was to be expected."""
     if as_json and output == "-":
         raise ParameterError("--json prints where the results go with -o -: give a file to write instead.")
-    asked = _asked_prevalence(prevalence)
+    try:
+        asked = prevalence if prevalence in (None, "estimate") else float(str(prevalence))
+    except ValueError:
+        raise ParameterError(f"--prevalence must be 'estimate' or a number. Got {prevalence!r} instead.") from None
     keep_pandas_away()
     loaded = load_model(model)
     found: PrevalenceEstimate | None = None
@@ -61,7 +65,9 @@ def run(
             half = 0.5 / found.n_rows
             asked = min(max(found.prevalence, half), 1.0 - half)
         loaded = replace(loaded, decision=loaded.decision.at_priors(asked))
-    carried = list(dict.fromkeys(name for part in columns for name in _split(part)))
+    # Names with commas between them; a name with a comma in it is put in double quotes.
+    listed = [name.strip() for part in columns for row in csv.reader([part], skipinitialspace=True) for name in row]
+    carried = [name for name in dict.fromkeys(listed) if name]
     with _reading_bar("scoring") as progress:
         scored = score_file(
             loaded, table, output, carried=carried, on_mismatch=on_mismatch, safe_csv=safe_csv, force=force,
@@ -108,15 +114,6 @@ def _reading_bar(description: str) -> Iterator[OnProgress | None]:
             bar.update(task, completed=n_read, total=n_bytes, rate=rate)
 
         yield advance
-
-
-def _asked_prevalence(text: str | None) -> str | float | None:
-    if text is None or text == "estimate":
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise ParameterError(f"--prevalence must be 'estimate' or a number. Got {text!r} instead.") from None
 
 
 def _can_estimate(model: TableModel) -> bool:
@@ -178,13 +175,6 @@ def _changed(model: TableModel, drift: Drift) -> str:
         f"{drift.rows:,} rows ({drift.standard_errors:+.1f} standard errors): these are not new records like those "
         f"the model was fitted on.{hint}"
     )
-
-
-def _split(part: str) -> list[str]:
-    """Names with commas between them; a name with a comma in it is put in double quotes."""
-    import csv
-
-    return [name.strip() for name in next(csv.reader([part], skipinitialspace=True), []) if name.strip()]
 
 
 def evaluate(

@@ -1,7 +1,7 @@
 """``qmedoid demo`` and ``qmedoid reproduce``: our figures next to the paper's and to plain baselines."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,13 +13,13 @@ from qmedoid.reporting.document import Table
 from qmedoid.reporting.files import check_folder, check_replaceable, write_report
 from qmedoid.studies import demo, plan
 from qmedoid.studies.catalog import cell_folder
-from qmedoid.studies.cells import Cell
+from qmedoid.studies.cells import Cell, Result
 from qmedoid.studies.demo import Outcome
 from qmedoid.studies.paper import PAPER
 from qmedoid.studies.plan import PARTS, Part, Plan
 from qmedoid.studies.report import PAPER_TABLES, make_report, require_extras
 from qmedoid.studies.results import StudyResults
-from qmedoid.studies.runner import find_done, run_cells
+from qmedoid.studies.runner import Study, find_done, run_cells
 
 _PRINTED_NAMES = {"qmedoid, as printed": "Fusion"}
 # What a frame adds to the width of a cell.
@@ -39,7 +39,7 @@ def run_demo(*, splits: int, fraud_splits: int, seed: int, as_json: bool) -> Non
     if not as_json:
         for name in dict.fromkeys(outcome.data for outcome in small):
             outcomes = [outcome for outcome in small if outcome.data == name]
-            console.print(_comparison(outcomes, ("accuracy", "macro-F1", "paper acc.", "paper F1"), _printed))
+            console.print(_comparison(outcomes, ("accuracy", "macro-F1", "paper acc.", "paper F1")))
         for finding in findings(small, "macro_f1", "macro-F1"):
             console.print(finding)
     rare_seeds = range(seed, seed + fraud_splits)
@@ -83,35 +83,23 @@ def circuit_findings(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _demo_results(cells: Sequence[Cell], folder: Path | None) -> StudyResults:
-    """Results of the cells; those that are not in the store are run, with a bar meanwhile."""
+    """Results of the cells; those that are not in the store are run."""
     done = {} if folder is None else find_done(demo.STUDY, cells, folder)
-    with progress_bar() as bar:
-        task = bar.add_task("comparing", total=len(cells), completed=len(done))
-        left = [cell for cell in cells if cell not in done]
-        done |= run_cells(
-            demo.STUDY, left, folder, report=lambda cell, _: bar.update(task, advance=1, description=cell.data)
-        )
-    return StudyResults(done)
+    return StudyResults(done | _run_left(demo.STUDY, [cell for cell in cells if cell not in done], folder))
 
 
-def _comparison(
-    outcomes: Sequence[Outcome], names: Sequence[str], more: Callable[[Outcome], Sequence[str]] | None = None
-) -> Any:
-    """A table of methods on one data set, with further cells of each."""
-    splits = outcomes[0].splits
+def _comparison(outcomes: Sequence[Outcome], names: Sequence[str]) -> Any:
+    """A table of methods on one data set; with the figures of the paper, where it has any."""
+    name, splits, printed = outcomes[0].data, outcomes[0].splits, PAPER.get(outcomes[0].data)
     over = "one stratified split" if splits == 1 else f"{splits} stratified splits (mean ± standard error)"
-    rows = [
-        (outcome.method, *(with_error(spread.mean, spread.error) for spread in outcome.metrics.values()),
-         *(() if more is None else more(outcome)))
-        for outcome in outcomes
-    ]  # fmt: skip
-    return grid(("method", *names), rows, title=f"{outcomes[0].data}: test rows of {over}")
-
-
-def _printed(outcome: Outcome) -> tuple[str, str]:
-    """Accuracy and macro-F1 in the paper, where it has them."""
-    figure = PAPER[outcome.data].get(_PRINTED_NAMES.get(outcome.method, outcome.method))
-    return ("", "") if figure is None else (f"{figure.accuracy:.4f}", f"{figure.macro_f1:.4f}")
+    rows = []
+    for outcome in outcomes:
+        row = [outcome.method, *(with_error(spread.mean, spread.error) for spread in outcome.metrics.values())]
+        if printed is not None:
+            figure = printed.get(_PRINTED_NAMES.get(outcome.method, outcome.method))
+            row += ["", ""] if figure is None else [f"{figure.accuracy:.4f}", f"{figure.macro_f1:.4f}"]
+        rows.append(row)
+    return grid(("method", *names), rows, title=f"{name}: test rows of {over}")
 
 
 def reproduce(options: ReproduceOptions) -> None:
@@ -130,7 +118,7 @@ def reproduce(options: ReproduceOptions) -> None:
         check_folder(folder)
         jobs = options.jobs or os.cpu_count() or 1
         tell(_outlook(len(done), left, jobs))
-        done |= _run_left(left, folder, jobs)
+        done |= _run_left(plan.STUDY, left, folder, jobs)
     # The call that gives the same tables on any machine.
     words = ["qmedoid", "reproduce", options.what, *(["--quick"] if options.quick else [])]
     words += ["--seed", str(options.seed)] if options.seed else []
@@ -163,20 +151,20 @@ def _outlook(n_done: int, left: Sequence[Cell], jobs: int) -> str:
     return f"{before}{len(left):,}{cells} are to be run. On a common machine that takes about {minutes} min."
 
 
-def _run_left(cells: Sequence[Cell], folder: Path, jobs: int) -> dict[Cell, Any]:
+def _run_left(study: Study, cells: Sequence[Cell], folder: Path | None, jobs: int = 1) -> dict[Cell, Result]:
     """Run cells, with a bar over the seconds that they are expected to take."""
     from rich.progress import TextColumn
 
-    seconds, n_done = plan.STUDY.seconds, 0
+    n_done = 0
     with progress_bar(TextColumn("{task.fields[count]}")) as bar:
-        task = bar.add_task("starting", total=sum(map(seconds, cells)), count=f"0/{len(cells)}")
+        task = bar.add_task("starting", total=sum(map(study.seconds, cells)), count=f"0/{len(cells)}")
 
-        def report(cell: Cell, _: Any) -> None:
+        def report(cell: Cell, _: Result) -> None:
             nonlocal n_done
             n_done += 1
-            bar.update(task, advance=seconds(cell), description=str(cell), count=f"{n_done}/{len(cells)}")
+            bar.update(task, advance=study.seconds(cell), description=str(cell), count=f"{n_done}/{len(cells)}")
 
-        return run_cells(plan.STUDY, cells, folder, jobs=jobs, report=report)
+        return run_cells(study, cells, folder, jobs=jobs, report=report)
 
 
 class _Strip(NamedTuple):

@@ -70,17 +70,14 @@ class Shifted(NamedTuple):
 
     def line(self) -> str:
         """The change in words."""
-        if self.kind == "level":
-            what = f"{self.column!r} has a new level"
-        elif self.kind == "flag":
-            what = f"{self.column!r} holds"
+        if self.kind != "number":
+            what = "has a new level" if self.kind == "level" else "holds"
         elif self.low is None:
-            what = f"{self.column!r} is below {self.high:.6g}"
-        elif self.high is None:
-            what = f"{self.column!r} is {self.low:.6g} or more"
+            what = f"is below {self.high:.6g}"
         else:
-            what = f"{self.column!r} is {self.low:.6g} to {self.high:.6g}"
-        return f"{what} in {100 * self.share:.3g} % of the rows, and {100 * self.expected:.3g} % was expected"
+            what = f"is {self.low:.6g} " + ("or more" if self.high is None else f"to {self.high:.6g}")
+        shares = f"{100 * self.share:.3g} % of the rows, and {100 * self.expected:.3g} % was expected"
+        return f"{self.column!r} {what} in {shares}"
 
 
 @dataclass(frozen=True)
@@ -110,10 +107,11 @@ class NoveltyReport:
             return []
         lines = [_more([one.line(self.rows) for one in self.outside])] if self.outside else []
         lines += [_more([one.line() for one in self.shifted])] if self.shifted else []
-        if self.is_far and self.far_share is not None and self.far_expected is not None and self.far_change is not None:
+        if self.is_far and self.far_change is not None:
             lines.append(
-                f"{100 * self.far_share:.3g} % of the records lie farther from every medoid than 99 % of the training "
-                f"rows do ({100 * self.far_expected:.2g} % was expected, up to {100 * self.far_change.high:.2g} %)"
+                f"{100 * (self.far_share or 0):.3g} % of the records lie farther from every medoid than 99 % of the "
+                f"training rows do ({100 * (self.far_expected or 0):.2g} % was expected, up to "
+                f"{100 * self.far_change.high:.2g} %)"
             )
         return lines
 
@@ -261,9 +259,8 @@ def record_novelty(model: TableModel, columns: Columns, *, threads: int | None =
     novelty = model.novelty
     if novelty is None:
         return np.full(len(columns[0]), np.nan)
-    distances = None
-    if novelty.far is not None and model.method is not None:
-        distances = nearest_distances(model.method, columns, threads=threads)
+    method = None if novelty.far is None else model.method
+    distances = None if method is None else nearest_distances(method, columns, threads=threads)
     return novelty.of_records(columns, model.read_outputs, distances)
 
 

@@ -151,11 +151,10 @@ class _CsvSink:
 def _is_plain(kind: pa.DataType) -> bool:
     """Whether Arrow writes cells of a type as CSV; bytes too, but not safely."""
     types = pa.types
-    written = (
-        types.is_string, types.is_large_string, types.is_boolean, types.is_integer, types.is_floating, types.is_null,
-        types.is_decimal, types.is_date, types.is_time, types.is_timestamp, types.is_duration,
-    )  # fmt: skip
-    return any(holds(kind) for holds in written)
+    is_text = types.is_string(kind) or types.is_large_string(kind)
+    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    is_time = types.is_temporal(kind) and not types.is_interval(kind)
+    return is_text or is_number or is_time or types.is_boolean(kind) or types.is_null(kind)
 
 
 def _safe(texts: pa.Array) -> pa.Array:
