@@ -153,12 +153,11 @@ def time_order(column: pa.ChunkedArray, name: str, date_order: DateOrder | None 
 
     if column.null_count:
         raise DataError(f"The time column {name!r} is missing in {column.null_count:,} rows: fill in or drop them.")
-    if kind_of_type(column.type) is None:
-        raise DataError(
-            f"The time column {name!r} is of type {shortened(str(column.type))}. Give a column of dates, times or "
-            "numbers."
-        )
-    if kind_of_type(column.type) == "category":
+    kind = kind_of_type(column.type)
+    if kind is None:
+        of_type = shortened(str(column.type))
+        raise DataError(f"The time column {name!r} is of type {of_type}. Give a column of dates, times or numbers.")
+    if kind == "category":
         column = moments_of_text(column, name, date_order)
     order: Rows = pc.sort_indices(pa.table({"time": column}), sort_keys=[("time", "ascending")]).to_numpy()
     return order.astype(np.int64)

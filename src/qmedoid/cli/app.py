@@ -32,7 +32,7 @@ Delimiter = Annotated[Text, typer.Option(help="Field separator of a CSV file (de
 Decimal = Annotated[Text, typer.Option(help="Decimal sign of a CSV file (detected by default).")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that another program or command wrote.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Random seed.")]
-MaxRows = Annotated[int, typer.Option(min=2, help="Use a random sample of at most so many rows.")]
+MaxRows = Annotated[int, typer.Option(min=2, help="Maximum number of rows; of more, a random sample is used.")]
 OnMismatch = Annotated[
     Literal["error", "warn"],
     typer.Option(help="Refuse a table that breaks the model's contract, or score it as well as possible."),

@@ -79,7 +79,7 @@ def _print(report: dict[str, Any]) -> None:
 
 
 def _medoid_table(report: dict[str, Any]) -> Any:
-    """What each column contributed, the largest first, beside the cells of the nearest medoids."""
+    """What each column contributed, the largest first, with the cells of the nearest medoids."""
     medoids = report["medoids"]
     names = ("", "contribution", "this record", *(f"row {m['training_row']}: {shown(m['class'])}" for m in medoids))
     table = grid(names, (), title="the record and the nearest medoid of each class")
@@ -93,7 +93,7 @@ def _medoid_table(report: dict[str, Any]) -> Any:
 
 
 def _nearest_table(report: dict[str, Any]) -> Any:
-    """The record beside the nearest known rows, cell by cell; the columns that contributed most come first."""
+    """The record and the nearest known rows, cell by cell; the columns that contributed most come first."""
     nearest = report["known"]["nearest"]
     names = ("", "this record", *(f"row {one['row']}" for one in nearest))
     table = grid(names, (), title=f"the nearest of {report['known']['rows']:,} known rows")
@@ -167,7 +167,7 @@ def sentences(report: dict[str, Any]) -> list[str]:
 
 
 def cell_text(value: Any, digits: int = 6) -> str:
-    """A cell for the reader, numbers with so many significant digits."""
+    """A cell for the reader, numbers with this many significant digits."""
     if value is None:
         return "missing"
     return f"{value:.{digits}g}" if isinstance(value, float) else shown(value)

@@ -134,13 +134,10 @@ def _prevalence(model: TableModel, found: PrevalenceEstimate | None) -> dict[str
     """How frequent the second class was taken to be, and seems to be."""
     if not _can_estimate(model) or model.decision.priors is None or model.decision.expected_priors is None:
         return None
-    return {
-        "trained": float(model.decision.priors[1]),
-        "used": float(model.decision.expected_priors[1]),
-        "estimate": None if found is None else found.prevalence,
-        "low": None if found is None else float(found.low[1]),
-        "high": None if found is None else float(found.high[1]),
-    }
+    known = {"trained": float(model.decision.priors[1]), "used": float(model.decision.expected_priors[1])}
+    if found is None:
+        return known | {"estimate": None, "low": None, "high": None}
+    return known | {"estimate": found.prevalence, "low": float(found.low[1]), "high": float(found.high[1])}
 
 
 def _tell(model: TableModel, scored: ScoredFile, drift: Drift | None, found: PrevalenceEstimate | None) -> None:

@@ -61,7 +61,7 @@ def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> dict
     if model.decision.probabilistic:
         probabilities = model.decision.probabilities(decided.scores)
         report["log_loss"] = log_loss(codes, probabilities)
-        # How far probabilities are off, beside chance: of the second of two classes, else of the likeliest one. The
+        # How far probabilities are off, and by chance alone: of the second of two classes, else of the likeliest. The
         # same seed for every report: the same decisions give the same figures.
         found = calibration_error(*confidence_outcomes(codes, probabilities), rng=np.random.default_rng(0))
         names = ("error", "by_chance", "by_chance_high", "ratio")

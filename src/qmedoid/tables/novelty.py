@@ -27,14 +27,14 @@ LEAST_SHIFT = 0.1
 LEAST_FAR = 0.05
 """Share of the rows that must lie far from all medoids before that is said."""
 _CHANCE = 0.001
-# Values beyond the limits are said where they are more frequent than so many training rows, or as far out as this.
+# Values beyond the limits are reported if they are more frequent than this many training rows, or this far out.
 _RARE_ROWS, _FAR_OUT = 2.0, 10.0
 _SHORT, _EVERY = 8192, 16
 _SHOWN = 5
 
 
 class Outside(NamedTuple):
-    """Values of an encoded column beyond its limits, in so many rows; `row` holds the one farthest out, `value`."""
+    """Values of an encoded column beyond its limits, in `rows` rows; `row` holds the one farthest out, `value`."""
 
     column: str
     rows: int
@@ -87,7 +87,7 @@ class NoveltyReport:
     Of "too few" rows only single values beyond all limits are named; of a model without a summary of its training rows
     the status is "unknown". Bins and distances were counted in `compared` rows. Columns that changed the most come
     first. `far_share` of the records lie farther from every medoid than 99 % of the training rows; `far_change` has the
-    standard errors to what was expected, and the shares that so many rows may show.
+    standard errors to what was expected, and the shares that a sample of this size may show.
     """
 
     status: Literal["none", "unlike", "too few", "unknown"]
@@ -127,7 +127,6 @@ class NoveltyReport:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything by name, fit for JSON."""
-        change = self.far_change
         return {
             "status": self.status,
             "compared_rows": self.compared,
@@ -136,9 +135,7 @@ class NoveltyReport:
             "shifted": [one._asdict() for one in self.shifted],
             "far_share": self.far_share,
             "far_expected": self.far_expected,
-            "far_low": None if change is None else change.low,
-            "far_high": None if change is None else change.high,
-            "far_standard_errors": None if change is None else change.standard_errors,
+            **{f"far_{name}": getattr(self.far_change, name, None) for name in ("low", "high", "standard_errors")},
             "is_far": self.is_far,
         }
 

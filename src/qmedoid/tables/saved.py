@@ -141,7 +141,7 @@ class SavedModel:
         return tally.report()
 
     def alert_rate_drift(self, decided: Decisions) -> Drift | None:
-        """The share of alerts among decisions (from `decide`) beside what is expected, where that is known."""
+        """The share of alerts among decisions (from `decide`) compared with what is expected, if that is known."""
         operating = self.model.operating
         return None if operating is None else operating.drift(int((decided.codes == 1).sum()), len(decided.codes))
 
