@@ -17,7 +17,8 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier
-from qmedoid.cli.stability import StabilityOptions, run
+from qmedoid.cli.app import StabilityOptions
+from qmedoid.cli.stability import run
 from qmedoid.estimators.stability import StabilityReport, stability
 from qmedoid.metrics.agreement import mean_and_error
 from qmedoid.studies.catalog import locate
@@ -32,12 +33,9 @@ SPLITS = range(100, 110)
 def command() -> str:
     """What the command prints on the heart data."""
     os.environ |= {"COLUMNS": "100", "NO_COLOR": "1"}
-    asked = StabilityOptions(
-        table=str(locate("heart")), target="HeartDisease", positive=None, method="auto", medoids=None,
-        neighbors=None, bootstraps=REFITS, seed=0, max_rows=20_000, delimiter=None, decimal=None,
-    )  # fmt: skip
+    asked = StabilityOptions(table=str(locate("heart")), target="HeartDisease", bootstraps=REFITS)
     with redirect_stdout(io.StringIO()) as printed:
-        run(asked, as_json=False)
+        run(asked)
     lines = [line.rstrip() for line in printed.getvalue().rstrip().splitlines()]
     return "\n".join(["```console", "$ qmedoid stability heart.csv --target HeartDisease", *lines, "```"])
 

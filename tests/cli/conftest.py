@@ -9,7 +9,7 @@ import pandas  # noqa: F401 (before a command keeps it away from Arrow for the r
 import pytest
 from small_tables import small_table, write
 
-from qmedoid.cli.app import main
+from qmedoid.cli import main
 
 
 class Outcome(NamedTuple):

@@ -199,7 +199,7 @@ def test_a_sample_is_stated_and_is_that_of_a_fit(cli, two):
 
 
 def test_alone_is_judged_on_a_sample_that_is_stated(monkeypatch, cli, two):
-    monkeypatch.setattr("qmedoid.tables._check_columns.SAMPLE_ROWS", 60)
+    monkeypatch.setattr("qmedoid.tables.checking.SAMPLE_ROWS", 60)
     assert check(cli, two.file, "--target", "y")["judged_rows"] == 60
     assert "60 of the 90 rows" in cli.ok("check", two.file, "--target", "y").out
 

@@ -24,7 +24,7 @@ def fit(cli, file, output, *more):
     return cli.ok("fit", file, "--target", "y", "-o", output, "--json", *more).json
 
 
-def test_a_doubled_file_expects_what_the_file_does_and_says_so(cli, files, tmp_path):
+def test_doubled_file_expects_what_the_file_does_and_says_so(cli, files, tmp_path):
     once, twice = (fit(cli, files[name], tmp_path / name) for name in ("once", "twice"))
     assert any("rows are equal to an earlier row" in note for note in twice["notes"])
     assert not any("equal" in note for note in once["notes"])
@@ -35,14 +35,14 @@ def test_a_doubled_file_expects_what_the_file_does_and_says_so(cli, files, tmp_p
     assert twice["held_out"]["rows"] % 2 == 0  # both copies of a row, or none
 
 
-def test_a_group_column_is_no_feature_and_keeps_its_rows_together(cli, files, tmp_path):
+def test_group_column_is_no_feature_and_keeps_its_rows_together(cli, files, tmp_path):
     found = fit(cli, files["customers"], tmp_path / "m", "--group-column", "customer", "--test", "0.3")
     assert found["left_out"]["customer"] == "it says which rows belong together"
     assert found["operating"]["draws_per_row"] == pytest.approx(1 / 3)
     assert found["training_rows"] % 3 == found["held_out"]["rows"] % 3 == 0
 
 
-def test_a_group_column_that_is_not_there_or_has_holes_is_refused(cli, files, tmp_path):
+def test_group_column_that_is_absent_or_has_holes_is_refused(cli, files, tmp_path):
     command = ["fit", files["customers"], "--target", "y", "-o", tmp_path / "m", "--group-column"]
     assert "no column 'nobody'" in cli(*command, "nobody").err
     table = small_table()
@@ -68,7 +68,7 @@ def test_rows_held_out_by_time_that_are_known_are_told_of(cli, tmp_path):
 
 
 @pytest.mark.parametrize(("valid", "test"), [(0.0, 0.25), (0.2, 0.2), (0.0, 0.6)])
-def test_a_split_keeps_groups_and_about_the_shares(valid, test):
+def test_split_keeps_groups_and_about_the_shares(valid, test):
     rng = np.random.default_rng(0)
     groups = np.unique(rng.integers(0, 150, 600), return_inverse=True)[1]
     labels = (groups % 3 == 0).astype(np.intp)

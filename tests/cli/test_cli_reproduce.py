@@ -14,9 +14,8 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from qmedoid.cli._printing import print_table
 from qmedoid.cli.app import app
-from qmedoid.cli.reproduce import _outlook
+from qmedoid.cli.studies import _outlook, print_table
 from qmedoid.reporting.document import Heading, Table
 from qmedoid.studies import report, runner
 from qmedoid.studies.plan import STUDY, Plan
@@ -158,7 +157,7 @@ class TestAgain:
 
         monkeypatch.setattr("qmedoid.studies.runner.write_atomic", read_only)
         seen = []
-        monkeypatch.setattr("qmedoid.cli.reproduce.check_folder", seen.append)
+        monkeypatch.setattr("qmedoid.cli.studies.check_folder", seen.append)
         cli.ok("reproduce", "wine", "--quick", "-o", tmp_path, "--cache", wine.cache)
         assert seen == [tmp_path]
 

@@ -7,7 +7,8 @@ import pytest
 from small_tables import replaced, small_table, write
 
 from qmedoid import MedoidClassifier
-from qmedoid.cli.stability import StabilityOptions, run
+from qmedoid.cli.app import StabilityOptions
+from qmedoid.cli.stability import run
 from qmedoid.estimators.stability import stability
 from qmedoid.exceptions import DataError, ParameterError
 
@@ -21,7 +22,7 @@ def options(file, **changes):
 
 
 def document(capsys, file, **changes):
-    run(options(file, **changes), as_json=True)
+    run(options(file, json=True, **changes))
     return json.loads(capsys.readouterr().out)
 
 
@@ -42,7 +43,7 @@ def test_json_is_what_the_function_finds(capsys, file):
 
 def test_text_tells_the_same_on_standard_output_alone(capsys, file):
     found = document(capsys, file)
-    run(options(file), as_json=False)
+    run(options(file))
     printed = capsys.readouterr()
     assert printed.err == ""
     decisions = found["decisions"]
@@ -75,14 +76,14 @@ def test_options_are_heard(capsys, file):
     assert document(capsys, file, medoids="6", neighbors="0")["medoids"]["medoids"] == 6
     assert document(capsys, file, method="nearest", bootstraps=2)["medoids"]["medoids"] == 2
     with pytest.raises(ParameterError, match="--medoids is of --method evidence"):
-        run(options(file, method="rare", medoids="8"), as_json=True)
-    assert document(capsys, file, roles={"x1": "ignore"})["decisions"]["flip_rate"] != plain["decisions"]["flip_rate"]
+        run(options(file, method="rare", medoids="8"))
+    assert document(capsys, file, ignore=["x1"])["decisions"]["flip_rate"] != plain["decisions"]["flip_rate"]
 
 
 def test_one_of_three_classes_stands_against_the_others(capsys, tmp_path):
     three = write(small_table(("a", "b", "c")), tmp_path / "three.csv")
     assert document(capsys, three, positive="c")["classes"] == ["c", "not c"]
     with pytest.raises(ParameterError, match="must be one of the classes"):
-        run(options(three, positive="d"), as_json=True)
+        run(options(three, positive="d"))
     with pytest.raises(DataError, match="There is no column 'z'"):
-        run(options(three, roles={"z": "ignore"}), as_json=True)
+        run(options(three, ignore=["z"]))

@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from qmedoid.cli.app import main
+from qmedoid.cli import main
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.studies import datasets
 from qmedoid.studies.catalog import CATALOG, digest, entry, load_creditcard, locate, status, table_of

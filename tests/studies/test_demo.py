@@ -10,7 +10,7 @@ from sklearn.metrics import average_precision_score, log_loss
 from typer.testing import CliRunner
 
 from qmedoid import NearestMedoidClassifier, __version__
-from qmedoid.cli import demo as demo_module
+from qmedoid.cli import studies as commands
 from qmedoid.cli.app import app
 from qmedoid.estimators._refinement import auto_method
 from qmedoid.methods.registry import estimator_class
@@ -81,7 +81,7 @@ def quick_methods(monkeypatch):
     names = {"qmedoid": "default", "qmedoid, as printed": "printed", "LogReg": "LogReg"}
     monkeypatch.setattr(plan, "DEMO_SMALL", names)
     monkeypatch.setattr(plan, "DEMO_RARE", rare)
-    monkeypatch.setattr(demo_module, "STUDY", replace(plan.STUDY, methods={"small": small, "rare": rare}))
+    monkeypatch.setattr(plan, "STUDY", replace(plan.STUDY, methods={"small": small, "rare": rare}))
     return names, rare
 
 
@@ -165,12 +165,12 @@ def outcome(method, score, by_circuit=None):
 
 def test_findings_do_not_hide_a_baseline_that_is_ahead():
     outcomes = [outcome("qmedoid", 0.9, 0.25), outcome("A", 0.8), outcome("B", 0.95)]
-    sentences = demo_module.findings(outcomes, "macro_f1", "macro-F1")
+    sentences = commands.findings(outcomes, "macro_f1", "macro-F1")
     assert list(sentences) == ["Wine: the best plain baseline, B, is ahead by 0.050 in macro-F1."]
     for score in (0.9, 0.9004, 0.8996):
-        sentences = demo_module.findings([outcome("qmedoid", 0.9), outcome("A", score)], "macro_f1", "macro-F1")
+        sentences = commands.findings([outcome("qmedoid", 0.9), outcome("A", score)], "macro_f1", "macro-F1")
         assert list(sentences) == ["Wine: the best plain baseline, A, is level with ours in macro-F1."]
-    (decided_by,) = demo_module.circuit_findings(outcomes)
+    (decided_by,) = commands.circuit_findings(outcomes)
     assert decided_by == "Records decided by the circuit: 25 % in 'qmedoid' (method: rare)."
 
 

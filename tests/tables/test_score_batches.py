@@ -41,7 +41,7 @@ def test_parts_are_decided_as_the_whole(n_classes, cut):
     assert pa.Table.from_batches(parts).equals(pa.Table.from_batches([results(model, table)]))
 
 
-def test_the_nearest_medoids_are_training_rows_of_their_class():
+def test_nearest_medoids_are_training_rows_of_their_class():
     table, classifier = fitted(3)
     out, labels = results(classifier.table_model(), table), table["y"].to_pylist()
     for label in "abc":
@@ -75,7 +75,7 @@ def test_carried_columns_are_checked():
             check_carried(model, [name], [name])
 
 
-def test_an_operating_point_moves_margins_and_not_scores():
+def test_operating_point_moves_margins_and_not_scores():
     table, plain = fitted()
     _, strict = fitted(operating_point=0.9)
     before, after = results(plain.table_model(), table), results(strict.table_model(), table)

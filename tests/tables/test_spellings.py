@@ -12,8 +12,8 @@ from qmedoid import MedoidClassifier, NearestMedoidClassifier
 from qmedoid.estimators._encoding import EncodingSettings, fit_encodings
 from qmedoid.exceptions import DataError, QMedoidError
 from qmedoid.model.contract import Contract
-from qmedoid.tables.files import score_file
 from qmedoid.tables.kinds import infer_columns
+from qmedoid.tables.scoring import score_file
 from qmedoid.tables.source import open_table
 
 ALL = {one.name: one for one in spellings()}

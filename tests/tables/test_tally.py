@@ -11,8 +11,7 @@ from fitted_tables import fitted, raw_table
 from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import DataError, ModelError, ParameterError, QMedoidWarning
 from qmedoid.tables.encode import Issues
-from qmedoid.tables.files import estimate_in_file, score_file
-from qmedoid.tables.scoring import decide_batch
+from qmedoid.tables.scoring import decide_batch, estimate_in_file, score_file
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +27,7 @@ def file(tmp_path):
     return table, path
 
 
-def test_a_file_is_estimated_like_its_rows(model, file, tmp_path):
+def test_estimate_of_a_file_is_that_of_its_rows(model, file, tmp_path):
     table, path = file
     found = estimate_in_file(model, str(path), on_mismatch="error")
     whole = model.decision.estimated_priors(decide_batch(model, table, Issues())[0].scores)
@@ -42,7 +41,7 @@ def test_a_file_is_estimated_like_its_rows(model, file, tmp_path):
     assert score_file(model, str(path), str(tmp_path / "o.csv")).prevalence is None
 
 
-def test_a_table_that_is_read_again_is_counted_once(model, file, tmp_path, monkeypatch):
+def test_table_that_is_read_again_is_counted_once(model, file, tmp_path, monkeypatch):
     """A cell that is no number turns up late: the file is read from its beginning, with texts as they are."""
     table, path = file
     monkeypatch.setattr("qmedoid.tables._csv._BLOCK", 2**12)
@@ -60,7 +59,7 @@ def test_a_table_that_is_read_again_is_counted_once(model, file, tmp_path, monke
     assert scored.prevalence.n_rows == scored.rows == 700
 
 
-def test_what_cannot_be_estimated_is_said(model, file, tmp_path):
+def test_estimate_that_has_no_meaning_is_refused(model, file, tmp_path):
     empty = tmp_path / "empty.csv"
     empty.write_text("x1,x2,color,member\n")
     with pytest.raises(DataError, match="no rows"):

@@ -64,7 +64,7 @@ def test_upper_case_endings_are_endings(tmp_path):
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=8), min_size=1, max_size=8))
 @settings(deadline=None)
-def test_no_cell_of_text_begins_a_formula(texts):
+def test_text_cells_never_begin_a_formula(texts):
     out = io.BytesIO()
     batch = pa.record_batch({"cell": [f"{text}." for text in texts]})
     kept = sys.stdout
@@ -117,7 +117,7 @@ def test_columns_of_one_name_are_both_written(tmp_path):
 
 
 @pytest.mark.parametrize("ending", SUFFIXES)
-def test_a_failure_leaves_what_was_there(tmp_path, ending):
+def test_failure_leaves_what_was_there(tmp_path, ending):
     path = tmp_path / f"o{ending}"
     path.write_bytes(b"old")
 

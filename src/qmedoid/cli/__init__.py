@@ -1,5 +1,106 @@
-"""The command line: ``qmedoid``."""
+"""The command line: ``qmedoid``, from a call to its exit code."""
 
-from qmedoid.cli.app import main
+import errno
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import typer
+
+from qmedoid.cli._output import DATA, FAILED, INTERRUPTED, MODEL, OK, USAGE, print_json, tell
+from qmedoid.exceptions import DataError, ModelError, OutputError, ParameterError, QMedoidError, QMedoidWarning
 
 __all__ = ["main"]
+
+_EXIT_CODES = {ModelError: MODEL, OutputError: FAILED, DataError: DATA, ParameterError: USAGE}
+"""The first class that an error is an instance of decides; an error of output is one of data, too."""
+# The base of all errors about a wrong call; its place differs from one version of Typer to the next.
+_WRONG_CALL: Any = typer.BadParameter.__mro__[2]
+
+
+def main() -> None:
+    """Entry point of the console script: runs a command, and turns errors into one line and an exit code."""
+    sys.exit(_run())
+
+
+def _run() -> int:
+    from qmedoid.cli.app import app
+
+    as_json = "--json" in sys.argv
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A character that the terminal's encoding lacks is escaped; it is no reason to stop.
+            stream.reconfigure(errors="backslashreplace")
+    if threading.current_thread() is threading.main_thread():
+        # Leave as after Ctrl-C, so that what was half written is removed.
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # those of other packages are not for the user of a command
+            warnings.simplefilter("always", QMedoidWarning)
+            warnings.showwarning = _show_warning
+            code = app(standalone_mode=False)
+        # Now, while an error can still be reported, such as a full disk.
+        sys.stdout.flush()
+        code = code if isinstance(code, int) else OK
+    except _WRONG_CALL as error:
+        if as_json:
+            return _failed(error.format_message(), error.exit_code, as_json)
+        error.show()
+        return int(error.exit_code)
+    except QMedoidError as error:
+        code = next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), FAILED)
+        difference = getattr(error, "difference", None)
+        # The message names Python's parameter; here it is an option.
+        message = str(error).replace("on_mismatch='warn'", "--on-mismatch warn")
+        return _failed(message, code, as_json, {} if difference is None else {"difference": difference})
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if _can_print():
+            return _failed(f"{error.filename}: {reason}" if error.filename else reason, FAILED, as_json)
+        if error.errno != errno.EPIPE:  # whoever closed a pipe has read enough
+            tell(f"error: standard output cannot be written: {reason}.")
+        return FAILED
+    except MemoryError:
+        return _failed("There is not enough memory. Fit on fewer rows with --max-rows.", FAILED, as_json)
+    if code == INTERRUPTED and as_json:
+        return _failed("Interrupted.", code, as_json)
+    return code
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    if issubclass(category, QMedoidWarning):
+        tell(f"note: {message}")
+
+
+def _failed(message: str, code: int, as_json: bool, details: Mapping[str, Any] | None = None) -> int:
+    """Print an error for the reader or, with ``--json``, for a program; returns its exit code."""
+    try:
+        if as_json:
+            print_json({"error": message, "exit_code": code, **(details or {})})
+        else:
+            tell(f"error: {message}")
+        # Now, while the message can still go elsewhere.
+        sys.stdout.flush()
+    except OSError:
+        _can_print()
+        tell(f"error: {message}")
+    return code
+
+
+def _can_print() -> bool:
+    """Whether standard output takes what was printed; if not, it is turned off, or Python complains at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+        return False
+    return True

@@ -1,42 +1,52 @@
-"""A command from its call to its exit code: notes, errors, JSON, and a progress bar that a pipe does not see."""
+"""What commands print: notes, JSON, tables of figures, and progress bars that a pipe does not see."""
 
-import errno
 import json
 import os
-import signal
 import sys
-import threading
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-import typer
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
 
-from qmedoid.exceptions import DataError, ModelError, OutputError, ParameterError, QMedoidError, QMedoidWarning
+    from qmedoid.model.operating_point import OperatingSummary
 
 OK, FAILED, USAGE, DATA, MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 130
 """Exit codes: all well, the machine failed (a full disk, say), a wrong call, data that cannot be used or that break
 the contract, a model that cannot be read, Ctrl-C."""
-# Columns of text that a file or a pipe takes.
+# Columns of text in a file or a pipe.
 _WIDE = 200
-OnProgress = Callable[[int, int, int | None], None]
-
-
-def exit_code(error: QMedoidError) -> int:
-    """The exit code of an error."""
-    if isinstance(error, ModelError):
-        return MODEL
-    if isinstance(error, OutputError):
-        return FAILED
-    if isinstance(error, DataError):
-        return DATA
-    return USAGE if isinstance(error, ParameterError) else FAILED
+_NAMES = {
+    "accuracy": "accuracy",
+    "macro_f1": "macro-F1",
+    "weighted_f1": "weighted F1",
+    "log_loss": "log-loss",
+    "prevalence": "prevalence",
+    "alert_rate": "alert rate",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "F1",
+    "roc_auc": "ROC-AUC",
+    "pr_auc": "PR-AUC",
+    "by_circuit": "decided by the circuit",
+}
+_CALIBRATION = {
+    "error": "calibration error",
+    "by_chance": "by chance, on average",
+    "by_chance_high": "by chance, once in 20",
+}
+# Classes up to which the confusion matrix is printed.
+_MOST_CLASSES = 20
 
 
 def tell(message: str) -> None:
     """A line (or more) on standard error, safe in a terminal whatever names and cells it holds."""
     print("\n".join(shown(line) for line in message.split("\n")), file=sys.stderr)
+
+
+def shown(value: Any) -> str:
+    """A cell or name of a table as text that is safe in a terminal: what does not print is escaped."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in str(value))
 
 
 def print_json(document: Mapping[str, Any]) -> None:
@@ -46,149 +56,92 @@ def print_json(document: Mapping[str, Any]) -> None:
     print("".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text))
 
 
-def report_error(message: str, code: int, *, as_json: bool, details: Mapping[str, Any] | None = None) -> None:
-    """An error for the reader or, with ``--json``, for a machine."""
-    if as_json:
-        print_json({"error": message, "exit_code": code, **(details or {})})
-    else:
-        tell(f"error: {message}")
-
-
-@contextmanager
-def notes_on_stderr() -> Iterator[None]:
-    """Warnings of the package as plain notes; those of other packages are not for the user of a command."""
-
-    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        if issubclass(category, QMedoidWarning):
-            tell(f"note: {message}")
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", QMedoidWarning)
-        warnings.showwarning = show
-        yield
-
-
-@contextmanager
-def reading_bar(description: str) -> Iterator[OnProgress | None]:
-    """A bar over the bytes of a file with rows per second and time left; None where there is no terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TextColumn("{task.fields[rate]}"))
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(description, total=None, rate="")
-
-        def advance(rows: int, n_read: int, n_bytes: int | None) -> None:
-            elapsed = bar.tasks[0].elapsed or 0.0
-            rate = f"{rows:,} rows, {rows / elapsed:,.0f}/s" if elapsed > 0 else f"{rows:,} rows"
-            bar.update(task, completed=n_read, total=n_bytes, rate=rate)
-
-        yield advance
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not abs(value) < float("inf") else value
 
 
 def plain_console() -> Any:
-    """A console that prints names and cells as they stand, and cuts nothing off where no terminal has an edge."""
+    """A console that prints names and cells as they are, and cuts nothing off where there is no terminal."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDE
     return Console(markup=False, highlight=False, emoji=False, width=width)
 
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    if isinstance(value, float) and not (-float("inf") < value < float("inf")):
-        return None
-    return value
+def grid(
+    names: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None, left: Collection[int] = (0,)
+) -> Any:
+    """A table; without any name it has no header. Columns are aligned to the right but for those in `left`."""
+    from rich.table import Table
+
+    made = Table(show_header=any(names), title=title, title_justify="left")
+    for place, name in enumerate(names):
+        # Folded where even one column is too wide: a figure that is cut off is a wrong one.
+        made.add_column(name, justify="left" if place in left else "right", overflow="fold")
+    for row in rows:
+        made.add_row(*row)
+    return made
 
 
-def shown(value: Any) -> str:
-    """A cell or name of a table as text that is safe in a terminal: what does not print is spelt out."""
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in str(value))
+def with_error(mean: float, error: float | None) -> str:
+    """A mean and, if there is one, its standard error."""
+    return f"{mean:.3f}" if error is None else f"{mean:.3f} ± {error:.3f}"
 
 
-# The base of all errors about a wrong call; where it is at home differs from one version of Typer to the next.
-_WRONG_CALL: Any = typer.BadParameter.__mro__[2]
+def _figure(value: float | None) -> str:
+    """Four digits, or a dash for what is not defined, such as the precision without an alert."""
+    return "–" if value is None else f"{value:.4f}"
 
 
-def run(app: Callable[..., Any]) -> int:
-    """Run the command that was called, and give its exit code."""
-    as_json = "--json" in sys.argv
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            # A sign that the terminal's encoding lacks is spelt out; it is no reason to stop.
-            stream.reconfigure(errors="backslashreplace")
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _terminated)
-    try:
-        with notes_on_stderr():
-            code = app(standalone_mode=False)
-        # Now, while there is somebody to tell that the disk is full.
-        sys.stdout.flush()
-        code = code if isinstance(code, int) else OK
-    except _WRONG_CALL as error:
-        return _wrong_call(error, as_json)
-    except QMedoidError as error:
-        code, difference = exit_code(error), getattr(error, "difference", None)
-        # The message speaks of Python's parameter; here it is an option.
-        message = str(error).replace("on_mismatch='warn'", "--on-mismatch warn")
-        return _failed(message, code, as_json, None if difference is None else {"difference": difference})
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    except OSError as error:
-        return _system_error(error, as_json)
-    except MemoryError:
-        return _failed("There is not enough memory. Fit on fewer rows with --max-rows.", FAILED, as_json)
-    if code == INTERRUPTED and as_json:
-        return _failed("Interrupted.", code, as_json)
-    return code
+def print_metrics(report: Mapping[str, Any], title: str) -> None:
+    """Print a report of `qmedoid.tables.evaluating`."""
+    console = plain_console()
+    console.print(shown(title))
+    rows = []
+    for key, name in _NAMES.items():
+        if key in report:
+            of = f" ({shown(report['positive'])})" if key in ("precision", "recall", "f1", "prevalence") else ""
+            rows.append((name + of, _figure(report[key])))
+    if "calibration" in report:
+        rows += [(name, _figure(report["calibration"][key])) for key, name in _CALIBRATION.items()]
+    console.print(grid(("", ""), rows))
+    classes = report["classes"]
+    if len(classes) > _MOST_CLASSES:
+        return
+    names = ("class", "rows", "precision", "recall", "F1", *(f"→ {shown(label)}" for label in classes))
+    by_class = [
+        (shown(label), f"{of_class['rows']:,}", *(_figure(of_class[name]) for name in ("precision", "recall", "f1")),
+         *(f"{n:,}" for n in counts))
+        for (label, of_class), counts in zip(classes.items(), report["confusion"], strict=True)
+    ]  # fmt: skip
+    console.print("by class: true in rows, predicted in columns")
+    console.print(grid(names, by_class))
 
 
-def _terminated(number: int, _: object) -> None:
-    """Leave as after Ctrl-C, so that what was half written is removed."""
-    sys.exit(128 + number)
+def print_operating(summary: "OperatingSummary", positive: Any) -> None:
+    """Print the operating point of two classes, and what held-out rows say is to be expected of it."""
+    from qmedoid.model.operating_point import rule_in_words
+
+    console = plain_console()
+    console.print(f"called {shown(positive)} above a probability of {summary.threshold:.4g}: {rule_in_words(summary)}")
+    if summary.counts is None:
+        return
+    keys = ("alert_rate", "precision", "recall")
+    rows = [(_NAMES[key], *map(_figure, getattr(summary, key) or (None, None, None))) for key in keys]
+    console.print(grid((f"expected, from {summary.n_rows:,} held-out rows", "value", "95 % from", "to"), rows))
 
 
-def _wrong_call(error: Any, as_json: bool) -> int:
-    if as_json:
-        return _failed(error.format_message(), error.exit_code, as_json)
-    error.show()
-    return int(error.exit_code)
+def progress_bar(*columns: "ProgressColumn") -> "Progress":
+    """A bar on standard error that leaves nothing behind; none where that is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-
-def _system_error(error: OSError, as_json: bool) -> int:
-    reason = error.strerror or str(error)
-    if _can_print():
-        return _failed(f"{error.filename}: {reason}" if error.filename else reason, FAILED, as_json)
-    if error.errno != errno.EPIPE:  # whoever closed a pipe has read enough
-        tell(f"error: standard output cannot be written: {reason}.")
-    return FAILED
-
-
-def _failed(message: str, code: int, as_json: bool, details: Mapping[str, Any] | None = None) -> int:
-    try:
-        report_error(message, code, as_json=as_json, details=details)
-        # Now, while the message can still go elsewhere.
-        sys.stdout.flush()
-    except OSError:
-        _can_print()
-        tell(f"error: {message}")
-    return code
-
-
-def _can_print() -> bool:
-    """Whether standard output takes what was printed; where not, it is turned off, lest Python complain on leaving."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
-        return False
-    return True
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}", markup=False), BarColumn(), *(columns or [MofNCompleteColumn()]),
+        TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal,
+    )  # fmt: skip

@@ -1,71 +1,62 @@
 """``qmedoid check``: how the columns of a table are read and why, and what is odd about it, before any fit."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from qmedoid.cli._output import DATA, OK, plain_console, print_json, shown
-from qmedoid.cli._printing import grid
-from qmedoid.cli._training_rows import TableOptions, read_rows
+from qmedoid.cli._output import DATA, OK, grid, plain_console, print_json, shown
+from qmedoid.cli._training_rows import asked_roles, read_rows
+from qmedoid.cli.app import CheckOptions
 from qmedoid.exceptions import some_of
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.checking import check_rows
-from qmedoid.tables.roles import check_roles
 
 # Columns, classes, and signs of an example that are printed.
 _COLUMNS, _CLASSES, _SIGNS = 200, 10, 12
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckOptions(TableOptions):
-    """What was asked for, as the options of the command are called."""
-
-    target: str | None
-
-
-def run(options: CheckOptions, *, strict: bool, as_json: bool) -> int:
-    """Print the report, and give the exit code: with `strict`, that of unusable data if there are problems."""
+def run(options: CheckOptions) -> int:
+    """Print the report, and give the exit code: with ``--strict`` that of unusable data if there are problems."""
     keep_pandas_away()
-    check_roles(("The options", options.roles), target=options.target)
-    needed = [*([] if options.target is None else [options.target]), *options.roles]
-    table, _, notes = read_rows(options.table, options, needed)
-    checked = check_rows(table, options.target, options.roles, date_order=options.date_order)
+    table, _, roles, notes = read_rows(options, asked_roles(options))
+    checked = check_rows(table, options.target, roles, date_order=options.date_order)
     report = {"table": Path(options.table).name, "notes": notes, **checked}
-    if as_json:
+    if options.json:
         print_json(report)
     else:
         _print(report)
-    return DATA if strict and report["problems"] else OK
+    return DATA if options.strict and report["problems"] else OK
 
 
 def _print(report: Mapping[str, Any]) -> None:
     console = plain_console()
-    columns = report["columns"]
+    columns, rows, judged = report["columns"], report["rows"], report["judged_rows"]
     used = sum(column["used"] for column in columns)
     target = "" if report["target"] is None else f", target {report['target']!r}"
-    console.print(
-        shown(f"{report['table']}: {report['rows']:,} rows, {used} of {len(columns)} columns are used{target}")
-    )
+    console.print(shown(f"{report['table']}: {rows:,} rows, {used} of {len(columns)} columns are used{target}"))
     for note in report["notes"]:
         console.print(shown(f"note: {note}"))
-    judged = bool(report["judged_rows"])
     names = ("column", "read as", "why", "different", "missing", *(["alone"] if judged else []), "examples")
-    rows = [_cells(column, report["rows"], judged) for column in columns[:_COLUMNS]]
-    console.print(grid(names, rows, left=(0, 1, 2, len(names) - 1)))
+    cells = [_cells(column, rows, bool(judged)) for column in columns[:_COLUMNS]]
+    console.print(grid(names, cells, left=(0, 1, 2, len(names) - 1)))
     if len(columns) > _COLUMNS:
         console.print(f"{len(columns) - _COLUMNS:,} more columns: --json lists all.")
     if judged:
         figure = "ROC-AUC" if len(report["classes"]) == 2 else "mean recall"
-        on = f"on {report['judged_rows']:,} rows" if report["judged_rows"] == report["rows"] else (
-            f"on {report['judged_rows']:,} of the {report['rows']:,} rows"
-        )  # fmt: skip
-        console.print(f"alone: how well the column alone separates the classes, out-of-fold {figure} {on}")
+        on = f"{judged:,} rows" if judged == rows else f"{judged:,} of the {rows:,} rows"
+        console.print(f"alone: how well the column alone separates the classes, out-of-fold {figure} on {on}")
     if report["classes"]:
         total = sum(one["rows"] for one in report["classes"])
         texts = [f"{one['class']} {one['rows']:,} ({one['rows'] / total:.1%})" for one in report["classes"]]
         console.print(shown(f"classes: {some_of(texts, _CLASSES)}"))
-    _print_findings(console, report["findings"])
+    for severity in ("problem", "note"):
+        messages = [finding["message"] for finding in report["findings"] if finding["severity"] == severity]
+        if messages:
+            console.print(f"{severity}s: {len(messages):,}")
+        for message in messages:
+            console.print(shown(f"- {message}"), soft_wrap=True)
+    if not report["findings"]:
+        console.print("nothing odd was found.")
 
 
 def _cells(column: Mapping[str, Any], rows: int, judged: bool) -> list[str]:
@@ -75,14 +66,3 @@ def _cells(column: Mapping[str, Any], rows: int, judged: bool) -> list[str]:
     examples = [text if len(text) <= _SIGNS else f"{text[: _SIGNS - 1]}…" for text in column["examples"]]
     kind = column["kind"] or "left out"
     return [shown(text) for text in (column["name"], kind, column["why"], levels, missing, *alone, ", ".join(examples))]
-
-
-def _print_findings(console: Any, findings: Sequence[Mapping[str, Any]]) -> None:
-    for severity in ("problem", "note"):
-        messages = [finding["message"] for finding in findings if finding["severity"] == severity]
-        if messages:
-            console.print(f"{severity}s: {len(messages):,}")
-        for message in messages:
-            console.print(shown(f"- {message}"), soft_wrap=True)
-    if not findings:
-        console.print("nothing odd was found.")

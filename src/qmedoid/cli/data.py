@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from qmedoid.cli._output import plain_console, print_json, tell
+from qmedoid.cli._output import grid, plain_console, print_json, tell
 from qmedoid.exceptions import DataError
 from qmedoid.storage.atomic import check_unchanged
 from qmedoid.studies.catalog import CATALOG, entry, locate, status, table_of
@@ -15,38 +15,35 @@ from qmedoid.tables.writing import check_output, open_sink
 
 def list_sets(*, as_json: bool) -> None:
     """Print a line for every data set."""
-    found = {name: status(name) for name in CATALOG}
+    found = [(name, known, status(name)) for name, known in CATALOG.items()]
     if as_json:
         print_json(
             {
                 name: {**asdict(known), "here": state.here, "status": state.word, "problem": state.problem}
-                for (name, known), state in zip(CATALOG.items(), found.values(), strict=True)
+                for name, known, state in found
             }
         )
         return
-    from rich.table import Table
-
-    table = Table()
-    for column in ("name", "rows", "columns", "target", "positive", "status"):
-        table.add_column(column, justify="right" if column in ("rows", "columns") else "left")
-    for name, known in CATALOG.items():
-        table.add_row(name, f"{known.rows:,}", str(known.columns), known.target, known.positive, found[name].word)
-    plain_console().print(table)
-    for name, known in CATALOG.items():
-        hint = "" if found[name].here else f"; to get it: qmedoid data fetch {name}"
+    names = ("name", "rows", "columns", "target", "positive", "status")
+    rows = [
+        (name, f"{known.rows:,}", str(known.columns), known.target, known.positive, state.word)
+        for name, known, state in found
+    ]
+    plain_console().print(grid(names, rows, left=(0, 3, 4, 5)))
+    for name, known, state in found:
+        hint = "" if state.here else f"; to get it: qmedoid data fetch {name}"
         print(f"{name}: {known.source}, {known.licence}; checked by {known.check}{hint}")
-        if found[name].problem:
-            tell(f"note: {found[name].problem}")
+        if state.problem:
+            tell(f"note: {state.problem}")
 
 
 def where(name: str, *, as_json: bool) -> None:
     """Print the path of a data set's file."""
     path, known = locate(name), entry(name)
     if path is None:
-        here = known.source == "ships with scikit-learn"
-        hint = f"'qmedoid data fetch {name}' writes it to a file" + (
-            "" if here else ", after a download; or set QMEDOID_DATA to the folder that holds it"
-        )
+        hint = f"'qmedoid data fetch {name}' writes it to a file"
+        if known.source != "ships with scikit-learn":
+            hint += ", after a download; or set QMEDOID_DATA to the folder that holds it"
         raise DataError(f"The data set {name!r} ({known.source}) has no file on this machine: {hint}.")
     print_json({"name": name, "path": str(path)}) if as_json else print(path)
 

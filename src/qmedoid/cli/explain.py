@@ -1,23 +1,23 @@
 """``qmedoid explain``: one decision in words, by column, by medoid and by the nearest known rows."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from qmedoid.cli._output import plain_console, print_json, shown, tell
-from qmedoid.cli._printing import grid
+from qmedoid.cli._output import grid, plain_console, print_json, shown, tell
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.model.table import TableModel
 from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.explaining import NearestRows, explain_record
-from qmedoid.tables.files import TableReading
+from qmedoid.tables.scoring import TableReading
 
-_GROUPS = 8
-_COLUMNS = 4
+# Groups, columns of a group, and reasons that are named.
+_GROUPS, _COLUMNS, _NAMED = 8, 4, 3
+# Terms without which a decision can be thought of; an intercept is part of every one.
+_OPTIONAL = ("operating point", "prevalence", "neighbors", "circuit")
 
 
 def run(
@@ -42,7 +42,7 @@ def run(
 
 def _find(reading: TableReading, row: int, lenient: bool) -> pa.Table:
     passed = 0
-    for batch, _ in reading.batches(as_text=False, lenient=lenient):
+    for batch, _ in reading.batches(lenient):
         if row < passed + len(batch):
             return pa.Table.from_batches([batch.slice(row - passed, 1)])
         passed += len(batch)
@@ -61,7 +61,7 @@ def _nearest(
 
         def look(lenient: bool) -> NearestRows:
             nearest = NearestRows(model, record)
-            for batch, extra in reading.batches(labeled, as_text=True, lenient=lenient):
+            for batch, extra in reading.batches(lenient, labeled, as_text=True):
                 nearest.add(batch, extra.column(labeled[0]) if labeled else None, reading.issues)
             return nearest
 
@@ -79,7 +79,7 @@ def _print(report: dict[str, Any]) -> None:
 
 
 def _medoid_table(report: dict[str, Any]) -> Any:
-    """What each column contributed, the largest first, beside the cells of the nearest medoids."""
+    """What each column contributed, the largest first, with the cells of the nearest medoids."""
     medoids = report["medoids"]
     names = ("", "contribution", "this record", *(f"row {m['training_row']}: {shown(m['class'])}" for m in medoids))
     table = grid(names, (), title="the record and the nearest medoid of each class")
@@ -93,7 +93,7 @@ def _medoid_table(report: dict[str, Any]) -> Any:
 
 
 def _nearest_table(report: dict[str, Any]) -> Any:
-    """The record beside the nearest known rows, cell by cell; the columns that contributed most come first."""
+    """The record and the nearest known rows, cell by cell; the columns that contributed most come first."""
     nearest = report["known"]["nearest"]
     names = ("", "this record", *(f"row {one['row']}" for one in nearest))
     table = grid(names, (), title=f"the nearest of {report['known']['rows']:,} known rows")
@@ -141,43 +141,36 @@ def _strongest(records: list[dict[str, Any]]) -> str:
     )
 
 
-_NAMED = 3
-# Terms without which a decision can be thought of; an intercept is part of every one.
-_OPTIONAL = ("operating point", "prevalence", "neighbors", "circuit")
-
-
 def sentences(report: dict[str, Any]) -> list[str]:
     """The decision, its reasons, the nearer medoid, and the nearest known rows where there are any."""
-    lines = [_decision(report), _reasons(report), _nearer_medoid(report)]
-    lines += _conditions(report)
-    if "known" in report:
-        lines.append(_nearest_rows(report))
-    return lines
+    winner, against = shown(report["prediction"]), shown(report["against"])
+    sure = (
+        f" (probability {report['probabilities'][str(report['prediction'])]:.4f})" if "probabilities" in report else ""
+    )
+    columns = report["columns"]
+    reasons = [
+        ", ".join([_reason(column) for column in columns if sign * column["contribution"] > 0][:_NAMED]) or "no column"
+        for sign in (1, -1)
+    ]
+    lines = [
+        f"Row {report['row']} is called {winner}, by {report['margin']:.4g} over {against}{sure}.",
+        f"Speaks for {winner}: {reasons[0]}; against it: {reasons[1]}.",
+        _nearer_medoid(report),
+    ]
+    optional = [(value, name) for name, value in report["terms"].items() if name in _OPTIONAL]
+    value, name = max(optional, default=(0.0, ""))
+    if value > report["margin"]:
+        lines.append(f"Without the term {name!r} it would be called {against}.")
+    if report["decided_by"] == "circuit":
+        lines.append("The circuit took the decision; its part is the term 'circuit'.")
+    return [*lines, _nearest_rows(report)] if "known" in report else lines
 
 
 def cell_text(value: Any, digits: int = 6) -> str:
-    """A cell for the reader, numbers with so many significant digits."""
+    """A cell for the reader, numbers with this many significant digits."""
     if value is None:
         return "missing"
     return f"{value:.{digits}g}" if isinstance(value, float) else shown(value)
-
-
-def _decision(report: dict[str, Any]) -> str:
-    winner, against = report["prediction"], report["against"]
-    sure = f" (probability {report['probabilities'][str(winner)]:.4f})" if "probabilities" in report else ""
-    return f"Row {report['row']} is called {shown(winner)}, by {report['margin']:.4g} over {shown(against)}{sure}."
-
-
-def _reasons(report: dict[str, Any]) -> str:
-    """Columns by what they contribute to the margin, the largest first."""
-    speaking = [_named(report["columns"], sign) for sign in (1, -1)]
-    for_it, against = (", ".join(map(_reason, columns)) for columns in speaking)
-    winner = shown(report["prediction"])
-    return f"Speaks for {winner}: {for_it or 'no column'}; against it: {against or 'no column'}."
-
-
-def _named(columns: Sequence[dict[str, Any]], sign: int) -> list[dict[str, Any]]:
-    return [column for column in columns if sign * column["contribution"] > 0][:_NAMED]
 
 
 def _reason(column: dict[str, Any]) -> str:
@@ -188,37 +181,19 @@ def _nearer_medoid(report: dict[str, Any]) -> str:
     """Which medoid is nearer, and what decides where the decision goes the other way."""
     winner = report["medoids"][0]
     nearest = min(report["medoids"], key=lambda medoid: medoid["distance"])
-    if winner["distance"] <= nearest["distance"]:
-        nearer, farther = winner, report["medoids"][1]
-    else:
-        nearer, farther = nearest, winner
+    agrees = winner["distance"] <= nearest["distance"]
+    nearer, farther = (winner, report["medoids"][1]) if agrees else (nearest, winner)
     text = (
         f"Of the medoids it lies nearer to training row {nearer['training_row']} ({shown(nearer['class'])}, distance "
         f"{nearer['distance']:.4g}) than to row {farther['training_row']} ({shown(farther['class'])}, "
         f"{farther['distance']:.4g})"
     )
-    if nearer is winner:
+    if agrees:
         return text + "."
-    return f"{text}: the decision goes against the nearer medoid. {_deciding(report)}"
-
-
-def _deciding(report: dict[str, Any]) -> str:
-    """The largest contribution of all to the margin."""
-    columns = [(column["contribution"], _reason(column)) for column in report["columns"]]
-    terms = [(value, f"the term {name!r} ({value:+.3g})") for name, value in report["terms"].items()]
-    return f"Most of all decides: {max(columns + terms, key=lambda one: one[0])[1]}."
-
-
-def _conditions(report: dict[str, Any]) -> list[str]:
-    """Terms without which the decision would be another, and who took it."""
-    lines = []
-    optional = [(value, name) for name, value in report["terms"].items() if name in _OPTIONAL]
-    value, name = max(optional, default=(0.0, ""))
-    if value > report["margin"]:
-        lines.append(f"Without the term {name!r} it would be called {shown(report['against'])}.")
-    if report["decided_by"] == "circuit":
-        lines.append("The circuit took the decision; its part is the term 'circuit'.")
-    return lines
+    parts = [(column["contribution"], _reason(column)) for column in report["columns"]]
+    parts += [(value, f"the term {name!r} ({value:+.3g})") for name, value in report["terms"].items()]
+    largest = max(parts, key=lambda part: part[0])[1]
+    return f"{text}: the decision goes against the nearer medoid. Most of all decides: {largest}."
 
 
 def _nearest_rows(report: dict[str, Any]) -> str:

@@ -3,27 +3,16 @@
 import shlex
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.cli._output import print_json, tell
-from qmedoid.cli._printing import print_metrics, print_operating
-from qmedoid.cli._training_rows import (
-    Labeled,
-    Parts,
-    TableOptions,
-    class_numbers,
-    read_labeled,
-    roles_of_fit,
-    row_groups_of,
-    share_or_file,
-    split_rows,
-    time_order,
-)
+from qmedoid.cli._output import print_json, print_metrics, print_operating, tell
+from qmedoid.cli._training_rows import Labeled, asked_roles, read_labeled, split_table
+from qmedoid.cli.app import FitOptions
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
 from qmedoid.storage.model_file import SUFFIX, check_target, save_model
@@ -34,37 +23,12 @@ from qmedoid.tables.encode import Issues, note_grouped, row_hashes
 from qmedoid.tables.evaluating import labeled_report, report_notes
 from qmedoid.tables.kinds import Inferred, infer_columns, with_levels_of
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
-from qmedoid.tables.roles import IDENTIFIERS
+from qmedoid.tables.roles import IDENTIFIERS, ROLES
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.targets import label_codes
 
 # Columns of one reason that are named one by one.
 _MANY = 5
-
-
-@dataclass(frozen=True, kw_only=True)
-class FitOptions(TableOptions):
-    """What was asked for, as the options of the command are called."""
-
-    target: str
-    output: Path
-    test: str
-    valid: str | None
-    positive: str | None
-    alert_rate: float | None
-    operating_point: str | None
-    min_precision: float | None
-    min_recall: float | None
-    cost: float | None
-    time_column: str | None
-    group_column: str | None = None
-    paper: bool
-    method: str
-    medoids: str | None
-    neighbors: str | None
-    refine: str
-    raw_rows: bool
-    circuits: bool
 
 
 def default_output(table: str) -> Path:
@@ -73,37 +37,34 @@ def default_output(table: str) -> Path:
     return Path((name if name and name != "-" and not set(name) & set("*?[]") else "model") + SUFFIX)
 
 
-def run(options: FitOptions, *, as_json: bool) -> None:
+def run(options: FitOptions) -> None:
     """Fit, evaluate on held-out rows, save, and print what came of it."""
     keep_pandas_away()
-    began = time.perf_counter()
-    valid, test = share_or_file("--valid", options.valid), share_or_file("--test", options.test)
-    classifier = make_classifier(options)
-    check_target(options.output)
-    roles = roles_of_fit(options.roles, options.target, options.time_column)
-    if options.group_column is not None:
-        roles = roles_of_fit(roles, options.target, options.group_column)
-    data = read_labeled(options.table, options, options.target, list(roles), options.time_column)
+    began, output, roles = time.perf_counter(), options.output or default_output(options.table), asked_roles(options)
+    valid, test = _share_or_file("--valid", options.valid), _share_or_file("--test", options.test)
+    classifier = make_classifier(options).set_params(roles=roles, date_order=options.date_order)
+    check_target(output)
+    data = read_labeled(options, roles)
     # How columns are read is settled on all rows, as `qmedoid check` shows it; numbers and levels are of training rows.
-    inferred = infer_columns(data.table, skip={options.target}, roles=roles, date_order=options.date_order)
+    inferred = infer_columns(data.table, skip={options.target}, roles=data.roles, date_order=options.date_order)
     inferred.check_any()
-    groups = row_groups_of(data, options.group_column, [column.name for column in inferred.columns])
-    parts = _parts(data, options, valid, test, groups)
-    train = _taken(data, parts.train)
+    shares = [share if isinstance(share, float) else 0.0 for share in (valid, test)]
+    learnt = [column.name for column in inferred.columns]
+    train, validation, held_out, groups = split_table(data, options, learnt, *shares)
     # Other files are read before the fit, so that what is wrong with them shows before it.
-    validation, held_out = _other(data, parts.valid, valid, options), _other(data, parts.test, test, options)
-    own_groups = None if groups is None or options.group_column is None else groups[parts.train]
-    fitted, model = _fit(classifier, train, validation, options, inferred, own_groups)
+    validation = read_labeled(options, roles, valid) if isinstance(valid, str) else validation
+    held_out = read_labeled(options, roles, test) if isinstance(test, str) else held_out
+    fitted, model = _fit(classifier, train, validation, options, inferred, groups)
     # Seconds are printed and not kept: the same fit gives the same files.
     seconds = round(time.perf_counter() - began, 1)
     metrics: dict[str, Any] = {"training_rows": len(train.table)}
     novelty: NoveltyReport | None = None
     if held_out is not None:
-        metrics["held_out"], novelty = _held_out(model, held_out)
-    # Rows that were drawn by chance are like the others; those of another file, or of a later time, may not be.
-    novelty = novelty if isinstance(test, str) or options.time_column is not None else None
+        metrics["held_out"], found = _held_out(model, held_out)
+        # Rows that were drawn by chance are like the others; those of another file, or of a later time, may not be.
+        novelty = found if isinstance(test, str) or options.time_column is not None else None
     model = replace(model, metrics=metrics)
-    save_model(model, options.output, circuits=options.circuits, raw_rows=options.raw_rows)
+    save_model(model, output, circuits=options.circuits, raw_rows=options.raw_rows)
     notes = [note for note in fitted.notes_ if note not in fitted._left_out_notes]
     notes += left_out_notes(model.contract.left_out)
     if held_out is not None:
@@ -116,9 +77,9 @@ def run(options: FitOptions, *, as_json: bool) -> None:
         )
     if novelty is not None:
         novelty.warn()
-    if as_json:
+    if options.json:
         print_json(
-            {"model": str(options.output), "method": model.deciders[0], "refinement": model.refinement,
+            {"model": str(output), "method": model.deciders[0], "refinement": model.refinement,
              "classes": list(model.classes), "positive": fitted.positive_, "columns": len(model.contract.columns),
              "left_out": dict(model.contract.left_out), "notes": notes,
              "operating": None if model.operating is None else model.operating.as_dict(),
@@ -135,19 +96,20 @@ def run(options: FitOptions, *, as_json: bool) -> None:
         print_operating(model.operating, model.classes[1])
     print(
         f"{model.deciders[0]} model of {len(train.table):,} rows and {len(model.contract.columns)} columns "
-        f"saved in {options.output} ({seconds:g} s)."
+        f"saved in {output} ({seconds:g} s)."
     )
 
 
 def _title(report: Mapping[str, Any]) -> str:
     """What the figures on held-out rows are about; that rows are new is said where it was checked."""
-    rows, seen = report["rows"], report["seen"]
-    if seen is None or seen["rows"]:
-        known = "" if seen is None else f", {seen['rows']:,} of them with the cells of training rows"
-        return f"held out: {rows:,} rows{known}"
-    if seen["checked"] < rows:
-        return f"held out: {rows:,} rows; {seen['checked']:,} were checked, and none was seen in fitting"
-    return f"held out: {rows:,} rows, never seen in fitting"
+    about, seen = f"held out: {report['rows']:,} rows", report["seen"]
+    if seen is None:
+        return about
+    if seen["rows"]:
+        return f"{about}, {seen['rows']:,} of them with the cells of training rows"
+    if seen["checked"] < report["rows"]:
+        return f"{about}; {seen['checked']:,} were checked, and none was seen in fitting"
+    return f"{about}, never seen in fitting"
 
 
 def make_classifier(options: FitOptions) -> Any:
@@ -206,41 +168,18 @@ def _word_or_number(text: str) -> str | float:
         return text
 
 
-def _parts(data: Labeled, options: FitOptions, valid: float | str, test: float | str, groups: Any) -> Parts:
-    """The rows of the table by their use; those of other files are not among them."""
-    labels = class_numbers(data)
-    order = (
-        None
-        if options.time_column is None
-        else time_order(data.table[options.time_column], options.time_column, options.date_order)
-    )
-    shares = [share if isinstance(share, float) else 0.0 for share in (valid, test)]
-    parts = split_rows(labels, *shares, order=order, seed=options.seed, groups=groups)
-    if order is not None and groups is not None:
-        known = int(np.isin(groups[np.append(parts.valid, parts.test)], groups[parts.train]).sum())
-        if known:
-            what = "are equal to one" if options.group_column is None else f"have the {options.group_column!r} of one"
-            tell(f"note: {known:,} of the rows that are held out by time {what} of the training rows.")
-    return parts
-
-
-def _taken(data: Labeled, rows: Any) -> Labeled:
-    return Labeled(data.table.take(rows), data.target.take(rows), data.rows[rows], data.read)
-
-
-def _other(data: Labeled, rows: Any, source: float | str, options: FitOptions) -> Labeled | None:
-    """The rows of a part, from the table itself or from another file; None where there are none."""
-    if isinstance(source, str):
-        return read_labeled(source, options, options.target, time_column=options.time_column)
-    return _taken(data, rows) if len(rows) else None
+def _share_or_file(option: str, value: str | None) -> float | str:
+    """A share of the rows as a number, or the name of a file; None and 0 are no rows at all."""
+    share = 0.0 if value is None else _word_or_number(value)
+    if isinstance(share, float) and not 0 <= share < 1:
+        raise ParameterError(f"{option} must be a file or a share of at least 0 and below 1. Got {value} instead.")
+    return share
 
 
 def _fit(
     classifier: Any, train: Labeled, valid: Labeled | None, options: FitOptions, inferred: Inferred, groups: Any
 ) -> tuple[Any, TableModel]:
-    fitted = classifier.set_params(
-        positive=_positive(train, options), roles=dict(options.roles), date_order=options.date_order
-    )
+    fitted = classifier.set_params(positive=_positive(train, options))
     fitted._settled = inferred
     validation = {} if valid is None else _validation(train, valid, options)
     labels = np.array(train.target.to_pylist())
@@ -263,16 +202,12 @@ def _fit(
     # Medoids are numbered by their rows in the file, not among the training rows.
     hybrids = cast("tuple[Any, ...]", model.models)
     models = tuple(replace(one, method=one.method.with_row_numbers(train.rows)) for one in hybrids)
-    parameters = {"command": _asked(options), **model.parameters}
+    # The options that were given, for the model card; of the table its name.
+    others = ("output", "json", *ROLES)
+    asked = {name: value for name, value in vars(options).items() if value is not None and name not in others}
+    asked |= {"table": Path(options.table).name, "roles": fitted.roles}
+    parameters = {"command": asked, **model.parameters}
     return fitted, replace(model, contract=contract, models=models, parameters=parameters, training=training)
-
-
-def _asked(options: FitOptions) -> dict[str, Any]:
-    """The options that were given, for the model card; of files their names."""
-    given = {name: value for name, value in vars(options).items() if value is not None}
-    given |= {"table": Path(options.table).name, "roles": dict(options.roles)}
-    del given["output"]
-    return given
 
 
 def _validation(train: Labeled, valid: Labeled, options: FitOptions) -> dict[str, Any]:
@@ -295,18 +230,15 @@ def left_out_notes(left_out: Mapping[str, str]) -> list[str]:
     """A line for each column that was left out, or for all of one reason where they are many."""
     notes = []
     for why in dict.fromkeys(left_out.values()):
+        # A reason that is a guess can be overruled.
+        hint = " (--keep {} keeps it)" if why in IDENTIFIERS else ""
         names = [name for name, reason in left_out.items() if reason == why]
         if len(names) <= _MANY:
-            notes += [f"column {name!r} was left out: {why}{_hint(name, why)}" for name in names]
+            notes += [f"column {name!r} was left out: {why}{hint.format(shlex.quote(name))}" for name in names]
         else:
             some = some_of([repr(name) for name in names], _MANY)
-            notes.append(f"{len(names):,} columns were left out ({some}): {why}{_hint('NAME', why)}")
+            notes.append(f"{len(names):,} columns were left out ({some}): {why}{hint.format('NAME')}")
     return notes
-
-
-def _hint(name: str, why: str) -> str:
-    """How a column is kept whose reason to be left out is a guess."""
-    return f" (--keep {shlex.quote(name)} keeps it)" if why in IDENTIFIERS else ""
 
 
 def _positive(data: Labeled, options: FitOptions) -> Any:

@@ -1,23 +1,30 @@
-"""``qmedoid inspect``: what a saved model is."""
+"""``qmedoid inspect`` and ``qmedoid circuit``: what a saved model is, and its circuit for other tools."""
 
+import base64
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from qmedoid.cli._output import print_json, tell
-from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.exceptions import ParameterError
 from qmedoid.model.contract import Levels
 from qmedoid.model.table import TableModel
+from qmedoid.storage.atomic import atomic_file, check_unchanged
 from qmedoid.storage.card import model_card
-from qmedoid.storage.model_file import ModelFile, load_file
+from qmedoid.storage.model_file import ModelFile, load_file, load_model
+from qmedoid.variational.model import VariationalModel
+
+Format = Literal["qpy", "qasm", "text"]
+Which = Literal["auto", "variational", "swap-test"]
 
 
 def run(model: Path, *, as_json: bool) -> None:
     """Print the model card, or its contents as JSON."""
     loaded = load_file(model)
     if as_json:
-        print_json(summary(loaded))
+        print_json(_summary(loaded))
         return
     from rich.console import Console
     from rich.markdown import Markdown
@@ -29,10 +36,11 @@ def run(model: Path, *, as_json: bool) -> None:
         tell("note: card.md in the file differs from this card: another version wrote it, or it was changed.")
 
 
-def summary(loaded: ModelFile) -> dict[str, Any]:
+def _summary(loaded: ModelFile) -> dict[str, Any]:
     """The model as plain values."""
-    model = loaded.model
-    method = model.method
+    model, decision, method = loaded.model, loaded.model.decision, loaded.model.method
+    medoids = [] if method is None else zip(method.medoid_classes, method.medoid_rows, strict=True)
+    groups = () if method is None else method.column_groups
     return {
         "sha256": loaded.sha256,
         "parent": model.parent,
@@ -40,40 +48,29 @@ def summary(loaded: ModelFile) -> dict[str, Any]:
         "method": model.deciders[0],
         "refinement": model.refinement,
         "classes": list(model.classes),
-        "cut": model.decision.cut,
+        "cut": decision.cut,
         "operating": None if model.operating is None else model.operating.as_dict(),
-        "priors": None if model.decision.priors is None else model.decision.priors.tolist(),
-        "expected_priors": None if model.decision.expected_priors is None else model.decision.expected_priors.tolist(),
+        "priors": None if decision.priors is None else decision.priors.tolist(),
+        "expected_priors": None if decision.expected_priors is None else decision.expected_priors.tolist(),
         "target": model.contract.target,
         "columns": [
-            {
-                "name": c.name,
-                "kind": c.kind,
-                "missing": c.missing,
-                "levels": list(c.levels),
-                "open": c.is_open,
-                "spelling": c.spelling,
-            }
-            for c in model.contract.columns
+            {"name": column.name, "kind": column.kind, "missing": column.missing, "levels": list(column.levels),
+             "open": column.is_open, "spelling": column.spelling}
+            for column in model.contract.columns
         ],
         "left_out": dict(model.contract.left_out),
         "encoded_columns": list(model.layout.names),
         "models": len(model.models),
-        "groups": [] if method is None else [[model.layout.names[c] for c in group] for group in method.column_groups],
-        "alpha": method.alpha if isinstance(method, NearestModel) else None,
-        "medoids": []
-        if method is None
-        else [
-            {"class": model.classes[code], "training_row": int(row)}
-            for code, row in zip(method.medoid_classes, method.medoid_rows, strict=True)
-        ],
+        "groups": [[model.layout.names[column] for column in group] for group in groups],
+        "alpha": None if method is None else method.facts.get("alpha"),
+        "medoids": [{"class": model.classes[code], "training_row": int(row)} for code, row in medoids],
         "known_records": model.n_known_records,
         "raw_rows": model.records is not None,
         "row_hashes": 0 if model.seen is None else len(model.seen.hashes),
         "parameters": dict(model.parameters),
         "metrics": dict(model.metrics),
         "training": _training(model),
-    }
+    }  # fmt: skip
 
 
 def _training(model: TableModel) -> dict[str, Any] | None:
@@ -81,29 +78,66 @@ def _training(model: TableModel) -> dict[str, Any] | None:
     training = model.training
     if training is None:
         return None
-    columns = zip(model.contract.columns, model.encodings, training.level_shares, strict=True)
-    levels = {
-        column.name: dict(
-            zip(encoding.levels if isinstance(encoding, Levels) else ("false", "true"), shares.tolist(), strict=True)
-        )
-        for column, encoding, shares in columns
-        if len(shares)
-    }
-    curve, days = training.curve, training.days
+    levels = {}
+    for name, encoding, shares in zip(model.contract.names, model.encodings, training.level_shares, strict=True):
+        if len(shares):
+            names = encoding.levels if isinstance(encoding, Levels) else ("false", "true")
+            levels[name] = dict(zip(names, shares.tolist(), strict=True))
+    curve, days = None, None
+    if training.curve is not None:
+        curve = {
+            "log_odds": training.curve.thresholds.tolist(),
+            "true_positives": training.curve.true_positives.tolist(),
+            "false_positives": training.curve.false_positives.tolist(),
+            "positive": training.curve.n_positive,
+            "negative": training.curve.n_negative,
+        }
+    if training.days is not None:
+        names = np.datetime_as_string(training.days.days.astype("M8[D]")).tolist()
+        days = dict(zip(names, training.days.counts.tolist(), strict=True))
     return {
         "rows": training.n_rows,
         "missing_shares": dict(zip(model.contract.names, training.missing_shares.tolist(), strict=True)),
         "level_shares": levels,
-        "curve": None
-        if curve is None
-        else {
-            "log_odds": curve.thresholds.tolist(),
-            "true_positives": curve.true_positives.tolist(),
-            "false_positives": curve.false_positives.tolist(),
-            "positive": curve.n_positive,
-            "negative": curve.n_negative,
-        },
-        "rows_per_day": None
-        if days is None
-        else dict(zip(np.datetime_as_string(days.days.astype("M8[D]")).tolist(), days.counts.tolist(), strict=True)),
+        "curve": curve,
+        "rows_per_day": days,
     }
+
+
+def write_circuit(model: Path, form: Format, which: Which, output: str, *, force: bool, as_json: bool) -> None:
+    """Write the circuit to a file or to standard output; in JSON the bytes of QPY are in base 64."""
+    content = _circuit_bytes(load_model(model), form, which)
+    if output != "-":
+        if not force:
+            check_unchanged(output, content)
+        with atomic_file(Path(output)) as file:
+            file.write(content)
+    if as_json:
+        text = base64.b64encode(content).decode() if form == "qpy" else content.decode()
+        print_json({"format": form, **({"content": text} if output == "-" else {"output": output})})
+    elif output == "-":
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+
+
+def _circuit_bytes(model: TableModel, form: Format, which: Which) -> bytes:
+    """The trained circuit of the best model, or the compact SWAP test of its features."""
+    from qmedoid.circuits import export
+
+    best = model.best
+    trained = best if isinstance(best, VariationalModel) else best.variational
+    if which != "swap-test" and isinstance(trained, VariationalModel):
+        circuit = export.trained_circuit(trained)
+    elif which == "variational":
+        raise ParameterError(
+            f"This model has no trained circuit, {model.deciders[0]} decides: use --which swap-test, or fit --refine "
+            "always."
+        )
+    elif model.method is not None:
+        circuit = export.swap_test_circuit(model.method.n_measured)
+    else:
+        raise ParameterError("This model is a circuit alone, without a SWAP test: use --which variational.")
+    if form == "qpy":
+        return export.qpy_bytes(circuit)
+    text = export.qasm_text(circuit) if form == "qasm" else export.drawing(circuit)
+    return (text.rstrip("\n") + "\n").encode()

@@ -1,13 +1,16 @@
 """``qmedoid score`` and ``qmedoid evaluate``: a table to a file of decisions, or compared with its classes."""
 
+import csv
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from qmedoid.cli._output import print_json, reading_bar, shown, tell
+from qmedoid.cli._output import print_json, print_metrics, progress_bar, shown, tell
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.operating_point import Drift
@@ -15,11 +18,14 @@ from qmedoid.model.table import TableModel
 from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
-from qmedoid.tables.files import ScoredFile, TableReading, estimate_in_file, score_file
 from qmedoid.tables.novelty import ENOUGH_ROWS
+from qmedoid.tables.scoring import OnProgress, ScoredFile, TableReading, decide_batch, estimate_in_file, score_file
 
 # Classes whose counts are printed.
 _MANY = 10
+# What is said of a drift, by its names in JSON.
+_EXPECTED = {"expected_alert_rate": "expected", "expected_low": "low", "expected_high": "high",
+             "standard_errors": "standard_errors", "drift": "direction"}  # fmt: skip
 
 
 def run(
@@ -39,7 +45,10 @@ def run(
     """Score a table, say how many records were called what, and whether that was to be expected."""
     if as_json and output == "-":
         raise ParameterError("--json prints where the results go with -o -: give a file to write instead.")
-    asked = _asked_prevalence(prevalence)
+    try:
+        asked = prevalence if prevalence in (None, "estimate") else float(str(prevalence))
+    except ValueError:
+        raise ParameterError(f"--prevalence must be 'estimate' or a number. Got {prevalence!r} instead.") from None
     keep_pandas_away()
     loaded = load_model(model)
     found: PrevalenceEstimate | None = None
@@ -50,21 +59,25 @@ def run(
         )
     if asked is not None:
         if asked == "estimate":
-            with reading_bar("estimating") as progress:
+            with _reading_bar("estimating") as progress:
                 found = estimate_in_file(loaded, table, on_mismatch=on_mismatch, on_progress=progress, **dialect)
             # Half a record at least: a class that does not occur has no odds.
             half = 0.5 / found.n_rows
             asked = min(max(found.prevalence, half), 1.0 - half)
         loaded = replace(loaded, decision=loaded.decision.at_priors(asked))
-    carried = list(dict.fromkeys(name for part in columns for name in _split(part)))
-    with reading_bar("scoring") as progress:
+    # Names with commas between them; a name with a comma in it is put in double quotes.
+    listed = [name.strip() for part in columns for row in csv.reader([part], skipinitialspace=True) for name in row]
+    carried = [name for name in dict.fromkeys(listed) if name]
+    with _reading_bar("scoring") as progress:
         scored = score_file(
             loaded, table, output, carried=carried, on_mismatch=on_mismatch, safe_csv=safe_csv, force=force,
             # Text shows no estimate, and need not wait for it.
             novelty=novelty, prevalence=as_json and found is None and _can_estimate(loaded), on_progress=progress,
             **dialect,
         )  # fmt: skip
-    drift = _drift(loaded, scored)
+    drift = None
+    if loaded.operating is not None:
+        drift = loaded.operating.drift(scored.predicted[str(loaded.classes[1])], scored.rows)
     if drift is not None and drift.direction != "none":
         warn(_changed(loaded, drift))
     scored.novelty.warn()
@@ -84,13 +97,23 @@ def run(
         _tell(loaded, scored, drift, found)
 
 
-def _asked_prevalence(text: str | None) -> str | float | None:
-    if text is None or text == "estimate":
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise ParameterError(f"--prevalence must be 'estimate' or a number. Got {text!r} instead.") from None
+@contextmanager
+def _reading_bar(description: str) -> Iterator[OnProgress | None]:
+    """A bar over the bytes of a file with rows per second and time left; None where there is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import DownloadColumn, TextColumn
+
+    with progress_bar(DownloadColumn(), TextColumn("{task.fields[rate]}")) as bar:
+        task = bar.add_task(description, total=None, rate="")
+
+        def advance(rows: int, n_read: int, n_bytes: int | None) -> None:
+            elapsed = bar.tasks[0].elapsed or 0.0
+            rate = f"{rows:,} rows, {rows / elapsed:,.0f}/s" if elapsed > 0 else f"{rows:,} rows"
+            bar.update(task, completed=n_read, total=n_bytes, rate=rate)
+
+        yield advance
 
 
 def _can_estimate(model: TableModel) -> bool:
@@ -98,42 +121,23 @@ def _can_estimate(model: TableModel) -> bool:
     return len(model.decision.classes) == 2 and model.decision.probabilistic and model.decision.priors is not None
 
 
-def _drift(model: TableModel, scored: ScoredFile) -> Drift | None:
-    operating = model.decision.operating
-    return None if operating is None else operating.drift(_n_alerts(model, scored), scored.rows)
-
-
-def _n_alerts(model: TableModel, scored: ScoredFile) -> int:
-    return scored.predicted[str(model.decision.classes[1])]
-
-
 def _alerts(model: TableModel, scored: ScoredFile, drift: Drift | None) -> dict[str, Any]:
-    """The alert rate of two classes beside what was expected, by name."""
-    if len(model.decision.classes) != 2:
+    """The alert rate of two classes and what was expected, by name."""
+    if len(model.classes) != 2:
         return {}
-    alerts = _n_alerts(model, scored)
-    return {
-        "alerts": alerts,
-        "alert_rate": alerts / scored.rows,
-        "expected_alert_rate": None if drift is None else drift.expected,
-        "expected_low": None if drift is None else drift.low,
-        "expected_high": None if drift is None else drift.high,
-        "standard_errors": None if drift is None else drift.standard_errors,
-        "drift": None if drift is None else drift.direction,
-    }
+    alerts = scored.predicted[str(model.classes[1])]
+    expected = {name: getattr(drift, key, None) for name, key in _EXPECTED.items()}
+    return {"alerts": alerts, "alert_rate": alerts / scored.rows, **expected}
 
 
 def _prevalence(model: TableModel, found: PrevalenceEstimate | None) -> dict[str, Any] | None:
     """How frequent the second class was taken to be, and seems to be."""
     if not _can_estimate(model) or model.decision.priors is None or model.decision.expected_priors is None:
         return None
-    return {
-        "trained": float(model.decision.priors[1]),
-        "used": float(model.decision.expected_priors[1]),
-        "estimate": None if found is None else found.prevalence,
-        "low": None if found is None else float(found.low[1]),
-        "high": None if found is None else float(found.high[1]),
-    }
+    known = {"trained": float(model.decision.priors[1]), "used": float(model.decision.expected_priors[1])}
+    if found is None:
+        return known | {"estimate": None, "low": None, "high": None}
+    return known | {"estimate": found.prevalence, "low": float(found.low[1]), "high": float(found.high[1])}
 
 
 def _tell(model: TableModel, scored: ScoredFile, drift: Drift | None, found: PrevalenceEstimate | None) -> None:
@@ -147,18 +151,15 @@ def _tell(model: TableModel, scored: ScoredFile, drift: Drift | None, found: Pre
         )
     if scored.novelty.status == "too few":
         tell(f"too few rows to compare with those the model was fitted on: {ENOUGH_ROWS} are enough.")
-    if found is not None:
-        tell(
-            f"prevalence of {shown(model.classes[1])} estimated as {found.prevalence:.4g} (95 %: {found.low[1]:.4g} to "
-            f"{found.high[1]:.4g}); probabilities are for {_used(model, found)}."
-        )
-
-
-def _used(model: TableModel, found: PrevalenceEstimate) -> str:
-    """The prevalence that probabilities are for, which is within half a record of what was estimated."""
     priors = model.decision.expected_priors
-    used = found.prevalence if priors is None else float(priors[1])
-    return "that" if f"{used:.4g}" == f"{found.prevalence:.4g}" else f"{used:.4g}, which is half a record"
+    if found is not None and priors is not None:
+        # What probabilities are for is within half a record of what was estimated.
+        used, estimate = f"{priors[1]:.4g}", f"{found.prevalence:.4g}"
+        tell(
+            f"prevalence of {shown(model.classes[1])} estimated as {estimate} (95 %: {found.low[1]:.4g} to "
+            f"{found.high[1]:.4g}); probabilities are for "
+            f"{'that' if used == estimate else f'{used}, which is half a record'}."
+        )
 
 
 def _changed(model: TableModel, drift: Drift) -> str:
@@ -173,19 +174,13 @@ def _changed(model: TableModel, drift: Drift) -> str:
     )
 
 
-def _split(part: str) -> list[str]:
-    """Names with commas between them; a name with a comma in it is put in double quotes."""
-    import csv
-
-    return [name.strip() for name in next(csv.reader([part], skipinitialspace=True), []) if name.strip()]
-
-
 def evaluate(
     model: Path, table: str, *, target: str | None, on_mismatch: OnMismatch, as_json: bool, **dialect: Any
 ) -> None:
     """Decide about every record and print metrics."""
-    from qmedoid.cli._printing import print_metrics
+    from qmedoid.tables.encode import row_hashes
     from qmedoid.tables.evaluating import joined, labeled_report, report_notes
+    from qmedoid.tables.targets import label_codes
 
     keep_pandas_away()
     loaded = load_model(model)
@@ -198,8 +193,17 @@ def evaluate(
                 f"There is no column {name!r} with the classes. The table has: {some_of(reading.source.names)}. "
                 "Pass --target."
             )
-        with reading_bar("evaluating") as progress:
-            parts = reading.in_kind(lambda lenient: list(_decided(loaded, reading, name, lenient, progress)))
+
+        def decide(lenient: bool) -> list[Any]:
+            return [
+                (label_codes(extra.column(name), loaded.classes),
+                 decide_batch(loaded, batch, reading.issues, reading.novelty)[0]._replace(nearest=None),
+                 row_hashes(loaded, batch))
+                for batch, extra in reading.batches(lenient, [name], as_text=True, on_progress=progress)
+            ]  # fmt: skip
+
+        with _reading_bar("evaluating") as progress:
+            parts = reading.in_kind(decide)
         reading.check()
         novelty = reading.novelty.report()
     if not parts:
@@ -219,14 +223,3 @@ def evaluate(
         print_json({**report, "notes": notes, "novelty": novelty.as_dict()})
     else:
         print_metrics(report, f"{Path(table).name}: {report['rows']:,} rows")
-
-
-def _decided(model: TableModel, reading: TableReading, target: str, lenient: bool, progress: Any) -> Any:
-    from qmedoid.tables.encode import row_hashes
-    from qmedoid.tables.scoring import decide_batch
-    from qmedoid.tables.targets import label_codes
-
-    for batch, extra in reading.batches([target], as_text=True, lenient=lenient, on_progress=progress):
-        decided, _ = decide_batch(model, batch, reading.issues, reading.novelty)
-        codes = label_codes(extra.column(target), model.decision.classes)
-        yield codes, decided._replace(nearest=None), row_hashes(model, batch)

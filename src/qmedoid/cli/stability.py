@@ -1,13 +1,14 @@
-"""``qmedoid stability``: how much of a model would be another on other rows."""
+"""``qmedoid stability``: how much a model changes when the rows change."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from qmedoid.cli._output import plain_console, print_json, shown
-from qmedoid.cli._printing import grid, progress_bar, with_error
-from qmedoid.cli._training_rows import TableOptions, read_labeled, roles_of_fit, row_groups_of
+from qmedoid.cli._output import grid, plain_console, print_json, progress_bar, shown, with_error
+from qmedoid.cli._training_rows import Labeled, asked_roles, given_row_groups, read_labeled
+from qmedoid.cli.app import StabilityOptions
 from qmedoid.cli.fit import asked_method
 from qmedoid.estimators._stability_report import DecisionStability, GroupStability, MedoidStability, StabilityReport
 from qmedoid.tables.arrow import keep_pandas_away
@@ -17,57 +18,35 @@ _LISTED = 12
 _FIFTHS = ("smallest", "small", "middle", "large", "largest")
 
 
-@dataclass(frozen=True, kw_only=True)
-class StabilityOptions(TableOptions):
-    """What was asked for, as the options of the command are called."""
-
-    target: str
-    positive: str | None
-    group_column: str | None = None
-    method: str
-    medoids: str | None
-    neighbors: str | None
-    bootstraps: int
-
-
-def run(options: StabilityOptions, *, as_json: bool) -> None:
+def run(options: StabilityOptions) -> None:
     """Fit the table and samples of it, and print what changes."""
     keep_pandas_away()
     method = asked_method(options.method, options.medoids, options.neighbors)
-    roles = roles_of_fit(options.roles, options.target, options.group_column)
-    data = read_labeled(options.table, options, options.target, list(roles))
-    groups = None if options.group_column is None else row_groups_of(data, options.group_column)
-    options = replace(options, roles=roles)
-    report = _stability(
-        options, method, data.table.drop_columns([options.target]), np.array(data.target.to_pylist()), groups
-    )
-    report = _numbered_as_in(data.rows, report)
-    if as_json:
+    data = read_labeled(options, asked_roles(options))
+    report = _numbered_as_in(data.rows, _stability(options, method, data))
+    if options.json:
         print_json(report.as_dict())
         return
     console = plain_console()
     console.print(f"{report.n_rows:,} rows, fitted again on {report.n_bootstraps} bootstrap samples of them")
-    _print_decisions(console, report.decisions)
-    if report.groups is not None:
-        _print_groups(console, report.groups)
-    if report.medoids is not None:
-        _print_medoids(console, report.medoids)
-    for note in report.notes:
-        console.print(note)
+    for part in (*_decisions(report.decisions), *_groups(report.groups), *_medoids(report.medoids), *report.notes):
+        console.print(part)
 
 
-def _stability(options: StabilityOptions, method: Any, table: Any, labels: Any, groups: Any) -> StabilityReport:
+def _stability(options: StabilityOptions, method: Any, data: Labeled) -> StabilityReport:
     from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.stability import stability
 
+    groups = None if options.group_column is None else given_row_groups(data, options.group_column)
     classifier = MedoidClassifier(
-        method=method, positive=options.positive, roles=dict(options.roles), date_order=options.date_order,
+        method=method, positive=options.positive, roles=data.roles, date_order=options.date_order,
         random_state=options.seed,
     )  # fmt: skip
     with progress_bar() as bar:
         task = bar.add_task("fitting", total=options.bootstraps + 1)
         return stability(
-            classifier, table, labels, groups=groups, n_bootstraps=options.bootstraps, random_state=options.seed,
+            classifier, data.table.drop_columns([options.target]), np.array(data.target.to_pylist()), groups=groups,
+            n_bootstraps=options.bootstraps, random_state=options.seed,
             progress=lambda done, _: bar.update(task, completed=done, description="fitting again"),
         )  # fmt: skip
 
@@ -81,64 +60,61 @@ def _numbered_as_in(rows: np.ndarray[Any, np.dtype[np.int64]], report: Stability
     return replace(report, decisions=replace(report.decisions, least_stable=unstable), medoids=medoids)
 
 
-def _print_decisions(console: Any, found: DecisionStability) -> None:
-    spread = found.mean_spread
-    console.print()
-    console.print("decisions about rows that a refit did not have, against the fit of all rows")
+def _decisions(found: DecisionStability) -> Iterator[Any]:
+    yield "\ndecisions about rows that a refit did not have, against the fit of all rows"
     figures = [("decided otherwise", with_error(found.flip_rate, found.flip_error)),
                ("rows that no refit decides otherwise", f"{found.never_flipped:.3f}")]  # fmt: skip
-    if spread is not None:
-        figures.append(("spread of the probability (mean standard deviation)", f"{spread:.3f}"))
-    console.print(grid(("", ""), figures))
+    if found.mean_spread is not None:
+        figures.append(("spread of the probability (mean standard deviation)", f"{found.mean_spread:.3f}"))
+    yield grid(("", ""), figures)
     if found.by_margin:
         names = _FIFTHS if len(found.by_margin) == len(_FIFTHS) else [""] * len(found.by_margin)
-        console.print(grid(("margin", "from", "to", "rows", "decided otherwise"), [
+        yield grid(("margin", "from", "to", "rows", "decided otherwise"), [
             (name, f"{part.low:.3g}", f"{part.high:.3g}", f"{part.n_rows:,}", f"{part.flip_rate:.3f}")
             for name, part in zip(names, found.by_margin, strict=True)
-        ]))  # fmt: skip
+        ])  # fmt: skip
     if found.least_stable:
-        console.print("the least stable rows")
-        console.print(grid(("row", "class", "decided", "else", "decided otherwise", "refits", "margin"), [
+        yield "the least stable rows"
+        yield grid(("row", "class", "decided", "else", "decided otherwise", "refits", "margin"), [
             (f"{one.row}", shown(one.label), shown(one.decided), shown(one.otherwise), f"{one.flip_rate:.2f}",
              f"{one.n_votes}", "" if one.margin is None else f"{one.margin:.3g}")
             for one in found.least_stable
-        ]))  # fmt: skip
+        ])  # fmt: skip
 
 
-def _print_groups(console: Any, found: GroupStability) -> None:
-    console.print()
-    console.print("groups of columns (1 is the same groups, 0 no column in common)")
-    console.print(grid(("", ""), [("agreement of a refit with the fit of all rows", f"{found.with_full_fit:.3f}"),
-                        ("agreement of two refits", f"{found.between_refits:.3f}"),
-                        ("pairs in one group, again in one group", f"{found.pairs_kept:.3f}"),
-                        ("the same for any two columns", f"{found.pairs_by_chance:.3f}")]))  # fmt: skip
-    order = np.argsort(-found.best_match, kind="stable")[:_LISTED]
-    console.print(grid(("group", "found again", "best match"), [
+def _groups(found: GroupStability | None) -> Iterator[Any]:
+    if found is None:
+        return
+    yield "\ngroups of columns (1 is the same groups, 0 no column in common)"
+    yield grid(("", ""), [("agreement of a refit with the fit of all rows", f"{found.with_full_fit:.3f}"),
+                          ("agreement of two refits", f"{found.between_refits:.3f}"),
+                          ("pairs in one group, again in one group", f"{found.pairs_kept:.3f}"),
+                          ("the same for any two columns", f"{found.pairs_by_chance:.3f}")])  # fmt: skip
+    order = np.argsort(-found.best_match, kind="stable")
+    yield grid(("group", "found again", "best match"), [
         (shown(", ".join(found.names(found.groups[place]))), f"{found.kept[place]:.2f}",
          f"{found.best_match[place]:.2f}")
-        for place in order
-    ]))  # fmt: skip
-    _tell_rest(console, len(found.groups) - len(order), "groups are less alike")
+        for place in order[:_LISTED]
+    ])  # fmt: skip
+    if len(order) > _LISTED:
+        yield f"{len(order) - _LISTED:,} more groups are less alike."
 
 
-def _print_medoids(console: Any, found: MedoidStability) -> None:
-    console.print()
-    console.print(f"medoids: {found.n_medoids:,} (distances: 1 is that between two rows of the class)")
-    console.print(grid(("", ""), [("chosen again where the sample has them", f"{found.mean_kept:.3f}"),
-                        ("else the nearest new one is at", f"{found.mean_moved:.3f}"),
-                        ("drawn blindly it would be at", f"{found.by_chance.mean():.3f}")]))  # fmt: skip
-    order = np.argsort(-np.nan_to_num(found.kept, nan=-1.0), kind="stable")[:_LISTED]
-    console.print(grid(("row", "class", "in samples", "chosen again", "else nearest at", "blindly at"), [
+def _medoids(found: MedoidStability | None) -> Iterator[Any]:
+    if found is None:
+        return
+    yield f"\nmedoids: {found.n_medoids:,} (distances: 1 is that between two rows of the class)"
+    yield grid(("", ""), [("chosen again where the sample has them", f"{found.mean_kept:.3f}"),
+                          ("else the nearest new one is at", f"{found.mean_moved:.3f}"),
+                          ("drawn blindly it would be at", f"{found.by_chance.mean():.3f}")])  # fmt: skip
+    order = np.argsort(-np.nan_to_num(found.kept, nan=-1.0), kind="stable")
+    yield grid(("row", "class", "in samples", "chosen again", "else nearest at", "blindly at"), [
         (f"{found.rows[place]}", shown(found.classes[place]), f"{found.present[place]}", _known(found.kept[place], 2),
          _known(found.moved[place]), f"{found.by_chance[place]:.3f}")
-        for place in order
-    ]))  # fmt: skip
-    _tell_rest(console, len(found.rows) - len(order), "medoids are chosen again less often")
-
-
-def _tell_rest(console: Any, count: int, what: str) -> None:
-    if count > 0:
-        console.print(f"{count:,} more {what}.")
+        for place in order[:_LISTED]
+    ])  # fmt: skip
+    if len(order) > _LISTED:
+        yield f"{len(order) - _LISTED:,} more medoids are chosen again less often."
 
 
 def _known(value: float, digits: int = 3) -> str:

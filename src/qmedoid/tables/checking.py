@@ -9,30 +9,20 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError, ParameterError, some_of
-from qmedoid.model.contract import Column
 from qmedoid.tables import cells
-from qmedoid.tables._check_columns import (
-    GIVES_AWAY,
-    Codes,
-    Facts,
-    Finding,
-    can_judge,
-    describe,
-    facts_of,
-    judged_alone,
-    missing_in_one_class,
-    oddities,
-    sample_of,
-)
+from qmedoid.tables._check_columns import Codes, Finding, describe, facts_of, judged_alone, leaks, oddities
 from qmedoid.tables.arrow import as_table
 from qmedoid.tables.kinds import DateOrder, infer_columns
 from qmedoid.tables.roles import Role, check_roles, in_roles
 from qmedoid.tables.targets import class_labels, labeled_rows, target_notes
 
+Hashes = npt.NDArray[np.uint64]
+SAMPLE_ROWS = 100_000
+"""Rows on which columns are judged alone."""
 _COMPARED = 50
 """Cells by which columns are compared before all of them are."""
 _FEW = 10
-"""Rows of a class below which figures about it say little."""
+"""Rows of a class below which figures about it say little, and columns are not judged alone."""
 
 
 def check_table(
@@ -105,12 +95,15 @@ def check_rows(
     order = cast("DateOrder | None", date_order)
     inferred = infer_columns(table, skip={target} if target else (), roles=roles, decimal=decimal, date_order=order)
     drafts = {column.name: column for column in inferred.columns}
-    facts_by_row = RowHashes(table.num_rows)
+    hashes = np.zeros(table.num_rows, dtype=np.uint64)
     digests: dict[str, bytes] = {}
-    judged = sample_of(table.num_rows)
-    judge = classes is not None and can_judge(classes[judged])
+    judged = np.arange(table.num_rows)
+    if len(judged) > SAMPLE_ROWS:
+        judged = np.sort(np.random.default_rng(0).choice(len(judged), SAMPLE_ROWS, replace=False))
+    n_judged = [] if classes is None else np.bincount(classes[judged]).tolist()
+    judge = len(n_judged) > 1 and min(n_judged) >= _FEW
     for name in (name for name in table.column_names if name != target):
-        # Column by column, so that no more than one is held beside the table.
+        # Column by column, so that no more than one is held in addition to the table.
         column = table[name]
         facts = facts_of(column)
         shown = describe(name, column, facts, inferred, drafts.get(name), roles.get(name))
@@ -118,17 +111,21 @@ def check_rows(
         findings += oddities(name, column, facts, shown)
         if name not in drafts or facts.codes is None:
             continue
-        facts_by_row.add(facts.codes)
-        digests[name] = partition_digest(facts.codes)
+        hashes = _mixed_in(hashes, facts.codes)
+        # Which rows of a column have equal cells, whatever the cells are.
+        digests[name] = hashlib.blake2b(np.ascontiguousarray(facts.codes).tobytes(), digest_size=16).digest()
         if classes is not None and judge:
             shown["alone"] = judged_alone(column.take(pa.array(judged)), drafts[name], classes[judged])
-            findings += _leaks(drafts[name], facts, shown["alone"], classes, labels, str(target))
+            findings += leaks(drafts[name], facts, shown["alone"], classes, labels, str(target))
     report["judged_rows"] = len(judged) if judge else 0
-    report["duplicates"] = _duplicates(table, facts_by_row, digests, classes, findings)
+    report["duplicates"] = _duplicates(table, hashes, digests, classes, findings)
     if not digests:
-        findings.append(Finding("nothing_left", "problem", (), "no column is left to learn from"))
+        findings.append(Finding("nothing_left", "no column is left to learn from", severity="problem"))
     findings.sort(key=lambda finding: finding.severity != "problem")
-    report["findings"] = [finding.as_dict() for finding in findings]
+    report["findings"] = [
+        {"code": one.code, "severity": one.severity, "columns": list(one.columns), "message": one.message}
+        for one in findings
+    ]
     report["problems"] = sum(finding.severity == "problem" for finding in findings)
     return report
 
@@ -139,17 +136,17 @@ def _labeled(table: pa.Table, target: str, findings: list[Finding]) -> tuple[pa.
         rows = labeled_rows(table[target])
         if len(rows) < table.num_rows:
             message = f"{table.num_rows - len(rows):,} of {table.num_rows:,} rows have no class in {target!r}"
-            findings.append(Finding("unlabeled", "note", (target,), f"{message}: a fit leaves them out"))
+            findings.append(Finding("unlabeled", f"{message}: a fit leaves them out", (target,)))
         if not len(rows):
-            findings.append(Finding("no_classes", "problem", (target,), f"no row has a class in {target!r}"))
+            findings.append(Finding("no_classes", f"no row has a class in {target!r}", (target,), "problem"))
             return table, None
         labeled = table.take(pa.array(rows)) if len(rows) < table.num_rows else table
         return labeled, class_labels(labeled[target], target)
     except DataError as error:
-        findings.append(Finding("target", "problem", (target,), str(error)))
+        findings.append(Finding("target", str(error), (target,), "problem"))
     except (pa.ArrowNotImplementedError, TypeError):
         message = f"the target {target!r} is of type {table[target].type}: give a column of names or whole numbers"
-        findings.append(Finding("target", "problem", (target,), message))
+        findings.append(Finding("target", message, (target,), "problem"))
     return table, None
 
 
@@ -163,84 +160,49 @@ def _classes(labels: pa.ChunkedArray, report: dict[str, Any], findings: list[Fin
     report["classes"] = [{"class": names[code], "rows": int(counts[code])} for code in order]
     if len(names) < 2:
         message = f"every row is of the class {names[0]!r}: a classifier needs at least 2 classes"
-        findings.append(Finding("one_class", "problem", (target,), message))
+        findings.append(Finding("one_class", message, (target,), "problem"))
     notes = target_notes(names, counts.tolist())
-    findings += [Finding(note.code, note.severity, (target,), note.message) for note in notes]
+    findings += [Finding(note.code, note.message, (target,), note.severity) for note in notes]
     few = [f"{name!r} ({count})" for name, count in zip(names, counts.tolist(), strict=True) if 1 < count < _FEW]
     if few and not any(note.code == "target_quantity" for note in notes):
         message = f"classes of {target!r} with few rows: {some_of(few, 5)}; figures about them will be rough"
-        findings.append(Finding("few_rows", "note", (target,), message))
+        findings.append(Finding("few_rows", message, (target,)))
     return codes
 
 
-def _leaks(draft: Column, facts: Facts, alone: float, classes: Codes, labels: Any, target: str) -> list[Finding]:
-    """Whether a column gives the class away, by its cells or by where they are missing."""
-    name, codes = draft.name, facts.codes
-    assert codes is not None
-    way_out = "ignore it unless it is known before the class is"
-    if not facts.n_missing and np.array_equal(codes, classes):
-        message = f"column {name!r} is the target {target!r} in other words: {way_out}"
-        return [Finding("target_copy", "problem", (name,), message)]
-    if alone >= GIVES_AWAY:
-        figure = "ROC-AUC" if int(classes.max()) == 1 else "mean recall"
-        message = f"column {name!r} alone separates the classes (out-of-fold {figure} {alone:.4f}): {way_out}"
-        return [Finding("gives_away", "problem", (name,), message)]
-    of = missing_in_one_class(codes < 0, classes)
-    if of is None:
-        return []
-    label = labels[int(np.flatnonzero(classes == of)[0])].as_py()
-    message = f"column {name!r} is missing in {facts.n_missing:,} rows, all of class {label!r}: {way_out}"
-    is_most = 2 * facts.n_missing >= int((classes == of).sum())
-    return [Finding("missing_by_class", "problem" if is_most else "note", (name,), message)]
-
-
 def _duplicates(
-    table: pa.Table, rows: "RowHashes", digests: Mapping[str, bytes], classes: Codes | None, findings: list[Finding]
+    table: pa.Table, hashes: Hashes, digests: Mapping[str, bytes], classes: Codes | None, findings: list[Finding]
 ) -> dict[str, Any]:
-    """Equal rows and equal columns among those that are learnt from."""
-    repeated, contrary = rows.count(classes) if digests else (0, 0)
+    """Equal rows and equal columns among those that are learnt from; rows of one hash are taken as equal."""
+    repeated, contrary = 0, 0
+    if digests:
+        _, places, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+        repeated = len(places) - len(counts)
+        if classes is not None and repeated:
+            low = np.full(len(counts), np.iinfo(np.int32).max, dtype=np.int32)
+            high = np.full(len(counts), -1, dtype=np.int32)
+            np.minimum.at(low, places, classes)
+            np.maximum.at(high, places, classes)
+            contrary = int((low < high)[places].sum())
     if repeated:
         message = f"{repeated:,} of {table.num_rows:,} rows are equal to an earlier one in every column that is used"
-        findings.append(Finding("equal_rows", "note", (), message))
+        findings.append(Finding("equal_rows", message))
     if contrary:
         message = f"{contrary:,} rows are equal to a row of another class in every column that is used"
-        findings.append(Finding("contrary_rows", "note", (), message))
+        findings.append(Finding("contrary_rows", message))
     groups = equal_columns(table, digests)
     for group in groups:
         message = f"columns {some_of([repr(name) for name in group], 5)} are equal: one of them is enough"
-        findings.append(Finding("equal_columns", "note", tuple(group), message))
+        findings.append(Finding("equal_columns", message, tuple(group)))
     return {"rows": repeated, "contrary_rows": contrary, "columns": groups}
 
 
-class RowHashes:
-    """A hash of 64 bits for every row, grown column by column; rows of one hash are taken as equal."""
-
-    def __init__(self, n_rows: int) -> None:
-        self._hashes: npt.NDArray[np.uint64] = np.zeros(n_rows, dtype=np.uint64)
-
-    def add(self, codes: Codes) -> None:
-        """Take in the codes of a column (the finalizer of SplitMix64 over their sum with the hash so far)."""
-        mixed = self._hashes * np.uint64(0x9E3779B97F4A7C15) + (codes.astype(np.int64) + 2).astype(np.uint64)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        self._hashes = mixed ^ (mixed >> np.uint64(31))
-
-    def count(self, classes: Codes | None) -> tuple[int, int]:
-        """Rows that are equal to an earlier one, and rows that are equal to one of another class."""
-        _, places, counts = np.unique(self._hashes, return_inverse=True, return_counts=True)
-        repeated = len(places) - len(counts)
-        if classes is None or not repeated:
-            return repeated, 0
-        low = np.full(len(counts), np.iinfo(np.int32).max, dtype=np.int32)
-        high = np.full(len(counts), -1, dtype=np.int32)
-        np.minimum.at(low, places, classes)
-        np.maximum.at(high, places, classes)
-        return repeated, int((low < high)[places].sum())
-
-
-def partition_digest(codes: Codes) -> bytes:
-    """A digest of which rows of a column have equal cells, whatever the cells are."""
-    return hashlib.blake2b(np.ascontiguousarray(codes).tobytes(), digest_size=16).digest()
+def _mixed_in(hashes: Hashes, codes: Codes) -> Hashes:
+    """Hashes of rows with the codes of one more column (the finalizer of SplitMix64 over their sum)."""
+    mixed = hashes * np.uint64(0x9E3779B97F4A7C15) + (codes.astype(np.int64) + 2).astype(np.uint64)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 def equal_columns(table: pa.Table, digests: Mapping[str, bytes]) -> list[list[str]]:
@@ -250,11 +212,11 @@ def equal_columns(table: pa.Table, digests: Mapping[str, bytes]) -> list[list[st
         # Columns without a repeated cell have one partition; their first cells distinguish nearly all of them.
         first = tuple(cells.texts(table[name].slice(0, _COMPARED)).to_pylist())
         groups = alike.setdefault((digest, first), [])
-        own = next((group for group in groups if _same_cells(table[group[0]], table[name])), None)
-        if own is None:
+        equal = next((group for group in groups if _same_cells(table[group[0]], table[name])), None)
+        if equal is None:
             groups.append([name])
         else:
-            own.append(name)
+            equal.append(name)
     return [group for groups in alike.values() for group in groups if len(group) > 1]
 
 

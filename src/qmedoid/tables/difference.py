@@ -58,7 +58,7 @@ class Difference:
     @property
     def breaks(self) -> bool:
         """Whether the table breaks the contract."""
-        return bool(self._breaking_lines())
+        return bool(self._lines()[0])
 
     @property
     def has_refused_cells(self) -> bool:
@@ -67,7 +67,8 @@ class Difference:
 
     def lines(self) -> list[str]:
         """The diff, a line for each difference; what breaks the contract comes first."""
-        return self._breaking_lines() + self._notes()
+        breaking, notes = self._lines()
+        return breaking + notes + [f"+ extra: {name!r} (ignored)" for name in self.extra]
 
     def as_dict(self) -> dict[str, Any]:
         """The diff for JSON."""
@@ -81,10 +82,10 @@ class Difference:
             "kinds": dict(self.kinds),
             "rows": None if self.issues is None else self.issues.rows,
             "cells": {
-                name: vars(issues)
+                column.name: vars(issues)
                 | {key: list(getattr(issues, key))[:EXAMPLES] for key in ("unseen_levels", "untrained_levels")}
                 | {"grouped": issues.grouped or None}
-                for name, issues in self._column_issues()
+                for column, issues in self._column_issues()
             },
         }
 
@@ -102,101 +103,67 @@ class Difference:
         lines = self.lines()
         if not lines:
             return
+        breaking, notes = self._lines()
         shown = lines[:_SHOWN] + ([f"… and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])
         message = "The table is not like the one that the model was fitted on:\n" + "\n".join(shown)
-        if self.has_refused_cells or (self.breaks and on_mismatch == "error"):
-            raise BrokenContractError(f"{message}\n{way_out or self._way_out()}", self.as_dict())
-        if self.breaks or self._notes(with_extra=False):
+        if self.has_refused_cells or (breaking and on_mismatch == "error"):
+            after = ": columns that are not there then count as missing." if self.missing else "."
+            go_on = _NO_FILL if self.has_refused_cells else f"Make it so, or go on with on_mismatch='warn'{after}"
+            raise BrokenContractError(f"{message}\n{way_out or go_on}", self.as_dict())
+        if breaking or notes:
             warn(message)
 
-    def _way_out(self) -> str:
-        if self.has_refused_cells:
-            return _NO_FILL
-        after = ": columns that are not there then count as missing." if self.missing else "."
-        return f"Make it so, or go on with on_mismatch='warn'{after}"
-
-    def _breaking_lines(self) -> list[str]:
-        by_name = {column.name: column for column in self.contract.columns}
+    def _lines(self) -> tuple[list[str], list[str]]:
+        """What breaks the contract, and what is only noted; without extra columns."""
+        kinds = {column.name: column.kind for column in self.contract.columns}
         hints = {name: f"; did you mean {other!r}?" for name, other in self.suggestions.items()}
-        lines = [f"- missing: {name!r} ({by_name[name].kind}){hints.get(name, '')}" for name in self.missing]
-        lines += [f"~ renamed: {new!r} is called {old!r} here" for old, new in self.renames.items()]
-        lines += [f"~ repeated: {name!r} is there more than once" for name in self.repeated]
-        lines += [
-            f"~ kind: {name!r} was {_ARTICLES[by_name[name].kind]}, and is {now}" for name, now in self.kinds.items()
-        ]
-        for name, issues in self._column_issues():
+        breaking = [f"- missing: {name!r} ({kinds[name]}){hints.get(name, '')}" for name in self.missing]
+        breaking += [f"~ renamed: {new!r} is called {old!r} here" for old, new in self.renames.items()]
+        breaking += [f"~ repeated: {name!r} is there more than once" for name in self.repeated]
+        breaking += [f"~ kind: {name!r} was {_ARTICLES[kinds[name]]}, and is {now}" for name, now in self.kinds.items()]
+        notes: list[str] = []
+        rows = 0 if self.issues is None else self.issues.rows
+        for column, issues in self._column_issues():
+            name, may_be_new = f"{column.name!r}", column.is_open or self.tolerate_unseen
+            refused = issues.refused - issues.huge - issues.wrong
+            unseen = [_unseen_line(name, issues.unseen, issues.unseen_levels)] if issues.unseen else []
             if issues.respelt:
-                lines.append(self._respelt_line(by_name[name], issues))
-            elif issues.wrong and not self._is_expected(by_name[name], issues):
-                lines.append(self._wrong_line(by_name[name], issues))
-            if issues.refused > issues.huge + issues.wrong:
-                count = issues.refused - issues.huge - issues.wrong
-                lines.append(f"~ missing cells: {name!r} has {self._count(count)}, and they cannot be filled in")
-            if issues.refused and issues.huge:
-                lines.append(
-                    f"~ huge: {name!r} has {self._count(issues.huge)} cells beyond 1e150, and they cannot be filled in"
+                breaking.append(_respelt_line(column, issues, rows))
+            elif issues.wrong:
+                are = "is" if issues.wrong == 1 else "are"
+                line = (
+                    f"~ kind: {name} was {_ARTICLES[column.kind]}, {issues.wrong:,} of {rows:,} cells {are} not, "
+                    f"such as {_quoted(issues.wrong_examples[:1])}"
                 )
-            if issues.unseen and not (by_name[name].is_open or self.tolerate_unseen):
-                lines.append(_unseen_line(name, issues.unseen, issues.unseen_levels))
-        return lines
-
-    def _notes(self, *, with_extra: bool = True) -> list[str]:
-        by_name = {column.name: column for column in self.contract.columns}
-        lines = []
-        for name, issues in self._column_issues():
-            if issues.unseen and (by_name[name].is_open or self.tolerate_unseen):
-                lines.append(_unseen_line(name, issues.unseen, issues.unseen_levels))
+                # No more than the file of the fit may have had as well.
+                is_expected = column.is_open and not issues.refused and (rows < ENOUGH_ROWS or 2 * issues.wrong <= rows)
+                (notes if is_expected else breaking).append(line + (": taken as missing" if is_expected else ""))
+            if refused > 0:
+                breaking.append(f"~ missing cells: {name} has {refused:,} of {rows:,}, and they cannot be filled in")
+            huge = f"~ huge: {name} has {issues.huge:,} of {rows:,} cells beyond 1e150"
+            if issues.refused and issues.huge:
+                breaking.append(f"{huge}, and they cannot be filled in")
+            (notes if may_be_new else breaking).extend(unseen)
             if issues.untrained:
-                lines.append(_unseen_line(name, issues.untrained, issues.untrained_levels))
-            if issues.wrong and not issues.respelt and self._is_expected(by_name[name], issues):
-                lines.append(self._wrong_line(by_name[name], issues) + ": taken as missing")
+                notes.append(_unseen_line(name, issues.untrained, issues.untrained_levels))
             if issues.grouped and not issues.respelt:
-                lines.append(_grouped_line(name, issues.grouped))
+                notes.append(_grouped_line(name, issues.grouped))
             if issues.missing > issues.refused:
-                lines.append(f"~ missing cells: {name!r} has {issues.missing:,}, and had none in the training rows")
+                notes.append(f"~ missing cells: {name} has {issues.missing:,}, and had none in the training rows")
             # Where the training rows had cells to fill in as well, these are nothing new.
-            if issues.huge and not issues.refused and not by_name[name].missing:
-                lines.append(f"~ huge: {name!r} has {self._count(issues.huge)} cells beyond 1e150: taken as missing")
-        return lines + ([f"+ extra: {name!r} (ignored)" for name in self.extra] if with_extra else [])
+            if issues.huge and not issues.refused and not column.missing:
+                notes.append(f"{huge}: taken as missing")
+        return breaking, notes
 
-    def _column_issues(self) -> list[tuple[str, ColumnIssues]]:
+    def _column_issues(self) -> list[tuple[Column, ColumnIssues]]:
         if self.issues is None:
             return []
         # Columns that are not there, or of another kind, have their own lines, which say it better.
         return [
-            (column.name, self.issues.columns[column.name])
+            (column, self.issues.columns[column.name])
             for column in self.contract.columns
             if column.name in self.issues.columns and column.name not in {*self.missing, *self.kinds}
         ]
-
-    def _is_expected(self, column: Column, issues: ColumnIssues) -> bool:
-        """Whether cells of another kind are no more than the file of the fit may have had as well."""
-        return column.is_open and not issues.refused and (self._rows < ENOUGH_ROWS or 2 * issues.wrong <= self._rows)
-
-    @property
-    def _rows(self) -> int:
-        return 0 if self.issues is None else self.issues.rows
-
-    def _count(self, count: int) -> str:
-        return f"{count:,} of {self._rows:,}"
-
-    def _respelt_line(self, column: Column, issues: ColumnIssues) -> str:
-        are = "is" if issues.respelt == 1 else "are"
-        spelt = f"like {column.spelling}" if column.spelling else _UNSPELT[column.kind]
-        doubt = ""
-        if not column.spelling and any(_OPEN.fullmatch(text) for text in issues.respelt_examples[:1]):
-            doubt = ", which may have a point between thousands (--decimal . says that it is a decimal point)"
-        return (
-            f"~ spelling: {column.name!r} was written {spelt}, {self._count(issues.respelt)} cells {are} not, "
-            f"such as {_quoted(issues.respelt_examples[:1])}{doubt}"
-        )
-
-    def _wrong_line(self, column: Column, issues: ColumnIssues) -> str:
-        are = "is" if issues.wrong == 1 else "are"
-        return (
-            f"~ kind: {column.name!r} was {_ARTICLES[column.kind]}, {self._count(issues.wrong)} cells {are} not, "
-            f"such as {_quoted(issues.wrong_examples[:1])}"
-        )
 
 
 def compare_columns(contract: Contract, given: Sequence[str] | pa.Schema) -> Difference:
@@ -282,15 +249,25 @@ def _unseen_line(name: str, n_rows: int, unseen: Mapping[str, None]) -> str:
     if len(levels) >= NAMED_LEVELS:
         count = f"more than {NAMED_LEVELS - 1:,} levels"
     rows = f"{n_rows:,} row" + ("s" if n_rows > 1 else "")
+    return f"~ unseen: {name} has {count} that the training rows did not, in {rows}: {_quoted(levels[:EXAMPLES])}{more}"
+
+
+def _respelt_line(column: Column, issues: ColumnIssues, rows: int) -> str:
+    are = "is" if issues.respelt == 1 else "are"
+    spelt = f"like {column.spelling}" if column.spelling else _UNSPELT[column.kind]
+    example, doubt = issues.respelt_examples[:1], ""
+    if not column.spelling and any(_OPEN.fullmatch(text) for text in example):
+        doubt = ", which may have a point between thousands (--decimal . says that it is a decimal point)"
     return (
-        f"~ unseen: {name!r} has {count} that the training rows did not, in {rows}: {_quoted(levels[:EXAMPLES])}{more}"
+        f"~ spelling: {column.name!r} was written {spelt}, {issues.respelt:,} of {rows:,} cells {are} not, such as "
+        f"{_quoted(example)}{doubt}"
     )
 
 
 def _grouped_line(name: str, example: str) -> str:
     whole = example.replace(".", "")
     return (
-        f"~ spelling: {name!r} is read with a decimal point, {example!r} as {float(example):g}, and the training rows "
+        f"~ spelling: {name} is read with a decimal point, {example!r} as {float(example):g}, and the training rows "
         f"had numbers more like {whole}: if the point parts thousands, write {whole} in the table; --decimal . says "
         "that it is a decimal point"
     )

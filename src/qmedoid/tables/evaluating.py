@@ -28,10 +28,8 @@ _NAMED = 5
 
 def joined(parts: Iterable[Decisions]) -> Decisions:
     """Decisions about one part of a table after the other as one; nearest medoids are left out."""
-    codes, scores, margins, by_circuit, _ = zip(*parts, strict=True)
-    return Decisions(
-        np.concatenate(codes), np.concatenate(scores), np.concatenate(margins), np.concatenate(by_circuit), None
-    )
+    *arrays, _ = zip(*parts, strict=True)
+    return Decisions._make([*map(np.concatenate, arrays), None])
 
 
 def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: Hashes | None = None) -> dict[str, Any]:
@@ -46,8 +44,7 @@ def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: 
             f"None of the {len(codes):,} rows has a class of the model ({', '.join(map(str, model.classes))}) in its "
             f"target column: {left_out['missing']:,} are missing, {left_out['unknown']:,} are other labels."
         )
-    codes_found, scores, margins, by_circuit, _ = decided
-    part = Decisions(codes_found[known], scores[known], margins[known], by_circuit[known], None)
+    part = Decisions._make([*(array[known] for array in decided[:4]), None])
     seen = None if model.seen is None or hashes is None else model.seen.among(hashes[known])._asdict()
     return {**decision_report(model, codes[known], part), "left_out": left_out, "seen": seen}
 
@@ -71,7 +68,7 @@ def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> dict
     if model.decision.probabilistic:
         probabilities = model.decision.probabilities(decided.scores)
         report["log_loss"] = log_loss(codes, probabilities)
-        # How far probabilities are off, beside chance: of the second of two classes, else of the likeliest one. The
+        # How far probabilities are off, and by chance alone: of the second of two classes, else of the likeliest. The
         # same seed for every report: the same decisions give the same figures.
         found = calibration_error(*confidence_outcomes(codes, probabilities), rng=np.random.default_rng(0))
         names = ("error", "by_chance", "by_chance_high", "ratio")

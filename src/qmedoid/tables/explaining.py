@@ -41,10 +41,8 @@ def explain_record(model: TableModel, record: pa.Table, issues: Issues) -> dict[
     if why.neighbors:
         report["neighbors"] = [_record(model, one) for one in why.neighbors]
     if model.decision.probabilistic:
-        probabilities = model.decision.probabilities(decided.scores)[0]
-        report["probabilities"] = {
-            str(label): float(value) for label, value in zip(model.classes, probabilities, strict=True)
-        }
+        probabilities = model.decision.probabilities(decided.scores)[0].tolist()
+        report["probabilities"] = dict(zip(map(str, model.classes), probabilities, strict=True))
     return report
 
 
@@ -56,11 +54,8 @@ def _columns(model: TableModel, why: Explanation, cells: Mapping[str, Any]) -> l
     """
     source = np.repeat(np.arange(len(model.encodings)), [encoding.width for encoding in model.encodings])
     added = np.bincount(source, weights=why.columns, minlength=len(model.encodings)).tolist()
-    columns = [
-        {"name": name, "cell": cells.get(name), "contribution": amount}
-        for name, amount in zip(model.contract.names, added, strict=True)
-    ]
-    return _largest_first(sorted(columns, key=lambda column: str(column["name"])))
+    columns = sorted(zip(model.contract.names, added, strict=True), key=lambda column: column[0])
+    return _largest_first([{"name": name, "cell": cells.get(name), "contribution": value} for name, value in columns])
 
 
 def _largest_first(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -89,10 +84,7 @@ def _medoids(model: TableModel, why: Explanation) -> list[dict[str, Any]]:
 
 def _group(model: TableModel, share: GroupContribution) -> dict[str, Any]:
     names = model.layout.names
-    group: dict[str, Any] = {
-        "columns": [names[column] for column in share.columns],
-        "contribution": share.contribution,
-    }
+    group: dict[str, Any] = {"columns": [names[column] for column in share.columns], "contribution": share.contribution}
     if share.name is not None:
         group["name"] = share.name
     if share.value is not None:
@@ -104,12 +96,8 @@ def _group(model: TableModel, share: GroupContribution) -> dict[str, Any]:
 
 
 def _record(model: TableModel, share: RowContribution) -> dict[str, Any]:
-    return {
-        "training_row": share.row,
-        "class": model.classes[share.code],
-        "distance": share.distance,
-        "contribution": share.contribution,
-    }
+    code = model.classes[share.code]
+    return {"training_row": share.row, "class": code, "distance": share.distance, "contribution": share.contribution}
 
 
 N_SHOWN = 5
@@ -143,8 +131,7 @@ class NearestRows:
         part = pa.table(batch.select(names).columns, names)
         records = plain_records(part.take(pa.array(nearest)))
         for place, record in zip(nearest.tolist(), records, strict=True):
-            code = -1 if codes is None else int(codes[place])
-            label = self._model.classes[code] if code >= 0 else None
+            label = None if codes is None or codes[place] < 0 else self._model.classes[codes[place]]
             self._kept.append((float(distances[place]), self._rows + place, label, record))
         self._kept = sorted(self._kept, key=lambda one: one[:2])[: self._n_shown]
         self._rows += len(batch)
@@ -153,14 +140,9 @@ class NearestRows:
         """The nearest rows, fit for JSON; the nearest first."""
         if not self._kept:
             raise DataError(f"None of the {self._rows:,} known rows can be compared with the record.")
-        return {
-            "distance": self._method.distance_name,
-            "rows": self._rows,
-            "nearest": [
-                {"row": row, "class": label, "distance": distance, "record": record}
-                for distance, row, label, record in self._kept
-            ],
-        }
+        names = ("distance", "row", "class", "record")
+        nearest = [dict(zip(names, one, strict=True)) for one in self._kept]
+        return {"distance": self._method.distance_name, "rows": self._rows, "nearest": nearest}
 
     def _places(self, batch: pa.RecordBatch | pa.Table, issues: Issues) -> Array:
         columns = encode_batch(batch, self._model.contract, self._model.encodings, issues=issues)

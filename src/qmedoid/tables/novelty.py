@@ -5,7 +5,7 @@ and distances to the nearest medoid, are counted in all rows of a short table an
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
@@ -28,14 +28,14 @@ LEAST_SHIFT = 0.1
 LEAST_FAR = 0.05
 """Share of the rows that must lie far from all medoids before that is said."""
 _CHANCE = 0.001
-# Values beyond the limits are said where they are more frequent than so many training rows, or as far out as this.
+# Values beyond the limits are reported if they are more frequent than this many training rows, or this far out.
 _RARE_ROWS, _FAR_OUT = 2.0, 10.0
 _SHORT, _EVERY = 8192, 16
 _SHOWN = 5
 
 
 class Outside(NamedTuple):
-    """Values of an encoded column beyond its limits, in so many rows; `row` holds the one farthest out, `value`."""
+    """Values of an encoded column beyond its limits, in `rows` rows; `row` holds the one farthest out, `value`."""
 
     column: str
     rows: int
@@ -71,17 +71,14 @@ class Shifted(NamedTuple):
 
     def line(self) -> str:
         """The change in words."""
-        if self.kind == "level":
-            what = f"{self.column!r} has a new level"
-        elif self.kind == "flag":
-            what = f"{self.column!r} holds"
+        if self.kind != "number":
+            what = "has a new level" if self.kind == "level" else "holds"
         elif self.low is None:
-            what = f"{self.column!r} is below {self.high:.6g}"
-        elif self.high is None:
-            what = f"{self.column!r} is {self.low:.6g} or more"
+            what = f"is below {self.high:.6g}"
         else:
-            what = f"{self.column!r} is {self.low:.6g} to {self.high:.6g}"
-        return f"{what} in {100 * self.share:.3g} % of the rows, and {100 * self.expected:.3g} % was expected"
+            what = f"is {self.low:.6g} " + ("or more" if self.high is None else f"to {self.high:.6g}")
+        shares = f"{100 * self.share:.3g} % of the rows, and {100 * self.expected:.3g} % was expected"
+        return f"{self.column!r} {what} in {shares}"
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ class NoveltyReport:
     Of "too few" rows only single values beyond all limits are named; of a model without a summary of its training rows
     the status is "unknown". Bins and distances were counted in `compared` rows. Columns that changed the most come
     first. `far_share` of the records lie farther from every medoid than 99 % of the training rows; `far_change` has the
-    standard errors to what was expected, and the shares that so many rows may show.
+    standard errors to what was expected, and the shares that a sample of this size may show.
     """
 
     status: Literal["none", "unlike", "too few", "unknown"]
@@ -111,10 +108,11 @@ class NoveltyReport:
             return []
         lines = [_more([one.line(self.rows) for one in self.outside])] if self.outside else []
         lines += [_more([one.line() for one in self.shifted])] if self.shifted else []
-        if self.is_far and self.far_share is not None and self.far_expected is not None and self.far_change is not None:
+        if self.is_far and self.far_change is not None:
             lines.append(
-                f"{100 * self.far_share:.3g} % of the records lie farther from every medoid than 99 % of the training "
-                f"rows do ({100 * self.far_expected:.2g} % was expected, up to {100 * self.far_change.high:.2g} %)"
+                f"{100 * (self.far_share or 0):.3g} % of the records lie farther from every medoid than 99 % of the "
+                f"training rows do ({100 * (self.far_expected or 0):.2g} % was expected, up to "
+                f"{100 * self.far_change.high:.2g} %)"
             )
         return lines
 
@@ -138,112 +136,92 @@ class NoveltyReport:
             "shifted": [one._asdict() for one in self.shifted],
             "far_share": self.far_share,
             "far_expected": self.far_expected,
-            "far_low": None if self.far_change is None else self.far_change.low,
-            "far_high": None if self.far_change is None else self.far_change.high,
-            "far_standard_errors": None if self.far_change is None else self.far_change.standard_errors,
+            **{f"far_{name}": getattr(self.far_change, name, None) for name in ("low", "high", "standard_errors")},
             "is_far": self.is_far,
         }
 
 
+@dataclass
 class _Counts:
     """Bins and far records of some rows."""
 
-    def __init__(self, novelty: Novelty) -> None:
-        self.rows, self.far = 0, 0
-        self.bins = np.zeros(len(novelty.counts), dtype=np.intp)
+    rows: int = 0
+    far: int = 0
+    bins: Codes | int = 0
 
-    def add(self, model: TableModel, novelty: Novelty, columns: Columns) -> None:
-        if not len(columns[0]):
+    def add(self, model: TableModel, novelty: Novelty, columns: Columns, rows: slice) -> None:
+        part = [np.ascontiguousarray(column[rows], dtype=np.float64) for column in columns]
+        if not len(part[0]):
             return
-        self.rows += len(columns[0])
-        bins, far = novelty.counted(columns, model.layout.is_read, model.method)
+        self.rows += len(part[0])
+        bins, far = novelty.counted(part, model.layout.is_read, model.method)
         self.bins, self.far = self.bins + bins, self.far + far
 
 
-class _Beyond(NamedTuple):
-    """Rows beyond the limits of a column, and which of them is farthest out, with what value."""
-
-    rows: int = 0
-    row: int = 0
-    value: float = 0.0
-    excess: float = 0.0
-
-
+@dataclass
 class NoveltyTally:
-    """Counts over the encoded columns of a table, batch by batch, in memory that does not grow."""
+    """Counts over the encoded columns of a table, batch by batch, in memory that does not grow.
 
-    def __init__(self, model: TableModel) -> None:
-        self.model, self.novelty = model, model.novelty
-        self.rows, self.outside_rows = 0, 0
-        self.outside: dict[int, _Beyond] = {}
-        if self.novelty is not None:
-            self._all, self._thin = _Counts(self.novelty), _Counts(self.novelty)
+    `outside` has, by place among the columns with limits, how far out the farthest value is, and what is said of it.
+    """
+
+    model: TableModel
+    rows: int = 0
+    outside_rows: int = 0
+    outside: dict[int, tuple[float, Outside]] = field(default_factory=dict)
+    _all: _Counts = field(default_factory=_Counts)
+    _thin: _Counts = field(default_factory=_Counts)
 
     def add(self, columns: Columns) -> None:
         """Count the encoded columns of the next rows, all of which the model could decide about."""
-        novelty, n_rows = self.novelty, len(columns[0])
+        novelty, n_rows = self.model.novelty, len(columns[0])
         if novelty is None or not n_rows:
             return
         self._add_outside(novelty, columns)
         if self.rows < _SHORT:
-            head = slice(0, min(n_rows, _SHORT - self.rows))
-            self._all.add(self.model, novelty, _part(columns, head))
-        self._thin.add(self.model, novelty, _part(columns, slice(-self.rows % _EVERY, n_rows, _EVERY)))
+            self._all.add(self.model, novelty, columns, slice(0, _SHORT - self.rows))
+        self._thin.add(self.model, novelty, columns, slice(-self.rows % _EVERY, n_rows, _EVERY))
         self.rows += n_rows
-
-    def report(self) -> NoveltyReport:
-        """All of it beside the training rows."""
-        novelty = self.novelty
-        if novelty is None:
-            return NoveltyReport("unknown", self.rows)
-        counts = self._all if self.rows <= _SHORT else self._thin
-        outside = self._outside(novelty)
-        if self.rows < ENOUGH_ROWS:
-            status: Literal["unlike", "too few"] = "unlike" if outside else "too few"
-            return NoveltyReport(status, self.rows, counts.rows, self.outside_rows, outside)
-        shifted = self._shifted(novelty, counts)
-        far, is_far = None, False
-        if novelty.far is not None and self.model.method is not None:
-            width = NormalDist().inv_cdf(1.0 - _CHANCE)
-            far = share_change(counts.far, counts.rows, novelty.far.beyond, novelty.far.n_rows, width=width)
-            is_far = far.standard_errors > width and counts.far >= LEAST_FAR * counts.rows
-        return NoveltyReport(
-            "unlike" if outside or shifted or is_far else "none",
-            self.rows,
-            counts.rows,
-            self.outside_rows,
-            outside,
-            shifted,
-            None if far is None else counts.far / counts.rows,
-            None if far is None or novelty.far is None else novelty.far.beyond / novelty.far.n_rows,
-            far,
-            is_far,
-        )
 
     def _add_outside(self, novelty: Novelty, columns: Columns) -> None:
         found = novelty.outside(columns, self.model.layout.is_read)
         if not found:
             return
         self.outside_rows += int(np.logical_or.reduce(list(found.values())).sum())
+        are_days = _are_days(self.model)
         for place, rows in found.items():
-            values = columns[novelty.limited[place]]
-            excess = novelty.excess(place, values)
+            column = int(novelty.limited[place])
+            excess = novelty.excess(place, columns[column])
             row = int(np.argmax(excess))
-            before = self.outside.get(place, _Beyond())
-            worst = _Beyond(0, self.rows + row, float(values[row]), float(excess[row]))
-            kept = before if before.excess >= worst.excess else worst
-            self.outside[place] = kept._replace(rows=before.rows + int(rows.sum()))
+            worst = Outside(
+                self.model.layout.names[column], 0, self.rows + row, float(columns[column][row]),
+                float(novelty.lowest[place]), float(novelty.highest[place]), are_days[column],
+            )  # fmt: skip
+            before = self.outside.get(place, (0.0, worst))
+            kept = before if before[0] >= excess[row] else (float(excess[row]), worst)
+            self.outside[place] = kept[0], kept[1]._replace(rows=before[1].rows + int(rows.sum()))
 
-    def _outside(self, novelty: Novelty) -> tuple[Outside, ...]:
+    def report(self) -> NoveltyReport:
+        """All of it compared with the training rows."""
+        novelty = self.model.novelty
+        if novelty is None:
+            return NoveltyReport("unknown", self.rows)
+        counts = self._all if self.rows <= _SHORT else self._thin
         usual = _RARE_ROWS * self.rows / novelty.n_rows
-        dates = {name for name, is_date in zip(self.model.layout.names, _are_days(self.model), strict=True) if is_date}
-        named = []
-        for place, beyond in sorted(self.outside.items(), key=lambda item: (-item[1].rows, item[0])):
-            if beyond.rows > usual or beyond.excess > _FAR_OUT:
-                name = self.model.layout.names[novelty.limited[place]]
-                low, high = float(novelty.lowest[place]), float(novelty.highest[place])
-                named.append(Outside(name, beyond.rows, beyond.row, beyond.value, low, high, name in dates))
-        return tuple(named)
+        ordered = sorted(self.outside.items(), key=lambda item: (-item[1][1].rows, item[0]))
+        outside = tuple(one for _, (excess, one) in ordered if one.rows > usual or excess > _FAR_OUT)
+        found = NoveltyReport("unlike", self.rows, counts.rows, self.outside_rows, outside)
+        if self.rows < ENOUGH_ROWS:
+            return found if outside else replace(found, status="too few")
+        found = replace(found, shifted=self._shifted(novelty, counts))
+        if novelty.far is not None and self.model.method is not None:
+            width = NormalDist().inv_cdf(1.0 - _CHANCE)
+            far = share_change(counts.far, counts.rows, novelty.far.beyond, novelty.far.n_rows, width=width)
+            found = replace(
+                found, far_share=counts.far / counts.rows, far_expected=novelty.far.beyond / novelty.far.n_rows,
+                far_change=far, is_far=far.standard_errors > width and counts.far >= LEAST_FAR * counts.rows,
+            )  # fmt: skip
+        return found if outside or found.shifted or found.is_far else replace(found, status="none")
 
     def _shifted(self, novelty: Novelty, counts: _Counts) -> tuple[Shifted, ...]:
         read = self.model.layout.is_read[novelty.binned]
@@ -251,30 +229,25 @@ class NoveltyTally:
         found = []
         for place in np.flatnonzero(read).tolist():
             bins = novelty.bin_slice(place)
-            here, before = counts.bins[bins], novelty.counts[bins]
+            here, before = np.asarray(counts.bins)[bins], novelty.counts[bins]
             share, expected = here / counts.rows, before / novelty.n_rows
             moved = float(np.abs(share - expected).sum() / 2.0)
             if moved >= LEAST_SHIFT and _deviates(here, before) > width:
-                found.append(self._shift(novelty, place, share, expected, moved))
+                name = self.model.layout.names[novelty.binned[place]]
+                found.append(_shift(name, novelty.bin_edges(place), share, expected, moved))
         return tuple(sorted(found, key=lambda one: -one.moved))
 
-    def _shift(self, novelty: Novelty, place: int, share: Array, expected: Array, moved: float) -> Shifted:
-        name, edges = self.model.layout.names[novelty.binned[place]], novelty.bin_edges(place)
-        kind: Literal["number", "flag", "level"] = "number"
-        worst = int(np.argmax(share - expected))
-        if name.endswith(": frequency"):
-            kind, worst = "level", 0
-        elif edges.tolist() == [0.5]:
-            kind, worst = "flag", 1
-        return Shifted(
-            name.removesuffix(": frequency") if kind == "level" else name,
-            None if worst == 0 else float(edges[worst - 1]),
-            None if worst == len(edges) else float(edges[worst]),
-            float(share[worst]),
-            float(expected[worst]),
-            moved,
-            kind,
-        )
+
+def _shift(name: str, edges: Array, share: Array, expected: Array, moved: float) -> Shifted:
+    kind: Literal["number", "flag", "level"] = "number"
+    worst = int(np.argmax(share - expected))
+    if name.endswith(": frequency"):
+        kind, worst, name = "level", 0, name.removesuffix(": frequency")
+    elif edges.tolist() == [0.5]:
+        kind, worst = "flag", 1
+    low = None if worst == 0 else float(edges[worst - 1])
+    high = None if worst == len(edges) else float(edges[worst])
+    return Shifted(name, low, high, float(share[worst]), float(expected[worst]), moved, kind)
 
 
 def record_novelty(model: TableModel, columns: Columns, *, threads: int | None = None) -> Array:
@@ -304,11 +277,8 @@ def _deviates(here: Codes, before: Codes) -> float:
     return float(((square / freedom) ** (1.0 / 3.0) - (1.0 - spread)) / np.sqrt(spread))
 
 
-def _part(columns: Columns, rows: slice) -> Columns:
-    return [np.ascontiguousarray(column[rows], dtype=np.float64) for column in columns]
-
-
 def _are_days(model: TableModel) -> list[bool]:
+    """For every encoded column, whether it counts days."""
     return [
         isinstance(encoding, Dates) and number < len(encoding.parts) and encoding.parts[number] == "days"
         for encoding in model.encodings

@@ -1,9 +1,9 @@
 """A saved model in the hands of its user: data frames in, decisions out, without scikit-learn."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ from qmedoid.tables.encode import Issues
 from qmedoid.tables.explaining import NearestRows, explain_record
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
 from qmedoid.tables.scoring import decide_batch
+
+T = TypeVar("T")
 
 
 def load(path: str | Path) -> "SavedModel":
@@ -139,7 +141,7 @@ class SavedModel:
         return tally.report()
 
     def alert_rate_drift(self, decided: Decisions) -> Drift | None:
-        """The share of alerts among decisions (from `decide`) beside what is expected, where that is known."""
+        """The share of alerts among decisions (from `decide`) compared with what is expected, if that is known."""
         operating = self.model.operating
         return None if operating is None else operating.drift(int((decided.codes == 1).sum()), len(decided.codes))
 
@@ -178,25 +180,23 @@ class SavedModel:
             be shown. They come under ``"known"``, by the distance that the model measures to its medoids.
         on_mismatch : {"error", "warn"}
         """
-        issues = Issues()
-        table, difference = self._checked(data, on_mismatch)
-        if not -len(table) <= row < len(table):
-            raise DataError(f"There is no row {row}: the table has {len(table)} rows, counted from 0.")
-        record = table.slice(row % len(table), 1)
-        report = explain_record(self.model, record, issues)
-        replace(difference, issues=issues).raise_or_warn(on_mismatch)
-        if known is not None:
-            report["known"] = self._nearest(record, known, on_mismatch)
-        return report
 
-    def _nearest(self, record: pa.Table, known: Any, on_mismatch: OnMismatch) -> dict[str, Any]:
-        issues = Issues()
-        table, difference = self._checked(known, on_mismatch)
-        target = self.contract.target
-        nearest = NearestRows(self.model, record)
-        nearest.add(table, table.column(target) if target in table.column_names else None, issues)
-        replace(difference, issues=issues).raise_or_warn(on_mismatch)
-        return nearest.report()
+        def explain_row(table: pa.Table, issues: Issues) -> tuple[pa.Table, dict[str, Any]]:
+            if not -len(table) <= row < len(table):
+                raise DataError(f"There is no row {row}: the table has {len(table)} rows, counted from 0.")
+            record = table.slice(row % len(table), 1)
+            return record, explain_record(self.model, record, issues)
+
+        def nearest_rows(table: pa.Table, issues: Issues) -> dict[str, Any]:
+            target = self.contract.target
+            nearest = NearestRows(self.model, record)
+            nearest.add(table, table.column(target) if target in table.column_names else None, issues)
+            return nearest.report()
+
+        record, report = self._checked(data, on_mismatch, explain_row)
+        if known is not None:
+            report["known"] = self._checked(known, on_mismatch, nearest_rows)
+        return report
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
         """Write the model to a file, such as ``heart.qmedoid``; see `qmedoid.save` for the parameters."""
@@ -206,24 +206,19 @@ class SavedModel:
         self, data: Any, on_mismatch: OnMismatch, tally: NoveltyTally | None = None
     ) -> tuple[Decisions, list[Array]]:
         """Decisions about a table, and its encoded columns."""
-        issues = Issues()
-        table, difference = self._checked(data, on_mismatch)
-        decided = decide_batch(self.model, table, issues, tally)
-        replace(difference, issues=issues).raise_or_warn(on_mismatch)
-        return decided
+        return self._checked(data, on_mismatch, lambda table, issues: decide_batch(self.model, table, issues, tally))
 
-    def _checked(self, data: Any, on_mismatch: OnMismatch) -> tuple[pa.Table, Any]:
-        """The data as a table under the names of the contract, and how its columns differ."""
-        table = as_table(data, names=self._array_names(data))
+    def _checked(self, data: Any, on_mismatch: OnMismatch, use: Callable[[pa.Table, Issues], T]) -> T:
+        """What is made of the data as a table under the names of the contract; differences are refused or a warning."""
+        names, issues = self.contract.names, Issues()
+        is_plain = isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == len(names)
+        table = as_table(data, names=names if is_plain else None)
         difference = compare_columns(self.contract, table.schema)
         if on_mismatch == "error":
             difference.raise_or_warn(on_mismatch)
-        return difference.renamed(table), difference
-
-    def _array_names(self, data: Any) -> tuple[str, ...] | None:
-        """Names for the columns of an array: those of the contract, in its order."""
-        names = self.contract.names
-        return names if isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == len(names) else None
+        made = use(difference.renamed(table), issues)
+        replace(difference, issues=issues).raise_or_warn(on_mismatch)
+        return made
 
     def __repr__(self) -> str:
         model = self.model

@@ -3,19 +3,23 @@
 import re
 import sys
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from qmedoid.exceptions import ParameterError
-from qmedoid.storage.atomic import atomic_file
+from qmedoid.exceptions import ParameterError, QMedoidError
+from qmedoid.storage.atomic import atomic_file, would_be_lost
 from qmedoid.tables.cells import as_text
+from qmedoid.tables.source import find_files, open_table
 
 TEXT_SUFFIXES = (".csv", ".csv.gz", ".tsv")
 SUFFIXES = (*TEXT_SUFFIXES, ".parquet", ".pq", ".feather", ".arrow")
 """Endings of the files that can be written."""
+
+_RESULTS = frozenset(("prediction", "score", "margin", "decided_by"))
+"""Columns that the results of every model have."""
 
 # What a spreadsheet takes for the beginning of a formula, unless the cell is a plain number, however it is written.
 _FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
@@ -32,14 +36,33 @@ class Sink(Protocol):
         """Write a batch."""
 
 
-def check_output(where: str) -> None:
-    """Refuse an output whose ending says no format, before any work is done."""
-    if where != "-" and not where.lower().endswith(SUFFIXES):
+def check_output(out: str, table: str | None = None, *, force: bool = False) -> None:
+    """Refuse an output before any work is done: an ending that says no format, a folder that does not exist.
+
+    Results about a table must not replace the table itself nor, unless forced, a file that holds no results.
+    """
+    file = Path(out)
+    if out == "-":
+        return
+    if not out.lower().endswith(SUFFIXES):
         raise ParameterError(
-            f"The output {where!r} must end in one of {', '.join(SUFFIXES)}, or be '-' for CSV on standard output."
+            f"The output {out!r} must end in one of {', '.join(SUFFIXES)}, or be '-' for CSV on standard output."
         )
-    if where != "-" and not Path(where).absolute().parent.is_dir():
-        raise ParameterError(f"The folder of the output {where!r} does not exist: make it first.")
+    if not file.absolute().parent.is_dir():
+        raise ParameterError(f"The folder of the output {out!r} does not exist: make it first.")
+    if table is None or not file.is_file():
+        return
+    if table != "-" and any(file.samefile(one) for one in find_files(table)):
+        raise ParameterError(f"The output {out!r} is the table itself, which would be lost. Give another output.")
+    if force or file.stat().st_size == 0:
+        return
+    try:
+        with open_table(out) as source:
+            is_result = set(source.names) >= _RESULTS
+    except QMedoidError:
+        is_result = False
+    if not is_result:
+        raise would_be_lost(out)
 
 
 @contextmanager
@@ -51,51 +74,34 @@ def open_sink(
     With `safe_csv`, texts in CSV that a spreadsheet would run as a formula get an apostrophe before them; `harmless`
     columns are known to hold none.
     """
-    exempt = harmless if safe_csv else schema.names
-    if where == "-":
-        with _csv_sink(sys.stdout.buffer, schema, ",", exempt) as sink:
-            yield sink
-        sys.stdout.buffer.flush()
-        return
-    with atomic_file(Path(where)) as file, _file_sink(where.lower(), file, schema, exempt) as sink:
-        yield sink
+    ending = where.lower()
+    with ExitStack() as stack:
+        file: Any = sys.stdout.buffer if where == "-" else stack.enter_context(atomic_file(Path(where)))
+        if ending.endswith((".parquet", ".pq")):
+            from pyarrow.parquet import ParquetWriter
 
-
-@contextmanager
-def _file_sink(ending: str, file: Any, schema: pa.Schema, exempt: Collection[str]) -> Iterator[Sink]:
-    if ending.endswith((".parquet", ".pq")):
-        from pyarrow.parquet import ParquetWriter
-
-        # Probabilities and margins hardly repeat: a dictionary of them, or packing, costs time and gains nothing.
-        floats = [field.name for field in schema if pa.types.is_floating(field.type)]
-        others = [name for name in schema.names if name not in floats]
-        packing = {name: "NONE" if name in floats else "SNAPPY" for name in schema.names}
-        with ParquetWriter(file, schema, use_dictionary=others, compression=packing, write_statistics=others) as writer:
+            # Probabilities and margins hardly repeat: a dictionary of them, or packing, costs time and gains nothing.
+            floats = [field.name for field in schema if pa.types.is_floating(field.type)]
+            others = [name for name in schema.names if name not in floats]
+            packing = {name: "NONE" if name in floats else "SNAPPY" for name in schema.names}
+            writer = stack.enter_context(
+                ParquetWriter(file, schema, use_dictionary=others, compression=packing, write_statistics=others)
+            )
             groups = _RowGroups(writer)
             yield groups
             groups.flush()
-    elif ending.endswith((".feather", ".arrow")):
-        with pa.ipc.new_file(file, schema) as writer:
-            yield writer
-    elif ending.endswith(".gz"):
-        with pa.CompressedOutputStream(file, "gzip") as packed, _csv_sink(packed, schema, ",", exempt) as sink:
-            yield sink
-    else:
-        with _csv_sink(file, schema, "\t" if ending.endswith(".tsv") else ",", exempt) as sink:
-            yield sink
-
-
-@contextmanager
-def _csv_sink(file: Any, schema: pa.Schema, delimiter: str, exempt: Collection[str]) -> Iterator[Sink]:
-    from pyarrow.csv import CSVWriter, WriteOptions
-
-    names = [name if name in exempt else _safe_text(name) for name in schema.names]
-    types = [kind if _is_plain(kind) else pa.string() for kind in schema.types]
-    renamed = pa.schema(list(zip(names, types, strict=True)))
-    with CSVWriter(file, renamed, write_options=WriteOptions(delimiter=delimiter, quoting_style="needed")) as writer:
-        texts = (pa.string(), pa.large_string())
-        guarded = [kind in texts and name not in exempt for name, kind in zip(schema.names, types, strict=True)]
-        yield _CsvSink(writer, renamed, guarded)
+        elif ending.endswith((".feather", ".arrow")):
+            yield stack.enter_context(pa.ipc.new_file(file, schema))
+        else:
+            if ending.endswith(".gz"):
+                file = stack.enter_context(pa.CompressedOutputStream(file, "gzip"))
+            sink = _CsvSink(
+                file, schema, "\t" if ending.endswith(".tsv") else ",", harmless if safe_csv else schema.names
+            )
+            with sink.writer:
+                yield sink
+    if where == "-":
+        sys.stdout.buffer.flush()
 
 
 class _RowGroups:
@@ -119,10 +125,18 @@ class _RowGroups:
 
 
 class _CsvSink:
-    """Batches as CSV, with texts made safe where that is asked for."""
+    """Batches as CSV, with texts made safe except in the columns that are `exempt`."""
 
-    def __init__(self, writer: Any, schema: pa.Schema, guarded: list[bool]) -> None:
-        self._writer, self._schema, self._guarded = writer, schema, guarded
+    def __init__(self, file: Any, schema: pa.Schema, delimiter: str, exempt: Collection[str]) -> None:
+        from pyarrow.csv import CSVWriter, WriteOptions
+
+        names = [name if name in exempt else _safe_text(name) for name in schema.names]
+        types = [kind if _is_plain(kind) else pa.string() for kind in schema.types]
+        texts = (pa.string(), pa.large_string())
+        self._guarded = [kind in texts and name not in exempt for name, kind in zip(schema.names, types, strict=True)]
+        self._schema = pa.schema(list(zip(names, types, strict=True)))
+        options = WriteOptions(delimiter=delimiter, quoting_style="needed")
+        self.writer = CSVWriter(file, self._schema, write_options=options)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write a batch."""
@@ -131,17 +145,16 @@ class _CsvSink:
             for column, field in zip(batch.columns, self._schema, strict=True)
         ]
         columns = [_safe(column) if guarded else column for column, guarded in zip(columns, self._guarded, strict=True)]
-        self._writer.write_batch(pa.record_batch(columns, schema=self._schema))
+        self.writer.write_batch(pa.record_batch(columns, schema=self._schema))
 
 
 def _is_plain(kind: pa.DataType) -> bool:
     """Whether Arrow writes cells of a type as CSV; bytes too, but not safely."""
     types = pa.types
-    written = (
-        types.is_string, types.is_large_string, types.is_boolean, types.is_integer, types.is_floating, types.is_null,
-        types.is_decimal, types.is_date, types.is_time, types.is_timestamp, types.is_duration,
-    )  # fmt: skip
-    return any(holds(kind) for holds in written)
+    is_text = types.is_string(kind) or types.is_large_string(kind)
+    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    is_time = types.is_temporal(kind) and not types.is_interval(kind)
+    return is_text or is_number or is_time or types.is_boolean(kind) or types.is_null(kind)
 
 
 def _safe(texts: pa.Array) -> pa.Array:

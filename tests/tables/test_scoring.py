@@ -8,7 +8,7 @@ from fitted_tables import fitted, raw_table, with_column
 
 from qmedoid.exceptions import ContractError, DataError, QMedoidWarning
 from qmedoid.tables.difference import BrokenContractError
-from qmedoid.tables.files import TableReading, score_file
+from qmedoid.tables.scoring import TableReading, score_file
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_progress_grows_to_all_rows_and_bytes(model, tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_a_broken_contract_is_an_error_with_its_difference(model, tmp_path, ending):
+def test_broken_contract_is_an_error_with_its_difference(model, tmp_path, ending):
     table = with_column(raw_table(), "color", [["violet"] * 80])
     file, out = saved(table, tmp_path / f"t.{ending}"), tmp_path / "o.csv"
     with pytest.raises(BrokenContractError) as refused:
@@ -59,7 +59,7 @@ def test_a_broken_contract_is_an_error_with_its_difference(model, tmp_path, endi
     assert scored.rows == 80
 
 
-def test_a_table_that_is_refused_is_closed(model, tmp_path):
+def test_refused_table_is_closed(model, tmp_path):
     file = saved(raw_table().drop_columns(["x1"]), tmp_path / "t.csv")
     with pytest.raises(BrokenContractError, match="missing: 'x1'"):
         TableReading(model, file, "error")
@@ -74,7 +74,7 @@ def test_words_for_truth_values_are_read_the_second_time(model, tmp_path):
     assert outputs[0].read_bytes() == outputs[1].read_bytes()
 
 
-def test_late_texts_in_a_carried_column_of_numbers(model, tmp_path):
+def test_carried_column_of_numbers_may_hold_late_texts(model, tmp_path):
     table = pa.concat_tables([raw_table()] * 400)
     key = pa.array([*map(str, range(31_999)), "last"])
     file = saved(table.append_column("key", key), tmp_path / "t.csv")
@@ -82,7 +82,7 @@ def test_late_texts_in_a_carried_column_of_numbers(model, tmp_path):
     assert pyarrow.parquet.read_table(tmp_path / "o.parquet")["key"].to_pylist() == key.to_pylist()
 
 
-def test_a_table_without_rows(model, tmp_path):
+def test_table_without_rows_is_refused(model, tmp_path):
     for ending in ("csv", "parquet"):
         file = saved(raw_table().slice(0, 0), tmp_path / f"t.{ending}")
         with pytest.raises(DataError, match="has no rows: there is nothing to score"):
@@ -90,13 +90,13 @@ def test_a_table_without_rows(model, tmp_path):
     assert not (tmp_path / "o.csv").exists()
 
 
-def test_only_columns_that_the_model_reads_are_read(model, tmp_path):
+def test_reading_takes_only_columns_that_the_model_reads(model, tmp_path):
     table = raw_table().append_column("blob", pa.array([b"\xff"] * 80)).append_column("list", pa.array([[1]] * 80))
     with TableReading(model, saved(table, tmp_path / "t.parquet"), "error") as reading:
-        (part,) = reading.batches(["list"], as_text=False, lenient=False)
+        ((batch, extra),) = reading.batches(False, ["list"])
     names = [model.contract.columns[place].name for place in model.layout.used]
-    assert part.batch.schema.names == names
-    assert part.extra.schema.names == ["list"]
+    assert batch.schema.names == names
+    assert extra.schema.names == ["list"]
 
 
 def test_carried_texts_that_look_like_missing_cells_stay_as_they_are(model, tmp_path):
