@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from gaussian_classes import GaussianClasses, drawn
 
-from qmedoid.estimators._probabilistic import RULE_CONSTRAINTS, Rule
+from qmedoid.estimators._parameters import RULE_CONSTRAINTS
+from qmedoid.estimators._probabilistic import Rule
 from qmedoid.exceptions import ParameterError, QMedoidWarning
 from qmedoid.metrics.operating_points import at_cost, at_precision, at_recall, at_threshold
 from qmedoid.model.operating_point import RULES, Counts

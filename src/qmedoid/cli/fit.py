@@ -153,8 +153,7 @@ def _title(report: Mapping[str, Any]) -> str:
 
 def make_classifier(options: FitOptions) -> Any:
     """The classifier that the options describe; wrong values are refused before anything is read."""
-    from qmedoid.estimators._parameters import check_parameters, optional
-    from qmedoid.estimators._probabilistic import RULE_CONSTRAINTS
+    from qmedoid.estimators._parameters import RULE_CONSTRAINTS, check_parameters
     from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.progress import TrainingProgress
 
@@ -164,8 +163,8 @@ def make_classifier(options: FitOptions) -> Any:
         "random_state": options.seed,
     }
     rules = {name: getattr(options, name) for name in RULE_CONSTRAINTS}
-    check_parameters("fit", rules, {name: optional(constraint) for name, constraint in RULE_CONSTRAINTS.items()})
     asked = {name: value for name, value in rules.items() if value is not None}
+    check_parameters("fit", asked, {name: RULE_CONSTRAINTS[name] for name in asked})
     given = [name for name in ("operating_point", *asked) if name in asked or settings[name] is not None]
     if len(given) > 1:
         first, second = (f"--{name.replace('_', '-')}" for name in given[:2])

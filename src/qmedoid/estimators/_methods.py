@@ -19,8 +19,8 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.estimators._folds import check_splits, stratified_splits
 from qmedoid.estimators._inputs import check_table, groups_of_fit, one_blas_thread
-from qmedoid.estimators._parameters import CV, FLAG, SEED, Choice, Constraint, optional
-from qmedoid.estimators._probabilistic import OPERATING_POINT, ProbabilisticClassifier
+from qmedoid.estimators._parameters import CV, FLAG, NONE, OPERATING_POINT, SEED, Constraint, choice
+from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._saving import SavingMixin, assembled, measured_error, numbered_records
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.overlap import SwapTestFunction
@@ -187,9 +187,9 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "calibration": Choice(("auto", *CALIBRATION_KINDS)),
+        "calibration": choice(("auto", *CALIBRATION_KINDS)),
         "operating_point": OPERATING_POINT,
-        "cv": optional(CV),
+        "cv": NONE | CV,
         "refit": FLAG,
         "random_state": SEED,
     }

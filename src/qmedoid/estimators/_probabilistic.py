@@ -14,50 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.estimators._inputs import check_table, check_target, class_codes, loss_weights
-from qmedoid.estimators._parameters import (
-    INNER_SHARE,
-    POSITIVE,
-    Choice,
-    Constraint,
-    Described,
-    Number,
-    check_parameters,
-)
+from qmedoid.estimators._parameters import Constraint, check_parameters
 from qmedoid.exceptions import DataError, MajorityAlertWarning, ParameterError, warn
 from qmedoid.geometry.row_groups import draws_per_row, part_of
 from qmedoid.kernels.ties import merged
 from qmedoid.metrics.operating_points import at_cost, at_precision, at_recall, most_precise
 from qmedoid.metrics.prevalence import PrevalenceEstimate
-from qmedoid.metrics.thresholds import THRESHOLD_METRICS, counts_at, steady_threshold, threshold_at_rate
+from qmedoid.metrics.thresholds import counts_at, steady_threshold, threshold_at_rate
 from qmedoid.model.decision import Decision, PriorShift
 from qmedoid.model.operating_point import Counts, OperatingSummary, probability
 from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
 from qmedoid.variational.selection import OutOfFold, two_class_margin
 
-_FLOOR = Number("a number above 0 and at most 1", lambda value: 0 < value <= 1)
-RULE_CONSTRAINTS: Mapping[str, Constraint] = {
-    "alert_rate": INNER_SHARE,
-    "min_precision": _FLOOR,
-    "min_recall": _FLOOR,
-    "cost": POSITIVE,
-}
-"""Rules that an operating point names in a dict, with what is asked of each."""
-
-
-def _is_point(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return len(value) == 1 and all(
-            name in RULE_CONSTRAINTS and RULE_CONSTRAINTS[name].allows(asked) for name, asked in value.items()
-        )
-    return value is None or Choice(tuple(THRESHOLD_METRICS)).allows(value) or INNER_SHARE.allows(value)
-
-
-OPERATING_POINT = Described(
-    f"None, a number between 0 and 1, {Choice(tuple(THRESHOLD_METRICS))}, or a dict with one of "
-    + ", ".join(f"{name!r} ({constraint})" for name, constraint in RULE_CONSTRAINTS.items()),
-    _is_point,
-)
-"""The parameter `operating_point`: where two classes are separated."""
 # Rules that cut where labels of both classes say.
 _NEED_BOTH = ("min_precision", "min_recall", "cost")
 

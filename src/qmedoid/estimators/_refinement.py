@@ -14,7 +14,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._folds import splits_of_part
 from qmedoid.estimators._inputs import loss_weights
 from qmedoid.estimators._methods import FitReport, MethodMixin, TrainingTable, calibration_kind
-from qmedoid.estimators._parameters import INNER_SHARE, AnyOf, Choice, check_parameters
+from qmedoid.estimators._parameters import INNER_SHARE, check_parameters, choice
 from qmedoid.estimators._training import TrainingPlan, grid_candidates, reporting_watch
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError, warn
@@ -31,7 +31,7 @@ Policy = str | float
 Splits = list[tuple[Codes, Codes]]
 PAIRS_UP_TO = 5
 """Classes up to which a circuit is fed the deltas of all pairs by default; there are 20 of them then."""
-REFINE = AnyOf((Choice(("auto", "always", "never")), INNER_SHARE))
+REFINE = choice(("auto", "always", "never")) | INNER_SHARE
 """The parameter `refine`: a word, or the share of the records with the smallest margins."""
 
 

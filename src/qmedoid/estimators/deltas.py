@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array
 from qmedoid.estimators._inputs import check_table
-from qmedoid.estimators._parameters import FLAG, SEED, Choice, Constraint, Instance, check_parameters, optional
+from qmedoid.estimators._parameters import FLAG, NONE, SEED, Constraint, check_parameters, choice, instance
 from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind, delta_names
 from qmedoid.geometry.scaling import fit_standard
@@ -59,8 +59,8 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "method": optional(Instance(NearestMedoidClassifier)),
-        "kind": Choice(DELTA_KINDS),
+        "method": NONE | instance(NearestMedoidClassifier),
+        "kind": choice(DELTA_KINDS),
         "fused": FLAG,
         "standardize": FLAG,
         "random_state": SEED,

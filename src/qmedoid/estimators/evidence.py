@@ -8,7 +8,7 @@ import numpy as np
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._methods import MethodClassifier, Progress, TrainingTable
-from qmedoid.estimators._parameters import AnyOf, Choice, Constraint, Whole
+from qmedoid.estimators._parameters import AUTO, Constraint, whole
 from qmedoid.methods.base import Method
 from qmedoid.methods.column_order import evidence_in_order, order_by_content
 from qmedoid.methods.evidence.fit import fit_evidence
@@ -99,10 +99,10 @@ class EvidenceClassifier(MethodClassifier):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **MethodClassifier._constraints,
-        "n_medoids": Whole(1),
-        "n_neighbors": AnyOf((Whole(0), Choice(("auto",)))),
-        "n_pairs": Whole(0),
-        "n_triples": Whole(0),
+        "n_medoids": whole(1),
+        "n_neighbors": whole(0) | AUTO,
+        "n_pairs": whole(0),
+        "n_triples": whole(0),
     }
 
     @classmethod

@@ -18,7 +18,7 @@ from qmedoid.estimators._inputs import (
     column_label,
     one_blas_thread,
 )
-from qmedoid.estimators._parameters import FLAG, Choice, Constraint, Whole, check_parameters, optional
+from qmedoid.estimators._parameters import FLAG, NONE, Constraint, check_parameters, choice, whole
 from qmedoid.exceptions import ConstantColumnWarning, DataError, warn
 from qmedoid.geometry.groups import (
     FEATURE_KINDS,
@@ -38,11 +38,11 @@ AnchorOrder = Literal["association", "codes", "columns"]
 ANCHOR_ORDERS: tuple[AnchorOrder, ...] = ("association", "codes", "columns")
 DEFAULT_SIZES = (2, 5)
 GROUPING_CONSTRAINTS: Mapping[str, Constraint] = {
-    "kind": Choice(FEATURE_KINDS),
-    "input_scaling": Choice(SCALING_KINDS),
-    "group_size": optional(Whole(1)),
-    "n_anchors": optional(Whole(1)),
-    "anchor_order": Choice(ANCHOR_ORDERS),
+    "kind": choice(FEATURE_KINDS),
+    "input_scaling": choice(SCALING_KINDS),
+    "group_size": NONE | whole(1),
+    "n_anchors": NONE | whole(1),
+    "anchor_order": choice(ANCHOR_ORDERS),
 }
 """Of the parameters that both estimators have."""
 
@@ -179,7 +179,7 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **GROUPING_CONSTRAINTS,
-        "subset_size": optional(Whole(1)),
+        "subset_size": NONE | whole(1),
         "standardize": FLAG,
     }
 

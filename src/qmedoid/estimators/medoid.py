@@ -10,18 +10,18 @@ from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.estimators._inputs import check_target, one_blas_thread
 from qmedoid.estimators._methods import MethodMixin
 from qmedoid.estimators._parameters import (
+    AUTO,
     FLAG,
+    NONE,
+    OPERATING_POINT,
     SEED,
-    AnyOf,
-    Choice,
     Constraint,
-    Described,
-    Instance,
-    Whole,
     check_parameters,
-    optional,
+    choice,
+    instance,
+    whole,
 )
-from qmedoid.estimators._probabilistic import OPERATING_POINT, asked_rule
+from qmedoid.estimators._probabilistic import asked_rule
 from qmedoid.estimators._raw_classifier import RawTableClassifier
 from qmedoid.estimators._raw_tables import (
     read_table,
@@ -195,21 +195,20 @@ class MedoidClassifier(RawTableClassifier):
         self.random_state = random_state
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "method": Described(
-            f"{Choice(('auto', *METHODS))} or the estimator of a method, such as EvidenceClassifier()",
-            lambda value: isinstance(value, MethodMixin) or Choice(("auto", *METHODS)).allows(value),
-        ),
-        "variational": optional(Instance(VariationalClassifier)),
+        # A method may be added to the registry later on.
+        "method": Constraint(choice(("auto", *METHODS)).text, lambda value: choice(("auto", *METHODS)).allows(value))
+        | instance(MethodMixin, "the estimator of a method, such as EvidenceClassifier()"),
+        "variational": NONE | instance(VariationalClassifier),
         "refine": REFINE,
-        "residual": AnyOf((FLAG, Choice(("auto",)))),
-        "deltas": Choice(("auto", *DELTA_KINDS)),
+        "residual": FLAG | AUTO,
+        "deltas": choice(("auto", *DELTA_KINDS)),
         "fused_delta": FLAG,
-        "calibration": Choice(("auto", *CALIBRATION_KINDS)),
+        "calibration": choice(("auto", *CALIBRATION_KINDS)),
         "operating_point": OPERATING_POINT,
-        "decimal": optional(Choice((".", ","))),
-        "date_order": optional(Choice(("day-first", "month-first"))),
-        "max_one_hot": Whole(2),
-        "max_levels": Whole(1),
+        "decimal": NONE | choice((".", ",")),
+        "date_order": NONE | choice(("day-first", "month-first")),
+        "max_one_hot": whole(2),
+        "max_levels": whole(1),
         "random_state": SEED,
     }
 

@@ -26,15 +26,15 @@ from qmedoid.estimators._methods import FitReport, MethodMixin, Refine, Training
 from qmedoid.estimators._parameters import (
     CV,
     FLAG,
+    NONE,
     SEED,
     SHARE,
-    SIZES,
-    Choice,
     Constraint,
-    Whole,
     check_parameters,
+    choice,
     class_weights,
-    optional,
+    several,
+    whole,
 )
 from qmedoid.estimators._saving import SavingMixin, assembled, measured_error, numbered_records
 from qmedoid.estimators._search import search_models
@@ -194,18 +194,22 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **GROUPING_CONSTRAINTS,
-        "subset_sizes": optional(SIZES),
-        "max_passes": Whole(0),
-        "candidate_budget": optional(Whole(1)),
+        "subset_sizes": NONE
+        | Constraint(
+            "a pair (first, last) of ints with 1 <= first <= last",
+            lambda value: several("", whole(1), whole(1)).allows(value) and value[0] <= value[1],
+        ),
+        "max_passes": whole(0),
+        "candidate_budget": NONE | whole(1),
         "use_angular": FLAG,
-        "angle": Choice(ANGLE_KINDS),
-        "alpha": optional(SHARE),
+        "angle": choice(ANGLE_KINDS),
+        "alpha": NONE | SHARE,
         "search_alpha": SHARE,
         "class_weight": class_weights(CLASS_WEIGHTS),
-        "n_medoids": Whole(1),
-        "max_medoid_rows": Whole(1),
-        "n_models": Whole(1),
-        "selection": Choice(SELECTIONS),
+        "n_medoids": whole(1),
+        "max_medoid_rows": whole(1),
+        "n_models": whole(1),
+        "selection": choice(SELECTIONS),
         "cv": CV,
         "refit": FLAG,
         "random_state": SEED,
@@ -282,13 +286,13 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         found = search_models(self, data, report)
         self.groups_, self.search_trace_, self.search_records_ = found.groups, found.trace, found.records
         rows, fits = np.concatenate(found.folds), []
-        for choice in found.selected:
-            measured = out_of_fold = choice.model.measure(data.X)
-            if choice.out_of_fold is not None:
+        for chosen in found.selected:
+            measured = out_of_fold = chosen.model.measure(data.X)
+            if chosen.out_of_fold is not None:
                 channels = Channels(measured.channels.distance.copy(), measured.channels.angle.copy())
-                channels.distance[rows], channels.angle[rows] = choice.out_of_fold
-                out_of_fold = measured._replace(channels=channels, scores=choice.model.fuse(channels))
-            fits.append(FittedMethod(choice.model, measured, out_of_fold, found.folds, choice))
+                channels.distance[rows], channels.angle[rows] = chosen.out_of_fold
+                out_of_fold = measured._replace(channels=channels, scores=chosen.model.fuse(channels))
+            fits.append(FittedMethod(chosen.model, measured, out_of_fold, found.folds, chosen))
         return fits
 
     def keep(self, fits: Sequence[CalibratedMethod], data: TrainingTable) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._methods import MethodClassifier, Progress, Refine, TrainingTable, is_large_and_rare
-from qmedoid.estimators._parameters import Constraint, Whole
+from qmedoid.estimators._parameters import Constraint, whole
 from qmedoid.exceptions import ParameterError
 from qmedoid.methods.base import Method
 from qmedoid.methods.column_order import order_by_content, rare_in_order
@@ -101,10 +101,10 @@ class RareEventClassifier(MethodClassifier):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **MethodClassifier._constraints,
-        "n_rare": Whole(2),
-        "n_common": Whole(2),
-        "n_hard": Whole(0),
-        "n_folds": Whole(2),
+        "n_rare": whole(2),
+        "n_common": whole(2),
+        "n_hard": whole(0),
+        "n_folds": whole(2),
     }
 
     def __sklearn_tags__(self) -> Any:

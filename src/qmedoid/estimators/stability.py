@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._parameters import SEED, Choice, Constraint, Whole, check_parameters
+from qmedoid.estimators._parameters import SEED, Constraint, check_parameters, choice, whole
 from qmedoid.estimators._refits import Subject, codes_of, margins_of, plain_method, sampled_rows
 from qmedoid.estimators._stability_report import (
     DecisionStability,
@@ -39,8 +39,8 @@ LISTED_ROWS = 10
 """So many of the least stable rows are named."""
 
 _CONSTRAINTS: Mapping[str, Constraint] = {
-    "n_bootstraps": Whole(2),
-    "sampling": Choice(("bootstrap", "half")),
+    "n_bootstraps": whole(2),
+    "sampling": choice(("bootstrap", "half")),
     "random_state": SEED,
 }
 

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._inputs import check_table, column_label, groups_of_fit, loss_weights, one_blas_thread
-from qmedoid.estimators._parameters import Constraint
-from qmedoid.estimators._probabilistic import OPERATING_POINT, ProbabilisticClassifier, asked_rule
+from qmedoid.estimators._parameters import OPERATING_POINT, Constraint
+from qmedoid.estimators._probabilistic import ProbabilisticClassifier, asked_rule
 from qmedoid.estimators._saving import SavingMixin, assembled, measured_error
 from qmedoid.estimators._training import TRAINING_CONSTRAINTS, ChosenCircuit, TrainingPlan, reporting_watch
 from qmedoid.exceptions import ModelError, warn
