@@ -110,9 +110,9 @@ def run(options: FitOptions, *, as_json: bool) -> None:
     if held_out is not None:
         # The fit has noted a class that is hardly ever called.
         notes += report_notes(model, metrics["held_out"], seldom=False)
-    if model.n_known_records:
+    if model.n_neighbors:
         notes.append(
-            f"the model keeps {model.n_known_records:,} training rows for its neighbor term; --neighbors 0 keeps none "
+            f"the model keeps {model.n_neighbors:,} training rows for its neighbor term; --neighbors 0 keeps none "
             "but the medoids"
         )
     if novelty is not None:

@@ -67,7 +67,7 @@ def summary(loaded: ModelFile) -> dict[str, Any]:
             {"class": model.classes[code], "training_row": int(row)}
             for code, row in zip(method.medoid_classes, method.medoid_rows, strict=True)
         ],
-        "known_records": model.n_known_records,
+        "known_records": model.n_neighbors,
         "raw_rows": model.records is not None,
         "row_hashes": 0 if model.seen is None else len(model.seen.hashes),
         "parameters": dict(model.parameters),

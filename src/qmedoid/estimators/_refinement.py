@@ -1,6 +1,5 @@
-"""The fit of a `MedoidClassifier` on numbers: method, calibration, and circuits where they help (algorithm 20)."""
+"""Circuits of a `MedoidClassifier`, trained on the deltas of its calibrated method (algorithm 20)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,43 +9,21 @@ from sklearn.base import clone
 from sklearn.callback import CallbackContext
 from sklearn.utils import check_random_state
 
-from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._folds import splits_of_part
+from qmedoid.estimators._folds import TrainingTable, splits_of_part
 from qmedoid.estimators._inputs import loss_weights
-from qmedoid.estimators._methods import FitReport, MethodMixin, TrainingTable, calibration_kind
 from qmedoid.estimators._parameters import INNER_SHARE, check_parameters, choice
 from qmedoid.estimators._training import TrainingPlan, grid_candidates, reporting_watch
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError, warn
-from qmedoid.geometry.channels import DeltaKind
-from qmedoid.geometry.row_groups import first_rows, part_of
+from qmedoid.geometry.row_groups import part_of
 from qmedoid.kernels.ties import tolerance
-from qmedoid.methods.registry import METHODS, estimator_class
 from qmedoid.model.hybrid import DeltaSettings
-from qmedoid.model.refinement import CalibratedMethod, calibrated, circuit_pays
+from qmedoid.model.refinement import CalibratedMethod, circuit_pays
 from qmedoid.storage.checkpoints import CheckpointFolder
-from qmedoid.variational.selection import OutOfFold, out_of_fold_score
+from qmedoid.variational.selection import OutOfFold
 
-Policy = str | float
-Splits = list[tuple[Codes, Codes]]
-PAIRS_UP_TO = 5
-"""Classes up to which a circuit is fed the deltas of all pairs by default; there are 20 of them then."""
 REFINE = choice(("auto", "always", "never")) | INNER_SHARE
 """The parameter `refine`: a word, or the share of the records with the smallest margins."""
-
-
-def circuit_settings(given: VariationalClassifier | None, method: MethodMixin, point: Any) -> VariationalClassifier:
-    """A fresh copy of the circuit's parameters, or the default of the method."""
-    fresh: VariationalClassifier = VariationalClassifier(**method.circuit_defaults) if given is None else clone(given)
-    check_parameters(type(fresh).__name__, fresh.get_params(deep=False), fresh._constraints)
-    check_no_point(fresh)
-    if fresh.shots is not None:
-        raise ParameterError(
-            "A MedoidClassifier runs its circuit exactly: pass shots=None to its VariationalClassifier, and use "
-            "measured_by(expectations=...) of the fitted classifier for shots."
-        )
-    # The circuit judges its candidates by the metric of the classifier.
-    return fresh.set_params(operating_point=point if isinstance(point, str | float | int) else None)
 
 
 def check_no_point(part: Any) -> None:
@@ -56,20 +33,6 @@ def check_no_point(part: Any) -> None:
             "The operating point belongs to the MedoidClassifier: pass operating_point= to it, and "
             f"operating_point=None to its {type(part).__name__}."
         )
-
-
-def check_circuits(settings: VariationalClassifier, deltas: DeltaSettings, n_classes: int, n_deltas: int) -> None:
-    """Raise for circuits that cannot take the deltas, or a folder that cannot be used, before any work is done."""
-    between_two = deltas.decides_between_two(n_classes)
-    if between_two and settings.class_weight is not None:
-        raise ParameterError(
-            "A circuit between a record's two nearest classes has no weights of classes: pass class_weight=None to "
-            "its VariationalClassifier, or deltas='pairs'."
-        )
-    for candidate in grid_candidates(settings)[1]:
-        candidate.circuit.network(n_deltas, 2 if between_two else n_classes)
-    if settings.checkpoint is not None:
-        CheckpointFolder(Path(settings.checkpoint))
 
 
 @dataclass(frozen=True)
@@ -90,15 +53,50 @@ class Refiner:
     owner: Any
     context: CallbackContext
     settings: VariationalClassifier
-    policy: Policy
+    policy: str | float
     share: float
     data: TrainingTable
     entropy: list[int]
 
+    @classmethod
+    def of(
+        cls, owner: Any, context: CallbackContext, policy: str | float, method: Any, data: TrainingTable, cv: Any
+    ) -> "Refiner":
+        """How the parameters of a `MedoidClassifier` say; `cv` is given where there are validation rows."""
+        given = owner.variational
+        settings = VariationalClassifier(**method.circuit_defaults) if given is None else clone(given)
+        check_parameters(type(settings).__name__, settings.get_params(deep=False), settings._constraints)
+        check_no_point(settings)
+        if settings.shots is not None:
+            raise ParameterError(
+                "A MedoidClassifier runs its circuit exactly: pass shots=None to its VariationalClassifier, and use "
+                "measured_by(expectations=...) of the fitted classifier for shots."
+            )
+        # The circuit judges its candidates by the metric of the classifier.
+        point = owner.operating_point
+        settings.set_params(operating_point=point if isinstance(point, str | float | int) else None)
+        if cv is not None:
+            settings.set_params(cv=cv)
+        seed = owner.random_state if settings.random_state is None else settings.random_state
+        entropy = [int(value) for value in check_random_state(seed).randint(2**31, size=4)]
+        return cls(owner, context, settings, policy, method.refined_share, data, entropy)
+
+    def check(self, deltas: DeltaSettings, n_deltas: int) -> None:
+        """Raise for circuits that cannot take the deltas, or a folder that cannot be used, before any work is done."""
+        n_classes = len(self.data.classes)
+        between_two = deltas.decides_between_two(n_classes)
+        if between_two and self.settings.class_weight is not None:
+            raise ParameterError(
+                "A circuit between a record's two nearest classes has no weights of classes: pass class_weight=None to "
+                "its VariationalClassifier, or deltas='pairs'."
+            )
+        for candidate in grid_candidates(self.settings)[1]:
+            candidate.circuit.network(n_deltas, 2 if between_two else n_classes)
+        if self.settings.checkpoint is not None:
+            CheckpointFolder(Path(self.settings.checkpoint))
+
     def fit(self, method: CalibratedMethod) -> CalibratedMethod:
         """The method with a circuit; under ``"auto"`` only if held-out rows are likelier with it."""
-        if self.policy == "never":
-            return method
         codes, classes = self.data.codes, self.data.classes
         refine_below = self._refine_below(method)
         data, rows = method.training_data(codes, loss_weights(self.settings.class_weight, codes, classes))
@@ -129,13 +127,6 @@ class Refiner:
         model = method.with_circuit(chosen.trained.model, refine_below)
         return replace(method, model=model, circuit=circuit, held_out=held_out)
 
-    def score(self, refined: CalibratedMethod, before: CalibratedMethod) -> float:
-        """Quality on held-out rows; a circuit that was stopped before it had any is as good as the method alone."""
-        held_out = refined.held_out or before.held_out
-        assert held_out is not None, "a method has out-of-fold scores"
-        metric = self.settings.operating_point
-        return out_of_fold_score(held_out, self.data.codes, metric if isinstance(metric, str) else None)
-
     def _refine_below(self, method: CalibratedMethod) -> float:
         """The margin up to which the circuit decides."""
         if self.policy == "always":
@@ -144,85 +135,3 @@ class Refiner:
         margins = method.model.refinement_margins(method.scores)
         # Rows that are equal have one margin up to rounding: those at the limit are all on one side of it.
         return float(np.quantile(margins, share)) + tolerance(margins)
-
-
-@dataclass(frozen=True)
-class FittedHybrid:
-    """A fitted method with its hybrid models, the best first, and their quality on held-out rows."""
-
-    method: MethodMixin
-    models: Sequence[CalibratedMethod]
-    scores: Array
-
-
-def fit_hybrid(owner: Any, data: TrainingTable, splits: Splits | None, context: CallbackContext) -> FittedHybrid:
-    """Fit the method of a `MedoidClassifier`, calibrate it, and train circuits where its policy asks for them.
-
-    Parameters
-    ----------
-    owner : MedoidClassifier
-        Its parameters say how.
-    data : TrainingTable
-    splits : list of one (training rows, validation rows), or None
-        Choose and calibrate on these rows instead of in folds.
-    context : CallbackContext
-        Of the fit of the owner.
-    """
-    n_classes = len(data.classes)
-    draws = data.codes if data.groups is None else data.codes[first_rows(data.groups)]
-    counts = np.bincount(draws, minlength=n_classes)
-    method = _fresh_method(owner, counts, splits)
-    policy = method.auto_refine(counts) if owner.refine == "auto" else owner.refine
-    circuit = circuit_settings(owner.variational, method, owner.operating_point)
-    if splits is not None:
-        circuit.set_params(cv=splits)
-    kind: DeltaKind = "pairs" if n_classes <= PAIRS_UP_TO else "nearest"
-    deltas = DeltaSettings(kind if owner.deltas == "auto" else owner.deltas, bool(owner.fused_delta))
-    if policy != "never":
-        check_circuits(circuit, deltas, n_classes, method.n_circuit_features(n_classes, deltas))
-    residual = method.corrects_scores if owner.residual == "auto" else bool(owner.residual)
-    calibration = calibration_kind(method, owner.calibration)
-    report = FitReport(
-        owner,
-        lambda n_steps: context.subcontext(method.method_name, max_subtasks=n_steps).call_on_fit_task_begin(
-            estimator=owner
-        ),
-    )
-    fits = [
-        calibrated(fit, data.codes, kind=calibration, deltas=deltas, residual=residual, groups=data.groups)
-        for fit in method.fit_method(data, report)
-    ]
-    report.end()
-    seed = owner.random_state if circuit.random_state is None else circuit.random_state
-    entropy = [int(value) for value in check_random_state(seed).randint(2**31, size=4)]
-    refiner = Refiner(owner, context, circuit, policy, method.refined_share, data, entropy)
-    refined = [refiner.fit(fit) for fit in fits]
-    scores = np.array([refiner.score(after, before) for after, before in zip(refined, fits, strict=True)])
-    if any(one.circuit is not None for one in refined):
-        # A circuit may do more for the second model than for the first.
-        order = np.argsort(-scores, kind="stable")
-        fits, refined, scores = [fits[place] for place in order], [refined[place] for place in order], scores[order]
-    method.keep(fits, data)
-    return FittedHybrid(method, refined, scores)
-
-
-def auto_method(counts: Codes) -> str:
-    """The name that ``method="auto"`` stands for: the first method that suits classes with so many rows."""
-    return next(name for name in METHODS if estimator_class(name).suits(counts))
-
-
-def _fresh_method(owner: Any, counts: Codes, splits: Splits | None) -> Any:
-    """A copy of the estimator that was given, or that of the name, with a seed; its parameters are checked."""
-    if not isinstance(owner.method, str):
-        method = clone(owner.method)
-    elif owner.method == "auto":
-        method = estimator_class(auto_method(counts))()
-    else:
-        method = estimator_class(owner.method)()
-    check_parameters(type(method).__name__, method.get_params(deep=False), method._constraints)
-    check_no_point(method)
-    if splits is not None:
-        method.set_params(cv=splits, refit=False)
-    if method.random_state is None:
-        method.set_params(random_state=int(check_random_state(owner.random_state).randint(2**31)))
-    return method

@@ -53,7 +53,7 @@ class Subject:
         self._settled: Inferred | None = None
         self._table: Any
         shell = BaseEstimator()  # takes the names of the columns; a pipeline would not
-        self._table = read_table(shell, X, None)[1] if self._is_raw else check_table(shell, X, reset=True)
+        self._table = read_table(shell, X, reset=True) if self._is_raw else check_table(shell, X, reset=True)
         self.n_rows = len(self._table)
         self.labels = check_target(y, self.n_rows)
         _, self.strata = class_codes(self.labels)
@@ -116,7 +116,7 @@ class Subject:
 
     def classes_of_rows(self, full: Any) -> Codes:
         """Code, in `classes_` of the fit of all rows, of the class that every label stands for."""
-        meant = full._order.meant(self.labels) if self._is_raw else self.labels
+        meant = full._meant(self.labels) if self._is_raw else self.labels
         return codes_of(full, meant)
 
     def numbers(self, full: Any) -> Array:

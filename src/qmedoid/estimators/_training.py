@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.callback import CallbackContext
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._folds import check_splits, stratified_splits
+from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._parameters import (
     CV,
     FLAG,
@@ -145,8 +145,7 @@ class TrainingPlan:
         # Where every class has one row, no row can be held out.
         if (out_of_fold or len(candidates) > 1) and np.bincount(data.codes).max() > 1:
             rng = np.random.default_rng(entropy)
-            splits = stratified_splits(estimator.cv, data.features, data.codes, classes, rng, groups)
-            check_splits(type(estimator).__name__, splits, data.codes, classes)
+            splits = TrainingTable(data.features, data.codes, classes, groups).splits(estimator, rng)
         metric = estimator.operating_point if isinstance(estimator.operating_point, str) else None
         return cls(data, points, candidates, splits, entropy, estimator.n_seeds, metric)
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CalibrationKind
-from qmedoid.estimators._methods import MethodClassifier, Progress, TrainingTable
+from qmedoid.estimators._folds import TrainingTable
+from qmedoid.estimators._methods import MethodClassifier, Progress
 from qmedoid.estimators._parameters import AUTO, Constraint, whole
 from qmedoid.methods.base import Method
 from qmedoid.methods.column_order import evidence_in_order, order_by_content

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.curve import Calibration
+from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._inputs import (
-    CLASS_WEIGHTS,
     check_table,
     check_target,
     class_codes,
@@ -22,7 +22,7 @@ from qmedoid.estimators._inputs import (
     known_codes,
     one_blas_thread,
 )
-from qmedoid.estimators._methods import FitReport, MethodMixin, Refine, TrainingTable, is_large_and_rare
+from qmedoid.estimators._methods import FitReport, MethodMixin, Refine, is_large_and_rare
 from qmedoid.estimators._parameters import (
     CV,
     FLAG,
@@ -36,9 +36,8 @@ from qmedoid.estimators._parameters import (
     several,
     whole,
 )
-from qmedoid.estimators._saving import SavingMixin, assembled, measured_error, numbered_records
-from qmedoid.estimators._search import search_models
-from qmedoid.estimators.groups import GROUPING_CONSTRAINTS, AnchorOrder
+from qmedoid.estimators._probabilistic import SavingMixin
+from qmedoid.estimators._search import CLASS_WEIGHTS, GROUPING_CONSTRAINTS, AnchorOrder, search_models
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.groups import FeatureKind
@@ -263,11 +262,11 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
             validation = held_out, known_codes(labels, classes)
         names = getattr(self, "feature_names_in_", None)
         data = TrainingTable(table, codes, classes, groups_of_fit(groups, table, codes), names)
-        report = FitReport.of_fit(self, X, y)
+        report = FitReport(self, self._init_callback_context, X=X, y=y)
         found = search_models(self, data, report, validation)
         self.groups_, self.search_trace_, self.search_records_ = found.groups, found.trace, found.records
         self._keep(found.selected, data)
-        report.end(X=X, y=y)
+        report.end()
         return self
 
     @classmethod
@@ -325,14 +324,12 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
     def table_model(self) -> TableModel:
         """The fitted model as it is saved and scored without scikit-learn; it has margins, and no probabilities."""
         check_is_fitted(self)
-        if isinstance(self.model_, MeasuredNearest):
-            raise measured_error()
         plain = Calibration(1.0, np.zeros(len(self.classes_)))
         models = tuple(HybridModel(model, plain) for model in self.models_)
         # Its margin decides, not a probability: of two classes the second where s_0 − s_1 is above 0.
         cut = 0.0 if len(self.classes_) == 2 else None
         decision = Decision(tuple(self.classes_.tolist()), cut, probabilistic=False)
-        return assembled(self, models, decision=decision, records=numbered_records(self))
+        return self._numbers_model(models, decision, isinstance(self.model_, MeasuredNearest))
 
     def _keep(self, selected: Sequence[Selected], data: TrainingTable) -> None:
         best = selected[0]

@@ -7,7 +7,8 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CalibrationKind
-from qmedoid.estimators._methods import MethodClassifier, Progress, Refine, TrainingTable, is_large_and_rare
+from qmedoid.estimators._folds import TrainingTable
+from qmedoid.estimators._methods import MethodClassifier, Progress, Refine, is_large_and_rare
 from qmedoid.estimators._parameters import Constraint, whole
 from qmedoid.exceptions import ParameterError
 from qmedoid.methods.base import Method

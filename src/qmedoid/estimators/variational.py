@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._inputs import check_table, column_label, groups_of_fit, loss_weights, one_blas_thread
 from qmedoid.estimators._parameters import OPERATING_POINT, Constraint
-from qmedoid.estimators._probabilistic import ProbabilisticClassifier, asked_rule
-from qmedoid.estimators._saving import SavingMixin, assembled, measured_error
+from qmedoid.estimators._probabilistic import ProbabilisticClassifier, SavingMixin, asked_rule
 from qmedoid.estimators._training import TRAINING_CONSTRAINTS, ChosenCircuit, TrainingPlan, reporting_watch
 from qmedoid.exceptions import ModelError, warn
 from qmedoid.geometry.scaling import column_powers, is_constant
@@ -224,7 +223,8 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         warn_constant(table, getattr(self, "feature_names_in_", None))
         data = TrainingData(table, codes, loss_weights(self.class_weight, codes, self.classes_))
         entropy = check_random_state(self.random_state).randint(2**31, size=4).tolist()
-        needed = asked_rule(self.operating_point, len(self.classes_)).needs_rows
+        rule, _ = asked_rule(self.operating_point, len(self.classes_))
+        needed = rule not in ("likeliest", "probability")
         plan = TrainingPlan.of(self, data, self.classes_, entropy, out_of_fold=needed, groups=together)
         context = self._init_callback_context(max_subtasks=plan.n_reports)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
@@ -266,16 +266,14 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
     def table_model(self) -> TableModel:
         """The fitted model as it is saved and scored without scikit-learn."""
         check_is_fitted(self)
-        model = self.model_
-        if isinstance(model, MeasuredVariational):
-            raise measured_error()
-        if self.shots is not None:
+        is_measured = isinstance(self.model_, MeasuredVariational)
+        if self.shots is not None and not is_measured:
             raise ModelError(
                 f"This classifier predicts by shots={self.shots} random measurements, and a saved model decides "
                 "exactly: call set_params(shots=None) first."
             )
-        metrics = {"loss": float(self.seed_losses_.min()), "threshold": float(self.threshold_)}
-        return assembled(self, (model,), decision=self.decision_, records=None, metrics=metrics)
+        loss, threshold = float(self.seed_losses_.min()), float(self.threshold_)
+        return self._numbers_model((self.model_,), self.decision_, is_measured, loss=loss, threshold=threshold)
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)

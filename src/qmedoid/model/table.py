@@ -110,7 +110,7 @@ class TableModel:
         return model.method.plain
 
     @property
-    def n_known_records(self) -> int:
+    def n_neighbors(self) -> int:
         """Number of training rows that the method keeps in addition to its medoids."""
         stage = self.method
         return 0 if stage is None else stage.n_neighbors

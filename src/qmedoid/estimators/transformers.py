@@ -1,128 +1,25 @@
-"""Correlation groups: how a table is grouped, and the groups as a transformer (algorithms 1 to 3)."""
+"""Correlation groups and deltas as transformers (algorithms 1 to 3, and 13)."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.estimators._inputs import (
-    check_size,
-    check_table,
-    check_target,
-    check_weights,
-    column_label,
-    one_blas_thread,
-)
-from qmedoid.estimators._parameters import FLAG, NONE, Constraint, check_parameters, choice, whole
-from qmedoid.exceptions import ConstantColumnWarning, DataError, warn
-from qmedoid.geometry.groups import (
-    FEATURE_KINDS,
-    FeatureKind,
-    Groups,
-    build_groups,
-    constant_columns,
-    correlation_matrix,
-    correlation_ratio,
-    correlation_with_numbers,
-    feature_matrix,
-)
-from qmedoid.geometry.scaling import SCALING_KINDS, ScalingKind, fit_scaling
-
-DEFAULT_GROUP_SIZE = 8
-AnchorOrder = Literal["association", "codes", "columns"]
-ANCHOR_ORDERS: tuple[AnchorOrder, ...] = ("association", "codes", "columns")
-DEFAULT_SIZES = (2, 5)
-GROUPING_CONSTRAINTS: Mapping[str, Constraint] = {
-    "kind": choice(FEATURE_KINDS),
-    "input_scaling": choice(SCALING_KINDS),
-    "group_size": NONE | whole(1),
-    "n_anchors": NONE | whole(1),
-    "anchor_order": choice(ANCHOR_ORDERS),
-}
-"""Of the parameters that both estimators have."""
-
-
-def make_groups(
-    X: Array,
-    target: Array | Codes | None,
-    *,
-    order: AnchorOrder,
-    group_size: int | None,
-    n_anchors: int | None,
-    names: Any = None,
-    weights: Array | None = None,
-    quiet: bool = False,
-) -> Groups:
-    """Groups over the columns that vary, with a warning for every adjustment that was made.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, M)
-    target : class codes (integers), numbers, or None for the order of the columns
-    order : {"association", "codes", "columns"}
-        ``"association"`` is the correlation ratio with classes, or |r| with numbers; ``"codes"`` the printed rule.
-    group_size : int or None
-        None takes 8, or all columns where there are fewer.
-    n_anchors : int or None
-    names : sequence of str or None
-        Column names, for messages.
-    weights : ndarray of shape (n,) or None
-    quiet : bool
-        Whether constant columns are dropped without a warning.
-    """
-    usable = _usable_columns(X, names, quiet)
-    return build_groups(
-        correlation_matrix(X, weights=weights),
-        group_size=_group_size(group_size, int(usable.sum())),
-        association=_association(X, target, order, weights),
-        usable=usable,
-        n_anchors=n_anchors,
-    )
-
-
-def sizes_within(groups: Groups, asked: tuple[int, int] | None) -> tuple[int, ...]:
-    """Subset sizes k, held to the size of the groups; a warning says so where larger ones were asked for."""
-    largest = len(groups.members[0])
-    first, last = (min(size, largest) for size in asked or DEFAULT_SIZES)
-    if asked is not None and last < asked[1]:
-        warn(f"subset_sizes={asked} goes beyond the groups of {largest} columns: ({first}, {last}) was used.")
-    return tuple(range(first, last + 1))
-
-
-def _association(X: Array, target: Array | Codes | None, order: AnchorOrder, weights: Array | None) -> Array | None:
-    if target is None or order == "columns":
-        return None
-    if order == "association" and np.issubdtype(target.dtype, np.integer):
-        return correlation_ratio(X, target.astype(np.intp), weights=weights)
-    return correlation_with_numbers(X, target.astype(np.float64), weights=weights)
-
-
-def _usable_columns(X: Array, names: Any, quiet: bool) -> Flags:
-    constant = constant_columns(X)
-    if constant.all():
-        raise DataError(
-            f"All {X.shape[1]} columns of X are constant: no column distinguishes records. "
-            "Pass at least one column that varies."
-        )
-    if constant.any() and not quiet:
-        labels = ", ".join(column_label(int(c), names) for c in np.flatnonzero(constant)[:10])
-        more = f" and {constant.sum() - 10} more" if constant.sum() > 10 else ""
-        dropped = "was dropped: it correlates" if constant.sum() == 1 else "were dropped: they correlate"
-        warn(f"{labels}{more} held one value only and {dropped} with nothing.", ConstantColumnWarning)
-    return ~constant
-
-
-def _group_size(asked: int | None, n_columns: int) -> int:
-    if asked is None:
-        return min(DEFAULT_GROUP_SIZE, n_columns)
-    if asked > n_columns:
-        warn(f"group_size={asked} is more than the {n_columns} columns that vary: {n_columns} was used.")
-    return min(asked, n_columns)
+from qmedoid.arrays import Array, Codes
+from qmedoid.estimators._inputs import check_size, check_table, check_target, one_blas_thread
+from qmedoid.estimators._parameters import FLAG, NONE, SEED, Constraint, check_parameters, choice, instance, whole
+from qmedoid.estimators._search import GROUPING_CONSTRAINTS, AnchorOrder, make_groups
+from qmedoid.estimators.nearest import NearestMedoidClassifier
+from qmedoid.exceptions import DataError
+from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind, delta_names
+from qmedoid.geometry.groups import FeatureKind, feature_matrix
+from qmedoid.geometry.scaling import ScalingKind, fit_scaling, fit_standard
+from qmedoid.model.hybrid import DeltaSettings
 
 
 class CorrelationGroups(TransformerMixin, BaseEstimator):
@@ -200,7 +97,7 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
         if self.input_scaling == "none":
             check_size(table, getattr(self, "feature_names_in_", None))
         target = _target(y, len(table))
-        weights = check_weights(sample_weight, table)
+        weights = _checked_weights(sample_weight, table)
         if weights is not None:  # rows that count for nothing must not decide which columns are constant
             counted = weights > 0
             table, weights = table[counted], weights[counted]
@@ -260,3 +157,118 @@ def _target(y: Any, n_rows: int) -> Array | Codes | None:
     if type_of_target(values) in ("binary", "multiclass"):
         return np.unique(values, return_inverse=True)[1].astype(np.intp)
     return np.asarray(values, dtype=np.float64)
+
+
+def _checked_weights(sample_weight: Any, table: Array) -> Array | None:
+    """Sample weights as non-negative floats, one for each row, or None."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim > 1:
+        raise DataError(f"'sample_weight' must be a number or of shape (n,). Got shape {weights.shape} instead.")
+    if weights.ndim == 1 and len(weights) != len(table):
+        raise DataError(f"X has {len(table)} rows and 'sample_weight' has {len(weights)}: pass one weight per row.")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise DataError("'sample_weight' must be finite and not negative.")
+    if not (weights > 0).any():
+        raise DataError("Every weight in 'sample_weight' is zero: at least one row must count.")
+    return np.broadcast_to(weights, len(table))
+
+
+class DeltaFeatures(TransformerMixin, BaseEstimator):
+    """How much nearer each record lies to one class than to another, by distance, by angle and by fusion score.
+
+    Parameters
+    ----------
+    method : NearestMedoidClassifier or None, default=None
+        Whose medoids the records are compared with. None takes `NearestMedoidClassifier()`.
+    kind : {"pairs", "nearest"}, default="pairs"
+        For more than two classes: every pair of classes, or the two nearest by fusion score.
+    fused : bool, default=False
+        Whether the fusion score is one of the deltas.
+    standardize : bool, default=True
+        Bring the deltas to mean 0 and deviation 1 over the training rows.
+    random_state : int, RandomState or None, default=None
+        Seed of the method, where that has none.
+
+    Attributes
+    ----------
+    estimator_ : NearestMedoidClassifier
+    scaling_ : Scaling of shape (m,)
+        Training mean and deviation of the deltas.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+    """
+
+    def __init__(
+        self,
+        method: NearestMedoidClassifier | None = None,
+        *,
+        kind: DeltaKind = "pairs",
+        fused: bool = False,
+        standardize: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.method = method
+        self.kind = kind
+        self.fused = fused
+        self.standardize = standardize
+        self.random_state = random_state
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "method": NONE | instance(NearestMedoidClassifier),
+        "kind": choice(DELTA_KINDS),
+        "fused": FLAG,
+        "standardize": FLAG,
+        "random_state": SEED,
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of the method classifier by two underscores, such as ``method__random_state``."""
+        inner = any(name.startswith("method__") for name in params)
+        if inner and params.get("method", self.method) is None:
+            params = {**params, "method": NearestMedoidClassifier()}
+        return super().set_params(**params)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the method classifier, and the mean and deviation of its deltas."""
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
+        table = check_table(self, X, reset=True, ensure_min_samples=2)
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        self._settings = DeltaSettings(self.kind, bool(self.fused))
+        self.estimator_ = seeded_method(self.method, self.random_state).fit(X, y)
+        self.scaling_ = fit_standard(self._deltas(table))
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Deltas of every row, shape (n, m)."""
+        check_is_fitted(self)
+        deltas = self._deltas(check_table(self, X, reset=False))
+        return self.scaling_.apply(deltas) if self.standardize else deltas
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """Names of the deltas, such as ``delta_distance[1-0]``."""
+        check_is_fitted(self)
+        del input_features  # the deltas are named after classes, not after columns
+        classes = [str(label) for label in self.estimator_.classes_.tolist()]
+        kind, fused = self._settings.kind, self._settings.fused
+        names = delta_names(classes, kind=kind, angular=self.estimator_.use_angular, fused=fused)
+        return np.array(names, dtype=object)
+
+    def _deltas(self, table: Array) -> Array:
+        model = self.estimator_.models_[0]
+        return self._settings.features(model, model.measure(table))
+
+
+def seeded_method(method: NearestMedoidClassifier | None, random_state: Any) -> NearestMedoidClassifier:
+    """A fresh copy of a method, or the default, with its seed or one drawn from `random_state`."""
+    fresh: NearestMedoidClassifier = NearestMedoidClassifier() if method is None else clone(method)
+    if fresh.random_state is None:
+        fresh.set_params(random_state=int(check_random_state(random_state).randint(2**31)))
+    return fresh
