@@ -1,6 +1,7 @@
 """``qmedoid fit``: from a table to a saved model, with figures on rows that were held out."""
 
 import shlex
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -175,7 +176,8 @@ def make_classifier(options: FitOptions) -> Any:
         raise ParameterError("--paper says how distances are fused: leave --method, --medoids and --neighbors out.")
     made = MedoidClassifier.paper(**settings) if options.paper else MedoidClassifier(method=method, **settings)
     check_parameters("fit", made.get_params(deep=False), made._constraints)
-    return made.set_callbacks(TrainingProgress())
+    # Without a terminal nobody sees the progress.
+    return made.set_callbacks(TrainingProgress()) if sys.stderr is not None and sys.stderr.isatty() else made
 
 
 def asked_method(method: str, medoids: str | None, neighbors: str | None) -> Any:

@@ -30,7 +30,8 @@ from qmedoid.estimators._parameters import (
     choice,
 )
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier, SavingMixin
-from qmedoid.estimators._refinement import Refiner, check_no_point
+from qmedoid.estimators._refinement import Refiner
+from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.row_groups import first_rows
@@ -114,6 +115,9 @@ class MethodMixin:
         Whether a circuit corrects the calibrated scores by default, instead of replacing them.
     circuit_defaults : mapping
         Parameters of the default circuit.
+    suits : {"every", "rare", "none"}
+        The tables for which ``method="auto"`` chooses this method: every one, or large ones where one of two classes is
+        rare.
     refined_share : float
         Share of the records, those of the smallest margins, that a circuit decides under ``refine="auto"``.
     """
@@ -122,14 +126,10 @@ class MethodMixin:
     default_calibration: ClassVar[CalibrationKind] = "curve"
     corrects_scores: ClassVar[bool] = True
     circuit_defaults: ClassVar[Mapping[str, Any]] = {}
+    suits: ClassVar[Literal["every", "rare", "none"]] = "none"
     refined_share: ClassVar[float] = 0.1
     models_: Sequence[Method]
     _medoid_tables: Sequence[Array]
-
-    @classmethod
-    def suits(cls, counts: Codes) -> bool:  # noqa: ARG003
-        """Whether ``method="auto"`` chooses this method for classes with so many rows."""
-        return False
 
     @classmethod
     def auto_refine(cls, counts: Codes) -> Refine:  # noqa: ARG003
@@ -304,6 +304,12 @@ def fit_hybrid(
     draws = data.codes if data.groups is None else data.codes[first_rows(data.groups)]
     counts = np.bincount(draws, minlength=n_classes)
     method = _fresh_method(owner, counts, splits)
+    for part in (method, owner.variational):
+        if getattr(part, "operating_point", None) is not None:
+            raise ParameterError(
+                "The operating point belongs to the MedoidClassifier: pass operating_point= to it, and "
+                f"operating_point=None to its {type(part).__name__}."
+            )
     policy = method.auto_refine(counts) if owner.refine == "auto" else owner.refine
     few: DeltaKind = "pairs" if n_classes <= PAIRS_UP_TO else "nearest"
     deltas = DeltaSettings(few if owner.deltas == "auto" else owner.deltas, bool(owner.fused_delta))
@@ -331,7 +337,8 @@ def fit_hybrid(
 
 def auto_method(counts: Codes) -> str:
     """The name that ``method="auto"`` stands for: the first method that suits classes with so many rows."""
-    return next(name for name in METHODS if estimator_class(name).suits(counts))
+    tables = ("every", "rare") if len(counts) == 2 and is_large_and_rare(counts) else ("every",)
+    return next(name for name in METHODS if estimator_class(name).suits in tables)
 
 
 def _fresh_method(owner: Any, counts: Codes, splits: Splits | None) -> Any:
@@ -341,7 +348,6 @@ def _fresh_method(owner: Any, counts: Codes, splits: Splits | None) -> Any:
     else:
         method = clone(owner.method)
     check_parameters(type(method).__name__, method.get_params(deep=False), method._constraints)
-    check_no_point(method)
     if splits is not None:
         method.set_params(cv=splits, refit=False)
     if method.random_state is None:

@@ -118,7 +118,8 @@ class SavingMixin:
 
     def _numbers_model(self, models: Any, decision: Decision, is_measured: bool, **metrics: float) -> TableModel:
         """The models of a classifier of numbers; missing values are refused, as by itself."""
-        refuse_measured(is_measured)
+        if is_measured:
+            raise measured_error()
         names = column_names(self)
         records: tuple[tuple[Record, ...], ...] | None = None
         if hasattr(self, "_medoid_tables"):
@@ -138,13 +139,12 @@ class SavingMixin:
         )
 
 
-def refuse_measured(is_measured: bool) -> None:
-    """Refuse to save a classifier whose distances or circuit a backend measures."""
-    if is_measured:
-        raise ModelError(
-            "This classifier is a copy made by measured_by, and backends are not saved: save the classifier it was "
-            "made from, and call measured_by again where it is needed."
-        )
+def measured_error() -> ModelError:
+    """The refusal to save a classifier whose distances or circuit a backend measures."""
+    return ModelError(
+        "This classifier is a copy made by measured_by, and backends are not saved: save the classifier it was made "
+        "from, and call measured_by again where it is needed."
+    )
 
 
 def plain_parameters(value: Any) -> Any:

@@ -28,12 +28,13 @@ from qmedoid.estimators._probabilistic import (
     ProbabilisticClassifier,
     SavingMixin,
     asked_rule,
+    measured_error,
     plain_parameters,
-    refuse_measured,
 )
 from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
 from qmedoid.kernels.ties import with_equal_cells
+from qmedoid.methods.base import LARGEST
 from qmedoid.model.contract import Contract
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.novelty import encoded_readings, fit_novelty
@@ -152,7 +153,8 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         """The fitted model with its contract, as it is saved and scored without scikit-learn."""
         check_is_fitted(self)
         model = self.model_
-        refuse_measured(model.method is not model.method.plain or isinstance(model.variational, MeasuredVariational))
+        if model.method is not model.method.plain or isinstance(model.variational, MeasuredVariational):
+            raise measured_error()
         return TableModel(
             contract=self.contract_,
             encodings=self.encodings_,
@@ -278,6 +280,9 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         self.contract_ = Contract(columns, target, inferred.left_out)
         pairs = zip(self.encodings_, self.contract_.names, strict=True)
         self.encoded_names_ = [output for encoding, name in pairs for output in encoding.output_names(name)]
+        self._number_places: Codes | None = None
+        if all(column.kind == "number" for column in columns) and matrix.shape[1] == len(columns):
+            self._number_places = np.array([column_names(self).index(name) for name in self.contract_.names])
         same = np.flatnonzero(np.ptp(matrix, axis=0) == 0)
         self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
         return table, matrix, together
@@ -309,6 +314,11 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
     def _matrix(self, X: Any) -> Array:
         """The rows as numbers, shape (n, M)."""
         check_is_fitted(self)
+        plain = type(X) is np.ndarray and X.dtype == np.float64 and X.size > 0 and self._number_places is not None
+        if plain and X.max() <= LARGEST and X.min() >= -LARGEST:
+            # Numbers within bounds are encoded as they are; all else goes the long way, which names what is wrong.
+            array = validate_data(self, X, reset=False, ensure_all_finite=False)
+            return np.ascontiguousarray(array[:, self._number_places])
         return self._encode(read_table(self, X, reset=False))
 
     def _encode(self, table: pa.Table) -> Array:

@@ -26,15 +26,6 @@ REFINE = choice(("auto", "always", "never")) | INNER_SHARE
 """The parameter `refine`: a word, or the share of the records with the smallest margins."""
 
 
-def check_no_point(part: Any) -> None:
-    """Raise where a part of a `MedoidClassifier` has an operating point."""
-    if getattr(part, "operating_point", None) is not None:
-        raise ParameterError(
-            "The operating point belongs to the MedoidClassifier: pass operating_point= to it, and "
-            f"operating_point=None to its {type(part).__name__}."
-        )
-
-
 @dataclass(frozen=True)
 class Refiner:
     """Trains circuits on the deltas of calibrated methods.
@@ -66,7 +57,6 @@ class Refiner:
         given = owner.variational
         settings = VariationalClassifier(**method.circuit_defaults) if given is None else clone(given)
         check_parameters(type(settings).__name__, settings.get_params(deep=False), settings._constraints)
-        check_no_point(settings)
         if settings.shots is not None:
             raise ParameterError(
                 "A MedoidClassifier runs its circuit exactly: pass shots=None to its VariationalClassifier, and use "

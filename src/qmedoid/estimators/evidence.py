@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array
 from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier, Progress
@@ -74,6 +74,7 @@ class EvidenceClassifier(MethodClassifier):
     """
 
     method_name = "evidence"
+    suits = "every"
 
     def __init__(
         self,
@@ -105,11 +106,6 @@ class EvidenceClassifier(MethodClassifier):
         "n_pairs": whole(0),
         "n_triples": whole(0),
     }
-
-    @classmethod
-    def suits(cls, counts: Codes) -> bool:  # noqa: ARG003
-        """Whether ``method="auto"`` chooses this method: for every table."""
-        return True
 
     def _settings(self) -> EvidenceSettings:
         """The settings of the fit; a study of further settings overrides this."""

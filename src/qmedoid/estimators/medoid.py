@@ -196,7 +196,9 @@ class MedoidClassifier(RawTableClassifier):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         # A method may be added to the registry later on.
-        "method": Constraint(choice(("auto", *METHODS)).text, lambda value: choice(("auto", *METHODS)).allows(value))
+        "method": Constraint(
+            choice(("auto", *METHODS)).text, lambda value: isinstance(value, str) and value in ("auto", *METHODS)
+        )
         | instance(MethodMixin, "the estimator of a method, such as EvidenceClassifier()"),
         "variational": NONE | instance(VariationalClassifier),
         "refine": REFINE,
