@@ -17,18 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
+from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._folds import Splits, TrainingTable
 from qmedoid.estimators._inputs import check_table, groups_of_fit, one_blas_thread
-from qmedoid.estimators._parameters import (
-    CV,
-    FLAG,
-    NONE,
-    OPERATING_POINT,
-    SEED,
-    Constraint,
-    check_parameters,
-    choice,
-)
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier, SavingMixin
 from qmedoid.estimators._refinement import Refiner
 from qmedoid.exceptions import ParameterError
@@ -164,12 +155,12 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         How its scores become log-probabilities.
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "calibration": choice(("auto", *CALIBRATION_KINDS)),
-        "operating_point": OPERATING_POINT,
-        "cv": NONE | CV,
-        "refit": FLAG,
-        "random_state": SEED,
+    _constraints: ClassVar[Mapping[str, allowed.Constraint]] = {
+        "calibration": allowed.choice(("auto", *CALIBRATION_KINDS)),
+        "operating_point": allowed.OPERATING_POINT,
+        "cv": allowed.NONE | allowed.CV,
+        "refit": allowed.FLAG,
+        "random_state": allowed.SEED,
     }
     calibration: CalibrationKind | Literal["auto"]
     cv: Any
@@ -347,7 +338,7 @@ def _fresh_method(owner: Any, counts: Codes, splits: Splits | None) -> Any:
         method = estimator_class(auto_method(counts) if owner.method == "auto" else owner.method)()
     else:
         method = clone(owner.method)
-    check_parameters(type(method).__name__, method.get_params(deep=False), method._constraints)
+    allowed.check_parameters(type(method).__name__, method.get_params(deep=False), method._constraints)
     if splits is not None:
         method.set_params(cv=splits, refit=False)
     if method.random_state is None:

@@ -50,18 +50,6 @@ def instance(kind: type, text: str = "") -> Constraint:
     return Constraint(text or f"a {kind.__name__}", lambda value: isinstance(value, kind))
 
 
-def several(text: str, *items: Constraint) -> Constraint:
-    """A value for each of some constraints."""
-    return Constraint(
-        text,
-        lambda value: (
-            isinstance(value, tuple | list)
-            and len(value) == len(items)
-            and all(item.allows(one) for item, one in zip(items, value, strict=True))
-        ),
-    )
-
-
 def grid(inner: Mapping[str, Constraint]) -> Constraint:
     """A mapping from some parameters to the values that are tried for each."""
     names = "; ".join(f"{name!r}: {constraint.text}" for name, constraint in inner.items())
@@ -92,6 +80,11 @@ def _is_scales(value: Any) -> bool:
     return len(several) > 0 and all(map(POSITIVE.allows, several))
 
 
+def _are(value: Any, *items: Constraint) -> bool:
+    is_row = isinstance(value, tuple | list) and len(value) == len(items)
+    return is_row and all(item.allows(one) for item, one in zip(items, value, strict=True))
+
+
 def _is_rule(value: Any) -> bool:
     if not isinstance(value, Mapping) or len(value) != 1:
         return False
@@ -108,6 +101,14 @@ NOT_NEGATIVE = number("a number >= 0", lambda value: 0 <= value < math.inf)
 SCALES = Constraint(
     "'learned', a number above 0, or one for every feature",
     lambda value: value == "learned" if isinstance(value, str) else _is_scales(value),
+)
+GAINS = Constraint(
+    "four numbers (a, c, alpha, gamma), the first two above 0, the others >= 0",
+    lambda value: _are(value, POSITIVE, POSITIVE, NOT_NEGATIVE, NOT_NEGATIVE),
+)
+PAIR = Constraint(
+    "a pair (first, last) of ints with 1 <= first <= last",
+    lambda value: _are(value, whole(1), whole(1)) and value[0] <= value[1],
 )
 FOLDER = Constraint(
     "the path of a folder", lambda value: isinstance(value, str | os.PathLike) and bool(os.fspath(value))

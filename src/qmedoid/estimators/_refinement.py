@@ -102,19 +102,19 @@ class Refiner:
         plan = TrainingPlan.of(circuit, data, circuit.classes_, self.entropy, out_of_fold=True, groups=groups)
         task = self.context.subcontext("circuit", max_subtasks=plan.n_reports)
         task.call_on_fit_task_begin(estimator=self.owner)
-        chosen = plan.run(reporting_watch(self.owner, task, self.settings.checkpoint))
+        trained, params, choice = plan.run(reporting_watch(self.owner, task, self.settings.checkpoint))
         task.call_on_fit_task_end(estimator=self.owner)
-        circuit._keep(chosen, data.codes, self.entropy)
+        circuit._keep(trained, params, choice, data.codes, self.entropy)
         held_out: OutOfFold | None = None
-        if chosen.out_of_fold is not None:
-            held_out = method.refined_held_out(chosen.out_of_fold, rows, refine_below)
+        if choice is not None:
+            held_out = method.refined_held_out(choice.out_of_fold, rows, refine_below)
         if self.policy == "auto" and (
             held_out is None
             or method.held_out is None
             or not circuit_pays(method.held_out, held_out, codes, self.data.groups)
         ):
             return method
-        model = method.with_circuit(chosen.trained.model, refine_below)
+        model = method.with_circuit(trained.model, refine_below)
         return replace(method, model=model, circuit=circuit, held_out=held_out)
 
     def _refine_below(self, method: CalibratedMethod) -> float:

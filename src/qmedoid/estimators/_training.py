@@ -10,25 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.callback import CallbackContext
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Codes
+from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._folds import TrainingTable
-from qmedoid.estimators._parameters import (
-    CV,
-    FLAG,
-    FOLDER,
-    NONE,
-    NOT_NEGATIVE,
-    POSITIVE,
-    SCALES,
-    SEED,
-    SHARE,
-    Constraint,
-    choice,
-    class_weights,
-    grid,
-    several,
-    whole,
-)
 from qmedoid.exceptions import InterruptedWarning, warn
 from qmedoid.kernels.statevector import MAX_QUBITS
 from qmedoid.optimize.training import Stopping
@@ -36,7 +20,7 @@ from qmedoid.storage.checkpoints import CheckpointFolder
 from qmedoid.variational.batches import SAMPLINGS
 from qmedoid.variational.model import PRECISIONS
 from qmedoid.variational.readout import READOUT_KINDS
-from qmedoid.variational.selection import Candidate, OutOfFold, Split, select_variational, train_candidate
+from qmedoid.variational.selection import Candidate, Selection, Split, select_variational, train_candidate
 from qmedoid.variational.training import (
     OPTIMIZERS,
     CircuitSettings,
@@ -56,54 +40,38 @@ BATCH_SIZE = 256
 # Progress is reported about so often per training, however many steps it has.
 _REPORTS = 50
 
-_GRID: dict[str, Constraint] = {
-    "n_reps": whole(1),
-    "reupload": FLAG,
-    "n_steps": whole(1),
-    "batch_size": NONE | whole(1),
-    "n_qubits": NONE | whole(1, MAX_QUBITS),
-    "clip": NONE | POSITIVE,
-    "learning_rate": POSITIVE,
+_GRID: dict[str, allowed.Constraint] = {
+    "n_reps": allowed.whole(1),
+    "reupload": allowed.FLAG,
+    "n_steps": allowed.whole(1),
+    "batch_size": allowed.NONE | allowed.whole(1),
+    "n_qubits": allowed.NONE | allowed.whole(1, MAX_QUBITS),
+    "clip": allowed.NONE | allowed.POSITIVE,
+    "learning_rate": allowed.POSITIVE,
 }
 
-TRAINING_CONSTRAINTS: dict[str, Constraint] = {
+TRAINING_CONSTRAINTS: dict[str, allowed.Constraint] = {
     **_GRID,
-    "readout": choice(READOUT_KINDS),
-    "input_scales": SCALES,
-    "span": POSITIVE,
-    "final_rz": FLAG,
-    "optimizer": choice(OPTIMIZERS),
-    "sampling": choice(SAMPLINGS),
-    "spsa_gains": several(
-        "four numbers (a, c, alpha, gamma), the first two above 0, the others >= 0",
-        POSITIVE,
-        POSITIVE,
-        NOT_NEGATIVE,
-        NOT_NEGATIVE,
-    ),
-    "clip_norm": NONE | POSITIVE,
-    "patience": NONE | whole(1),
-    "tolerance": NOT_NEGATIVE,
-    "average": SHARE,
-    "class_weight": class_weights(("balanced",)),
-    "n_seeds": whole(1),
-    "grid": NONE | grid(_GRID),
-    "cv": CV,
-    "precision": choice(PRECISIONS),
-    "shots": NONE | whole(1),
-    "checkpoint": NONE | FOLDER,
-    "random_state": SEED,
+    "readout": allowed.choice(READOUT_KINDS),
+    "input_scales": allowed.SCALES,
+    "span": allowed.POSITIVE,
+    "final_rz": allowed.FLAG,
+    "optimizer": allowed.choice(OPTIMIZERS),
+    "sampling": allowed.choice(SAMPLINGS),
+    "spsa_gains": allowed.GAINS,
+    "clip_norm": allowed.NONE | allowed.POSITIVE,
+    "patience": allowed.NONE | allowed.whole(1),
+    "tolerance": allowed.NOT_NEGATIVE,
+    "average": allowed.SHARE,
+    "class_weight": allowed.class_weights(("balanced",)),
+    "n_seeds": allowed.whole(1),
+    "grid": allowed.NONE | allowed.grid(_GRID),
+    "cv": allowed.CV,
+    "precision": allowed.choice(PRECISIONS),
+    "shots": allowed.NONE | allowed.whole(1),
+    "checkpoint": allowed.NONE | allowed.FOLDER,
+    "random_state": allowed.SEED,
 }
-
-
-@dataclass(frozen=True)
-class ChosenCircuit:
-    """The trained circuit, the values chosen from the grid, the candidates' scores, and out-of-fold scores if any."""
-
-    trained: Trained
-    params: dict[str, Any]
-    cv_scores: Array | None
-    out_of_fold: OutOfFold | None
 
 
 @dataclass(frozen=True)
@@ -155,8 +123,8 @@ class TrainingPlan:
         reports = [self.n_seeds * _n_reports(candidate.training.stopping.steps) for candidate in self.candidates]
         return len(self.splits) * sum(reports) + max(reports)
 
-    def run(self, watch: Watch) -> ChosenCircuit:
-        """Choose a candidate, if there is a choice, and train it on all rows.
+    def run(self, watch: Watch) -> tuple[Trained, dict[str, Any], Selection | None]:
+        """Choose a candidate, if there is a choice, and train it on all rows; its point of the grid, and the choice.
 
         An interrupt (Ctrl-C) while candidates are judged ends the choice with the best so far; a second one, in the
         final training, ends that with its best.
@@ -176,12 +144,7 @@ class TrainingPlan:
         if trained.stopped:
             steps = max(minimum.steps for minimum in trained.minima)
             warn(f"The training was stopped after {steps} steps; the best weights so far are used.", InterruptedWarning)
-        return ChosenCircuit(
-            trained,
-            self.points[best],
-            None if selection is None else selection.scores,
-            None if selection is None else selection.out_of_fold,
-        )
+        return trained, self.points[best], selection
 
 
 def grid_candidates(estimator: "VariationalClassifier") -> tuple[tuple[dict[str, Any], ...], tuple[Candidate, ...]]:

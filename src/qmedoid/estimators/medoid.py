@@ -12,20 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array
 from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
+from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._inputs import check_target, one_blas_thread
 from qmedoid.estimators._methods import MethodMixin, fit_hybrid
-from qmedoid.estimators._parameters import (
-    AUTO,
-    FLAG,
-    NONE,
-    OPERATING_POINT,
-    SEED,
-    Constraint,
-    check_parameters,
-    choice,
-    instance,
-    whole,
-)
 from qmedoid.estimators._raw_tables import RawTableClassifier
 from qmedoid.estimators._refinement import REFINE
 from qmedoid.estimators.nearest import NearestMedoidClassifier
@@ -194,24 +183,25 @@ class MedoidClassifier(RawTableClassifier):
         self.max_levels = max_levels
         self.random_state = random_state
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
+    _constraints: ClassVar[Mapping[str, allowed.Constraint]] = {
         # A method may be added to the registry later on.
-        "method": Constraint(
-            choice(("auto", *METHODS)).text, lambda value: isinstance(value, str) and value in ("auto", *METHODS)
+        "method": allowed.Constraint(
+            allowed.choice(("auto", *METHODS)).text,
+            lambda value: isinstance(value, str) and value in ("auto", *METHODS),
         )
-        | instance(MethodMixin, "the estimator of a method, such as EvidenceClassifier()"),
-        "variational": NONE | instance(VariationalClassifier),
+        | allowed.instance(MethodMixin, "the estimator of a method, such as EvidenceClassifier()"),
+        "variational": allowed.NONE | allowed.instance(VariationalClassifier),
         "refine": REFINE,
-        "residual": FLAG | AUTO,
-        "deltas": choice(("auto", *DELTA_KINDS)),
-        "fused_delta": FLAG,
-        "calibration": choice(("auto", *CALIBRATION_KINDS)),
-        "operating_point": OPERATING_POINT,
-        "decimal": NONE | choice((".", ",")),
-        "date_order": NONE | choice(("day-first", "month-first")),
-        "max_one_hot": whole(2),
-        "max_levels": whole(1),
-        "random_state": SEED,
+        "residual": allowed.FLAG | allowed.AUTO,
+        "deltas": allowed.choice(("auto", *DELTA_KINDS)),
+        "fused_delta": allowed.FLAG,
+        "calibration": allowed.choice(("auto", *CALIBRATION_KINDS)),
+        "operating_point": allowed.OPERATING_POINT,
+        "decimal": allowed.NONE | allowed.choice((".", ",")),
+        "date_order": allowed.NONE | allowed.choice(("day-first", "month-first")),
+        "max_one_hot": allowed.whole(2),
+        "max_levels": allowed.whole(1),
+        "random_state": allowed.SEED,
     }
 
     def __sklearn_tags__(self) -> Any:
@@ -271,7 +261,7 @@ class MedoidClassifier(RawTableClassifier):
             and count as one in the intervals of `expected_`. None takes rows as groups that are equal in all columns
             of the contract.
         """
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
+        allowed.check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
         if (X_val is None) != (y_val is None):
             raise ParameterError("X_val and y_val go together: pass both, or neither to use cross-validation.")
         rows = self._read_rows(X, y, X_val, y_val, groups)

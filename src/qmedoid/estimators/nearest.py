@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.curve import Calibration
+from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._inputs import (
     check_table,
@@ -23,19 +24,6 @@ from qmedoid.estimators._inputs import (
     one_blas_thread,
 )
 from qmedoid.estimators._methods import FitReport, MethodMixin, Refine, is_large_and_rare
-from qmedoid.estimators._parameters import (
-    CV,
-    FLAG,
-    NONE,
-    SEED,
-    SHARE,
-    Constraint,
-    check_parameters,
-    choice,
-    class_weights,
-    several,
-    whole,
-)
 from qmedoid.estimators._probabilistic import SavingMixin
 from qmedoid.estimators._search import CLASS_WEIGHTS, GROUPING_CONSTRAINTS, AnchorOrder, search_models
 from qmedoid.exceptions import ParameterError
@@ -191,27 +179,23 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         self.refit = refit
         self.random_state = random_state
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
+    _constraints: ClassVar[Mapping[str, allowed.Constraint]] = {
         **GROUPING_CONSTRAINTS,
-        "subset_sizes": NONE
-        | Constraint(
-            "a pair (first, last) of ints with 1 <= first <= last",
-            lambda value: several("", whole(1), whole(1)).allows(value) and value[0] <= value[1],
-        ),
-        "max_passes": whole(0),
-        "candidate_budget": NONE | whole(1),
-        "use_angular": FLAG,
-        "angle": choice(ANGLE_KINDS),
-        "alpha": NONE | SHARE,
-        "search_alpha": SHARE,
-        "class_weight": class_weights(CLASS_WEIGHTS),
-        "n_medoids": whole(1),
-        "max_medoid_rows": whole(1),
-        "n_models": whole(1),
-        "selection": choice(SELECTIONS),
-        "cv": CV,
-        "refit": FLAG,
-        "random_state": SEED,
+        "subset_sizes": allowed.NONE | allowed.PAIR,
+        "max_passes": allowed.whole(0),
+        "candidate_budget": allowed.NONE | allowed.whole(1),
+        "use_angular": allowed.FLAG,
+        "angle": allowed.choice(ANGLE_KINDS),
+        "alpha": allowed.NONE | allowed.SHARE,
+        "search_alpha": allowed.SHARE,
+        "class_weight": allowed.class_weights(CLASS_WEIGHTS),
+        "n_medoids": allowed.whole(1),
+        "max_medoid_rows": allowed.whole(1),
+        "n_models": allowed.whole(1),
+        "selection": allowed.choice(SELECTIONS),
+        "cv": allowed.CV,
+        "refit": allowed.FLAG,
+        "random_state": allowed.SEED,
     }
 
     @classmethod
@@ -250,7 +234,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         groups : array-like of shape (n,), optional
             Rows with the same label belong together and are held out together. None takes equal rows as groups.
         """
-        check_parameters("NearestMedoidClassifier", self.get_params(deep=False), self._constraints)
+        allowed.check_parameters("NearestMedoidClassifier", self.get_params(deep=False), self._constraints)
         table = np.ascontiguousarray(check_table(self, X, reset=True, ensure_min_samples=2))
         classes, codes = class_codes(check_target(y, len(table)))
         if (X_val is None) != (y_val is None):

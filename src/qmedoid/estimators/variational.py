@@ -13,7 +13,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._inputs import check_table, column_label, groups_of_fit, loss_weights, one_blas_thread
 from qmedoid.estimators._parameters import OPERATING_POINT, Constraint
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier, SavingMixin, asked_rule
-from qmedoid.estimators._training import TRAINING_CONSTRAINTS, ChosenCircuit, TrainingPlan, reporting_watch
+from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, reporting_watch
 from qmedoid.exceptions import ModelError, warn
 from qmedoid.geometry.scaling import column_powers, is_constant
 from qmedoid.model.novelty import fit_novelty
@@ -23,7 +23,8 @@ from qmedoid.variational.ansatz import PRINTED_SPAN, SPAN
 from qmedoid.variational.batches import Sampling
 from qmedoid.variational.model import ExpectationFunction, MeasuredVariational, Precision, VariationalModel
 from qmedoid.variational.readout import ReadoutKind
-from qmedoid.variational.training import Optimizer, TrainingData
+from qmedoid.variational.selection import Selection
+from qmedoid.variational.training import Optimizer, Trained, TrainingData
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
@@ -228,7 +229,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         plan = TrainingPlan.of(self, data, self.classes_, entropy, out_of_fold=needed, groups=together)
         context = self._init_callback_context(max_subtasks=plan.n_reports)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        self._keep(plan.run(reporting_watch(self, context, self.checkpoint)), codes, entropy, together)
+        self._keep(*plan.run(reporting_watch(self, context, self.checkpoint)), codes, entropy, together)
         self._novelty = fit_novelty(table)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
@@ -282,16 +283,23 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
             return self.model_.scores(table)
         return self.model_.sampled_scores(table, shots=self.shots, rng=np.random.default_rng(self._shot_entropy))
 
-    def _keep(self, chosen: ChosenCircuit, codes: Codes, entropy: list[int], groups: Codes | None = None) -> None:
+    def _keep(
+        self,
+        trained: Trained,
+        params: dict[str, Any],
+        choice: Selection | None,
+        codes: Codes,
+        entropy: list[int],
+        groups: Codes | None = None,
+    ) -> None:
         """Hold what a training leaves."""
-        model = chosen.trained.model
-        self.model_: VariationalModel | MeasuredVariational = model
-        self.weights_, self.input_scales_, self.readout_weights_ = (np.array(part) for part in model.parameters)
-        self.best_params_, self.cv_scores_ = chosen.params, chosen.cv_scores
-        self.seed_losses_ = chosen.trained.seed_losses
-        self.loss_curve_ = chosen.trained.minima[chosen.trained.best].losses
-        self.n_features_in_ = model.network.ansatz.n_inputs
-        self._set_cut(codes, chosen.out_of_fold, groups)
+        self.model_: VariationalModel | MeasuredVariational = trained.model
+        self.weights_, self.input_scales_, self.readout_weights_ = (np.array(part) for part in trained.model.parameters)
+        self.best_params_, self.cv_scores_ = params, None if choice is None else choice.scores
+        self.seed_losses_ = trained.seed_losses
+        self.loss_curve_ = trained.minima[trained.best].losses
+        self.n_features_in_ = trained.model.network.ansatz.n_inputs
+        self._set_cut(codes, None if choice is None else choice.out_of_fold, groups)
         self._shot_entropy = [*entropy, 1]
 
 
