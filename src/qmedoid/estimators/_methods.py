@@ -1,6 +1,6 @@
 """Estimators of methods: what a `MedoidClassifier` asks of them, and the one fit that they share.
 
-fit the method on all rows and in folds → calibrate on the out-of-fold scores → (circuit, see `_refinement`) → decision
+fit the method on all rows and in folds → calibrate on the out-of-fold scores → (circuit, see `_training`) → decision
 """
 
 import copy
@@ -21,7 +21,8 @@ from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._folds import Splits, TrainingTable
 from qmedoid.estimators._inputs import check_table, groups_of_fit, one_blas_thread
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier, SavingMixin
-from qmedoid.estimators._refinement import Refiner
+from qmedoid.estimators._training import Refiner
+from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
 from qmedoid.geometry.overlap import SwapTestFunction
@@ -306,7 +307,9 @@ def fit_hybrid(
     deltas = DeltaSettings(few if owner.deltas == "auto" else owner.deltas, bool(owner.fused_delta))
     refiner = None
     if policy != "never" or owner.variational is not None:
-        refiner = Refiner.of(owner, context, policy, method, data, splits)
+        given = owner.variational
+        circuit = VariationalClassifier(**method.circuit_defaults) if given is None else clone(given)
+        refiner = Refiner.of(owner, context, circuit, policy, method.refined_share, data, splits)
     if refiner is not None and policy != "never":
         refiner.check(deltas, method.n_circuit_features(n_classes, deltas))
     residual = method.corrects_scores if owner.residual == "auto" else bool(owner.residual)

@@ -16,7 +16,6 @@ from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._inputs import check_target, one_blas_thread
 from qmedoid.estimators._methods import MethodMixin, fit_hybrid
 from qmedoid.estimators._raw_tables import RawTableClassifier
-from qmedoid.estimators._refinement import REFINE
 from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
@@ -191,7 +190,7 @@ class MedoidClassifier(RawTableClassifier):
         )
         | allowed.instance(MethodMixin, "the estimator of a method, such as EvidenceClassifier()"),
         "variational": allowed.NONE | allowed.instance(VariationalClassifier),
-        "refine": REFINE,
+        "refine": allowed.choice(("auto", "always", "never")) | allowed.INNER_SHARE,
         "residual": allowed.FLAG | allowed.AUTO,
         "deltas": allowed.choice(("auto", *DELTA_KINDS)),
         "fused_delta": allowed.FLAG,
