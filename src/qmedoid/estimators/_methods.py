@@ -55,15 +55,7 @@ def is_large_and_rare(counts: Codes) -> bool:
 
 
 class FitReport:
-    """Reports one task of a fit to the callbacks of an estimator.
-
-    Parameters
-    ----------
-    owner : the estimator that callbacks receive
-    make : callable (max_subtasks) -> CallbackContext
-        Makes the task.
-    data : X and y, where the task is the fit itself
-    """
+    """Reports one task of a fit, which `make` makes, to the callbacks of its owner; X and y where it is the fit."""
 
     def __init__(self, owner: Any, make: Callable[..., CallbackContext], **data: Any) -> None:
         self._owner, self._make, self._data = owner, make, data
@@ -265,7 +257,7 @@ def _calibrated_fits(
     method: Any, data: TrainingTable, report: FitReport, kind: Any, deltas: DeltaSettings, residual: bool = False
 ) -> list[CalibratedMethod]:
     """Fit a method and calibrate it: as asked for, else by its parameter, else by its default."""
-    kinds = (kind, getattr(method, "calibration", "auto"), method.default_calibration)
+    kinds: tuple[Any, ...] = (kind, getattr(method, "calibration", "auto"), method.default_calibration)
     chosen = next(one for one in kinds if one != "auto")
     return [
         calibrated(fit, data.codes, kind=chosen, deltas=deltas, residual=residual, groups=data.groups)

@@ -1,13 +1,13 @@
 """The search of a `NearestMedoidClassifier`: groups, folds, configurations, α and models (algorithms 1 to 3, 7, 10)."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._inputs import check_size, column_label, given_weights
 from qmedoid.estimators._methods import FitReport
@@ -45,61 +45,19 @@ GROUPING_CONSTRAINTS: Mapping[str, Constraint] = {
 
 
 def make_groups(
+    estimator: Any,
     X: Array,
     target: Array | Codes | None,
-    *,
-    order: AnchorOrder,
-    group_size: int | None,
-    n_anchors: int | None,
     names: Any = None,
+    *,
     weights: Array | None = None,
     quiet: bool = False,
 ) -> Groups:
-    """Groups over the columns that vary, with a warning for every adjustment that was made.
+    """Groups over the columns that vary, by the parameters of an estimator; a warning for every adjustment.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, M)
-    target : class codes (integers), numbers, or None for the order of the columns
-    order : {"association", "codes", "columns"}
-        ``"association"`` is the correlation ratio with classes, or |r| with numbers; ``"codes"`` the printed rule.
-    group_size : int or None
-        None takes 8, or all columns where there are fewer.
-    n_anchors : int or None
-    names : sequence of str or None
-        Column names, for messages.
-    weights : ndarray of shape (n,) or None
-    quiet : bool
-        Whether constant columns are dropped without a warning.
+    The target is class codes (integers), numbers, or None for the order of the columns. With `quiet`, constant columns
+    are dropped without a warning.
     """
-    usable = _usable_columns(X, names, quiet)
-    return build_groups(
-        correlation_matrix(X, weights=weights),
-        group_size=_group_size(group_size, int(usable.sum())),
-        association=_association(X, target, order, weights),
-        usable=usable,
-        n_anchors=n_anchors,
-    )
-
-
-def sizes_within(groups: Groups, asked: tuple[int, int] | None) -> tuple[int, ...]:
-    """Subset sizes k, held to the size of the groups; a warning says so where larger ones were asked for."""
-    largest = len(groups.members[0])
-    first, last = (min(size, largest) for size in asked or DEFAULT_SIZES)
-    if asked is not None and last < asked[1]:
-        warn(f"subset_sizes={asked} goes beyond the groups of {largest} columns: ({first}, {last}) was used.")
-    return tuple(range(first, last + 1))
-
-
-def _association(X: Array, target: Array | Codes | None, order: AnchorOrder, weights: Array | None) -> Array | None:
-    if target is None or order == "columns":
-        return None
-    if order == "association" and np.issubdtype(target.dtype, np.integer):
-        return correlation_ratio(X, target.astype(np.intp), weights=weights)
-    return correlation_with_numbers(X, target.astype(np.float64), weights=weights)
-
-
-def _usable_columns(X: Array, names: Any, quiet: bool) -> Flags:
     constant = constant_columns(X)
     if constant.all():
         raise DataError(
@@ -111,15 +69,31 @@ def _usable_columns(X: Array, names: Any, quiet: bool) -> Flags:
         more = f" and {constant.sum() - 10} more" if constant.sum() > 10 else ""
         dropped = "was dropped: it correlates" if constant.sum() == 1 else "were dropped: they correlate"
         warn(f"{labels}{more} held one value only and {dropped} with nothing.", ConstantColumnWarning)
-    return ~constant
-
-
-def _group_size(asked: int | None, n_columns: int) -> int:
-    if asked is None:
-        return min(DEFAULT_GROUP_SIZE, n_columns)
-    if asked > n_columns:
+    asked, n_columns = estimator.group_size, int((~constant).sum())
+    if asked is not None and asked > n_columns:
         warn(f"group_size={asked} is more than the {n_columns} columns that vary: {n_columns} was used.")
-    return min(asked, n_columns)
+    association = None
+    if target is not None and estimator.anchor_order != "columns":
+        if estimator.anchor_order == "association" and np.issubdtype(target.dtype, np.integer):
+            association = correlation_ratio(X, target.astype(np.intp), weights=weights)
+        else:
+            association = correlation_with_numbers(X, target.astype(np.float64), weights=weights)
+    return build_groups(
+        correlation_matrix(X, weights=weights),
+        group_size=min(asked or DEFAULT_GROUP_SIZE, n_columns),
+        association=association,
+        usable=~constant,
+        n_anchors=estimator.n_anchors,
+    )
+
+
+def _sizes_within(groups: Groups, asked: tuple[int, int] | None) -> tuple[int, ...]:
+    """Subset sizes k, held to the size of the groups; a warning says so where larger ones were asked for."""
+    largest = len(groups.members[0])
+    first, last = (min(size, largest) for size in asked or DEFAULT_SIZES)
+    if asked is not None and last < asked[1]:
+        warn(f"subset_sizes={asked} goes beyond the groups of {largest} columns: ({first}, {last}) was used.")
+    return tuple(range(first, last + 1))
 
 
 def _warn_of_few_rows(codes: Codes, classes: npt.NDArray[Any], n_columns: int) -> None:
@@ -151,25 +125,20 @@ def multiplier_options(class_weight: Any, codes: Codes, classes: npt.NDArray[Any
     return [printed_multipliers(priors)]
 
 
-class FoundModels(NamedTuple):
-    """The best models, best first, the rows that each fold held out, the groups, and the course of the search."""
-
-    selected: list[Selected]
-    folds: list[Codes]
-    groups: Groups
-    trace: list[Any]
-    records: list[Any]
-
-
 def search_models(
     estimator: Any, data: TrainingTable, report: FitReport, validation: tuple[Array, Codes] | None = None
-) -> FoundModels:
+) -> tuple[list[Selected], list[Codes]]:
     """Search configurations and α by the parameters of a `NearestMedoidClassifier`.
 
     Parameters
     ----------
     validation : (ndarray of shape (n, M), class codes), optional
         Rows to choose on, instead of the folds of `cv`.
+
+    Returns
+    -------
+    The best models, best first, and the rows that each fold held out. Groups and the course of the search are kept by
+    the estimator.
     """
     if estimator.input_scaling == "none":
         check_size(data.X, data.names)
@@ -184,18 +153,10 @@ def search_models(
         max_medoid_rows=estimator.max_medoid_rows,
     )
     train, folds = _training_data(estimator, data, validation, settings, rng)
-    groups = make_groups(
-        train.X,
-        train.codes,
-        order=estimator.anchor_order,
-        group_size=estimator.group_size,
-        n_anchors=estimator.n_anchors,
-        names=data.names,
-        quiet=data.is_checked,
-    )
+    groups = make_groups(estimator, train.X, train.codes, data.names, quiet=data.is_checked)
     alphas = ALPHA_GRID if estimator.alpha is None else (float(estimator.alpha),)
     search = SearchSettings(
-        sizes=sizes_within(groups, estimator.subset_sizes),
+        sizes=_sizes_within(groups, estimator.subset_sizes),
         max_passes=estimator.max_passes,
         candidate_budget=estimator.candidate_budget,
         search_alpha=float(estimator.search_alpha),
@@ -219,7 +180,8 @@ def search_models(
             f"n_medoids={estimator.n_medoids} is more than the {counts.min()} rows of class "
             f"{data.classes.tolist()[counts.argmin()]!r} that medoids are sought among: all of them were used."
         )
-    return FoundModels(selected, [fold.rows_val for fold in folds], groups, found.trace, found.records)
+    estimator.groups_, estimator.search_trace_, estimator.search_records_ = groups, found.trace, found.records
+    return selected, [fold.rows_val for fold in folds]
 
 
 def _training_data(

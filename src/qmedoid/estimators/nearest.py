@@ -247,9 +247,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         names = getattr(self, "feature_names_in_", None)
         data = TrainingTable(table, codes, classes, groups_of_fit(groups, table, codes), names)
         report = FitReport(self, self._init_callback_context, X=X, y=y)
-        found = search_models(self, data, report, validation)
-        self.groups_, self.search_trace_, self.search_records_ = found.groups, found.trace, found.records
-        self._keep(found.selected, data)
+        self._keep(search_models(self, data, report, validation)[0], data)
         report.end()
         return self
 
@@ -266,16 +264,15 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
 
     def fit_method(self, data: TrainingTable, report: FitReport) -> list[FittedMethod]:
         """The best models, best first, with their channels of held-out rows."""
-        found = search_models(self, data, report)
-        self.groups_, self.search_trace_, self.search_records_ = found.groups, found.trace, found.records
-        rows, fits = np.concatenate(found.folds), []
-        for chosen in found.selected:
+        selected, folds = search_models(self, data, report)
+        rows, fits = np.concatenate(folds), []
+        for chosen in selected:
             measured = out_of_fold = chosen.model.measure(data.X)
             if chosen.out_of_fold is not None:
                 channels = Channels(measured.channels.distance.copy(), measured.channels.angle.copy())
                 channels.distance[rows], channels.angle[rows] = chosen.out_of_fold
                 out_of_fold = measured._replace(channels=channels, scores=chosen.model.fuse(channels))
-            fits.append(FittedMethod(chosen.model, measured, out_of_fold, found.folds, chosen))
+            fits.append(FittedMethod(chosen.model, measured, out_of_fold, folds, chosen))
         return fits
 
     def keep(self, fits: Sequence[CalibratedMethod], data: TrainingTable) -> None:

@@ -104,15 +104,8 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
             target = None if target is None else target[counted]
         self.input_scaling_ = fit_scaling(table, self.input_scaling, weights=weights)
         scaled = self.input_scaling_.apply(table)
-        self.groups_ = make_groups(
-            scaled,
-            target,
-            order=self.anchor_order,
-            group_size=self.group_size,
-            n_anchors=self.n_anchors,
-            names=getattr(self, "feature_names_in_", None),
-            weights=weights,
-        )
+        names = getattr(self, "feature_names_in_", None)
+        self.groups_ = make_groups(self, scaled, target, names, weights=weights)
         self.configuration_ = self.groups_.first(self.subset_size or len(table[0]))
         features = self._features(scaled)
         self.feature_scaling_ = fit_scaling(features, "standard" if self.standardize else "none", weights=weights)
