@@ -28,20 +28,10 @@ CROSS_FITS = 5
 
 
 class Category(NamedTuple):
-    """The cells of a large category.
+    """The cells of a category: a level that is kept, of L, by its place; L is a missing cell, L + 1 a rarer level.
 
-    Attributes
-    ----------
-    levels : tuple of str
-        L levels that are kept, in ascending order.
-    places : ndarray of shape (n,)
-        The level of each row as a place in `levels`; L is a missing cell, L + 1 a level that is too rare to keep.
-    counts : ndarray of shape (levels of the column,)
-        Rows of every level of the column, in the order in which they first occur.
-    order : ndarray of shape (L,)
-        The place in `counts` of each level that is kept.
-    max_levels : int
-        Levels that are kept at most: the most frequent, and of equally frequent ones the first to occur.
+    `counts` are the rows of every level of the column, in the order in which they first occur, and `order` the places
+    there of those that are kept: the most frequent, and of equally frequent ones the first to occur.
     """
 
     levels: tuple[str, ...]
@@ -60,17 +50,8 @@ def target_statistics(
 ) -> tuple[Levels, list[Array]]:
     """Share of each class (of two, the second) in a level, shrunk to that of all rows; and the level's frequency.
 
-    Parameters
-    ----------
-    groups : ndarray of shape (n,), optional
-        Rows of one group, such as copies of one record, do not describe each other.
-
-    Returns
-    -------
-    Levels
-        The numbers of the levels for new rows.
-    list of ndarray of shape (n,)
-        The numbers of the training rows, each made without the row itself.
+    Returns the numbers of the levels for new rows, and those of the training rows, each made without the row itself
+    and without the other rows of its group, such as copies of one record.
     """
     levels, places = category.levels, category.places
     n_rows, unseen = len(places), len(levels) + 1
@@ -160,24 +141,10 @@ def fit_encodings(
     max_one_hot: int = 10,
     max_levels: int = 20_000,
 ) -> Encoded:
-    """Fit one encoding for each column on the rows of a table.
+    """Fit one encoding for each column, as drafted, on the rows of a table.
 
-    Parameters
-    ----------
-    drafts : sequence of Column
-        What the columns are, by name.
-    codes : ndarray of shape (n,)
-        Class codes, for the target statistics of large categories.
-    classes : sequence
-        The classes by their codes.
-    rng : Generator
-        Of the folds in which those statistics are fitted for the training rows themselves.
-    groups : ndarray of shape (n,), optional
-        Rows of one group are in one of these folds.
-    max_one_hot : int
-        Maximum number of levels of a category that has one number for each of them.
-    max_levels : int
-        Maximum number of levels of larger categories, the most frequent.
+    A category of at most `max_one_hot` levels has a number for each of them; a larger one has target statistics of its
+    `max_levels` most frequent levels, which are fitted for the training rows themselves in folds that keep groups.
     """
     columns, encodings, outputs = list[Column](), list[Encoding](), list[Array]()
     # All categories have the same folds: what one is encoded as does not depend on which others stand before it.

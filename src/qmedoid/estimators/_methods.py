@@ -117,7 +117,7 @@ class MethodMixin:
 
     @classmethod
     def auto_refine(cls, counts: Codes) -> Refine:  # noqa: ARG003
-        """What ``refine="auto"`` means for classes with so many rows; ``"auto"`` lets held-out rows decide."""
+        """What ``refine="auto"`` means for these numbers of rows per class; ``"auto"`` lets held-out rows decide."""
         return "never"
 
     def n_circuit_features(self, n_classes: int, deltas: DeltaSettings) -> int:
@@ -270,19 +270,8 @@ def fit_hybrid(
 ) -> tuple[Any, list[CalibratedMethod], Array]:
     """Fit the method of a `MedoidClassifier`, calibrate it, and train circuits where its policy asks for them.
 
-    Parameters
-    ----------
-    owner : MedoidClassifier
-        Its parameters say how.
-    data : TrainingTable
-    splits : list of one (training rows, validation rows), or None
-        Choose and calibrate on these rows instead of in folds.
-    context : CallbackContext
-        Of the fit of the owner.
-
-    Returns
-    -------
-    The fitted method, its hybrid models, the best first, and their quality on held-out rows.
+    With `splits`, a list of one (training rows, validation rows), it is calibrated on these instead of in folds.
+    Returns the fitted method, its hybrid models, the best first, and their quality on held-out rows.
     """
     n_classes = len(data.classes)
     draws = data.codes if data.groups is None else data.codes[first_rows(data.groups)]
@@ -322,7 +311,7 @@ def fit_hybrid(
 
 
 def auto_method(counts: Codes) -> str:
-    """The name that ``method="auto"`` stands for: the first method that suits classes with so many rows."""
+    """The name that ``method="auto"`` stands for: the first method that suits these numbers of rows per class."""
     tables = ("every", "rare") if len(counts) == 2 and is_large_and_rare(counts) else ("every",)
     return next(name for name in METHODS if estimator_class(name).suits in tables)
 

@@ -128,17 +128,10 @@ def multiplier_options(class_weight: Any, codes: Codes, classes: npt.NDArray[Any
 def search_models(
     estimator: Any, data: TrainingTable, report: FitReport, validation: tuple[Array, Codes] | None = None
 ) -> tuple[list[Selected], list[Codes]]:
-    """Search configurations and α by the parameters of a `NearestMedoidClassifier`.
+    """Search configurations and α by the parameters of a `NearestMedoidClassifier`, in folds or on validation rows.
 
-    Parameters
-    ----------
-    validation : (ndarray of shape (n, M), class codes), optional
-        Rows to choose on, instead of the folds of `cv`.
-
-    Returns
-    -------
-    The best models, best first, and the rows that each fold held out. Groups and the course of the search are kept by
-    the estimator.
+    Returns the best models, best first, and the rows that each fold held out. Groups and the course of the search are
+    kept by the estimator.
     """
     if estimator.input_scaling == "none":
         check_size(data.X, data.names)

@@ -228,17 +228,9 @@ def _stride(steps: int) -> int:
 
 @dataclass(frozen=True)
 class Refiner:
-    """Trains circuits on the deltas of calibrated methods.
+    """Trains circuits on the deltas of calibrated methods; callbacks receive the owner.
 
-    Attributes
-    ----------
-    owner : the estimator that callbacks receive
-    context : its callback context
-    settings : of the circuits
-    policy : when they decide
-    share : of the records that they decide under the policy ``"auto"``
-    data : the training rows
-    entropy : of the trainings
+    Under the policy ``"auto"`` circuits decide that share of the records.
     """
 
     owner: Any

@@ -307,7 +307,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         check_is_fitted(self)
         plain = Calibration(1.0, np.zeros(len(self.classes_)))
         models = tuple(HybridModel(model, plain) for model in self.models_)
-        # Its margin decides, not a probability: of two classes the second where s_0 − s_1 is above 0.
+        # Its margin decides, not a probability: the second class where s_0 − s_1 is above 0.
         cut = 0.0 if len(self.classes_) == 2 else None
         decision = Decision(tuple(self.classes_.tolist()), cut, probabilistic=False)
         return self._numbers_model(models, decision, isinstance(self.model_, MeasuredNearest))

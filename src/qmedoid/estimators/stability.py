@@ -308,7 +308,7 @@ class _Medoids:
 
 
 class _Decisions:
-    """Votes of refits about rows that they did not have, beside the decisions of the fit of all rows."""
+    """Votes of refits about rows that they did not have, compared with the decisions of the fit of all rows."""
 
     def __init__(self, subject: Subject, full: Any) -> None:
         self._subject, self._full = subject, full

@@ -235,7 +235,10 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         self._settings = DeltaSettings(self.kind, bool(self.fused))
-        self.estimator_ = seeded_method(self.method, self.random_state).fit(X, y)
+        method: NearestMedoidClassifier = NearestMedoidClassifier() if self.method is None else clone(self.method)
+        if method.random_state is None:
+            method.set_params(random_state=int(check_random_state(self.random_state).randint(2**31)))
+        self.estimator_ = method.fit(X, y)
         self.scaling_ = fit_standard(self._deltas(table))
         return self
 
@@ -257,11 +260,3 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
     def _deltas(self, table: Array) -> Array:
         model = self.estimator_.models_[0]
         return self._settings.features(model, model.measure(table))
-
-
-def seeded_method(method: NearestMedoidClassifier | None, random_state: Any) -> NearestMedoidClassifier:
-    """A fresh copy of a method, or the default, with its seed or one drawn from `random_state`."""
-    fresh: NearestMedoidClassifier = NearestMedoidClassifier() if method is None else clone(method)
-    if fresh.random_state is None:
-        fresh.set_params(random_state=int(check_random_state(random_state).randint(2**31)))
-    return fresh

@@ -70,7 +70,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
     clip_norm : float or None, default=None
         Longest gradient that is followed.
     patience : int or None, default=None
-        Stop after so many steps without a batch loss that is lower by `tolerance`.
+        Stop after this number of steps without a batch loss that is lower by `tolerance`.
     tolerance : float, default=0.0
     average : float, default=0.3
         Share of the last steps whose parameters are averaged. 0 keeps the last.
@@ -87,7 +87,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
     precision : {"float64", "float32"}, default="float64"
         Of the simulation.
     shots : int or None, default=None
-        Predict by so many simulated measurements per record, drawn anew and alike in every call, record after record.
+        Predict by this number of simulated measurements per record, drawn anew and alike in every call, record after record.
         None is exact.
     checkpoint : str, path or None, default=None
         Folder in which trainings are kept step by step. A fit that was cut off and is repeated with the same data
