@@ -22,7 +22,7 @@ from qmedoid.model.table import TableModel
 
 @dataclass(frozen=True)
 class FixedMethod:
-    """A first stage of fixed dissimilarities: a column for each class."""
+    """A method of fixed dissimilarities: a column for each class."""
 
     n_classes: int
     rare_class: int | None = None

@@ -245,13 +245,8 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
         together = None if groups is None else given_groups(groups, table.num_rows)
         if self._settled is None:
-            inferred = infer_columns(
-                table,
-                skip=set() if target is None else {target},
-                roles=roles,
-                decimal=self.decimal,
-                date_order=cast("DateOrder | None", self.date_order),
-            )
+            skip, order = set() if target is None else {target}, cast("DateOrder | None", self.date_order)
+            inferred = infer_columns(table, skip=skip, roles=roles, decimal=self.decimal, date_order=order)
         else:
             inferred = infer_alike(table, self._settled)
         inferred.check_any()
@@ -267,16 +262,10 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
             together = row_groups(cell_codes(_with_equal_numbers(table), names), codes)
             equal = equal_rows_note(together)
             self.notes_ += [] if equal is None else [equal]
-        columns, self.encodings_, matrix = fit_encodings(
-            table,
-            inferred.columns,
-            codes,
-            self._in_order(self.classes_).tolist(),
-            rng,
-            together,
-            max_one_hot=self.max_one_hot,
-            max_levels=self.max_levels,
-        )
+        limits = {"max_one_hot": self.max_one_hot, "max_levels": self.max_levels}
+        classes = self._in_order(self.classes_).tolist()
+        encoded = fit_encodings(table, inferred.columns, codes, classes, rng, together, **limits)
+        columns, self.encodings_, matrix = encoded
         self.contract_ = Contract(columns, target, inferred.left_out)
         pairs = zip(self.encodings_, self.contract_.names, strict=True)
         self.encoded_names_ = [output for encoding, name in pairs for output in encoding.output_names(name)]

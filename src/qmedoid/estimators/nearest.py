@@ -28,7 +28,7 @@ from qmedoid.estimators._probabilistic import SavingMixin
 from qmedoid.estimators._search import CLASS_WEIGHTS, GROUPING_CONSTRAINTS, AnchorOrder, search_models
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import Channels
-from qmedoid.geometry.groups import FeatureKind
+from qmedoid.geometry.groups import FeatureKind, Groups
 from qmedoid.geometry.overlap import ANGLE_KINDS, AngleKind, SwapTestFunction
 from qmedoid.geometry.scaling import ScalingKind
 from qmedoid.methods.nearest.fit import SELECTIONS, Best, Selected, Selection
@@ -130,6 +130,9 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
     (3, 4)
     """
 
+    groups_: Groups
+    search_trace_: list[Any]
+    search_records_: list[Any]
     method_name = "nearest"
     default_calibration = "logistic"
     corrects_scores = False

@@ -87,8 +87,8 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
     precision : {"float64", "float32"}, default="float64"
         Of the simulation.
     shots : int or None, default=None
-        Predict by this number of simulated measurements per record, drawn anew and alike in every call, record after record.
-        None is exact.
+        Predict by this number of simulated measurements per record, drawn anew and alike in every call, record after
+        record. None is exact.
     checkpoint : str, path or None, default=None
         Folder in which trainings are kept step by step. A fit that was cut off and is repeated with the same data
         and parameters goes on where it was and ends with the very same weights.
