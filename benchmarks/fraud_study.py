@@ -292,7 +292,7 @@ def with_residual(model: HybridModel, split: Split) -> HybridModel:
     features = model.deltas.features(model.method, measured)
     data = TrainingData(features, split.y, np.ones(2), model.calibration.apply(measured.scores))
     plan = TrainingPlan.of(Classifier(), data, np.array([0, 1]), [split.seed], out_of_fold=False)
-    return replace(model, variational=plan.run(Watch()).trained.model, residual=True)
+    return replace(model, variational=plan.run(Watch())[0].model, residual=True)
 
 
 def hybrids(hybrid: MedoidClassifier, core: float, split: Split) -> tuple[list[Entry], list[Refined]]:

@@ -20,7 +20,7 @@ from _timing import RESULTS, Timing, core_seconds, write_table
 from qmedoid.geometry.groups import build_groups
 from qmedoid.kernels import _search_numpy
 from qmedoid.methods.nearest.objective import IncrementalObjective
-from qmedoid.methods.nearest.problem import FusionSettings, prepare_folds
+from qmedoid.methods.nearest.problem import NearestSettings, prepare_folds
 from qmedoid.optimize.descent import coordinate_descent
 
 SIZES, GROUP_SIZE, PASSES, ALPHA = (2, 3, 4, 5), 8, 2, 0.5
@@ -125,7 +125,7 @@ def alternately(first, second, repeats):
 def compare(n_rows, name):
     kind, angle = SETTINGS[name]
     n_naive, repeats, wanted = TABLES[n_rows]
-    settings = FusionSettings(kind=kind, angle=angle)
+    settings = NearestSettings(kind=kind, angle=angle)
     folds = one_fold(n_rows, settings)
     groups = build_groups(folds[0].train.correlation, group_size=GROUP_SIZE)
 

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from qmedoid import DeltaFeatures, NearestMedoidClassifier, compact_swap_test
 from qmedoid.exceptions import QMedoidWarning
 from qmedoid.geometry.channels import Channels, fusion_scores, predict_codes
-from qmedoid.methods.nearest.problem import FusionSettings, prepare_rows
+from qmedoid.methods.nearest.problem import NearestSettings, prepare_rows
 from qmedoid.metrics.classification import ClassMetrics, evaluate
 from qmedoid.studies.datasets import Dataset, load_breast_cancer, load_creditcard_sample, load_heart, load_wine
 from qmedoid.studies.splits import paper_split
@@ -143,7 +143,7 @@ def test_the_paper_preset_keeps_to_the_training_rows_of_its_split():
     cv = StratifiedShuffleSplit(n_splits=1, test_size=0.25, random_state=3)
     (rows, _), *_ = cv.split(data.X, data.y)
     model = printed(cv=cv).fit(data.X, data.y)
-    settings = FusionSettings(kind="weighted", input_scaling="none")
+    settings = NearestSettings(kind="weighted", input_scaling="none")
     alone = prepare_rows(data.X, data.y.astype(np.intp), rows, 3, settings, np.random.default_rng(0))
     np.testing.assert_array_equal(model.groups_.correlation, alone.correlation)
     assert set(model.medoid_indices_) <= set(rows)

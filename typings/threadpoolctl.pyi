@@ -1,7 +1,12 @@
+from collections.abc import Callable
 from contextlib import ContextDecorator
-from typing import Any, Self
+from typing import Any, Self, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 class threadpool_limits(ContextDecorator):
     def __init__(self, limits: int | None = None, user_api: str | None = None) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *details: Any) -> None: ...
+    @classmethod
+    def wrap(cls, limits: int | None = None, user_api: str | None = None) -> Callable[[Function], Function]: ...

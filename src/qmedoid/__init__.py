@@ -10,14 +10,13 @@ from qmedoid._version import __version__
 if TYPE_CHECKING:
     from qmedoid import exceptions
     from qmedoid.estimators._stability_report import StabilityReport
-    from qmedoid.estimators.deltas import DeltaFeatures
     from qmedoid.estimators.evidence import EvidenceClassifier
-    from qmedoid.estimators.groups import CorrelationGroups
     from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.nearest import NearestMedoidClassifier
     from qmedoid.estimators.progress import TrainingProgress
     from qmedoid.estimators.rare import RareEventClassifier
     from qmedoid.estimators.stability import stability
+    from qmedoid.estimators.transformers import CorrelationGroups, DeltaFeatures
     from qmedoid.estimators.variational import VariationalClassifier
     from qmedoid.geometry.medoids import medoid_index
     from qmedoid.geometry.overlap import SwapTest, compact_swap_test
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Contract": "qmedoid.model.contract",
-    "CorrelationGroups": "qmedoid.estimators.groups",
-    "DeltaFeatures": "qmedoid.estimators.deltas",
+    "CorrelationGroups": "qmedoid.estimators.transformers",
+    "DeltaFeatures": "qmedoid.estimators.transformers",
     "EvidenceClassifier": "qmedoid.estimators.evidence",
     "Explanation": "qmedoid.model.explanation",
     "MedoidClassifier": "qmedoid.estimators.medoid",

@@ -49,7 +49,8 @@ class InterruptedWarning(QMedoidWarning):
     """A search or a training was interrupted or stopped; the best so far is used."""
 
 
-_INSIDE = ("qmedoid", "sklearn")
+# A context manager that decorates a fit has a frame of contextlib.
+_INSIDE = ("qmedoid", "sklearn", "contextlib")
 
 
 def some_of(names: Sequence[str], limit: int = 20) -> str:

@@ -3,7 +3,8 @@
 import numpy as np
 
 from qmedoid.estimators._inputs import check_table
-from qmedoid.estimators._probabilistic import OPERATING_POINT, ProbabilisticClassifier
+from qmedoid.estimators._parameters import OPERATING_POINT
+from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.variational.selection import OutOfFold
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
-from qmedoid.estimators._encoding import EncodingSettings, fit_encodings
+from qmedoid.estimators._encoding import fit_encodings
 from qmedoid.model.contract import Column
 from qmedoid.tables.encode import encode_column
 from qmedoid.tables.kinds import infer_columns
@@ -22,7 +22,7 @@ def fit(values, codes=None, *, classes=("no", "yes"), seed=0, **settings_):
     codes = np.arange(table.num_rows) % len(classes) if codes is None else np.asarray(codes)
     inferred = infer_columns(table)
     rng = np.random.default_rng(seed)
-    return fit_encodings(table, inferred.columns, codes, classes, EncodingSettings(**settings_), rng)
+    return fit_encodings(table, inferred.columns, codes, classes, rng, **settings_)
 
 
 def apply(encoded, values):

@@ -9,8 +9,7 @@ from settings_of import with_settings
 from sklearn.model_selection import KFold
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
-from qmedoid.estimators._folds import stratified_splits
-from qmedoid.estimators._refits import sampled_rows
+from qmedoid.estimators._folds import sampled_rows, stratified_splits
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.exceptions import DataError, QMedoidWarning

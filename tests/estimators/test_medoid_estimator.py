@@ -15,7 +15,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, TrainingProgress, VariationalClassifier
-from qmedoid.estimators import _refinement
+from qmedoid.estimators import _methods, _training
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.geometry.channels import nearest_two
@@ -104,7 +104,7 @@ def test_a_large_table_with_a_rare_class_goes_to_the_circuit():
 @pytest.mark.parametrize("pays", [True, False])
 def test_on_medium_tables_the_circuit_stays_if_it_pays(monkeypatch, pays):
     asked = []
-    monkeypatch.setattr(_refinement, "circuit_pays", lambda *data: asked.append(data) or pays)
+    monkeypatch.setattr(_training, "circuit_pays", lambda *data: asked.append(data) or pays)
     X, y = drawn(1000)
     fitted = quick().fit(X, y)
     assert len(asked) == 1
@@ -157,7 +157,7 @@ def test_the_better_of_several_fusion_models_comes_first():
 @pytest.mark.parametrize("better", [0, 1, 2])
 def test_the_medoids_of_the_first_stage_are_those_that_decide(monkeypatch, better):
     asked = []
-    monkeypatch.setattr(_refinement, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked) == better + 1))
+    monkeypatch.setattr(_methods, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked) == better + 1))
     fitted = quick(method={"n_models": 3, "subset_sizes": (1, 3)}, refine="always").fit(X2, Y2)
     assert len(asked) == 3
     assert [model.method for model in fitted.models_] == fitted.estimator_.models_
@@ -167,9 +167,9 @@ def test_the_medoids_of_the_first_stage_are_those_that_decide(monkeypatch, bette
 
 
 def test_a_circuit_that_does_not_pay_leaves_the_same_model_as_none(monkeypatch):
-    monkeypatch.setattr(_refinement, "circuit_pays", lambda *_: False)
+    monkeypatch.setattr(_training, "circuit_pays", lambda *_: False)
     asked = []
-    monkeypatch.setattr(_refinement, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked)))
+    monkeypatch.setattr(_methods, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked)))
     X, y = drawn(1000)
     several = {"n_models": 2, "subset_sizes": (1, 2)}
     fitted, never = (quick(method=several, refine=refine).fit(X, y) for refine in ("auto", "never"))
@@ -221,13 +221,13 @@ def test_a_chosen_operating_point_is_better_by_its_metric_than_even_odds():
 
 def test_a_fold_is_judged_at_a_threshold_that_the_others_chose(monkeypatch):
     seen = []
-    original = _refinement.out_of_fold_score
+    original = _methods.out_of_fold_score
 
     def spy(found, codes, metric):
         seen.append(found)
         return original(found, codes, metric)
 
-    monkeypatch.setattr(_refinement, "out_of_fold_score", spy)
+    monkeypatch.setattr(_methods, "out_of_fold_score", spy)
     quick(refine="never", operating_point="f1", method={"cv": 4}).fit(X2, Y2)
     quick(refine=0.2, operating_point="f1", method={"cv": 4}).fit(X2, Y2)
     for found in seen:

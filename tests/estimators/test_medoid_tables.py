@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -394,3 +395,43 @@ def test_targets_of_pandas_own_types_are_classes_of_numpy(dtype, plain):
         classifier = MedoidClassifier(method=NearestMedoidClassifier(random_state=0)).fit(X, target)
         assert classifier.classes_.dtype == plain
         assert classifier.classes_.tolist() == [0, 1]
+
+
+def test_array_of_floats_is_scored_as_the_same_cells_in_any_other_form():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.arange(120), rng.normal(size=(120, 3))])
+    y = (X[:, 1] + 0.3 * rng.normal(size=120) > 0).astype(int)
+    fitted = MedoidClassifier(ignore=["x0"], random_state=0).fit(X, y)
+    table = {f"x{place}": X[:, place] for place in range(4)}
+    for other in (X.tolist(), np.asfortranarray(X), table):
+        np.testing.assert_array_equal(fitted.predict_proba(X), fitted.predict_proba(other))
+    np.testing.assert_array_equal(fitted.predict_proba(X[:1]), fitted.predict_proba(X)[:1])
+    with pytest.raises(ValueError, match="expecting 4 features"):
+        fitted.predict(X[:, :3])
+    for value in (np.nan, np.inf, 1e200):
+        bad = X.copy()
+        bad[5, 2] = value
+        assert outcome(fitted, bad) == outcome(fitted, bad.tolist())
+
+
+def outcome(fitted, X):
+    """The decisions and the warnings, or the error."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            decided = fitted.predict(X).tolist()
+        except DataError as error:
+            decided = str(error)
+    assert told or isinstance(decided, str)
+    return decided, [str(one.message) for one in told]
+
+
+def test_class_priors_are_in_the_order_of_the_classes():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), np.repeat(["bad", "good"], [40, 160])
+    fitted = MedoidClassifier(positive="bad", random_state=0).fit(X, y)
+    assert fitted.classes_.tolist() == ["bad", "good"]
+    np.testing.assert_allclose(fitted.class_priors_, [0.2, 0.8])
+    np.testing.assert_allclose(
+        fitted.prior_shift(0.5).prior_shift(fitted.class_priors_).predict_proba(X), fitted.predict_proba(X), atol=1e-12
+    )

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 import qmedoid
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
 from qmedoid.calibration.fit import fit_calibration
-from qmedoid.estimators._refinement import auto_method
+from qmedoid.estimators._methods import auto_method
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.exceptions import DataError, ModelError, ParameterError

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from gaussian_classes import GaussianClasses, drawn
 
-from qmedoid.estimators._probabilistic import RULE_CONSTRAINTS, Rule
+from qmedoid.estimators._parameters import RULE_CONSTRAINTS
 from qmedoid.exceptions import ParameterError, QMedoidWarning
 from qmedoid.metrics.thresholds import at_cost, at_precision, at_recall, at_threshold
 from qmedoid.model.operating_point import RULES, Counts
+from qmedoid.variational.selection import OutOfFold
 
 PRIORS = [0.9, 0.1]
 ASKED = {
@@ -141,6 +142,15 @@ def test_at_most_one_rule_and_two_classes():
     assert GaussianClasses().fit(*three).expected_ is None
 
 
-def test_held_out_rows_of_one_class_cannot_choose_a_floor():
-    assert not Rule("min_recall", 0.5).can_cut(np.zeros(5, dtype=bool))
-    assert Rule("alert_rate", 0.5).can_cut(np.zeros(5, dtype=bool))
+def test_held_out_rows_of_one_class_cannot_choose_a_floor(recwarn):
+    X, y = drawn(200, PRIORS)
+    for name, can_cut in (("min_recall", False), ("min_precision", False), ("cost", False), ("alert_rate", True)):
+        fitted = GaussianClasses(operating_point={name: 0.5}).fit(X, y)
+        recwarn.clear()
+        fitted._set_cut(y, OutOfFold(fitted._scores(X), np.where(y == 0, 0, -1)))
+        assert [str(one.message) for one in recwarn if "are of one class" in str(one.message)] == (
+            []
+            if can_cut
+            else [f"All {(y == 0).sum()} held-out rows are of one class: the threshold stays at even odds."]
+        )
+        assert (fitted.threshold_ == 0.5) != can_cut

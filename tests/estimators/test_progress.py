@@ -91,7 +91,7 @@ class Halfway:
     def on_fit_task_end(self, estimator, context, *, metadata=None):  # noqa: ARG002
         if metadata and metadata["step"] == 15:
             (display,) = progress._displays.values()
-            (task,) = display._progress.tasks
+            (task,) = display.progress.tasks
             self.seen = (task.completed, task.total)
 
 
@@ -152,7 +152,7 @@ def test_it_shows_the_fits_inside_a_search(monkeypatch):
     def watched(display, key, metadata):
         end(display, key, metadata)
         if metadata:
-            seen.append([(task.description, task.fields["detail"]) for task in display._progress.tasks])
+            seen.append([(task.description, task.fields["detail"]) for task in display.progress.tasks])
 
     monkeypatch.setattr(progress._Display, "end", watched)
     GridSearchCV(quick(), {"n_reps": [1, 2]}, cv=2).set_callbacks(TrainingProgress(console)).fit(X, Y)

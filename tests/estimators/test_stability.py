@@ -16,7 +16,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVR
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
-from qmedoid.estimators import _refits
 from qmedoid.estimators import stability as module
 from qmedoid.estimators._stability_report import NO_GROUPS, NO_MARGINS, NO_MEDOIDS, NO_SPREAD, NO_VOTES
 from qmedoid.estimators.stability import stability
@@ -326,7 +325,7 @@ def test_raw_tables_are_fitted_with_their_encodings(positive):
 def test_a_pair_of_columns_is_the_same_pair_however_a_sample_is_encoded():
     """A level that a sample lacks has no column there, and all columns behind it have other numbers."""
     table, labels = raw_table()
-    subject = _refits.Subject(MedoidClassifier(method=NearestMedoidClassifier(**QUICK), random_state=0), table, labels)
+    subject = module.Subject(MedoidClassifier(method=NearestMedoidClassifier(**QUICK), random_state=0), table, labels)
     full = subject.fit(np.arange(120), 0)
     subject.fix_columns(full)
     without = subject.fit(np.delete(np.arange(120), 7), 0)

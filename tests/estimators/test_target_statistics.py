@@ -13,7 +13,6 @@ from qmedoid import MedoidClassifier
 from qmedoid.estimators._encoding import (
     CROSS_FITS,
     Category,
-    EncodingSettings,
     fit_encodings,
     spread_folds,
     target_statistics,
@@ -25,8 +24,8 @@ from qmedoid.tables.encode import encode_column
 def fit(values, codes, *, n_classes=2, seed=0, max_levels=20_000):
     draft = Column("c", "category", missing=None in values)
     table = pa.table({"c": pa.array(values, pa.string())})
-    asked = EncodingSettings(max_one_hot=2, max_levels=max_levels)
-    return fit_encodings(table, [draft], np.asarray(codes), "abcd"[:n_classes], asked, np.random.default_rng(seed))
+    rng, classes = np.random.default_rng(seed), "abcd"[:n_classes]
+    return fit_encodings(table, [draft], np.asarray(codes), classes, rng, max_one_hot=2, max_levels=max_levels)
 
 
 def apply(encoded, values):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from gaussian_classes import GaussianClasses, drawn
 
-from qmedoid.estimators._inputs import loss_weights, multiplier_options
+from qmedoid.estimators._inputs import loss_weights
+from qmedoid.estimators._search import multiplier_options
 from qmedoid.variational.batches import row_weights
 from qmedoid.variational.selection import OutOfFold
 

@@ -18,7 +18,7 @@ from qmedoid.geometry.groups import FEATURE_KINDS, build_groups, correlation_mat
 from qmedoid.kernels import _search_numpy
 from qmedoid.methods.nearest import objective as incremental
 from qmedoid.methods.nearest.objective import IncrementalObjective, RebuildObjective, macro_f1
-from qmedoid.methods.nearest.problem import FusionSettings, prepare_folds
+from qmedoid.methods.nearest.problem import NearestSettings, prepare_folds
 from qmedoid.metrics.classification import ClassMetrics
 from qmedoid.optimize.descent import coordinate_descent
 
@@ -48,7 +48,7 @@ class Problem:
         codes = np.concatenate((np.tile(np.arange(self.n_classes), 2), rng.integers(0, self.n_classes, n)))
         X = rng.normal(size=(len(codes), width)) + np.outer(codes, 0.7 * rng.normal(size=width))
         self.X, self.codes = TABLES[flavour](X, rng), codes
-        self.settings = settings or FusionSettings(
+        self.settings = settings or NearestSettings(
             kind=str(rng.choice(FEATURE_KINDS)),
             input_scaling=str(rng.choice(["standard", "minmax", "none"])),
             use_angular=bool(rng.random() < 0.8),
@@ -142,7 +142,7 @@ DATA = {
 @pytest.mark.parametrize("name", sorted(DATA))
 def test_same_trace_on_real_data(name, kind, angle, alpha, n_folds):
     X, codes = DATA[name]()
-    settings = FusionSettings(kind=kind, angle=angle, max_medoid_rows=100)
+    settings = NearestSettings(kind=kind, angle=angle, max_medoid_rows=100)
     splits = list(StratifiedKFold(4, shuffle=True, random_state=0).split(X, codes))[:n_folds]
     folds = prepare_folds(X, codes, splits, codes.max() + 1, settings, np.random.default_rng(0))
     groups = build_groups(folds[0].train.correlation, group_size=6, n_anchors=8)
@@ -187,7 +187,7 @@ def test_same_trace_where_many_rows_could_be_the_medoid(flavour, target, kind):
     rng = np.random.default_rng(0)
     X = TIED[flavour](rng)
     codes = (X[:, 0] > 0).astype(np.intp) if target == "of a column" else rng.integers(0, 2, len(X))
-    settings = FusionSettings(kind=kind)
+    settings = NearestSettings(kind=kind)
     split = np.arange(len(X)) % 4 == 0
     splits = [(np.arange(len(X)), np.arange(0, len(X), 3)), (np.flatnonzero(~split), np.flatnonzero(split))]
     folds = prepare_folds(X, codes, splits, 2, settings, np.random.default_rng(0))
@@ -211,7 +211,7 @@ def test_same_trace_where_many_rows_could_be_the_medoid(flavour, target, kind):
 @pytest.mark.parametrize("flavour", ["continuous", "whole numbers"])
 def test_commits_add_up(backend, flavour):
     """After many commits the scores are those of an objective that starts from where it arrived."""
-    problem = Problem(7, flavour, FusionSettings(), width=5)
+    problem = Problem(7, flavour, NearestSettings(), width=5)
     rng = np.random.default_rng(0)
     width = problem.X.shape[1]
     walking = problem.incremental(backend)
@@ -240,7 +240,7 @@ def test_start_scores_the_configuration(backend):
 
 @both_backends
 def test_subsets_of_any_length_and_anchor(backend):
-    problem = Problem(5, "continuous", FusionSettings(kind="multiplicative"), width=4)
+    problem = Problem(5, "continuous", NearestSettings(kind="multiplicative"), width=4)
     subsets = [(0, 1), (1, 0, 2), (0,), (2, 3), (1, 2, 0), (3, 2, 1, 0)]
     incremental, rebuilt = problem.incremental(backend), problem.rebuild()
     for objective in (incremental, rebuilt):
@@ -251,14 +251,14 @@ def test_subsets_of_any_length_and_anchor(backend):
 
 @both_backends
 def test_threads_change_nothing(backend):
-    problem = Problem(3, "continuous", FusionSettings(), width=5)
+    problem = Problem(3, "continuous", NearestSettings(), width=5)
     assert len(problem.folds) > 1
     one, two = (problem.descend(problem.incremental(backend, threads=threads)) for threads in (1, 2))
     assert_same_descent(two, one)
 
 
 def test_one_pool_for_all_visits_and_none_left_behind():
-    problem = Problem(3, "continuous", FusionSettings(), width=5)
+    problem = Problem(3, "continuous", NearestSettings(), width=5)
     before = set(threading.enumerate())
     objective = problem.incremental(threads=2)
     assert set(threading.enumerate()) == before, "threads are started when needed"
@@ -276,7 +276,7 @@ def test_one_pool_for_all_visits_and_none_left_behind():
 def test_large_folds_take_as_many_threads_as_the_environment_allows(wanted, expected, monkeypatch):
     monkeypatch.setenv("QMEDOID_THREADS", wanted)
     monkeypatch.setattr(incremental, "_LARGE_FOLD", 1)
-    problem = Problem(3, "continuous", FusionSettings(), width=5)
+    problem = Problem(3, "continuous", NearestSettings(), width=5)
     folds = (problem.folds * 5)[:5]
     objective = IncrementalObjective(folds, problem.settings, alpha=0.5, multipliers=problem.multipliers)
     before, together = set(threading.enumerate()), threading.Barrier(max(expected, 1), timeout=10)
@@ -288,7 +288,7 @@ def test_large_folds_take_as_many_threads_as_the_environment_allows(wanted, expe
 
 def test_small_folds_take_no_threads(monkeypatch):
     monkeypatch.setenv("QMEDOID_THREADS", "4")
-    problem = Problem(3, "continuous", FusionSettings(), width=5)
+    problem = Problem(3, "continuous", NearestSettings(), width=5)
     before = set(threading.enumerate())
     objective = problem.incremental()
     problem.descend(objective)
@@ -304,7 +304,7 @@ def test_a_number_of_threads_that_makes_no_sense(variable, threads, monkeypatch)
 
 def test_an_interrupted_visit_waits_for_its_threads(monkeypatch):
     """No thread may still be reading when the next call writes; and the objective goes on as if nothing happened."""
-    problem = Problem(3, "continuous", FusionSettings(), width=5)
+    problem = Problem(3, "continuous", NearestSettings(), width=5)
     objective = problem.incremental(threads=2)
     score = objective.start(problem.groups.first(1))
     first, second = objective._states[:2]
@@ -332,7 +332,7 @@ def test_an_interrupted_visit_waits_for_its_threads(monkeypatch):
 @pytest.mark.parametrize("stage", ["fill_column", "update_squared"])
 def test_an_interrupted_commit_is_caught_up_with(backend, stage, monkeypatch):
     """Wherever Ctrl-C falls, the next call answers for the configuration that was committed."""
-    problem = Problem(3, "continuous", FusionSettings(), width=5)
+    problem = Problem(3, "continuous", NearestSettings(), width=5)
     width = problem.X.shape[1]
     objective = problem.incremental(backend)
     objective.start(problem.groups.first(1))
@@ -365,7 +365,7 @@ def test_an_interrupted_commit_is_caught_up_with(backend, stage, monkeypatch):
 
 @both_backends
 def test_an_interrupted_descent_returns_what_it_found(backend, monkeypatch):
-    problem = Problem(3, "continuous", FusionSettings(), width=5)
+    problem = Problem(3, "continuous", NearestSettings(), width=5)
     objective = problem.incremental(backend)
     whole = problem.descend(objective)
     scores, calls = objective.scores, []
@@ -391,7 +391,7 @@ def test_ties_by_rounding_are_left_to_the_definition(backend):
     thirds = np.array([[0.0, 1.0], [1 / 3, 1.0], [2 / 3, 1.0], [1.0, 1.0]])
     X = np.vstack((thirds, thirds[::-1] + np.array([2.0, 0.0]), [[1.5, 1.0]] * 3, rng.normal(size=(4, 2))))
     codes = np.array([0] * 4 + [1] * 4 + [0, 1, 0] + [0, 1, 0, 1])
-    settings = FusionSettings(kind="unweighted", use_angular=False)
+    settings = NearestSettings(kind="unweighted", use_angular=False)
     folds = prepare_folds(X, codes, [(np.arange(8), np.arange(8, 15))], 2, settings, rng)
     options = {"alpha": 1.0, "multipliers": np.ones(2)}
     objective, expected = (
@@ -410,7 +410,7 @@ def test_equal_medoids_tie_exactly(backend):
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(9, 3))
     X, codes = np.vstack((rows, rows, rng.normal(size=(10, 3)))), np.repeat([0, 1, 0, 1], [9, 9, 5, 5])
-    settings = FusionSettings()
+    settings = NearestSettings()
     folds = prepare_folds(X, codes, [(np.arange(18), np.arange(18, 28))], 2, settings, rng)
     objective = IncrementalObjective(folds, settings, alpha=0.5, multipliers=np.ones(2), backend=backend)
     score = objective.start(((0, 1), (1, 2), (2, 0)))

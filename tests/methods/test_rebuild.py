@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from qmedoid.methods.nearest.objective import RebuildObjective, fold_confusion
-from qmedoid.methods.nearest.problem import FusionSettings, prepare_folds
+from qmedoid.methods.nearest.problem import NearestSettings, prepare_folds
 from qmedoid.metrics.classification import ClassMetrics
 
 CONFIGURATION = ((0, 2), (1, 3), (2, 0), (3, 1, 2))
@@ -53,7 +53,7 @@ def by_loops(fold, configuration, alpha, multipliers):
 @pytest.mark.parametrize("alpha", [0.0, 0.4, 1.0])
 def test_score_is_macro_f1_of_the_pooled_counts(alpha):
     X, codes = blobs()
-    settings = FusionSettings()
+    settings = NearestSettings()
     folds = two_folds(X, codes, settings)
     multipliers = np.array([1.0, 0.8, 1.3])
     expected = [by_loops(fold, CONFIGURATION, alpha, multipliers) for fold in folds]
@@ -66,7 +66,7 @@ def test_score_is_macro_f1_of_the_pooled_counts(alpha):
 
 def test_scores_look_ahead_and_commit_makes_it_so():
     X, codes = blobs()
-    settings = FusionSettings(kind="weighted", angle="printed")
+    settings = NearestSettings(kind="weighted", angle="printed")
     objective = RebuildObjective(two_folds(X, codes, settings), settings, alpha=0.5, multipliers=np.ones(3))
     before = objective.start(CONFIGURATION)
     subsets = [(1, 0), (1, 2), (1, 0, 3)]
@@ -82,7 +82,7 @@ def test_scores_look_ahead_and_commit_makes_it_so():
 
 def test_the_search_uses_one_medoid_whatever_the_final_model_uses():
     X, codes = blobs(seed=3)
-    settings = FusionSettings()
+    settings = NearestSettings()
     folds = two_folds(X, codes, settings)
     scores = [
         RebuildObjective(folds, replace(settings, n_medoids=k), alpha=0.5, multipliers=np.ones(3)).start(CONFIGURATION)

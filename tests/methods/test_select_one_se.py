@@ -10,7 +10,7 @@ from qmedoid.exceptions import ParameterError, QMedoidWarning
 from qmedoid.geometry.channels import Channels
 from qmedoid.methods.nearest import fit as select
 from qmedoid.methods.nearest.fit import SearchSettings, select_models
-from qmedoid.methods.nearest.problem import FusionSettings, prepare_folds, prepare_rows
+from qmedoid.methods.nearest.problem import NearestSettings, prepare_folds, prepare_rows
 from qmedoid.optimize.descent import DescentResult, Record
 
 WINE = load_wine()
@@ -22,7 +22,7 @@ def made_up(monkeypatch, mistakes, *, n_folds=2, selection="one_se", n=200):
     """Models chosen where a configuration makes as many mistakes on held-out rows as is said, whatever α is."""
     rng = np.random.default_rng(0)
     X, codes = rng.normal(size=(n, 6)), np.arange(n) % 2
-    rows, settings = np.arange(n), FusionSettings()
+    rows, settings = np.arange(n), NearestSettings()
     splits = [(np.delete(rows, np.s_[first::5]), rows[first::5]) for first in range(n_folds)]
     folds = prepare_folds(X, codes, splits, 2, settings, rng)
     held_out_codes = np.concatenate([fold.codes_val for fold in folds])

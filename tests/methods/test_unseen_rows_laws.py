@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from qmedoid.calibration.fit import fit_calibration
-from qmedoid.estimators._methods import FitReport, TrainingTable
+from qmedoid.estimators._folds import TrainingTable
+from qmedoid.estimators._methods import FitReport
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.geometry.channels import Channels
 from qmedoid.kernels.ties import order_by_content
@@ -17,7 +18,7 @@ from qmedoid.methods.evidence.design import EvidenceSettings, Scaled
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
 from qmedoid.methods.evidence.ridge import fit_ridge
-from qmedoid.methods.nearest.problem import FusionSettings, prepare_folds
+from qmedoid.methods.nearest.problem import NearestSettings, prepare_folds
 from qmedoid.methods.rare.fit import fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings
 from qmedoid.model.hybrid import DeltaSettings
@@ -195,7 +196,7 @@ def test_the_scaling_of_a_fold_has_not_seen_the_rows_that_it_holds_out():
     splits = [(np.flatnonzero(rows % 3 != number), np.flatnonzero(rows % 3 == number)) for number in range(3)]
 
     def folds(values):
-        return prepare_folds(values, codes, splits, 2, FusionSettings(), np.random.default_rng(0))
+        return prepare_folds(values, codes, splits, 2, NearestSettings(), np.random.default_rng(0))
 
     before = folds(X)
     for number, fold in enumerate(before):

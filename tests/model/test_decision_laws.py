@@ -21,8 +21,8 @@ from qmedoid.model.table import TableModel
 
 
 @dataclass(frozen=True)
-class Stage:
-    """A first stage of fixed dissimilarities: a column for each class."""
+class FixedMethod:
+    """A method of fixed dissimilarities: a column for each class."""
 
     n_classes: int
     rare_class: int | None = None
@@ -43,13 +43,13 @@ class Stage:
 
 def table_model(n_classes, **changes):
     columns = tuple(Column(f"x{place}", "number", False) for place in range(n_classes))
-    model = HybridModel(Stage(n_classes), Calibration(1.0, np.zeros(n_classes)))
+    model = HybridModel(FixedMethod(n_classes), Calibration(1.0, np.zeros(n_classes)))
     encodings = (Numbers(0.0),) * n_classes
     return TableModel(Contract(columns, None, {}), encodings, Decision(tuple("abcd"[:n_classes]), **changes), (model,))
 
 
 def test_the_circuit_decides_records_up_to_its_margin_and_at_it():
-    model = HybridModel(Stage(3), Calibration(1.0, np.zeros(3)), variational=object(), refine_below=0.5)
+    model = HybridModel(FixedMethod(3), Calibration(1.0, np.zeros(3)), variational=object(), refine_below=0.5)
     scores = np.array([[1.0, 0.5, 0.0], [1.0, 0.25, 0.0], [0.0, 2.0, 1.75], [3.0, 3.0, 0.0]])
     assert model.picks(scores).tolist() == [True, False, True, True]
     assert replace(model, refine_below=np.inf).picks(scores).all()
@@ -60,7 +60,7 @@ def test_the_circuit_decides_records_up_to_its_margin_and_at_it():
 @pytest.mark.parametrize("rare", [0, 1])
 def test_of_rare_events_the_likeliest_go_to_the_circuit_first(rare):
     scores = np.random.default_rng(rare).normal(size=(50, 2))
-    margins = HybridModel(Stage(2, rare), Calibration(1.0, np.zeros(2))).refinement_margins(scores)
+    margins = HybridModel(FixedMethod(2, rare), Calibration(1.0, np.zeros(2))).refinement_margins(scores)
     odds = np.exp(scores[:, rare]) / np.exp(scores[:, 1 - rare])
     np.testing.assert_array_equal(np.argsort(margins), np.argsort(-odds))
 

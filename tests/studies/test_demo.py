@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from qmedoid import NearestMedoidClassifier, __version__
 from qmedoid.cli import studies as commands
 from qmedoid.cli.app import app
-from qmedoid.estimators._refinement import auto_method
+from qmedoid.estimators._methods import auto_method
 from qmedoid.methods.registry import estimator_class
 from qmedoid.metrics.classification import confusion_matrix
 from qmedoid.studies import baselines, ours, plan

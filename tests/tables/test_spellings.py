@@ -9,7 +9,7 @@ import pytest
 from spellings import GERMAN, TEXTS, WORKBOOKS, base, spellings, typed
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier
-from qmedoid.estimators._encoding import EncodingSettings, fit_encodings
+from qmedoid.estimators._encoding import fit_encodings
 from qmedoid.exceptions import DataError, QMedoidError
 from qmedoid.model.contract import Contract
 from qmedoid.tables.kinds import infer_columns
@@ -25,7 +25,7 @@ def encoded(table, **hints):
     inferred = infer_columns(table, **hints)
     codes = np.array([label == "yes" for label in base()["y"]]).astype(np.intp)
     rng = np.random.default_rng(0)
-    return inferred, fit_encodings(table, inferred.columns, codes, ["no", "yes"], EncodingSettings(), rng)
+    return inferred, fit_encodings(table, inferred.columns, codes, ["no", "yes"], rng)
 
 
 @cache

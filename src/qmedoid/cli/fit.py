@@ -1,6 +1,7 @@
 """``qmedoid fit``: from a table to a saved model, with figures on rows that were held out."""
 
 import shlex
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -70,9 +71,9 @@ def run(options: FitOptions) -> None:
     if held_out is not None:
         # The fit has noted a class that is hardly ever called.
         notes += report_notes(model, metrics["held_out"], seldom=False)
-    if model.n_known_records:
+    if model.n_neighbors:
         notes.append(
-            f"the model keeps {model.n_known_records:,} training rows for its neighbor term; --neighbors 0 keeps none "
+            f"the model keeps {model.n_neighbors:,} training rows for its neighbor term; --neighbors 0 keeps none "
             "but the medoids"
         )
     if novelty is not None:
@@ -114,8 +115,7 @@ def _title(report: Mapping[str, Any]) -> str:
 
 def make_classifier(options: FitOptions) -> Any:
     """The classifier that the options describe; wrong values are refused before anything is read."""
-    from qmedoid.estimators._parameters import check_parameters, optional
-    from qmedoid.estimators._probabilistic import RULE_CONSTRAINTS
+    from qmedoid.estimators._parameters import RULE_CONSTRAINTS, check_parameters
     from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.progress import TrainingProgress
 
@@ -125,8 +125,8 @@ def make_classifier(options: FitOptions) -> Any:
         "random_state": options.seed,
     }
     rules = {name: getattr(options, name) for name in RULE_CONSTRAINTS}
-    check_parameters("fit", rules, {name: optional(constraint) for name, constraint in RULE_CONSTRAINTS.items()})
     asked = {name: value for name, value in rules.items() if value is not None}
+    check_parameters("fit", asked, {name: RULE_CONSTRAINTS[name] for name in asked})
     given = [name for name in ("operating_point", *asked) if name in asked or settings[name] is not None]
     if len(given) > 1:
         first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
@@ -137,7 +137,8 @@ def make_classifier(options: FitOptions) -> Any:
         raise ParameterError("--paper says how distances are fused: leave --method, --medoids and --neighbors out.")
     made = MedoidClassifier.paper(**settings) if options.paper else MedoidClassifier(method=method, **settings)
     check_parameters("fit", made.get_params(deep=False), made._constraints)
-    return made.set_callbacks(TrainingProgress())
+    # Without a terminal nobody sees the progress.
+    return made.set_callbacks(TrainingProgress()) if sys.stderr is not None and sys.stderr.isatty() else made
 
 
 def asked_method(method: str, medoids: str | None, neighbors: str | None) -> Any:

@@ -64,7 +64,7 @@ def _summary(loaded: ModelFile) -> dict[str, Any]:
         "groups": [[model.layout.names[column] for column in group] for group in groups],
         "alpha": None if method is None else method.facts.get("alpha"),
         "medoids": [{"class": model.classes[code], "training_row": int(row)} for code, row in medoids],
-        "known_records": model.n_known_records,
+        "known_records": model.n_neighbors,
         "raw_rows": model.records is not None,
         "row_hashes": 0 if model.seen is None else len(model.seen.hashes),
         "parameters": dict(model.parameters),

@@ -10,7 +10,7 @@ n, is the Good-Turing estimate of how often new rows have a new level.
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,20 +28,10 @@ CROSS_FITS = 5
 
 
 class Category(NamedTuple):
-    """The cells of a large category.
+    """The cells of a category: a level that is kept, of L, by its place; L is a missing cell, L + 1 a rarer level.
 
-    Attributes
-    ----------
-    levels : tuple of str
-        L levels that are kept, in ascending order.
-    places : ndarray of shape (n,)
-        The level of each row as a place in `levels`; L is a missing cell, L + 1 a level that is too rare to keep.
-    counts : ndarray of shape (levels of the column,)
-        Rows of every level of the column, in the order in which they first occur.
-    order : ndarray of shape (L,)
-        The place in `counts` of each level that is kept.
-    max_levels : int
-        Levels that are kept at most: the most frequent, and of equally frequent ones the first to occur.
+    `counts` are the rows of every level of the column, in the order in which they first occur, and `order` the places
+    there of those that are kept: the most frequent, and of equally frequent ones the first to occur.
     """
 
     levels: tuple[str, ...]
@@ -60,17 +50,8 @@ def target_statistics(
 ) -> tuple[Levels, list[Array]]:
     """Share of each class (of two, the second) in a level, shrunk to that of all rows; and the level's frequency.
 
-    Parameters
-    ----------
-    groups : ndarray of shape (n,), optional
-        Rows of one group, such as copies of one record, do not describe each other.
-
-    Returns
-    -------
-    Levels
-        The numbers of the levels for new rows.
-    list of ndarray of shape (n,)
-        The numbers of the training rows, each made without the row itself.
+    Returns the numbers of the levels for new rows, and those of the training rows, each made without the row itself
+    and without the other rows of its group, such as copies of one record.
     """
     levels, places = category.levels, category.places
     n_rows, unseen = len(places), len(levels) + 1
@@ -95,7 +76,7 @@ def target_statistics(
     # Levels that were too rare to keep are, from here on, as unknown as those of rows to come.
     values[unseen] = new_level
     others, known = _others(category, groups)
-    known &= _counts_of(places)[places] > _counts_of_pairs(places, folds)
+    known &= np.bincount(places)[places] > _counts_of_pairs(places, folds)
     own[~known] = mean
     described = classes[1:] if len(classes) == 2 else classes
     outputs = (*(f": share of {label}" for label in described), ": frequency")
@@ -122,7 +103,7 @@ def spread_folds(places: Codes, codes: Codes, groups: Codes, rng: np.random.Gene
 def _others(category: Category, groups: Codes) -> tuple[Codes, Flags]:
     """Rows of its level outside of a row's group, and whether the level would be kept if there were only those."""
     places, n_kept = category.places, len(category.levels)
-    others = _counts_of(places)[places] - _counts_of_pairs(places, groups)
+    others = np.bincount(places)[places] - _counts_of_pairs(places, groups)
     known = (others > 0) & (places <= n_kept)
     if len(category.counts) > category.max_levels:
         n_levels = len(category.counts)
@@ -134,10 +115,6 @@ def _others(category: Category, groups: Codes) -> tuple[Codes, Flags]:
     return others, known
 
 
-def _counts_of(places: Codes) -> Codes:
-    return np.bincount(places)
-
-
 def _counts_of_pairs(places: Codes, others: Codes) -> Codes:
     """For each row the number of rows that have the same in both."""
     _, of_row, counts = np.unique(places * (others.max() + 1) + others, return_inverse=True, return_counts=True)
@@ -145,24 +122,7 @@ def _counts_of_pairs(places: Codes, others: Codes) -> Codes:
     return pairs
 
 
-@dataclass(frozen=True)
-class EncodingSettings:
-    """How categories are encoded.
-
-    Attributes
-    ----------
-    max_one_hot : int
-        Maximum number of levels of a category that has one number for each of them.
-    max_levels : int
-        Maximum number of levels of larger categories, the most frequent.
-    """
-
-    max_one_hot: int = 10
-    max_levels: int = 20_000
-
-
-@dataclass(frozen=True)
-class Encoded:
+class Encoded(NamedTuple):
     """Columns with their levels, their encodings, and the training rows as numbers, shape (n, M)."""
 
     columns: tuple[Column, ...]
@@ -175,41 +135,32 @@ def fit_encodings(
     drafts: Sequence[Column],
     codes: Codes,
     classes: Sequence[Any],
-    settings: EncodingSettings,
     rng: np.random.Generator,
     groups: Codes | None = None,
+    *,
+    max_one_hot: int = 10,
+    max_levels: int = 20_000,
 ) -> Encoded:
-    """Fit one encoding for each column on the rows of a table.
+    """Fit one encoding for each column, as drafted, on the rows of a table.
 
-    Parameters
-    ----------
-    drafts : sequence of Column
-        What the columns are, by name.
-    codes : ndarray of shape (n,)
-        Class codes, for the target statistics of large categories.
-    classes : sequence
-        The classes by their codes.
-    rng : Generator
-        Of the folds in which those statistics are fitted for the training rows themselves.
-    groups : ndarray of shape (n,), optional
-        Rows of one group are in one of these folds.
+    A category of at most `max_one_hot` levels has a number for each of them; a larger one has target statistics of its
+    `max_levels` most frequent levels, which are fitted for the training rows themselves in folds that keep groups.
     """
-    columns: list[Column] = []
-    encodings: list[Encoding] = []
-    outputs: list[Array] = []
+    columns, encodings, outputs = list[Column](), list[Encoding](), list[Array]()
     # All categories have the same folds: what one is encoded as does not depend on which others stand before it.
     seed = int(rng.integers(2**63))
     for draft in drafts:
         given = cells.one_chunk(table.column(draft.name))
+        category = _category(given, max_one_hot, max_levels) if draft.kind == "category" else None
         column, own = draft, None
         encoding: Encoding
-        if draft.kind == "category":
-            generator = np.random.default_rng(seed)
-            column, encoding, own = _fit_category(given, draft, codes, classes, settings, generator, groups)
-        elif draft.kind == "date":
-            encoding = _fit_dates(given, draft)
+        if category is not None and len(category.counts) > max_one_hot:
+            column = replace(draft, is_open=True)
+            encoding, own = target_statistics(category, codes, classes, np.random.default_rng(seed), groups)
+        elif category is not None:
+            column, encoding = replace(draft, levels=category.levels), one_hot(category.levels, draft.missing)
         else:
-            encoding = _fit_numbers(given, draft)
+            encoding = _fit_dates(given, draft) if draft.kind == "date" else _fit_numbers(given, draft)
         columns.append(column)
         encodings.append(encoding)
         outputs.extend(encode_column(given, column, encoding) if own is None else own)
@@ -234,29 +185,14 @@ def _fit_dates(given: pa.Array, column: Column) -> Dates:
     return Dates(kept, fills, indicator=column.missing)
 
 
-def _fit_category(
-    given: pa.Array,
-    draft: Column,
-    codes: Codes,
-    classes: Sequence[Any],
-    settings: EncodingSettings,
-    rng: np.random.Generator,
-    groups: Codes | None,
-) -> tuple[Column, Levels, list[Array] | None]:
-    """The column with its levels, the encoding, and the training rows' own numbers where they are others."""
+def _category(given: pa.Array, max_one_hot: int, max_levels: int) -> Category:
     counts = cells.texts(given).drop_null().value_counts()
     names = np.array(counts.field("values").to_pylist(), dtype=object)
-    if len(names) <= settings.max_one_hot:
-        levels = tuple(sorted(names.tolist()))
-        return replace(draft, levels=levels), one_hot(levels, draft.missing), None
     n_rows = counts.field("counts").to_numpy()
-    frequent = np.argsort(-n_rows, kind="stable")[: settings.max_levels]
+    frequent = np.argsort(-n_rows, kind="stable")[: max(max_levels, max_one_hot if len(names) <= max_one_hot else 0)]
     order = frequent[np.argsort(names[frequent])]
     levels = tuple(names[order].tolist())
-    places, _ = cells.level_codes(given, levels)
-    category = Category(levels, places, n_rows, order, settings.max_levels)
-    encoding, own = target_statistics(category, codes, classes, rng, groups)
-    return replace(draft, is_open=True), encoding, own
+    return Category(levels, cells.level_codes(given, levels)[0], n_rows, order, max_levels)
 
 
 def one_hot(levels: tuple[str, ...], missing: bool) -> Levels:

@@ -1,6 +1,7 @@
-"""Folds on which configurations are judged, also when some classes are tiny."""
+"""The rows of a fit, and folds and samples of them, also where some classes are tiny."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,68 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError, warn
-from qmedoid.geometry.row_groups import first_rows, group_classes, group_folds
+from qmedoid.geometry.row_groups import first_rows, group_classes, group_folds, part_of
 
 Split = tuple[Codes, Codes]
+Splits = list[Split]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingTable:
+    """The rows of a fit.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, M)
+    codes : ndarray of shape (n,)
+        Class codes.
+    classes : ndarray of shape (C,)
+        Labels by their codes.
+    groups : ndarray of shape (n,) or None
+        Group of every row, held out together; None where every row is a group.
+    names : sequence of str or None
+        Of the columns, for messages.
+    is_checked : bool
+        Whether constant columns were noted already.
+    """
+
+    X: Array
+    codes: Codes
+    classes: npt.NDArray[Any]
+    groups: Codes | None = None
+    names: Any = None
+    is_checked: bool = False
+
+    def part(self, rows: Codes) -> "TrainingTable":
+        """Some of the rows."""
+        return replace(self, X=self.X[rows], codes=self.codes[rows], groups=part_of(self.groups, rows))
+
+    def splits(self, estimator: Any, rng: np.random.Generator) -> Splits:
+        """Training and held-out rows of the folds of an estimator's `cv`.
+
+        Raise if there is no fold, if one has no training row of some class or no held-out row at all, or if there are
+        several and the training rows of a single one are to be kept.
+        """
+        codes, classes = self.codes, self.classes
+        splits = stratified_splits(estimator.cv, self.X, codes, classes, rng, self.groups)
+        if not splits:
+            name = type(estimator).__name__
+            raise ParameterError(f"The 'cv' parameter of {name} holds no split: give at least one.")
+        for number, (train, val) in enumerate(splits):
+            missing = np.flatnonzero(np.bincount(codes[train], minlength=len(classes)) == 0)
+            if len(missing):
+                raise DataError(
+                    f"Split {number} of 'cv' has no training row of class {classes[missing].tolist()[0]!r}. "
+                    "Use stratified splits (an int, or sklearn.model_selection.StratifiedKFold)."
+                )
+            if len(val) == 0:
+                raise DataError(f"Split {number} of 'cv' has no validation rows.")
+        if not getattr(estimator, "refit", True) and len(splits) > 1:
+            raise ParameterError(
+                f"refit=False keeps the training rows of a single split, but cv made {len(splits)}. "
+                "Pass refit=True, or a cv with one split."
+            )
+        return splits
 
 
 def stratified_splits(
@@ -21,7 +81,7 @@ def stratified_splits(
     classes: npt.NDArray[Any],
     rng: np.random.Generator,
     groups: Codes | None = None,
-) -> list[Split]:
+) -> Splits:
     """Training and validation rows of every fold.
 
     A number makes shuffled stratified folds, fewer where the smallest class is smaller; a class of one row stays in
@@ -30,7 +90,9 @@ def stratified_splits(
     """
     if not isinstance(cv, int | np.integer):
         return _given_splits(cv, X, codes, groups)
-    counts = _draws(codes, groups, len(classes))
+    # Rows of every class, or groups that have any.
+    draws = codes if groups is None else np.unique(groups * len(classes) + codes) % len(classes)
+    counts = np.bincount(draws, minlength=len(classes))
     alone = counts[codes] == 1
     if groups is not None:
         alone = np.bincount(groups, weights=alone)[groups] > 0
@@ -53,11 +115,12 @@ def stratified_splits(
     ]
 
 
-def _given_splits(cv: Any, X: Array, codes: Codes, groups: Codes | None) -> list[Split]:
+def _given_splits(cv: Any, X: Array, codes: Codes, groups: Codes | None) -> Splits:
     """Splits of a splitter, which splits groups where rows belong together, or of an iterable."""
     if groups is not None and hasattr(cv, "split"):
         splits = _given_splits(cv, X[first_rows(groups)], group_classes(groups, codes), None)
-        return [(_rows_of(groups, train), _rows_of(groups, val)) for train, val in splits]
+        parts = [[np.flatnonzero(np.isin(groups, part)) for part in split] for split in splits]
+        return [(train, val) for train, val in parts]
     splitter = check_cv(cv, codes, classifier=True)
     try:
         found = list(splitter.split(X, codes))
@@ -70,21 +133,27 @@ def _given_splits(cv: Any, X: Array, codes: Codes, groups: Codes | None) -> list
         (_row_numbers(train, len(X), number), _row_numbers(val, len(X), number))
         for number, (train, val) in enumerate(found)
     ]
-    _warn_overlap(splits)
-    if groups is not None:
-        _warn_cut_groups(splits, groups)
+    _warn_shared(splits, groups)
     return splits
 
 
-def _rows_of(groups: Codes, some: Codes) -> Codes:
-    return np.flatnonzero(np.isin(groups, some))
+def sampled_rows(
+    strata: Codes, rng: np.random.Generator, *, with_replacement: bool, groups: Codes | None = None
+) -> Codes:
+    """Rows of a sample, rising: as many of each class as there are, with replacement, or half of them, rounded up.
 
-
-def _draws(codes: Codes, groups: Codes | None, n_classes: int) -> Codes:
-    """Rows of every class, or groups that have any."""
+    Where rows belong together, whole groups are drawn.
+    """
     if groups is not None:
-        codes = np.unique(groups * n_classes + codes) % n_classes
-    return np.bincount(codes, minlength=n_classes)
+        chosen = sampled_rows(group_classes(groups, strata), rng, with_replacement=with_replacement)
+        times = np.bincount(chosen, minlength=groups.max() + 1)
+        return np.repeat(np.arange(len(groups)), times[groups])
+    drawn = []
+    for stratum in np.unique(strata):
+        rows = np.flatnonzero(strata == stratum)
+        size = len(rows) if with_replacement else (len(rows) + 1) // 2
+        drawn.append(rng.choice(rows, size=size, replace=with_replacement))
+    return np.sort(np.concatenate(drawn))
 
 
 def splits_of_part(cv: Any, rows: Codes, n_rows: int) -> Any:
@@ -97,57 +166,17 @@ def splits_of_part(cv: Any, rows: Codes, n_rows: int) -> Any:
     return [(train[train >= 0], val[val >= 0]) for train, val in numbered]
 
 
-def check_counts(codes: Codes, classes: npt.NDArray[Any], n_columns: int) -> None:
-    """Warn about tables that can be fitted but leave little to learn from."""
-    counts = np.bincount(codes, minlength=len(classes))
-    if (counts == 1).all():
-        warn("Every class has one row: those rows are the medoids, and there are no others to judge the fit by.")
-    else:
-        for label in classes[counts == 1].tolist():
-            warn(f"Class {label!r} has one row: that row is its medoid, and it is never held out to judge the fit.")
-    if len(codes) < n_columns:
-        warn(
-            f"{len(codes)} rows for {n_columns} columns: correlations between columns are unsure, and so are the "
-            "groups built on them. They were built all the same."
-        )
-
-
-def check_splits(estimator: str, splits: Sequence[Split], codes: Codes, classes: npt.NDArray[Any]) -> None:
-    """Raise if there is no fold, or if one has no training row of some class, or no validation row at all."""
-    if not splits:
-        raise ParameterError(f"The 'cv' parameter of {estimator} holds no split: give at least one.")
-    for number, (train, val) in enumerate(splits):
-        missing = np.flatnonzero(np.bincount(codes[train], minlength=len(classes)) == 0)
-        if len(missing):
-            raise DataError(
-                f"Split {number} of 'cv' has no training row of class {classes[missing].tolist()[0]!r}. "
-                "Use stratified splits (an int, or sklearn.model_selection.StratifiedKFold)."
-            )
-        if len(val) == 0:
-            raise DataError(f"Split {number} of 'cv' has no validation rows.")
-
-
-def _warn_overlap(splits: Sequence[Split]) -> None:
-    """Warn of the first split that judges rows it trains on."""
+def _warn_shared(splits: Sequence[Split], groups: Codes | None) -> None:
+    """Warn of the first split that judges rows it trains on, or rows of a group that has some on both sides."""
     for number, (train, val) in enumerate(splits):
         shared = np.intersect1d(train, val)
-        if len(shared):
+        cut = len(shared) if groups is None else int(np.isin(groups[val], groups[train]).sum())
+        if cut:
+            of_group = "rows that belong to the same group as " if len(shared) < cut else ""
+            equal = ", or are equal to them" if len(shared) < cut else ""
             warn(
-                f"Split {number} of 'cv' trains on {len(shared)} of its {len(val)} validation rows: what is chosen by "
-                "such rows looks better than it is."
-            )
-            return
-
-
-def _warn_cut_groups(splits: Sequence[Split], groups: Codes) -> None:
-    """Warn of the first split that has rows of a group on both sides."""
-    for number, (train, val) in enumerate(splits):
-        cut = np.isin(groups[val], groups[train])
-        if cut.any():
-            warn(
-                f"Split {number} of 'cv' trains on rows that belong to the same group as {int(cut.sum())} of its "
-                f"{len(val)} validation rows, or are equal to them: what is chosen by such rows looks better than it "
-                "is."
+                f"Split {number} of 'cv' trains on {of_group}{cut} of its {len(val)} validation rows{equal}: what is "
+                "chosen by such rows looks better than it is."
             )
             return
 

@@ -1,9 +1,8 @@
 """Tables, targets, class weights and row groups as estimators take them; errors name the column and the row."""
 
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from numbers import Real
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +13,17 @@ from threadpoolctl import threadpool_limits
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError, warn
-from qmedoid.geometry.channels import printed_multipliers, prior_multipliers
 from qmedoid.geometry.row_groups import equal_rows_note, given_groups, row_groups
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.base import LARGEST
 
 SMALLEST = 1e-150
 """Columns without a value of at least this size have squares that vanish, unless they are scaled."""
-AUTO_EXPONENTS = (0.0, 0.25, 0.5)
-CLASS_WEIGHTS = ("auto", "balanced", "printed")
+one_blas_thread = threadpool_limits.wrap(limits=1, user_api="blas")
+"""Let a fit use one thread for matrix products: on more, the order of their sums depends on how many there are.
+
+The kernels keep their own threads; they are parallel over outputs only.
+"""
 
 # How NumPy, pandas and polars say that a column holds text, categories or dates.
 _NOT_NUMBERS = ("could not convert", "could not be promoted", "cannot be converted")
@@ -35,8 +36,7 @@ def check_table(
 
     With `reset`, for a fit, cells of a column that differ in their last digits alone are one value.
     """
-    if hasattr(X, "collect"):
-        raise DataError(f"Input {name} is a {type(X).__name__}, whose rows are not there yet: collect() it first.")
+    refuse_lazy(X, name)
     if hasattr(X, "columns") and len(X.columns) == 0:
         raise DataError(f"Input {name} has no columns: pass at least one column of numbers.")
     try:
@@ -51,6 +51,12 @@ def check_table(
         raise DataError(_text_message(estimator, X, name)) from error
     check_finite(table, getattr(estimator, "feature_names_in_", None), name)
     return with_equal_cells(table) if reset else table
+
+
+def refuse_lazy(X: Any, name: str) -> None:
+    """Raise for a lazy frame."""
+    if hasattr(X, "collect"):
+        raise DataError(f"Input {name} is a {type(X).__name__}, whose rows are not there yet: collect() it first.")
 
 
 def check_size(table: Array, names: Any = None) -> None:
@@ -85,6 +91,12 @@ def check_finite(table: Array, names: Any = None, name: str = "X") -> None:
     )
 
 
+def column_names(estimator: Any) -> list[str]:
+    """Names of the columns of a fit, or x0, x1 and so on where they had none."""
+    given = getattr(estimator, "feature_names_in_", None)
+    return [f"x{number}" for number in range(estimator.n_features_in_)] if given is None else list(given)
+
+
 def column_label(column: int, names: Any = None) -> str:
     """The column by name where there is one, else by number."""
     return f"column {column}" if names is None else f"column {names[column]!r} (number {column})"
@@ -116,22 +128,6 @@ def _text_message(estimator: BaseEstimator, X: Any, name: str) -> str:
                     "sklearn.preprocessing.OneHotEncoder."
                 )
     return f"Input {name} could not be converted to numbers. Pass a table of numbers, one row for every record."
-
-
-def check_weights(sample_weight: Any, table: Array) -> Array | None:
-    """Sample weights as non-negative floats, one for each row, or None."""
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim > 1:
-        raise DataError(f"'sample_weight' must be a number or of shape (n,). Got shape {weights.shape} instead.")
-    if weights.ndim == 1 and len(weights) != len(table):
-        raise DataError(f"X has {len(table)} rows and 'sample_weight' has {len(weights)}: pass one weight per row.")
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise DataError("'sample_weight' must be finite and not negative.")
-    if not (weights > 0).any():
-        raise DataError("Every weight in 'sample_weight' is zero: at least one row must count.")
-    return np.broadcast_to(weights, len(table))
 
 
 def check_target(y: Any, n_rows: int, *, name: str = "y", table: str = "X") -> npt.NDArray[Any]:
@@ -199,31 +195,18 @@ def _is_missing(value: Any) -> bool:
         return True
 
 
-def multiplier_options(class_weight: Any, codes: Codes, classes: npt.NDArray[Any]) -> list[Array]:
-    """Multipliers to choose from, the first being the one that the search uses; the way must be allowed."""
-    priors = np.bincount(codes, minlength=len(classes)) / len(codes)
-    if class_weight is None:
-        return [np.ones(len(classes))]
-    if isinstance(class_weight, Mapping):
-        return [_from_mapping(class_weight, classes)]
-    if class_weight == "auto":
-        return [prior_multipliers(priors, exponent) for exponent in AUTO_EXPONENTS]
-    if class_weight == "balanced":
-        return [prior_multipliers(priors, 1.0)]
-    return [printed_multipliers(priors)]
-
-
 def loss_weights(class_weight: Any, codes: Codes, classes: npt.NDArray[Any]) -> Array:
     """Weight of every class in a loss: equal for all rows, the same total for every class, or as given."""
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, Mapping):
-        return 1.0 / _from_mapping(class_weight, classes)
+        return 1.0 / given_weights(class_weight, classes)
     counts = np.bincount(codes, minlength=len(classes))
     return np.asarray(len(codes) / (len(classes) * counts))
 
 
-def _from_mapping(weights: Mapping[Any, float], classes: npt.NDArray[Any]) -> Array:
+def given_weights(weights: Mapping[Any, float], classes: npt.NDArray[Any]) -> Array:
+    """The inverse of the weight of every class, from a dict of some of them."""
     unknown = [label for label in weights if label not in classes.tolist()]
     if unknown:
         raise ParameterError(
@@ -239,16 +222,7 @@ def _from_mapping(weights: Mapping[Any, float], classes: npt.NDArray[Any]) -> Ar
 
 
 def groups_of_fit(given: Any, table: Array, codes: Codes) -> Codes | None:
-    """Group of every row, None where every row is a group; a warning says how many rows are equal.
-
-    Parameters
-    ----------
-    given : array-like of shape (n,) or None
-        Labels of groups; None takes equal rows as groups.
-    table : ndarray of shape (n, M)
-    codes : ndarray of shape (n,)
-        Classes.
-    """
+    """Group of every row, None where every row is a group; without labels of groups equal rows are, with a warning."""
     if given is not None:
         return given_groups(given, len(table))
     found = row_groups(table, codes)
@@ -256,21 +230,3 @@ def groups_of_fit(given: Any, table: Array, codes: Codes) -> Codes | None:
     if note is not None:
         warn(f"{note}.")
     return found
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def one_blas_thread(fit: Callable[P, R]) -> Callable[P, R]:
-    """Let a fit use one thread for matrix products: on more, the order of their sums depends on how many there are.
-
-    The kernels keep their own threads; they are parallel over outputs only.
-    """
-
-    @functools.wraps(fit)
-    def limited(*arguments: P.args, **named: P.kwargs) -> R:
-        with threadpool_limits(limits=1, user_api="blas"):
-            return fit(*arguments, **named)
-
-    return limited

@@ -1,36 +1,39 @@
 """Estimators of methods: what a `MedoidClassifier` asks of them, and the one fit that they share.
 
-fit the method on all rows and in folds → calibrate on the out-of-fold scores → (circuit, see `_refinement`) → decision
+fit the method on all rows and in folds → calibrate on the out-of-fold scores → (circuit, see `_training`) → decision
 """
 
 import copy
+import functools
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
+from sklearn.base import clone
 from sklearn.callback import CallbackContext, CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
-from qmedoid.estimators._folds import check_splits, stratified_splits
+from qmedoid.estimators import _parameters as allowed
+from qmedoid.estimators._folds import Splits, TrainingTable
 from qmedoid.estimators._inputs import check_table, groups_of_fit, one_blas_thread
-from qmedoid.estimators._parameters import CV, FLAG, SEED, Choice, Constraint, optional
-from qmedoid.estimators._probabilistic import OPERATING_POINT, ProbabilisticClassifier
-from qmedoid.estimators._saving import SavingMixin, assembled, measured_error, numbered_records
+from qmedoid.estimators._probabilistic import ProbabilisticClassifier, SavingMixin
+from qmedoid.estimators._training import Refiner
+from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
+from qmedoid.geometry.channels import DeltaKind
 from qmedoid.geometry.overlap import SwapTestFunction
-from qmedoid.geometry.row_groups import part_of
+from qmedoid.geometry.row_groups import first_rows
 from qmedoid.methods.base import Measured, Method, Scorer
+from qmedoid.methods.registry import METHODS, estimator_class
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
 from qmedoid.model.novelty import fit_novelty
 from qmedoid.model.refinement import CalibratedMethod, FittedMethod, calibrated
 from qmedoid.model.table import TableModel
-from qmedoid.variational.selection import OutOfFold
+from qmedoid.variational.selection import OutOfFold, out_of_fold_score
 
 Refine = Literal["auto", "always", "never"]
 Progress = Callable[[float], None]
@@ -40,6 +43,8 @@ LARGE = 10_000
 """Rows from which on a table counts as large."""
 RARE = 0.05
 """Share up to which the rarest class counts as rare."""
+PAIRS_UP_TO = 5
+"""Classes up to which a circuit is fed the deltas of all pairs by default; there are 20 of them then."""
 # Reports of a fit that tells its progress as a fraction.
 _REPORTS = 20
 
@@ -49,59 +54,17 @@ def is_large_and_rare(counts: Codes) -> bool:
     return bool(counts.sum() >= LARGE and counts.min() <= RARE * counts.sum())
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingTable:
-    """The rows of a fit.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n, M)
-    codes : ndarray of shape (n,)
-        Class codes.
-    classes : ndarray of shape (C,)
-        Labels by their codes.
-    groups : ndarray of shape (n,) or None
-        Group of every row, held out together; None where every row is a group.
-    names : sequence of str or None
-        Of the columns, for messages.
-    is_checked : bool
-        Whether constant columns were noted already.
-    """
-
-    X: Array
-    codes: Codes
-    classes: npt.NDArray[Any]
-    groups: Codes | None = None
-    names: Any = None
-    is_checked: bool = False
-
-    def part(self, rows: Codes) -> "TrainingTable":
-        """Some of the rows."""
-        return replace(self, X=self.X[rows], codes=self.codes[rows], groups=part_of(self.groups, rows))
-
-
 class FitReport:
-    """Reports one task of a fit to the callbacks of an estimator.
+    """Reports one task of a fit, which `make` makes, to the callbacks of its owner; X and y where it is the fit."""
 
-    Parameters
-    ----------
-    owner : the estimator that callbacks receive
-    begin : makes and begins the task of so many steps
-    """
-
-    def __init__(self, owner: Any, begin: Callable[[int], CallbackContext]) -> None:
-        self._owner, self._begin, self._done = owner, begin, 0
+    def __init__(self, owner: Any, make: Callable[..., CallbackContext], **data: Any) -> None:
+        self._owner, self._make, self._data = owner, make, data
+        self._done = 0
         self.task: CallbackContext | None = None
-
-    @classmethod
-    def of_fit(cls, estimator: Any, X: Any, y: Any) -> "FitReport":
-        """The report of the fit of an estimator itself."""
-        make = estimator._init_callback_context
-        return cls(estimator, lambda n: make(max_subtasks=n).call_on_fit_task_begin(estimator=estimator, X=X, y=y))
 
     def begin(self, n_steps: int) -> None:
         """Begin the task."""
-        self.task = self._begin(n_steps)
+        self.task = self._make(max_subtasks=n_steps).call_on_fit_task_begin(estimator=self._owner, **self._data)
 
     def step(self, name: str) -> bool:
         """Report a step; whether a callback asks to stop."""
@@ -117,10 +80,10 @@ class FitReport:
             self._done += 1
             self.step(f"{self._done} of {_REPORTS}")
 
-    def end(self, **data: Any) -> None:
+    def end(self) -> None:
         """End the task."""
         if self.task is not None:
-            self.task.call_on_fit_task_end(estimator=self._owner, **data)
+            self.task.call_on_fit_task_end(estimator=self._owner, **self._data)
 
 
 class MethodMixin:
@@ -136,6 +99,9 @@ class MethodMixin:
         Whether a circuit corrects the calibrated scores by default, instead of replacing them.
     circuit_defaults : mapping
         Parameters of the default circuit.
+    suits : {"every", "rare", "none"}
+        The tables for which ``method="auto"`` chooses this method: every one, or large ones where one of two classes is
+        rare.
     refined_share : float
         Share of the records, those of the smallest margins, that a circuit decides under ``refine="auto"``.
     """
@@ -144,18 +110,14 @@ class MethodMixin:
     default_calibration: ClassVar[CalibrationKind] = "curve"
     corrects_scores: ClassVar[bool] = True
     circuit_defaults: ClassVar[Mapping[str, Any]] = {}
+    suits: ClassVar[Literal["every", "rare", "none"]] = "none"
     refined_share: ClassVar[float] = 0.1
     models_: Sequence[Method]
     _medoid_tables: Sequence[Array]
 
     @classmethod
-    def suits(cls, counts: Codes) -> bool:  # noqa: ARG003
-        """Whether ``method="auto"`` chooses this method for classes with so many rows."""
-        return False
-
-    @classmethod
     def auto_refine(cls, counts: Codes) -> Refine:  # noqa: ARG003
-        """What ``refine="auto"`` means for classes with so many rows; ``"auto"`` lets held-out rows decide."""
+        """What ``refine="auto"`` means for these numbers of rows per class; ``"auto"`` lets held-out rows decide."""
         return "never"
 
     def n_circuit_features(self, n_classes: int, deltas: DeltaSettings) -> int:
@@ -186,12 +148,12 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         How its scores become log-probabilities.
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "calibration": Choice(("auto", *CALIBRATION_KINDS)),
-        "operating_point": OPERATING_POINT,
-        "cv": optional(CV),
-        "refit": FLAG,
-        "random_state": SEED,
+    _constraints: ClassVar[Mapping[str, allowed.Constraint]] = {
+        "calibration": allowed.choice(("auto", *CALIBRATION_KINDS)),
+        "operating_point": allowed.OPERATING_POINT,
+        "cv": allowed.NONE | allowed.CV,
+        "refit": allowed.FLAG,
+        "random_state": allowed.SEED,
     }
     calibration: CalibrationKind | Literal["auto"]
     cv: Any
@@ -214,15 +176,10 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         table, codes = self._checked(X, y)
         names = getattr(self, "feature_names_in_", None)
         data = TrainingTable(table, codes, self.classes_, groups_of_fit(groups, table, codes), names)
-        report = FitReport.of_fit(self, X, y)
-        kind = calibration_kind(self, "auto")
-        fits = [
-            calibrated(fit, codes, kind=kind, deltas=DeltaSettings("nearest"), groups=data.groups)
-            for fit in self.fit_method(data, report)
-        ]
-        self.keep(fits, data)
+        report = FitReport(self, self._init_callback_context, X=X, y=y)
+        self.keep(_calibrated_fits(self, data, report, "auto", DeltaSettings("nearest")), data)
         self._novelty = fit_novelty(table, method=self.models_[0])
-        report.end(X=X, y=y)
+        report.end()
         return self
 
     def fit_method(self, data: TrainingTable, report: FitReport) -> list[FittedMethod]:
@@ -233,10 +190,7 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
             model, held_out, deltas = self._fit_rows(data, seed, progress)
             folds = [np.flatnonzero(held_out.fold == number) for number in range(held_out.fold.max() + 1)]
             return [_described(model, data.X, held_out.scores, deltas, folds)]
-        generator = np.random.default_rng(seed)
-        splits = stratified_splits(self.cv, data.X, data.codes, data.classes, generator, data.groups)
-        check_splits(type(self).__name__, splits, data.codes, data.classes)
-        check_refit(self.refit, len(splits))
+        splits = data.splits(self, np.random.default_rng(seed))
         n_fits = len(splits) + bool(self.refit)
         scores = np.full((len(data.codes), len(data.classes)), np.nan)
         deltas = None
@@ -274,11 +228,9 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
     def table_model(self) -> TableModel:
         """The fitted model as it is saved and scored without scikit-learn."""
         check_is_fitted(self)
-        if self.model_ is not self.models_[0]:
-            raise measured_error()
-        hybrid = HybridModel(self.models_[0], self.calibration_)
-        metrics = {"threshold": float(self.threshold_)}
-        return assembled(self, (hybrid,), decision=self.decision_, records=numbered_records(self), metrics=metrics)
+        models = (HybridModel(self.models_[0], self.calibration_),)
+        is_measured = self.model_ is not self.models_[0]
+        return self._numbers_model(models, self.decision_, is_measured, threshold=float(self.threshold_))
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -291,22 +243,6 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         return int(check_random_state(self.random_state).randint(2**31))
 
 
-def calibration_kind(method: Any, asked: CalibrationKind | Literal["auto"]) -> CalibrationKind:
-    """The kind of calibration: as asked for, else the parameter of the method, else its default."""
-    kind: CalibrationKind | Literal["auto"] = asked if asked != "auto" else getattr(method, "calibration", "auto")
-    default: CalibrationKind = method.default_calibration
-    return default if kind == "auto" else kind
-
-
-def check_refit(refit: bool, n_splits: int) -> None:
-    """Raise where the training rows of one split are to be kept and there are several splits."""
-    if not refit and n_splits > 1:
-        raise ParameterError(
-            f"refit=False keeps the training rows of a single split, but cv made {n_splits}. "
-            "Pass refit=True, or a cv with one split."
-        )
-
-
 def _described(model: Method, X: Array, scores: Array, deltas: Array | None, folds: list[Codes]) -> FittedMethod:
     measured = model.measure(X)
     known = np.where(np.isfinite(scores), scores, measured.scores)
@@ -315,3 +251,80 @@ def _described(model: Method, X: Array, scores: Array, deltas: Array | None, fol
 
 def _part_of(progress: Progress, number: int, n_fits: int) -> Progress:
     return lambda done: progress((number + done) / n_fits)
+
+
+def _calibrated_fits(
+    method: Any, data: TrainingTable, report: FitReport, kind: Any, deltas: DeltaSettings, residual: bool = False
+) -> list[CalibratedMethod]:
+    """Fit a method and calibrate it: as asked for, else by its parameter, else by its default."""
+    kinds: tuple[Any, ...] = (kind, getattr(method, "calibration", "auto"), method.default_calibration)
+    chosen = next(one for one in kinds if one != "auto")
+    return [
+        calibrated(fit, data.codes, kind=chosen, deltas=deltas, residual=residual, groups=data.groups)
+        for fit in method.fit_method(data, report)
+    ]
+
+
+def fit_hybrid(
+    owner: Any, data: TrainingTable, splits: Splits | None, context: CallbackContext
+) -> tuple[Any, list[CalibratedMethod], Array]:
+    """Fit the method of a `MedoidClassifier`, calibrate it, and train circuits where its policy asks for them.
+
+    With `splits`, a list of one (training rows, validation rows), it is calibrated on these instead of in folds.
+    Returns the fitted method, its hybrid models, the best first, and their quality on held-out rows.
+    """
+    n_classes = len(data.classes)
+    draws = data.codes if data.groups is None else data.codes[first_rows(data.groups)]
+    counts = np.bincount(draws, minlength=n_classes)
+    method = _fresh_method(owner, counts, splits)
+    for part in (method, owner.variational):
+        if getattr(part, "operating_point", None) is not None:
+            raise ParameterError(
+                "The operating point belongs to the MedoidClassifier: pass operating_point= to it, and "
+                f"operating_point=None to its {type(part).__name__}."
+            )
+    policy = method.auto_refine(counts) if owner.refine == "auto" else owner.refine
+    few: DeltaKind = "pairs" if n_classes <= PAIRS_UP_TO else "nearest"
+    deltas = DeltaSettings(few if owner.deltas == "auto" else owner.deltas, bool(owner.fused_delta))
+    refiner = None
+    if policy != "never" or owner.variational is not None:
+        given = owner.variational
+        circuit = VariationalClassifier(**method.circuit_defaults) if given is None else clone(given)
+        refiner = Refiner.of(owner, context, circuit, policy, method.refined_share, data, splits)
+    if refiner is not None and policy != "never":
+        refiner.check(deltas, method.n_circuit_features(n_classes, deltas))
+    residual = method.corrects_scores if owner.residual == "auto" else bool(owner.residual)
+    report = FitReport(owner, functools.partial(context.subcontext, method.method_name))
+    fits = _calibrated_fits(method, data, report, owner.calibration, deltas, residual)
+    report.end()
+    refined = fits if refiner is None or policy == "never" else [refiner.fit(fit) for fit in fits]
+    metric = owner.operating_point if isinstance(owner.operating_point, str) else None
+    # A circuit that was stopped before it had out-of-fold scores is as good as the method alone.
+    held_out = [after.held_out or before.held_out for after, before in zip(refined, fits, strict=True)]
+    scores = np.array([out_of_fold_score(one, data.codes, metric) for one in held_out if one is not None])
+    if any(one.circuit is not None for one in refined):
+        # A circuit may do more for the second model than for the first.
+        order = np.argsort(-scores, kind="stable")
+        fits, refined, scores = [fits[place] for place in order], [refined[place] for place in order], scores[order]
+    method.keep(fits, data)
+    return method, refined, scores
+
+
+def auto_method(counts: Codes) -> str:
+    """The name that ``method="auto"`` stands for: the first method that suits these numbers of rows per class."""
+    tables = ("every", "rare") if len(counts) == 2 and is_large_and_rare(counts) else ("every",)
+    return next(name for name in METHODS if estimator_class(name).suits in tables)
+
+
+def _fresh_method(owner: Any, counts: Codes, splits: Splits | None) -> Any:
+    """A copy of the estimator that was given, or that of the name, with a seed; its parameters are checked."""
+    if isinstance(owner.method, str):
+        method = estimator_class(auto_method(counts) if owner.method == "auto" else owner.method)()
+    else:
+        method = clone(owner.method)
+    allowed.check_parameters(type(method).__name__, method.get_params(deep=False), method._constraints)
+    if splits is not None:
+        method.set_params(cv=splits, refit=False)
+    if method.random_state is None:
+        method.set_params(random_state=int(check_random_state(owner.random_state).randint(2**31)))
+    return method

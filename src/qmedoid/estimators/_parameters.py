@@ -5,190 +5,128 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Protocol
+from typing import Any
 
-from numpy.random import RandomState
+import numpy as np
 
 from qmedoid.exceptions import ParameterError
-
-
-class Constraint(Protocol):
-    """The allowed values of a parameter, as a test and in words."""
-
-    def allows(self, value: Any) -> bool:
-        """Whether the value is allowed."""
-
-    def __str__(self) -> str:
-        """The allowed values, as the end of "must be …"."""
+from qmedoid.metrics.thresholds import THRESHOLD_METRICS
 
 
 @dataclass(frozen=True)
-class Whole:
+class Constraint:
+    """The values that a parameter may have: in words, as the end of "must be …", and as a test."""
+
+    text: str
+    allows: Callable[[Any], bool]
+
+    def __or__(self, other: "Constraint") -> "Constraint":
+        return Constraint(f"{self.text} or {other.text}", lambda value: self.allows(value) or other.allows(value))
+
+
+def whole(low: int, high: float = math.inf) -> Constraint:
     """A whole number from `low` up, to `high` where there is one."""
-
-    low: int
-    high: int | None = None
-
-    def allows(self, value: Any) -> bool:
-        """Whether the value is such a number."""
-        if not isinstance(value, Integral) or isinstance(value, bool):
-            return False
-        return self.low <= int(value) and (self.high is None or int(value) <= self.high)
-
-    def __str__(self) -> str:
-        return f"an int >= {self.low}" if self.high is None else f"an int from {self.low} to {self.high}"
+    text = f"an int >= {low}" if high == math.inf else f"an int from {low} to {high}"
+    return Constraint(
+        text, lambda value: isinstance(value, Integral) and not isinstance(value, bool) and low <= int(value) <= high
+    )
 
 
-@dataclass(frozen=True)
-class Number:
-    """A real number within limits; `text` says which."""
-
-    text: str
-    test: Callable[[float], bool]
-
-    def allows(self, value: Any) -> bool:
-        """Whether the value is such a number."""
-        return isinstance(value, Real) and not isinstance(value, bool) and self.test(float(value))
-
-    def __str__(self) -> str:
-        return self.text
+def number(text: str, test: Callable[[float], bool]) -> Constraint:
+    """A real number that passes a test."""
+    return Constraint(
+        text, lambda value: isinstance(value, Real) and not isinstance(value, bool) and test(float(value))
+    )
 
 
-@dataclass(frozen=True)
-class Choice:
+def choice(words: Iterable[str]) -> Constraint:
     """One of a few words."""
-
-    words: tuple[str, ...]
-
-    def allows(self, value: Any) -> bool:
-        """Whether the value is one of the words."""
-        return isinstance(value, str) and value in self.words
-
-    def __str__(self) -> str:
-        return "one of " + ", ".join(map(repr, self.words))
+    known = tuple(words)
+    return Constraint("one of " + ", ".join(map(repr, known)), lambda value: isinstance(value, str) and value in known)
 
 
-@dataclass(frozen=True)
-class AnyOf:
-    """What at least one of several constraints allows; None as an option allows None."""
-
-    options: tuple[Constraint | None, ...]
-
-    def allows(self, value: Any) -> bool:
-        """Whether one of the options allows the value."""
-        return any(value is None if one is None else one.allows(value) for one in self.options)
-
-    def __str__(self) -> str:
-        return " or ".join(map(str, self.options))
-
-
-@dataclass(frozen=True)
-class Instance:
+def instance(kind: type, text: str = "") -> Constraint:
     """An object of one class."""
-
-    kind: type
-
-    def allows(self, value: Any) -> bool:
-        """Whether the value is such an object."""
-        return isinstance(value, self.kind)
-
-    def __str__(self) -> str:
-        return f"a {self.kind.__name__}"
+    return Constraint(text or f"a {kind.__name__}", lambda value: isinstance(value, kind))
 
 
-@dataclass(frozen=True)
-class Described:
-    """Anything else: a test and its words."""
-
-    text: str
-    test: Callable[[Any], bool]
-
-    def allows(self, value: Any) -> bool:
-        """Whether the value passes the test."""
-        return self.test(value)
-
-    def __str__(self) -> str:
-        return self.text
-
-
-@dataclass(frozen=True)
-class Grid:
+def grid(inner: Mapping[str, Constraint]) -> Constraint:
     """A mapping from some parameters to the values that are tried for each."""
-
-    inner: Mapping[str, Constraint]
-
-    def allows(self, value: Any) -> bool:
-        """Whether every name is known and every value allowed."""
-        return isinstance(value, Mapping) and all(
-            name in self.inner
-            and isinstance(tried, list | tuple)
-            and len(tried) > 0
-            and all(self.inner[name].allows(one) for one in tried)
-            for name, tried in value.items()
-        )
-
-    def __str__(self) -> str:
-        names = "; ".join(f"{name!r}: {constraint}" for name, constraint in self.inner.items())
-        return f"a dict of lists of values to try ({names})"
+    names = "; ".join(f"{name!r}: {constraint.text}" for name, constraint in inner.items())
+    return Constraint(
+        f"a dict of lists of values to try ({names})",
+        lambda value: (
+            isinstance(value, Mapping)
+            and all(
+                name in inner
+                and isinstance(tried, list | tuple)
+                and len(tried) > 0
+                and all(map(inner[name].allows, tried))
+                for name, tried in value.items()
+            )
+        ),
+    )
 
 
-def optional(constraint: Constraint) -> AnyOf:
-    """None, or what a constraint allows."""
-    return AnyOf((None, constraint))
+def class_weights(words: Iterable[str]) -> Constraint:
+    """Class weights; whether a dict fits the classes is asked when they are known."""
+    return NONE | instance(Mapping, "a dict of class to weight") | choice(words)
 
 
 def _is_scales(value: Any) -> bool:
-    if isinstance(value, str):
-        return value == "learned"
     if isinstance(value, Real):
         return POSITIVE.allows(value)
     several = list(value) if isinstance(value, tuple | list) or getattr(value, "ndim", None) == 1 else []
-    return len(several) > 0 and all(POSITIVE.allows(scale) for scale in several)
+    return len(several) > 0 and all(map(POSITIVE.allows, several))
 
 
-def _is_cv(value: Any) -> bool:
-    splits = hasattr(value, "split") or isinstance(value, Iterable)
-    return Whole(2).allows(value) or (splits and not isinstance(value, str | bytes))
+def _are(value: Any, *items: Constraint) -> bool:
+    is_row = isinstance(value, tuple | list) and len(value) == len(items)
+    return is_row and all(item.allows(one) for item, one in zip(items, value, strict=True))
 
 
-def _items(value: Any, constraints: tuple[Constraint, ...]) -> bool:
-    return (
-        isinstance(value, tuple | list)
-        and len(value) == len(constraints)
-        and all(constraint.allows(one) for one, constraint in zip(value, constraints, strict=True))
-    )
+def _is_rule(value: Any) -> bool:
+    if not isinstance(value, Mapping) or len(value) != 1:
+        return False
+    return all(name in RULE_CONSTRAINTS and RULE_CONSTRAINTS[name].allows(asked) for name, asked in value.items())
 
 
-FLAG = Described("True or False", lambda value: isinstance(value, bool) or type(value).__name__ == "bool")
-SHARE = Number("a number between 0 and 1", lambda value: 0 <= value <= 1)
-INNER_SHARE = Number("a number above 0 and below 1", lambda value: 0 < value < 1)
-POSITIVE = Number("a number above 0", lambda value: 0 < value < math.inf)
-NOT_NEGATIVE = Number("a number >= 0", lambda value: 0 <= value < math.inf)
-SCALES = Described("'learned', a number above 0, or one for every feature", _is_scales)
-GAINS = Described(
+NONE = Constraint("None", lambda value: value is None)
+AUTO = Constraint("'auto'", lambda value: isinstance(value, str) and value == "auto")
+FLAG = Constraint("True or False", lambda value: isinstance(value, bool | np.bool_))
+SHARE = number("a number between 0 and 1", lambda value: 0 <= value <= 1)
+INNER_SHARE = number("a number above 0 and below 1", lambda value: 0 < value < 1)
+POSITIVE = number("a number above 0", lambda value: 0 < value < math.inf)
+NOT_NEGATIVE = number("a number >= 0", lambda value: 0 <= value < math.inf)
+SCALES = Constraint(
+    "'learned', a number above 0, or one for every feature",
+    lambda value: value == "learned" if isinstance(value, str) else _is_scales(value),
+)
+GAINS = Constraint(
     "four numbers (a, c, alpha, gamma), the first two above 0, the others >= 0",
-    lambda value: _items(value, (POSITIVE, POSITIVE, NOT_NEGATIVE, NOT_NEGATIVE)),
+    lambda value: _are(value, POSITIVE, POSITIVE, NOT_NEGATIVE, NOT_NEGATIVE),
 )
-SIZES = Described(
+PAIR = Constraint(
     "a pair (first, last) of ints with 1 <= first <= last",
-    lambda value: _items(value, (Whole(1), Whole(1))) and value[0] <= value[1],
+    lambda value: _are(value, whole(1), whole(1)) and value[0] <= value[1],
 )
-FOLDER = Described(
+FOLDER = Constraint(
     "the path of a folder", lambda value: isinstance(value, str | os.PathLike) and bool(os.fspath(value))
 )
-CV = Described("an int >= 2, a splitter or an iterable of (train, validation) rows", _is_cv)
-SEED = Described(
-    "None, an int from 0 to 2**32 - 1, or a numpy.random.RandomState",
-    lambda value: value is None or isinstance(value, RandomState) or Whole(0, 2**32 - 1).allows(value),
+CV = whole(2) | Constraint(
+    "a splitter or an iterable of (train, validation) rows",
+    lambda value: (hasattr(value, "split") or isinstance(value, Iterable)) and not isinstance(value, str | bytes),
 )
-
-
-def class_weights(words: tuple[str, ...]) -> Described:
-    """Class weights; whether a dict fits the classes is asked when they are known."""
-    return Described(
-        "None, a dict of class to weight, or one of " + ", ".join(map(repr, words)),
-        lambda value: value is None or isinstance(value, Mapping) or (isinstance(value, str) and value in words),
-    )
+SEED = NONE | whole(0, 2**32 - 1) | instance(np.random.RandomState, "a numpy.random.RandomState")
+_FLOOR = number("a number above 0 and at most 1", lambda value: 0 < value <= 1)
+RULE_CONSTRAINTS = {"alert_rate": INNER_SHARE, "min_precision": _FLOOR, "min_recall": _FLOOR, "cost": POSITIVE}
+"""Rules that an operating point names in a dict, with what is asked of each."""
+OPERATING_POINT = Constraint(
+    f"None, a number between 0 and 1, {choice(THRESHOLD_METRICS).text}, or a dict with one of "
+    + ", ".join(f"{name!r} ({rule.text})" for name, rule in RULE_CONSTRAINTS.items()),
+    (NONE | INNER_SHARE | choice(THRESHOLD_METRICS) | Constraint("", _is_rule)).allows,
+)
+"""The parameter `operating_point`: where two classes are separated."""
 
 
 def check_parameters(estimator: str, values: Mapping[str, Any], constraints: Mapping[str, Constraint]) -> None:
@@ -196,5 +134,5 @@ def check_parameters(estimator: str, values: Mapping[str, Any], constraints: Map
     for name, constraint in constraints.items():
         if not constraint.allows(values[name]):
             raise ParameterError(
-                f"The {name!r} parameter of {estimator} must be {constraint}. Got {values[name]!r} instead."
+                f"The {name!r} parameter of {estimator} must be {constraint.text}. Got {values[name]!r} instead."
             )

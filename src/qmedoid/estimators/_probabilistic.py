@@ -1,10 +1,11 @@
-"""Probabilities and operating points: what classifiers with class scores share."""
+"""What fitted classifiers share: probabilities, operating points, prior shift, and saving."""
 
 import copy
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,22 +14,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.estimators._inputs import check_table, check_target, class_codes, loss_weights
-from qmedoid.estimators._parameters import (
-    INNER_SHARE,
-    POSITIVE,
-    Choice,
-    Constraint,
-    Described,
-    Number,
-    check_parameters,
-)
-from qmedoid.exceptions import DataError, MajorityAlertWarning, ParameterError, warn
+from qmedoid.estimators._inputs import check_table, check_target, class_codes, column_names, loss_weights
+from qmedoid.estimators._parameters import Constraint, check_parameters
+from qmedoid.exceptions import DataError, MajorityAlertWarning, ModelError, ParameterError, warn
 from qmedoid.geometry.row_groups import draws_per_row, part_of
 from qmedoid.kernels.ties import merged
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.metrics.thresholds import (
-    THRESHOLD_METRICS,
     at_cost,
     at_precision,
     at_recall,
@@ -37,81 +29,23 @@ from qmedoid.metrics.thresholds import (
     steady_threshold,
     threshold_at_rate,
 )
-from qmedoid.model.decision import Decision, PriorShift
+from qmedoid.model.contract import Column, Contract, Numbers
+from qmedoid.model.decision import Decision, PriorShift, asked_priors
 from qmedoid.model.operating_point import Counts, OperatingSummary, probability
+from qmedoid.model.table import Record, TableModel
 from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
 from qmedoid.variational.selection import OutOfFold
 
-_FLOOR = Number("a number above 0 and at most 1", lambda value: 0 < value <= 1)
-RULE_CONSTRAINTS: Mapping[str, Constraint] = {
-    "alert_rate": INNER_SHARE,
-    "min_precision": _FLOOR,
-    "min_recall": _FLOOR,
-    "cost": POSITIVE,
-}
-"""Rules that an operating point names in a dict, with what is asked of each."""
-
-
-def _is_point(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return len(value) == 1 and all(
-            name in RULE_CONSTRAINTS and RULE_CONSTRAINTS[name].allows(asked) for name, asked in value.items()
-        )
-    return value is None or Choice(tuple(THRESHOLD_METRICS)).allows(value) or INNER_SHARE.allows(value)
-
-
-OPERATING_POINT = Described(
-    f"None, a number between 0 and 1, {Choice(tuple(THRESHOLD_METRICS))}, or a dict with one of "
-    + ", ".join(f"{name!r} ({constraint})" for name, constraint in RULE_CONSTRAINTS.items()),
-    _is_point,
-)
-"""The parameter `operating_point`: where two classes are separated."""
 # Rules that cut where labels of both classes say.
 _NEED_BOTH = ("min_precision", "min_recall", "cost")
+# Longest parameter that is saved value by value.
+_LONGEST = 100
 
 
-@dataclass(frozen=True)
-class Rule:
-    """A rule of `qmedoid.model.operating_point.RULES`, and the number that was asked for."""
-
-    name: str
-    asked: float | None = None
-
-    def cut(self, positive: Flags, margins: Array) -> float:
-        """The log-odds above which a record is called the second class, by rows whose class is known."""
-        asked = 0.5 if self.asked is None else self.asked
-        match self.name:
-            case "likeliest":
-                return 0.0
-            case "probability":
-                return math.log(asked) - math.log1p(-asked)
-            case "alert_rate":
-                return threshold_at_rate(margins, asked)
-            case "min_recall":
-                return at_recall(positive, margins, asked).threshold
-            case "cost":
-                return at_cost(positive, margins, asked).threshold
-            case "min_precision":
-                try:
-                    return at_precision(positive, margins, asked).threshold
-                except DataError:
-                    return most_precise(positive, margins).threshold
-        return steady_threshold(positive.astype(np.intp), margins, self.name)
-
-    @property
-    def needs_rows(self) -> bool:
-        """Whether held-out rows say where to cut."""
-        return self.name not in ("likeliest", "probability")
-
-    def can_cut(self, positive: Flags) -> bool:
-        """Whether these rows say where."""
-        return not self.needs_rows or (len(positive) > 0 and (self.name not in _NEED_BOTH or len(set(positive)) == 2))
-
-
-def asked_rule(operating_point: Any, n_classes: int) -> Rule:
-    """The rule that an operating point asks for; raise where there are more than two classes."""
+def asked_rule(operating_point: Any, n_classes: int) -> tuple[str, float | None]:
+    """The rule of `qmedoid.model.operating_point.RULES` that is asked for, and its number; refused for many classes."""
     if operating_point is None:
-        return Rule("likeliest")
+        return "likeliest", None
     if n_classes > 2:
         raise ParameterError(
             f"'operating_point' cuts the probability of one of two classes, and there are {n_classes}. "
@@ -119,72 +53,124 @@ def asked_rule(operating_point: Any, n_classes: int) -> Rule:
         )
     if isinstance(operating_point, Mapping):
         ((name, asked),) = operating_point.items()
-        return Rule(name, float(asked))
-    return Rule(operating_point) if isinstance(operating_point, str) else Rule("probability", float(operating_point))
+        return name, float(asked)
+    return (operating_point, None) if isinstance(operating_point, str) else ("probability", float(operating_point))
 
 
-def warn_on_majority(rule: Rule, codes: Codes, classes: npt.NDArray[Any]) -> None:
-    """Warn where a share of alerts goes to the more frequent of two classes, which few mean."""
-    share = float((codes == 1).mean())
-    if rule.name == "alert_rate" and share > 0.5:
-        first, second = classes.tolist()
-        warn(
-            f"The alert rate is spent on {second!r}, the second class in order, which {100 * share:.3g} % of the rows "
-            f"are of. If alerts are to be of {first!r}, pass a y in which it is the second in order, such as "
-            f"y == {first!r}, or use a MedoidClassifier, which takes the positive class.",
-            MajorityAlertWarning,
+def _chosen_cut(rule: str, asked: float, positive: Flags, margins: Array) -> float:
+    """The log-odds above which a record is called the second class, by held-out rows.
+
+    Where they cannot say, the cut is at even odds; a floor that is out of reach is replaced by the nearest that is not.
+    """
+    if len(positive) == 0:
+        warn("No row was held out to choose the threshold by: it stays at even odds.")
+        return 0.0
+    if rule in _NEED_BOTH and len(set(positive)) < 2:
+        warn(f"All {len(positive):,} held-out rows are of one class: the threshold stays at even odds.")
+        return 0.0
+    match rule:
+        case "alert_rate":
+            cut = threshold_at_rate(margins, asked)
+            if not (margins > cut).any():
+                warn(
+                    f"An alert rate of {asked:g} is less than one of the {len(margins):,} held-out rows, or their "
+                    "highest scores are equal: the threshold is their highest score, and alerts will be rarer than "
+                    "asked for."
+                )
+            return cut
+        case "min_recall":
+            return at_recall(positive, margins, asked).threshold
+        case "cost":
+            return at_cost(positive, margins, asked).threshold
+        case "min_precision":
+            try:
+                return at_precision(positive, margins, asked).threshold
+            except DataError as error:
+                warn(f"{error} The threshold of this best precision is used.")
+                return most_precise(positive, margins).threshold
+    return steady_threshold(positive.astype(np.intp), margins, rule)
+
+
+class SavingMixin:
+    """A classifier that is saved as its `table_model`."""
+
+    @abstractmethod
+    def table_model(self) -> TableModel:
+        """The fitted model as it is saved and scored without scikit-learn."""
+
+    def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
+        """Save the fitted classifier for `qmedoid.load`, without code and without scikit-learn.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, by convention with the suffix ``.qmedoid``: a new one, or a saved model, which is replaced.
+        circuits : bool
+            Whether to write the circuits as QPY and OpenQASM 3 too, for other tools (extra ``quantum``).
+        raw_rows : bool
+            Whether to keep the medoids as rows of the training table; without, only their coordinates are kept.
+
+        Raises
+        ------
+        ModelError
+            The classifier is not fitted, or holds what cannot be stored without running its code on loading.
+        """
+        from qmedoid.storage.model_file import save_model
+
+        try:
+            check_is_fitted(self)
+        except ValueError:
+            raise ModelError(f"This {type(self).__name__} is not fitted: call fit before it is saved.") from None
+        return save_model(self.table_model(), path, circuits=circuits, raw_rows=raw_rows)
+
+    def _numbers_model(self, models: Any, decision: Decision, is_measured: bool, **metrics: float) -> TableModel:
+        """The models of a classifier of numbers; missing values are refused, as by itself."""
+        if is_measured:
+            raise measured_error()
+        names = column_names(self)
+        records: tuple[tuple[Record, ...], ...] | None = None
+        if hasattr(self, "_medoid_tables"):
+            records = tuple(
+                tuple(dict(zip(names, row, strict=True)) for row in rows.tolist()) for rows in self._medoid_tables
+            )
+        return TableModel(
+            contract=Contract(tuple(Column(name, "number") for name in names)),
+            encodings=tuple(Numbers(fill=math.nan) for _ in names),
+            decision=decision,
+            models=models,
+            records=records,
+            parameters=plain_parameters(self),
+            metrics=metrics,
+            novelty=getattr(self, "_novelty", None),
+            training=getattr(self, "_training", None),
         )
 
 
-def held_out_curve(codes: Codes, held_out: OutOfFold | None) -> HeldOutCurve | None:
-    """True and false positives of held-out rows by threshold; None for more than two classes or without such rows."""
-    rows = np.zeros(0, dtype=np.intp) if held_out is None else held_out.judged
-    if held_out is None or len(rows) == 0 or held_out.scores.shape[1] != 2:
-        return None
-    scores = held_out.scores[rows]
-    return HeldOutCurve.of(codes[rows] == 1, merged(scores[:, 1] - scores[:, 0]))
-
-
-def operating_summary(
-    rule: Rule, codes: Codes, held_out: OutOfFold | None, groups: Codes | None = None
-) -> OperatingSummary:
-    """Where a rule cuts, and what it did to held-out rows; rows of one group count as one draw.
-
-    Where no rows were held out that could say, the cut is at even odds; a floor that is out of reach is replaced by the
-    nearest that is not.
-    """
-    rows = np.zeros(0, dtype=np.intp) if held_out is None else held_out.judged
-    if held_out is None or len(rows) == 0:
-        if rule.needs_rows:
-            warn("No row was held out to choose the threshold by: it stays at even odds.")
-            return OperatingSummary(rule.name, rule.asked, 0.0)
-        return OperatingSummary(rule.name, rule.asked, rule.cut(np.zeros(0, dtype=np.bool_), np.zeros(0)))
-    scores = held_out.scores[rows]
-    positive, margins = codes[rows] == 1, merged(scores[:, 1] - scores[:, 0])
-    if rule.can_cut(positive):
-        cut = rule.cut(positive, margins)
-        _warn_out_of_reach(rule, positive, margins, cut)
-    else:
-        warn(f"All {len(rows):,} held-out rows are of one class: the threshold stays at even odds.")
-        cut = 0.0
-    share = draws_per_row(part_of(groups, rows))
-    return OperatingSummary(
-        rule.name, rule.asked, cut, Counts(**counts_at(positive, margins, cut)), draws_per_row=share
+def measured_error() -> ModelError:
+    """The refusal to save a classifier whose distances or circuit a backend measures."""
+    return ModelError(
+        "This classifier is a copy made by measured_by, and backends are not saved: save the classifier it was made "
+        "from, and call measured_by again where it is needed."
     )
 
 
-def _warn_out_of_reach(rule: Rule, positive: Flags, margins: Array, cut: float) -> None:
-    """Say what can be reached where the rule asks for more than held-out rows have."""
-    if rule.name == "min_precision" and rule.asked is not None:
-        try:
-            at_precision(positive, margins, rule.asked)
-        except DataError as error:
-            warn(f"{error} The threshold of this best precision is used.")
-    if rule.name == "alert_rate" and not (margins > cut).any():
-        warn(
-            f"An alert rate of {rule.asked:g} is less than one of the {len(margins):,} held-out rows, or their highest "
-            "scores are equal: the threshold is their highest score, and alerts will be rarer than asked for."
-        )
+def plain_parameters(value: Any) -> Any:
+    """An estimator, or one of its parameters, as JSON takes it; what has no plain form is named by type or repr."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): plain_parameters(one) for name, one in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        # Folds given as row numbers tell a reader nothing, and may be as long as the table.
+        return [plain_parameters(one) for one in value] if len(value) <= _LONGEST else f"{len(value)} values"
+    if isinstance(value, SavingMixin) and isinstance(value, BaseEstimator):
+        # The folder of checkpoints says where a training was kept, not how the model was made.
+        kept = {name: one for name, one in value.get_params(deep=False).items() if name != "checkpoint"}
+        return {"estimator": type(value).__name__} | {name: plain_parameters(one) for name, one in kept.items()}
+    is_shown = isinstance(value, BaseEstimator) or hasattr(value, "get_n_splits")
+    return repr(value) if is_shown else type(value).__name__
 
 
 class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
@@ -197,58 +183,54 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
     expected_ : OperatingSummary or None
         The operating point with precision, recall and alert rate on held-out rows; None for more than two classes.
     class_priors_ : ndarray of shape (C,)
-        The class frequencies for which the probabilities were made.
+        The class frequencies for which the probabilities were made, in the order of `classes_`.
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]]
     operating_point: Any
     classes_: npt.NDArray[Any]
-    class_priors_: Array
-    threshold_: float
-    expected_: OperatingSummary | None
-    decision_: Decision
+    # Of two classes, whether the first in order is the positive one, whose code is 1.
+    _is_reversed: bool = False
 
     def predict_proba(self, X: Any) -> Array:
-        """Class probabilities, shape (n, C)."""
+        """Class probabilities, shape (n, C), in the order of `classes_`."""
         scores = self._shifted_scores(X)
-        return self.decision_.probabilities(scores)
+        return self._in_order(self.decision_.probabilities(scores))
 
     def decision_function(self, X: Any) -> Array:
         """Log-odds of the second of two classes against the threshold, above 0 means the second; else scores (n, C)."""
         scores = self._shifted_scores(X)
-        return scores if len(self.classes_) > 2 else self.decision_.margins(scores)
+        if len(self.classes_) > 2:
+            return scores
+        margins = self.decision_.margins(scores)
+        return -margins if self._is_reversed else margins
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of every row, shape (n,): the likeliest, or by the operating point where one was asked for."""
         scores = self._shifted_scores(X)
-        predicted: npt.NDArray[Any] = self._classes_by_code[self.decision_.codes(scores)]
+        predicted: npt.NDArray[Any] = self._in_order(self.classes_)[self.decision_.codes(scores)]
         return predicted
 
-    @property
-    def _classes_by_code(self) -> npt.NDArray[Any]:
-        """The labels in the order of their codes; of two, the second is the positive one."""
-        return self.classes_
-
     def prior_shift(self, new_prevalence: Any) -> Self:
-        """The same classifier where the classes are as frequent as said, and look the same otherwise.
+        """A copy adjusted to new class priors (label shift).
 
         Parameters
         ----------
         new_prevalence : float, mapping or array-like of shape (C,)
-            How frequent the second of two classes is, or every class, by label or in the order of `classes_`.
-
-        Returns
-        -------
-        A copy; this one is left as it is. Shifting it again starts from the training priors.
+            How frequent the class of interest of two is (`positive` of a `MedoidClassifier`, else the second), or every
+            class, by label or in the order of `classes_`.
 
         Notes
         -----
         Scores get log(new/old) added, class by class. Where the likelier class, a given probability or a cost decides,
         the threshold stays the same probability, and other records may be called positive. A threshold that was chosen
         on held-out rows by alert rate, precision, recall or a metric moves along: the same records are called
-        positive, and with another prevalence they are so with another precision and at another rate.
+        positive, and with another prevalence they are so with another precision and at another rate. Shifting the copy
+        again starts from the training priors.
         """
         check_is_fitted(self)
+        if not isinstance(new_prevalence, Mapping | float | int):
+            new_prevalence = self._in_order(asked_priors(new_prevalence, self.classes_.tolist()))
         shifted = copy.copy(self)
         shifted._set_decision(self.decision_.at_priors(new_prevalence))
         return shifted
@@ -256,24 +238,30 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
     def estimate_prevalence(self, X: Any) -> PrevalenceEstimate:
         """How frequent the classes are among unlabeled rows, by EM (Saerens et al., 2002), with 95 % intervals.
 
-        Right where the classes look as they did in training and are only more or less frequent. Pass its `priors` to
-        `prior_shift`.
+        Right where the classes look as they did in training and are only more or less frequent. Pass its `priors`, in
+        the order of `classes_`, to `prior_shift`.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n, M)
             The more rows, the narrower the interval.
         """
-        check_is_fitted(self)
-        return PriorShift.estimated(self.class_priors_, self._scores(X))
+        scores = self._scores(X)
+        found = PriorShift.estimated(self.decision_.known_priors(), scores)
+        priors, low, high = (self._in_order(part) for part in (found.priors, found.low, found.high))
+        return replace(found, priors=priors, low=low, high=high)
 
     @abstractmethod
     def _scores(self, X: Any) -> Array:
-        """Class scores of every row at the training priors, shape (n, C)."""
+        """Class scores of every row at the training priors, by code, shape (n, C); raise where it is not fitted."""
 
     def _shifted_scores(self, X: Any) -> Array:
-        check_is_fitted(self)
-        return self.decision_.shifted_scores(self._scores(X))
+        scores = self._scores(X)
+        return self.decision_.shifted_scores(scores)
+
+    def _in_order(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Values of the classes (..., C) in the order of `classes_` from that of their codes, or the other way."""
+        return values[..., ::-1] if self._is_reversed else values
 
     def _checked(self, X: Any, y: Any) -> tuple[Array, Codes]:
         """The table and the class codes of a fit, once parameters and data are found to be in order."""
@@ -281,37 +269,58 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         # Data frames arrive column by column; one layout in memory means one order of sums, and the same bits.
         table = np.ascontiguousarray(check_table(self, X, reset=True, ensure_min_samples=2))
         self.classes_, codes = class_codes(check_target(y, len(table)))
-        warn_on_majority(asked_rule(self.operating_point, len(self.classes_)), codes, self.classes_)
+        rule, _ = asked_rule(self.operating_point, len(self.classes_))
+        share = float((codes == 1).mean())
+        if rule == "alert_rate" and share > 0.5:  # few mean the more frequent class
+            first, second = self.classes_.tolist()
+            warn(
+                f"The alert rate is spent on {second!r}, the second class in order, which {100 * share:.3g} % of the "
+                f"rows are of. If alerts are to be of {first!r}, pass a y in which it is the second in order, such as "
+                f"y == {first!r}, or use a MedoidClassifier, which takes the positive class.",
+                MajorityAlertWarning,
+            )
         return table, codes
 
     def _set_cut(self, codes: Codes, held_out: OutOfFold | None, groups: Codes | None = None) -> None:
-        """Turn the operating point into log-odds by held-out rows, and keep what it did to them."""
-        self._training = TrainingSummary.of_numbers(len(codes), self.n_features_in_, held_out_curve(codes, held_out))
-        priors, cut, expected = self._probability_priors(codes, held_out), None, None
+        """Turn the operating point into log-odds by held-out rows, and keep what it did to them.
+
+        Rows of one group count as one draw.
+        """
+        rows = np.zeros(0, dtype=np.intp) if held_out is None else held_out.judged
+        curve, cut, expected = None, None, None
         if len(self.classes_) == 2:
-            rule = asked_rule(self.operating_point, 2)
-            expected = operating_summary(rule, codes, held_out, groups)
-            cut = None if rule.name == "likeliest" else expected.log_odds
-        self._set_decision(Decision(tuple(self._classes_by_code.tolist()), cut, priors=priors, operating=expected))
+            rule, asked = asked_rule(self.operating_point, 2)
+            positive, margins = codes[rows] == 1, np.zeros(0)
+            if held_out is not None and len(rows):
+                margins = merged(held_out.scores[rows, 1] - held_out.scores[rows, 0])
+                curve = HeldOutCurve.of(positive, margins)
+            if rule == "probability" and asked is not None:
+                cut = math.log(asked) - math.log1p(-asked)
+            elif rule != "likeliest":
+                cut = _chosen_cut(rule, asked or 0.0, positive, margins)
+            log_odds = cut or 0.0
+            counts = Counts(**counts_at(positive, margins, log_odds)) if len(rows) else None
+            share = draws_per_row(part_of(groups, rows)) if len(rows) else 1.0
+            expected = OperatingSummary(rule, asked, log_odds, counts, draws_per_row=share)
+        self._training = TrainingSummary.of_numbers(len(codes), self.n_features_in_, curve)
+        labels = tuple(self._in_order(self.classes_).tolist())
+        self._set_decision(Decision(labels, cut, priors=self._priors(codes, rows), operating=expected))
 
     def _set_decision(self, decision: Decision) -> None:
         """Keep a decision, and what users read of it."""
-        assert decision.priors is not None, "a fit knows its priors"
-        self.decision_, self.class_priors_ = decision, decision.priors
+        self.decision_, self.class_priors_ = decision, self._in_order(decision.known_priors())
         self.expected_ = decision.operating
         self.threshold_ = probability(decision.cut or 0.0)
 
-    def _probability_priors(self, codes: Codes, held_out: OutOfFold | None) -> Array:
+    def _priors(self, codes: Codes, held_out: Codes) -> Array:
         """Class frequencies of the rows that made the probabilities what they are: held-out ones where there are any.
 
         A loss in which classes have weights makes probabilities for classes that are more frequent by these weights.
         """
-        n_classes = len(self.classes_)
-        counts = np.bincount(codes, minlength=n_classes)
-        if held_out is not None:
-            judged = np.bincount(codes[held_out.judged], minlength=n_classes)
-            counts = judged if judged.all() else counts
+        counts, judged = (np.bincount(rows, minlength=len(self.classes_)) for rows in (codes, codes[held_out]))
+        weighted = np.asarray(judged if judged.all() else counts, dtype=np.float64)
         class_weight = getattr(self, "class_weight", None)
-        weighted = counts * loss_weights(class_weight, codes, self.classes_)
+        if class_weight is not None:
+            weighted = weighted * loss_weights(class_weight, codes, self.classes_)
         priors: Array = weighted / weighted.sum()
         return priors

@@ -1,168 +1,92 @@
-"""Raw tables and their classes as a `MedoidClassifier` takes them."""
+"""Raw tables of a `MedoidClassifier`: how they are read and encoded for a fit, and what is done with its model."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.callback import CallbackSupportMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._encoding import Encoded, EncodingSettings, fit_encodings
-from qmedoid.estimators._inputs import class_codes, known_codes
-from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.geometry.row_groups import row_groups
+from qmedoid.estimators._encoding import fit_encodings
+from qmedoid.estimators._folds import Splits, TrainingTable
+from qmedoid.estimators._inputs import (
+    check_finite,
+    check_target,
+    class_codes,
+    column_names,
+    known_codes,
+    refuse_lazy,
+)
+from qmedoid.estimators._probabilistic import (
+    ProbabilisticClassifier,
+    SavingMixin,
+    asked_rule,
+    measured_error,
+    plain_parameters,
+)
+from qmedoid.exceptions import DataError, ParameterError, warn
+from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
 from qmedoid.kernels.ties import with_equal_cells
-from qmedoid.model.contract import Contract, Encoding
-from qmedoid.model.table import Record
+from qmedoid.methods.base import LARGEST
+from qmedoid.model.contract import Contract
+from qmedoid.model.hybrid import HybridModel
+from qmedoid.model.novelty import fit_novelty
+from qmedoid.model.refinement import CalibratedMethod
+from qmedoid.model.table import TableModel
 from qmedoid.tables.arrow import as_table, plain_records
 from qmedoid.tables.cells import cell_codes
 from qmedoid.tables.difference import compare_columns
-from qmedoid.tables.encode import Issues, encode_batch
+from qmedoid.tables.encode import Issues, encode_batch, remember_rows, training_summary
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
-from qmedoid.tables.roles import IDENTIFIERS, Role, check_roles
-from qmedoid.tables.targets import rest_label
+from qmedoid.tables.roles import IDENTIFIERS, OWN_NUMBER, Role, check_roles, in_roles
+from qmedoid.tables.targets import choose_positive, rest_label, seldom_note, target_notes
+from qmedoid.variational.model import MeasuredVariational
 
 _WAY_OUT = "Make it so, or fit on tables like this one."
 
 
-@dataclass(frozen=True, eq=False)
-class ClassOrder:
-    """How labels become codes.
-
-    Attributes
-    ----------
-    labels : ndarray
-        The labels of the target in rising order.
-    classes : ndarray of shape (C,)
-        The classes by their codes: the labels, or ``"not …"`` and the label of interest.
-    places : ndarray
-        The code of each label.
-    """
-
-    labels: npt.NDArray[Any]
-    classes: npt.NDArray[Any]
-    places: Codes
-
-    @classmethod
-    def of(cls, target: npt.NDArray[Any], positive: Any) -> tuple["ClassOrder", Codes]:
-        """The order of the classes of a target, and the code of every row.
-
-        A positive class may be given by its label or by how that is written.
-        """
-        labels, codes = class_codes(target)
-        if positive is None:
-            order = cls(labels, labels, np.arange(len(labels)))
-        else:
-            place = _find(labels, positive)
-            if len(labels) == 2:
-                order = cls(labels, labels[[1 - place, place]], (np.arange(2) == place).astype(np.intp))
-            else:
-                # Both as text: one array and one column of a file hold them.
-                text = str(labels[place])
-                against = np.array([rest_label(text), text], dtype=object)
-                order = cls(labels, against, (np.arange(len(labels)) == place).astype(np.intp))
-        return order, order.places[codes]
-
-    def codes(self, target: npt.NDArray[Any]) -> Codes:
-        """The code of every validation row; labels that the training rows did not have are refused."""
-        if len(self.classes) < len(self.labels):
-            return self._is_positive(target)
-        return self.places[known_codes(target, self.labels)]
-
-    @property
-    def codes_of_sorted(self) -> Codes:
-        """The code of each class, the classes in rising order, as scikit-learn has them."""
-        return np.argsort(self.classes, kind="stable")
-
-    def meant(self, target: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The class that each label stands for; a label that is new stands for itself."""
-        if len(self.classes) == len(self.labels):
-            return target
-        meant: npt.NDArray[Any] = self.classes[self._is_positive(target)]
-        return meant
-
-    def _is_positive(self, target: npt.NDArray[Any]) -> Codes:
-        return np.asarray(target == self.labels[self.places == 1][0]).astype(np.intp)
-
-
-def _find(labels: npt.NDArray[Any], positive: Any) -> int:
-    for alike in (labels == positive, np.array([str(label) for label in labels.tolist()]) == str(positive)):
-        if np.any(alike):
-            return int(np.flatnonzero(alike)[0])
-    raise ParameterError(
-        f"The 'positive' parameter must be one of the classes, {labels.tolist()[:10]}. Got {positive!r} instead."
-    )
-
-
-@dataclass(frozen=True)
-class Names:
-    """Names of the columns of the training table, and whether they are its own or were made up for an array."""
-
-    names: tuple[str, ...]
-    given: bool
-
-
-def read_table(estimator: BaseEstimator, X: Any, fitted: Names | None, name: str = "X") -> tuple[Names, pa.Table]:
-    """X as an Arrow table under the names of the fit, and these names.
+def read_table(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X") -> pa.Table:
+    """X as an Arrow table under the names of the fit.
 
     Columns of arrays go by their place; so do those of a named table where the fit was on an array.
     """
-    if hasattr(X, "collect"):
-        raise DataError(f"Input {name} is a {type(X).__name__}, whose rows are not there yet: collect() it first.")
-    if not _has_names(X):
-        return _read_array(estimator, X, fitted)
+    refuse_lazy(X, name)
+    # Some sparse matrices are mappings, and all are refused as arrays are checked.
+    if issparse(X) or not (isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "column_names")):
+        array = validate_data(
+            estimator, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=2 if reset else 1
+        )
+        return as_table(array, names=column_names(estimator))
     table = as_table(X)
-    if fitted is None:
-        _check_size(table)
-        found = Names(tuple(table.column_names), True)
-        vars(estimator).update(n_features_in_=len(found.names), feature_names_in_=np.array(found.names, dtype=object))
-        return found, table
+    if reset:
+        if table.num_columns == 0:
+            raise DataError("Input X has no columns: pass at least one.")
+        if table.num_rows < 2:
+            raise DataError(f"Input X has {table.num_rows} sample(s) (rows), while a minimum of 2 is required.")
+        given = np.array(table.column_names, dtype=object)
+        vars(estimator).update(n_features_in_=len(given), feature_names_in_=given)
+        return table
     if table.num_rows == 0:
         raise DataError(f"Input {name} has no rows: pass at least one.")
-    if fitted.given:
-        return fitted, table
-    if table.num_columns != len(fitted.names):
+    if hasattr(estimator, "feature_names_in_"):
+        return table
+    names = column_names(estimator)
+    if table.num_columns != len(names):
         raise DataError(
-            f"X has {table.num_columns} features, but {type(estimator).__name__} is expecting {len(fitted.names)} "
-            "features as input."
+            f"X has {table.num_columns} features, but {type(estimator).__name__} is expecting {len(names)} features "
+            "as input."
         )
-    return fitted, table.rename_columns(list(fitted.names))
+    return table.rename_columns(names)
 
 
-def _has_names(X: Any) -> bool:
-    if issparse(X):  # some of these are mappings, and all are refused as arrays are checked
-        return False
-    return isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "column_names")
-
-
-def _read_array(estimator: BaseEstimator, X: Any, fitted: Names | None) -> tuple[Names, pa.Table]:
-    is_fit = fitted is None
-    array = validate_data(
-        estimator, X, reset=is_fit, dtype=None, ensure_all_finite=False, ensure_min_samples=2 if is_fit else 1
-    )
-    # The names that scikit-learn makes up for columns that have none.
-    names = Names(tuple(f"x{place}" for place in range(array.shape[1])), False) if fitted is None else fitted
-    return names, as_table(array, names=list(names.names))
-
-
-def _check_size(table: pa.Table) -> None:
-    if table.num_columns == 0:
-        raise DataError("Input X has no columns: pass at least one.")
-    if table.num_rows < 2:
-        raise DataError(f"Input X has {table.num_rows} sample(s) (rows), while a minimum of 2 is required.")
-
-
-def records_of(table: pa.Table, rows: Codes) -> tuple[Record, ...]:
-    """Some rows of a table as records, with values fit for JSON."""
-    return tuple(plain_records(table.take(pa.array(rows))))
-
-
-def asked_roles(roles: Any, ignore: Any, columns: Sequence[str], target: str | None) -> dict[str, Role]:
+def _asked_roles(roles: Any, ignore: Any, columns: Sequence[str], target: str | None) -> dict[str, Role]:
     """The roles of columns, those to be ignored among them; names and contradictions are checked."""
     if isinstance(ignore, str):
         raise ParameterError(f"The 'ignore' parameter must be a list of names. Got {ignore!r}: wrap it in [].")
@@ -176,63 +100,6 @@ def asked_roles(roles: Any, ignore: Any, columns: Sequence[str], target: str | N
     return check_roles(("'roles'", roles), ("'ignore'", dict.fromkeys(ignored, "ignore")))
 
 
-@dataclass(frozen=True, eq=False)
-class FittedColumns:
-    """The columns of a training table: how they were read, their encodings, and the rows as numbers.
-
-    Attributes
-    ----------
-    inferred : Inferred
-    contract : Contract
-    encoded : Encoded
-    groups : ndarray of shape (n,) or None
-        Group of every row.
-    """
-
-    inferred: Inferred
-    contract: Contract
-    encoded: Encoded
-    groups: Codes | None
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the encoded columns."""
-        pairs = zip(self.encoded.encodings, self.contract.names, strict=True)
-        return [output for encoding, name in pairs for output in encoding.output_names(name)]
-
-
-def fit_columns(
-    estimator: Any,
-    table: pa.Table,
-    codes: Codes,
-    classes: Sequence[Any],
-    target: str | None,
-    roles: Mapping[str, Role],
-    rng: np.random.Generator,
-    groups: tuple[Codes | None] | None,
-) -> FittedColumns:
-    """Fit contract and encodings by the parameters of a `MedoidClassifier`.
-
-    Parameters
-    ----------
-    groups : tuple of the groups of the rows, or None
-        None takes rows as groups that are equal in all columns of the contract.
-    """
-    if estimator._settled is None:
-        inferred = infer_columns(
-            table, skip=set() if target is None else {target}, roles=roles, decimal=estimator.decimal,
-            date_order=cast("DateOrder | None", estimator.date_order),
-        )  # fmt: skip
-    else:
-        inferred = infer_alike(table, estimator._settled)
-    inferred.check_any()
-    names = [column.name for column in inferred.columns]
-    together = row_groups(cell_codes(_with_equal_numbers(table), names), codes) if groups is None else groups[0]
-    settings = EncodingSettings(estimator.max_one_hot, estimator.max_levels)
-    encoded = fit_encodings(table, inferred.columns, codes, classes, settings, rng, together)
-    return FittedColumns(inferred, Contract(encoded.columns, target, inferred.left_out), encoded, together)
-
-
 def _with_equal_numbers(table: pa.Table) -> pa.Table:
     """The table with numbers of a column that differ in their last digits alone made equal."""
     for place, field in enumerate(table.schema):
@@ -244,15 +111,212 @@ def _with_equal_numbers(table: pa.Table) -> pa.Table:
     return table
 
 
-def encode_rows(table: pa.Table, contract: Contract, encodings: Sequence[Encoding]) -> Array:
-    """The rows as numbers, (n, M); a table that breaks the contract is refused, new levels are warned of."""
-    difference = compare_columns(contract, table.schema)
-    if difference.breaks:
-        difference.raise_or_warn("error", way_out=_WAY_OUT)
-    issues = Issues()
-    columns = encode_batch(table, contract, tuple(encodings), issues=issues)
-    replace(difference, issues=issues, tolerate_unseen=True).raise_or_warn("error", way_out=_WAY_OUT)
-    return np.column_stack(columns)
+def _place_of(positive: Any, labels: npt.NDArray[Any]) -> int:
+    """The place of the positive class, given by its label or by how that is written."""
+    for alike in (labels == positive, np.array([str(label) for label in labels.tolist()]) == str(positive)):
+        if np.any(alike):
+            return int(np.flatnonzero(alike)[0])
+    raise ParameterError(
+        f"The 'positive' parameter must be one of the classes, {labels.tolist()[:10]}. Got {positive!r} instead."
+    )
+
+
+class RawRows(NamedTuple):
+    """The rows of a fit: as numbers, with validation rows behind them; their split; the tables; and training rows."""
+
+    data: TrainingTable
+    splits: Splits | None
+    tables: list[pa.Table]
+    matrix: Array
+
+
+class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):
+    """How a `MedoidClassifier` reads tables, and what it does once fitted."""
+
+    positive: Any
+    ignore: Sequence[str] | None
+    roles: Mapping[str, Role] | None
+    decimal: str | None
+    date_order: str | None
+    max_one_hot: int
+    max_levels: int
+    random_state: Any
+    held_out_scores_: Array
+    # How columns are read, where more rows than those of the fit have shown it.
+    _settled: Inferred | None = None
+    # The label of more than two that is separated from all others together.
+    _against_rest: Any = None
+
+    def table_model(self) -> TableModel:
+        """The fitted model with its contract, as it is saved and scored without scikit-learn."""
+        check_is_fitted(self)
+        model = self.model_
+        if model.method is not model.method.plain or isinstance(model.variational, MeasuredVariational):
+            raise measured_error()
+        return TableModel(
+            contract=self.contract_,
+            encodings=self.encodings_,
+            decision=self.decision_,
+            models=tuple(self.models_),
+            records=self._records,
+            parameters=plain_parameters(self),
+            metrics={"held_out_scores": self.held_out_scores_.tolist(), "threshold": float(self.threshold_)},
+            novelty=self._novelty,
+            training=self._training,
+            seen=self._seen,
+        )
+
+    def _read_rows(self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any) -> RawRows:
+        """Read and encode the tables of a fit; classes, contract, encodings and notes are kept."""
+        table = read_table(self, X, reset=True)
+        self.notes_, self._warned = list[str](), list[str]()
+        codes = self._class_codes(check_target(y, table.num_rows))
+        classes = self._in_order(self.classes_)
+        self.positive_ = classes.tolist()[1] if len(classes) == 2 else None
+        asked_rule(self.operating_point, len(classes))
+        target = getattr(y, "name", None)
+        table, matrix, together = self._fit_columns(table, codes, target if isinstance(target, str) else None, groups)
+        tables, numbers, splits = [table], matrix, None
+        if X_val is not None:
+            tables.append(read_table(self, X_val, reset=False, name="X_val"))
+            val_labels = check_target(y_val, tables[1].num_rows, name="y_val", table="X_val")
+            val_matrix, n_train = self._encode(tables[1]), len(codes)
+            numbers = np.concatenate([matrix, val_matrix])
+            val_codes = known_codes(self._meant(val_labels), self.classes_)
+            codes = np.concatenate([codes, 1 - val_codes if self._is_reversed else val_codes])
+            # Validation rows are held out as they are, but equal ones are one draw.
+            before = np.arange(n_train) if together is None else together
+            together = part_of(np.append(before, n_train + equal_rows(val_matrix)), np.arange(len(codes)))
+            splits = [(np.arange(n_train), np.arange(n_train, len(codes)))]
+        check_finite(numbers, self.encoded_names_)
+        numbers = np.ascontiguousarray(with_equal_cells(numbers))
+        data = TrainingTable(numbers, codes, classes, together, self.encoded_names_, is_checked=True)
+        return RawRows(data, splits, tables, matrix)
+
+    def _class_codes(self, target: npt.NDArray[Any]) -> Codes:
+        """The class code of every row; the class of interest is chosen where nobody said."""
+        labels, codes = class_codes(target)
+        counts = np.bincount(codes).tolist()
+        for note in target_notes(labels.tolist(), counts):
+            self._note(note.message)
+        point, place = self.operating_point, None
+        if self.positive is not None:
+            place = _place_of(self.positive, labels)
+        elif point is not None and len(labels) == 2:
+            asked = next(iter(point)).replace("_", " ") if isinstance(point, Mapping) else "operating point"
+            choice = choose_positive(labels.tolist(), counts, asked)
+            self._note(choice.note, warned=not choice.is_plain)
+            place = choice.place
+        self._against_rest = None
+        if place is not None and len(labels) > 2:
+            self._against_rest = labels[place]
+            positive = str(labels[place])
+            labels, codes = class_codes(self._meant(target))
+            place = labels.tolist().index(positive)
+        self.classes_, self._is_reversed = labels, place == 0
+        return 1 - codes if self._is_reversed else codes
+
+    def _meant(self, target: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The class that each label stands for: itself, or, where one stands against the rest, that one or the rest."""
+        if self._against_rest is None:
+            return target
+        # Both as text: one array and one column of a file hold them.
+        text = str(self._against_rest)
+        meant: npt.NDArray[Any] = np.where(target == self._against_rest, text, rest_label(text)).astype(object)
+        return meant
+
+    def _note(self, note: str | None, *, warned: bool = True) -> None:
+        """Keep a note and, where it may change what is done, warn."""
+        if note is None:
+            return
+        self.notes_.append(note)
+        if warned:
+            self._warned.append(note)
+            warn(note[0].upper() + note[1:])
+
+    def _fit_columns(
+        self, table: pa.Table, codes: Codes, target: str | None, groups: Any
+    ) -> tuple[pa.Table, Array, Codes | None]:
+        """Fit contract and encodings, with notes; the table in its roles, as numbers, and the group of every row."""
+        roles = _asked_roles(self.roles, self.ignore, table.column_names, target)
+        table = in_roles(table, roles)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
+        together = None if groups is None else given_groups(groups, table.num_rows)
+        if self._settled is None:
+            skip, order = set() if target is None else {target}, cast("DateOrder | None", self.date_order)
+            inferred = infer_columns(table, skip=skip, roles=roles, decimal=self.decimal, date_order=order)
+        else:
+            inferred = infer_alike(table, self._settled)
+        inferred.check_any()
+        left_out = {name: (why, left_out_note(name, why)) for name, why in inferred.left_out.items()}
+        self._inferred, self._left_out_notes = inferred, [note for _, note in left_out.values()]
+        self.notes_ += [*inferred.notes.values(), *self._left_out_notes]
+        if self._settled is None:
+            # The name of the column is half of this reason, and names mislead.
+            for note in (note for why, note in left_out.values() if why == OWN_NUMBER):
+                warn(note)
+        if groups is None:
+            names = [column.name for column in inferred.columns]
+            together = row_groups(cell_codes(_with_equal_numbers(table), names), codes)
+            equal = equal_rows_note(together)
+            self.notes_ += [] if equal is None else [equal]
+        limits = {"max_one_hot": self.max_one_hot, "max_levels": self.max_levels}
+        classes = self._in_order(self.classes_).tolist()
+        encoded = fit_encodings(table, inferred.columns, codes, classes, rng, together, **limits)
+        columns, self.encodings_, matrix = encoded
+        self.contract_ = Contract(columns, target, inferred.left_out)
+        pairs = zip(self.encodings_, self.contract_.names, strict=True)
+        self.encoded_names_ = [output for encoding, name in pairs for output in encoding.output_names(name)]
+        self._number_places: Codes | None = None
+        if all(column.kind == "number" for column in columns) and matrix.shape[1] == len(columns):
+            self._number_places = np.array([column_names(self).index(name) for name in self.contract_.names])
+        same = np.flatnonzero(np.ptp(matrix, axis=0) == 0)
+        self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
+        return table, matrix, together
+
+    def _keep(self, method: Any, models: Sequence[CalibratedMethod], rows: RawRows) -> None:
+        """Hold a fitted method with its hybrid models, the best first."""
+        best, table = models[0], rows.tables[0]
+        self.estimator_, self.method_ = method, method.method_name
+        self.models_: list[HybridModel] = [one.model for one in models]
+        self.model_ = best.model
+        self.refinement_, self.margin_ = best.model.refinement, best.model.refine_below
+        self.variational_ = best.circuit
+        self._set_cut(rows.data.codes, best.held_out, rows.data.groups)
+        expected = self.expected_
+        if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
+            self._note(seldom_note(list(self.decision_.classes), expected.counts))
+        self._novelty = fit_novelty(rows.matrix, self.encodings_, best.model.method.plain)
+        known = table.select(list(self.contract_.names))
+        self._records = tuple(tuple(plain_records(known.take(pa.array(model.medoid_rows)))) for model in method.models_)
+        self.medoid_records_ = list(self._records[0])
+        self._training = training_summary(table, self.contract_, self.encodings_, self._training.curve)
+        self._seen = None
+        self._seen = remember_rows(self.table_model(), rows.tables)
+
+    def _scores(self, X: Any) -> Array:
+        matrix = self._matrix(X)
+        return self.model_.decide(matrix)[0]
+
+    def _matrix(self, X: Any) -> Array:
+        """The rows as numbers, shape (n, M)."""
+        check_is_fitted(self)
+        plain = type(X) is np.ndarray and X.dtype == np.float64 and X.size > 0 and self._number_places is not None
+        if plain and X.max() <= LARGEST and X.min() >= -LARGEST:
+            # Numbers within bounds are encoded as they are; all else goes the long way, which names what is wrong.
+            array = validate_data(self, X, reset=False, ensure_all_finite=False)
+            return np.ascontiguousarray(array[:, self._number_places])
+        return self._encode(read_table(self, X, reset=False))
+
+    def _encode(self, table: pa.Table) -> Array:
+        """The rows as numbers, (n, M); a table that breaks the contract is refused, new levels are warned of."""
+        difference = compare_columns(self.contract_, table.schema)
+        if difference.breaks:
+            difference.raise_or_warn("error", way_out=_WAY_OUT)
+        issues = Issues()
+        columns = encode_batch(table, self.contract_, self.encodings_, issues=issues)
+        replace(difference, issues=issues, tolerate_unseen=True).raise_or_warn("error", way_out=_WAY_OUT)
+        return np.column_stack(columns)
 
 
 def left_out_note(name: str, why: str) -> str:

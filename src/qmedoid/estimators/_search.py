@@ -1,47 +1,143 @@
-"""The search of a `NearestMedoidClassifier`: folds, groups, configurations, α and models (algorithms 7, 10)."""
+"""The search of a `NearestMedoidClassifier`: groups, folds, configurations, α and models (algorithms 1 to 3, 7, 10)."""
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._folds import check_counts, check_splits, stratified_splits
-from qmedoid.estimators._inputs import check_size, multiplier_options
-from qmedoid.estimators._methods import FitReport, TrainingTable, check_refit
-from qmedoid.estimators.groups import make_groups, sizes_within
-from qmedoid.exceptions import InterruptedWarning, warn
-from qmedoid.geometry.groups import Groups
+from qmedoid.estimators._folds import TrainingTable
+from qmedoid.estimators._inputs import check_size, column_label, given_weights
+from qmedoid.estimators._methods import FitReport
+from qmedoid.estimators._parameters import NONE, Constraint, choice, whole
+from qmedoid.exceptions import ConstantColumnWarning, DataError, InterruptedWarning, warn
+from qmedoid.geometry.channels import printed_multipliers, prior_multipliers
+from qmedoid.geometry.groups import (
+    FEATURE_KINDS,
+    Groups,
+    build_groups,
+    constant_columns,
+    correlation_matrix,
+    correlation_ratio,
+    correlation_with_numbers,
+)
+from qmedoid.geometry.scaling import SCALING_KINDS
 from qmedoid.methods.nearest.fit import SearchSettings, Selected, search_configurations, select_models
-from qmedoid.methods.nearest.problem import Fold, FusionSettings, TrainingRows, prepare_folds, prepare_rows
+from qmedoid.methods.nearest.problem import Fold, NearestSettings, TrainingRows, prepare_folds, prepare_rows
 from qmedoid.optimize.descent import ALPHA_GRID
 
+AUTO_EXPONENTS = (0.0, 0.25, 0.5)
+CLASS_WEIGHTS = ("auto", "balanced", "printed")
+DEFAULT_GROUP_SIZE = 8
+AnchorOrder = Literal["association", "codes", "columns"]
+ANCHOR_ORDERS: tuple[AnchorOrder, ...] = ("association", "codes", "columns")
+DEFAULT_SIZES = (2, 5)
+GROUPING_CONSTRAINTS: Mapping[str, Constraint] = {
+    "kind": choice(FEATURE_KINDS),
+    "input_scaling": choice(SCALING_KINDS),
+    "group_size": NONE | whole(1),
+    "n_anchors": NONE | whole(1),
+    "anchor_order": choice(ANCHOR_ORDERS),
+}
+"""Of the parameters that both estimators have."""
 
-class FoundModels(NamedTuple):
-    """The best models, best first, the rows that each fold held out, the groups, and the course of the search."""
 
-    selected: list[Selected]
-    folds: list[Codes]
-    groups: Groups
-    trace: list[Any]
-    records: list[Any]
+def make_groups(
+    estimator: Any,
+    X: Array,
+    target: Array | Codes | None,
+    names: Any = None,
+    *,
+    weights: Array | None = None,
+    quiet: bool = False,
+) -> Groups:
+    """Groups over the columns that vary, by the parameters of an estimator; a warning for every adjustment.
+
+    The target is class codes (integers), numbers, or None for the order of the columns. With `quiet`, constant columns
+    are dropped without a warning.
+    """
+    constant = constant_columns(X)
+    if constant.all():
+        raise DataError(
+            f"All {X.shape[1]} columns of X are constant: no column distinguishes records. "
+            "Pass at least one column that varies."
+        )
+    if constant.any() and not quiet:
+        labels = ", ".join(column_label(int(c), names) for c in np.flatnonzero(constant)[:10])
+        more = f" and {constant.sum() - 10} more" if constant.sum() > 10 else ""
+        dropped = "was dropped: it correlates" if constant.sum() == 1 else "were dropped: they correlate"
+        warn(f"{labels}{more} held one value only and {dropped} with nothing.", ConstantColumnWarning)
+    asked, n_columns = estimator.group_size, int((~constant).sum())
+    if asked is not None and asked > n_columns:
+        warn(f"group_size={asked} is more than the {n_columns} columns that vary: {n_columns} was used.")
+    association = None
+    if target is not None and estimator.anchor_order != "columns":
+        if estimator.anchor_order == "association" and np.issubdtype(target.dtype, np.integer):
+            association = correlation_ratio(X, target.astype(np.intp), weights=weights)
+        else:
+            association = correlation_with_numbers(X, target.astype(np.float64), weights=weights)
+    return build_groups(
+        correlation_matrix(X, weights=weights),
+        group_size=min(asked or DEFAULT_GROUP_SIZE, n_columns),
+        association=association,
+        usable=~constant,
+        n_anchors=estimator.n_anchors,
+    )
+
+
+def _sizes_within(groups: Groups, asked: tuple[int, int] | None) -> tuple[int, ...]:
+    """Subset sizes k, held to the size of the groups; a warning says so where larger ones were asked for."""
+    largest = len(groups.members[0])
+    first, last = (min(size, largest) for size in asked or DEFAULT_SIZES)
+    if asked is not None and last < asked[1]:
+        warn(f"subset_sizes={asked} goes beyond the groups of {largest} columns: ({first}, {last}) was used.")
+    return tuple(range(first, last + 1))
+
+
+def _warn_of_few_rows(codes: Codes, classes: npt.NDArray[Any], n_columns: int) -> None:
+    """Warn about tables that can be fitted but leave little to learn from."""
+    counts = np.bincount(codes, minlength=len(classes))
+    if (counts == 1).all():
+        warn("Every class has one row: those rows are the medoids, and there are no others to judge the fit by.")
+    else:
+        for label in classes[counts == 1].tolist():
+            warn(f"Class {label!r} has one row: that row is its medoid, and it is never held out to judge the fit.")
+    if len(codes) < n_columns:
+        warn(
+            f"{len(codes)} rows for {n_columns} columns: correlations between columns are unsure, and so are the "
+            "groups built on them. They were built all the same."
+        )
+
+
+def multiplier_options(class_weight: Any, codes: Codes, classes: npt.NDArray[Any]) -> list[Array]:
+    """Multipliers to choose from, the first being the one that the search uses; the way must be allowed."""
+    priors = np.bincount(codes, minlength=len(classes)) / len(codes)
+    if class_weight is None:
+        return [np.ones(len(classes))]
+    if isinstance(class_weight, Mapping):
+        return [given_weights(class_weight, classes)]
+    if class_weight == "auto":
+        return [prior_multipliers(priors, exponent) for exponent in AUTO_EXPONENTS]
+    if class_weight == "balanced":
+        return [prior_multipliers(priors, 1.0)]
+    return [printed_multipliers(priors)]
 
 
 def search_models(
     estimator: Any, data: TrainingTable, report: FitReport, validation: tuple[Array, Codes] | None = None
-) -> FoundModels:
-    """Search configurations and α by the parameters of a `NearestMedoidClassifier`.
+) -> tuple[list[Selected], list[Codes]]:
+    """Search configurations and α by the parameters of a `NearestMedoidClassifier`, in folds or on validation rows.
 
-    Parameters
-    ----------
-    validation : (ndarray of shape (n, M), class codes), optional
-        Rows to choose on, instead of the folds of `cv`.
+    Returns the best models, best first, and the rows that each fold held out. Groups and the course of the search are
+    kept by the estimator.
     """
     if estimator.input_scaling == "none":
         check_size(data.X, data.names)
-    check_counts(data.codes, data.classes, data.X.shape[1])
+    _warn_of_few_rows(data.codes, data.classes, data.X.shape[1])
     rng = np.random.default_rng(check_random_state(estimator.random_state).randint(2**31, size=4))
-    settings = FusionSettings(
+    settings = NearestSettings(
         kind=estimator.kind,
         input_scaling=estimator.input_scaling,
         use_angular=estimator.use_angular,
@@ -50,18 +146,10 @@ def search_models(
         max_medoid_rows=estimator.max_medoid_rows,
     )
     train, folds = _training_data(estimator, data, validation, settings, rng)
-    groups = make_groups(
-        train.X,
-        train.codes,
-        order=estimator.anchor_order,
-        group_size=estimator.group_size,
-        n_anchors=estimator.n_anchors,
-        names=data.names,
-        quiet=data.is_checked,
-    )
+    groups = make_groups(estimator, train.X, train.codes, data.names, quiet=data.is_checked)
     alphas = ALPHA_GRID if estimator.alpha is None else (float(estimator.alpha),)
     search = SearchSettings(
-        sizes=sizes_within(groups, estimator.subset_sizes),
+        sizes=_sizes_within(groups, estimator.subset_sizes),
         max_passes=estimator.max_passes,
         candidate_budget=estimator.candidate_budget,
         search_alpha=float(estimator.search_alpha),
@@ -85,14 +173,15 @@ def search_models(
             f"n_medoids={estimator.n_medoids} is more than the {counts.min()} rows of class "
             f"{data.classes.tolist()[counts.argmin()]!r} that medoids are sought among: all of them were used."
         )
-    return FoundModels(selected, [fold.rows_val for fold in folds], groups, found.trace, found.records)
+    estimator.groups_, estimator.search_trace_, estimator.search_records_ = groups, found.trace, found.records
+    return selected, [fold.rows_val for fold in folds]
 
 
 def _training_data(
     estimator: Any,
     data: TrainingTable,
     validation: tuple[Array, Codes] | None,
-    settings: FusionSettings,
+    settings: NearestSettings,
     rng: np.random.Generator,
 ) -> tuple[TrainingRows, list[Fold]]:
     """The rows of the final fit, and the folds that judge configurations."""
@@ -103,10 +192,7 @@ def _training_data(
         held_out, labels = validation
         nowhere = np.full(len(held_out), -1, dtype=np.intp)
         return train, [Fold(train, train.scaling.apply(held_out), labels, nowhere)]
-    splits = stratified_splits(estimator.cv, table, codes, data.classes, rng, data.groups)
-    check_splits(type(estimator).__name__, splits, codes, data.classes)
-    folds = prepare_folds(table, codes, splits, n_classes, settings, rng)
+    folds = prepare_folds(table, codes, data.splits(estimator, rng), n_classes, settings, rng)
     if estimator.refit:
         return prepare_rows(table, codes, everything, n_classes, settings, rng), folds
-    check_refit(False, len(folds))
     return folds[0].train, folds

@@ -1,6 +1,6 @@
 """What refits on other rows say of a fit."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from math import comb
@@ -10,7 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.metrics.agreement import MarginBin
+from qmedoid.metrics.agreement import (
+    MarginBin,
+    best_matches,
+    flip_rates,
+    group_agreement,
+    mean_agreement,
+    mean_and_error,
+    pair_frequencies,
+    rates_by_margin,
+)
 
 NO_GROUPS = "Groups: nothing can be said, as the classifier has no groups of 2 or more, but not all, columns."
 NO_MEDOIDS = "Medoids: nothing can be said, as the classifier compares records with no real ones."
@@ -18,8 +27,10 @@ NO_MARGINS = "Margins: nothing can be said, as the classifier has neither decisi
 NO_SPREAD = "Spread of probabilities: nothing can be said, as the classifier has no probabilities."
 NO_VOTES = "Decisions: nothing can be said, as every row was in the sample of every refit."
 
+LISTED_ROWS = 10
+"""Maximum number of the least stable rows that are named."""
 # Pairs of columns that text and JSON list.
-_TOLD_PAIRS = 50
+_LISTED_PAIRS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +60,24 @@ class GroupStability:
     with_full_fit: float
     between_refits: float
 
+    @classmethod
+    def of(cls, found: Sequence[frozenset[frozenset[int]] | None], columns: Sequence[str]) -> "GroupStability | None":
+        """The groups of the fit of all rows, which come first, compared with those of the refits."""
+        sets = [groups for groups in found if groups is not None]
+        if len(sets) < len(found) or not any(sets):
+            return None
+        full, refits = sets[0], sets[1:]
+        ordered = sorted(full, key=sorted)
+        return cls(
+            columns=tuple(columns),
+            groups=tuple(tuple(sorted(group)) for group in ordered),
+            kept=np.array([np.mean([group in groups for groups in refits]) for group in ordered]),
+            best_match=np.array([best_matches(ordered, groups) for groups in refits]).mean(axis=0),
+            pairs=pair_frequencies(refits),
+            with_full_fit=float(np.mean([group_agreement(full, groups) for groups in refits])),
+            between_refits=mean_agreement(refits),
+        )
+
     @property
     def pairs_kept(self) -> float:
         """How often two columns that share a group in the fit of all rows share one in a refit; NaN without groups."""
@@ -77,7 +106,7 @@ class GroupStability:
             ],
             "pairs": [
                 {"columns": self.names(pair), "frequency": frequency}
-                for pair, frequency in list(self.pairs.items())[:_TOLD_PAIRS]
+                for pair, frequency in list(self.pairs.items())[:_LISTED_PAIRS]
             ],
         }
 
@@ -131,20 +160,15 @@ class MedoidStability:
         }
         if len(self.rows) < self.n_medoids:
             return whole
-        listed = zip(self.rows, self.classes, self.present, self.kept, self.moved, self.by_chance, strict=True)
-        return whole | {
-            "each": [
-                {
-                    "row": int(row),
-                    "class": label.item() if isinstance(label, np.generic) else label,
-                    "present": int(present),
-                    "kept": _number(kept),
-                    "moved": _number(moved),
-                    "by_chance": float(chance),
-                }
-                for row, label, present, kept, moved, chance in listed
-            ]
+        each = {
+            "row": self.rows.tolist(),
+            "class": self.classes.tolist(),
+            "present": self.present.tolist(),
+            "kept": map(_number, self.kept),
+            "moved": map(_number, self.moved),
+            "by_chance": self.by_chance.tolist(),
         }
+        return whole | {"each": [dict(zip(each, one, strict=True)) for one in zip(*each.values(), strict=True)]}
 
 
 @dataclass(frozen=True)
@@ -208,6 +232,40 @@ class DecisionStability:
     spread: Array | None
     least_stable: tuple[UnstableRow, ...]
 
+    @classmethod
+    def of(
+        cls,
+        votes: npt.NDArray[np.int64],
+        flips: Sequence[float],
+        decided: Codes,
+        classes: Sequence[Any],
+        labels: npt.NDArray[Any],
+        margins: Array | None,
+        spread: Array | None,
+    ) -> "DecisionStability":
+        """From the votes of refits about each row and class, and the share of each refit's decisions that flipped."""
+        rates, n_votes = flip_rates(votes, decided), votes.sum(axis=1)
+        mean, error = mean_and_error(flips) if len(flips) else (float("nan"), None)
+        # The rows of the highest flip rates; of equal ones those of more votes, then of smaller margins.
+        near = np.zeros(len(rates)) if margins is None else margins
+        order = np.lexsort((near, -n_votes, -np.nan_to_num(rates)))[:LISTED_ROWS]
+        others = np.where(np.arange(votes.shape[1]) == decided[:, None], -1, votes).argmax(axis=1)
+        listed = tuple(
+            UnstableRow(
+                row=int(row),
+                label=labels[row : row + 1].tolist()[0],
+                decided=classes[decided[row]],
+                otherwise=classes[others[row]],
+                flip_rate=float(rates[row]),
+                n_votes=int(n_votes[row]),
+                margin=None if margins is None else float(margins[row]),
+                spread=float(spread[row]) if spread is not None and n_votes[row] > 1 else None,
+            )
+            for row in order[np.nan_to_num(rates[order]) > 0]
+        )
+        by_margin = None if margins is None else tuple(rates_by_margin(margins, rates))
+        return cls(mean, error, rates, n_votes, margins, by_margin, spread, listed)
+
     @property
     def mean_spread(self) -> float | None:
         """Mean of `spread`; None where there is none."""
@@ -256,13 +314,12 @@ class StabilityReport:
     @property
     def notes(self) -> tuple[str, ...]:
         """A sentence for each thing that cannot be said."""
-        voted = bool((self.decisions.n_votes > 0).any())
         missing = {
             NO_GROUPS: self.groups is None,
             NO_MEDOIDS: self.medoids is None,
             NO_MARGINS: self.decisions.margins is None,
             NO_SPREAD: self.decisions.spread is None,
-            NO_VOTES: not voted,
+            NO_VOTES: not self.decisions.n_votes.any(),
         }
         return tuple(sentence for sentence, is_missing in missing.items() if is_missing)
 

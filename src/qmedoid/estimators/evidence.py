@@ -5,10 +5,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array
 from qmedoid.calibration.fit import CalibrationKind
-from qmedoid.estimators._methods import MethodClassifier, Progress, TrainingTable
-from qmedoid.estimators._parameters import AnyOf, Choice, Constraint, Whole
+from qmedoid.estimators._folds import TrainingTable
+from qmedoid.estimators._methods import MethodClassifier, Progress
+from qmedoid.estimators._parameters import AUTO, Constraint, whole
 from qmedoid.methods.base import Method
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
@@ -72,6 +73,7 @@ class EvidenceClassifier(MethodClassifier):
     """
 
     method_name = "evidence"
+    suits = "every"
 
     def __init__(
         self,
@@ -98,16 +100,11 @@ class EvidenceClassifier(MethodClassifier):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **MethodClassifier._constraints,
-        "n_medoids": Whole(1),
-        "n_neighbors": AnyOf((Whole(0), Choice(("auto",)))),
-        "n_pairs": Whole(0),
-        "n_triples": Whole(0),
+        "n_medoids": whole(1),
+        "n_neighbors": whole(0) | AUTO,
+        "n_pairs": whole(0),
+        "n_triples": whole(0),
     }
-
-    @classmethod
-    def suits(cls, counts: Codes) -> bool:  # noqa: ARG003
-        """Whether ``method="auto"`` chooses this method: for every table."""
-        return True
 
     def _settings(self) -> EvidenceSettings:
         """The settings of the fit; a study of further settings overrides this."""

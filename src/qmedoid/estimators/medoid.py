@@ -1,42 +1,30 @@
 """The front door: raw tables in, a method first, and a variational circuit where it helps (algorithms 16 and 20)."""
 
+import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.callback import with_callbacks
+from sklearn.utils.validation import check_is_fitted
 
+from qmedoid.arrays import Array
 from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
+from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._inputs import check_target, one_blas_thread
-from qmedoid.estimators._methods import MethodMixin
-from qmedoid.estimators._parameters import (
-    FLAG,
-    SEED,
-    AnyOf,
-    Choice,
-    Constraint,
-    Described,
-    Instance,
-    Whole,
-    check_parameters,
-    optional,
-)
-from qmedoid.estimators._probabilistic import OPERATING_POINT, asked_rule
-from qmedoid.estimators._raw_classifier import RawTableClassifier
-from qmedoid.estimators._raw_tables import (
-    read_table,
-    records_of,
-)
-from qmedoid.estimators._refinement import REFINE, fit_hybrid
+from qmedoid.estimators._methods import MethodMixin, fit_hybrid
+from qmedoid.estimators._raw_tables import RawTableClassifier
 from qmedoid.estimators.nearest import NearestMedoidClassifier
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
+from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.methods.registry import METHODS
-from qmedoid.model.novelty import fit_novelty
-from qmedoid.tables.encode import remember_rows, training_summary
+from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.roles import Role
-from qmedoid.tables.targets import seldom_note
+from qmedoid.variational.model import ExpectationFunction, MeasuredVariational
 
 
 class MedoidClassifier(RawTableClassifier):
@@ -123,7 +111,7 @@ class MedoidClassifier(RawTableClassifier):
         Records whose calibrated margin, in log-odds, is at most this are decided by the circuit; −∞ and ∞ mean none,
         all.
     class_priors_ : ndarray of shape (C,)
-        Class frequencies that the probabilities are made for, the class of interest last; see `prior_shift`.
+        Class frequencies that the probabilities are made for, in the order of `classes_`; see `prior_shift`.
     expected_ : OperatingSummary or None
         For two classes: the threshold with precision, recall and alert rate on held-out rows, with 95 % intervals.
     threshold_ : float
@@ -194,23 +182,25 @@ class MedoidClassifier(RawTableClassifier):
         self.max_levels = max_levels
         self.random_state = random_state
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "method": Described(
-            f"{Choice(('auto', *METHODS))} or the estimator of a method, such as EvidenceClassifier()",
-            lambda value: isinstance(value, MethodMixin) or Choice(("auto", *METHODS)).allows(value),
-        ),
-        "variational": optional(Instance(VariationalClassifier)),
-        "refine": REFINE,
-        "residual": AnyOf((FLAG, Choice(("auto",)))),
-        "deltas": Choice(("auto", *DELTA_KINDS)),
-        "fused_delta": FLAG,
-        "calibration": Choice(("auto", *CALIBRATION_KINDS)),
-        "operating_point": OPERATING_POINT,
-        "decimal": optional(Choice((".", ","))),
-        "date_order": optional(Choice(("day-first", "month-first"))),
-        "max_one_hot": Whole(2),
-        "max_levels": Whole(1),
-        "random_state": SEED,
+    _constraints: ClassVar[Mapping[str, allowed.Constraint]] = {
+        # A method may be added to the registry later on.
+        "method": allowed.Constraint(
+            allowed.choice(("auto", *METHODS)).text,
+            lambda value: isinstance(value, str) and value in ("auto", *METHODS),
+        )
+        | allowed.instance(MethodMixin, "the estimator of a method, such as EvidenceClassifier()"),
+        "variational": allowed.NONE | allowed.instance(VariationalClassifier),
+        "refine": allowed.choice(("auto", "always", "never")) | allowed.INNER_SHARE,
+        "residual": allowed.FLAG | allowed.AUTO,
+        "deltas": allowed.choice(("auto", *DELTA_KINDS)),
+        "fused_delta": allowed.FLAG,
+        "calibration": allowed.choice(("auto", *CALIBRATION_KINDS)),
+        "operating_point": allowed.OPERATING_POINT,
+        "decimal": allowed.NONE | allowed.choice((".", ",")),
+        "date_order": allowed.NONE | allowed.choice(("day-first", "month-first")),
+        "max_one_hot": allowed.whole(2),
+        "max_levels": allowed.whole(1),
+        "random_state": allowed.SEED,
     }
 
     def __sklearn_tags__(self) -> Any:
@@ -270,38 +260,55 @@ class MedoidClassifier(RawTableClassifier):
             and count as one in the intervals of `expected_`. None takes rows as groups that are equal in all columns
             of the contract.
         """
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
+        allowed.check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
         if (X_val is None) != (y_val is None):
             raise ParameterError("X_val and y_val go together: pass both, or neither to use cross-validation.")
-        self._names, table = read_table(self, X, None)
-        self.notes_, self._warned = list[str](), list[str]()
-        self._order, codes = self._class_order(check_target(y, table.num_rows))
-        self.classes_ = np.sort(self._order.classes)
-        self.positive_ = self._order.classes.tolist()[1] if len(self.classes_) == 2 else None
-        asked_rule(self.operating_point, len(self.classes_))
-        target = getattr(y, "name", None)
-        table, columns = self._fit_columns(table, codes, target if isinstance(target, str) else None, groups)
-        data, splits, val_table = self._training_table(columns, codes, X_val, y_val)
+        rows = self._read_rows(X, y, X_val, y_val, groups)
         context = self._init_callback_context(max_subtasks=None).call_on_fit_task_begin(estimator=self, X=X, y=y)
-        fitted = fit_hybrid(self, data, splits, context)
-        best = fitted.models[0]
-        self.estimator_: Any = fitted.method
-        self.method_ = fitted.method.method_name
-        self.models_, self.model_ = [one.model for one in fitted.models], best.model
-        self.refinement_, self.margin_ = best.model.refinement, best.model.refine_below
-        self.variational_: VariationalClassifier | None = best.circuit
-        self.held_out_scores_ = fitted.scores
-        self._set_cut(data.codes, best.held_out, data.groups)
-        expected = self.expected_
-        if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
-            self._note(seldom_note(self._order.classes.tolist(), expected.counts))
-        plain = best.model.method.plain
-        self._novelty = fit_novelty(columns.encoded.matrix, self.encodings_, plain)
-        known = table.select(list(self.contract_.names))
-        self._records = tuple(records_of(known, model.medoid_rows) for model in self.estimator_.models_)
-        self.medoid_records_ = list(self._records[0])
-        self._training = training_summary(table, self.contract_, self.encodings_, self._training.curve)
-        self._seen = None
-        self._seen = remember_rows(self.table_model(), [table] if val_table is None else [table, val_table])
+        method, models, self.held_out_scores_ = fit_hybrid(self, rows.data, rows.splits, context)
+        self._keep(method, models, rows)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
+
+    def decided_by(self, X: Any) -> npt.NDArray[np.str_]:
+        """Who decides each row, the name of the method or ``"circuit"``, shape (n,)."""
+        matrix = self._matrix(X)
+        return np.where(self.model_.decide(matrix)[1], "circuit", self.method_)
+
+    def novelty(self, X: Any) -> Array:
+        """How far every row lies from the training rows, shape (n,); above 1 for rows unlike them.
+
+        The distance to the nearest medoid, where 1 is what 99 % of the training rows stay below; or, where it is more,
+        how far a value lies beyond the limits of its column. See `SavedModel.novelty_report` for a table as a whole.
+        """
+        return record_novelty(self.table_model(), list(self._matrix(X).T))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows that are classified rightly."""
+        predicted = self.predict(X)
+        meant = self._meant(check_target(y, len(predicted)))
+        return float(np.average(predicted == meant, weights=sample_weight))
+
+    def measured_by(
+        self, swap_test: SwapTestFunction | None = None, expectations: ExpectationFunction | None = None
+    ) -> Self:
+        """A copy with distances, the circuit, or both run by circuits instead of by closed form and simulator.
+
+        Parameters
+        ----------
+        swap_test : callable (X, Y) -> SwapTest, optional
+            Measures the overlaps, for example `qmedoid.circuits.SamplerSwapTest`.
+        expectations : callable, optional
+            Runs the variational circuit, for example `qmedoid.circuits.SamplerExpectations`.
+        """
+        check_is_fitted(self)
+        model = self.model_
+        if swap_test is not None:
+            model = replace(model, method=model.method.plain.with_swap_test(swap_test))
+        if expectations is not None and model.variational is not None:
+            circuit = model.variational
+            circuit = circuit.model if isinstance(circuit, MeasuredVariational) else circuit
+            model = replace(model, variational=MeasuredVariational(circuit, expectations))
+        measured = copy.copy(self)
+        measured.model_ = model
+        return measured

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.curve import Calibration
+from qmedoid.estimators import _parameters as allowed
+from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._inputs import (
-    CLASS_WEIGHTS,
     check_table,
     check_target,
     class_codes,
@@ -22,26 +23,12 @@ from qmedoid.estimators._inputs import (
     known_codes,
     one_blas_thread,
 )
-from qmedoid.estimators._methods import FitReport, MethodMixin, Refine, TrainingTable, is_large_and_rare
-from qmedoid.estimators._parameters import (
-    CV,
-    FLAG,
-    SEED,
-    SHARE,
-    SIZES,
-    Choice,
-    Constraint,
-    Whole,
-    check_parameters,
-    class_weights,
-    optional,
-)
-from qmedoid.estimators._saving import SavingMixin, assembled, measured_error, numbered_records
-from qmedoid.estimators._search import search_models
-from qmedoid.estimators.groups import GROUPING_CONSTRAINTS, AnchorOrder
+from qmedoid.estimators._methods import FitReport, MethodMixin, Refine, is_large_and_rare
+from qmedoid.estimators._probabilistic import SavingMixin
+from qmedoid.estimators._search import CLASS_WEIGHTS, GROUPING_CONSTRAINTS, AnchorOrder, search_models
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import Channels
-from qmedoid.geometry.groups import FeatureKind
+from qmedoid.geometry.groups import FeatureKind, Groups
 from qmedoid.geometry.overlap import ANGLE_KINDS, AngleKind, SwapTestFunction
 from qmedoid.geometry.scaling import ScalingKind
 from qmedoid.methods.nearest.fit import SELECTIONS, Best, Selected, Selection
@@ -143,6 +130,9 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
     (3, 4)
     """
 
+    groups_: Groups
+    search_trace_: list[Any]
+    search_records_: list[Any]
     method_name = "nearest"
     default_calibration = "logistic"
     corrects_scores = False
@@ -192,23 +182,23 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         self.refit = refit
         self.random_state = random_state
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
+    _constraints: ClassVar[Mapping[str, allowed.Constraint]] = {
         **GROUPING_CONSTRAINTS,
-        "subset_sizes": optional(SIZES),
-        "max_passes": Whole(0),
-        "candidate_budget": optional(Whole(1)),
-        "use_angular": FLAG,
-        "angle": Choice(ANGLE_KINDS),
-        "alpha": optional(SHARE),
-        "search_alpha": SHARE,
-        "class_weight": class_weights(CLASS_WEIGHTS),
-        "n_medoids": Whole(1),
-        "max_medoid_rows": Whole(1),
-        "n_models": Whole(1),
-        "selection": Choice(SELECTIONS),
-        "cv": CV,
-        "refit": FLAG,
-        "random_state": SEED,
+        "subset_sizes": allowed.NONE | allowed.PAIR,
+        "max_passes": allowed.whole(0),
+        "candidate_budget": allowed.NONE | allowed.whole(1),
+        "use_angular": allowed.FLAG,
+        "angle": allowed.choice(ANGLE_KINDS),
+        "alpha": allowed.NONE | allowed.SHARE,
+        "search_alpha": allowed.SHARE,
+        "class_weight": allowed.class_weights(CLASS_WEIGHTS),
+        "n_medoids": allowed.whole(1),
+        "max_medoid_rows": allowed.whole(1),
+        "n_models": allowed.whole(1),
+        "selection": allowed.choice(SELECTIONS),
+        "cv": allowed.CV,
+        "refit": allowed.FLAG,
+        "random_state": allowed.SEED,
     }
 
     @classmethod
@@ -247,7 +237,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         groups : array-like of shape (n,), optional
             Rows with the same label belong together and are held out together. None takes equal rows as groups.
         """
-        check_parameters("NearestMedoidClassifier", self.get_params(deep=False), self._constraints)
+        allowed.check_parameters("NearestMedoidClassifier", self.get_params(deep=False), self._constraints)
         table = np.ascontiguousarray(check_table(self, X, reset=True, ensure_min_samples=2))
         classes, codes = class_codes(check_target(y, len(table)))
         if (X_val is None) != (y_val is None):
@@ -259,11 +249,9 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
             validation = held_out, known_codes(labels, classes)
         names = getattr(self, "feature_names_in_", None)
         data = TrainingTable(table, codes, classes, groups_of_fit(groups, table, codes), names)
-        report = FitReport.of_fit(self, X, y)
-        found = search_models(self, data, report, validation)
-        self.groups_, self.search_trace_, self.search_records_ = found.groups, found.trace, found.records
-        self._keep(found.selected, data)
-        report.end(X=X, y=y)
+        report = FitReport(self, self._init_callback_context, X=X, y=y)
+        self._keep(search_models(self, data, report, validation)[0], data)
+        report.end()
         return self
 
     @classmethod
@@ -279,16 +267,15 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
 
     def fit_method(self, data: TrainingTable, report: FitReport) -> list[FittedMethod]:
         """The best models, best first, with their channels of held-out rows."""
-        found = search_models(self, data, report)
-        self.groups_, self.search_trace_, self.search_records_ = found.groups, found.trace, found.records
-        rows, fits = np.concatenate(found.folds), []
-        for choice in found.selected:
-            measured = out_of_fold = choice.model.measure(data.X)
-            if choice.out_of_fold is not None:
+        selected, folds = search_models(self, data, report)
+        rows, fits = np.concatenate(folds), []
+        for chosen in selected:
+            measured = out_of_fold = chosen.model.measure(data.X)
+            if chosen.out_of_fold is not None:
                 channels = Channels(measured.channels.distance.copy(), measured.channels.angle.copy())
-                channels.distance[rows], channels.angle[rows] = choice.out_of_fold
-                out_of_fold = measured._replace(channels=channels, scores=choice.model.fuse(channels))
-            fits.append(FittedMethod(choice.model, measured, out_of_fold, found.folds, choice))
+                channels.distance[rows], channels.angle[rows] = chosen.out_of_fold
+                out_of_fold = measured._replace(channels=channels, scores=chosen.model.fuse(channels))
+            fits.append(FittedMethod(chosen.model, measured, out_of_fold, folds, chosen))
         return fits
 
     def keep(self, fits: Sequence[CalibratedMethod], data: TrainingTable) -> None:
@@ -321,14 +308,12 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
     def table_model(self) -> TableModel:
         """The fitted model as it is saved and scored without scikit-learn; it has margins, and no probabilities."""
         check_is_fitted(self)
-        if isinstance(self.model_, MeasuredNearest):
-            raise measured_error()
         plain = Calibration(1.0, np.zeros(len(self.classes_)))
         models = tuple(HybridModel(model, plain) for model in self.models_)
-        # Its margin decides, not a probability: of two classes the second where s_0 − s_1 is above 0.
+        # Its margin decides, not a probability: the second class where s_0 − s_1 is above 0.
         cut = 0.0 if len(self.classes_) == 2 else None
         decision = Decision(tuple(self.classes_.tolist()), cut, probabilistic=False)
-        return assembled(self, models, decision=decision, records=numbered_records(self))
+        return self._numbers_model(models, decision, isinstance(self.model_, MeasuredNearest))
 
     def _keep(self, selected: Sequence[Selected], data: TrainingTable) -> None:
         best = selected[0]

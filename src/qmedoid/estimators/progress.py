@@ -24,7 +24,7 @@ class TrainingProgress:
 
     It writes to standard error, and nothing at all where that is not a terminal. Set on a meta-estimator, such as a
     grid search, it shows the fits inside as well. There is one display per process: fits in worker processes, and fits
-    beside one that is already shown, stay silent.
+    next to one that is already shown, stay silent.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class TrainingProgress:
         with _lock:
             display = _displays.pop(context.root_uuid, None)
         if display is not None and display.process == os.getpid():
-            display.close()
+            display.progress.stop()
 
     def _terminal(self) -> Console | None:
         if multiprocessing.parent_process() is not None:
@@ -90,7 +90,7 @@ class _Display:
         self._bars: dict[Key, TaskID] = {}
         self._losses: dict[Key, float] = {}
         # Standard output keeps to itself, as it may go to a file.
-        self._progress = Progress(
+        self.progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f}%"),
@@ -99,35 +99,29 @@ class _Display:
             console=console,
             redirect_stdout=False,
         )
-        self._progress.start()
+        self.progress.start()
 
     def begin(self, key: Key, title: str, parts: int | None) -> None:
         with self._lock:
-            self._bars[key] = self._progress.add_task("  " * (len(key) - 1) + title, total=parts, detail="")
+            self._bars[key] = self.progress.add_task("  " * (len(key) - 1) + title, total=parts, detail="")
 
     def end(self, key: Key, metadata: dict[str, Any]) -> None:
         with self._lock:
             own, above = self._bars.get(key), self._bars.get(key[:-1])
             if own is not None and len(key) > 1:
-                self._progress.remove_task(self._bars.pop(key))
+                self.progress.remove_task(self._bars.pop(key))
                 self._losses.pop(key, None)
             elif own is not None:
                 # A fit that settled early did fewer parts than there might have been.
-                self._progress.update(own, total=1, completed=1)
+                self.progress.update(own, total=1, completed=1)
             if above is not None:
-                self._progress.advance(above)
-                if "loss" in metadata:
-                    self._progress.update(above, detail=self._detail(key[:-1], metadata))
-
-    def close(self) -> None:
-        self._progress.stop()
-
-    def _detail(self, key: Key, metadata: dict[str, Any]) -> str:
-        loss = float(metadata["loss"])
-        smoothed = self._losses.get(key, loss)
-        self._losses[key] = smoothed = _SMOOTHING * smoothed + (1.0 - _SMOOTHING) * loss
-        step = f"step {metadata['step']} of {metadata['steps']}, " if {"step", "steps"} <= metadata.keys() else ""
-        return f"{step}loss {smoothed:.4f}"
+                self.progress.advance(above)
+            if above is not None and "loss" in metadata:
+                loss = float(metadata["loss"])
+                smoothed = _SMOOTHING * self._losses.get(key[:-1], loss) + (1.0 - _SMOOTHING) * loss
+                self._losses[key[:-1]] = smoothed
+                step = f"step {metadata['step']} of {metadata['steps']}, " if "steps" in metadata else ""
+                self.progress.update(above, detail=f"{step}loss {smoothed:.4f}")
 
 
 # Displays live here and not on the callback, which travels to worker processes.

@@ -5,8 +5,9 @@ from typing import Any, ClassVar, Literal
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CalibrationKind
-from qmedoid.estimators._methods import MethodClassifier, Progress, Refine, TrainingTable, is_large_and_rare
-from qmedoid.estimators._parameters import Constraint, Whole
+from qmedoid.estimators._folds import TrainingTable
+from qmedoid.estimators._methods import MethodClassifier, Progress, Refine
+from qmedoid.estimators._parameters import Constraint, whole
 from qmedoid.exceptions import ParameterError
 from qmedoid.methods.base import Method
 from qmedoid.methods.rare.fit import fit_rare
@@ -70,6 +71,7 @@ class RareEventClassifier(MethodClassifier):
     """
 
     method_name = "rare"
+    suits = "rare"
     circuit_defaults: ClassVar[Mapping[str, Any]] = {"n_qubits": 4, "clip": 3.0, "cv": 3}
     refined_share = 0.005
 
@@ -98,21 +100,16 @@ class RareEventClassifier(MethodClassifier):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **MethodClassifier._constraints,
-        "n_rare": Whole(2),
-        "n_common": Whole(2),
-        "n_hard": Whole(0),
-        "n_folds": Whole(2),
+        "n_rare": whole(2),
+        "n_common": whole(2),
+        "n_hard": whole(0),
+        "n_folds": whole(2),
     }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-    @classmethod
-    def suits(cls, counts: Codes) -> bool:
-        """Whether ``method="auto"`` chooses this method: for large tables where one of two classes is rare."""
-        return len(counts) == 2 and is_large_and_rare(counts)
 
     @classmethod
     def auto_refine(cls, counts: Codes) -> Refine:  # noqa: ARG003

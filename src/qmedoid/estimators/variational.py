@@ -11,10 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._inputs import check_table, column_label, groups_of_fit, loss_weights, one_blas_thread
-from qmedoid.estimators._parameters import Constraint
-from qmedoid.estimators._probabilistic import OPERATING_POINT, ProbabilisticClassifier, asked_rule
-from qmedoid.estimators._saving import SavingMixin, assembled, measured_error
-from qmedoid.estimators._training import TRAINING_CONSTRAINTS, ChosenCircuit, TrainingPlan, reporting_watch
+from qmedoid.estimators._parameters import OPERATING_POINT, Constraint
+from qmedoid.estimators._probabilistic import ProbabilisticClassifier, SavingMixin, asked_rule
+from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, reporting_watch
 from qmedoid.exceptions import ModelError, warn
 from qmedoid.geometry.scaling import column_powers, is_constant
 from qmedoid.model.novelty import fit_novelty
@@ -24,7 +23,8 @@ from qmedoid.variational.ansatz import PRINTED_SPAN, SPAN
 from qmedoid.variational.batches import Sampling
 from qmedoid.variational.model import ExpectationFunction, MeasuredVariational, Precision, VariationalModel
 from qmedoid.variational.readout import ReadoutKind
-from qmedoid.variational.training import Optimizer, TrainingData
+from qmedoid.variational.selection import Selection
+from qmedoid.variational.training import Optimizer, Trained, TrainingData
 
 if TYPE_CHECKING:
     from qiskit import QuantumCircuit
@@ -70,7 +70,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
     clip_norm : float or None, default=None
         Longest gradient that is followed.
     patience : int or None, default=None
-        Stop after so many steps without a batch loss that is lower by `tolerance`.
+        Stop after this number of steps without a batch loss that is lower by `tolerance`.
     tolerance : float, default=0.0
     average : float, default=0.3
         Share of the last steps whose parameters are averaged. 0 keeps the last.
@@ -87,8 +87,8 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
     precision : {"float64", "float32"}, default="float64"
         Of the simulation.
     shots : int or None, default=None
-        Predict by so many simulated measurements per record, drawn anew and alike in every call, record after record.
-        None is exact.
+        Predict by this number of simulated measurements per record, drawn anew and alike in every call, record after
+        record. None is exact.
     checkpoint : str, path or None, default=None
         Folder in which trainings are kept step by step. A fit that was cut off and is repeated with the same data
         and parameters goes on where it was and ends with the very same weights.
@@ -224,11 +224,12 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         warn_constant(table, getattr(self, "feature_names_in_", None))
         data = TrainingData(table, codes, loss_weights(self.class_weight, codes, self.classes_))
         entropy = check_random_state(self.random_state).randint(2**31, size=4).tolist()
-        needed = asked_rule(self.operating_point, len(self.classes_)).needs_rows
+        rule, _ = asked_rule(self.operating_point, len(self.classes_))
+        needed = rule not in ("likeliest", "probability")
         plan = TrainingPlan.of(self, data, self.classes_, entropy, out_of_fold=needed, groups=together)
         context = self._init_callback_context(max_subtasks=plan.n_reports)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        self._keep(plan.run(reporting_watch(self, context, self.checkpoint)), codes, entropy, together)
+        self._keep(*plan.run(reporting_watch(self, context, self.checkpoint)), codes, entropy, together)
         self._novelty = fit_novelty(table)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
@@ -266,16 +267,14 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
     def table_model(self) -> TableModel:
         """The fitted model as it is saved and scored without scikit-learn."""
         check_is_fitted(self)
-        model = self.model_
-        if isinstance(model, MeasuredVariational):
-            raise measured_error()
-        if self.shots is not None:
+        is_measured = isinstance(self.model_, MeasuredVariational)
+        if self.shots is not None and not is_measured:
             raise ModelError(
                 f"This classifier predicts by shots={self.shots} random measurements, and a saved model decides "
                 "exactly: call set_params(shots=None) first."
             )
-        metrics = {"loss": float(self.seed_losses_.min()), "threshold": float(self.threshold_)}
-        return assembled(self, (model,), decision=self.decision_, records=None, metrics=metrics)
+        loss, threshold = float(self.seed_losses_.min()), float(self.threshold_)
+        return self._numbers_model((self.model_,), self.decision_, is_measured, loss=loss, threshold=threshold)
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -284,16 +283,23 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
             return self.model_.scores(table)
         return self.model_.sampled_scores(table, shots=self.shots, rng=np.random.default_rng(self._shot_entropy))
 
-    def _keep(self, chosen: ChosenCircuit, codes: Codes, entropy: list[int], groups: Codes | None = None) -> None:
+    def _keep(
+        self,
+        trained: Trained,
+        params: dict[str, Any],
+        choice: Selection | None,
+        codes: Codes,
+        entropy: list[int],
+        groups: Codes | None = None,
+    ) -> None:
         """Hold what a training leaves."""
-        model = chosen.trained.model
-        self.model_: VariationalModel | MeasuredVariational = model
-        self.weights_, self.input_scales_, self.readout_weights_ = (np.array(part) for part in model.parameters)
-        self.best_params_, self.cv_scores_ = chosen.params, chosen.cv_scores
-        self.seed_losses_ = chosen.trained.seed_losses
-        self.loss_curve_ = chosen.trained.minima[chosen.trained.best].losses
-        self.n_features_in_ = model.network.ansatz.n_inputs
-        self._set_cut(codes, chosen.out_of_fold, groups)
+        self.model_: VariationalModel | MeasuredVariational = trained.model
+        self.weights_, self.input_scales_, self.readout_weights_ = (np.array(part) for part in trained.model.parameters)
+        self.best_params_, self.cv_scores_ = params, None if choice is None else choice.scores
+        self.seed_losses_ = trained.seed_losses
+        self.loss_curve_ = trained.minima[trained.best].losses
+        self.n_features_in_ = trained.model.network.ansatz.n_inputs
+        self._set_cut(codes, None if choice is None else choice.out_of_fold, groups)
         self._shot_entropy = [*entropy, 1]
 
 

@@ -170,7 +170,7 @@ class TableModel:
         return None if isinstance(self.best, VariationalModel) else self.best.method.plain
 
     @property
-    def n_known_records(self) -> int:
+    def n_neighbors(self) -> int:
         """Number of training rows that the method keeps in addition to its medoids."""
         return 0 if self.method is None else self.method.n_neighbors
 

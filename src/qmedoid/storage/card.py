@@ -89,8 +89,8 @@ def _facts(model: TableModel) -> Iterator[str]:
         yield "- Scores rank the classes; they are not probabilities."
     if model.method is not None:
         yield f"- Medoids: {_medoid_counts(model, model.method)}"
-    if model.n_known_records:
-        yield f"- Neighbors: {model.n_known_records} further training rows, the nearest of which are compared with"
+    if model.n_neighbors:
+        yield f"- Neighbors: {model.n_neighbors} further training rows, the nearest of which are compared with"
     circuit = _circuit(model)
     if circuit is not None:
         ansatz = circuit.network.ansatz
@@ -230,11 +230,11 @@ def _counted(training: TrainingSummary) -> str:
 
 def _known_records(model: TableModel) -> list[str]:
     """That training rows are kept as neighbors, if they are."""
-    if not model.n_known_records:
+    if not model.n_neighbors:
         return []
     return [
         "",
-        f"In addition to the medoids the model keeps {model.n_known_records} training rows, the columns that it "
+        f"In addition to the medoids the model keeps {model.n_neighbors} training rows, the columns that it "
         "reads as numbers, to compare with the nearest of them. To leave them out, fit with n_neighbors=0.",
     ]
 

@@ -13,7 +13,7 @@ from qmedoid.geometry.channels import Channels, fusion_scores, predict_codes
 from qmedoid.geometry.groups import Configuration, Groups
 from qmedoid.methods.nearest.model import NearestModel
 from qmedoid.methods.nearest.objective import IncrementalObjective
-from qmedoid.methods.nearest.problem import Fold, FusionSettings, TrainingRows, fit_fusion_model
+from qmedoid.methods.nearest.problem import Fold, NearestSettings, TrainingRows, fit_nearest_model
 from qmedoid.metrics.classification import confusion_matrix, evaluate
 from qmedoid.metrics.intervals import macro_f1_error
 from qmedoid.optimize.descent import (
@@ -94,7 +94,7 @@ class Selected:
 def search_configurations(
     folds: Sequence[Fold],
     groups: Groups,
-    settings: FusionSettings,
+    settings: NearestSettings,
     search: SearchSettings,
     multipliers: Array,
     rng: np.random.Generator,
@@ -117,7 +117,7 @@ def select_models(
     train: TrainingRows,
     folds: Sequence[Fold],
     found: DescentResult,
-    settings: FusionSettings,
+    settings: NearestSettings,
     search: SearchSettings,
     options: Sequence[Array],
 ) -> list[Selected]:
@@ -140,7 +140,7 @@ def select_models(
         uncalibrated = Sweep(np.array([search.search_alpha]), np.array([record.score]), 0)
         chosen = [_Choice(record, uncalibrated, 0, None)]
     models = [
-        fit_fusion_model(
+        fit_nearest_model(
             train, one.record.configuration, settings, alpha=one.sweep.value, multipliers=options[one.option]
         )
         for one in chosen
@@ -161,7 +161,7 @@ class _Choice(NamedTuple):
 def _best_scores(
     folds: Sequence[Fold],
     found: DescentResult,
-    settings: FusionSettings,
+    settings: NearestSettings,
     search: SearchSettings,
     options: Sequence[Array],
 ) -> list[_Choice]:
@@ -180,7 +180,7 @@ def _best_scores(
 def _simplest_within_error(
     folds: Sequence[Fold],
     found: DescentResult,
-    settings: FusionSettings,
+    settings: NearestSettings,
     search: SearchSettings,
     options: Sequence[Array],
 ) -> list[_Choice]:
@@ -245,12 +245,12 @@ def _sweeps(
 
 
 def out_of_fold_channels(
-    folds: Sequence[Fold], configuration: Configuration, settings: FusionSettings, multipliers: Array
+    folds: Sequence[Fold], configuration: Configuration, settings: NearestSettings, multipliers: Array
 ) -> tuple[Channels, Codes]:
     """Channels and class codes of every validation row, each from the model of its fold."""
     parts = []
     for fold in folds:
-        model = fit_fusion_model(fold.train, configuration, settings, alpha=1.0, multipliers=multipliers)
+        model = fit_nearest_model(fold.train, configuration, settings, alpha=1.0, multipliers=multipliers)
         parts.append(model.feature_channels(model.scaled_features(fold.X_val)))
     channels = Channels(*(np.concatenate(channel) for channel in zip(*parts, strict=True)))
     return channels, np.concatenate([fold.codes_val for fold in folds])

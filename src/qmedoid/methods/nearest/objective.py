@@ -22,7 +22,7 @@ from qmedoid.geometry.channels import fusion_scores, predict_codes
 from qmedoid.geometry.groups import Configuration, Subset, subset_weights
 from qmedoid.kernels._backend import thread_count
 from qmedoid.kernels.search import Candidates, FoldSearch
-from qmedoid.methods.nearest.problem import Fold, FusionSettings, fit_fusion_model
+from qmedoid.methods.nearest.problem import Fold, NearestSettings, fit_nearest_model
 from qmedoid.metrics.classification import ClassMetrics, confusion_matrix
 
 if TYPE_CHECKING:
@@ -35,14 +35,14 @@ class RebuildObjective:
     Parameters
     ----------
     folds : sequence of Fold
-    settings : FusionSettings
+    settings : NearestSettings
     alpha : float
         Share of the distance channel during the search.
     multipliers : ndarray of shape (C,)
         Class multipliers during the search.
     """
 
-    def __init__(self, folds: Sequence[Fold], settings: FusionSettings, *, alpha: float, multipliers: Array) -> None:
+    def __init__(self, folds: Sequence[Fold], settings: NearestSettings, *, alpha: float, multipliers: Array) -> None:
         self.folds = folds
         self.settings = settings
         self.alpha = alpha
@@ -72,11 +72,11 @@ class RebuildObjective:
 
 
 def fold_confusion(
-    fold: Fold, configuration: Configuration, settings: FusionSettings, *, alpha: float, multipliers: Array
+    fold: Fold, configuration: Configuration, settings: NearestSettings, *, alpha: float, multipliers: Array
 ) -> Array:
     """Confusion matrix of a fold's validation rows for the one-medoid model of a configuration, shape (C, C)."""
     single = replace(settings, n_medoids=1)
-    model = fit_fusion_model(fold.train, configuration, single, alpha=alpha, multipliers=multipliers)
+    model = fit_nearest_model(fold.train, configuration, single, alpha=alpha, multipliers=multipliers)
     scores = fusion_scores(
         model.feature_channels(model.scaled_features(fold.X_val)),
         alpha,
@@ -115,7 +115,7 @@ class IncrementalObjective(RebuildObjective):
     def __init__(
         self,
         folds: Sequence[Fold],
-        settings: FusionSettings,
+        settings: NearestSettings,
         *,
         alpha: float,
         multipliers: Array,
@@ -206,7 +206,7 @@ class _FoldObjective:
     """Confusion matrices of one fold."""
 
     def __init__(
-        self, fold: Fold, settings: FusionSettings, alpha: float, multipliers: Array, backend: ModuleType | None
+        self, fold: Fold, settings: NearestSettings, alpha: float, multipliers: Array, backend: ModuleType | None
     ) -> None:
         self.fold = fold
         self.settings = settings

@@ -14,7 +14,7 @@ from qmedoid.methods.nearest.model import NearestModel
 
 
 @dataclass(frozen=True)
-class FusionSettings:
+class NearestSettings:
     """Settings of a nearest-medoid model.
 
     Attributes
@@ -78,7 +78,7 @@ class Fold:
 
 
 def prepare_rows(
-    X: Array, codes: Codes, rows: Codes, n_classes: int, settings: FusionSettings, rng: np.random.Generator
+    X: Array, codes: Codes, rows: Codes, n_classes: int, settings: NearestSettings, rng: np.random.Generator
 ) -> TrainingRows:
     """Scale rows of a table, correlate its columns over them and draw the samples for medoids."""
     scaling = fit_scaling(X[rows], settings.input_scaling)
@@ -92,7 +92,7 @@ def prepare_folds(
     codes: Codes,
     splits: Sequence[tuple[Codes, Codes]],
     n_classes: int,
-    settings: FusionSettings,
+    settings: NearestSettings,
     rng: np.random.Generator,
 ) -> list[Fold]:
     """Folds from pairs of training and validation rows; everything in a fold is fitted on its training rows."""
@@ -103,10 +103,10 @@ def prepare_folds(
     return folds
 
 
-def fit_fusion_model(
+def fit_nearest_model(
     train: TrainingRows,
     configuration: Configuration,
-    settings: FusionSettings,
+    settings: NearestSettings,
     *,
     alpha: float,
     multipliers: Array,

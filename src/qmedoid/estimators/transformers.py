@@ -1,0 +1,262 @@
+"""Correlation groups and deltas as transformers (algorithms 1 to 3, and 13)."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.estimators._inputs import check_size, check_table, check_target, one_blas_thread
+from qmedoid.estimators._parameters import FLAG, NONE, SEED, Constraint, check_parameters, choice, instance, whole
+from qmedoid.estimators._search import GROUPING_CONSTRAINTS, AnchorOrder, make_groups
+from qmedoid.estimators.nearest import NearestMedoidClassifier
+from qmedoid.exceptions import DataError
+from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind, delta_names
+from qmedoid.geometry.groups import FeatureKind, feature_matrix
+from qmedoid.geometry.scaling import ScalingKind, fit_scaling, fit_standard
+from qmedoid.model.hybrid import DeltaSettings
+
+
+class CorrelationGroups(TransformerMixin, BaseEstimator):
+    """Turn columns into one feature per anchor: a weighted norm over the columns it is correlated with.
+
+    Parameters
+    ----------
+    kind : {"signed", "weighted", "unweighted", "multiplicative"}, default="signed"
+        ``"signed"`` keeps the sign of the weighted sum, which a plain norm loses.
+    input_scaling : {"standard", "minmax", "none"}, default="standard"
+        Scaling of the columns before anything else.
+    group_size : int or None, default=None
+        Columns per group, the anchor among them. None takes 8, or all where there are fewer.
+    n_anchors : int or None, default=None
+        Maximum number of anchors, those most related to the target. None keeps all.
+    subset_size : int or None, default=None
+        Columns of each group that enter its feature. None takes the whole group.
+    anchor_order : {"association", "codes", "columns"}, default="association"
+        By the correlation ratio with the classes (or |r| with a numeric target), by |r| with label codes as printed,
+        or as the columns stand. Without a target the column order stands.
+    standardize : bool, default=True
+        Bring every feature to mean 0 and deviation 1 on the training rows.
+
+    Attributes
+    ----------
+    groups_ : Groups
+        Anchors, members and correlations.
+    configuration_ : tuple of tuple of int
+        The columns used for each anchor, the anchor first.
+    input_scaling_, feature_scaling_ : Scaling
+        Fitted on the training rows.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+    """
+
+    def __init__(
+        self,
+        *,
+        kind: FeatureKind = "signed",
+        input_scaling: ScalingKind = "standard",
+        group_size: int | None = None,
+        n_anchors: int | None = None,
+        subset_size: int | None = None,
+        anchor_order: AnchorOrder = "association",
+        standardize: bool = True,
+    ) -> None:
+        self.kind = kind
+        self.input_scaling = input_scaling
+        self.group_size = group_size
+        self.n_anchors = n_anchors
+        self.subset_size = subset_size
+        self.anchor_order = anchor_order
+        self.standardize = standardize
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **GROUPING_CONSTRAINTS,
+        "subset_size": NONE | whole(1),
+        "standardize": FLAG,
+    }
+
+    @one_blas_thread
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the groups of a table.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, M)
+        y : array-like of shape (n,), optional
+            Classes or numbers that the anchors are ordered by.
+        sample_weight : array-like of shape (n,), optional
+            A weight of k counts a row k times.
+        """
+        check_parameters("CorrelationGroups", self.get_params(deep=False), self._constraints)
+        table = np.ascontiguousarray(check_table(self, X, reset=True, ensure_min_samples=2))
+        if self.input_scaling == "none":
+            check_size(table, getattr(self, "feature_names_in_", None))
+        target = _target(y, len(table))
+        weights = _checked_weights(sample_weight, table)
+        if weights is not None:  # rows that count for nothing must not decide which columns are constant
+            counted = weights > 0
+            table, weights = table[counted], weights[counted]
+            target = None if target is None else target[counted]
+        self.input_scaling_ = fit_scaling(table, self.input_scaling, weights=weights)
+        scaled = self.input_scaling_.apply(table)
+        names = getattr(self, "feature_names_in_", None)
+        self.groups_ = make_groups(self, scaled, target, names, weights=weights)
+        self.configuration_ = self.groups_.first(self.subset_size or len(table[0]))
+        features = self._features(scaled)
+        self.feature_scaling_ = fit_scaling(features, "standard" if self.standardize else "none", weights=weights)
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Features of every anchor, shape (n, A)."""
+        check_is_fitted(self)
+        # Data frames arrive column by column; one layout in memory means one order of sums, and the same bits.
+        table = np.ascontiguousarray(check_table(self, X, reset=False))
+        return self.feature_scaling_.apply(self._features(self.input_scaling_.apply(table)))
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Names of the features: the anchor's column with ``_group`` after it."""
+        check_is_fitted(self)
+        names = self._column_names(input_features)
+        return np.array([f"{names[a]}_group" for a in self.groups_.anchors], dtype=object)
+
+    def _column_names(self, input_features: Any) -> list[str]:
+        fitted = getattr(self, "feature_names_in_", None)
+        if input_features is None:
+            return [f"x{i}" for i in range(self.n_features_in_)] if fitted is None else list(fitted)
+        given = list(input_features)
+        if fitted is not None and given != list(fitted):
+            raise ValueError("input_features is not equal to feature_names_in_")
+        if len(given) != self.n_features_in_:
+            raise ValueError(
+                f"input_features should have length equal to number of features ({self.n_features_in_}), "
+                f"got {len(given)}"
+            )
+        return given
+
+    def _features(self, scaled: Array) -> Array:
+        return feature_matrix(scaled, self.configuration_, self.groups_.correlation, self.kind)
+
+
+def _target(y: Any, n_rows: int) -> Array | Codes | None:
+    """Class codes for classes, floats for numbers."""
+    if y is None:
+        return None
+    values = check_target(y, n_rows)
+    if type_of_target(values) in ("binary", "multiclass"):
+        return np.unique(values, return_inverse=True)[1].astype(np.intp)
+    return np.asarray(values, dtype=np.float64)
+
+
+def _checked_weights(sample_weight: Any, table: Array) -> Array | None:
+    """Sample weights as non-negative floats, one for each row, or None."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim > 1:
+        raise DataError(f"'sample_weight' must be a number or of shape (n,). Got shape {weights.shape} instead.")
+    if weights.ndim == 1 and len(weights) != len(table):
+        raise DataError(f"X has {len(table)} rows and 'sample_weight' has {len(weights)}: pass one weight per row.")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise DataError("'sample_weight' must be finite and not negative.")
+    if not (weights > 0).any():
+        raise DataError("Every weight in 'sample_weight' is zero: at least one row must count.")
+    return np.broadcast_to(weights, len(table))
+
+
+class DeltaFeatures(TransformerMixin, BaseEstimator):
+    """How much nearer each record lies to one class than to another, by distance, by angle and by fusion score.
+
+    Parameters
+    ----------
+    method : NearestMedoidClassifier or None, default=None
+        Whose medoids the records are compared with. None takes `NearestMedoidClassifier()`.
+    kind : {"pairs", "nearest"}, default="pairs"
+        For more than two classes: every pair of classes, or the two nearest by fusion score.
+    fused : bool, default=False
+        Whether the fusion score is one of the deltas.
+    standardize : bool, default=True
+        Bring the deltas to mean 0 and deviation 1 over the training rows.
+    random_state : int, RandomState or None, default=None
+        Seed of the method, where that has none.
+
+    Attributes
+    ----------
+    estimator_ : NearestMedoidClassifier
+    scaling_ : Scaling of shape (m,)
+        Training mean and deviation of the deltas.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+    """
+
+    def __init__(
+        self,
+        method: NearestMedoidClassifier | None = None,
+        *,
+        kind: DeltaKind = "pairs",
+        fused: bool = False,
+        standardize: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.method = method
+        self.kind = kind
+        self.fused = fused
+        self.standardize = standardize
+        self.random_state = random_state
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "method": NONE | instance(NearestMedoidClassifier),
+        "kind": choice(DELTA_KINDS),
+        "fused": FLAG,
+        "standardize": FLAG,
+        "random_state": SEED,
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of the method classifier by two underscores, such as ``method__random_state``."""
+        inner = any(name.startswith("method__") for name in params)
+        if inner and params.get("method", self.method) is None:
+            params = {**params, "method": NearestMedoidClassifier()}
+        return super().set_params(**params)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the method classifier, and the mean and deviation of its deltas."""
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
+        table = check_table(self, X, reset=True, ensure_min_samples=2)
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        self._settings = DeltaSettings(self.kind, bool(self.fused))
+        method: NearestMedoidClassifier = NearestMedoidClassifier() if self.method is None else clone(self.method)
+        if method.random_state is None:
+            method.set_params(random_state=int(check_random_state(self.random_state).randint(2**31)))
+        self.estimator_ = method.fit(X, y)
+        self.scaling_ = fit_standard(self._deltas(table))
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Deltas of every row, shape (n, m)."""
+        check_is_fitted(self)
+        deltas = self._deltas(check_table(self, X, reset=False))
+        return self.scaling_.apply(deltas) if self.standardize else deltas
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """Names of the deltas, such as ``delta_distance[1-0]``."""
+        check_is_fitted(self)
+        del input_features  # the deltas are named after classes, not after columns
+        classes = [str(label) for label in self.estimator_.classes_.tolist()]
+        kind, fused = self._settings.kind, self._settings.fused
+        names = delta_names(classes, kind=kind, angular=self.estimator_.use_angular, fused=fused)
+        return np.array(names, dtype=object)
+
+    def _deltas(self, table: Array) -> Array:
+        model = self.estimator_.models_[0]
+        return self._settings.features(model, model.measure(table))
