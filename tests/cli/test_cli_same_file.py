@@ -59,7 +59,9 @@ def test_names_of_held_out_levels_are_all_that_enters(cli, tmp_path):
     fit(cli, write(timed, tmp_path / "timed.csv"), tmp_path / "named", "--time-column", "t", "--test", str(1 / 3))
     plain, named = (qmedoid.load(tmp_path / name).model for name in names)
     assert next(column for column in named.contract.columns if column.name == "color").levels[-1] == "violet"
-    assert [encoding.width for encoding in named.encodings] == [encoding.width for encoding in plain.encodings]
+    assert [len(encoding.outputs) for encoding in named.encodings] == [
+        len(encoding.outputs) for encoding in plain.encodings
+    ]
     np.testing.assert_array_equal(named.method.medoids, plain.method.medoids)
     X = table.slice(0, 60)
     np.testing.assert_array_equal(
@@ -95,7 +97,7 @@ def test_leading_zeros_and_blanks_and_declared_categories(cli, tmp_path):
     assert {column.name: column.levels for column in model.contract.columns} == {
         "zip": ("00123", "00999", "10123"), "x": (), "color": ("blue", "red"),
     }  # fmt: skip
-    assert model.model.classes == ("a", "b")
+    assert model.model.decision.classes == ("a", "b")
     assert not scored(cli, tmp_path / "m", file, tmp_path / "o.csv")["cells"]
 
 

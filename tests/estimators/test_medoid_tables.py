@@ -75,7 +75,7 @@ def test_the_contract_says_what_the_columns_are(fitted):
     assert fitted.n_features_in_ == 8
     assert fitted.feature_names_in_.tolist()[:2] == ["row", "strength"]
     assert fitted.encoded_names_[:2] == ["strength", "strength is missing"]
-    assert len(fitted.encoded_names_) == sum(encoding.width for encoding in fitted.encodings_)
+    assert len(fitted.encoded_names_) == sum(len(encoding.outputs) for encoding in fitted.encodings_)
     assert "column 'row' was left out: it numbers the rows; roles={'row': 'keep'} keeps it" in fitted.notes_
 
 
@@ -176,11 +176,11 @@ def test_the_model_decides_as_the_classifier_does(inner, positive, data):
     model = classifier.table_model()
     table = pa.Table.from_pandas(frame, preserve_index=False)
     decided = model.decide(encode_batch(table, model.contract, model.encodings))
-    np.testing.assert_array_equal(np.array(model.classes)[decided.codes], classifier.predict(frame))
+    np.testing.assert_array_equal(np.array(model.decision.classes)[decided.codes], classifier.predict(frame))
     # A positive class that is not the last is the second of the model, and stays the first of the classifier.
     sign = -1.0 if positive == "no" else 1.0
     np.testing.assert_allclose(sign * decided.margins, classifier.decision_function(frame), rtol=1e-12, atol=1e-12)
-    places = [model.classes.index(label) for label in classifier.classes_]
+    places = [model.decision.classes.index(label) for label in classifier.classes_]
     probabilities = model.decision.probabilities(decided.scores)[:, places]
     np.testing.assert_allclose(probabilities, classifier.predict_proba(frame), rtol=1e-12)
     np.testing.assert_array_equal(np.where(decided.by_circuit, "circuit", "nearest"), classifier.decided_by(frame))
@@ -191,8 +191,8 @@ def test_the_positive_class_is_the_second_of_the_model_and_scikit_learn_sees_no_
     frame, labels = data
     one, other = (clone(FAST).set_params(positive=p, random_state=0).fit(frame, labels) for p in ("yes", "no"))
     assert one.classes_.tolist() == other.classes_.tolist() == ["no", "yes"]
-    assert one.table_model().classes == ("no", "yes")
-    assert other.table_model().classes == ("yes", "no")
+    assert one.table_model().decision.classes == ("no", "yes")
+    assert other.table_model().decision.classes == ("yes", "no")
     for scoring in ("roc_auc", "neg_log_loss", "accuracy"):
         measure = get_scorer(scoring)
         assert measure(one, frame, labels) == pytest.approx(measure(other, frame, labels), abs=0.05)
@@ -204,7 +204,7 @@ def test_one_class_against_the_rest():
     frame, labels = make_frame()
     against = clone(FAST).set_params(positive="high", random_state=0).fit(frame, labels)
     assert against.classes_.tolist() == ["high", "not high"]
-    assert against.table_model().classes == ("not high", "high")
+    assert against.table_model().decision.classes == ("not high", "high")
     two = clone(FAST).set_params(positive="high", random_state=0)
     two.fit(frame, np.where(labels == "high", "high", "not high"))
     np.testing.assert_array_equal(against.decision_function(frame), two.decision_function(frame))
@@ -214,7 +214,10 @@ def test_one_class_against_the_rest():
 def test_a_positive_class_may_be_written_as_text(data):
     frame, labels = data
     numbers = (labels == "yes").astype(int)
-    assert clone(FAST).set_params(positive="0", random_state=0).fit(frame, numbers).table_model().classes == (1, 0)
+    assert clone(FAST).set_params(positive="0", random_state=0).fit(frame, numbers).table_model().decision.classes == (
+        1,
+        0,
+    )
     with pytest.raises(ParameterError, match=r"one of the classes, \['no', 'yes'\]. Got 'maybe'"):
         MedoidClassifier(positive="maybe").fit(frame, labels)
 

@@ -45,8 +45,8 @@ def changed_columns(found):
     def numbers(encoded, name):
         places, start = [], 0
         for column, encoding in zip(encoded.columns, encoded.encodings, strict=True):
-            places += [start + place for place in range(encoding.width)] if column.name == name else []
-            start += encoding.width
+            places += [start + place for place in range(len(encoding.outputs))] if column.name == name else []
+            start += len(encoding.outputs)
         return encoded.matrix[:, places]
 
     kinds = {column.name: column.kind for column in found.columns}

@@ -16,7 +16,8 @@ from qmedoid.cli._training_rows import Labeled, asked_roles, read_labeled, split
 from qmedoid.cli.app import FitOptions
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
-from qmedoid.storage.model_file import SUFFIX, check_target, save_model
+from qmedoid.storage.atomic import check_target
+from qmedoid.storage.model_file import SUFFIX, save_model
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.cells import Grouped, grouped_columns, read
 from qmedoid.tables.difference import compare_columns
@@ -81,9 +82,10 @@ def run(options: FitOptions) -> None:
     if options.json:
         print_json(
             {"model": str(output), "method": model.deciders[0], "refinement": model.refinement,
-             "classes": list(model.classes), "positive": fitted.positive_, "columns": len(model.contract.columns),
+             "classes": list(model.decision.classes), "positive": fitted.positive_,
+             "columns": len(model.contract.columns),
              "left_out": dict(model.contract.left_out), "notes": notes,
-             "operating": None if model.operating is None else model.operating.as_dict(),
+             "operating": None if model.decision.operating is None else model.decision.operating.as_dict(),
              "parameters": dict(model.parameters), "seconds": seconds, **metrics,
              "novelty": None if novelty is None else novelty.as_dict()}
         )  # fmt: skip
@@ -93,8 +95,8 @@ def run(options: FitOptions) -> None:
             tell(f"note: {note}")
     if "held_out" in metrics:
         print_metrics(metrics["held_out"], _title(metrics["held_out"]))
-    if model.operating is not None:
-        print_operating(model.operating, model.classes[1])
+    if model.decision.operating is not None:
+        print_operating(model.decision.operating, model.decision.classes[1])
     print(
         f"{model.deciders[0]} model of {len(train.table):,} rows and {len(model.contract.columns)} columns "
         f"saved in {output} ({seconds:g} s)."
@@ -272,5 +274,5 @@ def _held_out(model: TableModel, data: Labeled) -> tuple[dict[str, Any], Novelty
     }
     note_grouped(issues, model, grouped)
     replace(difference, issues=issues).raise_or_warn("warn")
-    report = labeled_report(model, label_codes(data.target, model.classes), decided, row_hashes(model, table))
+    report = labeled_report(model, label_codes(data.target, model.decision.classes), decided, row_hashes(model, table))
     return report, tally.report().with_rows(data.rows)

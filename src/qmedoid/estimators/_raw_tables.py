@@ -265,11 +265,11 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         encoded = fit_encodings(table, inferred.columns, codes, classes, rng, together, **limits)
         columns, self.encodings_, matrix = encoded
         self.contract_ = Contract(columns, target, inferred.left_out)
-        pairs = zip(self.encodings_, self.contract_.names, strict=True)
-        self.encoded_names_ = [output for encoding, name in pairs for output in encoding.output_names(name)]
+        names, pairs = [column.name for column in columns], zip(columns, self.encodings_, strict=True)
+        self.encoded_names_ = [column.name + output for column, encoding in pairs for output in encoding.outputs]
         self._number_places: Codes | None = None
         if all(column.kind == "number" for column in columns) and matrix.shape[1] == len(columns):
-            self._number_places = np.array([column_names(self).index(name) for name in self.contract_.names])
+            self._number_places = np.array([column_names(self).index(name) for name in names])
         same = np.flatnonzero(np.ptp(matrix, axis=0) == 0)
         self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
         return table, matrix, together
@@ -287,7 +287,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
             self._note(seldom_note(list(self.decision_.classes), expected.counts))
         self._novelty = fit_novelty(rows.matrix, self.encodings_, best.model.method.plain)
-        known = table.select(list(self.contract_.names))
+        known = table.select([column.name for column in self.contract_.columns])
         self._records = tuple(tuple(plain_records(known.take(pa.array(model.medoid_rows)))) for model in method.models_)
         self.medoid_records_ = list(self._records[0])
         self._training = training_summary(table, self.contract_, self.encodings_, self._training.curve)

@@ -88,10 +88,6 @@ class Novelty:
         """The edges of the column that is at a place in `binned`."""
         return self.edges[self.offsets[place] : self.offsets[place + 1]]
 
-    def bin_slice(self, place: int) -> slice:
-        """Where the counts of that column are in `counts`."""
-        return slice(self.offsets[place] + place, self.offsets[place + 1] + place + 1)
-
     def counted(self, columns: Columns, read: Flags, method: Method | None) -> tuple[Codes, int]:
         """How many rows lie in each bin, as `counts` has it, 0 in columns that are not read; and how many are far."""
         found = np.zeros(len(self.counts), dtype=np.intp)
@@ -99,7 +95,8 @@ class Novelty:
             if read[column]:
                 edges = self.bin_edges(place)
                 bins = np.searchsorted(edges, columns[column], side="right")
-                found[self.bin_slice(place)] = np.bincount(bins, minlength=len(edges) + 1)
+                start = self.offsets[place] + place
+                found[start : start + len(edges) + 1] = np.bincount(bins, minlength=len(edges) + 1)
         if self.far is None or method is None:
             return found, 0
         return found, int((_nearest_distances(method, columns, threads=1) > self.far.distance).sum())

@@ -111,10 +111,10 @@ def encode_batch(
     outputs: list[Array] = []
     for place, (column, encoding) in enumerate(zip(contract.columns, encodings, strict=True)):
         if only is not None and place not in only:
-            outputs.extend([nothing] * encoding.width)
+            outputs.extend([nothing] * len(encoding.outputs))
             continue
         given = batch.column(column.name) if column.name in names else pa.nulls(batch.num_rows)
-        if place in unchecked and encoding.width == 1 and given.type == pa.float64() and not given.null_count:
+        if place in unchecked and len(encoding.outputs) == 1 and given.type == pa.float64() and not given.null_count:
             outputs.append(given.to_numpy())
             continue
         outputs.extend(encode_column(given, column, encoding, issues))
