@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.estimators._inputs import check_table, check_target, class_codes, column_names, loss_weights
+from qmedoid.estimators._inputs import check_table, class_codes, column_names, loss_weights
 from qmedoid.estimators._parameters import Constraint, check_parameters
 from qmedoid.exceptions import DataError, MajorityAlertWarning, ModelError, ParameterError, warn
 from qmedoid.geometry.row_groups import draws_per_row, part_of
@@ -268,7 +268,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
         # Data frames arrive column by column; one layout in memory means one order of sums, and the same bits.
         table = np.ascontiguousarray(check_table(self, X, reset=True, ensure_min_samples=2))
-        self.classes_, codes = class_codes(check_target(y, len(table)))
+        self.classes_, codes = class_codes(y, len(table))
         rule, _ = asked_rule(self.operating_point, len(self.classes_))
         share = float((codes == 1).mean())
         if rule == "alert_rate" and share > 0.5:  # few mean the more frequent class
@@ -308,7 +308,8 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
 
     def _set_decision(self, decision: Decision) -> None:
         """Keep a decision, and what users read of it."""
-        self.decision_, self.class_priors_ = decision, self._in_order(decision.known_priors())
+        assert decision.priors is not None, "a fit counts its classes"
+        self.decision_, self.class_priors_ = decision, self._in_order(decision.priors)
         self.expected_ = decision.operating
         self.threshold_ = probability(decision.cut or 0.0)
 

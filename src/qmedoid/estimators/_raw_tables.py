@@ -22,7 +22,6 @@ from qmedoid.estimators._inputs import (
     class_codes,
     column_names,
     known_codes,
-    refuse_lazy,
 )
 from qmedoid.estimators._probabilistic import (
     ProbabilisticClassifier,
@@ -57,7 +56,6 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X"
 
     Columns of arrays go by their place; so do those of a named table where the fit was on an array.
     """
-    refuse_lazy(X, name)
     # Some sparse matrices are mappings, and all are refused as arrays are checked.
     if issparse(X) or not (isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "column_names")):
         array = validate_data(
@@ -170,7 +168,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         """Read and encode the tables of a fit; classes, contract, encodings and notes are kept."""
         table = read_table(self, X, reset=True)
         self.notes_, self._warned = list[str](), list[str]()
-        codes = self._class_codes(check_target(y, table.num_rows))
+        codes = self._class_codes(y, table.num_rows)
         classes = self._in_order(self.classes_)
         self.positive_ = classes.tolist()[1] if len(classes) == 2 else None
         asked_rule(self.operating_point, len(classes))
@@ -193,9 +191,9 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         data = TrainingTable(numbers, codes, classes, together, self.encoded_names_, is_checked=True)
         return RawRows(data, splits, tables, matrix)
 
-    def _class_codes(self, target: npt.NDArray[Any]) -> Codes:
+    def _class_codes(self, y: Any, n_rows: int) -> Codes:
         """The class code of every row; the class of interest is chosen where nobody said."""
-        labels, codes = class_codes(target)
+        labels, codes = class_codes(y, n_rows)
         counts = np.bincount(codes).tolist()
         for note in target_notes(labels.tolist(), counts):
             self._note(note.message)
@@ -211,7 +209,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         if place is not None and len(labels) > 2:
             self._against_rest = labels[place]
             positive = str(labels[place])
-            labels, codes = class_codes(self._meant(target))
+            labels, codes = class_codes(self._meant(labels[codes]), n_rows)
             place = labels.tolist().index(positive)
         self.classes_, self._is_reversed = labels, place == 0
         return 1 - codes if self._is_reversed else codes
@@ -258,7 +256,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         if groups is None:
             names = [column.name for column in inferred.columns]
             together = row_groups(cell_codes(_with_equal_numbers(table), names), codes)
-            equal = equal_rows_note(together)
+            equal = None if together is None else equal_rows_note(together)
             self.notes_ += [] if equal is None else [equal]
         limits = {"max_one_hot": self.max_one_hot, "max_levels": self.max_levels}
         classes = self._in_order(self.classes_).tolist()

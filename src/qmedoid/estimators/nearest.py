@@ -239,7 +239,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         """
         allowed.check_parameters("NearestMedoidClassifier", self.get_params(deep=False), self._constraints)
         table = np.ascontiguousarray(check_table(self, X, reset=True, ensure_min_samples=2))
-        classes, codes = class_codes(check_target(y, len(table)))
+        classes, codes = class_codes(y, len(table))
         if (X_val is None) != (y_val is None):
             raise ParameterError("X_val and y_val go together: pass both, or neither to use the folds of 'cv'.")
         validation = None

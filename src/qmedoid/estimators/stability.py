@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._folds import sampled_rows
-from qmedoid.estimators._inputs import check_table, check_target, class_codes
+from qmedoid.estimators._inputs import check_table, class_codes
 from qmedoid.estimators._parameters import SEED, Constraint, check_parameters, choice, whole
 from qmedoid.estimators._raw_tables import read_table
 from qmedoid.estimators._stability_report import (
@@ -139,8 +139,8 @@ class Subject:
         shell = BaseEstimator()  # takes the names of the columns; a pipeline would not
         self._table: Any = read_table(shell, X, reset=True) if self._is_raw else check_table(shell, X, reset=True)
         self.n_rows = len(self._table)
-        self.labels = check_target(y, self.n_rows)
-        _, self.strata = class_codes(self.labels)
+        classes, self.strata = class_codes(y, self.n_rows)
+        self.labels = classes[self.strata]
         found = None if groups is None else given_groups(groups, self.n_rows)
         self._given = np.arange(self.n_rows) if groups is not None and found is None else found
         self._takes_groups = self._given is not None and "groups" in signature(cast("Any", estimator).fit).parameters

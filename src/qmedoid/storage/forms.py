@@ -114,8 +114,10 @@ class _Scalar(_Free):
         kind, wanted, spec = self.kind, (str if self.kind is bytes else self.kind), self.spec
         if kind is float and type(value) is int and abs(value) < 2**1000:
             value = float(value)
-        if type(value) not in (wanted if isinstance(wanted, tuple) else (wanted,)):
-            words = "a text, a number or a truth value" if isinstance(kind, tuple) else _WORDS[kind]
+        is_any = isinstance(kind, tuple)
+        odd = is_any and isinstance(value, float) and not math.isfinite(value)
+        if odd or type(value) not in (kind if is_any else (wanted,)):
+            words = "a text, a number or a truth value" if is_any else _WORDS[kind]
             raise RefusedError(f"{path} must be {words}, and is {shown(value)}")
         if spec is None or (self.is_free and math.isfinite(value)):
             return value  # as most are, without the price of NumPy
