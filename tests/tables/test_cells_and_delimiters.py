@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from qmedoid.model.contract import Column, Levels
-from qmedoid.tables._detect import DELIMITERS, detect_dialect
-from qmedoid.tables.encode import Issues, encode_column
+from qmedoid.tables._dialect import DELIMITERS, detect_dialect
+from qmedoid.tables.encode import encode_column
+from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import infer_columns
 from qmedoid.tables.writing import open_sink
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.tables._detect import Bytes
-from qmedoid.tables._text_kinds import infer_types
+from qmedoid.tables._text_types import infer_types
 from qmedoid.tables.source import open_table
 
 CELLS = {

@@ -9,8 +9,8 @@ import pytest
 from fitted_tables import fitted
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables.encode import Issues
 from qmedoid.tables.explaining import explain_record
+from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import decide_batch
 
 

@@ -67,7 +67,7 @@ def test_medoids_and_known_rows_are_as_far_as_each_other_says(case):
 
 def test_batches_find_what_the_whole_table_does(case):
     table, _, model, _ = case
-    from qmedoid.tables.encode import Issues
+    from qmedoid.tables.issues import Issues
 
     whole, parts = (NearestRows(model.model, table.slice(7, 1)) for _ in range(2))
     whole.add(table, table["y"], Issues())

@@ -11,9 +11,9 @@ import qmedoid
 from qmedoid import MedoidClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import ModelError
-from qmedoid.model.novelty import SeenRows, seen_in_words
+from qmedoid.model.seen_rows import SeenRows, seen_in_words
 from qmedoid.storage.model_file import load_file, load_model, save_model
-from qmedoid.tables.encode import remember_rows, row_hashes
+from qmedoid.tables.row_hashes import remember_rows, row_hashes
 
 
 def _table(n=80, seed=0):

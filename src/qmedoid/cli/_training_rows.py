@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Codes
 from qmedoid.cli._output import tell
-from qmedoid.cli.app import FitOptions, TableOptions
+from qmedoid.cli.options import FitOptions, TableOptions
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.geometry.row_groups import given_groups, group_classes, row_groups
 from qmedoid.tables.arrow import shortened

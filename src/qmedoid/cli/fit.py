@@ -13,19 +13,22 @@ import pyarrow as pa
 
 from qmedoid.cli._output import print_json, print_metrics, print_operating, tell
 from qmedoid.cli._training_rows import Labeled, asked_roles, read_labeled, split_table
-from qmedoid.cli.app import FitOptions
+from qmedoid.cli.options import FitOptions
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
 from qmedoid.storage.atomic import check_target
 from qmedoid.storage.model_file import SUFFIX, save_model
+from qmedoid.tables._thousands import Grouped, grouped_columns
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.cells import Grouped, grouped_columns, read
+from qmedoid.tables.cells import read
 from qmedoid.tables.difference import compare_columns
-from qmedoid.tables.encode import Issues, note_grouped, row_hashes
+from qmedoid.tables.encode import note_grouped
 from qmedoid.tables.evaluating import labeled_report, report_notes
+from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import Inferred, infer_columns, with_levels_of
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
 from qmedoid.tables.roles import IDENTIFIERS, ROLES
+from qmedoid.tables.row_hashes import row_hashes
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.targets import label_codes
 

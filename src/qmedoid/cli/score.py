@@ -178,8 +178,8 @@ def evaluate(
     model: Path, table: str, *, target: str | None, on_mismatch: OnMismatch, as_json: bool, **dialect: Any
 ) -> None:
     """Decide about every record and print metrics."""
-    from qmedoid.tables.encode import row_hashes
     from qmedoid.tables.evaluating import joined, labeled_report, report_notes
+    from qmedoid.tables.row_hashes import row_hashes
     from qmedoid.tables.targets import label_codes
 
     keep_pandas_away()

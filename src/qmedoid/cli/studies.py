@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from qmedoid.cli._output import grid, plain_console, print_json, progress_bar, tell, with_error
-from qmedoid.cli.app import ReproduceOptions
+from qmedoid.cli.options import ReproduceOptions
 from qmedoid.exceptions import OutputError
 from qmedoid.reporting.document import Table
 from qmedoid.reporting.files import check_folder, check_replaceable, write_report

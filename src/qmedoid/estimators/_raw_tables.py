@@ -23,28 +23,26 @@ from qmedoid.estimators._inputs import (
     column_names,
     known_codes,
 )
-from qmedoid.estimators._probabilistic import (
-    ProbabilisticClassifier,
-    SavingMixin,
-    asked_rule,
-    measured_error,
-    plain_parameters,
-)
+from qmedoid.estimators._operating import asked_rule
+from qmedoid.estimators._probabilistic import ProbabilisticClassifier
+from qmedoid.estimators._saving import SavingMixin, measured_error, plain_parameters
 from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.base import LARGEST
 from qmedoid.model.contract import Contract
+from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import HybridModel
-from qmedoid.model.novelty import fit_novelty
 from qmedoid.model.refinement import CalibratedMethod
 from qmedoid.model.table import TableModel
 from qmedoid.tables.arrow import as_table, plain_records
 from qmedoid.tables.cells import cell_codes
 from qmedoid.tables.difference import compare_columns
-from qmedoid.tables.encode import Issues, encode_batch, remember_rows, training_summary
+from qmedoid.tables.encode import encode_batch, training_summary
+from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
 from qmedoid.tables.roles import IDENTIFIERS, OWN_NUMBER, Role, check_roles, in_roles
+from qmedoid.tables.row_hashes import remember_rows
 from qmedoid.tables.targets import choose_positive, rest_label, seldom_note, target_notes
 from qmedoid.variational.model import MeasuredVariational
 

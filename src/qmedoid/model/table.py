@@ -14,7 +14,8 @@ from qmedoid.methods.base import Method, refuse_overflow
 from qmedoid.model.contract import Contract, Dates, Encoding, Kind, Levels, Numbers
 from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import HybridModel
-from qmedoid.model.novelty import Novelty, SeenRows
+from qmedoid.model.novelty import Novelty
+from qmedoid.model.seen_rows import SeenRows
 from qmedoid.model.training_summary import TrainingSummary
 from qmedoid.schema import Given, RefusedError, Unstored, Wording
 from qmedoid.variational.model import VariationalModel

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables._detect import check_unique
+from qmedoid.tables._dialect import check_unique
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "?", "-",
            "<NA>", "NaT", "#NA", "n.a.", "N.A.")  # fmt: skip

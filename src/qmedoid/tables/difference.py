@@ -11,7 +11,7 @@ import pyarrow as pa
 from qmedoid.exceptions import ContractError, warn
 from qmedoid.model.contract import Column, Contract, Kind
 from qmedoid.tables.arrow import shortened
-from qmedoid.tables.encode import EXAMPLES, NAMED_LEVELS, ColumnIssues, Issues
+from qmedoid.tables.issues import EXAMPLES, NAMED_LEVELS, ColumnIssues, Issues
 from qmedoid.tables.kinds import ENOUGH_ROWS, kind_of_type
 
 OnMismatch = Literal["error", "warn"]

@@ -17,8 +17,8 @@ from qmedoid.metrics.classification import (
     pr_auc,
     roc_auc,
 )
-from qmedoid.model.novelty import Hashes, seen_in_words
 from qmedoid.model.operating_point import Counts
+from qmedoid.model.seen_rows import Hashes, seen_in_words
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.tables.targets import MISSING, UNKNOWN, seldom_note
 
@@ -35,7 +35,7 @@ def joined(parts: Iterable[Decisions]) -> Decisions:
 def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: Hashes | None = None) -> dict[str, Any]:
     """The report over rows that have a class of the model; codes are those of `qmedoid.tables.targets`.
 
-    With the `qmedoid.tables.encode.row_hashes` of the rows it says how many were seen in fitting.
+    With the `qmedoid.tables.row_hashes.row_hashes` of the rows it says how many were seen in fitting.
     """
     known = codes >= 0
     left_out = {"missing": int((codes == MISSING).sum()), "unknown": int((codes == UNKNOWN).sum())}

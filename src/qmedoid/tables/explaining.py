@@ -9,11 +9,13 @@ import pyarrow as pa
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ModelError
 from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.base import GroupContribution, RowContribution, usable_coordinates
+from qmedoid.methods.base import usable_coordinates
+from qmedoid.methods.contributions import GroupContribution, RowContribution
 from qmedoid.model.explanation import Explanation, explain
 from qmedoid.model.table import TableModel
 from qmedoid.tables.arrow import plain_records
-from qmedoid.tables.encode import Issues, encode_batch
+from qmedoid.tables.encode import encode_batch
+from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import refused_by_column
 from qmedoid.tables.targets import label_codes
 

@@ -18,8 +18,8 @@ from qmedoid.model.table import Decisions, TableModel
 from qmedoid.storage.model_file import load_file, save_model
 from qmedoid.tables.arrow import as_table
 from qmedoid.tables.difference import OnMismatch, compare_columns
-from qmedoid.tables.encode import Issues
 from qmedoid.tables.explaining import NearestRows, explain_record
+from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
 from qmedoid.tables.scoring import decide_batch
 

@@ -16,7 +16,8 @@ from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.tables.arrow import CellTypeError, without_missing
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
-from qmedoid.tables.encode import Issues, encode_batch, note_grouped, training_sizes
+from qmedoid.tables.encode import encode_batch, note_grouped, training_sizes
+from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
 from qmedoid.tables.source import open_table
 from qmedoid.tables.writing import TEXT_SUFFIXES, check_output, open_sink
