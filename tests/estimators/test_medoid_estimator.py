@@ -15,7 +15,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, TrainingProgress, VariationalClassifier
-from qmedoid.estimators import _methods, _training
+from qmedoid.estimators import _methods, _refiner
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.geometry.channels import nearest_two
@@ -104,7 +104,7 @@ def test_a_large_table_with_a_rare_class_goes_to_the_circuit():
 @pytest.mark.parametrize("pays", [True, False])
 def test_on_medium_tables_the_circuit_stays_if_it_pays(monkeypatch, pays):
     asked = []
-    monkeypatch.setattr(_training, "circuit_pays", lambda *data: asked.append(data) or pays)
+    monkeypatch.setattr(_refiner, "circuit_pays", lambda *data: asked.append(data) or pays)
     X, y = drawn(1000)
     fitted = quick().fit(X, y)
     assert len(asked) == 1
@@ -167,7 +167,7 @@ def test_the_medoids_of_the_first_stage_are_those_that_decide(monkeypatch, bette
 
 
 def test_a_circuit_that_does_not_pay_leaves_the_same_model_as_none(monkeypatch):
-    monkeypatch.setattr(_training, "circuit_pays", lambda *_: False)
+    monkeypatch.setattr(_refiner, "circuit_pays", lambda *_: False)
     asked = []
     monkeypatch.setattr(_methods, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked)))
     X, y = drawn(1000)

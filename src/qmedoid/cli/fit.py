@@ -139,20 +139,20 @@ def make_classifier(options: FitOptions) -> Any:
     settings["operating_point"] = asked or settings["operating_point"]
     method = asked_method(options.method, options.medoids, options.neighbors)
     if options.paper and method != "auto":
-        raise ParameterError("--paper says how distances are fused: leave --method, --medoids and --neighbors out.")
+        raise ParameterError(
+            "--paper fits the nearest-medoid method of the paper: leave --method, --medoids and --neighbors out."
+        )
     made = MedoidClassifier.paper(**settings) if options.paper else MedoidClassifier(method=method, **settings)
     check_parameters("fit", made.get_params(deep=False), made._constraints)
     # Without a terminal nobody sees the progress.
     return made.set_callbacks(TrainingProgress()) if sys.stderr is not None and sys.stderr.isatty() else made
 
 
-def asked_method(method: str, medoids: str | None, neighbors: str | None) -> Any:
+def asked_method(method: str, medoids: int | None, neighbors: str | None) -> Any:
     """The method that was asked for."""
-    asked: dict[str, Any] = {
-        name: int(value) if value.isdecimal() else value
-        for name, value in {"n_medoids": medoids, "n_neighbors": neighbors}.items()
-        if value is not None
-    }
+    asked: dict[str, Any] = {} if medoids is None else {"n_medoids": medoids}
+    if neighbors is not None:
+        asked["n_neighbors"] = int(neighbors) if neighbors.isdecimal() else neighbors
     if not asked:
         return method
     from qmedoid.estimators._parameters import check_parameters

@@ -74,8 +74,10 @@ class TrainingOptions(TableOptions):
         Literal["auto", "evidence", "rare", "nearest"],
         typer.Option(help="What decides: evidence by group of columns, rare-event prototypes, or the nearest medoid."),
     ] = "auto"
-    medoids: Annotated[Text, typer.Option(help="Most medoids of the evidence method: a number, or tiny.")] = None
-    neighbors: Annotated[Text, typer.Option(help="Most rows kept for its neighbor term: a number, or auto.")] = None
+    medoids: Annotated[int | None, typer.Option(min=1, help="Maximum number of medoids of the evidence method.")] = None
+    neighbors: Annotated[
+        Text, typer.Option(help="Maximum number of rows kept for its neighbor term: a number, or auto.")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
