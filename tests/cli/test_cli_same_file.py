@@ -19,7 +19,7 @@ def scored(cli, model, file, out, *options):
 
 
 @pytest.mark.parametrize("rows", [[0], [3, 50, 88], range(5)])
-def test_a_few_cells_that_are_no_numbers(cli, tmp_path, rows):
+def test_few_cells_that_are_no_numbers(cli, tmp_path, rows):
     table = small_table()
     cells = ["junk" if row in rows else repr(cell) for row, cell in enumerate(table["x1"].to_pylist())]
     file = write(replaced(table, "x1", pa.array(cells)), tmp_path / "t.csv")
@@ -32,7 +32,7 @@ def test_a_few_cells_that_are_no_numbers(cli, tmp_path, rows):
 
 
 @pytest.mark.parametrize("row", range(0, 90, 15))
-def test_a_level_of_one_row_wherever_it_falls(cli, tmp_path, row):
+def test_level_of_one_row_wherever_it_falls(cli, tmp_path, row):
     table = small_table()
     colors = table["color"].to_pylist()
     colors[row] = "violet"
@@ -101,7 +101,7 @@ def test_leading_zeros_and_blanks_and_declared_categories(cli, tmp_path):
     assert not scored(cli, tmp_path / "m", file, tmp_path / "o.csv")["cells"]
 
 
-def test_a_dictionary_of_whole_numbers_in_a_file(cli, tmp_path):
+def test_dictionary_of_whole_numbers_in_a_file(cli, tmp_path):
     rng = np.random.default_rng(0)
     code = np.arange(90) % 2
     kind = np.where(rng.random(90) < 0.8, code * 2 + 1, 2)

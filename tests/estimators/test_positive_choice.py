@@ -29,7 +29,7 @@ def _fit(classifier, X, y):
     "asked",
     [{"alert_rate": 0.1}, {"min_recall": 0.8}, {"min_precision": 0.8}, {"cost": 5}, "f1", 0.3],
 )
-def test_an_operating_point_is_about_the_rarer_class(asked):
+def test_operating_point_is_about_the_rarer_class(asked):
     X, y = _rows(labels=("apple", "pear"))
     table = MedoidClassifier(method=SMALL, operating_point=asked, random_state=0)
     said = _fit(table, X, y)

@@ -57,7 +57,7 @@ def fitted(request):
     return [(more, WINE[:, :4]), (clone(estimator).fit(table, labels), table)]
 
 
-def test_a_saved_classifier_decides_as_the_fitted_one(fitted, tmp_path):
+def test_saved_classifier_decides_as_the_fitted_one(fitted, tmp_path):
     for number, (estimator, X) in enumerate(fitted):
         path = estimator.save(tmp_path / str(number))
         model = load_model(path)

@@ -67,7 +67,7 @@ def test_one_cell_with_a_leading_zero_makes_texts_of_a_column(padded):
     assert [column.kind for column in found.columns] == ["category"]
 
 
-def test_a_level_that_the_contract_knows_and_the_encoding_does_not_is_no_new_one():
+def test_level_that_the_contract_knows_and_the_encoding_does_not_is_no_new_one():
     column = Column("c", "category", False, levels=("a", "b", "c"))
     encoding, found = Levels(("a", "b"), np.vstack([np.eye(2), np.zeros((2, 2))]), ("=a", "=b")), Issues()
     first, second = encode_column(pa.array(["a", "c", "d", "b", "c"]), column, encoding, found)

@@ -37,7 +37,7 @@ def named(model, target="y"):
     return model
 
 
-def test_the_nearest_rows_are_those_that_plain_loops_find(case):
+def test_nearest_rows_are_those_that_plain_loops_find(case):
     table, codes, model, outside = case
     records = table.drop_columns(["y"]).to_pylist()[:60]
     places = [place(outside, record) for record in records]
@@ -94,7 +94,7 @@ def test_rows_that_cannot_be_compared_are_passed_over(case):
     assert 4 not in [one["row"] for one in known["nearest"]] or known["nearest"][0]["distance"] > 0
 
 
-def test_a_circuit_alone_measures_no_distance():
+def test_circuit_alone_measures_no_distance():
     table, codes, _ = fitted("evidence")
     X = np.column_stack([table["age"].to_numpy(), table["load"].to_numpy()])
     circuit = VariationalClassifier(n_steps=5, n_seeds=1, random_state=0).fit(X, codes)
