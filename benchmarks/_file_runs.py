@@ -79,11 +79,11 @@ def by_numpy(model: Any, frame: Any) -> Any:
     rows = method.medoid_rows
     return pd.DataFrame(
         {
-            "prediction": np.array(model.classes)[(margin > 0).astype(int)],
+            "prediction": np.array(model.decision.classes)[(margin > 0).astype(int)],
             "score": 1 / (1 + np.exp(-margin)),
             "margin": margin,
-            f"nearest_{model.classes[0]}": rows[0],
-            f"nearest_{model.classes[1]}": rows[1],
+            f"nearest_{model.decision.classes[0]}": rows[0],
+            f"nearest_{model.decision.classes[1]}": rows[1],
             "decided_by": "nearest",
         }
     )

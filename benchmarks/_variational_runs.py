@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.kernels.cross_entropy import cross_entropy
-from qmedoid.optimize.training import Stopping, TrainingState, minimize_spsa
+from qmedoid.optimize.minimizers import minimize_spsa
+from qmedoid.optimize.training import Stopping, TrainingState
 from qmedoid.variational.ansatz import Ansatz
 from qmedoid.variational.model import Batch, Network
 from qmedoid.variational.readout import ReadoutKind, make_readout

@@ -207,11 +207,11 @@ def size(name: str, scope: dict[str, Any]) -> int | None:
 
 
 def lookup(name: str, scope: dict[str, Any]) -> Any:
-    """What has a name, such as ``"network.n_parameters"``; of the members of a list the sum."""
+    """What has a name, such as ``"network.n_parameters"``; of the lists that members of a list hold, their lengths."""
     first, *rest = name.split(".")
     value = scope[first]
     for one in rest:
-        value = sum(getattr(member, one) for member in value) if type(value) is tuple else getattr(value, one)
+        value = sum(len(getattr(member, one)) for member in value) if type(value) is tuple else getattr(value, one)
     return value
 
 

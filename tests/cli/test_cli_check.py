@@ -63,7 +63,7 @@ def test_check_and_fit_never_disagree(cli, tmp_path, seed, ending):
     assert notes == [column["note"] for column in report["columns"] if column["note"]]
 
 
-def test_the_report_has_these_keys(cli, two):
+def test_report_has_these_keys(cli, two):
     report = check(cli, two.file, "--target", "y")
     assert list(report) == [
         "table", "notes", "rows", "target", "classes", "columns", "judged_rows", "duplicates", "findings", "problems",
@@ -133,7 +133,7 @@ def test_noise_gives_no_class_away():
 
 
 @pytest.mark.parametrize(("rows", "positive"), [(60, 20), (300, 150), (5000, 12)])
-def test_a_number_that_gives_the_class_away_is_found_however_rare_it_is(rows, positive):
+def test_number_that_gives_the_class_away_is_found_however_rare_it_is(rows, positive):
     y = np.arange(rows) < positive
     x = np.random.default_rng(0).normal(size=rows) - 8 * y
     report = qmedoid.check_table({"x": x, "z": np.sin(np.arange(rows)), "y": y}, "y")
@@ -141,7 +141,7 @@ def test_a_number_that_gives_the_class_away_is_found_however_rare_it_is(rows, po
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_a_category_that_gives_three_classes_away_is_found(classes):
+def test_category_that_gives_three_classes_away_is_found(classes):
     y = np.arange(300) % classes
     town = np.char.add(np.array(["a", "b", "c"])[y], (np.arange(300) // 3 % 5).astype(str))
     report = qmedoid.check_table({"town": town, "x": np.sin(np.arange(300)), "y": y}, "y")
@@ -192,7 +192,7 @@ def test_strict_fails_where_there_are_problems_alone(cli, two, tmp_path):
     assert cli("check", file, "--target", "y", "--strict", *roles).code == 0
 
 
-def test_a_sample_is_stated_and_is_that_of_a_fit(cli, two):
+def test_sample_is_stated_and_is_that_of_a_fit(cli, two):
     report = check(cli, two.file, "--target", "y", "--max-rows", "40")
     assert report["rows"] == 40
     assert "a random sample of 40" in report["notes"][0]
@@ -254,7 +254,7 @@ def test_roles_that_cannot_be_are_refused_by_every_command(cli, two, tmp_path, c
     assert outcome.err.count("error: ") == 1
 
 
-def test_a_time_column_has_no_other_role(cli, two, tmp_path):
+def test_time_column_has_no_other_role(cli, two, tmp_path):
     outcome = cli("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--time-column", "day", "--keep", "day")
     assert (outcome.code, "orders the rows" in outcome.err) == (2, True)
     cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--time-column", "day", "--date", "day",
@@ -262,7 +262,7 @@ def test_a_time_column_has_no_other_role(cli, two, tmp_path):
     assert qmedoid.load(tmp_path / "m").model.contract.left_out["day"] == "it orders the rows in time"
 
 
-def test_the_function_refuses_what_is_not_there():
+def test_function_refuses_what_is_not_there():
     with pytest.raises(ParameterError, match="The target 'z' is not a column"):
         qmedoid.check_table({"x": [1, 2]}, "z")
     with pytest.raises(ParameterError, match="'z' has the role 'number'"):

@@ -177,7 +177,7 @@ class TestPlaces:
     """Places that cannot be written."""
 
     @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="nothing is read-only to this user")
-    def test_a_read_only_folder(self, cli, two, tmp_path):
+    def test_read_only_folder(self, cli, two, tmp_path):
         folder = tmp_path / "locked"
         folder.mkdir()
         (folder / "o.csv").write_bytes(OLD)
@@ -195,7 +195,7 @@ class TestPlaces:
             folder.chmod(0o755)
 
     @pytest.mark.skipif(sys.platform != "linux", reason="there is no folder that nobody can write")
-    def test_a_folder_that_nobody_can_write(self, cli, two):
+    def test_folder_that_nobody_can_write(self, cli, two):
         for arguments in (
             ("score", two.model, two.file, "-o", "/sys/kernel/o.csv"),
             ("fit", two.file, "--target", "y", "-o", "/sys/kernel/m", "--refine", "never"),
@@ -207,21 +207,21 @@ class TestPlaces:
 
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")  # noqa: PTH110
     @pytest.mark.parametrize("ending", ["csv", "parquet", "feather", "csv.gz"])
-    def test_a_full_device(self, cli, two, tmp_path, ending):
+    def test_full_device(self, cli, two, tmp_path, ending):
         (tmp_path / f"o.{ending}").symlink_to("/dev/full")
         outcome = cli("score", two.model, two.file, "-o", tmp_path / f"o.{ending}")
         assert outcome.code == 1
         assert "No space left on device" in outcome.err
         assert len(outcome.err.splitlines()) == 1
 
-    def test_an_output_that_is_a_folder(self, cli, two, tmp_path):
+    def test_output_that_is_a_folder(self, cli, two, tmp_path):
         (tmp_path / "o.csv").mkdir()
         outcome = cli("score", two.model, two.file, "-o", tmp_path / "o.csv")
         assert outcome.code == 1
         assert "Is a directory" in outcome.err
 
 
-def test_the_table_itself_is_not_overwritten(cli, two, tmp_path):
+def test_table_itself_is_not_overwritten(cli, two, tmp_path):
     file = shutil.copy(two.file, tmp_path / "t.csv")
     (tmp_path / "link.csv").symlink_to(file)
     (tmp_path / "hard.csv").hardlink_to(file)

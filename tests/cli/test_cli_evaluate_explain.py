@@ -69,7 +69,7 @@ class TestEvaluate:
         assert outcome.json | own == whole | own
         assert outcome.json["rows"] == len(kept)
 
-    def test_a_late_label_of_another_type_is_just_another_label(self, cli, tmp_path):
+    def test_late_label_of_another_type_is_just_another_label(self, cli, tmp_path):
         file = write(small_table((0, 1)), tmp_path / "t.csv")
         cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--refine", "never", "--test", "0")
         lines = file.read_text().splitlines()
@@ -80,7 +80,7 @@ class TestEvaluate:
         assert report["left_out"] == {"missing": 0, "unknown": 1}
         assert report["rows"] == 36_000
 
-    def test_the_target_may_be_called_otherwise(self, cli, two):
+    def test_target_may_be_called_otherwise(self, cli, two):
         table = replaced(two.table, "y", two.table["y"], "truth")
         outcome = cli("evaluate", two.model, "-", stdin=csv_bytes(table))
         assert outcome.code == 3
@@ -109,7 +109,7 @@ class TestExplain:
             assert rows == {label: out[f"nearest_medoid_{label}"][row] for label in rows}
             assert sum(report["probabilities"].values()) == pytest.approx(1.0)
 
-    def test_an_operating_point_is_a_term(self, cli, two, tmp_path):
+    def test_operating_point_is_a_term(self, cli, two, tmp_path):
         cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--refine", "never", "--alert-rate", "0.1")
         cli.ok("score", tmp_path / "m", two.file, "-o", tmp_path / "o.parquet")
         margins = pq.read_table(tmp_path / "o.parquet")["margin"].to_pylist()
@@ -127,7 +127,7 @@ class TestExplain:
             del plain["id"]
             assert medoid["record"] == plain
 
-    def test_the_record_is_the_row_of_the_table(self, cli, two):
+    def test_record_is_the_row_of_the_table(self, cli, two):
         report = cli.ok("explain", two.model, two.file, "--row", "7", "--json").json
         row = two.table.slice(7, 1).to_pylist()[0]
         assert report["record"] == {
@@ -152,7 +152,7 @@ class TestExplain:
 
 
 class TestInspectAndCircuit:
-    def test_the_card_names_columns_classes_and_figures(self, cli, two):
+    def test_card_names_columns_classes_and_figures(self, cli, two):
         text = cli.ok("inspect", two.model).out
         for word in ("Saved model", "no, yes", "color", "category", "accuracy"):
             assert word in text
@@ -177,13 +177,13 @@ class TestInspectAndCircuit:
         assert report == {"format": "qasm", "output": str(out)}
         assert out.read_text() == text
 
-    def test_a_model_without_a_trained_circuit_says_so(self, cli, two):
+    def test_model_without_a_trained_circuit_says_so(self, cli, two):
         outcome = cli("circuit", two.model, "--which", "variational", "--json")
         assert (outcome.code, outcome.json["exit_code"]) == (2, 2)
         assert "--which swap-test" in outcome.json["error"]
 
 
-def test_a_rare_event_is_explained_by_the_names_of_columns(cli, two, tmp_path):
+def test_rare_event_is_explained_by_the_names_of_columns(cli, two, tmp_path):
     asked = ("--method", "rare", "--refine", "never", "--alert-rate", "0.02")
     cli.ok("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--ignore", "id", *asked)
     rows = cli.ok("score", tmp_path / "m", two.file, "-o", "-").out.splitlines()[1:]

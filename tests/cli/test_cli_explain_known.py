@@ -12,7 +12,7 @@ def flat(text):
     return " ".join(text.split())
 
 
-def test_the_nearest_rows_of_a_known_table_are_shown(cli, two):
+def test_nearest_rows_of_a_known_table_are_shown(cli, two):
     report = cli.ok("explain", two.model, two.file, "--row", "7", "--known", two.file, "--json").json
     labels = two.table["y"].to_pylist()
     nearest = report["known"]["nearest"]
@@ -43,7 +43,7 @@ def test_standard_input_is_read_once(cli, two):
     assert "Standard input can be read once" in outcome.err
 
 
-def test_a_missing_cell_is_named_as_missing(cli, two, tmp_path):
+def test_missing_cell_is_named_as_missing(cli, two, tmp_path):
     pairs = zip(two.table["x1"].to_pylist(), two.table["y"].to_pylist(), strict=True)
     # That a cell is missing says which class it is.
     cells = [None if label == "yes" and row % 4 else cell for row, (cell, label) in enumerate(pairs)]
@@ -89,7 +89,7 @@ def test_reasons_for_and_against_are_the_largest_of_each(report):
     ]
 
 
-def test_a_decision_against_the_nearer_medoid_says_so_and_what_decides(report):
+def test_decision_against_the_nearer_medoid_says_so_and_what_decides(report):
     report["medoids"][2]["distance"] = 1.0
     assert sentences(report)[2] == (
         "Of the medoids it lies nearer to training row 11 (c, distance 1) than to row 7 (b, 1.5): the decision goes "

@@ -60,13 +60,13 @@ def test_score_and_evaluate_say_it_where_the_training_numbers_were_larger(cli, f
     assert not difference["breaks"]
 
 
-def test_a_test_table_of_a_fit_is_looked_at_too(cli, files, tmp_path):
+def test_test_table_of_a_fit_is_looked_at_too(cli, files, tmp_path):
     whole, parted = files
     assert OTHERWISE in cli.ok("fit", whole, "--target", "y", "-o", tmp_path / "m", "--test", parted).err
     assert OTHERWISE not in cli.ok("fit", parted, "--target", "y", "-o", tmp_path / "m", "--test", parted).err
 
 
-def test_a_comma_that_is_asked_for_refuses_points(cli, files, models, tmp_path):
+def test_comma_that_is_asked_for_refuses_points(cli, files, models, tmp_path):
     """The file is gone through twice, and commas part its cells: what it says is about the column."""
     refused = cli("score", models[0], files[1], "-o", tmp_path / "out.csv", "--decimal", ",")
     assert refused.code != 0

@@ -16,7 +16,7 @@ def tables(cli, tmp_path_factory):
     return folder / "model", write(new, folder / "new.csv"), write(odd, folder / "odd.csv")
 
 
-def test_a_note_names_the_column(cli, tables, tmp_path):
+def test_note_names_the_column(cli, tables, tmp_path):
     model, new, odd = tables
     for command in (("score", model, "{}", "-o", tmp_path / "out.csv"), ("evaluate", model, "{}")):
         usual, unlike = (cli.ok(*(str(part).replace("{}", str(file)) for part in command)).err for file in (new, odd))
@@ -39,7 +39,7 @@ def test_json_has_it(cli, tables, tmp_path):
         assert unlike["outside"][0]["column"] == "x1"
 
 
-def test_a_column_on_request(cli, tables, tmp_path):
+def test_column_on_request(cli, tables, tmp_path):
     model, _, odd = tables
     cli.ok("score", model, odd, "-o", tmp_path / "plain.csv")
     cli.ok("score", model, odd, "-o", tmp_path / "with.csv", "--novelty")
@@ -58,7 +58,7 @@ def test_few_rows_are_said_to_be_too_few(cli, tables, tmp_path):
     assert cli.ok("score", model, few, "-o", tmp_path / "out.csv", "--json").json["novelty"]["status"] == "too few"
 
 
-def test_a_carried_column_cannot_hide_it(cli, tables, tmp_path):
+def test_carried_column_cannot_hide_it(cli, tables, tmp_path):
     model, new, _ = tables
     lines = new.read_text().splitlines()
     named = tmp_path / "named.csv"
@@ -69,7 +69,7 @@ def test_a_carried_column_cannot_hide_it(cli, tables, tmp_path):
     assert "a result has this name" in outcome.err
 
 
-def test_a_fit_says_of_a_test_table_what_evaluate_says(cli, tables, tmp_path):
+def test_fit_says_of_a_test_table_what_evaluate_says(cli, tables, tmp_path):
     """The row that is named is one of the file, where rows without a class are left out too."""
     model, new, odd = tables
     known, out = model.parent / "known.csv", tmp_path / "model"
@@ -90,7 +90,7 @@ def test_a_fit_says_of_a_test_table_what_evaluate_says(cli, tables, tmp_path):
         assert as_json.json["novelty"] == cli.ok("evaluate", out, file, "--json").json["novelty"]
 
 
-def test_a_fit_compares_later_rows_and_none_drawn_by_chance(cli, tmp_path):
+def test_fit_compares_later_rows_and_none_drawn_by_chance(cli, tmp_path):
     table = small_table(n=200)
     moved = np.array(table["x1"].to_pylist()) + np.where(np.arange(200) < 150, 0, 200)
     table = replaced(table, "x1", [pa.array(moved)]).append_column("when", pa.array(np.arange(200)))

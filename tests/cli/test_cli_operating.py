@@ -67,7 +67,7 @@ def test_only_one_rule(cli, two, tmp_path):
     assert "'min_precision' parameter" in outcome.err
 
 
-def test_an_alert_rate_like_the_held_out_one_is_no_drift(cli, case, tmp_path):
+def test_alert_rate_like_the_held_out_one_is_no_drift(cli, case, tmp_path):
     model, _, _, new, printed, _ = case
     outcome = cli.ok("score", model, new, "-o", tmp_path / "o.csv")
     assert "as expected" in outcome.err
@@ -92,7 +92,7 @@ def test_drift_is_a_warning_with_its_direction_and_size(cli, case, tmp_path):
     assert cli.ok("score", model, rare, "-o", "-").err.count("standard errors") == 1
 
 
-def test_an_estimated_prevalence_is_used(cli, case, tmp_path):
+def test_estimated_prevalence_is_used(cli, case, tmp_path):
     model, _, rare, *_, table = case
     truth = np.mean(np.array(table["y"].to_pylist()) == "yes")
     outcome = cli.ok("score", model, rare, "-o", tmp_path / "o.parquet", "--prevalence", "estimate", "--json")
@@ -111,7 +111,7 @@ def test_an_estimated_prevalence_is_used(cli, case, tmp_path):
     assert f"prevalence of yes estimated as {prevalence['estimate']:.4g}" in text
 
 
-def test_a_given_prevalence_is_that_of_python(cli, case, tmp_path):
+def test_given_prevalence_is_that_of_python(cli, case, tmp_path):
     model, _, rare, *_, table = case
     cli.ok("score", model, rare, "-o", tmp_path / "o.parquet", "--prevalence", "0.02")
     scores = pq.read_table(tmp_path / "o.parquet")["score"].to_numpy()
@@ -120,7 +120,7 @@ def test_a_given_prevalence_is_that_of_python(cli, case, tmp_path):
 
 
 @pytest.mark.parametrize("value", ["0", "1", "-0.1", "nan", "much", "2"])
-def test_a_prevalence_that_makes_no_sense_is_refused(cli, case, tmp_path, value):
+def test_prevalence_that_makes_no_sense_is_refused(cli, case, tmp_path, value):
     outcome = cli("score", case[0], case[1], "-o", tmp_path / "o.csv", f"--prevalence={value}")
     assert outcome.code == 2
     assert not (tmp_path / "o.csv").exists()
@@ -139,7 +139,7 @@ def test_pipes_and_several_classes_have_no_estimate(cli, case, three, tmp_path):
     assert report["prevalence"] is None
 
 
-def test_the_prevalence_of_one_record_is_within_half_a_record(cli, case, tmp_path):
+def test_prevalence_of_one_record_is_within_half_a_record(cli, case, tmp_path):
     one = write(case[5].slice(0, 1), tmp_path / "one.csv")
     outcome = cli.ok("score", case[0], one, "-o", tmp_path / "o.csv", "--prevalence", "estimate")
     assert "probabilities are for 0.5, which is half a record" in outcome.err

@@ -83,7 +83,7 @@ class TestPipes:
         assert done.stderr == b""
 
     @pytest.mark.parametrize("command", ["inspect", "evaluate"])
-    def test_a_reader_that_reads_nothing(self, two, command):
+    def test_reader_that_reads_nothing(self, two, command):
         read, written = os.pipe()
         os.close(read)
         for more in ((), ("--json",)):
@@ -108,13 +108,13 @@ class TestPipes:
             assert done.stderr.count(b"\n") == 1
             assert b"No space left on device" in done.stderr
 
-    def test_a_pipe_in_and_a_pipe_out(self, two):
+    def test_pipe_in_and_a_pipe_out(self, two):
         done = run("score", two.model, "-", "-o", "-", "--columns", "id", input=two.file.read_bytes())
         assert done.returncode == 0
         assert done.stdout.count(b"\n") == 91
         assert done.stderr == b""
 
-    def test_a_named_pipe_is_read_once(self, two, tmp_path):
+    def test_named_pipe_is_read_once(self, two, tmp_path):
         pipe = tmp_path / "pipe.csv"
         os.mkfifo(pipe)
         lines = two.file.read_text().splitlines()
@@ -158,7 +158,7 @@ class TestInterrupted:
         child.stderr.close()
         return code, said
 
-    def test_a_slow_pipe(self, two, tmp_path):
+    def test_slow_pipe(self, two, tmp_path):
         header, rows = two.file.read_bytes().split(b"\n", 1)
         feed = itertools.chain([header + b"\n"], itertools.repeat(rows * 20))
         out = tmp_path / "o.csv"
@@ -170,7 +170,7 @@ class TestInterrupted:
         assert out.read_bytes() == b"old"
 
     @pytest.mark.parametrize("ending", ["csv", "parquet"])
-    def test_a_long_file(self, two, long_table, tmp_path, ending):
+    def test_long_file(self, two, long_table, tmp_path, ending):
         code, said = self.interrupt(("score", two.model, long_table, "-o", tmp_path / f"o.{ending}"), tmp_path)
         assert code == 130
         assert b"Traceback" not in said

@@ -82,7 +82,7 @@ class TestFolder:
         assert float(comparison["accuracy"]["LogReg: here"]) > 0.9
         assert "LogReg: here ±" in comparison["accuracy"]
 
-    def test_the_page_is_well_formed_and_needs_nothing_else(self, wine):
+    def test_page_is_well_formed_and_needs_nothing_else(self, wine):
         page = wine.written["index.html"].decode()
         still_open, seen = [], []
 
@@ -115,7 +115,7 @@ class TestFolder:
             assert finding in " ".join(wine.outcome.out.split())
             assert finding.split(" (")[0] in wine.written["index.html"].decode()
 
-    def test_the_terminal_shows_the_tables_of_the_paper(self, wine):
+    def test_terminal_shows_the_tables_of_the_paper(self, wine):
         for title in ("Test rows: ours against plain classifiers", "Data sets, splits", "Confusion matrices"):
             assert title in wine.outcome.out
         assert wine.outcome.err.endswith(f"{len(wine.written)} files written to {wine.output}; open "
@@ -124,7 +124,7 @@ class TestFolder:
 
 class TestAgain:
     @pytest.mark.usefixtures("no_work")
-    def test_a_second_run_runs_nothing_and_writes_the_same_bytes(self, cli, wine, tmp_path):
+    def test_second_run_runs_nothing_and_writes_the_same_bytes(self, cli, wine, tmp_path):
         outcome = cli.ok("reproduce", "wine", "--quick", "-o", tmp_path / "again", "--cache", wine.cache, "--jobs", 1)
         assert bytes_of(tmp_path / "again") == wine.written
         assert outcome.out == wine.outcome.out
@@ -164,7 +164,7 @@ class TestAgain:
     def test_what_is_to_come_is_told_first(self, wine):
         assert wine.outcome.err.startswith("24 cells are to be run. On a common machine that takes about 1 min.\n")
 
-    def test_the_outlook_is_what_cells_take_side_by_side(self):
+    def test_outlook_is_what_cells_take_side_by_side(self):
         cells = Plan(["wine", "fraud"]).cells
         minutes = sum(map(STUDY.seconds, cells)) / 60
         for jobs in (1, 2):
@@ -198,14 +198,14 @@ class TestErrors:
         [("nosuch",), ("wine", "--jobs", 0), ("wine", "--jobs", "many"), ("wine", "--seed", -1), ("wine", "heart")],
         ids=str,
     )
-    def test_a_wrong_call(self, cli, tmp_path, arguments):
+    def test_wrong_call(self, cli, tmp_path, arguments):
         outcome = cli("reproduce", *arguments, "-o", tmp_path / "out", "--cache", tmp_path / "cache")
         assert outcome.code == 2
         assert outcome.out == ""
         assert outcome.err
         assert list(tmp_path.iterdir()) == []
 
-    def test_an_output_that_is_a_file(self, cli, tmp_path):
+    def test_output_that_is_a_file(self, cli, tmp_path):
         (tmp_path / "file").write_text("mine")
         outcome = cli("reproduce", "wine", "--quick", "-o", tmp_path / "file", "--cache", tmp_path / "cache")
         assert outcome.code == 1
@@ -215,7 +215,7 @@ class TestErrors:
         assert (tmp_path / "file").read_text() == "mine"
 
     @pytest.mark.parametrize("as_json", [False, True])
-    def test_a_cache_that_is_a_file(self, cli, tmp_path, as_json):
+    def test_cache_that_is_a_file(self, cli, tmp_path, as_json):
         (tmp_path / "file").write_text("mine")
         outcome = cli("reproduce", "wine", "--quick", "-o", tmp_path / "out", "--cache", tmp_path / "file",
                       "--jobs", 1, *["--json"][:as_json])  # fmt: skip
@@ -228,7 +228,7 @@ class TestErrors:
         ("module", "part", "named"),
         [("lightgbm", "wine", "LightGBM"), ("imblearn", "fraud", "imbalanced-learn")],
     )
-    def test_a_missing_extra(self, cli, tmp_path, monkeypatch, module, part, named):
+    def test_missing_extra(self, cli, tmp_path, monkeypatch, module, part, named):
         monkeypatch.setattr(report, "find_spec", lambda name: None if name == module else object())
         outcome = cli("reproduce", part, "--quick", "-o", tmp_path / "out", "--cache", tmp_path / "cache")
         assert outcome.code == 1
@@ -244,7 +244,7 @@ class TestErrors:
             "Get them with: pip install 'qmedoid[baselines,plots]'\n"
         )
 
-    def test_the_small_data_sets_need_no_smote(self, monkeypatch):
+    def test_small_data_sets_need_no_smote(self, monkeypatch):
         monkeypatch.setattr(report, "find_spec", lambda name: None if name == "imblearn" else object())
         report.require_extras(Plan(["wine", "heart", "breast-cancer"]))
 
@@ -256,7 +256,7 @@ class TestErrors:
         assert list(tmp_path.iterdir()) == []
 
 
-def test_a_cell_that_fails_is_named(cli, tmp_path, monkeypatch):
+def test_cell_that_fails_is_named(cli, tmp_path, monkeypatch):
     def fail(*_):
         raise FloatingPointError("no luck")
 
@@ -349,7 +349,7 @@ class TestPrintedTables:
         assert self.printed(60).count("Wine") == 2
         assert self.printed(34).count("Wine") == 3
 
-    def test_a_long_heading_counts_once(self):
+    def test_long_heading_counts_once(self):
         group = "a heading of some length"
         table = Table(
             "t", "", [Heading("data"), *(Heading(str(i), group) for i in range(3))], [["Wine", 0.5, 0.5, 0.5]]
@@ -360,7 +360,7 @@ class TestPrintedTables:
         assert out.getvalue().count("Wine") == 1
         assert out.getvalue().count("0.5000") == 3
 
-    def test_a_group_stands_over_its_first_column(self):
+    def test_group_stands_over_its_first_column(self):
         top = next(line for line in self.printed(200).splitlines() if "ours" in line)
         assert top.count("ours") == 1
         assert top.count("a long name of a method") == 1

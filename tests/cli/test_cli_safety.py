@@ -127,7 +127,7 @@ class TestTerminal:
         names = [column["name"] for column in cli.ok("inspect", model, "--json").json["columns"]]
         assert names == table.column_names[1:-1]
 
-    def test_a_terminal_without_unicode(self, odd):
+    def test_terminal_without_unicode(self, odd):
         model, file, _ = odd
         environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
         for more in ((), ("--json",)):

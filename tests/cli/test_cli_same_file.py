@@ -19,7 +19,7 @@ def scored(cli, model, file, out, *options):
 
 
 @pytest.mark.parametrize("rows", [[0], [3, 50, 88], range(5)])
-def test_a_few_cells_that_are_no_numbers(cli, tmp_path, rows):
+def test_few_cells_that_are_no_numbers(cli, tmp_path, rows):
     table = small_table()
     cells = ["junk" if row in rows else repr(cell) for row, cell in enumerate(table["x1"].to_pylist())]
     file = write(replaced(table, "x1", pa.array(cells)), tmp_path / "t.csv")
@@ -32,7 +32,7 @@ def test_a_few_cells_that_are_no_numbers(cli, tmp_path, rows):
 
 
 @pytest.mark.parametrize("row", range(0, 90, 15))
-def test_a_level_of_one_row_wherever_it_falls(cli, tmp_path, row):
+def test_level_of_one_row_wherever_it_falls(cli, tmp_path, row):
     table = small_table()
     colors = table["color"].to_pylist()
     colors[row] = "violet"
@@ -59,7 +59,9 @@ def test_names_of_held_out_levels_are_all_that_enters(cli, tmp_path):
     fit(cli, write(timed, tmp_path / "timed.csv"), tmp_path / "named", "--time-column", "t", "--test", str(1 / 3))
     plain, named = (qmedoid.load(tmp_path / name).model for name in names)
     assert next(column for column in named.contract.columns if column.name == "color").levels[-1] == "violet"
-    assert [encoding.width for encoding in named.encodings] == [encoding.width for encoding in plain.encodings]
+    assert [len(encoding.outputs) for encoding in named.encodings] == [
+        len(encoding.outputs) for encoding in plain.encodings
+    ]
     np.testing.assert_array_equal(named.method.medoids, plain.method.medoids)
     X = table.slice(0, 60)
     np.testing.assert_array_equal(
@@ -95,11 +97,11 @@ def test_leading_zeros_and_blanks_and_declared_categories(cli, tmp_path):
     assert {column.name: column.levels for column in model.contract.columns} == {
         "zip": ("00123", "00999", "10123"), "x": (), "color": ("blue", "red"),
     }  # fmt: skip
-    assert model.model.classes == ("a", "b")
+    assert model.model.decision.classes == ("a", "b")
     assert not scored(cli, tmp_path / "m", file, tmp_path / "o.csv")["cells"]
 
 
-def test_a_dictionary_of_whole_numbers_in_a_file(cli, tmp_path):
+def test_dictionary_of_whole_numbers_in_a_file(cli, tmp_path):
     rng = np.random.default_rng(0)
     code = np.arange(90) % 2
     kind = np.where(rng.random(90) < 0.8, code * 2 + 1, 2)

@@ -23,7 +23,7 @@ def scored(cli, case, table, folder, *options, stdin=None):
 
 
 @pytest.mark.parametrize("name", ["two", "three"])
-def test_a_loaded_model_says_the_same(cli, request, tmp_path, name):
+def test_loaded_model_says_the_same(cli, request, tmp_path, name):
     case = request.getfixturevalue(name)
     out = scored(cli, case, case.file, tmp_path)
     model = qmedoid.load(case.model)
@@ -41,7 +41,7 @@ def test_a_loaded_model_says_the_same(cli, request, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["two", "three"])
-def test_the_same_fit_in_python_says_the_same(cli, request, tmp_path, name):
+def test_same_fit_in_python_says_the_same(cli, request, tmp_path, name):
     case = request.getfixturevalue(name)
     labels = np.array(case.table["y"].to_pylist())
     parts = split_rows(pd.factorize(labels)[0], 0.0, 0.25, order=None, seed=0)
@@ -125,7 +125,7 @@ def test_nearest_medoids_are_rows_of_the_file_with_that_class(cli, three, tmp_pa
         assert {labels[row] for row in out[f"nearest_medoid_{label}"]} == {label}
 
 
-def test_the_order_of_columns_and_rows_does_not_matter(cli, two, tmp_path):
+def test_order_of_columns_and_rows_does_not_matter(cli, two, tmp_path):
     expected = scored(cli, two, two.file, tmp_path)
     order = np.random.default_rng(0).permutation(90)
     shuffled = write(two.table.take(order).select(two.table.column_names[::-1]), tmp_path / "t.csv")
@@ -170,21 +170,21 @@ class TestCarried:
         plain = scored(cli, two, file, tmp_path)
         assert out["prediction"] == plain["prediction"]
 
-    def test_an_absent_column_breaks_off(self, cli, two, tmp_path):
+    def test_absent_column_breaks_off(self, cli, two, tmp_path):
         outcome = cli("score", two.model, two.file, "-o", tmp_path / "o.csv", "--columns", "id,nowhere")
         assert outcome.code == 3
         assert "no column 'nowhere' to carry through" in outcome.err
         assert not (tmp_path / "o.csv").exists()
 
     @pytest.mark.parametrize("name", ["prediction", "nearest_medoid_no"])
-    def test_a_column_may_not_hide_a_result(self, cli, two, tmp_path, name):
+    def test_column_may_not_hide_a_result(self, cli, two, tmp_path, name):
         file = write(two.table.append_column(name, [two.table["id"].to_pylist()]), tmp_path / "t.csv")
         outcome = cli("score", two.model, file, "-o", tmp_path / "o.csv", "--columns", name)
         assert outcome.code == 2
         assert "a result has this name" in outcome.err
         cli.ok("score", two.model, file, "-o", tmp_path / "o.csv")
 
-    def test_a_renamed_column_is_carried_under_its_name(self, cli, two, tmp_path):
+    def test_renamed_column_is_carried_under_its_name(self, cli, two, tmp_path):
         file = write(replaced(two.table, "x1", two.table["x1"], "X 1"), tmp_path / "t.csv")
         cli.ok("score", two.model, file, "-o", tmp_path / "o.csv", "--on-mismatch", "warn", "--columns", "X 1")
         out = cells(tmp_path / "o.csv")
@@ -203,7 +203,7 @@ class TestCarried:
         assert kept["raw"][0] == b"=1"
 
 
-def test_a_pipe_sees_every_row_once(cli, two, tmp_path):
+def test_pipe_sees_every_row_once(cli, two, tmp_path):
     """A cell that is no number, far behind the first batch: what was sent cannot be taken back."""
     lines = two.file.read_bytes().splitlines(keepends=True)
     body = b"".join(lines[1:]) * 800

@@ -7,7 +7,7 @@ import pytest
 from small_tables import replaced, small_table, write
 
 from qmedoid import MedoidClassifier
-from qmedoid.cli.app import StabilityOptions
+from qmedoid.cli.options import StabilityOptions
 from qmedoid.cli.stability import run
 from qmedoid.estimators.stability import stability
 from qmedoid.exceptions import DataError, ParameterError
@@ -73,10 +73,10 @@ def test_options_are_heard(capsys, file):
     assert document(capsys, file, seed=1) != plain
     assert document(capsys, file, bootstraps=2)["bootstraps"] == 2
     assert document(capsys, file, max_rows=60)["rows"] == 60
-    assert document(capsys, file, medoids="6", neighbors="0")["medoids"]["medoids"] == 6
+    assert document(capsys, file, medoids=6, neighbors="0")["medoids"]["medoids"] == 6
     assert document(capsys, file, method="nearest", bootstraps=2)["medoids"]["medoids"] == 2
     with pytest.raises(ParameterError, match="--medoids is of --method evidence"):
-        run(options(file, method="rare", medoids="8"))
+        run(options(file, method="rare", medoids=8))
     assert document(capsys, file, ignore=["x1"])["decisions"]["flip_rate"] != plain["decisions"]["flip_rate"]
 
 

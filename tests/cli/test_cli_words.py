@@ -70,7 +70,7 @@ def test_odd_targets_are_told_before_the_fit(cli, tmp_path):
     assert [note for note in outcome.json["notes"] if "quantity" in note]
 
 
-def test_a_rare_class_that_is_never_called_gets_a_note_and_a_dash(cli, tmp_path):
+def test_rare_class_that_is_never_called_gets_a_note_and_a_dash(cli, tmp_path):
     rng = np.random.default_rng(0)
     n = 400
     rare = np.arange(n) % 25 == 0

@@ -28,7 +28,7 @@ def test_new_rows_are_called_positive_at_this_rate(rows, method, rate):
     assert abs(called.mean() - rate) < 3 * np.sqrt(rate * (1 - rate) * (1 / 300 + 1 / 600))
 
 
-def test_the_threshold_changes_and_nothing_else(rows):
+def test_threshold_changes_and_nothing_else(rows):
     (X, y), (new, _) = rows
     plain = MedoidClassifier(refine="never", random_state=0).fit(X, y)
     budget = clone(plain).set_params(operating_point={"alert_rate": 0.1}).fit(X, y)
@@ -39,7 +39,7 @@ def test_the_threshold_changes_and_nothing_else(rows):
     )
 
 
-def test_a_larger_budget_keeps_the_alerts_of_a_smaller_one(rows):
+def test_larger_budget_keeps_the_alerts_of_a_smaller_one(rows):
     (X, y), (new, _) = rows
     few, more = (
         MedoidClassifier(operating_point={"alert_rate": rate}, refine="never", random_state=0).fit(X, y).predict(new)

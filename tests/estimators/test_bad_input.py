@@ -66,7 +66,7 @@ def caught():
         (-3e180, "-3e+180, beyond ±1e+150", "Scale the column"),
     ],
 )
-def test_a_value_that_is_no_usable_number_is_named_with_its_place(make, value, what, remedy):
+def test_value_that_is_no_usable_number_is_named_with_its_place(make, value, what, remedy):
     table = spoilt(value, 7, 2)
     table[[9, 11], 2] = value
     with pytest.raises(DataError) as error:
@@ -84,7 +84,7 @@ def test_bad_values_are_refused_at_prediction_too(method):
         getattr(fitted, method)(pd.DataFrame(spoilt(np.nan, 3, 1), columns=NAMES))
 
 
-def test_the_largest_values_that_are_taken_give_finite_decisions():
+def test_largest_values_that_are_taken_give_finite_decisions():
     for scaling in ("standard", "minmax", "none"):
         table = X / np.abs(X).max() * 1e150
         assert np.isfinite(quick(input_scaling=scaling).fit(table, Y).decision_function(table)).all()
@@ -172,7 +172,7 @@ def test_nothing_works_before_fit(method):
         CorrelationGroups().transform(X)
 
 
-def test_a_failed_fit_does_not_keep_the_names_of_the_last_one():
+def test_failed_fit_does_not_keep_the_names_of_the_last_one():
     fitted = quick().fit(FRAME, Y)
     with pytest.raises(DataError, match=r"NaN in column 1, first"):
         fitted.fit(spoilt(np.nan, 0, 1), Y)
@@ -182,7 +182,7 @@ def test_a_failed_fit_does_not_keep_the_names_of_the_last_one():
 
 
 @BOTH
-def test_a_constant_column_is_dropped_with_a_warning_that_names_it(make, caught):
+def test_constant_column_is_dropped_with_a_warning_that_names_it(make, caught):
     table = FRAME.assign(pulse=1.5)
     fitted = make().fit(table, Y)
     assert one_warning(caught) == (
@@ -192,7 +192,7 @@ def test_a_constant_column_is_dropped_with_a_warning_that_names_it(make, caught)
     assert all(1 not in members for members in fitted.groups_.members)
 
 
-def test_the_warning_points_at_the_user_through_a_pipeline(caught):
+def test_warning_points_at_the_user_through_a_pipeline(caught):
     make_pipeline(FunctionTransformer(), quick()).fit(FRAME.assign(pulse=1.5), Y)
     assert "'pulse'" in one_warning(caught)
 
@@ -204,7 +204,7 @@ def test_many_constant_columns_are_counted(caught):
     assert "column 13 and 4 more held one value only and were dropped: they correlate with nothing" in message
 
 
-def test_a_dropped_column_may_hold_anything_later(caught):
+def test_dropped_column_may_hold_anything_later(caught):
     table = FRAME.assign(pulse=1.5)
     fitted = quick().fit(table, Y)
     np.testing.assert_array_equal(fitted.predict(table), fitted.predict(table.assign(pulse=-9.0)))
@@ -224,7 +224,7 @@ def test_fewer_rows_than_columns_warn(caught):
 
 
 @BOTH
-def test_a_group_larger_than_the_table_says_what_was_used(make, caught):
+def test_group_larger_than_the_table_says_what_was_used(make, caught):
     fitted = make(group_size=9).fit(X, Y)
     assert one_warning(caught) == "group_size=9 is more than the 4 columns that vary: 4 was used."
     assert {len(members) for members in fitted.groups_.members} == {4}
@@ -254,7 +254,7 @@ def test_one_class_is_not_enough(label):
         quick().fit(X, [label] * 60)
 
 
-def test_a_class_of_one_row_warns_and_is_never_held_out(caught):
+def test_class_of_one_row_warns_and_is_never_held_out(caught):
     y = np.array(["a", "b"])[Y].astype(object)
     y[13] = "c"
     fitted = quick().fit(X, y)
@@ -269,20 +269,20 @@ def test_classes_of_one_row_each_still_fit(caught):
     np.testing.assert_array_equal(fitted.predict(X[:5]), list("abcde"))
 
 
-def test_a_small_class_gets_fewer_folds_and_a_warning_that_says_so(caught):
+def test_small_class_gets_fewer_folds_and_a_warning_that_says_so(caught):
     quick(cv=10).fit(X, np.where(np.arange(60) < 57, 0, 1))
     (warning,) = caught
     assert "cv=10 folds need 10 rows of every class, and class 1 has 3: 3 were used." in str(warning.message)
 
 
-def test_a_splitter_that_cannot_split_says_what_to_do(caught):
+def test_splitter_that_cannot_split_says_what_to_do(caught):
     with pytest.raises(ValueError, match=r"(?s)'cv' splitter could not split the rows.*Pass an int as 'cv'"):
         NearestMedoidClassifier.paper().fit(X, np.where(np.arange(60) < 59, 0, 1))
     assert "Class 1 has one row" in str(caught[0].message)
 
 
 @pytest.mark.parametrize("make", [NearestMedoidClassifier, CorrelationGroups])
-def test_a_column_whose_squares_vanish_is_named_unless_it_is_scaled(make):
+def test_column_whose_squares_vanish_is_named_unless_it_is_scaled(make):
     tiny = FRAME.assign(age=FRAME["age"] * 1e-200)
     with pytest.raises(ValueError, match=r"The values in column 'age'.*their squares vanish.*input_scaling='standard'"):
         make(input_scaling="none").fit(tiny, Y)
@@ -290,7 +290,7 @@ def test_a_column_whose_squares_vanish_is_named_unless_it_is_scaled(make):
     assert plain.groups_.members == scaled.groups_.members
 
 
-def test_the_same_rows_in_both_classes_are_decided_somehow(caught):
+def test_same_rows_in_both_classes_are_decided_somehow(caught):
     fitted = quick().fit(np.vstack([X, X]), [0] * 60 + [1] * 60)
     assert np.isfinite(fitted.decision_function(X)).all()
     assert all("60 of 120 rows are equal to an earlier row" in str(one.message) for one in caught)
@@ -309,7 +309,7 @@ def test_the_same_rows_in_both_classes_are_decided_somehow(caught):
     ],
     ids=["float", "none", "nan-among-words", "Int64", "string", "polars"],
 )
-def test_a_missing_label_is_named_with_its_row(make, values):
+def test_missing_label_is_named_with_its_row(make, values):
     with pytest.raises(DataError, match=r"y contains NaN or None, first at row 4 \(1 of 60 rows\)\. Drop the rows"):
         make().fit(X, values)
 
@@ -323,7 +323,7 @@ def test_labels_of_mixed_types_are_refused(make):
 
 
 @BOTH
-def test_a_target_of_another_length_is_refused(make):
+def test_target_of_another_length_is_refused(make):
     with pytest.raises(DataError, match="X has 60 rows and y has 59: pass one value for every row"):
         make().fit(X, Y[1:])
 
@@ -366,7 +366,7 @@ def test_bad_validation_rows_are_named_as_such():
 # --- folds ------------------------------------------------------------------------------------------------------
 
 
-def test_a_fold_that_misses_a_class_is_refused():
+def test_fold_that_misses_a_class_is_refused():
     order = np.argsort(Y)
     with pytest.raises(DataError, match=r"Split 1 of 'cv' has no training row of class 1\. Use stratified splits"):
         quick(cv=KFold(2)).fit(X[order], Y[order])
@@ -430,7 +430,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
-def test_a_wrong_parameter_is_named_with_what_is_allowed_and_what_was_given(name, value):
+def test_wrong_parameter_is_named_with_what_is_allowed_and_what_was_given(name, value):
     with pytest.raises(ParameterError) as error:
         quick(**{name: value}).fit(X, Y)
     message = str(error.value)
@@ -449,7 +449,7 @@ def test_every_parameter_is_tried():
         ("anchor_order", "x"), ("standardize", 1),
     ],
 )  # fmt: skip
-def test_a_wrong_parameter_of_the_groups(name, value):
+def test_wrong_parameter_of_the_groups(name, value):
     with pytest.raises(ParameterError, match=rf"'{name}' parameter of CorrelationGroups must be .+ Got {value!r}"):
         CorrelationGroups(**{name: value}).fit(X, Y)
 

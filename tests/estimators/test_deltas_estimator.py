@@ -81,13 +81,13 @@ def test_names_and_frames(changes, names):
         fitted.transform(frame.rename(columns={"column 0": "other"}))
 
 
-def test_a_logistic_regression_on_deltas_is_as_good_as_the_fusion_score():
+def test_logistic_regression_on_deltas_is_as_good_as_the_fusion_score():
     pipeline = make_pipeline(quick(fused=True), LogisticRegression()).fit(X2[::2], Y2[::2])
     alone = pipeline[0].estimator_.score(X2[1::2], Y2[1::2])
     assert pipeline.score(X2[1::2], Y2[1::2]) > alone - 0.02
 
 
-def test_a_circuit_on_deltas():
+def test_circuit_on_deltas():
     circuit = VariationalClassifier(n_steps=60, n_seeds=1, n_reps=1, learning_rate=0.2, random_state=0)
     pipeline = make_pipeline(quick(), circuit).fit(X2[::2], Y2[::2])
     assert pipeline[-1].n_features_in_ == 2
@@ -118,7 +118,7 @@ def test_parameters_that_change_after_the_fit_wait_for_the_next():
     np.testing.assert_array_equal(fitted.get_feature_names_out(), names)
 
 
-def test_the_given_fusion_classifier_is_left_alone_and_keeps_its_own_seed():
+def test_given_fusion_classifier_is_left_alone_and_keeps_its_own_seed():
     given = NearestMedoidClassifier(max_passes=0, random_state=7)
     fitted = DeltaFeatures(given, random_state=0).fit(X2, Y2)
     assert not hasattr(given, "model_")
@@ -127,7 +127,7 @@ def test_the_given_fusion_classifier_is_left_alone_and_keeps_its_own_seed():
     assert isinstance(drawn.estimator_.random_state, int)
 
 
-def test_a_method_that_is_not_set_is_its_default_once_a_parameter_of_it_is():
+def test_method_that_is_not_set_is_its_default_once_a_parameter_of_it_is():
     estimator = DeltaFeatures()
     assert estimator.set_params() is estimator
     assert estimator.method is None

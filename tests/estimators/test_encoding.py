@@ -142,7 +142,7 @@ def test_folds_of_tiny_classes_need_no_warning(recwarn):
     assert not recwarn.list
 
 
-def test_the_seed_decides_the_folds():
+def test_seed_decides_the_folds():
     values = [f"level {number % 40}" for number in range(200)]
     codes = np.random.default_rng(0).integers(0, 2, 200)
     one, same, other = (fit(values, codes, seed=seed).matrix for seed in (0, 0, 1))
@@ -150,7 +150,7 @@ def test_the_seed_decides_the_folds():
     assert not np.array_equal(one, other)
 
 
-def test_a_boolean_is_one_number():
+def test_boolean_is_one_number():
     encoded = fit([True, False, True])
     assert encoded.columns == (Column("c", "boolean"),)
     np.testing.assert_array_equal(encoded.matrix, [[1.0], [0.0], [1.0]])

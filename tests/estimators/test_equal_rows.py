@@ -63,7 +63,7 @@ def test_copies_of_a_table_change_neither_probabilities_nor_expected_figures(met
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_group_is_never_on_both_sides(method):
+def test_group_is_never_on_both_sides(method):
     """Copies with labels that are noise, beside the first of each: whoever finds the copy knows the label."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(150, 5)), rng.integers(0, 2, 150)

@@ -23,7 +23,7 @@ def test_splits_of_a_part_are_the_splits_of_the_table_without_the_other_rows():
 
 
 @pytest.mark.parametrize("shared", [0, 1, 7])
-def test_a_split_that_judges_rows_it_trained_on_is_told_of(shared):
+def test_split_that_judges_rows_it_trained_on_is_told_of(shared):
     rng = np.random.default_rng(1)
     y = np.arange(60) % 2
     X = rng.normal(size=(60, 3)) + y[:, None]

@@ -28,7 +28,7 @@ FRAMES = {
 }
 
 
-def test_the_features_are_those_of_the_formulas():
+def test_features_are_those_of_the_formulas():
     groups = CorrelationGroups(group_size=4, subset_size=3, standardize=False).fit(X, Y)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     np.testing.assert_allclose(groups.groups_.correlation, np.corrcoef(X.T), atol=1e-12)
@@ -86,7 +86,7 @@ def test_output_in_frames_of_the_users_choice(make, frame):
 # --- targets ----------------------------------------------------------------------------------------------------
 
 
-def test_the_names_of_classes_do_not_matter():
+def test_names_of_classes_do_not_matter():
     """Fact 8."""
     by_number = CorrelationGroups().fit(X, Y)
     renumbered = CorrelationGroups().fit(X, np.array([5, -1, 3])[Y])
@@ -100,7 +100,7 @@ def test_label_codes_are_the_printed_rule_and_depend_on_the_numbers():
     assert by_codes[0].groups_.anchors != by_codes[1].groups_.anchors
 
 
-def test_a_numeric_target_orders_by_correlation():
+def test_numeric_target_orders_by_correlation():
     target = X[:, 5] + 0.1 * X[:, 3]
     fitted = CorrelationGroups().fit(X, target)
     strength = np.abs([np.corrcoef(column, target)[0, 1] for column in X.T])
@@ -117,7 +117,7 @@ def test_without_a_target_the_columns_keep_their_order():
 
 
 @pytest.mark.parametrize("target", [None, Y, X[:, 2]], ids=["none", "classes", "numbers"])
-def test_a_weight_of_k_is_k_copies_of_the_row(target):
+def test_weight_of_k_is_k_copies_of_the_row(target):
     repeats = np.random.default_rng(0).integers(0, 4, len(X))
     rows = np.repeat(np.arange(len(X)), repeats)
     weighted = CorrelationGroups().fit(X, target, sample_weight=repeats)
@@ -127,7 +127,7 @@ def test_a_weight_of_k_is_k_copies_of_the_row(target):
 
 
 @pytest.mark.parametrize("input_scaling", ["standard", "minmax", "none"])
-def test_a_row_of_weight_zero_is_not_there(input_scaling):
+def test_row_of_weight_zero_is_not_there(input_scaling):
     outlier = np.vstack([X, np.full(13, 1e6)])
     outlier[:-1, 4] = 7.0  # constant but for the row that does not count
     weights = np.append(np.ones(len(X)), 0.0)
@@ -148,7 +148,7 @@ def test_rows_and_units_do_not_matter():
     np.testing.assert_allclose(metric.transform(X * 1000 + 7), plain.transform(X), rtol=0, atol=1e-9)
 
 
-def test_a_group_no_larger_than_asked():
+def test_group_no_larger_than_asked():
     fitted = CorrelationGroups(group_size=5, n_anchors=4).fit(X, Y)
     assert fitted.transform(X).shape == (178, 4)
     assert [len(members) for members in fitted.groups_.members] == [5] * 4

@@ -107,7 +107,7 @@ def test_likelier_rows_are_not_called_so_by_noise(monkeypatch, method):
 
 
 @pytest.mark.parametrize("selection", ["best", "one_se"])
-def test_the_penalty_of_noise_leaves_next_to_nothing(selection):
+def test_penalty_of_noise_leaves_next_to_nothing(selection):
     """λ is judged by rows that no group was chosen by: the ridge is then as good as the mean, and hardly moves."""
     for seed in SEEDS:
         X, y = noise(seed)
@@ -124,7 +124,7 @@ def signal(seed, n=200):
     return X, (X[:, 0] + X[:, 1] * X[:, 2] + 0.7 * rng.normal(size=n) > 0).astype(int)
 
 
-def test_an_output_of_a_ridge_does_not_know_the_target_of_its_row():
+def test_output_of_a_ridge_does_not_know_the_target_of_its_row():
     X, y = signal(0)
     X -= X.mean(axis=0)
     targets = 2.0 * y[:, None] - 1.0
@@ -165,7 +165,7 @@ def test_scores_of_folds_do_not_know_the_labels_of_their_rows(stage):
     assert not np.array_equal(after[fold == 1], before[fold == 1])
 
 
-def test_a_left_out_score_hardly_knows_the_label_of_its_row():
+def test_left_out_score_hardly_knows_the_label_of_its_row():
     """Medoids and groups of columns have seen it; weights have not. So it moves far less than the fitted score does."""
     X, y = signal(2)
     settings = EvidenceSettings()

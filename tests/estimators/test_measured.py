@@ -26,7 +26,7 @@ def test_exact_circuits_give_the_same_channels_and_decisions(fitted):
     np.testing.assert_array_equal(measured.predict(X), model.predict(X))
 
 
-def test_the_closed_form_is_one_more_backend(fitted):
+def test_closed_form_is_one_more_backend(fitted):
     model, X = fitted
     np.testing.assert_allclose(
         model.measured_by(compact_swap_test).decision_function(X), model.decision_function(X), atol=1e-6
@@ -64,7 +64,7 @@ def test_exact_circuits_look_for_rare_events():
     np.testing.assert_allclose(measured.predict_proba(rows), model.predict_proba(rows), atol=1e-6)
 
 
-def test_the_fitted_classifier_is_left_as_it_was(fitted):
+def test_fitted_classifier_is_left_as_it_was(fitted):
     model, X = fitted
     before = model.decision_function(X)
     model.measured_by(lambda A, B: compact_swap_test(A, -np.asarray(B))).predict(X)

@@ -15,7 +15,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, TrainingProgress, VariationalClassifier
-from qmedoid.estimators import _methods, _training
+from qmedoid.estimators import _methods, _refiner
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
 from qmedoid.geometry.channels import nearest_two
@@ -70,7 +70,7 @@ def test_words_say_who_decides(refine, refinement, margin):
 
 
 @pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
-def test_a_number_is_the_share_of_the_training_rows_that_the_circuit_decides(share):
+def test_number_is_the_share_of_the_training_rows_that_the_circuit_decides(share):
     fitted = quick(refine=share).fit(X2, Y2)
     assert fitted.refinement_ == "selective"
     decided = fitted.decided_by(X2) == "circuit"
@@ -87,7 +87,7 @@ def test_rows_that_are_not_picked_have_exactly_the_scores_of_fusion_alone(select
     assert (p[~by_method] != alone[~by_method]).any(axis=1).all()
 
 
-def test_a_large_table_with_a_rare_class_goes_to_the_circuit():
+def test_large_table_with_a_rare_class_goes_to_the_circuit():
     X, y = drawn(10_000, 0.02)
     fitted = quick().fit(X, y)
     assert fitted.refinement_ == "always"
@@ -104,7 +104,7 @@ def test_a_large_table_with_a_rare_class_goes_to_the_circuit():
 @pytest.mark.parametrize("pays", [True, False])
 def test_on_medium_tables_the_circuit_stays_if_it_pays(monkeypatch, pays):
     asked = []
-    monkeypatch.setattr(_training, "circuit_pays", lambda *data: asked.append(data) or pays)
+    monkeypatch.setattr(_refiner, "circuit_pays", lambda *data: asked.append(data) or pays)
     X, y = drawn(1000)
     fitted = quick().fit(X, y)
     assert len(asked) == 1
@@ -147,7 +147,7 @@ def test_separated_classes_leave_the_circuit_between_the_two_nearest_nothing_to_
     assert fitted.score(X, y) == 1
 
 
-def test_the_better_of_several_fusion_models_comes_first():
+def test_better_of_several_fusion_models_comes_first():
     fitted = quick(method={"n_models": 3, "subset_sizes": (1, 3)}, refine="always").fit(X2, Y2)
     assert len(fitted.models_) == len(fitted.held_out_scores_) == 3
     assert (np.diff(fitted.held_out_scores_) <= 0).all()
@@ -155,7 +155,7 @@ def test_the_better_of_several_fusion_models_comes_first():
 
 
 @pytest.mark.parametrize("better", [0, 1, 2])
-def test_the_medoids_of_the_first_stage_are_those_that_decide(monkeypatch, better):
+def test_medoids_of_the_first_stage_are_those_that_decide(monkeypatch, better):
     asked = []
     monkeypatch.setattr(_methods, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked) == better + 1))
     fitted = quick(method={"n_models": 3, "subset_sizes": (1, 3)}, refine="always").fit(X2, Y2)
@@ -166,8 +166,8 @@ def test_the_medoids_of_the_first_stage_are_those_that_decide(monkeypatch, bette
     np.testing.assert_array_equal(fitted.estimator_.medoids_, X2[fitted.model_.method.medoid_rows])
 
 
-def test_a_circuit_that_does_not_pay_leaves_the_same_model_as_none(monkeypatch):
-    monkeypatch.setattr(_training, "circuit_pays", lambda *_: False)
+def test_circuit_that_does_not_pay_leaves_the_same_model_as_none(monkeypatch):
+    monkeypatch.setattr(_refiner, "circuit_pays", lambda *_: False)
     asked = []
     monkeypatch.setattr(_methods, "out_of_fold_score", lambda *_: asked.append(0) or float(len(asked)))
     X, y = drawn(1000)
@@ -181,7 +181,7 @@ def test_a_circuit_that_does_not_pay_leaves_the_same_model_as_none(monkeypatch):
 
 @pytest.mark.parametrize("refine", ["never", 0.3, "always"])
 @pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)], ids=["two", "three"])
-def test_the_likeliest_class_is_predicted(X, y, refine):
+def test_likeliest_class_is_predicted(X, y, refine):
     fitted = quick(refine=refine).fit(X, y)
     p = fitted.predict_proba(X)
     assert p.shape == (len(X), len(np.unique(y)))
@@ -192,7 +192,7 @@ def test_the_likeliest_class_is_predicted(X, y, refine):
 
 
 @pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)], ids=["two", "three"])
-def test_a_temperature_keeps_every_decision_of_the_fusion_score(X, y):
+def test_temperature_keeps_every_decision_of_the_fusion_score(X, y):
     fitted = quick(refine="never", calibration="temperature").fit(X, y)
     np.testing.assert_array_equal(fitted.predict(X), fitted.estimator_.predict(X))
     alone = NearestMedoidClassifier(**FUSION, random_state=fitted.estimator_.random_state).fit(X, y)
@@ -211,7 +211,7 @@ def test_with_an_operating_point_the_decision_is_the_sign_of_the_log_odds_beyond
         assert fitted.threshold_ == pytest.approx(0.3)
 
 
-def test_a_chosen_operating_point_is_better_by_its_metric_than_even_odds():
+def test_chosen_operating_point_is_better_by_its_metric_than_even_odds():
     X, y = drawn(1500, 0.05)
     chosen = quick(refine="never", operating_point="f1").fit(X[::2], y[::2])
     even = quick(refine="never").fit(X[::2], y[::2])
@@ -219,7 +219,7 @@ def test_a_chosen_operating_point_is_better_by_its_metric_than_even_odds():
     assert f1_score(y[1::2], chosen.predict(X[1::2])) > f1_score(y[1::2], even.predict(X[1::2]))
 
 
-def test_a_fold_is_judged_at_a_threshold_that_the_others_chose(monkeypatch):
+def test_fold_is_judged_at_a_threshold_that_the_others_chose(monkeypatch):
     seen = []
     original = _methods.out_of_fold_score
 
@@ -238,7 +238,7 @@ def test_a_fold_is_judged_at_a_threshold_that_the_others_chose(monkeypatch):
 
 @pytest.mark.parametrize("deltas", ["pairs", "nearest"])
 @pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)], ids=["two", "three"])
-def test_a_residual_circuit_that_says_nothing_leaves_the_fusion_score(X, y, deltas):
+def test_residual_circuit_that_says_nothing_leaves_the_fusion_score(X, y, deltas):
     fitted = quick(refine="always", residual=True, deltas=deltas).fit(X, y)
     alone = quick(refine="never").fit(X, y)
     assert np.abs(fitted.predict_proba(X) - alone.predict_proba(X)).max() > 1e-3
@@ -259,7 +259,7 @@ def test_between_the_two_nearest_only_their_probability_moves(residual):
     assert np.abs(p[rows, best] - alone[rows, best]).max() > 1e-3
 
 
-def test_a_small_margin_is_decided_between_the_classes_it_lies_between():
+def test_small_margin_is_decided_between_the_classes_it_lies_between():
     """Biases of the calibration draw frequent classes nearer: the two likeliest are others than the two nearest."""
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], [300, 200, 20])
@@ -292,7 +292,7 @@ def test_splits_that_are_given_hold_rows_of_the_table(monkeypatch):
     np.testing.assert_array_equal(rows[found], rows[held_out[rows]])
 
 
-def test_a_circuit_of_all_pairs_may_move_everything():
+def test_circuit_of_all_pairs_may_move_everything():
     fitted = quick(refine="always", fused_delta=True).fit(X3, Y3)
     assert fitted.model_.variational.network.ansatz.n_inputs == 9
     p, alone = fitted.predict_proba(X3), quick(refine="never").fit(X3, Y3).predict_proba(X3)
@@ -304,7 +304,7 @@ def test_a_circuit_of_all_pairs_may_move_everything():
 
 @pytest.mark.parametrize("refine", ["auto", "always", 0.2])
 @pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)], ids=["two", "three"])
-def test_the_preset_runs_on_two_and_on_three_classes(X, y, refine):
+def test_preset_runs_on_two_and_on_three_classes(X, y, refine):
     """Parity tells two classes apart; of three, the circuit decides between the two nearest."""
     printed = NearestMedoidClassifier.paper(max_passes=0, subset_sizes=(2, 2))
     fitted = MedoidClassifier.paper(method=printed, refine=refine, random_state=0).fit(X, y)
@@ -342,7 +342,7 @@ def test_exact_circuits_give_the_same_probabilities(X, y, deltas):
     np.testing.assert_array_equal(fitted.predict_proba(rows), expected)
 
 
-def test_a_classifier_without_a_circuit_can_be_measured_too(never):
+def test_classifier_without_a_circuit_can_be_measured_too(never):
     pytest.importorskip("qiskit", reason='needs Qiskit: pip install "qmedoid[quantum]"')
     from qmedoid.circuits import StatevectorExpectations, StatevectorSwapTest
 
@@ -353,7 +353,7 @@ def test_a_classifier_without_a_circuit_can_be_measured_too(never):
 # --- scikit-learn -----------------------------------------------------------------------------------------------
 
 
-def test_a_grid_search_reaches_into_both_stages():
+def test_grid_search_reaches_into_both_stages():
     grid = {"method__use_angular": [True, False], "variational__n_reps": [1, 2], "refine": [0.2]}
     found = GridSearchCV(quick(), grid, cv=2, scoring="neg_log_loss").fit(X2, Y2)
     assert found.best_estimator_.refinement_ == "selective"
@@ -371,7 +371,7 @@ def test_it_can_be_calibrated_and_tuned_from_outside():
     assert f1_score(y, tuned.predict(X)) > 0.6
 
 
-def test_the_same_seed_gives_the_same_bits(selective):
+def test_same_seed_gives_the_same_bits(selective):
     same = clone(selective).fit(X2, Y2)
     np.testing.assert_array_equal(same.predict_proba(X2), selective.predict_proba(X2))
     copied = pickle.loads(pickle.dumps(selective))
@@ -391,12 +391,12 @@ def test_stages_keep_seeds_of_their_own():
     assert (weights(3, None, 0) != weights(3, None, 1)).any()
 
 
-def test_a_seed_may_be_a_generator_or_none():
+def test_seed_may_be_a_generator_or_none():
     for seed in (np.random.RandomState(0), None):
         assert quick(refine=0.2, random_state=seed).fit(X2, Y2).score(X2, Y2) > 0.8
 
 
-def test_the_given_stages_are_left_as_they_were():
+def test_given_stages_are_left_as_they_were():
     given = quick(refine="always", operating_point="f1")
     given.fit(X2, Y2)
     assert not hasattr(given.method, "model_")
@@ -505,7 +505,7 @@ def test_callbacks_hear_of_both_stages():
     assert sorted(listener.begun) == sorted(listener.paths)
 
 
-def test_a_callback_can_stop_the_circuit():
+def test_callback_can_stop_the_circuit():
     listener = Listener(lambda path: "step 5" in path[-1] and len(steps(listener.paths)) > 2 * 40)
     with pytest.warns(QMedoidWarning, match="The training was stopped after 5 steps"):
         fitted = quick(refine="always").set_callbacks(listener).fit(X2, Y2)
@@ -513,14 +513,14 @@ def test_a_callback_can_stop_the_circuit():
     assert np.isfinite(fitted.predict_proba(X2)).all()
 
 
-def test_a_callback_can_stop_the_search():
+def test_callback_can_stop_the_search():
     listener = Listener(lambda path: path[-1].startswith("k="))
     with pytest.warns(QMedoidWarning, match="The search was interrupted"):
         fitted = quick(refine="never", method={"max_passes": 2}).set_callbacks(listener).fit(X2, Y2)
     assert fitted.score(X2, Y2) > 0.8
 
 
-def test_a_stop_while_the_circuit_is_judged_leaves_fusion_s_held_out_rows():
+def test_stop_while_the_circuit_is_judged_leaves_fusion_s_held_out_rows():
     listener = Listener(lambda path: "step 5" in path[-1] and len(steps(listener.paths)) == 5)
     with pytest.warns(QMedoidWarning, match="The choice was interrupted"):
         fitted = quick(refine="always").set_callbacks(listener).fit(X2, Y2)
@@ -528,7 +528,7 @@ def test_a_stop_while_the_circuit_is_judged_leaves_fusion_s_held_out_rows():
     assert fitted.score(X2, Y2) > 0.8
 
 
-def test_a_circuit_that_was_not_judged_is_not_cut_where_fusion_would_be():
+def test_circuit_that_was_not_judged_is_not_cut_where_fusion_would_be():
     listener = Listener(lambda path: "step 5" in path[-1] and len(steps(listener.paths)) == 5)
     with (
         pytest.warns(QMedoidWarning, match="The choice was interrupted"),
@@ -539,7 +539,7 @@ def test_a_circuit_that_was_not_judged_is_not_cut_where_fusion_would_be():
     assert fitted.threshold_ == 0.5
 
 
-def test_the_bar_shows_both_stages():
+def test_bar_shows_both_stages():
     written = io.StringIO()
     bar = TrainingProgress(Console(file=written, force_terminal=True, width=100))
     quick(refine="always", method={"max_passes": 1}).set_callbacks(bar).fit(X2, Y2)
@@ -547,7 +547,7 @@ def test_the_bar_shows_both_stages():
     assert "circuit" in written.getvalue()
 
 
-def test_a_fit_that_was_cut_off_goes_on_where_it_was(tmp_path):
+def test_fit_that_was_cut_off_goes_on_where_it_was(tmp_path):
     def cut(path):
         if path[-1] == "seed 0, step 20" and len(steps(listener.paths)) > 40:
             raise RuntimeError("the power failed")
@@ -573,7 +573,7 @@ def test_a_fit_that_was_cut_off_goes_on_where_it_was(tmp_path):
     ],
 )
 @pytest.mark.parametrize("method", ["nearest", "evidence"])
-def test_a_circuit_that_cannot_work_is_refused_before_the_first_stage(monkeypatch, method, settings, message):
+def test_circuit_that_cannot_work_is_refused_before_the_first_stage(monkeypatch, method, settings, message):
     def begun(*_arguments, **_named):
         raise AssertionError("The first stage has begun.")
 
@@ -585,7 +585,7 @@ def test_a_circuit_that_cannot_work_is_refused_before_the_first_stage(monkeypatc
         MedoidClassifier(method=method, refine="always", variational=circuit, random_state=0).fit(X, y)
 
 
-def test_the_circuit_is_there_as_an_estimator_of_its_own():
+def test_circuit_is_there_as_an_estimator_of_its_own():
     grid = {"n_reps": [1, 2]}
     circuit = VariationalClassifier(n_steps=40, n_seeds=2, cv=2, grid=grid)
     fitted = MedoidClassifier(method="nearest", refine="always", variational=circuit, random_state=0).fit(X2, Y2)

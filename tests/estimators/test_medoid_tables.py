@@ -60,7 +60,7 @@ def fitted(data):
     return clone(FAST).set_params(random_state=0).fit(*data)
 
 
-def test_the_contract_says_what_the_columns_are(fitted):
+def test_contract_says_what_the_columns_are(fitted):
     kinds = {column.name: column.kind for column in fitted.contract_.columns}
     assert kinds == {
         "strength": "number",
@@ -75,7 +75,7 @@ def test_the_contract_says_what_the_columns_are(fitted):
     assert fitted.n_features_in_ == 8
     assert fitted.feature_names_in_.tolist()[:2] == ["row", "strength"]
     assert fitted.encoded_names_[:2] == ["strength", "strength is missing"]
-    assert len(fitted.encoded_names_) == sum(encoding.width for encoding in fitted.encodings_)
+    assert len(fitted.encoded_names_) == sum(len(encoding.outputs) for encoding in fitted.encodings_)
     assert "column 'row' was left out: it numbers the rows; roles={'row': 'keep'} keeps it" in fitted.notes_
 
 
@@ -93,7 +93,7 @@ def test_probabilities_decisions_and_margins_agree(fitted, data):
     assert set(fitted.decided_by(frame)) == {"nearest"}
 
 
-def test_a_table_is_a_table(fitted, data):
+def test_table_is_a_table(fitted, data):
     """The same rows from every library, with the columns in any order and others beside them."""
     frame, _ = data
     expected = fitted.decision_function(frame)
@@ -121,7 +121,7 @@ def test_rows_are_decided_one_by_one(fitted, data):
     np.testing.assert_array_equal(fitted.decision_function(some), fitted.decision_function(frame)[[5, 17, 3]])
 
 
-def test_an_array_of_numbers_is_passed_on_as_it_is():
+def test_array_of_numbers_is_passed_on_as_it_is():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 4))
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
@@ -170,29 +170,29 @@ INNER = {
 
 @pytest.mark.parametrize("inner", INNER)
 @pytest.mark.parametrize("positive", [None, "no"])
-def test_the_model_decides_as_the_classifier_does(inner, positive, data):
+def test_model_decides_as_the_classifier_does(inner, positive, data):
     frame, labels = data
     classifier = clone(INNER[inner]).set_params(positive=positive, random_state=0).fit(frame, labels)
     model = classifier.table_model()
     table = pa.Table.from_pandas(frame, preserve_index=False)
     decided = model.decide(encode_batch(table, model.contract, model.encodings))
-    np.testing.assert_array_equal(np.array(model.classes)[decided.codes], classifier.predict(frame))
+    np.testing.assert_array_equal(np.array(model.decision.classes)[decided.codes], classifier.predict(frame))
     # A positive class that is not the last is the second of the model, and stays the first of the classifier.
     sign = -1.0 if positive == "no" else 1.0
     np.testing.assert_allclose(sign * decided.margins, classifier.decision_function(frame), rtol=1e-12, atol=1e-12)
-    places = [model.classes.index(label) for label in classifier.classes_]
+    places = [model.decision.classes.index(label) for label in classifier.classes_]
     probabilities = model.decision.probabilities(decided.scores)[:, places]
     np.testing.assert_allclose(probabilities, classifier.predict_proba(frame), rtol=1e-12)
     np.testing.assert_array_equal(np.where(decided.by_circuit, "circuit", "nearest"), classifier.decided_by(frame))
     assert json.dumps(dict(model.parameters))
 
 
-def test_the_positive_class_is_the_second_of_the_model_and_scikit_learn_sees_no_difference(data):
+def test_positive_class_is_the_second_of_the_model_and_scikit_learn_sees_no_difference(data):
     frame, labels = data
     one, other = (clone(FAST).set_params(positive=p, random_state=0).fit(frame, labels) for p in ("yes", "no"))
     assert one.classes_.tolist() == other.classes_.tolist() == ["no", "yes"]
-    assert one.table_model().classes == ("no", "yes")
-    assert other.table_model().classes == ("yes", "no")
+    assert one.table_model().decision.classes == ("no", "yes")
+    assert other.table_model().decision.classes == ("yes", "no")
     for scoring in ("roc_auc", "neg_log_loss", "accuracy"):
         measure = get_scorer(scoring)
         assert measure(one, frame, labels) == pytest.approx(measure(other, frame, labels), abs=0.05)
@@ -204,17 +204,20 @@ def test_one_class_against_the_rest():
     frame, labels = make_frame()
     against = clone(FAST).set_params(positive="high", random_state=0).fit(frame, labels)
     assert against.classes_.tolist() == ["high", "not high"]
-    assert against.table_model().classes == ("not high", "high")
+    assert against.table_model().decision.classes == ("not high", "high")
     two = clone(FAST).set_params(positive="high", random_state=0)
     two.fit(frame, np.where(labels == "high", "high", "not high"))
     np.testing.assert_array_equal(against.decision_function(frame), two.decision_function(frame))
     assert against.score(frame, labels) == two.score(frame, np.where(labels == "high", "high", "not high"))
 
 
-def test_a_positive_class_may_be_written_as_text(data):
+def test_positive_class_may_be_written_as_text(data):
     frame, labels = data
     numbers = (labels == "yes").astype(int)
-    assert clone(FAST).set_params(positive="0", random_state=0).fit(frame, numbers).table_model().classes == (1, 0)
+    assert clone(FAST).set_params(positive="0", random_state=0).fit(frame, numbers).table_model().decision.classes == (
+        1,
+        0,
+    )
     with pytest.raises(ParameterError, match=r"one of the classes, \['no', 'yes'\]. Got 'maybe'"):
         MedoidClassifier(positive="maybe").fit(frame, labels)
 
@@ -264,7 +267,7 @@ def test_validation_rows_choose_and_training_rows_fit(inner, data):
     assert fitted.predict(frame).shape == labels.shape
 
 
-def test_the_operating_point_is_that_of_the_validation_rows(data):
+def test_operating_point_is_that_of_the_validation_rows(data):
     frame, labels = data
     new, _ = make_frame(seed=2, n=100)
     truth = np.where(np.arange(100) % 2, "yes", "no")
@@ -291,7 +294,7 @@ def test_validation_rows_calibrate_evidence_and_are_not_fitted_on(method, data):
     assert first.calibration.slope != alone.model_.calibration.slope
 
 
-def test_a_broken_contract_is_refused_with_a_diff(fitted, data):
+def test_broken_contract_is_refused_with_a_diff(fitted, data):
     frame, _ = data
     with pytest.raises(ContractError, match=r"- missing: 'color' \(category\)"):
         fitted.predict(frame.drop(columns="color"))
@@ -323,13 +326,13 @@ def test_ignored_columns_say_nothing(data):
         MedoidClassifier(ignore="town").fit(frame, labels)
 
 
-def test_a_target_that_stands_among_the_columns_is_not_learnt_from(data):
+def test_target_that_stands_among_the_columns_is_not_learnt_from(data):
     frame, labels = data
     fitted = clone(FAST).set_params(random_state=0).fit(frame.assign(target=labels), labels)
     assert "target" not in fitted.contract_.names
 
 
-def test_an_encoded_column_that_is_the_same_everywhere_is_noted_by_name(data, recwarn):
+def test_encoded_column_that_is_the_same_everywhere_is_noted_by_name(data, recwarn):
     frame, labels = data
     fitted = clone(FAST).set_params(random_state=0).fit(frame.assign(flag=[1.0, None] * (N // 2)), labels)
     assert "'flag' is the same in all rows once encoded" in fitted.notes_
@@ -337,7 +340,7 @@ def test_an_encoded_column_that_is_the_same_everywhere_is_noted_by_name(data, re
     assert not recwarn.list
 
 
-def test_the_same_seed_is_the_same_model(data):
+def test_same_seed_is_the_same_model(data):
     frame, labels = data
     one, two = (clone(FAST).set_params(random_state=3).fit(frame, labels) for _ in range(2))
     np.testing.assert_array_equal(one.decision_function(frame), two.decision_function(frame))
@@ -376,7 +379,7 @@ def test_other_misuse(data):
         MedoidClassifier().table_model()
 
 
-def test_a_saved_classifier_decides_alike(fitted, data, tmp_path):
+def test_saved_classifier_decides_alike(fitted, data, tmp_path):
     frame, _ = data
     fitted.save(tmp_path / "model")
     loaded = load(tmp_path / "model")

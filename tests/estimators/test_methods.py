@@ -63,7 +63,7 @@ def test_what_was_asked_for_is_fitted(method, first):
     assert found.estimator_ is not method
 
 
-def test_a_word_is_the_settings_by_default():
+def test_word_is_the_settings_by_default():
     by_word, by_settings, by_default = (
         MedoidClassifier(random_state=0, **changes).fit(X2, Y2).predict_proba(X2)
         for changes in ({"method": "evidence"}, {"method": EvidenceClassifier()}, {})
@@ -137,7 +137,7 @@ def test_without_refit_the_model_is_that_of_the_training_rows(X, y):
     assert found.model_.calibration.slope == pytest.approx(expected.slope)
 
 
-def test_the_circuit_corrects_evidence_and_replaces_the_nearest_medoid(fitted):
+def test_circuit_corrects_evidence_and_replaces_the_nearest_medoid(fitted):
     corrected = evidence(refine="always", variational=CIRCUIT).fit(X2, Y2)
     assert corrected.refinement_ == "always"
     assert corrected.model_.residual
@@ -154,7 +154,7 @@ def test_the_circuit_corrects_evidence_and_replaces_the_nearest_medoid(fitted):
 # --- laws of the front door -----------------------------------------------------------------------------------------
 
 
-def test_the_same_seed_gives_the_same_bits(fitted):
+def test_same_seed_gives_the_same_bits(fitted):
     for same in (clone(fitted).fit(X2, Y2), pickle.loads(pickle.dumps(fitted))):
         np.testing.assert_array_equal(same.predict_proba(X2), fitted.predict_proba(X2))
 
@@ -167,7 +167,7 @@ def test_rows_are_decided_one_by_one(X, y):
     np.testing.assert_allclose(one_by_one, together, rtol=0, atol=1e-12)
 
 
-def test_a_constant_column_changes_no_decision(fitted):
+def test_constant_column_changes_no_decision(fitted):
     padded = np.column_stack([X2, np.full(len(X2), 3.0)])
     found = clone(fitted).fit(padded, Y2)
     assert (found.predict(padded) == fitted.predict(X2)).mean() > 0.98
@@ -187,7 +187,7 @@ def test_tables_that_cannot_be_used_are_refused_by_methods_alone(alone):
         evidence().fit(X2, np.zeros(len(X2)))
 
 
-def test_a_class_of_one_row_has_its_medoid():
+def test_class_of_one_row_has_its_medoid():
     y = np.where(np.arange(len(X3)) == 5, 9, Y3)
     found = evidence().fit(X3, y)
     assert 5 in found.estimator_.model_.medoid_rows
@@ -211,7 +211,7 @@ def test_parameters_that_cannot_be_used_are_refused(changes, told):
         evidence(**changes).fit(X2, Y2)
 
 
-def test_a_grid_search_reaches_into_evidence():
+def test_grid_search_reaches_into_evidence():
     found = GridSearchCV(evidence(), {"method__n_medoids": [4, 32]}, cv=2, scoring="neg_log_loss").fit(X2, Y2)
     assert found.best_estimator_.estimator_.n_medoids == found.best_params_["method__n_medoids"]
     assert len(set(found.cv_results_["mean_test_score"])) == 2
@@ -237,7 +237,7 @@ def test_parameters_of_a_stage_that_is_a_name_are_not_set(changes, words):
 
 @pytest.mark.parametrize("alone", [EvidenceClassifier(n_medoids=8), RareEventClassifier()], ids=["evidence", "rare"])
 @pytest.mark.parametrize("point", [None, 0.3, "f1", {"alert_rate": 0.2}], ids=str)
-def test_a_method_alone_decides_as_in_the_front_door(alone, point, tmp_path):
+def test_method_alone_decides_as_in_the_front_door(alone, point, tmp_path):
     """With the seed that the front door drew for it: the same model, calibration, threshold and saved model."""
     front = MedoidClassifier(method=alone, refine="never", operating_point=point, positive=1, random_state=0)
     front.fit(X2, Y2)
@@ -252,12 +252,12 @@ def test_a_method_alone_decides_as_in_the_front_door(alone, point, tmp_path):
     np.testing.assert_array_equal(saved.predict(X2), found.predict(X2))
 
 
-def test_a_method_in_the_front_door_has_no_operating_point():
+def test_method_in_the_front_door_has_no_operating_point():
     with pytest.raises(ParameterError, match="operating_point=None to its EvidenceClassifier"):
         MedoidClassifier(method=EvidenceClassifier(operating_point="f1")).fit(X2, Y2)
 
 
-def test_the_calibration_of_the_front_door_wins_over_that_of_the_method():
+def test_calibration_of_the_front_door_wins_over_that_of_the_method():
     by_method, by_front = (
         MedoidClassifier(method=EvidenceClassifier(n_medoids=8, calibration="curve"), calibration=kind, random_state=0)
         .fit(X2, Y2)

@@ -79,7 +79,7 @@ def test_labels_of_any_kind_come_back(labels):
     assert set(fitted.medoid_classes_.tolist()) == set(labels)
 
 
-def test_the_names_of_classes_do_not_change_decisions():
+def test_names_of_classes_do_not_change_decisions():
     validation = {"X_val": X3[::2], "y_val": Y3[::2]}
     named = np.array(["c", "a", "b"])
     plain = quick().fit(X3, Y3, **validation)
@@ -105,7 +105,7 @@ def test_medoids_are_rows_of_the_table_with_their_own_class(n_medoids, refit):
         assert set(fitted.medoid_indices_) <= set(train)
 
 
-def test_a_medoid_is_at_distance_zero_from_itself_and_decides_for_its_class():
+def test_medoid_is_at_distance_zero_from_itself_and_decides_for_its_class():
     fitted = quick(class_weight=None).fit(X3, Y3)
     distance, angle = fitted.channels(fitted.medoids_)
     np.testing.assert_allclose(np.diag(distance), 0, atol=1e-7)
@@ -136,7 +136,7 @@ def test_models_are_the_best_over_k_best_first():
     assert len(quick(n_models=10).fit(X2, Y2).models_) == 2  # one for each k, and there are two
 
 
-def test_the_search_never_ends_below_its_start():
+def test_search_never_ends_below_its_start():
     fitted = quick(max_passes=2).fit(X2, Y2)
     for record in fitted.search_records_:
         start = next(step for step in fitted.search_trace_ if step.size == record.size)
@@ -147,7 +147,7 @@ def test_the_search_never_ends_below_its_start():
     assert fitted.alpha_sweep_.score == fitted.alpha_sweep_.scores.max()
 
 
-def test_a_given_alpha_is_used_and_without_the_angle_it_is_one():
+def test_given_alpha_is_used_and_without_the_angle_it_is_one():
     assert quick(alpha=0.35).fit(X2, Y2).alpha_ == 0.35
     flat = quick(alpha=0.35, use_angular=False).fit(X2, Y2)
     assert flat.alpha_ == 1.0
@@ -170,7 +170,7 @@ def test_subset_sizes_and_groups_are_as_asked():
 # --- randomness and order ---------------------------------------------------------------------------------------
 
 
-def test_the_same_seed_gives_the_same_model_bit_for_bit():
+def test_same_seed_gives_the_same_model_bit_for_bit():
     options = {"candidate_budget": 2, "max_medoid_rows": 20, "subset_sizes": (2, 3)}
     first = quick(**options).fit(X2, Y2)
     for other in (quick(**options).fit(X2, Y2), first.fit(X2, Y2), clone(first).fit(X2, Y2)):
@@ -180,13 +180,13 @@ def test_the_same_seed_gives_the_same_model_bit_for_bit():
     assert traces[0] != traces[1] != traces[2]
 
 
-def test_a_random_state_object_moves_on():
+def test_random_state_object_moves_on():
     state = np.random.RandomState(0)
     traces = [quick(candidate_budget=2, random_state=state).fit(X2, Y2).search_trace_ for _ in range(2)]
     assert traces[0] != traces[1]
 
 
-def test_a_record_is_decided_on_its_own():
+def test_record_is_decided_on_its_own():
     fitted = quick().fit(X3, Y3)
     order = np.random.default_rng(0).permutation(len(X3))
     np.testing.assert_array_equal(fitted.predict(X3[order]), fitted.predict(X3)[order])
@@ -198,7 +198,7 @@ def test_a_record_is_decided_on_its_own():
     )
 
 
-def test_the_layout_of_a_table_in_memory_changes_no_bit():
+def test_layout_of_a_table_in_memory_changes_no_bit():
     columns_first, strided = np.asfortranarray(X3), np.repeat(X3, 2, axis=1)[:, ::2]
     plain = quick().fit(X3, Y3)
     for table in (columns_first, strided):
@@ -207,7 +207,7 @@ def test_the_layout_of_a_table_in_memory_changes_no_bit():
         np.testing.assert_array_equal(other.decision_function(table), plain.decision_function(X3))
 
 
-def test_the_order_of_rows_and_columns_and_their_units_do_not_matter():
+def test_order_of_rows_and_columns_and_their_units_do_not_matter():
     train, val = np.arange(0, 160, 2), np.arange(1, 160, 2)
 
     def fit(X, rows):
@@ -246,7 +246,7 @@ def test_validation_rows_may_miss_a_class():
     assert set(fitted.predict(X3)) == {0, 1, 2}
 
 
-def test_the_paper_preset_is_what_is_printed():
+def test_paper_preset_is_what_is_printed():
     parameters = NearestMedoidClassifier.paper().get_params()
     cv = parameters.pop("cv")
     assert isinstance(cv, StratifiedShuffleSplit)
@@ -268,7 +268,7 @@ def test_the_paper_preset_is_what_is_printed():
     assert NearestMedoidClassifier.paper(random_state=3).angle == "printed"
 
 
-def test_the_paper_preset_fits():
+def test_paper_preset_fits():
     fitted = NearestMedoidClassifier.paper(max_passes=1, subset_sizes=(2, 2), random_state=0).fit(X3, Y3)
     np.testing.assert_array_equal(fitted.model_.input_scaling.scale, 1)
     assert fitted.model_.angle == "printed"
@@ -287,7 +287,7 @@ def count_of_rare(class_weight):
     return int((fitted.predict(X) == 1).sum())
 
 
-def test_a_larger_weight_makes_a_class_win_more_often():
+def test_larger_weight_makes_a_class_win_more_often():
     counts = [count_of_rare({0: 1.0, 1: weight}) for weight in (0.5, 1.0, 2.0, 5.0)]
     assert counts == sorted(counts)
     assert counts[0] < counts[1] < counts[2]
@@ -302,7 +302,7 @@ def test_printed_weights_hold_the_rare_class_back_and_the_others_help_it():
     assert plain <= count_of_rare("auto") <= count_of_rare("balanced")
 
 
-def test_the_multipliers_are_those_of_the_priors():
+def test_multipliers_are_those_of_the_priors():
     X, y = rare()
     fitted = quick(class_weight="balanced", max_passes=0).fit(X, y)
     np.testing.assert_allclose(fitted.class_multipliers_, [1, 1 / 9])
@@ -368,7 +368,7 @@ def test_callbacks_are_told_of_every_visit_of_an_anchor():
 
 
 @pytest.mark.parametrize("stop_at", [1, 3, 8])
-def test_a_callback_may_stop_the_search_and_keep_the_best_so_far(stop_at):
+def test_callback_may_stop_the_search_and_keep_the_best_so_far(stop_at):
     watch = Watch(stop_at)
     with pytest.warns(QMedoidWarning, match=r"interrupted after \d+ evaluations; the best so far is used"):
         fitted = quick().set_callbacks(watch).fit(X2, Y2)
@@ -380,7 +380,7 @@ def test_a_callback_may_stop_the_search_and_keep_the_best_so_far(stop_at):
     assert fitted.score(X2, Y2) > 0.5
 
 
-def test_a_callback_that_fails_is_torn_down_and_heard():
+def test_callback_that_fails_is_torn_down_and_heard():
     class Broken(Watch):
         def on_fit_task_end(self, estimator, context):  # noqa: ARG002
             raise ZeroDivisionError
@@ -391,13 +391,13 @@ def test_a_callback_that_fails_is_torn_down_and_heard():
     assert broken.events[-1] == "teardown"
 
 
-def test_the_progress_bar_of_scikit_learn_works(capsys):
+def test_progress_bar_of_scikit_learn_works(capsys):
     fitted = quick().set_callbacks(ProgressBar()).fit(X2, Y2)
     same_model(fitted.model_, quick().fit(X2, Y2).model_)
     assert "NearestMedoidClassifier" in capsys.readouterr().out
 
 
-def test_a_keyboard_interrupt_in_the_search_leaves_a_fitted_classifier():
+def test_keyboard_interrupt_in_the_search_leaves_a_fitted_classifier():
     class Interrupt(Watch):
         def on_fit_task_end(self, estimator, context):
             super().on_fit_task_end(estimator, context)
@@ -409,7 +409,7 @@ def test_a_keyboard_interrupt_in_the_search_leaves_a_fitted_classifier():
     assert fitted.predict(X2).shape == (160,)
 
 
-def test_a_plain_fit_warns_of_nothing():
+def test_plain_fit_warns_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         quick().fit(X2, Y2).predict(X2)

@@ -83,7 +83,7 @@ def test_new_method_is_an_estimator_alone(tmp_path):
         ToyClassifier().save(tmp_path / "model")
 
 
-def test_a_method_that_is_not_in_the_registry_is_unknown_by_name(tmp_path):
+def test_method_that_is_not_in_the_registry_is_unknown_by_name(tmp_path):
     with pytest.raises(ParameterError, match="'method' parameter of MedoidClassifier must be one of 'auto'"):
         MedoidClassifier(method="toy").fit(X, Y)
     with pytest.raises(ModelError, match=r"ToyModel at .* cannot be stored: its type must be one of"):

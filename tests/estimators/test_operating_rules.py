@@ -6,7 +6,7 @@ from gaussian_classes import GaussianClasses, drawn
 
 from qmedoid.estimators._parameters import RULE_CONSTRAINTS
 from qmedoid.exceptions import ParameterError, QMedoidWarning
-from qmedoid.metrics.thresholds import at_cost, at_precision, at_recall, at_threshold
+from qmedoid.metrics.operating import at_cost, at_precision, at_recall, at_threshold
 from qmedoid.model.operating_point import RULES, Counts
 from qmedoid.variational.selection import OutOfFold
 
@@ -90,7 +90,7 @@ def test_counts_are_those_of_the_held_out_rows():
     assert fitted.expected_.counts == Counts(shown.tp, shown.fp, shown.fn, shown.tn)
 
 
-def test_a_precision_out_of_reach_is_said_and_the_nearest_is_used():
+def test_precision_out_of_reach_is_said_and_the_nearest_is_used():
     X, y = drawn(800, PRIORS, 3, apart=0.5)
     with pytest.warns(QMedoidWarning, match=r"No threshold has a precision of 0\.99.*The best is .* is used"):
         fitted = GaussianClasses(apart=0.5, operating_point={"min_precision": 0.99}).fit(X, y)
@@ -100,7 +100,7 @@ def test_a_precision_out_of_reach_is_said_and_the_nearest_is_used():
     assert reached == pytest.approx(best)
 
 
-def test_a_budget_below_one_row_is_said():
+def test_budget_below_one_row_is_said():
     X, y = drawn(200, PRIORS)
     with pytest.warns(QMedoidWarning, match="An alert rate of 0.001 is less than one of the 200 held-out rows"):
         fitted = GaussianClasses(operating_point={"alert_rate": 0.001}).fit(X, y)
@@ -116,7 +116,7 @@ def test_without_held_out_rows_the_cut_stays_at_even_odds(asked):
     assert fitted.expected_.precision is None
 
 
-def test_a_probability_needs_no_held_out_rows():
+def test_probability_needs_no_held_out_rows():
     fitted = GaussianClasses(n_folds=0, operating_point=0.25).fit(*drawn(100, PRIORS))
     assert fitted.threshold_ == pytest.approx(0.25)
 

@@ -29,14 +29,14 @@ def _fit(classifier, X, y):
     "asked",
     [{"alert_rate": 0.1}, {"min_recall": 0.8}, {"min_precision": 0.8}, {"cost": 5}, "f1", 0.3],
 )
-def test_an_operating_point_is_about_the_rarer_class(asked):
+def test_operating_point_is_about_the_rarer_class(asked):
     X, y = _rows(labels=("apple", "pear"))
     table = MedoidClassifier(method=SMALL, operating_point=asked, random_state=0)
     said = _fit(table, X, y)
     assert table.positive_ == "apple"
     assert [note for note in said if "about the class 'apple'" in note and "rarer" in note]
     assert [note for note in table.notes_ if "about the class 'apple'" in note]
-    assert table.table_model().classes == ("pear", "apple")
+    assert table.table_model().decision.classes == ("pear", "apple")
     assert table.classes_.tolist() == ["apple", "pear"]
     # It is the model of somebody who names the class.
     named = MedoidClassifier(method=SMALL, operating_point=asked, positive="apple", random_state=0)

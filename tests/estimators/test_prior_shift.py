@@ -27,7 +27,7 @@ def test_predicted_prevalence_is_the_true_one_after_a_shift_of_fifty_times(old, 
 
 
 @pytest.mark.parametrize(("old", "new"), FIFTY)
-def test_the_new_prevalence_is_estimated_within_its_interval(old, new):
+def test_new_prevalence_is_estimated_within_its_interval(old, new):
     fitted, X, y = shift_case(old, new, seed=7, apart=4.0)
     found = fitted.estimate_prevalence(X)
     assert found.converged
@@ -61,7 +61,7 @@ def test_shifts_replace_each_other_and_leave_the_classifier_alone():
 
 
 @pytest.mark.parametrize("asked", MOVED, ids=str)
-def test_a_threshold_chosen_on_held_out_rows_keeps_its_records(asked):
+def test_threshold_chosen_on_held_out_rows_keeps_its_records(asked):
     fitted, X, y = shift_case(0.1, 0.4, asked=asked)
     shifted = fitted.prior_shift(0.4)
     np.testing.assert_array_equal(shifted.predict(X), fitted.predict(X))
@@ -78,7 +78,7 @@ def test_a_threshold_chosen_on_held_out_rows_keeps_its_records(asked):
 
 
 @pytest.mark.parametrize("asked", KEPT, ids=str)
-def test_a_rule_about_a_probability_keeps_its_probability(asked):
+def test_rule_about_a_probability_keeps_its_probability(asked):
     fitted, X, _ = shift_case(0.1, 0.4, asked=asked)
     shifted = fitted.prior_shift(0.4)
     assert shifted.threshold_ == fitted.threshold_
@@ -122,7 +122,7 @@ def case():
     return X, y, new, new_y
 
 
-def test_a_medoid_classifier(case):
+def test_medoid_classifier(case):
     X, y, new, new_y = case
     fitted = MedoidClassifier(method="nearest", refine="never", random_state=0).fit(X, y)
     np.testing.assert_allclose(fitted.class_priors_, [(y == "no").mean(), (y == "yes").mean()])
@@ -156,7 +156,7 @@ def test_tables_speak_of_the_positive_class(case):
     assert (drift.rows, drift.alerts) == (6000, int((saved.predict(new) == "no").sum()))
 
 
-def test_an_estimate_can_be_used_even_where_a_class_hardly_occurs():
+def test_estimate_can_be_used_even_where_a_class_hardly_occurs():
     X, y = drawn(2_000, [0.5, 0.5], 0, 40.0)
     fitted = GaussianClasses(apart=40.0).fit(X, y)
     found = fitted.estimate_prevalence(X[y == 0])

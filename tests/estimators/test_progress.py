@@ -62,7 +62,7 @@ def test_it_shows_a_bar_with_the_step_the_loss_and_the_time():
     assert console.file.getvalue().rstrip().endswith("\x1b[?25h")  # the cursor is shown again
 
 
-def test_the_loss_shown_is_the_smoothed_one():
+def test_loss_shown_is_the_smoothed_one():
     console = terminal()
     fitted = quick(n_seeds=1).set_callbacks(TrainingProgress(console)).fit(X, Y)
     smoothed = fitted.loss_curve_[0]
@@ -95,7 +95,7 @@ class Halfway:
             self.seen = (task.completed, task.total)
 
 
-def test_the_bar_counts_what_is_done():
+def test_bar_counts_what_is_done():
     """Two folds of two candidates and the last training: five trainings, and the bar stands at four and a half."""
     halfway = Halfway()
     quick(n_seeds=1, grid={"n_reps": [1, 2]}, cv=2).set_callbacks(TrainingProgress(terminal()), halfway).fit(X, Y)
@@ -110,7 +110,7 @@ def test_without_a_terminal_there_is_nothing(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_color_setting_makes_no_terminal(monkeypatch, capfd):
+def test_color_setting_makes_no_terminal(monkeypatch, capfd):
     monkeypatch.setenv("FORCE_COLOR", "1")
     quick().set_callbacks(TrainingProgress()).fit(X, Y)
     assert capfd.readouterr() == ("", "")
@@ -132,7 +132,7 @@ def test_it_writes_to_standard_error_when_that_is_a_terminal(monkeypatch, capfd)
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_fit_that_raises_leaves_a_clean_terminal():
+def test_fit_that_raises_leaves_a_clean_terminal():
     class Fails(Halfway):
         def on_fit_task_end(self, estimator, context, *, metadata=None):  # noqa: ARG002
             raise ZeroDivisionError
@@ -200,7 +200,7 @@ def test_workers_stay_silent_or_share(backend):
         assert np.isfinite(scores).all()
 
 
-def test_a_fit_in_a_worker_process_is_silent(monkeypatch):
+def test_fit_in_a_worker_process_is_silent(monkeypatch):
     console = terminal()
     monkeypatch.setattr(multiprocessing, "parent_process", lambda: "somebody")
     quick(n_steps=3).set_callbacks(TrainingProgress(console)).fit(X, Y)

@@ -57,13 +57,13 @@ def fitted(request):
     return [(more, WINE[:, :4]), (clone(estimator).fit(table, labels), table)]
 
 
-def test_a_saved_classifier_decides_as_the_fitted_one(fitted, tmp_path):
+def test_saved_classifier_decides_as_the_fitted_one(fitted, tmp_path):
     for number, (estimator, X) in enumerate(fitted):
         path = estimator.save(tmp_path / str(number))
         model = load_model(path)
         decided = model.decide([np.ascontiguousarray(column) for column in np.asarray(X).T])
-        np.testing.assert_array_equal(np.array(model.classes)[decided.codes], estimator.predict(X))
-        expected = decided.margins if len(model.classes) == 2 else decided.scores
+        np.testing.assert_array_equal(np.array(model.decision.classes)[decided.codes], estimator.predict(X))
+        expected = decided.margins if len(model.decision.classes) == 2 else decided.scores
         np.testing.assert_array_equal(expected, estimator.decision_function(X))
         if model.decision.probabilistic:
             np.testing.assert_array_equal(model.decision.probabilities(decided.scores), estimator.predict_proba(X))
@@ -82,7 +82,7 @@ def test_contract_and_parameters_say_what_was_fitted(fitted):
     # Estimators of numbers refuse missing cells; the front door fills them in.
     fills = isinstance(named, MedoidClassifier)
     assert all(np.isfinite(one.fill) == fills and not one.indicator for one in model.encodings)
-    assert model.classes == ("benign", "malignant")
+    assert model.decision.classes == ("benign", "malignant")
     assert model.parameters["estimator"] == type(named).__name__
     parameters = json.loads(json.dumps(model.parameters, allow_nan=False))
     assert set(parameters) - {"estimator"} == set(named.get_params(deep=False)) - {"checkpoint"}

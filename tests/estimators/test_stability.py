@@ -129,7 +129,7 @@ def test_flips_come_from_small_margins():
     assert by_margin[0] > 0 == by_margin[-1]
 
 
-def test_a_medoid_that_moves_to_its_twin_has_not_moved():
+def test_medoid_that_moves_to_its_twin_has_not_moved():
     """Every row is there twelve times, so that a twin takes the place of a medoid that is chosen no more."""
     rows, labels = planted_rows(8)
     rows, labels = np.repeat(rows, 12, axis=0), np.repeat(labels, 12)
@@ -177,7 +177,7 @@ def test_every_class_keeps_its_rows_and_samples_are_as_they_are_called():
                 assert len(set(fit.rows)) == len(fit.rows)
 
 
-def test_the_same_seed_gives_the_same_report_and_more_refits_begin_with_the_same():
+def test_same_seed_gives_the_same_report_and_more_refits_begin_with_the_same():
     reports = [stability(Planted(), X, Y, n_bootstraps=n, random_state=5).as_dict() for n in (4, 4, 6)]
     assert reports[0] == reports[1] != reports[2]
     fits = Planted.fits
@@ -186,7 +186,7 @@ def test_the_same_seed_gives_the_same_report_and_more_refits_begin_with_the_same
     assert stability(Planted(), X, Y, n_bootstraps=4, random_state=6).as_dict() != reports[0]
 
 
-def test_a_seed_of_the_classifier_is_kept_and_others_are_drawn():
+def test_seed_of_the_classifier_is_kept_and_others_are_drawn():
     stability(Planted(random_state=7), X, Y, n_bootstraps=2, random_state=0)
     stability(Planted(), X, Y, n_bootstraps=2, random_state=0)
     seeds = [fit.random_state for fit in Planted.fits]
@@ -201,7 +201,7 @@ def test_progress_is_told_and_the_classifier_is_left_alone():
     assert not hasattr(given, "classes_")
 
 
-def test_a_refit_that_fails_says_which():
+def test_refit_that_fails_says_which():
     with pytest.raises(DataError, match=r"^Refit 2 of 3 failed: the rows are not to my taste$"):
         stability(Planted(fails_at=2), X, Y, n_bootstraps=3, random_state=0)
     Planted.fits.clear()
@@ -209,7 +209,7 @@ def test_a_refit_that_fails_says_which():
         stability(Planted(fails_at=0), X, Y, n_bootstraps=3, random_state=0)
 
 
-def test_an_interrupt_ends_all_refits_and_not_the_search_of_one():
+def test_interrupt_ends_all_refits_and_not_the_search_of_one():
     class Interrupted(Planted):
         def fit(self, X, y):
             if len(self.fits) == 2:
@@ -241,7 +241,7 @@ def test_wrong_calls_are_refused(arguments, message):
 
 
 @pytest.mark.parametrize("one_se", [False, True])
-def test_a_fusion_classifier_has_groups_and_medoids_and_no_probabilities(one_se):
+def test_fusion_classifier_has_groups_and_medoids_and_no_probabilities(one_se):
     frame = pd.DataFrame(WINE.data[:, :5], columns=WINE.feature_names[:5])
     classifier = NearestMedoidClassifier(selection="one_se" if one_se else "best", **QUICK)
     report = check(stability(classifier, frame, WINE.target, n_bootstraps=3, random_state=0))
@@ -252,7 +252,7 @@ def test_a_fusion_classifier_has_groups_and_medoids_and_no_probabilities(one_se)
     assert report.notes == (NO_SPREAD,)
 
 
-def test_the_front_door_has_everything():
+def test_front_door_has_everything():
     """With method as printed, there are groups; with evidence there are medoids by the dozen."""
     for method, n_medoids in (("nearest", 3), ("evidence", None)):
         classifier = MedoidClassifier(method=method, refine="never", random_state=0)
@@ -322,7 +322,7 @@ def test_raw_tables_are_fitted_with_their_encodings(positive):
     assert report.medoids.moved[np.isfinite(report.medoids.moved)].max() < 3
 
 
-def test_a_pair_of_columns_is_the_same_pair_however_a_sample_is_encoded():
+def test_pair_of_columns_is_the_same_pair_however_a_sample_is_encoded():
     """A level that a sample lacks has no column there, and all columns behind it have other numbers."""
     table, labels = raw_table()
     subject = module.Subject(MedoidClassifier(method=NearestMedoidClassifier(**QUICK), random_state=0), table, labels)

@@ -26,7 +26,7 @@ def fitted(frame, label, **settings):
     return clone(FAST).set_params(random_state=0, **settings).fit(frame, label)
 
 
-def test_a_code_that_is_a_category_is_learnt_as_names():
+def test_code_that_is_a_category_is_learnt_as_names():
     frame, label = parity()
     plain, by_role = fitted(frame, label), fitted(frame, label, roles={"code": "category"})
     assert {column.name: column.kind for column in plain.contract_.columns}["code"] == "number"
@@ -50,7 +50,7 @@ def test_levels_are_found_however_a_table_spells_them(change):
     assert (again.predict_proba(frame) == by_role.predict_proba(frame)).all()
 
 
-def test_the_conventions_of_scikit_learn_hold():
+def test_conventions_of_scikit_learn_hold():
     roles = {"code": "category", "noise": "ignore"}
     classifier = clone(FAST).set_params(roles=roles, random_state=0)
     assert classifier.get_params()["roles"] is roles

@@ -45,7 +45,7 @@ def categories(draw):
 
 @given(categories(), st.integers(0, 5))
 @settings(max_examples=60, deadline=None)
-def test_a_level_that_occurs_nowhere_else_looks_like_a_new_one(table, seed):
+def test_level_that_occurs_nowhere_else_looks_like_a_new_one(table, seed):
     values, codes, n_classes = table
     encoded = fit(values, codes, n_classes=n_classes, seed=seed)
     new = apply(encoded, ["never seen"])[0]
@@ -59,7 +59,7 @@ def test_a_level_that_occurs_nowhere_else_looks_like_a_new_one(table, seed):
 
 @given(categories(), st.integers(1, 6))
 @settings(max_examples=60, deadline=None)
-def test_a_training_row_knows_its_level_if_the_rows_without_it_keep_that_level(table, max_levels):
+def test_training_row_knows_its_level_if_the_rows_without_it_keep_that_level(table, max_levels):
     values, codes, n_classes = table
     encoded = fit(values, codes, n_classes=n_classes, max_levels=max_levels)
     for row, value in enumerate(values):
@@ -152,7 +152,7 @@ def test_new_customers_are_not_called_positive_because_they_are_new(max_levels):
 
 
 @pytest.mark.parametrize("n_levels", [300, 5000])
-def test_a_large_category_of_noise_costs_little(n_levels):
+def test_large_category_of_noise_costs_little(n_levels):
     rng = np.random.default_rng(n_levels)
 
     def draw(n_rows):

@@ -51,7 +51,7 @@ def one_warning(caught):
     ("value", "what"),
     [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity"), (1e200, "1e+200, beyond ±1e+150")],
 )
-def test_a_value_that_is_no_usable_number_is_named_with_its_place(value, what):
+def test_value_that_is_no_usable_number_is_named_with_its_place(value, what):
     with pytest.raises(DataError, match=re.escape(f"contains {what} in column 2, first at row 7")):
         quick().fit(spoilt(value), Y)
     fitted = quick().fit(pd.DataFrame(X, columns=NAMES), Y)
@@ -61,7 +61,7 @@ def test_a_value_that_is_no_usable_number_is_named_with_its_place(value, what):
 
 
 @pytest.mark.parametrize("size", [1e149, 1e-300])
-def test_the_largest_and_smallest_values_that_are_taken_are_learnt_from(size, caught):
+def test_largest_and_smallest_values_that_are_taken_are_learnt_from(size, caught):
     table = X / np.abs(X).max() * size
     fitted = quick(n_steps=40).fit(table, Y)
     assert np.isfinite(fitted.predict_proba(table)).all()
@@ -88,7 +88,7 @@ def test_nothing_works_before_fit(method):
         getattr(quick(), method)(*arguments)
 
 
-def test_a_constant_feature_is_named(caught):
+def test_constant_feature_is_named(caught):
     frame = pd.DataFrame(X, columns=NAMES).assign(pulse=3.7)
     fitted = quick().fit(frame, Y)
     assert one_warning(caught) == "Feature column 'pulse' (number 1) is constant: its qubit is turned by nothing."
@@ -101,7 +101,7 @@ def test_features_that_are_all_constant_leave_the_prior(caught):
     np.testing.assert_allclose(fitted.predict_proba(np.ones((2, 3)))[:, 1], 0.25, atol=0.05)
 
 
-def test_a_batch_larger_than_the_table_is_the_table(caught):
+def test_batch_larger_than_the_table_is_the_table(caught):
     fitted = quick(batch_size=1000).fit(X, Y)
     assert one_warning(caught) == "batch_size=1000 is more than the 60 rows: every step uses all of them."
     caught.clear()
@@ -118,12 +118,12 @@ def test_one_class_is_not_enough():
         quick().fit(X, np.zeros(60))
 
 
-def test_a_target_is_needed():
+def test_target_is_needed():
     with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
         quick().fit(X, None)
 
 
-def test_a_fold_without_a_class_is_refused():
+def test_fold_without_a_class_is_refused():
     rows = np.arange(60)
     splits = [(rows[Y == 0], rows[Y == 1]), (rows[::2], rows[1::2])]
     for changes in ({"operating_point": "f1"}, {"grid": {"n_reps": [1, 2]}}):
@@ -166,7 +166,7 @@ def test_one_row_per_class_leaves_nothing_to_choose_the_threshold_by(caught):
     assert fitted.threshold_ == 0.5
 
 
-def test_an_operating_point_is_for_two_classes():
+def test_operating_point_is_for_two_classes():
     for operating_point in ("f1", 0.3):
         with pytest.raises(ParameterError, match=r"cuts the probability of one of two classes, and there are 3"):
             quick(operating_point=operating_point).fit(X, Y3)
@@ -180,7 +180,7 @@ def test_parity_is_for_two_classes():
         quick(readout="parity").fit(X, Y3)
 
 
-def test_the_direct_read_out_needs_a_state_for_every_class():
+def test_direct_read_out_needs_a_state_for_every_class():
     with pytest.raises(ParameterError, match=r"1 qubits have 2, and there are 3 classes\. Use at least 2 qubits"):
         quick(readout="direct", n_qubits=1).fit(X, Y3)
     nine = np.arange(60) % 9
@@ -201,12 +201,12 @@ def test_input_scales_of_another_number_are_refused(scales):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_a_training_that_diverges_says_what_to_do():
+def test_training_that_diverges_says_what_to_do():
     with pytest.raises(DataError, match=r"diverged: .* Lower the step size \(learning_rate"):
         quick(learning_rate=1e308).fit(X, Y)
 
 
-def test_a_checkpoint_path_that_is_a_file_is_refused(tmp_path):
+def test_checkpoint_path_that_is_a_file_is_refused(tmp_path):
     file = tmp_path / "notes.txt"
     file.write_text("kept")
     with pytest.raises(DataError, match=r"checkpoint folder '.*notes\.txt' cannot be used: File exists\. Give another"):
@@ -248,7 +248,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
-def test_a_wrong_parameter_is_named_with_what_is_allowed_and_what_was_given(name, value):
+def test_wrong_parameter_is_named_with_what_is_allowed_and_what_was_given(name, value):
     with pytest.raises(ParameterError) as error:
         quick(**{name: value}).fit(X, Y)
     message = str(error.value)
@@ -260,12 +260,12 @@ def test_every_parameter_is_tried():
     assert set(WRONG) == set(VariationalClassifier().get_params())
 
 
-def test_an_unknown_name_in_the_grid_is_answered_with_the_known_ones():
+def test_unknown_name_in_the_grid_is_answered_with_the_known_ones():
     with pytest.raises(ParameterError, match=r"'n_reps': an int >= 1; 'reupload': True or False; .*'learning_rate'"):
         quick(grid={"depth": [1]}).fit(X, Y)
 
 
-def test_an_unknown_metric_is_answered_with_the_known_ones():
+def test_unknown_metric_is_answered_with_the_known_ones():
     with pytest.raises(
         ParameterError, match=r"one of 'macro_f1', 'f1', 'f2', 'accuracy', 'balanced_accuracy', or a dict with one of"
     ):

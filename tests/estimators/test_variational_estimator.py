@@ -88,7 +88,7 @@ def test_single_precision_tables_give_the_model_of_their_values():
     same(quick().fit(X2.astype(np.float32), Y2), quick().fit(X2.astype(np.float32).astype(np.float64), Y2))
 
 
-def test_a_simulation_in_single_precision_is_close():
+def test_simulation_in_single_precision_is_close():
     double, single = quick(n_steps=5).fit(X2, Y2), quick(n_steps=5, precision="float32").fit(X2, Y2)
     np.testing.assert_allclose(single.predict_proba(X2), double.predict_proba(X2), atol=1e-4)
     assert (single.weights_ != double.weights_).any()
@@ -121,7 +121,7 @@ def test_without_an_operating_point_the_likeliest_class_is_predicted(readout):
 
 
 @pytest.mark.parametrize("operating_point", [*sorted(THRESHOLD_METRICS), 0.3, 0.9])
-def test_an_operating_point_cuts_the_decision_values_at_zero(operating_point):
+def test_operating_point_cuts_the_decision_values_at_zero(operating_point):
     fitted = quick(operating_point=operating_point).fit(X2, np.array(["no", "yes"])[Y2])
     values, called = fitted.decision_function(X2), fitted.predict(X2) == "yes"
     np.testing.assert_array_equal(called, values > 0)
@@ -141,13 +141,13 @@ def test_zero_itself_is_the_first_class():
     assert fitted.predict(X2[:1])[0] == 0
 
 
-def test_the_probabilities_do_not_depend_on_the_operating_point():
+def test_probabilities_do_not_depend_on_the_operating_point():
     plain, cut = quick().fit(X2, Y2), quick(operating_point="f2").fit(X2, Y2)
     np.testing.assert_array_equal(plain.predict_proba(X2), cut.predict_proba(X2))
     assert (plain.predict(X2) != cut.predict(X2)).any()
 
 
-def test_the_threshold_is_the_best_on_rows_that_were_held_out(monkeypatch):
+def test_threshold_is_the_best_on_rows_that_were_held_out(monkeypatch):
     kept, original = [], variational_selection.out_of_fold
 
     def spy(*arguments):
@@ -180,7 +180,7 @@ def test_rows_that_are_never_held_out_do_not_move_the_threshold():
 # --- the same seed ----------------------------------------------------------------------------------------------
 
 
-def test_the_same_seed_gives_the_same_model_and_another_one_another():
+def test_same_seed_gives_the_same_model_and_another_one_another():
     same(quick().fit(X2, Y2), quick().fit(X2, Y2))
     same(quick(random_state=np.random.RandomState(4)).fit(X2, Y2), quick(random_state=4).fit(X2, Y2))
     assert (quick().fit(X2, Y2).weights_ != quick(random_state=1).fit(X2, Y2).weights_).any()
@@ -198,21 +198,21 @@ def test_threads_change_no_bit(monkeypatch, optimizer):
     np.testing.assert_array_equal(models[0].predict_proba(X2), models[1].predict_proba(X2))
 
 
-def test_a_clone_is_unfitted_and_fits_to_the_same():
+def test_clone_is_unfitted_and_fits_to_the_same():
     fitted = quick(operating_point="f1", grid={"n_reps": [1, 2]}).fit(X2, Y2)
     again = clone(fitted)
     assert not hasattr(again, "model_")
     same(again.fit(X2, Y2), fitted)
 
 
-def test_a_pickled_classifier_predicts_the_same_bits():
+def test_pickled_classifier_predicts_the_same_bits():
     for fitted in (quick(operating_point="f1").fit(X2, Y2), quick(shots=50).fit(X2, Y2)):
         again = pickle.loads(pickle.dumps(fitted))
         assert again.predict_proba(X2).tobytes() == fitted.predict_proba(X2).tobytes()
         np.testing.assert_array_equal(again.predict(X2), fitted.predict(X2))
 
 
-def test_a_row_is_decided_by_itself():
+def test_row_is_decided_by_itself():
     fitted = quick().fit(X2, Y2)
     whole = fitted.predict_proba(X2)
     rounding = 0.0 if compiled("statevector") is not None else 1e-15  # the twin promises no more
@@ -249,7 +249,7 @@ def test_it_works_inside_the_meta_estimators_of_scikit_learn():
 
 
 @pytest.mark.parametrize("operating_point", [None, "macro_f1"])
-def test_the_best_of_the_grid_is_trained_on_all_rows(operating_point):
+def test_best_of_the_grid_is_trained_on_all_rows(operating_point):
     grid = {"n_steps": [1, 40], "learning_rate": [1e-6, 0.1]}
     fitted = quick(grid=grid, operating_point=operating_point).fit(X2, Y2)
     assert fitted.cv_scores_.shape == (4,)
@@ -289,14 +289,14 @@ def test_attributes_have_the_shapes_that_are_documented():
     assert quick().fit(np.tile(X2, 3), Y2).weights_.shape == (1, 4)  # nine features, four qubits
 
 
-def test_the_kept_seed_is_the_one_with_the_lowest_loss():
+def test_kept_seed_is_the_one_with_the_lowest_loss():
     fitted = quick(n_seeds=4).fit(X2, Y2)
     log_p = np.log(fitted.predict_proba(X2))[np.arange(90), Y2]
     assert -log_p.mean() == pytest.approx(fitted.seed_losses_.min(), rel=1e-9)
     assert fitted.seed_losses_.min() < fitted.seed_losses_.max()
 
 
-def test_the_paper_preset_is_the_printed_procedure():
+def test_paper_preset_is_the_printed_procedure():
     paper = VariationalClassifier.paper(n_steps=20, random_state=0).fit(X2, Y2)
     assert paper.optimizer == "spsa"
     assert paper.span == np.pi
@@ -328,7 +328,7 @@ def test_shots_are_reproducible_and_come_near_the_exact_probabilities():
 
 
 @pytest.mark.parametrize("readout", ["strings", "direct", "parity"])
-def test_the_circuit_in_qiskit_gives_the_same_probabilities(readout):
+def test_circuit_in_qiskit_gives_the_same_probabilities(readout):
     pytest.importorskip("qiskit")
     from qiskit.quantum_info import Statevector
 
@@ -395,7 +395,7 @@ def test_callbacks_are_told_the_loss():
 
 
 @pytest.mark.parametrize("changes", [{}, {"n_seeds": 3}, {"grid": {"n_steps": [7, 130], "n_reps": [1, 2]}, "cv": 2}])
-def test_the_number_of_reports_is_known_before(changes):
+def test_number_of_reports_is_known_before(changes):
     listener = Listener()
     fitted = quick(**changes).set_callbacks(listener).fit(X2, Y2)
     announced = listener.tasks[0][1]
@@ -403,7 +403,7 @@ def test_the_number_of_reports_is_known_before(changes):
     assert len(listener.reports) == announced - (65 - 7 if fitted.best_params_.get("n_steps") == 7 else 0)
 
 
-def test_a_callback_can_stop_the_fit_and_the_best_so_far_is_used():
+def test_callback_can_stop_the_fit_and_the_best_so_far_is_used():
     listener = Listener(lambda report: report["step"] == 10)
     with pytest.warns(QMedoidWarning, match=r"The training was stopped after 10 steps; the best weights so far"):
         fitted = quick(n_steps=50).set_callbacks(listener).fit(X2, Y2)
@@ -412,7 +412,7 @@ def test_a_callback_can_stop_the_fit_and_the_best_so_far_is_used():
     assert fitted.score(X2, Y2) > 0.6
 
 
-def test_a_stop_while_candidates_are_judged_uses_the_best_so_far():
+def test_stop_while_candidates_are_judged_uses_the_best_so_far():
     listener = Listener(lambda _: len(listener.reports) == 3 * 30 + 5)
     with pytest.warns(QMedoidWarning, match=r"The choice was interrupted: 1 of 2 candidates were judged"):
         fitted = quick(grid={"n_reps": [1, 2]}, operating_point="f1").set_callbacks(listener).fit(X2, Y2)
@@ -421,7 +421,7 @@ def test_a_stop_while_candidates_are_judged_uses_the_best_so_far():
     same(fitted, quick(n_reps=1, operating_point="f1").fit(X2, Y2))
 
 
-def test_a_stop_before_any_was_judged_uses_the_first_and_even_odds():
+def test_stop_before_any_was_judged_uses_the_first_and_even_odds():
     listener = Listener(lambda _: len(listener.reports) == 5)
     with pytest.warns(QMedoidWarning) as caught:
         fitted = quick(grid={"n_reps": [1, 2]}, operating_point="f1").set_callbacks(listener).fit(X2, Y2)
@@ -435,7 +435,7 @@ def test_a_stop_before_any_was_judged_uses_the_first_and_even_odds():
     assert fitted.cv_scores_ is None
 
 
-def test_an_error_in_a_callback_ends_the_fit():
+def test_error_in_a_callback_ends_the_fit():
     def fail(_):
         raise ZeroDivisionError
 
@@ -487,6 +487,6 @@ def test_balanced_weights_make_both_classes_count_alike():
     np.testing.assert_allclose(as_given.predict_proba(X)[:, 1], p, atol=1e-6)
 
 
-def test_a_grid_may_hold_the_default_beside_values():
+def test_grid_may_hold_the_default_beside_values():
     grid = {"clip": [None, 2.0], "n_qubits": [None, 1], "batch_size": [None]}
     assert quick(grid=grid).fit(X2, Y2).cv_scores_.shape == (4,)

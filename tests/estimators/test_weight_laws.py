@@ -10,7 +10,7 @@ from qmedoid.variational.batches import row_weights
 from qmedoid.variational.selection import OutOfFold
 
 
-def test_a_weight_of_k_counts_a_row_k_times_in_a_loss():
+def test_weight_of_k_counts_a_row_k_times_in_a_loss():
     """And where the smallest score wins it is a factor that draws its class nearer."""
     codes, classes = np.array([0, 0, 0, 1, 2]), np.array(["a", "b", "c"])
     weighted = row_weights(codes, loss_weights({"b": 3, "c": 0.5}, codes, classes))

@@ -11,7 +11,8 @@ import numpy as np
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._methods import MethodClassifier
 from qmedoid.geometry.channels import Channels
-from qmedoid.methods.base import Contributions, GroupContribution, Measured, MeasuredMethod, measured_distances
+from qmedoid.methods.base import Measured, MeasuredMethod, measured_distances
+from qmedoid.methods.contributions import Contributions, GroupContribution
 from qmedoid.methods.registry import MethodEntry
 from qmedoid.schema import Values
 from qmedoid.variational.selection import OutOfFold

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from qmedoid.exceptions import DataError
 from qmedoid.kernels import _medoid_numpy
-from qmedoid.kernels import medoid as medoid_kernel
+from qmedoid.kernels import _medoid_search as medoid_search
 from qmedoid.kernels.medoid import TIE_TOLERANCE, _medoid, medoid
 
 _compiled = pytest.importorskip("qmedoid.kernels._medoid", reason="the compiled kernel was not built")
@@ -95,10 +95,10 @@ def test_any_table_agrees_with_brute_force(data):
 @pytest.fixture
 def eager(monkeypatch):
     """Search small tables too, and split until nothing is left to split."""
-    monkeypatch.setattr(medoid_kernel, "ALL_PAIRS_BELOW", 0)
-    monkeypatch.setattr(medoid_kernel, "CALLS", 0)
-    monkeypatch.setattr(medoid_kernel, "PASSES_TO_SPLIT", 1)
-    monkeypatch.setattr(medoid_kernel, "BUDGET", 1e3)
+    monkeypatch.setattr(medoid_search, "ALL_PAIRS_BELOW", 0)
+    monkeypatch.setattr(medoid_search, "CALLS", 0)
+    monkeypatch.setattr(medoid_search, "PASSES_TO_SPLIT", 1)
+    monkeypatch.setattr(medoid_search, "BUDGET", 1e3)
 
 
 @BOTH
@@ -148,22 +148,22 @@ def test_mirror_images_tie_and_the_lower_index_wins(n):
 def test_few_rows_survive_where_there_is_one_centre(kind, n, d, most):
     X = table(kind, n, d, np.random.default_rng(0))
     for primitives in (_compiled, _medoid_numpy):
-        assert len(medoid_kernel.candidates(primitives, X, np.ones(n), TIE_TOLERANCE)) <= most
+        assert len(medoid_search.candidates(primitives, X, np.ones(n), TIE_TOLERANCE)) <= most
 
 
 def test_few_rows_survive_in_two_clusters():
     X = table("two clusters", 20_000, 10, np.random.default_rng(0))
-    assert len(medoid_kernel.candidates(_compiled, X, np.ones(20_000), TIE_TOLERANCE)) < 500
+    assert len(medoid_search.candidates(_compiled, X, np.ones(20_000), TIE_TOLERANCE)) < 500
 
 
 def test_a_sphere_is_left_to_all_pairs():
     X = table("sphere", 4000, 10, np.random.default_rng(0))
-    assert medoid_kernel.candidates(_compiled, X, np.ones(4000), TIE_TOLERANCE) is None
+    assert medoid_search.candidates(_compiled, X, np.ones(4000), TIE_TOLERANCE) is None
 
 
 def test_rows_that_share_a_key_are_told_apart():
     X = np.array([[1, 1e-20], [1, 2e-20], [1, 1e-20], [3, 3]])
-    assert medoid_kernel.first_of_equal(X, np.arange(4)).tolist() == [0, 1, 3]
+    assert medoid_search.first_of_equal(X, np.arange(4)).tolist() == [0, 1, 3]
 
 
 def shell(kind, d, seed):

@@ -110,6 +110,5 @@ def test_groups_that_say_nothing_are_refused(labels, words):
 
 
 def test_a_note_says_how_many_rows_are_equal_where_there_are_some():
-    assert equal_rows_note(None) is None
     assert equal_rows_note(np.append(np.arange(999), 0)) is None
     assert "10 of 500 rows" in equal_rows_note(np.append(np.arange(490), np.arange(10)))

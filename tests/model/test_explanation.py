@@ -81,7 +81,7 @@ def test_the_terms_add_up_to_the_margin(model_and_rows):
         assert why.winner == decided.codes[row]
         assert why.by_circuit == decided.by_circuit[row]
         np.testing.assert_array_equal(why.nearest, decided.nearest[row])
-        expected = decided.margins[row] * (-1 if len(model.classes) == 2 and why.winner == 0 else 1)
+        expected = decided.margins[row] * (-1 if len(model.decision.classes) == 2 and why.winner == 0 else 1)
         assert why.margin == pytest.approx(expected, abs=1e-12)
         assert why.margin >= 0
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_losses import Quadratic, Scripted
 
-from qmedoid.optimize.training import Stopping, TrainingState, minimize_adam
+from qmedoid.optimize.minimizers import minimize_adam
+from qmedoid.optimize.training import Stopping, TrainingState
 
 
 def textbook(objective, theta, rng, steps, eta, beta1, beta2, longest=None):

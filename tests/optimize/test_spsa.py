@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from toy_losses import Quadratic, Scripted
 
 from qmedoid.exceptions import ParameterError
-from qmedoid.optimize.training import GAINS, Stopping, TrainingState, minimize_spsa
+from qmedoid.optimize.minimizers import GAINS, minimize_spsa
+from qmedoid.optimize.training import Stopping, TrainingState
 
 
 def algorithm_18(objective, theta, rng, steps, a, c, alpha, gamma, g_max, patience, delta):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmedoid.optimize.descent import ALPHA_GRID, alpha_sweep, plateau_centre
+from qmedoid.optimize.sweep import ALPHA_GRID, alpha_sweep, plateau_centre
 
 
 def plain_centre(scores):

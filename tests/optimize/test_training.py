@@ -10,7 +10,8 @@ import pytest
 from toy_losses import Quadratic, Scripted
 
 from qmedoid.exceptions import DataError, ParameterError
-from qmedoid.optimize.training import Stopping, TrainingState, clipped, minimize_adam, minimize_spsa
+from qmedoid.optimize.minimizers import clipped, minimize_adam, minimize_spsa
+from qmedoid.optimize.training import Stopping, TrainingState
 
 BOTH = pytest.mark.parametrize("minimize", [minimize_adam, minimize_spsa], ids=["adam", "spsa"])
 START = np.array([3.0, 1.0, -1.0])

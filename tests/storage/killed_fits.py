@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from qmedoid.estimators import _training
+from qmedoid.estimators import _refiner, _training
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.storage import checkpoints
 
@@ -78,7 +78,8 @@ def in_a_child(work):
 
 def main(folder, optimizer, kills):
     choose = random.Random(optimizer)
-    _training.CheckpointFolder = functools.partial(checkpoints.CheckpointFolder, every=7)
+    for module in (_training, _refiner):
+        module.CheckpointFolder = functools.partial(checkpoints.CheckpointFolder, every=7)
 
     def complete(name, checkpoint):
         seen = count_steps()

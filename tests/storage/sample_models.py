@@ -14,9 +14,11 @@ from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.model import RareEventModel
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.model.decision import Decision
+from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
-from qmedoid.model.novelty import Far, SeenRows, fit_novelty
+from qmedoid.model.novelty import Far
 from qmedoid.model.operating_point import Counts, OperatingSummary
+from qmedoid.model.seen_rows import SeenRows
 from qmedoid.model.table import TableModel
 from qmedoid.model.training_summary import DayCounts, HeldOutCurve, TrainingSummary
 from qmedoid.variational.ansatz import AngleMap, Ansatz

@@ -8,6 +8,7 @@ from sample_models import all_models
 from qmedoid.model.table import TableModel
 from qmedoid.schema import RefusedError, Values, Wording
 from qmedoid.storage.forms import read, stored_fields, write
+from qmedoid.storage.strict import parsed, written
 
 MODELS = all_models()
 # One of every method, encoding, read-out and summary.
@@ -166,11 +167,11 @@ OPTIONAL = ("cut", "target", "asked", "prevalence", "parent", "counts", "far", "
 def test_field_that_its_declaration_forbids_is_refused_and_named(name):
     arrays = {}
     described = write(MODELS[name], arrays)
-    read(TableModel, described, dict(arrays))
+    read(TableModel, parsed(written(described)), dict(arrays))
     paths = []
     for path, forged, changed in spoilt_contents(MODELS[name], described, arrays):
         with pytest.raises(RefusedError) as caught:
-            read(TableModel, forged, dict(changed))
+            read(TableModel, parsed(written(forged)), dict(changed))
         message = str(caught.value)
         # Offsets that end elsewhere are the length of another array, which is named instead.
         assert path.removesuffix(".offsets") in message, (path, message)

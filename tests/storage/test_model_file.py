@@ -27,8 +27,9 @@ from qmedoid.methods.rare.model import RareEventModel
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.model.decision import Decision, PriorShift
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
-from qmedoid.model.novelty import Far, Novelty, SeenRows
+from qmedoid.model.novelty import Far, Novelty
 from qmedoid.model.operating_point import Counts, OperatingSummary
+from qmedoid.model.seen_rows import SeenRows
 from qmedoid.model.table import TableModel
 from qmedoid.model.training_summary import DayCounts, HeldOutCurve, TrainingSummary
 from qmedoid.storage.archive import ARRAYS, CARD, FORMAT, MANIFEST, ROWS

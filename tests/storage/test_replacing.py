@@ -15,7 +15,8 @@ from sample_models import all_models, same
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.storage import atomic
-from qmedoid.storage.model_file import check_target, load_model, save_model
+from qmedoid.storage.atomic import check_target
+from qmedoid.storage.model_file import load_model, save_model
 
 MODELS = all_models()
 FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks processes")

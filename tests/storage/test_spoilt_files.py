@@ -105,7 +105,7 @@ def test_forged_values_are_refused_or_make_a_model_that_decides(file, checker):
         with np.errstate(all="ignore"):
             decided = model.decide(COLUMNS)
         assert decided.codes.min() >= 0, what
-        assert decided.codes.max() < len(model.classes), what
+        assert decided.codes.max() < len(model.decision.classes), what
         assert len(model.layout.names) == len(COLUMNS), what
         if what.startswith(tuple(f"manifest{list(path)}"[:-1] for path in FREE)):
             same(decided, expected, what)

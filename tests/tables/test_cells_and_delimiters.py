@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from qmedoid.model.contract import Column, Levels
-from qmedoid.tables._detect import DELIMITERS, detect_dialect
-from qmedoid.tables.encode import Issues, encode_column
+from qmedoid.tables._dialect import DELIMITERS, detect_dialect
+from qmedoid.tables.encode import encode_column
+from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import infer_columns
 from qmedoid.tables.writing import open_sink
 
@@ -66,7 +67,7 @@ def test_one_cell_with_a_leading_zero_makes_texts_of_a_column(padded):
     assert [column.kind for column in found.columns] == ["category"]
 
 
-def test_a_level_that_the_contract_knows_and_the_encoding_does_not_is_no_new_one():
+def test_level_that_the_contract_knows_and_the_encoding_does_not_is_no_new_one():
     column = Column("c", "category", False, levels=("a", "b", "c"))
     encoding, found = Levels(("a", "b"), np.vstack([np.eye(2), np.zeros((2, 2))]), ("=a", "=b")), Issues()
     first, second = encode_column(pa.array(["a", "c", "d", "b", "c"]), column, encoding, found)

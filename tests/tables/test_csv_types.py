@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmedoid.tables._detect import Bytes
-from qmedoid.tables._text_kinds import infer_types
+from qmedoid.tables._text_types import infer_types
 from qmedoid.tables.source import open_table
 
 CELLS = {
@@ -61,7 +61,7 @@ def test_kept_columns_stay_texts():
 
 
 @pytest.mark.parametrize("max_rows", [None, 1000, 50])
-def test_a_text_is_opened_once_and_never_written_out(tmp_path, monkeypatch, max_rows):
+def test_text_is_opened_once_and_never_written_out(tmp_path, monkeypatch, max_rows):
     path = tmp_path / "t.csv"
     rng = np.random.default_rng(0)
     path.write_text("a,b,c,d\n" + "".join(f"{x:.3f},{i},t{i % 3},2024-01-{1 + i % 28:02}\n"

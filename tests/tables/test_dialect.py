@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.model.contract import Column
-from qmedoid.tables._detect import DELIMITERS, detect_dialect
+from qmedoid.tables._dialect import DELIMITERS, detect_dialect
 from qmedoid.tables.arrow import MISSING, CellTypeError
 from qmedoid.tables.cells import texts
 from qmedoid.tables.kinds import infer_columns, with_levels_of
@@ -165,7 +165,7 @@ def test_mixed_types_are_text_even_if_the_first_part_is_numbers(file):
             list(source.batches())
 
 
-def test_a_long_cell_is_shown_in_one_short_line(file):
+def test_long_cell_is_shown_in_one_short_line(file):
     write(file, 'a,b\n1,"' + "long\n" * 1000 + '"\n')
     with open_table(file) as source, pytest.raises(CellTypeError) as caught:
         list(source.batches(types={"b": pa.float64()}))
@@ -211,7 +211,7 @@ def test_empty(file, content):
         ('\n\n"a\n",b\n1\n', "line 5 has 1 cell, the header has 2"),
     ],
 )
-def test_a_line_of_another_length_is_named(file, content, message):
+def test_line_of_another_length_is_named(file, content, message):
     line = int(message.split()[1])
     start = content.index("\n", content.index("b")) + 1
     filler = "1,2,3\n" if "c" in content else "1,2\n"
@@ -246,7 +246,7 @@ def test_quote_never_closed(file, monkeypatch):
         list(source.batches())
 
 
-def test_a_quote_never_closed_does_not_hide_the_rest(file):
+def test_quote_never_closed_does_not_hide_the_rest(file):
     write(file, "a,b\n" + "1,2\n" * 10 + '1,"2\n' + "1,2\n" * 20)
     with open_table(file) as source, pytest.raises(DataError, match="never closed, 21 lines before the end"):
         source.read()
@@ -314,7 +314,7 @@ def test_dialect_does_not_depend_on_how_much_is_seen():
     assert short == long
 
 
-def test_a_point_beside_decimal_commas_is_no_decimal_sign(file):
+def test_point_beside_decimal_commas_is_no_decimal_sign(file):
     """It parts thousands; where a whole column is read strictly, such a cell is not a number."""
     write(file, "a;b\n" + "3,25;1.234\n" * 19 + "1.234;2.345\n")
     with open_table(file, decimal=",") as source:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from qmedoid.exceptions import ContractError, QMedoidWarning
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.tables.difference import compare_columns
-from qmedoid.tables.encode import Issues, encode_batch
+from qmedoid.tables.encode import encode_batch
+from qmedoid.tables.issues import Issues
 
 CONTRACT = Contract(
     (
@@ -82,7 +83,7 @@ def test_of_two_that_are_alike_none_is_taken():
     assert difference.suggestions["age"] in ("Age", "AGE")
 
 
-def test_a_close_name_of_the_same_kind_is_suggested():
+def test_close_name_of_the_same_kind_is_suggested():
     assert compare(city=None, citty=["Oslo", "Rome"]).lines() == [
         "- missing: 'city' (category); did you mean 'citty'?",
         "+ extra: 'citty' (ignored)",
@@ -186,13 +187,13 @@ def test_repeated_columns_break():
     assert compare_columns(CONTRACT, [*GOOD, "age"]).lines() == ["~ repeated: 'age' is there more than once"]
 
 
-def test_a_long_diff_is_cut():
+def test_long_diff_is_cut():
     contract = Contract(tuple(Column(f"c{number:03d}", "number") for number in range(500)))
     with pytest.raises(ContractError, match="… and 480 more"):
         compare_columns(contract, []).raise_or_warn("error")
 
 
-def test_the_dictionary_is_json_and_says_the_same():
+def test_dictionary_is_json_and_says_the_same():
     difference = compare(age=None, Age=["1", "abc"], sex=["f", "d"], new=[1, 2], member=None)
     told = json.loads(json.dumps(difference.as_dict()))
     assert told["breaks"] is True
@@ -215,7 +216,7 @@ def compare_open(**columns):
 
 @given(st.integers(1, 60), st.integers(0, 60))
 @settings(deadline=None, max_examples=30)
-def test_a_few_other_cells_are_expected_where_texts_were_fitted_on_and_most_are_not(good, bad):
+def test_few_other_cells_are_expected_where_texts_were_fitted_on_and_most_are_not(good, bad):
     days = ["2024-01-01"] * (good + bad)
     difference = compare_open(x=["1.5"] * good + ["junk"] * bad, day=days)
     assert difference.breaks == (good + bad >= 20 and bad > good)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.tables import cells
-from qmedoid.tables.encode import Issues, date_part, encode_batch, encode_column
+from qmedoid.tables.encode import date_part, encode_batch, encode_column
+from qmedoid.tables.issues import Issues
 
 LEVELS = Levels(("a", "b"), np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0]]), ("=a", "=b"))
 PARTS = ("days", "month", "weekday", "hour")
@@ -51,7 +52,7 @@ def test_floats_are_not_copied():
     ],
     ids=lambda values: str(values.type),
 )
-def test_a_number_is_a_number_however_it_is_stored(values):
+def test_number_is_a_number_however_it_is_stored(values):
     issues = Issues()
     np.testing.assert_array_equal(number(values, issues=issues), [[1.0, 2.0, 0.0]])
     assert not issues.columns
@@ -146,7 +147,7 @@ def test_whole_numbers_are_levels_as_they_are_written():
 
 @given(st.lists(st.floats(allow_nan=False) | st.integers(-(2**60), 2**60).map(float) | st.none(), min_size=1))
 @settings(deadline=None)
-def test_a_float_is_a_text_whatever_its_neighbors(values):
+def test_float_is_a_text_whatever_its_neighbors(values):
     array = pa.array(values, pa.float64())
     alone = [cells.as_text(array.slice(place, 1))[0].as_py() for place in range(len(values))]
     assert cells.as_text(array).to_pylist() == alone
@@ -186,7 +187,7 @@ def test_parts_of_dates_agree_with_python(values):
 
 @given(st.lists(moments, min_size=1), st.sampled_from(["us", "ns"]), st.sampled_from([None, "UTC", "+05:30"]))
 @settings(deadline=None)
-def test_a_date_is_a_date_however_it_is_stored(values, unit, zone):
+def test_date_is_a_date_however_it_is_stored(values, unit, zone):
     known = pa.array(values, pa.timestamp("us"))
     stored = known.cast(pa.timestamp("us", tz=zone)).cast(pa.timestamp(unit, tz=zone))
     text = pa.array([value.isoformat() for value in values])
@@ -258,7 +259,7 @@ def test_columns_that_are_not_wanted_are_zero_and_share_their_memory():
     assert set(issues.columns) == {"c"}
 
 
-def test_a_column_that_is_not_there_is_missing_everywhere():
+def test_column_that_is_not_there_is_missing_everywhere():
     issues = Issues()
     outputs = encode_batch(pa.table({"n": [1.0, 2.0]}).to_batches()[0], CONTRACT, ENCODINGS, issues=issues)
     np.testing.assert_array_equal(outputs, [[1, 2], [0, 0], [3, 3], [30, 30], [0.5, 0.5]])

@@ -9,8 +9,8 @@ from sklearn import metrics
 
 from qmedoid.exceptions import ContractError
 from qmedoid.metrics.classification import calibration_error, confidence_outcomes
-from qmedoid.tables.encode import Issues
 from qmedoid.tables.evaluating import decision_report, joined, labeled_report, report_notes
+from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes
 
@@ -19,7 +19,7 @@ from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes
 def case(request):
     table, classifier = fitted(request.param)
     model = classifier.table_model()
-    return model, label_codes(table["y"], model.classes), decide_batch(model, table, Issues())[0], table
+    return model, label_codes(table["y"], model.decision.classes), decide_batch(model, table, Issues())[0], table
 
 
 def test_figures_are_those_of_scikit_learn(case):
@@ -33,7 +33,7 @@ def test_figures_are_those_of_scikit_learn(case):
     judged = confidence_outcomes(codes, probabilities)
     assert report["calibration"]["error"] == calibration_error(*judged, rng=np.random.default_rng(5)).error
     assert 0 < report["calibration"]["by_chance"] < report["calibration"]["by_chance_high"] < 1
-    if len(model.classes) == 2:
+    if len(model.decision.classes) == 2:
         assert report["roc_auc"] == pytest.approx(metrics.roc_auc_score(codes, decided.margins))
         assert report["pr_auc"] == pytest.approx(metrics.average_precision_score(codes, decided.margins))
         assert report["alert_rate"] == decided.codes.mean()
@@ -69,7 +69,9 @@ def test_one_class_alone_still_gives_a_report():
     table, classifier = fitted()
     model = classifier.table_model()
     part = table.filter(np.array(table["y"].to_pylist()) == "a")
-    report = decision_report(model, label_codes(part["y"], model.classes), decide_batch(model, part, Issues())[0])
+    report = decision_report(
+        model, label_codes(part["y"], model.decision.classes), decide_batch(model, part, Issues())[0]
+    )
     assert report["rows"] == 40
     assert report["classes"]["b"]["rows"] == 0
     assert report["prevalence"] == 0.0
@@ -81,13 +83,13 @@ def test_macro_f1_is_over_the_classes_that_occur(case):
     kept = type(decided)(*(None if part is None else part[there] for part in decided))
     report = decision_report(model, codes[there], kept)
     expected = metrics.f1_score(
-        codes[there], kept.codes, labels=np.arange(1, len(model.classes)), average="macro", zero_division=0
+        codes[there], kept.codes, labels=np.arange(1, len(model.decision.classes)), average="macro", zero_division=0
     )
     assert report["macro_f1"] == pytest.approx(expected)
-    assert report["absent"] == [str(model.classes[0])]
-    assert report["classes"][str(model.classes[0])]["recall"] is None
+    assert report["absent"] == [str(model.decision.classes[0])]
+    assert report["classes"][str(model.decision.classes[0])]["recall"] is None
     (note,) = report_notes(model, report)
-    assert repr(str(model.classes[0])) in note
+    assert repr(str(model.decision.classes[0])) in note
     assert "macro-F1" in note
     assert json.loads(json.dumps(report)) == report
 
@@ -96,18 +98,23 @@ def test_what_is_not_defined_is_none_and_not_zero(case):
     model, codes, decided, _ = case
     # All records are called the first class: nothing is known of the precision of the others.
     report = decision_report(model, codes, decided._replace(codes=np.zeros_like(decided.codes)))
-    for label in map(str, model.classes[1:]):
+    for label in map(str, model.decision.classes[1:]):
         own = report["classes"][label]
         assert (own["precision"], own["recall"], own["f1"]) == (None, 0.0, 0.0)
-    first = report["classes"][str(model.classes[0])]
+    first = report["classes"][str(model.decision.classes[0])]
     assert (first["precision"], first["recall"]) == (pytest.approx((codes == 0).mean()), 1.0)
-    if len(model.classes) == 2:
+    if len(model.decision.classes) == 2:
         assert report["precision"] is None
         (note,) = report_notes(model, report)
         assert "no operating point" in note
         assert "--alert-rate" in note
     alone = decision_report(model, np.ones_like(codes), decided._replace(codes=np.ones_like(codes)))
-    assert alone["classes"][str(model.classes[0])] == {"rows": 0, "precision": None, "recall": None, "f1": None}
+    assert alone["classes"][str(model.decision.classes[0])] == {
+        "rows": 0,
+        "precision": None,
+        "recall": None,
+        "f1": None,
+    }
     assert alone["macro_f1"] == 1.0
     assert alone.get("roc_auc") is None
     assert report_notes(model, decision_report(model, codes, decided)) == []

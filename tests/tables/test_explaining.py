@@ -9,8 +9,8 @@ import pytest
 from fitted_tables import fitted
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables.encode import Issues
 from qmedoid.tables.explaining import explain_record
+from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import decide_batch
 
 
@@ -38,7 +38,7 @@ def test_medoids_are_rows_of_the_training_table():
         assert medoid["record"] == row
 
 
-def test_a_medoid_is_nearest_to_itself():
+def test_medoid_is_nearest_to_itself():
     table, classifier = fitted()
     model = classifier.table_model()
     for row in model.method.medoid_rows.tolist():
@@ -47,7 +47,7 @@ def test_a_medoid_is_nearest_to_itself():
         assert own["distance"] == pytest.approx(0.0, abs=1e-9)
 
 
-def test_the_report_is_fit_for_json():
+def test_report_is_fit_for_json():
     table, classifier = fitted()
     record = table.slice(0, 1).append_column("day", pa.array([datetime.date(2024, 1, 31)]))
     report = explain_record(classifier.table_model(), record, Issues())

@@ -56,7 +56,7 @@ def test_all_libraries_hold_the_same_table(kind):
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.one_of(st.none(), st.floats(), st.text(max_size=3), st.booleans(), st.integers()), min_size=1))
-def test_a_column_of_anything_is_taken(cells):
+def test_column_of_anything_is_taken(cells):
     frame = pd.DataFrame({"x": pd.Series(cells, dtype=object)})
     result = as_table(frame)["x"]
     missing = [cell is None or cell != cell for cell in cells]
@@ -163,7 +163,7 @@ def test_arrow_can_be_kept_from_importing_pandas(alone):
         (pa.chunked_array([pa.array([1, 3]), pa.array([None, 1])]).dictionary_encode(), ["1", "3", None, "1"]),
     ],
 )
-def test_a_declared_category_stays_one(column, levels):
+def test_declared_category_stays_one(column, levels):
     frame = {"Categorical": pd.DataFrame, "Series": pl.DataFrame}.get(type(column).__name__, pa.table)({"c": column})
     table = as_table(frame)
     assert table["c"].to_pylist() == levels

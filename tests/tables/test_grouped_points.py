@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
 from qmedoid.tables import cells
-from qmedoid.tables.cells import ENOUGH_CELLS, grouped_example
+from qmedoid.tables._thousands import ENOUGH_CELLS, grouped_example
 from qmedoid.tables.kinds import infer_columns
 from qmedoid.tables.source import open_table
 
@@ -49,7 +49,7 @@ def notes(table, **hints):
     st.lists(st.sampled_from([1, -1]), min_size=40, max_size=40),
     st.integers(0, 3),
 )
-def test_a_doubt_is_told_and_each_answer_to_it_is_kept(sizes, signs, n_missing):
+def test_doubt_is_told_and_each_answer_to_it_is_kept(sizes, signs, n_missing):
     counts = [sign * size for size, sign in zip(sizes, signs, strict=False)]
     table = pa.table({"a": [*map(parted, counts), *[None] * n_missing]})
     for hints, values, told in (({}, 1000, 1), ({"decimal": "."}, 1000, 0), ({"decimal": ","}, 1, 0)):
@@ -60,13 +60,13 @@ def test_a_doubt_is_told_and_each_answer_to_it_is_kept(sizes, signs, n_missing):
         assert len(notes(table, roles={"a": "keep"}, **hints)) == told
 
 
-def test_the_note_says_what_was_read_and_what_to_do(table_of):
+def test_note_says_what_was_read_and_what_to_do(table_of):
     (note,) = notes(table_of({"a": list(map(parted, COUNTS)), "b": list("12345678")}))
     assert note.startswith("column 'a' is read as numbers with a decimal point: '1.275' is 1.275, not 1275;")
     assert "--decimal , reads it so" in note
 
 
-def test_the_advice_of_the_note_holds(table_of):
+def test_advice_of_the_note_holds(table_of):
     columns = {"a": list(map(parted, COUNTS)), "b": list("12345678")}
     table = table_of(columns, decimal=",")
     column = infer_columns(table, decimal=",").columns[0]
@@ -99,7 +99,7 @@ def test_round_thousands_are_no_decimals(table_of):
     assert len(notes(table_of(columns))) == 2
 
 
-def test_a_role_of_a_category_leaves_no_doubt(tmp_path):
+def test_role_of_a_category_leaves_no_doubt(tmp_path):
     table = from_csv({"a": list(map(parted, COUNTS)), "b": list("12345678")}, tmp_path)
     assert not notes(table, roles={"a": "category"})
     assert len(notes(table, roles={"a": "number"})) == 1
@@ -115,7 +115,7 @@ def test_tables_with_decimals_get_no_note(load, digits, tmp_path):
     assert not notes(from_csv(dict(zip(data.feature_names, cells_of, strict=True)), tmp_path))
 
 
-def test_a_file_whose_commas_part_cells_and_decimals_is_read_again(tmp_path):
+def test_file_whose_commas_part_cells_and_decimals_is_read_again(tmp_path):
     file = tmp_path / "table.csv"
     file.write_text("a,b\n" + "".join(f"{parted(count)},1\n" for count in COUNTS))
     with open_table(file, decimal=",") as source:

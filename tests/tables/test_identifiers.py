@@ -82,7 +82,7 @@ def test_other_cells_among_numbers_are_missing_as_before(wrong):
     assert repr(wrong) in next(iter(inferred.notes.values()))
 
 
-def test_an_error_code_of_a_meter_makes_no_category_of_what_it_measures():
+def test_error_code_of_a_meter_makes_no_category_of_what_it_measures():
     measured = [f"{value:.4f}" for value in np.random.default_rng(0).normal(100, 1, 300)]
     assert infer_columns(pa.table({"c": [*measured, "E1", "E2"]})).columns[0].kind == "number"
     signed = [str(k % 9 - 4) for k in range(60)]

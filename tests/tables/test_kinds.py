@@ -74,7 +74,7 @@ def test_texts_are_numbers_if_nine_in_ten_are(words):
     assert bool(inferred.notes) == (0 < words <= 10)
 
 
-def test_the_note_counts_cells_and_shows_one():
+def test_note_counts_cells_and_shows_one():
     inferred = infer(c=["1", "2", None, "3"] * 10 + ["n/a"] * 2)
     assert list(inferred.notes.values()) == [
         "column 'c': 2 of 42 cells are not numbers, such as 'n/a': taken as missing"
@@ -109,7 +109,7 @@ def test_huge_numbers_are_noted():
 
 @given(st.integers(-1000, 1000), st.integers(20, 60), st.randoms())
 @settings(max_examples=30, deadline=None)
-def test_a_run_of_numbers_in_any_order_numbers_the_rows(first, n, random):
+def test_run_of_numbers_in_any_order_numbers_the_rows(first, n, random):
     numbers = list(range(first, first + n))
     random.shuffle(numbers)
     assert reason(numbers) == "it numbers the rows"
@@ -120,7 +120,7 @@ def test_a_run_of_numbers_in_any_order_numbers_the_rows(first, n, random):
 
 @given(st.integers(0, 1), st.integers(60, 200), st.floats(0.6, 1.0), st.randoms())
 @settings(max_examples=30, deadline=None)
-def test_a_share_of_numbered_rows_is_numbered(first, n, share, random):
+def test_share_of_numbered_rows_is_numbered(first, n, share, random):
     """What is left to fit on once rows are held out: with the number of its row a model would know its place."""
     numbers = sorted(random.sample(range(first, first + n), int(share * n)))
     assert reason(numbers) == "it numbers the rows"

@@ -37,7 +37,7 @@ def named(model, target="y"):
     return model
 
 
-def test_the_nearest_rows_are_those_that_plain_loops_find(case):
+def test_nearest_rows_are_those_that_plain_loops_find(case):
     table, codes, model, outside = case
     records = table.drop_columns(["y"]).to_pylist()[:60]
     places = [place(outside, record) for record in records]
@@ -67,7 +67,7 @@ def test_medoids_and_known_rows_are_as_far_as_each_other_says(case):
 
 def test_batches_find_what_the_whole_table_does(case):
     table, _, model, _ = case
-    from qmedoid.tables.encode import Issues
+    from qmedoid.tables.issues import Issues
 
     whole, parts = (NearestRows(model.model, table.slice(7, 1)) for _ in range(2))
     whole.add(table, table["y"], Issues())
@@ -94,7 +94,7 @@ def test_rows_that_cannot_be_compared_are_passed_over(case):
     assert 4 not in [one["row"] for one in known["nearest"]] or known["nearest"][0]["distance"] > 0
 
 
-def test_a_circuit_alone_measures_no_distance():
+def test_circuit_alone_measures_no_distance():
     table, codes, _ = fitted("evidence")
     X = np.column_stack([table["age"].to_numpy(), table["load"].to_numpy()])
     circuit = VariationalClassifier(n_steps=5, n_seeds=1, random_state=0).fit(X, codes)

@@ -11,7 +11,7 @@ import pytest
 
 from qmedoid import MedoidClassifier, load
 from qmedoid.model.contract import Dates, Levels, Numbers
-from qmedoid.model.novelty import encoded_readings, fit_novelty
+from qmedoid.model.fit_novelty import encoded_readings, fit_novelty
 from qmedoid.studies.datasets import read_shipped
 from qmedoid.tables.novelty import ENOUGH_ROWS, NoveltyTally, record_novelty
 from qmedoid.tables.saved import SavedModel
@@ -80,7 +80,7 @@ def test_values_beyond_all_that_is_known_are_named(heart, column, change, n_rows
     assert found["value"] == numbers(odd, column)[found["row"]] == max(numbers(odd, column), key=abs)
 
 
-def test_a_single_odd_record_is_found_in_a_table(heart):
+def test_single_odd_record_is_found_in_a_table(heart):
     model, new, _ = heart
     ages = numbers(new, "Age")
     ages[17] = 245
@@ -96,7 +96,7 @@ def test_few_rows_are_too_few_to_tell(heart):
     assert model.novelty_report(new.slice(0, ENOUGH_ROWS)).status == "none"
 
 
-def test_a_broken_joint_distribution_raises_distances():
+def test_broken_joint_distribution_raises_distances():
     """Columns that are each as expected, but do not belong together: the distance says what no column does."""
     rng = np.random.default_rng(0)
     known = rng.normal(size=(800, 1)) + rng.normal(scale=0.05, size=(800, 4))
@@ -153,7 +153,7 @@ def test_novelty_is_saved_and_the_classifier_says_the_same(heart, tmp_path):
     assert result_names(model.model, novelty=True)[-1] == "novelty"
 
 
-def test_a_new_level_counts_as_new_as_often_as_it_should():
+def test_new_level_counts_as_new_as_often_as_it_should():
     rng = np.random.default_rng(0)
 
     def shop(n_rows, first=0):

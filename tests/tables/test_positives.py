@@ -44,7 +44,7 @@ def test_else_it_is_the_rarer_class(labels):
 
 
 @given(st.text(), st.text(), st.integers(1, 99))
-def test_the_order_of_the_labels_does_not_matter(first, second, count):
+def test_order_of_the_labels_does_not_matter(first, second, count):
     if first == second or count == 50:
         return
     one = choose_positive((first, second), (count, 100 - count), "cost")

@@ -108,7 +108,7 @@ def test_another_order_of_the_files_columns_changes_no_reason(name):
 
 
 @pytest.mark.parametrize("name", ["heart", "wine"])
-def test_a_reason_goes_where_its_cell_goes(name):
+def test_reason_goes_where_its_cell_goes(name):
     """The margin falls, on the whole, where the cell of the first reason is replaced by those of training rows."""
     X, _, records = split(name)
     model = fitted(name)
@@ -126,7 +126,7 @@ def test_a_reason_goes_where_its_cell_goes(name):
     assert falls >= 9
 
 
-def test_a_column_that_is_the_same_everywhere_is_no_reason():
+def test_column_that_is_the_same_everywhere_is_no_reason():
     X, y, records = split("heart")
     model = SavedModel(MedoidClassifier(random_state=0).fit(X.assign(ward=1.0), y).table_model())
     for row in range(5):

@@ -34,7 +34,7 @@ def read(role, cells, name="c"):
         ("number", list(range(40)), Column("c", "number")),
     ],
 )
-def test_a_role_wins_over_the_guess(role, cells, expected):
+def test_role_wins_over_the_guess(role, cells, expected):
     assert read(role, cells).columns == (expected,)
     assert read(None, cells).columns != (expected,)
 
@@ -61,7 +61,7 @@ def test_cells_that_are_not_of_the_role_are_counted():
         ("number", [20240131, 20240201] * 20, ""),
     ],
 )
-def test_a_role_finds_the_spelling_of_its_cells(role, cells, spelling):
+def test_role_finds_the_spelling_of_its_cells(role, cells, spelling):
     (column,) = read(role, cells).columns
     assert (column.kind, column.spelling, column.missing) == (role, spelling, False)
     settled = read(role, cells)
@@ -87,7 +87,7 @@ def test_ignored_columns_are_left_out_and_roles_help_no_constant():
         ("keep", [b"a", b"b"]),
     ],
 )
-def test_a_column_that_cannot_have_its_role_is_refused(role, cells):
+def test_column_that_cannot_have_its_role_is_refused(role, cells):
     with pytest.raises(DataError, match=rf"Column 'c' has the role '{role}', but") as refused:
         read(role, cells)
     assert "\n" not in str(refused.value)
@@ -100,7 +100,7 @@ def test_numbers_as_levels_are_written_without_a_needless_fraction():
     assert texts == ["1", " 2 ", "1.50", "007", "v1.0"]
 
 
-def test_a_text_file_gives_the_cells_of_categories_as_they_are_written(tmp_path):
+def test_text_file_gives_the_cells_of_categories_as_they_are_written(tmp_path):
     (tmp_path / "t.csv").write_text("version,x\n1.10,1\n1.1,2\n2.0,3\n")
     for max_rows in (None, 10):
         with open_table(tmp_path / "t.csv") as source:

@@ -31,7 +31,7 @@ def test_decisions_are_those_of_the_fit_whatever_the_frame(case):
     assert model.decision_function(table).shape == classifier.decision_function(table).shape
 
 
-def test_the_order_of_columns_does_not_matter(case):
+def test_order_of_columns_does_not_matter(case):
     table, _, model, _ = case
     np.testing.assert_array_equal(model.predict(table.select(table.column_names[::-1])), model.predict(table))
 
@@ -61,7 +61,7 @@ def test_derived_model_names_the_file_it_was_derived_from(case, tmp_path):
     assert second.prior_shift(priors[1]).model.parent == second.sha256 != first.sha256
 
 
-def test_a_broken_contract_is_refused_or_warned_of(case):
+def test_broken_contract_is_refused_or_warned_of(case):
     table, _, model, _ = case
     for broken in (table.drop_columns(["x1"]), with_column(table, "color", [["violet"] * 80])):
         for method in (model.predict, model.predict_proba, model.decision_function, model.decided_by, model.explain):
@@ -94,7 +94,7 @@ def test_frames_with_an_index_of_their_own(case):
     np.testing.assert_array_equal(model.predict(frame), model.predict(table))
 
 
-def test_a_model_without_probabilities_says_so(tmp_path):
+def test_model_without_probabilities_says_so(tmp_path):
     table, _ = fitted()
     X = table.drop_columns(["y"])
     X = X.select(["x1", "x2"])
@@ -149,7 +149,7 @@ def test_refused_cells_are_named_by_column_in_either_mode(plain, mode, cell, sai
 
 
 @pytest.mark.parametrize("mode", ["error", "warn"])
-def test_an_absent_column_of_such_a_model_is_refused_in_either_mode(plain, mode):
+def test_absent_column_of_such_a_model_is_refused_in_either_mode(plain, mode):
     frame, model = plain
     with pytest.raises(ContractError, match="missing: 'b'"):
         model.predict(frame[["a", "c"]], on_mismatch=mode)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import ContractError, ParameterError
-from qmedoid.tables.encode import Issues
+from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import check_carried, decide_batch, result_batch, result_names
 
 

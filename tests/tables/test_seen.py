@@ -11,9 +11,9 @@ import qmedoid
 from qmedoid import MedoidClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import ModelError
-from qmedoid.model.novelty import SeenRows, seen_in_words
+from qmedoid.model.seen_rows import SeenRows, seen_in_words
 from qmedoid.storage.model_file import load_file, load_model, save_model
-from qmedoid.tables.encode import remember_rows, row_hashes
+from qmedoid.tables.row_hashes import remember_rows, row_hashes
 
 
 def _table(n=80, seed=0):
@@ -52,7 +52,7 @@ def test_training_rows_are_known_in_any_order_and_type(case):
     assert _seen(model, pa.concat_tables([table.slice(0, 4)] * 3)) == (12, 12)
 
 
-def test_a_row_with_any_other_cell_is_new(case):
+def test_row_with_any_other_cell_is_new(case):
     table, model = case
     assert _seen(model, _table(seed=9)) == (0, 80)
     read = [model.contract.columns[place].name for place in model.layout.used]
@@ -65,7 +65,7 @@ def test_a_row_with_any_other_cell_is_new(case):
     assert _seen(model, absent) == (0, 80)
 
 
-def test_the_target_and_columns_that_are_not_read_do_not_matter(case):
+def test_target_and_columns_that_are_not_read_do_not_matter(case):
     table, model = case
     assert _seen(model, table.drop_columns(["y"]).append_column("more", pa.array(range(80)))) == (80, 80)
 
@@ -84,7 +84,7 @@ def test_rows_to_choose_on_were_seen_too():
     assert _seen(model, valid) == (30, 30)
 
 
-def test_the_key_is_that_of_the_rows_and_of_no_other_table(case):
+def test_key_is_that_of_the_rows_and_of_no_other_table(case):
     table, model = case
     again = remember_rows(model, [table.take(pa.array(np.arange(80)[::-1]))])
     assert again.key == model.seen.key
@@ -94,7 +94,7 @@ def test_the_key_is_that_of_the_rows_and_of_no_other_table(case):
     assert not set(other.hashes) & set(model.seen.hashes)
 
 
-def test_a_sample_of_hashes_tells_the_share():
+def test_sample_of_hashes_tells_the_share():
     rng = np.random.default_rng(0)
     hashes = rng.integers(0, 2**63, 20_000)
     known = SeenRows.of(bytes(16), hashes, most=1_000)

@@ -143,7 +143,7 @@ def test_columns_and_types(tmp_path, table, suffix):
 
 @pytest.mark.parametrize("suffix", FORMATS)
 @pytest.mark.parametrize("row", [0, 123, 999])
-def test_a_cell_of_another_type_is_named(tmp_path, suffix, row):
+def test_cell_of_another_type_is_named(tmp_path, suffix, row):
     cells = ["1.5", " 2 ", "NA", "-", ""] * 200
     table = pa.table({"other": [1] * N, "x": cells})
     with open_table(write(tmp_path / "good", FORMATS[suffix](table))) as source:

@@ -45,8 +45,8 @@ def changed_columns(found):
     def numbers(encoded, name):
         places, start = [], 0
         for column, encoding in zip(encoded.columns, encoded.encodings, strict=True):
-            places += [start + place for place in range(encoding.width)] if column.name == name else []
-            start += encoding.width
+            places += [start + place for place in range(len(encoding.outputs))] if column.name == name else []
+            start += len(encoding.outputs)
         return encoded.matrix[:, places]
 
     kinds = {column.name: column.kind for column in found.columns}
@@ -86,7 +86,7 @@ def test_there_are_sixty_spellings_that_are_read():
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_spelling_is_read_to_the_same_table_or_said_to_be_another(name, tmp_path):
+def test_spelling_is_read_to_the_same_table_or_said_to_be_another(name, tmp_path):
     check(ALL[name], tmp_path)
 
 
@@ -96,7 +96,7 @@ def test_workbooks_are_read_to_the_same_table(spelling, tmp_path):
     check(spelling, tmp_path)
 
 
-def test_a_data_frame_of_texts_is_the_same_table():
+def test_data_frame_of_texts_is_the_same_table():
     columns = zip(*replace(GERMAN, percent=" %").cells(), strict=True)
     table = pa.table({name: [cell or None for cell in cells] for name, cells in zip(base(), columns, strict=True)})
     assert not changed_columns(encoded(table)[1])
@@ -129,7 +129,7 @@ def written(tmp_path_factory):
     return folder
 
 
-def test_a_file_in_another_spelling_is_scored_the_same_or_refused(written):
+def test_file_in_another_spelling_is_scored_the_same_or_refused(written):
     """Percent against fraction, point against comma, day against month: a model keeps to what it was fitted on."""
     meant = decided(fitted(), written / "plain.csv", written / "out.csv")
     outcomes = {}
@@ -168,7 +168,7 @@ def test_thousands_in_a_scored_file_are_never_decimals_in_silence(trained, sign,
     np.testing.assert_allclose(margins, meant, rtol=1e-9)
 
 
-def test_a_small_file_of_thousands_in_a_column_of_whole_numbers_is_refused(tmp_path):
+def test_small_file_of_thousands_in_a_column_of_whole_numbers_is_refused(tmp_path):
     """Nothing but the column itself shows that 1.275 beside 935 is no fraction."""
     table = pa.table({"count": [100 + 7 * row % 40 for row in range(60)], "x": np.arange(60.0) % 7, "y": base()["y"]})
     classifier = MedoidClassifier(method=NearestMedoidClassifier(random_state=0), random_state=0)

@@ -220,7 +220,7 @@ def test_lists_and_structs_are_refused_in_one_sentence(nested, tmp_path):
         assert infer_columns(source.read(max_rows=5).table).left_out
 
 
-def test_a_time_column_may_hold_dates_with_the_day_first():
+def test_time_column_may_hold_dates_with_the_day_first():
     from qmedoid.cli._training_rows import time_order
 
     column = pa.chunked_array([["31.01.2024", "01.02.2023", "15.06.2023"]])
@@ -233,7 +233,7 @@ def test_a_time_column_may_hold_dates_with_the_day_first():
     ("kind", "spelling"),
     [("number", "1.234.5"), ("number", "d.m.y"), ("date", "1,234"), ("category", "1,234"), ("number", "1234 a b")],
 )
-def test_a_saved_spelling_that_is_none_is_refused(kind, spelling):
+def test_saved_spelling_that_is_none_is_refused(kind, spelling):
     column = {"name": "a", "kind": kind, "missing": False, "levels": [], "is_open": False, "spelling": spelling}
     contract = {"columns": [column], "target": None, "left_out": {}}
     with pytest.raises(RefusedError, match="spelling"):
@@ -243,7 +243,7 @@ def test_a_saved_spelling_that_is_none_is_refused(kind, spelling):
         read(Contract, contract, {})
 
 
-def test_a_saved_spelling_is_read_back():
+def test_saved_spelling_is_read_back():
     for kind, spelling in [("number", "1.234,5 €"), *(("date", one) for one in DATE_SPELLINGS)]:
         column = {"name": "a", "kind": kind, "missing": False, "levels": [], "is_open": True, "spelling": spelling}
         assert read(Contract, {"columns": [column], "target": None, "left_out": {}}, {}).columns[0].spelling == spelling

@@ -10,7 +10,7 @@ from fitted_tables import fitted, raw_table
 
 from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import DataError, ModelError, ParameterError, QMedoidWarning
-from qmedoid.tables.encode import Issues
+from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import decide_batch, estimate_in_file, score_file
 
 

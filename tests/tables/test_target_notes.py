@@ -10,7 +10,7 @@ def messages(labels, counts):
     return [note.message for note in target_notes(labels, counts)]
 
 
-def test_a_target_without_oddities_has_no_note():
+def test_target_without_oddities_has_no_note():
     for labels in (["a", "b"], [0, 1], [True, False], list(range(26)), ["Yes", "No"]):
         assert messages(labels, [40] * len(labels)) == []
 
@@ -38,7 +38,7 @@ def test_classes_that_differ_by_case_or_blanks_only_are_told(labels):
     assert repr(labels[0]) in note
 
 
-def test_a_rare_class_that_is_hardly_ever_called():
+def test_rare_class_that_is_hardly_ever_called():
     note = seldom_note(("legit", "fraud"), Counts(tp=1, fp=0, fn=56, tn=3798))
     assert "1 of 3,855 rows is called 'fraud', and 57 are" in note
     assert "'alert_rate': 0.015" in note

@@ -53,9 +53,9 @@ def test_levels_are_counted_in_the_order_of_the_encoding(case):
 
 def test_curve_of_a_fit_agrees_with_its_operating_summary(case):
     _, codes, model = case
-    curve, counts = model.training.curve, model.operating.counts
+    curve, counts = model.training.curve, model.decision.operating.counts
     assert (curve.n_positive, curve.n_negative) == (codes.sum(), (1 - codes).sum())
-    called = curve.thresholds > model.operating.log_odds
+    called = curve.thresholds > model.decision.operating.log_odds
     assert (curve.true_positives[called][-1], curve.false_positives[called][-1]) == (counts.tp, counts.fp)
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Codes
 from qmedoid.cli._output import tell
-from qmedoid.cli.app import FitOptions, TableOptions
+from qmedoid.cli.options import FitOptions, TableOptions
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.geometry.row_groups import given_groups, group_classes, row_groups
 from qmedoid.tables.arrow import shortened
@@ -18,7 +18,7 @@ from qmedoid.tables.cells import cell_codes
 from qmedoid.tables.kinds import DateOrder, kind_of_type
 from qmedoid.tables.roles import ROLES, Role, check_roles, in_roles, read_roles_file
 from qmedoid.tables.source import open_table
-from qmedoid.tables.targets import class_labels, labeled_rows
+from qmedoid.tables.targets import class_labels
 
 Rows = npt.NDArray[np.int64]
 
@@ -88,14 +88,13 @@ def read_labeled(options: TableOptions, asked: Mapping[str, Role], other: str | 
     for note in notes:
         tell(f"note: {note}")
     target = str(options.target)
-    table, labeled = read, labeled_rows(read[target])
+    table, (labeled, labels) = read, class_labels(read[target], target)
     if len(labeled) < len(table):
         missing = len(table) - len(labeled)
         tell(f"note: {missing:,} of {len(table):,} rows have no class in {target!r} and are left out.")
         table, rows = table.take(labeled), rows[labeled]
     if len(table) == 0:
         raise DataError(f"No row of {other or options.table} has a class in {target!r}: there is nothing to fit.")
-    labels = class_labels(table[target], target)
     merged = len(table[target].unique()) - len(labels.unique())
     if merged > 0:
         tell(f"note: {merged:,} of the classes in {target!r} differ from another by blanks around them only.")

@@ -6,7 +6,7 @@ from typing import Any
 
 from qmedoid.cli._output import DATA, OK, grid, plain_console, print_json, shown
 from qmedoid.cli._training_rows import asked_roles, read_rows
-from qmedoid.cli.app import CheckOptions
+from qmedoid.cli.options import CheckOptions
 from qmedoid.exceptions import some_of
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.checking import check_rows

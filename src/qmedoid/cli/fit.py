@@ -13,18 +13,22 @@ import pyarrow as pa
 
 from qmedoid.cli._output import print_json, print_metrics, print_operating, tell
 from qmedoid.cli._training_rows import Labeled, asked_roles, read_labeled, split_table
-from qmedoid.cli.app import FitOptions
+from qmedoid.cli.options import FitOptions
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
-from qmedoid.storage.model_file import SUFFIX, check_target, save_model
+from qmedoid.storage.atomic import check_target
+from qmedoid.storage.model_file import SUFFIX, save_model
+from qmedoid.tables._thousands import Grouped, grouped_columns
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.cells import Grouped, grouped_columns, read
+from qmedoid.tables.cells import read
 from qmedoid.tables.difference import compare_columns
-from qmedoid.tables.encode import Issues, note_grouped, row_hashes
+from qmedoid.tables.encode import note_grouped
 from qmedoid.tables.evaluating import labeled_report, report_notes
+from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import Inferred, infer_columns, with_levels_of
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
 from qmedoid.tables.roles import IDENTIFIERS, ROLES
+from qmedoid.tables.row_hashes import row_hashes
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.targets import label_codes
 
@@ -81,9 +85,10 @@ def run(options: FitOptions) -> None:
     if options.json:
         print_json(
             {"model": str(output), "method": model.deciders[0], "refinement": model.refinement,
-             "classes": list(model.classes), "positive": fitted.positive_, "columns": len(model.contract.columns),
+             "classes": list(model.decision.classes), "positive": fitted.positive_,
+             "columns": len(model.contract.columns),
              "left_out": dict(model.contract.left_out), "notes": notes,
-             "operating": None if model.operating is None else model.operating.as_dict(),
+             "operating": None if model.decision.operating is None else model.decision.operating.as_dict(),
              "parameters": dict(model.parameters), "seconds": seconds, **metrics,
              "novelty": None if novelty is None else novelty.as_dict()}
         )  # fmt: skip
@@ -93,8 +98,8 @@ def run(options: FitOptions) -> None:
             tell(f"note: {note}")
     if "held_out" in metrics:
         print_metrics(metrics["held_out"], _title(metrics["held_out"]))
-    if model.operating is not None:
-        print_operating(model.operating, model.classes[1])
+    if model.decision.operating is not None:
+        print_operating(model.decision.operating, model.decision.classes[1])
     print(
         f"{model.deciders[0]} model of {len(train.table):,} rows and {len(model.contract.columns)} columns "
         f"saved in {output} ({seconds:g} s)."
@@ -134,20 +139,20 @@ def make_classifier(options: FitOptions) -> Any:
     settings["operating_point"] = asked or settings["operating_point"]
     method = asked_method(options.method, options.medoids, options.neighbors)
     if options.paper and method != "auto":
-        raise ParameterError("--paper says how distances are fused: leave --method, --medoids and --neighbors out.")
+        raise ParameterError(
+            "--paper fits the nearest-medoid method of the paper: leave --method, --medoids and --neighbors out."
+        )
     made = MedoidClassifier.paper(**settings) if options.paper else MedoidClassifier(method=method, **settings)
     check_parameters("fit", made.get_params(deep=False), made._constraints)
     # Without a terminal nobody sees the progress.
     return made.set_callbacks(TrainingProgress()) if sys.stderr is not None and sys.stderr.isatty() else made
 
 
-def asked_method(method: str, medoids: str | None, neighbors: str | None) -> Any:
+def asked_method(method: str, medoids: int | None, neighbors: str | None) -> Any:
     """The method that was asked for."""
-    asked: dict[str, Any] = {
-        name: int(value) if value.isdecimal() else value
-        for name, value in {"n_medoids": medoids, "n_neighbors": neighbors}.items()
-        if value is not None
-    }
+    asked: dict[str, Any] = {} if medoids is None else {"n_medoids": medoids}
+    if neighbors is not None:
+        asked["n_neighbors"] = int(neighbors) if neighbors.isdecimal() else neighbors
     if not asked:
         return method
     from qmedoid.estimators._parameters import check_parameters
@@ -272,5 +277,5 @@ def _held_out(model: TableModel, data: Labeled) -> tuple[dict[str, Any], Novelty
     }
     note_grouped(issues, model, grouped)
     replace(difference, issues=issues).raise_or_warn("warn")
-    report = labeled_report(model, label_codes(data.target, model.classes), decided, row_hashes(model, table))
+    report = labeled_report(model, label_codes(data.target, model.decision.classes), decided, row_hashes(model, table))
     return report, tally.report().with_rows(data.rows)

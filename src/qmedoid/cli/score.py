@@ -54,8 +54,8 @@ def run(
     found: PrevalenceEstimate | None = None
     if asked is not None and len(loaded.decision.classes) != 2:
         raise ParameterError(
-            f"--prevalence is the share of the second of two classes, and this model has {len(loaded.classes)}: "
-            "leave it out."
+            "--prevalence is the share of the second of two classes, and this model has "
+            f"{len(loaded.decision.classes)}: leave it out."
         )
     if asked is not None:
         if asked == "estimate":
@@ -76,8 +76,8 @@ def run(
             **dialect,
         )  # fmt: skip
     drift = None
-    if loaded.operating is not None:
-        drift = loaded.operating.drift(scored.predicted[str(loaded.classes[1])], scored.rows)
+    if loaded.decision.operating is not None:
+        drift = loaded.decision.operating.drift(scored.predicted[str(loaded.decision.classes[1])], scored.rows)
     if drift is not None and drift.direction != "none":
         warn(_changed(loaded, drift))
     scored.novelty.warn()
@@ -123,9 +123,9 @@ def _can_estimate(model: TableModel) -> bool:
 
 def _alerts(model: TableModel, scored: ScoredFile, drift: Drift | None) -> dict[str, Any]:
     """The alert rate of two classes and what was expected, by name."""
-    if len(model.classes) != 2:
+    if len(model.decision.classes) != 2:
         return {}
-    alerts = scored.predicted[str(model.classes[1])]
+    alerts = scored.predicted[str(model.decision.classes[1])]
     expected = {name: getattr(drift, key, None) for name, key in _EXPECTED.items()}
     return {"alerts": alerts, "alert_rate": alerts / scored.rows, **expected}
 
@@ -151,12 +151,11 @@ def _tell(model: TableModel, scored: ScoredFile, drift: Drift | None, found: Pre
         )
     if scored.novelty.status == "too few":
         tell(f"too few rows to compare with those the model was fitted on: {ENOUGH_ROWS} are enough.")
-    priors = model.decision.expected_priors
-    if found is not None and priors is not None:
+    if found is not None and (priors := model.decision.expected_priors) is not None:
         # What probabilities are for is within half a record of what was estimated.
         used, estimate = f"{priors[1]:.4g}", f"{found.prevalence:.4g}"
         tell(
-            f"prevalence of {shown(model.classes[1])} estimated as {estimate} (95 %: {found.low[1]:.4g} to "
+            f"prevalence of {shown(model.decision.classes[1])} estimated as {estimate} (95 %: {found.low[1]:.4g} to "
             f"{found.high[1]:.4g}); probabilities are for "
             f"{'that' if used == estimate else f'{used}, which is half a record'}."
         )
@@ -166,7 +165,8 @@ def _changed(model: TableModel, drift: Drift) -> str:
     """What is said of an alert rate that was not to be expected."""
     hint = ""
     if _can_estimate(model) and model.decision.shift is None:
-        hint = f" If {shown(model.classes[1])} has only become more or less frequent, score with --prevalence estimate."
+        positive = shown(model.decision.classes[1])
+        hint = f" If {positive} has only become more or less frequent, score with --prevalence estimate."
     return (
         f"The alert rate is {drift.alert_rate:.4g}, and {drift.low:.4g} to {drift.high:.4g} was expected for "
         f"{drift.rows:,} rows ({drift.standard_errors:+.1f} standard errors): these are not new records like those "
@@ -178,8 +178,8 @@ def evaluate(
     model: Path, table: str, *, target: str | None, on_mismatch: OnMismatch, as_json: bool, **dialect: Any
 ) -> None:
     """Decide about every record and print metrics."""
-    from qmedoid.tables.encode import row_hashes
     from qmedoid.tables.evaluating import joined, labeled_report, report_notes
+    from qmedoid.tables.row_hashes import row_hashes
     from qmedoid.tables.targets import label_codes
 
     keep_pandas_away()
@@ -196,7 +196,7 @@ def evaluate(
 
         def decide(lenient: bool) -> list[Any]:
             return [
-                (label_codes(extra.column(name), loaded.classes),
+                (label_codes(extra.column(name), loaded.decision.classes),
                  decide_batch(loaded, batch, reading.issues, reading.novelty)[0]._replace(nearest=None),
                  row_hashes(loaded, batch))
                 for batch, extra in reading.batches(lenient, [name], as_text=True, on_progress=progress)

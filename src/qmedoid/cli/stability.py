@@ -8,9 +8,10 @@ import numpy as np
 
 from qmedoid.cli._output import grid, plain_console, print_json, progress_bar, shown, with_error
 from qmedoid.cli._training_rows import Labeled, asked_roles, given_row_groups, read_labeled
-from qmedoid.cli.app import StabilityOptions
 from qmedoid.cli.fit import asked_method
-from qmedoid.estimators._stability_report import DecisionStability, GroupStability, MedoidStability, StabilityReport
+from qmedoid.cli.options import StabilityOptions
+from qmedoid.estimators._stability_parts import GroupStability, MedoidStability
+from qmedoid.estimators._stability_report import DecisionStability, StabilityReport
 from qmedoid.tables.arrow import keep_pandas_away
 
 # Groups, and medoids, that are printed one by one.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from qmedoid.cli._output import grid, plain_console, print_json, progress_bar, tell, with_error
-from qmedoid.cli.app import ReproduceOptions
+from qmedoid.cli.options import ReproduceOptions
 from qmedoid.exceptions import OutputError
 from qmedoid.reporting.document import Table
 from qmedoid.reporting.files import check_folder, check_replaceable, write_report
@@ -20,7 +20,8 @@ from qmedoid.studies.results import StudyResults
 from qmedoid.studies.runner import Study, find_done, run_cells
 from qmedoid.studies.splits import Cell, Result
 
-_PRINTED_NAMES = {"qmedoid, as printed": "Fusion"}
+# The paper calls its nearest-medoid method so in its tables.
+_NAMES_IN_PAPER = {"qmedoid, as printed": "Fusion"}
 # What a frame adds to the width of a cell.
 _FRAME = 3
 
@@ -95,7 +96,7 @@ def _comparison(outcomes: Sequence[Outcome], names: Sequence[str]) -> Any:
     for outcome in outcomes:
         row = [outcome.method, *(with_error(spread.mean, spread.error) for spread in outcome.metrics.values())]
         if printed is not None:
-            figure = printed.get(_PRINTED_NAMES.get(outcome.method, outcome.method))
+            figure = printed.get(_NAMES_IN_PAPER.get(outcome.method, outcome.method))
             row += ["", ""] if figure is None else [f"{figure.accuracy:.4f}", f"{figure.macro_f1:.4f}"]
         rows.append(row)
     return grid(("method", *names), rows, title=f"{name}: test rows of {over}")

@@ -36,7 +36,8 @@ def check_table(
 
     With `reset`, for a fit, cells of a column that differ in their last digits alone are one value.
     """
-    refuse_lazy(X, name)
+    if hasattr(X, "collect"):
+        raise DataError(f"Input {name} is a {type(X).__name__}, whose rows are not there yet: collect() it first.")
     if hasattr(X, "columns") and len(X.columns) == 0:
         raise DataError(f"Input {name} has no columns: pass at least one column of numbers.")
     try:
@@ -51,12 +52,6 @@ def check_table(
         raise DataError(_text_message(estimator, X, name)) from error
     check_finite(table, getattr(estimator, "feature_names_in_", None), name)
     return with_equal_cells(table) if reset else table
-
-
-def refuse_lazy(X: Any, name: str) -> None:
-    """Raise for a lazy frame."""
-    if hasattr(X, "collect"):
-        raise DataError(f"Input {name} is a {type(X).__name__}, whose rows are not there yet: collect() it first.")
 
 
 def check_size(table: Array, names: Any = None) -> None:
@@ -160,8 +155,9 @@ def _plain_integers(y: Any) -> Any:
     return y.to_numpy(dtype=plain)
 
 
-def class_codes(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Codes]:
-    """The classes in order, and the number of the class of every row."""
+def class_codes(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], Codes]:
+    """The classes in order, and the number of the class of every row, once the target is found to be in order."""
+    labels = check_target(y, n_rows)
     check_classification_targets(labels)
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
@@ -226,7 +222,7 @@ def groups_of_fit(given: Any, table: Array, codes: Codes) -> Codes | None:
     if given is not None:
         return given_groups(given, len(table))
     found = row_groups(table, codes)
-    note = equal_rows_note(found)
+    note = None if found is None else equal_rows_note(found)
     if note is not None:
         warn(f"{note}.")
     return found

@@ -20,8 +20,9 @@ from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._folds import Splits, TrainingTable
 from qmedoid.estimators._inputs import check_table, groups_of_fit, one_blas_thread
-from qmedoid.estimators._probabilistic import ProbabilisticClassifier, SavingMixin
-from qmedoid.estimators._training import Refiner
+from qmedoid.estimators._probabilistic import ProbabilisticClassifier
+from qmedoid.estimators._refiner import Refiner
+from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
@@ -29,8 +30,8 @@ from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.row_groups import first_rows
 from qmedoid.methods.base import Measured, Method, Scorer
 from qmedoid.methods.registry import METHODS, estimator_class
+from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
-from qmedoid.model.novelty import fit_novelty
 from qmedoid.model.refinement import CalibratedMethod, FittedMethod, calibrated
 from qmedoid.model.table import TableModel
 from qmedoid.variational.selection import OutOfFold, out_of_fold_score

@@ -1,11 +1,10 @@
-"""What fitted classifiers share: probabilities, operating points, prior shift, and saving."""
+"""What fitted classifiers share: probabilities, the decision at an operating point, and prior shift."""
 
 import copy
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,164 +12,19 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.estimators._inputs import check_table, check_target, class_codes, column_names, loss_weights
+from qmedoid.arrays import Array, Codes
+from qmedoid.estimators._inputs import check_table, class_codes, loss_weights
+from qmedoid.estimators._operating import asked_rule, chosen_cut
 from qmedoid.estimators._parameters import Constraint, check_parameters
-from qmedoid.exceptions import DataError, MajorityAlertWarning, ModelError, ParameterError, warn
+from qmedoid.exceptions import MajorityAlertWarning, warn
 from qmedoid.geometry.row_groups import draws_per_row, part_of
 from qmedoid.kernels.ties import merged
 from qmedoid.metrics.prevalence import PrevalenceEstimate
-from qmedoid.metrics.thresholds import (
-    at_cost,
-    at_precision,
-    at_recall,
-    counts_at,
-    most_precise,
-    steady_threshold,
-    threshold_at_rate,
-)
-from qmedoid.model.contract import Column, Contract, Numbers
+from qmedoid.metrics.thresholds import counts_at
 from qmedoid.model.decision import Decision, PriorShift, asked_priors
 from qmedoid.model.operating_point import Counts, OperatingSummary, probability
-from qmedoid.model.table import Record, TableModel
 from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
 from qmedoid.variational.selection import OutOfFold
-
-# Rules that cut where labels of both classes say.
-_NEED_BOTH = ("min_precision", "min_recall", "cost")
-# Longest parameter that is saved value by value.
-_LONGEST = 100
-
-
-def asked_rule(operating_point: Any, n_classes: int) -> tuple[str, float | None]:
-    """The rule of `qmedoid.model.operating_point.RULES` that is asked for, and its number; refused for many classes."""
-    if operating_point is None:
-        return "likeliest", None
-    if n_classes > 2:
-        raise ParameterError(
-            f"'operating_point' cuts the probability of one of two classes, and there are {n_classes}. "
-            "Use operating_point=None."
-        )
-    if isinstance(operating_point, Mapping):
-        ((name, asked),) = operating_point.items()
-        return name, float(asked)
-    return (operating_point, None) if isinstance(operating_point, str) else ("probability", float(operating_point))
-
-
-def _chosen_cut(rule: str, asked: float, positive: Flags, margins: Array) -> float:
-    """The log-odds above which a record is called the second class, by held-out rows.
-
-    Where they cannot say, the cut is at even odds; a floor that is out of reach is replaced by the nearest that is not.
-    """
-    if len(positive) == 0:
-        warn("No row was held out to choose the threshold by: it stays at even odds.")
-        return 0.0
-    if rule in _NEED_BOTH and len(set(positive)) < 2:
-        warn(f"All {len(positive):,} held-out rows are of one class: the threshold stays at even odds.")
-        return 0.0
-    match rule:
-        case "alert_rate":
-            cut = threshold_at_rate(margins, asked)
-            if not (margins > cut).any():
-                warn(
-                    f"An alert rate of {asked:g} is less than one of the {len(margins):,} held-out rows, or their "
-                    "highest scores are equal: the threshold is their highest score, and alerts will be rarer than "
-                    "asked for."
-                )
-            return cut
-        case "min_recall":
-            return at_recall(positive, margins, asked).threshold
-        case "cost":
-            return at_cost(positive, margins, asked).threshold
-        case "min_precision":
-            try:
-                return at_precision(positive, margins, asked).threshold
-            except DataError as error:
-                warn(f"{error} The threshold of this best precision is used.")
-                return most_precise(positive, margins).threshold
-    return steady_threshold(positive.astype(np.intp), margins, rule)
-
-
-class SavingMixin:
-    """A classifier that is saved as its `table_model`."""
-
-    @abstractmethod
-    def table_model(self) -> TableModel:
-        """The fitted model as it is saved and scored without scikit-learn."""
-
-    def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
-        """Save the fitted classifier for `qmedoid.load`, without code and without scikit-learn.
-
-        Parameters
-        ----------
-        path : str or path
-            The file, by convention with the suffix ``.qmedoid``: a new one, or a saved model, which is replaced.
-        circuits : bool
-            Whether to write the circuits as QPY and OpenQASM 3 too, for other tools (extra ``quantum``).
-        raw_rows : bool
-            Whether to keep the medoids as rows of the training table; without, only their coordinates are kept.
-
-        Raises
-        ------
-        ModelError
-            The classifier is not fitted, or holds what cannot be stored without running its code on loading.
-        """
-        from qmedoid.storage.model_file import save_model
-
-        try:
-            check_is_fitted(self)
-        except ValueError:
-            raise ModelError(f"This {type(self).__name__} is not fitted: call fit before it is saved.") from None
-        return save_model(self.table_model(), path, circuits=circuits, raw_rows=raw_rows)
-
-    def _numbers_model(self, models: Any, decision: Decision, is_measured: bool, **metrics: float) -> TableModel:
-        """The models of a classifier of numbers; missing values are refused, as by itself."""
-        if is_measured:
-            raise measured_error()
-        names = column_names(self)
-        records: tuple[tuple[Record, ...], ...] | None = None
-        if hasattr(self, "_medoid_tables"):
-            records = tuple(
-                tuple(dict(zip(names, row, strict=True)) for row in rows.tolist()) for rows in self._medoid_tables
-            )
-        return TableModel(
-            contract=Contract(tuple(Column(name, "number") for name in names)),
-            encodings=tuple(Numbers(fill=math.nan) for _ in names),
-            decision=decision,
-            models=models,
-            records=records,
-            parameters=plain_parameters(self),
-            metrics=metrics,
-            novelty=getattr(self, "_novelty", None),
-            training=getattr(self, "_training", None),
-        )
-
-
-def measured_error() -> ModelError:
-    """The refusal to save a classifier whose distances or circuit a backend measures."""
-    return ModelError(
-        "This classifier is a copy made by measured_by, and backends are not saved: save the classifier it was made "
-        "from, and call measured_by again where it is needed."
-    )
-
-
-def plain_parameters(value: Any) -> Any:
-    """An estimator, or one of its parameters, as JSON takes it; what has no plain form is named by type or repr."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, Mapping):
-        return {str(name): plain_parameters(one) for name, one in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        # Folds given as row numbers tell a reader nothing, and may be as long as the table.
-        return [plain_parameters(one) for one in value] if len(value) <= _LONGEST else f"{len(value)} values"
-    if isinstance(value, SavingMixin) and isinstance(value, BaseEstimator):
-        # The folder of checkpoints says where a training was kept, not how the model was made.
-        kept = {name: one for name, one in value.get_params(deep=False).items() if name != "checkpoint"}
-        return {"estimator": type(value).__name__} | {name: plain_parameters(one) for name, one in kept.items()}
-    is_shown = isinstance(value, BaseEstimator) or hasattr(value, "get_n_splits")
-    return repr(value) if is_shown else type(value).__name__
 
 
 class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
@@ -268,7 +122,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
         # Data frames arrive column by column; one layout in memory means one order of sums, and the same bits.
         table = np.ascontiguousarray(check_table(self, X, reset=True, ensure_min_samples=2))
-        self.classes_, codes = class_codes(check_target(y, len(table)))
+        self.classes_, codes = class_codes(y, len(table))
         rule, _ = asked_rule(self.operating_point, len(self.classes_))
         share = float((codes == 1).mean())
         if rule == "alert_rate" and share > 0.5:  # few mean the more frequent class
@@ -297,7 +151,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
             if rule == "probability" and asked is not None:
                 cut = math.log(asked) - math.log1p(-asked)
             elif rule != "likeliest":
-                cut = _chosen_cut(rule, asked or 0.0, positive, margins)
+                cut = chosen_cut(rule, asked or 0.0, positive, margins)
             log_odds = cut or 0.0
             counts = Counts(**counts_at(positive, margins, log_odds)) if len(rows) else None
             share = draws_per_row(part_of(groups, rows)) if len(rows) else 1.0
@@ -308,7 +162,8 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
 
     def _set_decision(self, decision: Decision) -> None:
         """Keep a decision, and what users read of it."""
-        self.decision_, self.class_priors_ = decision, self._in_order(decision.known_priors())
+        assert decision.priors is not None, "a fit counts its classes"
+        self.decision_, self.class_priors_ = decision, self._in_order(decision.priors)
         self.expected_ = decision.operating
         self.threshold_ = probability(decision.cut or 0.0)
 

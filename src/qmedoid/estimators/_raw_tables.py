@@ -22,30 +22,27 @@ from qmedoid.estimators._inputs import (
     class_codes,
     column_names,
     known_codes,
-    refuse_lazy,
 )
-from qmedoid.estimators._probabilistic import (
-    ProbabilisticClassifier,
-    SavingMixin,
-    asked_rule,
-    measured_error,
-    plain_parameters,
-)
+from qmedoid.estimators._operating import asked_rule
+from qmedoid.estimators._probabilistic import ProbabilisticClassifier
+from qmedoid.estimators._saving import SavingMixin, measured_error, plain_parameters
 from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.base import LARGEST
 from qmedoid.model.contract import Contract
+from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import HybridModel
-from qmedoid.model.novelty import fit_novelty
 from qmedoid.model.refinement import CalibratedMethod
 from qmedoid.model.table import TableModel
 from qmedoid.tables.arrow import as_table, plain_records
 from qmedoid.tables.cells import cell_codes
 from qmedoid.tables.difference import compare_columns
-from qmedoid.tables.encode import Issues, encode_batch, remember_rows, training_summary
+from qmedoid.tables.encode import encode_batch, training_summary
+from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
 from qmedoid.tables.roles import IDENTIFIERS, OWN_NUMBER, Role, check_roles, in_roles
+from qmedoid.tables.row_hashes import remember_rows
 from qmedoid.tables.targets import choose_positive, rest_label, seldom_note, target_notes
 from qmedoid.variational.model import MeasuredVariational
 
@@ -57,7 +54,6 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X"
 
     Columns of arrays go by their place; so do those of a named table where the fit was on an array.
     """
-    refuse_lazy(X, name)
     # Some sparse matrices are mappings, and all are refused as arrays are checked.
     if issparse(X) or not (isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "column_names")):
         array = validate_data(
@@ -170,7 +166,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         """Read and encode the tables of a fit; classes, contract, encodings and notes are kept."""
         table = read_table(self, X, reset=True)
         self.notes_, self._warned = list[str](), list[str]()
-        codes = self._class_codes(check_target(y, table.num_rows))
+        codes = self._class_codes(y, table.num_rows)
         classes = self._in_order(self.classes_)
         self.positive_ = classes.tolist()[1] if len(classes) == 2 else None
         asked_rule(self.operating_point, len(classes))
@@ -193,9 +189,9 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         data = TrainingTable(numbers, codes, classes, together, self.encoded_names_, is_checked=True)
         return RawRows(data, splits, tables, matrix)
 
-    def _class_codes(self, target: npt.NDArray[Any]) -> Codes:
+    def _class_codes(self, y: Any, n_rows: int) -> Codes:
         """The class code of every row; the class of interest is chosen where nobody said."""
-        labels, codes = class_codes(target)
+        labels, codes = class_codes(y, n_rows)
         counts = np.bincount(codes).tolist()
         for note in target_notes(labels.tolist(), counts):
             self._note(note.message)
@@ -211,7 +207,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         if place is not None and len(labels) > 2:
             self._against_rest = labels[place]
             positive = str(labels[place])
-            labels, codes = class_codes(self._meant(target))
+            labels, codes = class_codes(self._meant(labels[codes]), n_rows)
             place = labels.tolist().index(positive)
         self.classes_, self._is_reversed = labels, place == 0
         return 1 - codes if self._is_reversed else codes
@@ -258,18 +254,18 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         if groups is None:
             names = [column.name for column in inferred.columns]
             together = row_groups(cell_codes(_with_equal_numbers(table), names), codes)
-            equal = equal_rows_note(together)
+            equal = None if together is None else equal_rows_note(together)
             self.notes_ += [] if equal is None else [equal]
         limits = {"max_one_hot": self.max_one_hot, "max_levels": self.max_levels}
         classes = self._in_order(self.classes_).tolist()
         encoded = fit_encodings(table, inferred.columns, codes, classes, rng, together, **limits)
         columns, self.encodings_, matrix = encoded
         self.contract_ = Contract(columns, target, inferred.left_out)
-        pairs = zip(self.encodings_, self.contract_.names, strict=True)
-        self.encoded_names_ = [output for encoding, name in pairs for output in encoding.output_names(name)]
+        names, pairs = [column.name for column in columns], zip(columns, self.encodings_, strict=True)
+        self.encoded_names_ = [column.name + output for column, encoding in pairs for output in encoding.outputs]
         self._number_places: Codes | None = None
         if all(column.kind == "number" for column in columns) and matrix.shape[1] == len(columns):
-            self._number_places = np.array([column_names(self).index(name) for name in self.contract_.names])
+            self._number_places = np.array([column_names(self).index(name) for name in names])
         same = np.flatnonzero(np.ptp(matrix, axis=0) == 0)
         self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
         return table, matrix, together
@@ -287,7 +283,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
             self._note(seldom_note(list(self.decision_.classes), expected.counts))
         self._novelty = fit_novelty(rows.matrix, self.encodings_, best.model.method.plain)
-        known = table.select(list(self.contract_.names))
+        known = table.select([column.name for column in self.contract_.columns])
         self._records = tuple(tuple(plain_records(known.take(pa.array(model.medoid_rows)))) for model in method.models_)
         self.medoid_records_ = list(self._records[0])
         self._training = training_summary(table, self.contract_, self.encodings_, self._training.curve)

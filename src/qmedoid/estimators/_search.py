@@ -26,7 +26,7 @@ from qmedoid.geometry.groups import (
 from qmedoid.geometry.scaling import SCALING_KINDS
 from qmedoid.methods.nearest.fit import SearchSettings, Selected, search_configurations, select_models
 from qmedoid.methods.nearest.problem import Fold, NearestSettings, TrainingRows, prepare_folds, prepare_rows
-from qmedoid.optimize.descent import ALPHA_GRID
+from qmedoid.optimize.sweep import ALPHA_GRID
 
 AUTO_EXPONENTS = (0.0, 0.25, 0.5)
 CLASS_WEIGHTS = ("auto", "balanced", "printed")

@@ -24,7 +24,7 @@ from qmedoid.estimators._inputs import (
     one_blas_thread,
 )
 from qmedoid.estimators._methods import FitReport, MethodMixin, Refine, is_large_and_rare
-from qmedoid.estimators._probabilistic import SavingMixin
+from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._search import CLASS_WEIGHTS, GROUPING_CONSTRAINTS, AnchorOrder, search_models
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import Channels
@@ -34,8 +34,8 @@ from qmedoid.geometry.scaling import ScalingKind
 from qmedoid.methods.nearest.fit import SELECTIONS, Best, Selected, Selection
 from qmedoid.methods.nearest.model import MeasuredNearest, NearestModel
 from qmedoid.model.decision import Decision
+from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
-from qmedoid.model.novelty import fit_novelty
 from qmedoid.model.refinement import CalibratedMethod, FittedMethod
 from qmedoid.model.table import TableModel
 
@@ -239,7 +239,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         """
         allowed.check_parameters("NearestMedoidClassifier", self.get_params(deep=False), self._constraints)
         table = np.ascontiguousarray(check_table(self, X, reset=True, ensure_min_samples=2))
-        classes, codes = class_codes(check_target(y, len(table)))
+        classes, codes = class_codes(y, len(table))
         if (X_val is None) != (y_val is None):
             raise ParameterError("X_val and y_val go together: pass both, or neither to use the folds of 'cv'.")
         validation = None

@@ -2,43 +2,27 @@
 
 import warnings
 from collections.abc import Callable, Mapping
-from inspect import signature
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Codes
 from qmedoid.estimators._folds import sampled_rows
-from qmedoid.estimators._inputs import check_table, check_target, class_codes
 from qmedoid.estimators._parameters import SEED, Constraint, check_parameters, choice, whole
-from qmedoid.estimators._raw_tables import read_table
-from qmedoid.estimators._stability_report import (
-    DecisionStability,
-    GroupStability,
-    MedoidStability,
-    StabilityReport,
-)
-from qmedoid.estimators.medoid import MedoidClassifier
-from qmedoid.exceptions import DataError, InterruptedWarning, ParameterError, QMedoidWarning
-from qmedoid.geometry.row_groups import given_groups, row_groups
-from qmedoid.methods.base import Method
+from qmedoid.estimators._stability_parts import GroupStability, MedoidStability
+from qmedoid.estimators._stability_report import DecisionStability, StabilityReport
+from qmedoid.estimators._stability_subject import Subject, codes_of, margins_of, plain_method
+from qmedoid.exceptions import QMedoidWarning
 from qmedoid.metrics.agreement import nearest_distance, typical_distance
-from qmedoid.tables.cells import cell_codes
-from qmedoid.tables.kinds import Inferred
 
 LISTED_MEDOIDS = 256
 """Maximum number of medoids that are looked at, drawn at random."""
-
 _CONSTRAINTS: Mapping[str, Constraint] = {
     "n_bootstraps": whole(2),
     "sampling": choice(("bootstrap", "half")),
     "random_state": SEED,
 }
-
 # Rows of a class to which distances are taken where only their distribution counts.
 _SAMPLED_ROWS = 2000
 
@@ -116,134 +100,11 @@ def stability(
     )
 
 
-class Subject:
-    """A classifier and a table: what is fitted again and again, and what each fit is asked.
-
-    Attributes
-    ----------
-    strata : ndarray of shape (n,)
-        Codes of the labels, within which samples are drawn.
-    columns : list of str
-        Names of the columns that groups are made of, of all fits so far: each fit of a `MedoidClassifier` has its own
-        encoding.
-    """
-
-    def __init__(self, estimator: Any, X: Any, y: Any, groups: Any = None) -> None:
-        if not isinstance(estimator, BaseEstimator) or estimator.__sklearn_tags__().estimator_type != "classifier":
-            raise ParameterError(
-                f"Stability is that of a classifier, such as MedoidClassifier(). Got {estimator!r} instead."
-            )
-        self._estimator = clone(estimator)
-        self._is_raw = isinstance(estimator, MedoidClassifier)
-        self._settled: Inferred | None = None
-        shell = BaseEstimator()  # takes the names of the columns; a pipeline would not
-        self._table: Any = read_table(shell, X, reset=True) if self._is_raw else check_table(shell, X, reset=True)
-        self.n_rows = len(self._table)
-        self.labels = check_target(y, self.n_rows)
-        _, self.strata = class_codes(self.labels)
-        found = None if groups is None else given_groups(groups, self.n_rows)
-        self._given = np.arange(self.n_rows) if groups is not None and found is None else found
-        self._takes_groups = self._given is not None and "groups" in signature(cast("Any", estimator).fit).parameters
-        given = [] if self._is_raw else getattr(shell, "feature_names_in_", range(self._table.shape[1]))
-        self.columns = [str(name) for name in given]
-
-    def fit(self, rows: Codes, seed: int) -> Any:
-        """A clone fitted on some rows; the seed is used where the classifier has none."""
-        fresh = clone(self._estimator)
-        if fresh.get_params(deep=False).get("random_state", 0) is None:
-            fresh.set_params(random_state=seed)
-        if self._settled is not None:
-            fresh._settled = self._settled
-        groups = {"groups": self._given[rows]} if self._takes_groups and self._given is not None else {}
-        return fresh.fit(self.part(rows), self.labels[rows], **groups)
-
-    def row_groups(self, full: Any) -> Codes | None:
-        """Groups of the rows: those that were given, or rows that are equal in the columns of the fit of all rows."""
-        if self._given is not None:
-            return self._given
-        cells = cell_codes(self._table, full.contract_.names) if self._is_raw else self._table
-        return row_groups(cells, self.strata)
-
-    def fix_columns(self, full: Any) -> None:
-        """Read the columns of a raw table in all fits to come as the fit of all rows has read them.
-
-        A column of row numbers has no value twice, but some twice in a sample.
-        """
-        if self._is_raw:
-            self._settled = full._inferred
-            # Nor may a sample choose another class of interest where two are about as frequent.
-            self._estimator.set_params(positive=full.positive_)
-
-    def refit(self, rows: Codes, seed: int, name: str) -> Any:
-        """A clone fitted on a sample; an error says which, and an interrupt is not taken for the end of a search."""
-        with warnings.catch_warnings(record=True) as given:
-            warnings.simplefilter("always", QMedoidWarning)
-            try:
-                fitted = self.fit(rows, seed)
-            except ValueError as error:
-                raise DataError(f"{name} failed: {error}") from error
-            except Exception as error:
-                error.add_note(f"{name} failed.")
-                raise
-        if any(issubclass(one.category, InterruptedWarning) for one in given):
-            raise KeyboardInterrupt
-        return fitted
-
-    def part(self, rows: Codes) -> Any:
-        """Some rows of the table."""
-        return self._table.take(pa.array(rows)) if self._is_raw else self._table[rows]
-
-    def classes_of_rows(self, full: Any) -> Codes:
-        """Code, in `classes_` of the fit of all rows, of the class that every label stands for."""
-        return _codes_of(full, full._meant(self.labels) if self._is_raw else self.labels)
-
-    def numbers(self, full: Any) -> Array:
-        """The rows as numbers, standardized; columns that are the same everywhere are left out."""
-        matrix = full._matrix(self._table) if self._is_raw else self._table
-        deviation = matrix.std(axis=0)
-        varied = deviation > 0
-        numbers: Array = (matrix[:, varied] - matrix[:, varied].mean(axis=0)) / deviation[varied]
-        return numbers
-
-    def groups(self, fitted: Any) -> frozenset[frozenset[int]] | None:
-        """The groups of more than one and not all columns that a fit has found; None where it knows no groups."""
-        found = getattr(_plain_method(fitted), "column_groups", None)
-        if found is None:
-            return None
-        places = list(range(len(self.columns)))
-        if self._is_raw:
-            self.columns = list(dict.fromkeys([*self.columns, *fitted.encoded_names_]))
-            places = [self.columns.index(name) for name in fitted.encoded_names_]
-        several = (set(group) for group in found if 1 < len(set(group)) < len(places))
-        return frozenset(frozenset(places[column] for column in group) for group in several)
-
-
-def _plain_method(fitted: Any) -> Method | None:
-    """The model of distances to real records inside a fitted classifier; None where it has none."""
-    model = getattr(fitted, "model_", None)
-    method: Method | None = getattr(getattr(model, "method", model), "plain", None)
-    return method
-
-
-def _codes_of(fitted: Any, labels: npt.NDArray[Any]) -> Codes:
-    """Place of labels among the classes of a fit."""
-    return np.searchsorted(fitted.classes_, labels).astype(np.intp)
-
-
-def _margins_of(fitted: Any, X: Any) -> Array | None:
-    """How far the decision about each row is from another one, shape (n,); None where a classifier does not say."""
-    name = next((name for name in ("decision_function", "predict_proba") if hasattr(fitted, name)), None)
-    if name is None:
-        return None
-    values = np.asarray(getattr(fitted, name)(X), dtype=np.float64)
-    return np.abs(values) if values.ndim == 1 else np.diff(np.sort(values, axis=1)[:, -2:])[:, 0]
-
-
 class _Medoids:
     """Whether the medoids of the fit of all rows are chosen again, and how near to them others are where not."""
 
     def __init__(self, subject: Subject, full: Any, rng: np.random.Generator) -> None:
-        method = _plain_method(full)
+        method = plain_method(full)
         self._known = method is not None
         if method is None:
             return
@@ -277,7 +138,7 @@ class _Medoids:
 
     def add(self, fitted: Any, sample: Codes) -> None:
         """Compare with the medoids of a refit."""
-        method = _plain_method(fitted)
+        method = plain_method(fitted)
         if not self._known or method is None:
             return
         chosen = np.unique(sample[method.medoid_rows])
@@ -313,8 +174,8 @@ class _Decisions:
     def __init__(self, subject: Subject, full: Any) -> None:
         self._subject, self._full = subject, full
         everything = subject.part(np.arange(subject.n_rows))
-        self._decided = _codes_of(full, full.predict(everything))
-        self._margins = _margins_of(full, everything)
+        self._decided = codes_of(full, full.predict(everything))
+        self._margins = margins_of(full, everything)
         self._votes = np.zeros((subject.n_rows, len(full.classes_)), dtype=np.int64)
         self._rates: list[float] = []
         # Mean and sum of squared deviations of the probability of the class decided for, brought up to date by refits.
@@ -328,7 +189,7 @@ class _Decisions:
         part, decided = self._subject.part(rows), self._decided[rows]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", QMedoidWarning)  # such as of levels that the sample did not have
-            codes = _codes_of(self._full, fitted.predict(part))
+            codes = codes_of(self._full, fitted.predict(part))
             probability = fitted.predict_proba(part)[np.arange(len(rows)), decided] if self._probable else None
         self._votes[rows, codes] += 1
         self._rates.append(float(np.mean(codes != decided)))

@@ -11,14 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._inputs import check_table, column_label, groups_of_fit, loss_weights, one_blas_thread
+from qmedoid.estimators._operating import asked_rule
 from qmedoid.estimators._parameters import OPERATING_POINT, Constraint
-from qmedoid.estimators._probabilistic import ProbabilisticClassifier, SavingMixin, asked_rule
+from qmedoid.estimators._probabilistic import ProbabilisticClassifier
+from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, reporting_watch
 from qmedoid.exceptions import ModelError, warn
 from qmedoid.geometry.scaling import column_powers, is_constant
-from qmedoid.model.novelty import fit_novelty
+from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.table import TableModel
-from qmedoid.optimize.training import GAINS
+from qmedoid.optimize.minimizers import GAINS
 from qmedoid.variational.ansatz import PRINTED_SPAN, SPAN
 from qmedoid.variational.batches import Sampling
 from qmedoid.variational.model import ExpectationFunction, MeasuredVariational, Precision, VariationalModel

@@ -132,10 +132,10 @@ def draw_rows(rows: Codes, most: int, rng: np.random.Generator) -> Codes:
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
 
-def equal_rows_note(groups: Codes | None) -> str | None:
+def equal_rows_note(groups: Codes) -> str | None:
     """How many rows are equal to another, where that is worth a note."""
-    n_copies = 0 if groups is None else len(groups) - int(groups.max()) - 1
-    if groups is None or n_copies < max(1, _WORTH_A_NOTE * len(groups)):
+    n_copies = len(groups) - int(groups.max()) - 1
+    if n_copies < max(1, _WORTH_A_NOTE * len(groups)):
         return None
     return (
         f"{n_copies:,} of {len(groups):,} rows are equal to an earlier row in all columns that are learnt from: equal "

@@ -1,7 +1,7 @@
-"""The protocol of methods, what they measure, their contributions to a decision, and the checks of their input."""
+"""The protocol of methods, what they measure, and the checks of their input and their scores."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.exceptions import DataError, ModelError
 from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.overlap import SwapTestFunction, from_overlap, row_norms
+from qmedoid.methods.contributions import Contributions
 
 LARGEST = 1e150
 """Values beyond this have squares that leave the range of double precision, and are refused."""
@@ -57,86 +58,6 @@ def refuse_overflow(*results: npt.ArrayLike) -> None:
                 "was changed after it was saved, or fitted on numbers that are far out. Fit it again on columns in "
                 "other units."
             )
-
-
-class RowContribution(NamedTuple):
-    """Contribution of the distance to one training row.
-
-    Attributes
-    ----------
-    row, code : int
-        Its training row, and its class.
-    distance : float
-        To it, over the columns of the group.
-    contribution : float
-    """
-
-    row: int
-    code: int
-    distance: float
-    contribution: float
-
-
-@dataclass(frozen=True)
-class GroupContribution:
-    """Contribution of a group of columns.
-
-    Attributes
-    ----------
-    columns : tuple of int
-    contribution : float
-        Above 0 is for the class that won.
-    name : str or None
-        What is looked at in these columns, where they have several contributions.
-    records : tuple of RowContribution
-        The contribution by medoid, where there are several.
-    value : float or None
-        Of the group's feature, where the group has one.
-    medoid_values : mapping of int to float
-        Of the same feature in the medoids, by class code.
-    """
-
-    columns: tuple[int, ...]
-    contribution: float
-    name: str | None = None
-    records: tuple[RowContribution, ...] = ()
-    value: float | None = None
-    medoid_values: Mapping[int, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class Contributions:
-    """Contributions that add up to the difference of two dissimilarities, in two ways.
-
-    Attributes
-    ----------
-    columns : ndarray of shape (M,)
-        What each encoded column adds; with `terms` they add up to the difference.
-    groups : tuple of GroupContribution
-        The same, group of columns by group of columns: they add up to what `columns` add up to.
-    terms : mapping of str to float
-        What belongs to no column, by name.
-    neighbors : tuple of RowContribution
-        The neighbors that the term ``"neighbors"`` is the sum of.
-    """
-
-    columns: Array
-    groups: tuple[GroupContribution, ...]
-    terms: Mapping[str, float]
-    neighbors: tuple[RowContribution, ...] = ()
-
-    def times(self, factor: float) -> "Contributions":
-        """All contributions in another unit."""
-        groups = tuple(
-            replace(group, contribution=factor * group.contribution, records=_times(group.records, factor))
-            for group in self.groups
-        )
-        terms = {name: factor * value for name, value in self.terms.items()}
-        return Contributions(factor * self.columns, groups, terms, _times(self.neighbors, factor))
-
-
-def _times(records: tuple[RowContribution, ...], factor: float) -> tuple[RowContribution, ...]:
-    return tuple(one._replace(contribution=factor * one.contribution) for one in records)
 
 
 class Measured(NamedTuple):

@@ -6,7 +6,7 @@ Every column of a contract has one encoding, which gives one or more numbers per
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from qmedoid.arrays import Array
 from qmedoid.schema import Packed, RefusedError, Values, shown
@@ -109,21 +109,8 @@ DATE_PARTS: tuple[DatePart, ...] = ("days", "month", "weekday", "hour")
 """Days since 1970 with their fraction, month from 1, weekday from Monday = 0, hour of the day with its fraction."""
 
 
-class _Outputs:
-    """What encodings have in common: the endings of the names of their numbers."""
-
-    @property
-    def width(self: Any) -> int:
-        """Numbers per record."""
-        return len(self.outputs)
-
-    def output_names(self: Any, name: str) -> tuple[str, ...]:
-        """What the numbers of a column are called."""
-        return tuple(name + output for output in self.outputs)
-
-
 @dataclass(frozen=True, eq=False)
-class Numbers(_Outputs):
+class Numbers:
     """A number or a boolean (0 or 1) as it is.
 
     Attributes
@@ -144,7 +131,7 @@ class Numbers(_Outputs):
 
 
 @dataclass(frozen=True, eq=False)
-class Dates(_Outputs):
+class Dates:
     """A date or time as a few numbers.
 
     Attributes
@@ -167,14 +154,14 @@ class Dates(_Outputs):
 
 
 @dataclass(frozen=True, eq=False)
-class Levels(_Outputs):
+class Levels:
     """A category: each level has its row of numbers.
 
     Attributes
     ----------
     levels : tuple of str
         L different texts, in ascending order.
-    values : ndarray of shape (L + 2, width)
+    values : ndarray of shape (L + 2, len(outputs))
         A row for each level, then that of a missing cell, then that of a level not seen in training.
     outputs : tuple of str
         What each number says: ``"=level"``, ``" is missing"``, ``": frequency"``, ``": target mean"``...

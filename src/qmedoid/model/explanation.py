@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ModelError
-from qmedoid.methods.base import GroupContribution, RowContribution, refuse_overflow
+from qmedoid.methods.base import refuse_overflow
+from qmedoid.methods.contributions import GroupContribution, RowContribution
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.table import TableModel
 

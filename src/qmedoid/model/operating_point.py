@@ -142,11 +142,14 @@ class OperatingSummary:
 
     def drift(self, alerts: int, rows: int) -> Drift | None:
         """Compare the alerts among some rows with what is expected; None where nothing is."""
-        expected = self.alert_rate
-        if expected is None or self.counts is None or rows == 0:
+        if self.counts is None or self.n_rows == 0 or rows == 0:
             return None
-        share, draws = expected.value, self.draws_per_row * self.n_rows
+        (tp, fp, fn, tn), per_row = self.counts, self.draws_per_row
+        draws = per_row * self.n_rows
+        share = per_row * (tp + fp) / draws
         if self.prevalence is not None:
+            recall, false = (hits / (hits + misses) if hits else 0.0 for hits, misses in ((tp, fn), (fp, tn)))
+            share = self.prevalence * recall + (1.0 - self.prevalence) * false
             draws = self._draws(self.counts)
         change = share_change(alerts, rows, share * draws, draws, width=DRIFT_WIDTH)
         beyond = abs(change.standard_errors) > DRIFT_WIDTH

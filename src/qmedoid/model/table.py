@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.methods.base import Method, refuse_overflow
-from qmedoid.model.contract import Contract, Dates, Encoding, Kind, Label, Levels, Numbers
+from qmedoid.model.contract import Contract, Dates, Encoding, Kind, Levels, Numbers
 from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import HybridModel
-from qmedoid.model.novelty import Novelty, SeenRows
-from qmedoid.model.operating_point import OperatingSummary
+from qmedoid.model.novelty import Novelty
+from qmedoid.model.seen_rows import SeenRows
 from qmedoid.model.training_summary import TrainingSummary
 from qmedoid.schema import Given, RefusedError, Unstored, Wording
 from qmedoid.variational.model import VariationalModel
@@ -103,12 +103,12 @@ class TableModel:
     contract: Contract
     encodings: tuple[Encoding, ...]
     decision: Decision
-    models: Annotated[tuple[HybridModel | VariationalModel, ...], Given(M="encodings.width", C="decision.classes")]
+    models: Annotated[tuple[HybridModel | VariationalModel, ...], Given(M="encodings.outputs", C="decision.classes")]
     records: Annotated[tuple[tuple[Record, ...], ...] | None, Unstored()] = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     seen: SeenRows | None = None
-    novelty: Annotated[Novelty | None, Given(M="encodings.width")] = None
+    novelty: Annotated[Novelty | None, Given(M="encodings.outputs")] = None
     training: TrainingSummary | None = None
     parent: Annotated[str | None, Wording(form="[0-9a-f]{64}", words="a SHA-256 in 64 hexadecimal digits")] = None
 
@@ -119,11 +119,11 @@ class TableModel:
         for number, encoding in enumerate(self.encodings):
             parts = encoding.parts if isinstance(encoding, Dates) else ()
             levels = encoding.levels if isinstance(encoding, Levels) else ()
-            if encoding.width < 1 or len(set(parts)) != len(parts) or not all(map(lt, levels, levels[1:])):
+            if len(encoding.outputs) < 1 or len(set(parts)) != len(parts) or not all(map(lt, levels, levels[1:])):
                 raise RefusedError(f"encodings.{number} must have outputs, or parts, each once; levels must ascend")
         if not self.models:
             raise RefusedError("models is empty")
-        shape = sum(encoding.width for encoding in self.encodings), len(self.classes)
+        shape = sum(len(encoding.outputs) for encoding in self.encodings), len(self.decision.classes)
         for number, model in enumerate(self.models):
             circuit: Any = model
             expected = shape
@@ -148,16 +148,6 @@ class TableModel:
                 raise RefusedError("training.levels must count the levels of each column")
             if self.training.curve is not None and shape[1] != 2:
                 raise RefusedError("training.curve belongs to two classes")
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """Class labels in the order of their codes; of two, the second is the positive one."""
-        return self.decision.classes
-
-    @property
-    def operating(self) -> OperatingSummary | None:
-        """The operating point of two classes, with its expected figures."""
-        return self.decision.operating
 
     @property
     def best(self) -> HybridModel | VariationalModel:
@@ -188,9 +178,9 @@ class TableModel:
     @cached_property
     def layout(self) -> Layout:
         """The encoded columns, and which columns the best model reads."""
-        pairs = zip(self.encodings, self.contract.names, strict=True)
-        names = tuple(output for encoding, name in pairs for output in encoding.output_names(name))
-        widths, method = [encoding.width for encoding in self.encodings], self.method
+        pairs = list(zip(self.contract.columns, (encoding.outputs for encoding in self.encodings), strict=True))
+        names = tuple(column.name + output for column, outputs in pairs for output in outputs)
+        widths, method = [len(outputs) for _, outputs in pairs], self.method
         source = np.repeat(np.arange(len(widths)), widths)
         used = tuple(np.unique(source if method is None else source[method.used]).tolist())
         checked: frozenset[int] = frozenset()

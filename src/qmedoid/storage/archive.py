@@ -8,13 +8,10 @@ that disagrees with the headers, zip64, and bytes before, between or behind the 
 """
 
 import hashlib
-import os
 import re
-import stat
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 from qmedoid.schema import RefusedError
@@ -112,21 +109,6 @@ def archive_entries(content: bytes) -> dict[str, memoryview]:
 def is_model_file(start: bytes) -> bool:
     """Whether a file with these first bytes is a model file, be it damaged."""
     return start.startswith(_LOCAL_MARK) and start.startswith(MANIFEST.encode(), _LOCAL.size)
-
-
-def read_file(path: Path) -> bytes:
-    """The bytes of a regular file of bounded size. Links are followed; a pipe does not keep the reader waiting."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with os.fdopen(handle, "rb") as file:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
-            raise RefusedError("it is not a regular file")
-        if found.st_size > LARGEST_FILE:
-            raise RefusedError(f"it has {found.st_size} bytes, and at most {LARGEST_FILE} are read")
-        content = file.read(LARGEST_FILE + 1)
-    if len(content) != found.st_size:
-        raise RefusedError("it changed while it was read")
-    return content
 
 
 def _manifest_digest(content: bytes) -> str:

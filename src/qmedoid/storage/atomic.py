@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from qmedoid.exceptions import OutputError, ParameterError
+from qmedoid.storage.archive import is_model_file
 
 try:
     import fcntl
@@ -105,6 +106,38 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def check_target(path: str | Path) -> None:
+    """Raise where a model cannot be saved to this path: to ask before a long fit.
+
+    Raises
+    ------
+    ParameterError
+        The path is a file that is no saved model.
+    OutputError
+        The file cannot be written.
+    """
+    path = Path(path)
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        target = Path(os.path.realpath(path))
+        folder = next(parent for parent in target.parents if parent.exists())
+        if not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        if not os.access(folder, os.W_OK | os.X_OK) and (target.is_file() or not target.exists()):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        start = b""
+        if target.is_file():
+            with target.open("rb") as file:
+                start = file.read(64)
+        if start and not is_model_file(start):
+            raise ParameterError(
+                f"{str(path)!r} is there already and is no saved model, so it is not replaced. Give another path."
+            )
+    except OSError as error:
+        raise cannot_write(path, error) from error
 
 
 def cannot_write(path: Path, error: OSError) -> OutputError:

@@ -74,15 +74,16 @@ def _decided(model: TableModel) -> str:
 
 def _facts(model: TableModel) -> Iterator[str]:
     yield f"- Target: {cell(model.contract.target) if model.contract.target is not None else 'not named'}"
-    classes = ", ".join(cell(label) for label in model.classes[:20])
-    yield f"- Classes ({len(model.classes)}): {classes}{', …' if len(model.classes) > 20 else ''}"
-    if model.operating is not None:
+    classes = ", ".join(cell(label) for label in model.decision.classes[:20])
+    yield f"- Classes ({len(model.decision.classes)}): {classes}{', …' if len(model.decision.classes) > 20 else ''}"
+    if model.decision.operating is not None:
         yield (
-            f"- A record is called {cell(model.classes[1])} above a probability of "
-            f"{_number(model.operating.threshold)}: {rule_in_words(model.operating)}."
+            f"- A record is called {cell(model.decision.classes[1])} above a probability of "
+            f"{_number(model.decision.operating.threshold)}: {rule_in_words(model.decision.operating)}."
         )
     elif model.decision.cut is not None:
-        yield f"- A record is called {cell(model.classes[1])} when its margin is above {_number(model.decision.cut)}."
+        positive = cell(model.decision.classes[1])
+        yield f"- A record is called {positive} when its margin is above {_number(model.decision.cut)}."
     if model.decision.probabilistic:
         yield "- The softmax of the scores is a probability."
     else:
@@ -101,10 +102,10 @@ def _facts(model: TableModel) -> Iterator[str]:
 def _expected(model: TableModel) -> list[str]:
     """Precision, recall and alert rate on held-out rows, and the priors that probabilities are made for."""
     lines: list[str] = []
-    operating = model.operating
+    operating = model.decision.operating
     if operating is not None and operating.counts is not None:
         figures = {
-            f"share called {cell(model.classes[1])} (alert rate)": operating.alert_rate,
+            f"share called {cell(model.decision.classes[1])} (alert rate)": operating.alert_rate,
             "precision": operating.precision,
             "recall": operating.recall,
         }
@@ -118,12 +119,12 @@ def _expected(model: TableModel) -> list[str]:
             "",
             *_table(["figure", "value", "from", "to"], rows),
         ]
-    if model.decision.priors is not None and len(model.classes) <= _MOST_ROWS:
-        shares = zip(model.classes, model.decision.priors, strict=True)
+    if model.decision.priors is not None and len(model.decision.classes) <= _MOST_ROWS:
+        shares = zip(model.decision.classes, model.decision.priors, strict=True)
         text = ", ".join(f"{cell(label)} {_number(float(share))}" for label, share in shares)
         lines += [*([""] if lines else []), f"Class frequencies that the model was made for: {text}."]
         if model.decision.shift is not None:
-            shares = zip(model.classes, model.decision.shift.priors, strict=True)
+            shares = zip(model.decision.classes, model.decision.shift.priors, strict=True)
             text = ", ".join(f"{cell(label)} {_number(float(share))}" for label, share in shares)
             lines += ["", f"Probabilities are those for other frequencies: {text}."]
     return lines
@@ -136,8 +137,8 @@ def _circuit(model: TableModel) -> VariationalModel | None:
 
 
 def _medoid_counts(model: TableModel, method: Method) -> str:
-    counts = [int((method.medoid_classes == code).sum()) for code in range(len(model.classes))]
-    parts = [f"{count} of {cell(label)}" for count, label in zip(counts[:20], model.classes, strict=False)]
+    counts = [int((method.medoid_classes == code).sum()) for code in range(len(model.decision.classes))]
+    parts = [f"{count} of {cell(label)}" for count, label in zip(counts[:20], model.decision.classes, strict=False)]
     return f"{sum(counts)} ({', '.join(parts)}{', …' if len(counts) > 20 else ''})"
 
 
@@ -154,7 +155,7 @@ def _columns(model: TableModel) -> list[str]:
 def _encoded(column: Column, encoding: Encoding) -> str:
     if isinstance(encoding, Levels):
         levels = f"{len(encoding.levels)} levels{', new ones expected' if column.is_open else ''}"
-        return f"{encoding.width} {'number' if encoding.width == 1 else 'numbers'} from {levels}"
+        return f"{len(encoding.outputs)} {'number' if len(encoding.outputs) == 1 else 'numbers'} from {levels}"
     what = ", ".join(encoding.parts) if isinstance(encoding, Dates) else "the number itself"
     if column.spelling:
         what += f", written like {column.spelling}"

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import ModelError, ParameterError
 from qmedoid.schema import Given, Offsets, Packed, RefusedError, Tagged, Unstored, Values, Wording, shown, size
-from qmedoid.storage.strict import plain, restored
+from qmedoid.storage.strict import plain
 
 Arrays = dict[str, npt.NDArray[Any]]
 """Stored arrays by the path of their field."""
@@ -95,7 +95,7 @@ class _Free:
         return plain(value, path)
 
     def read(self, value: Any, _path: str, _arrays: Arrays, _scope: Scope) -> Any:
-        return restored(value)
+        return value
 
 
 class _Scalar(_Free):
@@ -112,12 +112,12 @@ class _Scalar(_Free):
 
     def read(self, value: Any, path: str, _arrays: Arrays, scope: Scope) -> Any:
         kind, wanted, spec = self.kind, (str if self.kind is bytes else self.kind), self.spec
-        if kind is float:
-            value = restored(value)
-            if type(value) is int and abs(value) < 2**1000:
-                value = float(value)
-        if type(value) not in (wanted if isinstance(wanted, tuple) else (wanted,)):
-            words = "a text, a number or a truth value" if isinstance(kind, tuple) else _WORDS[kind]
+        if kind is float and type(value) is int and abs(value) < 2**1000:
+            value = float(value)
+        is_any = isinstance(kind, tuple)
+        odd = is_any and isinstance(value, float) and not math.isfinite(value)
+        if odd or type(value) not in (kind if is_any else (wanted,)):
+            words = "a text, a number or a truth value" if is_any else _WORDS[kind]
             raise RefusedError(f"{path} must be {words}, and is {shown(value)}")
         if spec is None or (self.is_free and math.isfinite(value)):
             return value  # as most are, without the price of NumPy
@@ -135,7 +135,6 @@ class _Mapping(_Free):
         self.of = of
 
     def read(self, value: Any, path: str, arrays: Arrays, scope: Scope) -> Any:
-        value = restored(value)
         if not isinstance(value, dict):
             raise RefusedError(f"{path} must be an object, and is {shown(value)}")
         return {key: self.of.read(one, f"{path}.{key}", arrays, scope) for key, one in value.items()}

@@ -11,10 +11,10 @@
       swap_test.qpy, .qasm    the compact SWAP test of the features, likewise
 """
 
-import errno
 import hashlib
 import os
 import platform
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from qmedoid._version import __version__
-from qmedoid.exceptions import ModelError, ParameterError
+from qmedoid.exceptions import ModelError
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.table import Record, TableModel
 from qmedoid.schema import RefusedError
@@ -36,13 +36,11 @@ from qmedoid.storage.archive import (
     FormatError,
     archive_bytes,
     archive_entries,
-    is_model_file,
-    read_file,
 )
-from qmedoid.storage.atomic import atomic_file, cannot_write
+from qmedoid.storage.atomic import atomic_file, cannot_write, check_target
 from qmedoid.storage.card import model_card
 from qmedoid.storage.forms import Arrays, read, write
-from qmedoid.storage.strict import arrays_bytes, compact, parsed, plain, read_arrays, restored, written
+from qmedoid.storage.strict import arrays_bytes, compact, parsed, plain, read_arrays, written
 from qmedoid.variational.model import VariationalModel
 
 SUFFIX = ".qmedoid"
@@ -120,7 +118,7 @@ def load_file(path: str | Path) -> ModelFile:
     if path.is_dir():
         raise ModelError(f"{str(path)!r} is a folder, and a saved model is a file, such as heart{SUFFIX}: pass that.")
     try:
-        return read_model(read_file(path))
+        return read_model(_file_bytes(path))
     except FormatError as error:
         raise ModelError(
             f"The saved model {str(path)!r} has format {error}, and this version of qmedoid reads format {FORMAT}. Fit "
@@ -193,36 +191,19 @@ def read_model(content: bytes) -> ModelFile:
     return ModelFile(model, hashlib.sha256(content).hexdigest(), manifest["versions"], card)
 
 
-def check_target(path: str | Path) -> None:
-    """Raise where a model cannot be saved to this path: to ask before a long fit.
-
-    Raises
-    ------
-    ParameterError
-        The path is a file that is no saved model.
-    OutputError
-        The file cannot be written.
-    """
-    path = Path(path)
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        target = Path(os.path.realpath(path))
-        folder = next(parent for parent in target.parents if parent.exists())
-        if not folder.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-        if not os.access(folder, os.W_OK | os.X_OK) and (target.is_file() or not target.exists()):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        start = b""
-        if target.is_file():
-            with target.open("rb") as file:
-                start = file.read(64)
-        if start and not is_model_file(start):
-            raise ParameterError(
-                f"{str(path)!r} is there already and is no saved model, so it is not replaced. Give another path."
-            )
-    except OSError as error:
-        raise cannot_write(path, error) from error
+def _file_bytes(path: Path) -> bytes:
+    """The bytes of a regular file of bounded size. Links are followed; a pipe does not keep the reader waiting."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise RefusedError("it is not a regular file")
+        if found.st_size > LARGEST_FILE:
+            raise RefusedError(f"it has {found.st_size} bytes, and at most {LARGEST_FILE} are read")
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) != found.st_size:
+        raise RefusedError("it changed while it was read")
+    return content
 
 
 @contextmanager
@@ -298,14 +279,11 @@ def _read_rows(value: Any, model: TableModel) -> tuple[tuple[Record, ...], ...]:
             )
         records = []
         for row in rows:
-            cells = row
             if not isinstance(row, list) or not {*map(type, row)} <= _CELLS:
-                cells = restored(row)
-                if not isinstance(cells, list) or not {*map(type, cells)} <= _CELLS:
-                    raise RefusedError(f"[{number}].rows must be lists of texts, numbers, truth values and null")
-            if len(cells) != len(columns):
+                raise RefusedError(f"[{number}].rows must be lists of texts, numbers, truth values and null")
+            if len(row) != len(columns):
                 raise RefusedError(f"[{number}].rows must have a cell for each of the {len(columns)} columns")
-            records.append(dict(zip(columns, cells, strict=True)))
+            records.append(dict(zip(columns, row, strict=True)))
         found.append(tuple(records))
     return tuple(found)
 

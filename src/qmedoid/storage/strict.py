@@ -20,6 +20,8 @@ LARGEST_JSON = 2**25
 # Values of the largest file: each takes memory far beyond its bytes.
 _MOST_VALUES = 2**21
 _DEEPEST = 32
+# Levels of a file around a value that is nested as deep as that.
+_OUTER = 8
 # Types of arrays, and bytes of their largest header: an entry takes about a hundred.
 _TYPES = ("F64", "I64", "U8")
 _LARGEST_HEADER = 2**22
@@ -62,24 +64,11 @@ def plain(value: Any, where: str, depth: int = 0) -> Any:
     )
 
 
-def restored(value: Any, depth: int = 0) -> Any:
-    """The value that `plain` wrote."""
-    if depth > _DEEPEST + 1:
-        raise RefusedError(f"it is nested deeper than {_DEEPEST} levels")
-    if isinstance(value, list):
-        return [restored(one, depth + 1) for one in value]
-    if not isinstance(value, dict):
-        return value
-    if _KEY not in value:
-        return {key: restored(one, depth + 1) for key, one in value.items()}
-    name = value[_KEY]
-    if len(value) > 1 or not isinstance(name, str) or name not in _NAMES:
-        raise RefusedError(f"{shown(value)} is not one of the numbers {', '.join(_NAMES)}")
-    return _NAMES[name]
-
-
 def parsed(content: bytes) -> Any:
-    """JSON from bytes that may hold anything; duplicate keys, bare NaN and lone surrogates are refused."""
+    """The value that `plain` made, from bytes that may hold anything.
+
+    Duplicate keys, bare NaN, lone surrogates and deep nesting are refused.
+    """
     if len(content) > LARGEST_JSON:
         raise RefusedError(f"it has {len(content)} bytes, and at most {LARGEST_JSON} are read")
     if sum(content.count(mark) for mark in (b",", b"[", b"{")) > _MOST_VALUES:
@@ -92,6 +81,17 @@ def parsed(content: bytes) -> Any:
         raise RefusedError("it is nested too deep") from None
     except ValueError as error:  # of the decoder, of JSON, or of a number of too many digits
         raise RefusedError(f"it is not JSON ({short(str(error))})") from None
+    level, depth = [value], 0
+    while level := [
+        inner
+        for outer in level
+        if isinstance(outer, list | dict)
+        for inner in (outer if isinstance(outer, list) else outer.values())
+        if isinstance(inner, list | dict)
+    ]:
+        depth += 1
+        if depth > _DEEPEST + _OUTER:
+            raise RefusedError(f"it is nested deeper than {_DEEPEST} levels")
     return value
 
 
@@ -133,11 +133,17 @@ def _utf8(text: str, where: str) -> str:
     return str(text)
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any] | float:
+    """An object whose keys are all different, or the number that it spells."""
+    value: dict[str, Any] = dict(pairs)
     if len(value) != len(pairs):
         raise ValueError("an object has a key twice")
-    return value
+    if _KEY not in value:
+        return value
+    name = value[_KEY]
+    if len(value) > 1 or not isinstance(name, str) or name not in _NAMES:
+        raise RefusedError(f"{shown(value)} is not one of the numbers {', '.join(_NAMES)}")
+    return _NAMES[name]
 
 
 def _no_constant(name: str) -> Any:

@@ -8,16 +8,8 @@ import numpy as np
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.exceptions import DataError
 from qmedoid.metrics.classification import confusion_matrix, log_loss, pr_auc, roc_auc
-from qmedoid.metrics.thresholds import (
-    OperatingPoint,
-    all_cuts,
-    at_alert_rate,
-    at_cost,
-    at_f_beta,
-    at_precision,
-    at_recall,
-    at_threshold,
-)
+from qmedoid.metrics.operating import at_alert_rate, at_cost, at_f_beta, at_precision, at_recall, at_threshold
+from qmedoid.metrics.thresholds import OperatingPoint, all_cuts
 from qmedoid.studies.datasets import Dataset
 from qmedoid.studies.splits import Split
 

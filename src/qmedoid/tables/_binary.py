@@ -12,7 +12,8 @@ from typing import IO, Any
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables._detect import JSON_ADVICE, Bytes, check_unique, clean_names, first_line
+from qmedoid.tables._detect import JSON_ADVICE, Bytes, first_line
+from qmedoid.tables._dialect import check_unique, clean_names
 from qmedoid.tables.arrow import (
     BATCH_ROWS,
     MISSING,

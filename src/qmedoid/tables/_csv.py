@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables._detect import Bytes, decoded, detect_dialect, first_line
+from qmedoid.tables._detect import Bytes, first_line
+from qmedoid.tables._dialect import decoded, detect_dialect
+from qmedoid.tables._thousands import Grouped, floats_show_points, grouped_example, maybe_thousands
 from qmedoid.tables.arrow import BATCH_ROWS, MISSING, CellTypeError, shortened
-from qmedoid.tables.cells import Grouped, floats_show_points, grouped_example, maybe_thousands
 
 _SAMPLE = 1 << 18
 _LONGEST_HEADER = 1 << 24

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError
-from qmedoid.tables._detect import check_unique
+from qmedoid.tables._dialect import check_unique
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "?", "-",
            "<NA>", "NaT", "#NA", "n.a.", "N.A.")  # fmt: skip
@@ -146,8 +146,8 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> pa.Table:
     that holds things of several types becomes text, but for its missing cells. `names` are those of the columns of
     arrays and lists (else ``x0``, ``x1``, and so on); of other data, the columns to keep.
     """
-    if hasattr(data, "collect") and hasattr(data, "collect_schema"):
-        raise DataError("A lazy frame has no rows yet. Call collect() first.")
+    if hasattr(data, "collect"):
+        raise DataError(f"The rows of a {type(data).__name__} are not there yet: collect() it first.")
     if isinstance(data, pa.RecordBatch | pa.Table):
         table = pa.table(data) if isinstance(data, pa.RecordBatch) else data
     elif hasattr(data, "iloc") and hasattr(data, "columns"):

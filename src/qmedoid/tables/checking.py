@@ -14,7 +14,7 @@ from qmedoid.tables._check_columns import Codes, Finding, describe, facts_of, ju
 from qmedoid.tables.arrow import as_table
 from qmedoid.tables.kinds import DateOrder, infer_columns
 from qmedoid.tables.roles import Role, check_roles, in_roles
-from qmedoid.tables.targets import class_labels, labeled_rows, target_notes
+from qmedoid.tables.targets import class_labels, target_notes
 
 Hashes = npt.NDArray[np.uint64]
 SAMPLE_ROWS = 100_000
@@ -133,15 +133,14 @@ def check_rows(
 def _labeled(table: pa.Table, target: str, findings: list[Finding]) -> tuple[pa.Table, Any]:
     """The rows that have a class, as a fit takes them, and their labels; None where the target holds no classes."""
     try:
-        rows = labeled_rows(table[target])
+        rows, labels = class_labels(table[target], target)
         if len(rows) < table.num_rows:
             message = f"{table.num_rows - len(rows):,} of {table.num_rows:,} rows have no class in {target!r}"
             findings.append(Finding("unlabeled", f"{message}: a fit leaves them out", (target,)))
         if not len(rows):
             findings.append(Finding("no_classes", f"no row has a class in {target!r}", (target,), "problem"))
             return table, None
-        labeled = table.take(pa.array(rows)) if len(rows) < table.num_rows else table
-        return labeled, class_labels(labeled[target], target)
+        return table.take(pa.array(rows)) if len(rows) < table.num_rows else table, labels
     except DataError as error:
         findings.append(Finding("target", str(error), (target,), "problem"))
     except (pa.ArrowNotImplementedError, TypeError):

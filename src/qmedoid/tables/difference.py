@@ -11,7 +11,7 @@ import pyarrow as pa
 from qmedoid.exceptions import ContractError, warn
 from qmedoid.model.contract import Column, Contract, Kind
 from qmedoid.tables.arrow import shortened
-from qmedoid.tables.encode import EXAMPLES, NAMED_LEVELS, ColumnIssues, Issues
+from qmedoid.tables.issues import EXAMPLES, NAMED_LEVELS, ColumnIssues, Issues
 from qmedoid.tables.kinds import ENOUGH_ROWS, kind_of_type
 
 OnMismatch = Literal["error", "warn"]
@@ -170,7 +170,8 @@ def compare_columns(contract: Contract, given: Sequence[str] | pa.Schema) -> Dif
     """Compare the columns of a table with a contract, by their names and, where a schema is given, their types."""
     names = list(given.names) if isinstance(given, pa.Schema) else list(given)
     types = dict(zip(given.names, given.types, strict=True)) if isinstance(given, pa.Schema) else {}
-    present, known = set(names), {*contract.names, *contract.left_out, contract.target}
+    own_names = [column.name for column in contract.columns]
+    present, known = set(names), {*own_names, *contract.left_out, contract.target}
     missing = [column for column in contract.columns if column.name not in present]
     extra = [name for name in dict.fromkeys(names) if name not in known]
     renames = _renames([column.name for column in missing], extra)
@@ -186,7 +187,7 @@ def compare_columns(contract: Contract, given: Sequence[str] | pa.Schema) -> Dif
         contract,
         missing=tuple(column.name for column in missing),
         extra=tuple(extra),
-        repeated=tuple(name for name in contract.names if names.count(name) > 1),
+        repeated=tuple(name for name in own_names if names.count(name) > 1),
         renames=renames,
         suggestions=_suggestions(missing, extra, types),
         kinds=kinds,

@@ -17,8 +17,8 @@ from qmedoid.metrics.classification import (
     pr_auc,
     roc_auc,
 )
-from qmedoid.model.novelty import Hashes, seen_in_words
 from qmedoid.model.operating_point import Counts
+from qmedoid.model.seen_rows import Hashes, seen_in_words
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.tables.targets import MISSING, UNKNOWN, seldom_note
 
@@ -35,13 +35,14 @@ def joined(parts: Iterable[Decisions]) -> Decisions:
 def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: Hashes | None = None) -> dict[str, Any]:
     """The report over rows that have a class of the model; codes are those of `qmedoid.tables.targets`.
 
-    With the `qmedoid.tables.encode.row_hashes` of the rows it says how many were seen in fitting.
+    With the `qmedoid.tables.row_hashes.row_hashes` of the rows it says how many were seen in fitting.
     """
     known = codes >= 0
     left_out = {"missing": int((codes == MISSING).sum()), "unknown": int((codes == UNKNOWN).sum())}
     if not known.any():
+        classes = ", ".join(map(str, model.decision.classes))
         raise ContractError(
-            f"None of the {len(codes):,} rows has a class of the model ({', '.join(map(str, model.classes))}) in its "
+            f"None of the {len(codes):,} rows has a class of the model ({classes}) in its "
             f"target column: {left_out['missing']:,} are missing, {left_out['unknown']:,} are other labels."
         )
     part = Decisions._make([*(array[known] for array in decided[:4]), None])
@@ -56,8 +57,8 @@ def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> dict
     as the precision of a class that was never predicted, is None. Macro-F1 is the mean over the classes that occur;
     ``"absent"`` are those that do not.
     """
-    metrics = evaluate(codes, decided.codes, len(model.classes))
-    labels = [str(label) for label in model.classes]
+    metrics = evaluate(codes, decided.codes, len(model.decision.classes))
+    labels = [str(label) for label in model.decision.classes]
     by_class = [_class_figures(metrics, code) for code in range(len(labels))]
     report: dict[str, Any] = {
         "rows": len(codes),
@@ -76,7 +77,7 @@ def decision_report(model: TableModel, codes: Codes, decided: Decisions) -> dict
     if len(labels) == 2:
         positive = codes == 1
         report |= {
-            "positive": model.classes[1],
+            "positive": model.decision.classes[1],
             "prevalence": float(positive.mean()),
             "alert_rate": float((decided.codes == 1).mean()),
             **{name: by_class[1][name] for name in ("precision", "recall", "f1")},
@@ -101,9 +102,9 @@ def report_notes(model: TableModel, report: Mapping[str, Any], *, seldom: bool =
             f"the class{'' if one else 'es'} {absent} {'does' if one else 'do'} not occur in these rows: macro-F1 is "
             "the mean over the others."
         )
-    elif seldom and len(model.classes) == 2 and model.decision.cut is None:
+    elif seldom and len(model.decision.classes) == 2 and model.decision.cut is None:
         (tn, fp), (fn, tp) = report["confusion"]
-        note = seldom_note(model.classes, Counts(tp, fp, fn, tn))
+        note = seldom_note(model.decision.classes, Counts(tp, fp, fn, tn))
         notes += [] if note is None else [note]
     return notes
 

@@ -9,11 +9,13 @@ import pyarrow as pa
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ModelError
 from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.base import GroupContribution, RowContribution, usable_coordinates
+from qmedoid.methods.base import usable_coordinates
+from qmedoid.methods.contributions import GroupContribution, RowContribution
 from qmedoid.model.explanation import Explanation, explain
 from qmedoid.model.table import TableModel
 from qmedoid.tables.arrow import plain_records
-from qmedoid.tables.encode import Issues, encode_batch
+from qmedoid.tables.encode import encode_batch
+from qmedoid.tables.issues import Issues
 from qmedoid.tables.scoring import refused_by_column
 from qmedoid.tables.targets import label_codes
 
@@ -28,8 +30,8 @@ def explain_record(model: TableModel, record: pa.Table, issues: Issues) -> dict[
     known = [name for name in model.contract.names if name in record.column_names]
     cells = plain_records(record.select(known))[0] if known else {}
     report = {
-        "prediction": model.classes[why.winner],
-        "against": model.classes[why.other],
+        "prediction": model.decision.classes[why.winner],
+        "against": model.decision.classes[why.other],
         "margin": why.margin,
         "decided_by": model.deciders[int(why.by_circuit)],
         "record": cells,
@@ -42,7 +44,7 @@ def explain_record(model: TableModel, record: pa.Table, issues: Issues) -> dict[
         report["neighbors"] = [_record(model, one) for one in why.neighbors]
     if model.decision.probabilistic:
         probabilities = model.decision.probabilities(decided.scores)[0].tolist()
-        report["probabilities"] = dict(zip(map(str, model.classes), probabilities, strict=True))
+        report["probabilities"] = dict(zip(map(str, model.decision.classes), probabilities, strict=True))
     return report
 
 
@@ -52,7 +54,7 @@ def _columns(model: TableModel, why: Explanation, cells: Mapping[str, Any]) -> l
     Numbers that a column is encoded by, such as the levels of a category, the parts of a date or whether a cell is
     missing, count together.
     """
-    source = np.repeat(np.arange(len(model.encodings)), [encoding.width for encoding in model.encodings])
+    source = np.repeat(np.arange(len(model.encodings)), [len(encoding.outputs) for encoding in model.encodings])
     added = np.bincount(source, weights=why.columns, minlength=len(model.encodings)).tolist()
     columns = sorted(zip(model.contract.names, added, strict=True), key=lambda column: column[0])
     return _largest_first([{"name": name, "cell": cells.get(name), "contribution": value} for name, value in columns])
@@ -69,10 +71,10 @@ def _medoids(model: TableModel, why: Explanation) -> list[dict[str, Any]]:
     method = model.method
     assert method is not None, "explain() refuses models without medoids"
     records = model.records[0] if model.records else ()
-    order = sorted(range(len(model.classes)), key=lambda code: (code != why.winner, code != why.other, code))
+    order = sorted(range(len(model.decision.classes)), key=lambda code: (code != why.winner, code != why.other, code))
     return [
         {
-            "class": model.classes[code],
+            "class": model.decision.classes[code],
             "training_row": int(method.medoid_rows[why.nearest[code]]),
             "distance": float(why.distances[code]),
             "angle": float(why.angles[code]),
@@ -89,14 +91,16 @@ def _group(model: TableModel, share: GroupContribution) -> dict[str, Any]:
         group["name"] = share.name
     if share.value is not None:
         group["value"] = share.value
-        group["medoid_values"] = {str(model.classes[code]): value for code, value in share.medoid_values.items()}
+        group["medoid_values"] = {
+            str(model.decision.classes[code]): value for code, value in share.medoid_values.items()
+        }
     if share.records:
         group["records"] = [_record(model, one) for one in share.records]
     return group
 
 
 def _record(model: TableModel, share: RowContribution) -> dict[str, Any]:
-    code = model.classes[share.code]
+    code = model.decision.classes[share.code]
     return {"training_row": share.row, "class": code, "distance": share.distance, "contribution": share.contribution}
 
 
@@ -126,12 +130,12 @@ class NearestRows:
         distances[np.isnan(distances)] = np.inf
         nearest = np.argsort(distances, kind="stable")[: self._n_shown]
         nearest = nearest[np.isfinite(distances[nearest])]
-        codes = None if labels is None else label_codes(labels, self._model.classes)
+        codes = None if labels is None else label_codes(labels, self._model.decision.classes)
         names = [name for name in self._model.contract.names if name in batch.schema.names]
         part = pa.table(batch.select(names).columns, names)
         records = plain_records(part.take(pa.array(nearest)))
         for place, record in zip(nearest.tolist(), records, strict=True):
-            label = None if codes is None or codes[place] < 0 else self._model.classes[codes[place]]
+            label = None if codes is None or codes[place] < 0 else self._model.decision.classes[codes[place]]
             self._kept.append((float(distances[place]), self._rows + place, label, record))
         self._kept = sorted(self._kept, key=lambda one: one[:2])[: self._n_shown]
         self._rows += len(batch)

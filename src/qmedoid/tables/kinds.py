@@ -11,8 +11,8 @@ from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError
 from qmedoid.model.contract import Column, Kind
 from qmedoid.tables import cells
+from qmedoid.tables._thousands import grouped_columns, grouped_note
 from qmedoid.tables.arrow import DECIMAL, shortened
-from qmedoid.tables.cells import grouped_columns, grouped_note
 from qmedoid.tables.roles import OWN_TEXT, Role, id_reason, is_identifier_name
 
 if TYPE_CHECKING:

@@ -226,9 +226,9 @@ class NoveltyTally:
     def _shifted(self, novelty: Novelty, counts: _Counts) -> tuple[Shifted, ...]:
         read = self.model.layout.is_read[novelty.binned]
         width = NormalDist().inv_cdf(1.0 - _CHANCE / max(int(read.sum()), 1))
-        found = []
+        found, starts = [], novelty.offsets + np.arange(len(novelty.offsets))
         for place in np.flatnonzero(read).tolist():
-            bins = novelty.bin_slice(place)
+            bins = slice(starts[place], starts[place + 1])
             here, before = np.asarray(counts.bins)[bins], novelty.counts[bins]
             share, expected = here / counts.rows, before / novelty.n_rows
             moved = float(np.abs(share - expected).sum() / 2.0)
@@ -282,7 +282,7 @@ def _are_days(model: TableModel) -> list[bool]:
     return [
         isinstance(encoding, Dates) and number < len(encoding.parts) and encoding.parts[number] == "days"
         for encoding in model.encodings
-        for number in range(encoding.width)
+        for number in range(len(encoding.outputs))
     ]
 
 

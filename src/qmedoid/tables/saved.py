@@ -18,8 +18,8 @@ from qmedoid.model.table import Decisions, TableModel
 from qmedoid.storage.model_file import load_file, save_model
 from qmedoid.tables.arrow import as_table
 from qmedoid.tables.difference import OnMismatch, compare_columns
-from qmedoid.tables.encode import Issues
 from qmedoid.tables.explaining import NearestRows, explain_record
+from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
 from qmedoid.tables.scoring import decide_batch
 
@@ -96,7 +96,7 @@ class SavedModel:
     @property
     def expected_(self) -> OperatingSummary | None:
         """The operating point of two classes, with precision, recall and alert rate on held-out rows, if known."""
-        return self.model.operating
+        return self.model.decision.operating
 
     def predict(self, data: Any, *, on_mismatch: OnMismatch = "error") -> npt.NDArray[Any]:
         """Class of every record, shape (n,)."""
@@ -142,7 +142,7 @@ class SavedModel:
 
     def alert_rate_drift(self, decided: Decisions) -> Drift | None:
         """The share of alerts among decisions (from `decide`) compared with what is expected, if that is known."""
-        operating = self.model.operating
+        operating = self.model.decision.operating
         return None if operating is None else operating.drift(int((decided.codes == 1).sum()), len(decided.codes))
 
     def prior_shift(self, new_prevalence: Any) -> "SavedModel":
@@ -223,6 +223,6 @@ class SavedModel:
     def __repr__(self) -> str:
         model = self.model
         return (
-            f"SavedModel({len(model.contract.columns)} columns, classes {list(model.classes)!r}, "
+            f"SavedModel({len(model.contract.columns)} columns, classes {list(model.decision.classes)!r}, "
             f"decided by {model.deciders[0]!r})"
         )

@@ -16,7 +16,8 @@ from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.tables.arrow import CellTypeError, without_missing
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
-from qmedoid.tables.encode import Issues, encode_batch, note_grouped, training_sizes
+from qmedoid.tables.encode import encode_batch, note_grouped, training_sizes
+from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
 from qmedoid.tables.source import open_table
 from qmedoid.tables.writing import TEXT_SUFFIXES, check_output, open_sink
@@ -229,7 +230,10 @@ def score_file(
 
         def write(lenient: bool) -> ScoredFile:
             parts = reading.batches(lenient, carried, as_text=as_text, verbatim=as_text, on_progress=on_progress)
-            counts, log_odds = np.zeros(len(model.classes), dtype=np.int64), LogOddsHistogram() if prevalence else None
+            counts, log_odds = (
+                np.zeros(len(model.decision.classes), dtype=np.int64),
+                LogOddsHistogram() if prevalence else None,
+            )
 
             def results() -> Iterator[pa.RecordBatch]:
                 for batch, extra in parts:
@@ -250,9 +254,10 @@ def score_file(
                     sink.write(batch)
                 # Before the file is put in its place: a table that is refused leaves none behind.
                 difference = reading.check()
-            predicted = {str(label): int(count) for label, count in zip(model.classes, counts, strict=True)}
-            priors = model.decision.expected_priors
-            estimate = None if log_odds is None or priors is None else log_odds.estimate(float(priors[1]))
+            predicted = {str(label): int(count) for label, count in zip(model.decision.classes, counts, strict=True)}
+            estimate = None
+            if log_odds is not None and (priors := model.decision.expected_priors) is not None:
+                estimate = log_odds.estimate(float(priors[1]))
             return ScoredFile(int(counts.sum()), predicted, difference, reading.novelty.report(), estimate)
 
         # What went to a pipe cannot be taken back.
@@ -290,11 +295,11 @@ def result_batch(
     decision, method = model.decision, model.method
     if not decision.probabilistic:
         scores = decided.margins
-    elif len(model.classes) == 2:
+    elif len(model.decision.classes) == 2:
         scores = decision.probabilities_of_second(decided.scores)
     else:
         scores = np.take_along_axis(decision.probabilities(decided.scores), decided.codes[:, None], axis=1)[:, 0]
-    columns: list[Any] = [*carried.columns, _chosen(model.classes, decided.codes), scores, decided.margins]
+    columns: list[Any] = [*carried.columns, _chosen(model.decision.classes, decided.codes), scores, decided.margins]
     if method is not None and decided.nearest is not None:
         columns += [method.medoid_rows.take(decided.nearest[:, code]) for code in range(len(model.decision.classes))]
     columns.append(_chosen(model.deciders, decided.by_circuit.astype(np.intp)))

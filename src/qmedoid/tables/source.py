@@ -15,8 +15,8 @@ from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.tables._binary import BinaryFile
 from qmedoid.tables._csv import TextFile
 from qmedoid.tables._detect import SUFFIXES, Bytes, format_of_name
+from qmedoid.tables._thousands import Grouped
 from qmedoid.tables.arrow import DECIMAL, as_category, common_type
-from qmedoid.tables.cells import Grouped
 
 TableFile: TypeAlias = TextFile | BinaryFile
 
@@ -148,7 +148,7 @@ class TableSource:
         if table is None:
             table = self.schema.empty_table()
         elif self.is_text:
-            from qmedoid.tables._text_kinds import infer_types
+            from qmedoid.tables._text_types import infer_types
 
             table = infer_types(table, self.decimal, texts)
         declared = [file.categories for file in self._files if isinstance(file, BinaryFile)]

@@ -61,13 +61,18 @@ def label_codes(column: pa.Array | pa.ChunkedArray, classes: tuple[Label, ...]) 
     return np.concatenate(codes)
 
 
-def labeled_rows(column: pa.Array | pa.ChunkedArray) -> Codes:
-    """Row numbers of the cells that hold a label at all."""
-    return np.flatnonzero(label_codes(column, ()) != MISSING)
+def class_labels(column: pa.ChunkedArray, name: str) -> tuple[Codes, pa.ChunkedArray]:
+    """Rows of a target column that hold a label, and their labels: trimmed texts, whole numbers or truth values.
+
+    Other cells are refused.
+    """
+    rows = np.flatnonzero(label_codes(column, ()) != MISSING)
+    return rows, _labels(column if len(rows) == len(column) else column.take(pa.array(rows)), name)
 
 
-def class_labels(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """A target column without missing cells as labels: trimmed texts, whole numbers, truth values; else refused."""
+def _labels(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    if len(column) == 0:
+        return column
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         import pyarrow.compute as pc

@@ -13,7 +13,8 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError
 from qmedoid.geometry.scaling import fit_standard
 from qmedoid.kernels._backend import thread_count
-from qmedoid.optimize.training import GAINS, Minimum, Stopping, TrainingState, minimize_adam, minimize_spsa
+from qmedoid.optimize.minimizers import GAINS, minimize_adam, minimize_spsa
+from qmedoid.optimize.training import Minimum, Stopping, TrainingState
 from qmedoid.variational.ansatz import SPAN, AngleMap, Ansatz
 from qmedoid.variational.batches import BatchObjective, Sampling, batch_objective, row_weights
 from qmedoid.variational.model import Batch, Network, Precision, VariationalModel

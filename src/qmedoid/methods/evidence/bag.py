@@ -295,12 +295,10 @@ def fit_bag(
         weights, intercepts, out_of_fold = _logistic(ridge, targets, together)
     else:
         weights, intercepts, out_of_fold = ridge.directions @ ridge.coefficients, ridge.means, ridge.out_of_fold
-    of_terms, first = [], 0
-    for part, scale in zip(design.parts, design.scales, strict=True):
-        last = first + part.n_features
-        own = weights[first:last]
+    of_terms = []
+    for part, scale, place in zip(design.parts, design.scales, design.places, strict=True):
+        own = weights[place]
         of_terms.append(scale * own if part.mixing is None else scale * part.mixing @ own)
-        first = last
     return Bag(design, of_terms, intercepts, out_of_fold, ridge.penalty, ridge.path)
 
 

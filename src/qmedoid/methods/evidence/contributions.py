@@ -24,7 +24,7 @@ import numpy as np
 
 from qmedoid.arrays import Array
 from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.base import Contributions, GroupContribution, RowContribution
+from qmedoid.methods.contributions import Contributions, GroupContribution, RowContribution
 from qmedoid.methods.evidence.model import DISTANCE, NEAR, EvidenceModel, root_distances
 from qmedoid.methods.evidence.neighbors import Neighbors, weights
 

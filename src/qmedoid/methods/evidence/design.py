@@ -181,6 +181,8 @@ class Design:
         Means of the channels of each part.
     scales : tuple of float
         What the features of each part are multiplied by.
+    places : tuple of slice
+        Columns of the features of each part.
     features : ndarray of shape (n, p)
         Of mean 0.
     """
@@ -188,6 +190,7 @@ class Design:
     parts: tuple[DesignPart, ...]
     centers: tuple[Array, ...]
     scales: tuple[float, ...]
+    places: tuple[slice, ...]
     features: Array
 
 
@@ -209,7 +212,7 @@ def evidence_design(parts: list[DesignPart], rows: Scaled, medoids: Scaled) -> D
     scales = [totals[part.block] ** -0.5 if totals[part.block] > 0 else 1.0 for part in parts]
     for scale, place in zip(scales, places, strict=True):
         features[:, place] *= scale
-    return Design(tuple(parts), tuple(centers), tuple(scales), features)
+    return Design(tuple(parts), tuple(centers), tuple(scales), tuple(places), features)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,14 +26,8 @@ from qmedoid.kernels import evidence
 from qmedoid.kernels._backend import row_block
 from qmedoid.kernels.evidence import Group as Group
 from qmedoid.kernels.nearest import nearest_squared
-from qmedoid.methods.base import (
-    LARGEST,
-    Contributions,
-    Measured,
-    MeasuredMethod,
-    measured_distances,
-    refuse_bad_values,
-)
+from qmedoid.methods.base import LARGEST, Measured, MeasuredMethod, measured_distances, refuse_bad_values
+from qmedoid.methods.contributions import Contributions
 from qmedoid.methods.evidence.neighbors import Neighbors, added
 from qmedoid.schema import MODERATE, Packed, Values
 

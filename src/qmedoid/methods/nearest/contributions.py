@@ -21,7 +21,8 @@ import numpy as np
 
 from qmedoid.arrays import Array
 from qmedoid.geometry.channels import EPSILON
-from qmedoid.methods.base import Contributions, GroupContribution, Measured
+from qmedoid.methods.base import Measured
+from qmedoid.methods.contributions import Contributions, GroupContribution
 from qmedoid.methods.nearest.model import NearestModel
 
 

@@ -16,15 +16,8 @@ from qmedoid.methods.nearest.objective import IncrementalObjective
 from qmedoid.methods.nearest.problem import Fold, NearestSettings, TrainingRows, fit_nearest_model
 from qmedoid.metrics.classification import confusion_matrix, evaluate
 from qmedoid.metrics.intervals import macro_f1_error
-from qmedoid.optimize.descent import (
-    DescentResult,
-    Progress,
-    Record,
-    Sweep,
-    alpha_sweep,
-    coordinate_descent,
-    one_se_order,
-)
+from qmedoid.optimize.descent import DescentResult, Progress, Record, coordinate_descent
+from qmedoid.optimize.sweep import Sweep, alpha_sweep, one_se_order
 
 Selection = Literal["best", "one_se"]
 SELECTIONS: tuple[Selection, ...] = ("best", "one_se")

@@ -14,7 +14,8 @@ from qmedoid.geometry.overlap import AngleKind, SwapTest, SwapTestFunction, comp
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels import scoring
 from qmedoid.kernels._backend import row_block
-from qmedoid.methods.base import LARGEST, Contributions, Measured, MeasuredMethod, Scorer, refuse_bad_values
+from qmedoid.methods.base import LARGEST, Measured, MeasuredMethod, Scorer, refuse_bad_values
+from qmedoid.methods.contributions import Contributions
 from qmedoid.schema import MODERATE, Given, Packed, Values
 
 # Rows per block where the definition is applied, so that its temporaries stay small.

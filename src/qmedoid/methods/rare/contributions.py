@@ -13,7 +13,7 @@ rare prototypes are: so a column in which the record lies between both classes a
 import numpy as np
 
 from qmedoid.arrays import Array
-from qmedoid.methods.base import Contributions, GroupContribution
+from qmedoid.methods.contributions import Contributions, GroupContribution
 from qmedoid.methods.rare.model import CLIP, RareEventModel
 
 

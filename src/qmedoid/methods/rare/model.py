@@ -10,14 +10,8 @@ from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
 from qmedoid.geometry.channels import Channels
 from qmedoid.geometry.overlap import SwapTestFunction, row_angles
 from qmedoid.kernels._backend import in_chunks, row_block, row_count
-from qmedoid.methods.base import (
-    LARGEST,
-    Contributions,
-    Measured,
-    MeasuredMethod,
-    measured_distances,
-    refuse_bad_values,
-)
+from qmedoid.methods.base import LARGEST, Measured, MeasuredMethod, measured_distances, refuse_bad_values
+from qmedoid.methods.contributions import Contributions
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.schema import MODERATE, RefusedError, Values
 

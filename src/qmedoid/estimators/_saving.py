@@ -1,0 +1,102 @@
+"""Saving a fitted classifier as its table model, with its parameters in plain form."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from qmedoid.estimators._inputs import column_names
+from qmedoid.exceptions import ModelError
+from qmedoid.model.contract import Column, Contract, Numbers
+from qmedoid.model.decision import Decision
+from qmedoid.model.table import Record, TableModel
+
+# Longest parameter that is saved value by value.
+_LONGEST = 100
+
+
+class SavingMixin:
+    """A classifier that is saved as its `table_model`."""
+
+    @abstractmethod
+    def table_model(self) -> TableModel:
+        """The fitted model as it is saved and scored without scikit-learn."""
+
+    def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
+        """Save the fitted classifier for `qmedoid.load`, without code and without scikit-learn.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, by convention with the suffix ``.qmedoid``: a new one, or a saved model, which is replaced.
+        circuits : bool
+            Whether to write the circuits as QPY and OpenQASM 3 too, for other tools (extra ``quantum``).
+        raw_rows : bool
+            Whether to keep the medoids as rows of the training table; without, only their coordinates are kept.
+
+        Raises
+        ------
+        ModelError
+            The classifier is not fitted, or holds what cannot be stored without running its code on loading.
+        """
+        from qmedoid.storage.model_file import save_model
+
+        try:
+            check_is_fitted(self)
+        except ValueError:
+            raise ModelError(f"This {type(self).__name__} is not fitted: call fit before it is saved.") from None
+        return save_model(self.table_model(), path, circuits=circuits, raw_rows=raw_rows)
+
+    def _numbers_model(self, models: Any, decision: Decision, is_measured: bool, **metrics: float) -> TableModel:
+        """The models of a classifier of numbers; missing values are refused, as by itself."""
+        if is_measured:
+            raise measured_error()
+        names = column_names(self)
+        records: tuple[tuple[Record, ...], ...] | None = None
+        if hasattr(self, "_medoid_tables"):
+            records = tuple(
+                tuple(dict(zip(names, row, strict=True)) for row in rows.tolist()) for rows in self._medoid_tables
+            )
+        return TableModel(
+            contract=Contract(tuple(Column(name, "number") for name in names)),
+            encodings=tuple(Numbers(fill=math.nan) for _ in names),
+            decision=decision,
+            models=models,
+            records=records,
+            parameters=plain_parameters(self),
+            metrics=metrics,
+            novelty=getattr(self, "_novelty", None),
+            training=getattr(self, "_training", None),
+        )
+
+
+def measured_error() -> ModelError:
+    """The refusal to save a classifier whose distances or circuit a backend measures."""
+    return ModelError(
+        "This classifier is a copy made by measured_by, and backends are not saved: save the classifier it was made "
+        "from, and call measured_by again where it is needed."
+    )
+
+
+def plain_parameters(value: Any) -> Any:
+    """An estimator, or one of its parameters, as JSON takes it; what has no plain form is named by type or repr."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): plain_parameters(one) for name, one in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        # Folds given as row numbers tell a reader nothing, and may be as long as the table.
+        return [plain_parameters(one) for one in value] if len(value) <= _LONGEST else f"{len(value)} values"
+    if isinstance(value, SavingMixin) and isinstance(value, BaseEstimator):
+        # The folder of checkpoints says where a training was kept, not how the model was made.
+        kept = {name: one for name, one in value.get_params(deep=False).items() if name != "checkpoint"}
+        return {"estimator": type(value).__name__} | {name: plain_parameters(one) for name, one in kept.items()}
+    is_shown = isinstance(value, BaseEstimator) or hasattr(value, "get_n_splits")
+    return repr(value) if is_shown else type(value).__name__

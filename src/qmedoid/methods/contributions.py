@@ -1,0 +1,87 @@
+"""Contributions: what rows, groups and columns add to the difference of two dissimilarities."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from qmedoid.arrays import Array
+
+
+class RowContribution(NamedTuple):
+    """Contribution of the distance to one training row.
+
+    Attributes
+    ----------
+    row, code : int
+        Its training row, and its class.
+    distance : float
+        To it, over the columns of the group.
+    contribution : float
+    """
+
+    row: int
+    code: int
+    distance: float
+    contribution: float
+
+
+@dataclass(frozen=True)
+class GroupContribution:
+    """Contribution of a group of columns.
+
+    Attributes
+    ----------
+    columns : tuple of int
+    contribution : float
+        Above 0 is for the class that won.
+    name : str or None
+        What is looked at in these columns, where they have several contributions.
+    records : tuple of RowContribution
+        The contribution by medoid, where there are several.
+    value : float or None
+        Of the group's feature, where the group has one.
+    medoid_values : mapping of int to float
+        Of the same feature in the medoids, by class code.
+    """
+
+    columns: tuple[int, ...]
+    contribution: float
+    name: str | None = None
+    records: tuple[RowContribution, ...] = ()
+    value: float | None = None
+    medoid_values: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Contributions:
+    """Contributions that add up to the difference of two dissimilarities, in two ways.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (M,)
+        What each encoded column adds; with `terms` they add up to the difference.
+    groups : tuple of GroupContribution
+        The same, group of columns by group of columns: they add up to what `columns` add up to.
+    terms : mapping of str to float
+        What belongs to no column, by name.
+    neighbors : tuple of RowContribution
+        The neighbors that the term ``"neighbors"`` is the sum of.
+    """
+
+    columns: Array
+    groups: tuple[GroupContribution, ...]
+    terms: Mapping[str, float]
+    neighbors: tuple[RowContribution, ...] = ()
+
+    def times(self, factor: float) -> "Contributions":
+        """All contributions in another unit."""
+        groups = tuple(
+            replace(group, contribution=factor * group.contribution, records=_times(group.records, factor))
+            for group in self.groups
+        )
+        terms = {name: factor * value for name, value in self.terms.items()}
+        return Contributions(factor * self.columns, groups, terms, _times(self.neighbors, factor))
+
+
+def _times(records: tuple[RowContribution, ...], factor: float) -> tuple[RowContribution, ...]:
+    return tuple(one._replace(contribution=factor * one.contribution) for one in records)

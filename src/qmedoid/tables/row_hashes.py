@@ -1,0 +1,77 @@
+"""Hashes of rows, by which a model knows the rows of its fit again."""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from qmedoid.model.contract import Dates, Levels
+from qmedoid.model.seen_rows import KEY_BYTES, MOST_KEPT, Hashes, SeenRows
+from qmedoid.model.table import TableModel
+from qmedoid.tables import cells
+
+# Rows whose cells lie side by side in memory at once.
+_AT_ONCE = 2**16
+# What stands for a missing number; a NaN has many patterns of bits.
+_MISSING = np.iinfo(np.int64).min
+# Shifts and factors of SplitMix64's finalizer: every bit of a cell moves half of the bits of the hash.
+_MIXING = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
+
+
+def remember_rows(model: TableModel, tables: Sequence[pa.Table], *, most: int = MOST_KEPT) -> SeenRows:
+    """Hashes of the rows that the fit of a model has seen, under the names of the contract; at most `most`."""
+    places = list(model.layout.used)
+    # The same rows in any order have the same key, and other rows another one.
+    total = np.zeros(len(places), dtype=np.uint64)
+    for part in _parts(tables):
+        total += _bits(model, part).view(np.uint64).sum(axis=0, dtype=np.uint64)
+    key = blake2b(total.tobytes(), digest_size=KEY_BYTES).digest()
+    return SeenRows.of(key, np.concatenate([_hashed(_bits(model, part), key) for part in _parts(tables)]), most=most)
+
+
+def row_hashes(model: TableModel, batch: pa.RecordBatch | pa.Table) -> Hashes | None:
+    """The hash of every row by the key of a model; None where the model keeps none to compare with."""
+    if model.seen is None:
+        return None
+    key = model.seen.key
+    hashes = [_hashed(_bits(model, part), key) for part in _parts([batch])]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *hashes])
+
+
+def _parts(tables: Sequence[pa.Table | pa.RecordBatch]) -> list[pa.Table | pa.RecordBatch]:
+    return [table.slice(start, _AT_ONCE) for table in tables for start in range(0, table.num_rows, _AT_ONCE)]
+
+
+def _hashed(bits: npt.NDArray[np.int64], key: bytes) -> Hashes:
+    """Hash of every row, from 63 bits: the cells are mixed into the key one by one (SplitMix64's finalizer)."""
+    state, step = np.frombuffer(key, dtype="<u8")
+    hashes = np.full(len(bits), state)
+    for column in bits.view(np.uint64).T:
+        hashes = (hashes + step) ^ column
+        for shift, factor in _MIXING:
+            hashes = (hashes ^ (hashes >> shift)) * factor
+        hashes ^= hashes >> np.uint64(31)
+    # 63 bits: the files of a model hold no whole numbers below 0.
+    return (hashes >> np.uint64(1)).astype(np.int64)
+
+
+def _bits(model: TableModel, batch: pa.Table | pa.RecordBatch) -> npt.NDArray[np.int64]:
+    """The cells that the best model reads as whole numbers, shape (n, columns)."""
+    names = set(batch.schema.names)
+    found = np.empty((batch.num_rows, len(model.layout.used)), dtype="<i8")
+    for number, place in enumerate(model.layout.used):
+        column, encoding = model.contract.columns[place], model.encodings[place]
+        given = batch.column(column.name) if column.name in names else pa.nulls(batch.num_rows)
+        if isinstance(encoding, Levels):
+            found[:, number] = cells.level_codes(given, encoding.levels)[0]
+            continue
+        values = cells.read(given, column.kind, column.spelling).values
+        if isinstance(encoding, Dates):
+            found[:, number] = values.astype("M8[us]").astype(np.int64)
+        else:
+            # −0.0 is 0, and all that is no number is missing.
+            bits = (values.astype(np.float64) + 0.0).view(np.int64)
+            found[:, number] = np.where(np.isnan(values), _MISSING, bits)
+    return found
