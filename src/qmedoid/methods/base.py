@@ -108,6 +108,33 @@ class Scorer(Protocol):
         ...
 
 
+class Part(Protocol):
+    """Statements about real rows that are added to the scores of a method."""
+
+    name: ClassVar[str]
+
+    @property
+    def used(self) -> Codes:
+        """Columns that the part reads."""
+        ...
+
+    def scores(self, X: Table, *, threads: int | None = None) -> Array:
+        """Dissimilarity to every class, shape (n, C)."""
+        ...
+
+    def scores_with(self, X: Table, swap_test: SwapTestFunction) -> Array:
+        """`scores` with distances that a SWAP test measures."""
+        ...
+
+    def contributions(self, row: Array, winner: int, other: int) -> "Contributions":
+        """Contributions to the difference of two classes' scores, for one row of shape (1, M)."""
+        ...
+
+    def with_row_numbers(self, rows: Codes) -> Self:
+        """A copy where training row i is row ``rows[i]`` of a larger table."""
+        ...
+
+
 class Method(Scorer, Protocol):
     """A fitted method in closed form: what is saved, shown, explained and run as circuits.
 

@@ -82,6 +82,13 @@ class Contributions:
         terms = {name: factor * value for name, value in self.terms.items()}
         return Contributions(factor * self.columns, groups, terms, _times(self.neighbors, factor))
 
+    def plus(self, other: "Contributions") -> "Contributions":
+        """The sum of both."""
+        terms = {name: self.terms.get(name, 0.0) + other.terms.get(name, 0.0) for name in {**self.terms, **other.terms}}
+        return Contributions(
+            self.columns + other.columns, self.groups + other.groups, terms, self.neighbors + other.neighbors
+        )
+
 
 def _times(records: tuple[RowContribution, ...], factor: float) -> tuple[RowContribution, ...]:
     return tuple(one._replace(contribution=factor * one.contribution) for one in records)

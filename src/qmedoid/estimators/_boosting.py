@@ -1,0 +1,165 @@
+"""Trees of comparisons, learnt by scikit-learn's histogram boosting and kept as pairs of real rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import log_softmax
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.exceptions import ModelError
+from qmedoid.geometry.row_groups import group_folds
+from qmedoid.kernels.trees import LEVELS, N_LEAVES
+from qmedoid.methods.comparisons.fit import PlainTree, comparisons_of
+from qmedoid.methods.comparisons.model import ComparisonsModel
+
+# From this many rows on there are fewer folds, and one seed.
+_LARGE = 20_000
+# Trees fitted to all rows are grown a little longer than those of a fold.
+_LONGER = 1.1
+# Largest difference between our sum of the trees and the library's, relative to its size.
+_SAME = 1e-9
+
+
+@dataclass(frozen=True)
+class BoostingSettings:
+    """How trees are grown: iterations at most, the learning rate, and how soon to stop without a gain."""
+
+    n_iterations: int = 500
+    learning_rate: float = 0.1
+    patience: int = 20
+    n_folds: int = 5
+    n_seeds: int = 2
+    least_rows: int = 10
+    share_of_columns: float = 0.5
+    l2: float = 1.0
+
+
+class FittedComparisons(NamedTuple):
+    """Trees fitted to all rows, and the out-of-fold dissimilarities of every row, shape (n, C)."""
+
+    model: ComparisonsModel
+    out_of_fold: Array
+    n_iterations: int
+
+
+def fit_comparisons(
+    X: Array,
+    codes: Codes,
+    n_classes: int,
+    settings: BoostingSettings,
+    seed: int,
+    progress: Callable[[float], None],
+    groups: Codes | None = None,
+) -> FittedComparisons | None:
+    """Grow trees in folds, stop all of them where their mean loss is smallest, and grow them again on all rows.
+
+    None where a fold would have nothing to learn from or to judge by.
+    """
+    rng = np.random.default_rng(seed)
+    n_folds = settings.n_folds if len(codes) < _LARGE else max(2, settings.n_folds - 2)
+    folds = _folds(codes, groups, n_classes, n_folds, rng)
+    if folds is None:
+        return None
+    stages: list[tuple[Codes, list[Array]]] = []
+    for fold in range(n_folds):
+        train, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        grown = _grown(settings, seed + fold, settings.n_iterations, X[train], codes[train], (X[held], codes[held]))
+        raw = [_outputs(stage, len(held)) for stage in grown.staged_decision_function(X[held])]
+        stages.append((held, raw))
+        progress((fold + 1) / (n_folds + 2))
+    n_iterations = _best_length(stages, codes)
+    outputs = np.full((len(codes), 1 if n_classes == 2 else n_classes), np.nan)
+    for held, raw in stages:
+        outputs[held] = raw[min(n_iterations, len(raw)) - 1]
+    n_seeds = settings.n_seeds if len(codes) < _LARGE else 1
+    fits = [
+        _grown(settings, seed + n_folds + number, max(1, round(_LONGER * n_iterations)), X, codes)
+        for number in range(n_seeds)
+    ]
+    model = _mean_model(fits, X, codes, n_classes)
+    # Rows that are never held out are the only ones of their class.
+    known = np.isfinite(outputs[:, 0])
+    outputs[~known] = outputs[known].mean(axis=0)
+    progress(1.0)
+    return FittedComparisons(model, model.class_scores(outputs), n_iterations)
+
+
+def _folds(codes: Codes, groups: Codes | None, n_classes: int, n_folds: int, rng: np.random.Generator) -> Codes | None:
+    """Fold of every row, −1 for classes of one draw; None where fewer than two classes or folds are left."""
+    groups = np.arange(len(codes)) if groups is None else groups
+    draws = np.bincount(np.unique(groups * n_classes + codes) % n_classes, minlength=n_classes)
+    judged = np.flatnonzero(draws[codes] > 1)
+    if (draws > 1).sum() < 2 or len(np.unique(groups[judged])) < 2 * n_folds:
+        return None
+    folds = np.full(len(codes), -1, dtype=np.intp)
+    folds[judged] = group_folds(groups[judged], codes[judged], n_folds, rng)
+    enough = all(
+        len(np.unique(codes[folds != fold])) == n_classes and (folds == fold).any() for fold in range(n_folds)
+    )
+    return folds if enough else None
+
+
+def _grown(
+    settings: BoostingSettings, seed: int, n_iterations: int, X: Array, codes: Codes, held_out: Any = None
+) -> Any:
+    """Boosted trees; with held-out rows they stop growing when these gain nothing."""
+    classifier = HistGradientBoostingClassifier(
+        max_iter=n_iterations, learning_rate=settings.learning_rate, max_depth=LEVELS, max_leaf_nodes=N_LEAVES,
+        min_samples_leaf=settings.least_rows, max_features=settings.share_of_columns, l2_regularization=settings.l2,
+        early_stopping=held_out is not None, n_iter_no_change=settings.patience, random_state=seed,
+    )  # fmt: skip
+    if held_out is None:
+        return classifier.fit(X, codes)
+    return classifier.fit(X, codes, X_val=held_out[0], y_val=held_out[1])
+
+
+def _outputs(raw: Any, n_rows: int) -> Array:
+    return np.asarray(raw, dtype=np.float64).reshape(n_rows, -1)
+
+
+def _best_length(stages: list[tuple[Codes, list[Array]]], codes: Codes) -> int:
+    """Number of iterations of the smallest loss over all folds; a fold that stopped early stays where it was."""
+    longest = max(len(raw) for _, raw in stages)
+    total = np.zeros(longest)
+    for held, raw in stages:
+        losses = [_loss(one, codes[held]) for one in raw]
+        total += np.array(losses + [losses[-1]] * (longest - len(losses)))
+    return int(total.argmin()) + 1
+
+
+def _loss(outputs: Array, codes: Codes) -> float:
+    if outputs.shape[1] == 1:
+        return float(np.logaddexp(0.0, np.where(codes == 1, -outputs[:, 0], outputs[:, 0])).sum())
+    return -float(log_softmax(outputs, axis=1)[np.arange(len(codes)), codes].sum())
+
+
+def _mean_model(fits: list[Any], X: Array, codes: Codes, n_classes: int) -> ComparisonsModel:
+    """The mean of some fits as trees of comparisons; raise where these trees say anything else on the training rows."""
+    trees = [
+        _plain_tree(predictor.nodes, output, 1.0 / len(fits))
+        for fit in fits
+        for iteration in fit._predictors
+        for output, predictor in enumerate(iteration)
+    ]
+    intercepts = np.mean([fit._baseline_prediction.ravel() for fit in fits], axis=0)
+    model = comparisons_of(trees, intercepts, X, codes, n_classes)
+    checked = X[:: max(1, len(X) // 1000)]
+    wanted = model.class_scores(np.mean([_outputs(fit.decision_function(checked), len(checked)) for fit in fits], axis=0))
+    if not np.allclose(model.scores(checked), wanted, rtol=_SAME, atol=_SAME):
+        raise ModelError(
+            "The trees of scikit-learn's histogram boosting could not be read: this version of scikit-learn keeps them "
+            "in another form. Pass comparisons=False, or install the version that qmedoid was tested with."
+        )
+    return model
+
+
+def _plain_tree(nodes: Any, output: int, share: float) -> PlainTree:
+    is_leaf = nodes["is_leaf"].astype(np.bool_)
+    return PlainTree(
+        np.where(is_leaf, -1, nodes["feature_idx"].astype(np.intp)), nodes["num_threshold"].astype(np.float64),
+        nodes["left"].astype(np.intp), nodes["right"].astype(np.intp), share * nodes["value"].astype(np.float64),
+        nodes["count"].astype(np.float64), output,
+    )  # fmt: skip

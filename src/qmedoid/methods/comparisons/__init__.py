@@ -1,0 +1,1 @@
+"""Comparisons: boosted trees whose splits ask which of two real rows is nearer."""

@@ -1,0 +1,88 @@
+"""Trees of comparisons from plain trees: every threshold becomes the middle between two real rows."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.geometry.scaling import fit_standard
+from qmedoid.kernels.trees import N_LEAVES, N_NODES
+from qmedoid.methods.comparisons.model import ComparisonsModel
+
+
+class PlainTree(NamedTuple):
+    """A tree as boosting leaves it, node 0 the root; arrays of shape (nodes,).
+
+    Attributes
+    ----------
+    column, threshold : ndarray
+        Rows at most at the threshold go to the left; column −1 for a leaf.
+    left, right : ndarray
+        Children.
+    value, count : ndarray
+        What a leaf adds, and training rows that reach a node.
+    output : int
+        The output that the tree adds to.
+    """
+
+    column: Codes
+    threshold: Array
+    left: Codes
+    right: Codes
+    value: Array
+    count: Array
+    output: int
+
+
+def comparisons_of(
+    trees: Sequence[PlainTree], intercepts: Array, X: Array, codes: Codes, n_classes: int
+) -> ComparisonsModel:
+    """The model of plain trees of at most four levels that were grown on the rows of X.
+
+    A threshold between two values of a column becomes a pair of rows that have them: the last value at most at the
+    threshold and the first one above. Training rows take the same path through either.
+    """
+    shape = (len(trees), N_NODES)
+    columns, thresholds = np.full(shape, -1, dtype=np.intp), np.zeros(shape)
+    values = np.zeros((len(trees), N_NODES + N_LEAVES))
+    for number, tree in enumerate(trees):
+        _place(tree, 0, 0, _means(tree), columns[number], thresholds[number], values[number])
+    near, far = np.zeros(shape, dtype=np.intp), np.zeros(shape, dtype=np.intp)
+    near_values, far_values = np.zeros(shape), np.zeros(shape)
+    for column in np.unique(columns[columns >= 0]):
+        known, first = np.unique(X[:, column], return_index=True)
+        nodes = columns == column
+        above = np.searchsorted(known, thresholds[nodes], side="right")
+        near[nodes], far[nodes] = first[above - 1], first[above]
+        near_values[nodes], far_values[nodes] = known[above - 1], known[above]
+    rows, places = np.unique(np.concatenate([near.ravel(), far.ravel()]), return_inverse=True)
+    near, far = (part.reshape(shape).astype(np.intp) for part in np.split(places, 2))
+    return ComparisonsModel(
+        columns, near, far, near_values, far_values, values,
+        np.array([tree.output for tree in trees], dtype=np.intp),
+        rows.astype(np.intp), codes[rows].astype(np.intp), intercepts, fit_standard(X), n_classes,
+    )  # fmt: skip
+
+
+def _means(tree: PlainTree) -> Array:
+    """Of each node the mean of what its training rows are given; children stand behind their parents."""
+    means = tree.value.copy()
+    for node in range(len(means) - 1, -1, -1):
+        if tree.column[node] >= 0:
+            children = [tree.left[node], tree.right[node]]
+            means[node] = np.average(means[children], weights=tree.count[children])
+    return means
+
+
+def _place(tree: PlainTree, node: int, place: int, means: Array, columns: Codes, thresholds: Array, values: Array) -> None:
+    """Write a node and what is below it, breadth first; a leaf is repeated down to the last level."""
+    values[place] = means[node]
+    if place >= N_NODES:
+        return
+    left = right = node
+    if tree.column[node] >= 0:
+        columns[place], thresholds[place] = tree.column[node], tree.threshold[node]
+        left, right = tree.left[node], tree.right[node]
+    _place(tree, left, 2 * place + 1, means, columns, thresholds, values)
+    _place(tree, right, 2 * place + 2, means, columns, thresholds, values)

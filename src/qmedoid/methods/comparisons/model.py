@@ -1,0 +1,178 @@
+r"""Trees of comparisons: boosted trees whose thresholds lie halfway between two real rows.
+
+Every node of a tree asks whether a record is nearer to real row a or to real row b in one column,
+
+.. math:: |x_f - a_f| \le |x_f - b_f| \iff x_f \le \tfrac12 (a_f + b_f) \qquad (a_f < b_f),
+
+which is the sign of the difference of two distances that a SWAP test measures. A leaf adds its value to one output.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+
+from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
+from qmedoid.geometry.overlap import SwapTestFunction
+from qmedoid.geometry.scaling import Scaling
+from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES, Trees, tree_outputs
+from qmedoid.kernels.ties import stable_order
+from qmedoid.methods.base import Contributions, GroupContribution, RowContribution, measured_distances, row_block
+
+# Records whose distances are measured at a time.
+_MEASURED_ROWS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonsModel:
+    """T trees of comparisons over M encoded columns, with R real rows and K outputs.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (T, 15)
+        Column that each node compares, nodes in breadth-first order; −1 below the end of a branch.
+    near, far : ndarray of shape (T, 15)
+        Places in `rows` of real rows a and b, where a has the smaller value in the column.
+    near_values, far_values : ndarray of shape (T, 15)
+        Their values in the column.
+    values : ndarray of shape (T, 31)
+        Of each node the mean over the training rows that reach it, then of each of 16 leaves what it adds.
+    outputs : ndarray of shape (T,)
+        The output that a tree adds to.
+    rows, row_classes : ndarray of shape (R,)
+        Training row and class code of each real row.
+    intercepts : ndarray of shape (K,)
+        K is 1 for two classes and C for more.
+    scaling : Scaling of shape (M,)
+        Units in which a SWAP test compares; the comparisons themselves do not depend on them.
+    n_classes : int
+    """
+
+    columns: Codes
+    near: Codes
+    far: Codes
+    near_values: Array
+    far_values: Array
+    values: Array
+    outputs: Codes
+    rows: Codes
+    row_classes: Codes
+    intercepts: Array
+    scaling: Scaling
+    n_classes: int
+
+    name: ClassVar[str] = "comparisons"
+
+    @cached_property
+    def used(self) -> Codes:
+        """Columns that the trees compare."""
+        return np.unique(self.columns[self.columns >= 0])
+
+    @cached_property
+    def trees(self) -> Trees:
+        """The trees as the kernel takes them."""
+        return Trees(
+            np.maximum(self.columns, 0).astype(np.int32),
+            np.where(self.columns >= 0, midpoints(self.near_values, self.far_values), np.inf),
+            np.ascontiguousarray(self.values[:, N_NODES:]),
+            self.outputs.astype(np.int32),
+        )
+
+    def scores(self, X: Table, *, threads: int | None = None) -> Array:
+        """Dissimilarity to every class, shape (n, C)."""
+        added = tree_outputs(X, self.trees, len(self.scaling.center), len(self.intercepts), threads=threads)
+        return self.class_scores(self.intercepts + added)
+
+    def scores_with(self, X: Table, swap_test: SwapTestFunction) -> Array:
+        """`scores` by comparing distances that a SWAP test measures, one column at a time."""
+        number = np.arange(len(self.columns))
+        parts = [np.zeros((0, self.n_classes))]
+        for place in row_slices(X, _MEASURED_ROWS):
+            nearer_to_far = self._measured_nodes(row_block(X, place), swap_test)
+            node = np.zeros((len(nearer_to_far), len(number)), dtype=np.intp)
+            each = np.arange(len(nearer_to_far))[:, None]
+            for _ in range(LEVELS):
+                node = 2 * node + 1 + nearer_to_far[each, number, node]
+            added = np.tile(self.intercepts, (len(node), 1))
+            for tree, output in enumerate(self.outputs):
+                added[:, output] += self.values[tree, node[:, tree]]
+            parts.append(self.class_scores(added))
+        return np.concatenate(parts)
+
+    def _measured_nodes(self, rows: Array, swap_test: SwapTestFunction) -> Flags:
+        """Whether rows are nearer to b than to a, by measured distances, shape (n, T, 15)."""
+        found = np.zeros((len(rows), *self.columns.shape), dtype=np.bool_)
+        for column in self.used:
+            of_column = self.columns == column
+            values, place = np.unique(
+                np.concatenate([self.near_values[of_column], self.far_values[of_column]]), return_inverse=True
+            )
+            center, scale = self.scaling.center[column], self.scaling.scale[column]
+            own, others = (rows[:, [column]] - center) / scale, (values[:, None] - center) / scale
+            distances = measured_distances(swap_test, own, others)
+            near, far = np.split(place, 2)
+            found[:, of_column] = distances[:, far] < distances[:, near]
+        return found
+
+    def contributions(self, row: Array, winner: int, other: int) -> Contributions:
+        """What each comparison changes along the paths of one row, shape (1, M): from a node's mean to its child's."""
+        number, node = np.arange(len(self.columns)), np.zeros(len(self.columns), dtype=np.intp)
+        signs = self._signs(winner, other)
+        by_column: dict[int, dict[int, float]] = {}
+        columns = np.zeros(row.shape[1])
+        for _ in range(LEVELS):
+            column = self.trees.columns[number, node]
+            above = row[0, column] > self.trees.thresholds[number, node]
+            child = 2 * node + 1 + above
+            changes = signs * (self.values[number, child] - self.values[number, node])
+            np.add.at(columns, column, changes)
+            nearer = np.where(above, self.far[number, node], self.near[number, node])
+            for place in np.flatnonzero(changes):
+                of_rows = by_column.setdefault(int(column[place]), {})
+                of_rows[int(nearer[place])] = of_rows.get(int(nearer[place]), 0.0) + float(changes[place])
+            node = child
+        groups = tuple(self._group(row, column, shares) for column, shares in sorted(by_column.items()))
+        start = float(signs @ self.values[:, 0]) + self._between(winner, other)
+        return Contributions(columns, groups, {"intercept": start})
+
+    def with_row_numbers(self, rows: Codes) -> Self:
+        """A copy where training row i is row ``rows[i]`` of a larger table."""
+        return replace(self, rows=rows[self.rows].astype(np.intp))
+
+    def class_scores(self, outputs: Array) -> Array:
+        """Dissimilarities from outputs, shape (n, C)."""
+        return np.hstack([outputs / 2.0, outputs / -2.0]) if self.n_classes == 2 else -outputs
+
+    def _signs(self, winner: int, other: int) -> Array:
+        """What every tree counts for the winner against the other class."""
+        if self.n_classes == 2:
+            return np.full(len(self.outputs), 1.0 if winner == 1 else -1.0)
+        return (self.outputs == winner).astype(np.float64) - (self.outputs == other)
+
+    def _between(self, winner: int, other: int) -> float:
+        if self.n_classes == 2:
+            return float(self.intercepts[0]) * (1.0 if winner == 1 else -1.0)
+        return float(self.intercepts[winner] - self.intercepts[other])
+
+    def _group(self, row: Array, column: int, shares: dict[int, float]) -> GroupContribution:
+        """What the comparisons in one column change, by the real row that is nearer."""
+        values = {int(p): v for places, vs in ((self.near, self.near_values), (self.far, self.far_values))
+                  for p, v in zip(places[self.columns == column], vs[self.columns == column], strict=True)}
+        found = sorted(
+            RowContribution(
+                int(self.rows[place]), int(self.row_classes[place]),
+                abs(float(row[0, column] - values[place])) / float(self.scaling.scale[column]), share,
+            )
+            for place, share in shares.items()
+        )  # fmt: skip
+        order = stable_order(-np.abs(np.array([one.contribution for one in found])))
+        return GroupContribution(
+            (column,), float(sum(shares.values())), name=self.name, records=tuple(found[place] for place in order)
+        )
+
+
+def midpoints(near: Array, far: Array) -> Array:
+    """Thresholds halfway between values, from `near` on and below `far` whatever rounding says."""
+    middle = near + 0.5 * (far - near)
+    return np.where(middle < far, middle, near)
