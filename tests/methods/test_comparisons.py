@@ -1,0 +1,111 @@
+"""Trees of comparisons: what boosting learnt, said by pairs of real rows."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
+from qmedoid.geometry.overlap import compact_swap_test
+from qmedoid.methods.comparisons.model import midpoints
+
+SETTINGS = BoostingSettings(n_iterations=12, n_folds=3)
+
+
+def made_rows(n=240, n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.normal(size=n), rng.integers(0, 5, n), 1000 + rng.exponential(size=n)])
+    codes = ((X[:, 0] > 0.3).astype(int) + (X[:, 1] > 2)) % n_classes
+    return X, np.where(rng.random(n) < 0.1, rng.integers(n_classes, size=n), codes).astype(np.intp)
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def fitted(request):
+    X, codes = made_rows(n_classes=request.param)
+    found = fit_comparisons(X, codes, request.param, SETTINGS, 0, lambda _: None)
+    assert found is not None
+    return X, codes, found
+
+
+def test_scores_are_those_of_the_boosted_trees(fitted):
+    X, codes, found = fitted
+    settings = {"max_depth": 4, "max_leaf_nodes": 16, "min_samples_leaf": 10, "max_features": 0.5}
+    grown = [
+        HistGradientBoostingClassifier(
+            max_iter=max(1, round(1.1 * found.n_iterations)), early_stopping=False, l2_regularization=1.0,
+            random_state=3 + seed, **settings,
+        ).fit(X, codes).decision_function(X)
+        for seed in range(2)
+    ]  # fmt: skip
+    wanted = np.mean(grown, axis=0).reshape(len(X), -1)
+    np.testing.assert_allclose(found.model.scores(X), found.model.class_scores(wanted), atol=1e-12)
+
+
+def test_thresholds_lie_between_the_values_of_two_training_rows(fitted):
+    X, codes, found = fitted
+    model = found.model
+    nodes = model.columns >= 0
+    for values, places in ((model.near_values, model.near), (model.far_values, model.far)):
+        np.testing.assert_array_equal(values[nodes], X[model.rows[places[nodes]], model.columns[nodes]])
+    thresholds = model.trees.thresholds[nodes]
+    assert (model.near_values[nodes] <= thresholds).all()
+    assert (thresholds < model.far_values[nodes]).all()
+    np.testing.assert_array_equal(model.row_classes, codes[model.rows])
+
+
+def test_contributions_add_up_along_the_paths(fitted):
+    X, _, found = fitted
+    model = found.model
+    for row in X[:10]:
+        scores = model.scores(row[None])[0]
+        for winner, other in ((0, 1), (1, 0)):
+            parts = model.contributions(row[None], winner, other)
+            total = parts.columns.sum() + sum(parts.terms.values())
+            assert total == pytest.approx(scores[other] - scores[winner], abs=1e-12)
+            assert sum(group.contribution for group in parts.groups) == pytest.approx(parts.columns.sum(), abs=1e-12)
+            for group in parts.groups:
+                assert sum(one.contribution for one in group.records) == pytest.approx(group.contribution, abs=1e-12)
+
+
+def test_comparisons_of_measured_distances_are_those_of_thresholds(fitted):
+    X, _, found = fitted
+    new = X[:40] + 0.01
+    np.testing.assert_allclose(found.model.scores_with(new, compact_swap_test), found.model.scores(new), atol=1e-12)
+
+
+def test_comparisons_keep_training_rows_where_they_were_under_rising_maps(fitted):
+    X, codes, found = fitted
+    mapped = np.column_stack([np.exp(X[:, 0]), X[:, 1] ** 3, np.log(X[:, 2])])
+    again = fit_comparisons(mapped, codes, found.model.n_classes, SETTINGS, 0, lambda _: None)
+    assert again is not None
+    np.testing.assert_allclose(again.model.scores(mapped), found.model.scores(X), atol=1e-12)
+
+
+def test_out_of_fold_scores_have_not_seen_their_rows():
+    X, codes = made_rows()
+    noise = np.random.default_rng(5).permutation(codes)
+    found = fit_comparisons(X, noise, 2, SETTINGS, 0, lambda _: None)
+    assert found is not None
+    called = found.out_of_fold.argmin(axis=1)
+    assert np.mean(called == noise) < 0.62  # chance is 0.5, and trees that know the rows reach more than 0.7
+
+
+def test_rows_of_one_group_share_a_fold():
+    X, codes = made_rows(120)
+    doubled, groups = np.vstack([X, X]), np.tile(np.arange(120), 2)
+    noise = np.tile(np.random.default_rng(1).permutation(codes), 2)
+    found = fit_comparisons(doubled, noise, 2, SETTINGS, 0, lambda _: None, groups)
+    assert found is not None
+    assert np.mean(found.out_of_fold.argmin(axis=1) == noise) < 0.65
+    np.testing.assert_allclose(found.out_of_fold[:120], found.out_of_fold[120:], atol=1e-12)
+
+
+def test_too_few_rows_have_no_comparisons():
+    X, codes = made_rows(5)
+    assert fit_comparisons(X, codes, 2, SETTINGS, 0, lambda _: None) is None
+
+
+def test_midpoints_are_below_the_larger_value_even_between_adjacent_numbers():
+    near = np.array([1.0, 0.0, -5e-324, 1e150])
+    far = np.array([np.nextafter(1.0, 2.0), 5e-324, 5e-324, np.nextafter(1e150, 2e150)])
+    middle = midpoints(near, far)
+    assert (near <= middle).all() and (middle < far).all()
