@@ -21,6 +21,7 @@ PUBLIC = [
     "RareEventClassifier",
     "SavedModel",
     "StabilityReport",
+    "SumClassifier",
     "SwapTest",
     "TrainingProgress",
     "VariationalClassifier",

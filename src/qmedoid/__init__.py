@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from qmedoid.estimators.progress import TrainingProgress
     from qmedoid.estimators.rare import RareEventClassifier
     from qmedoid.estimators.stability import stability
+    from qmedoid.estimators.sum import SumClassifier
     from qmedoid.estimators.transformers import CorrelationGroups, DeltaFeatures
     from qmedoid.estimators.variational import VariationalClassifier
     from qmedoid.geometry.medoids import medoid_index
@@ -38,6 +39,7 @@ _HOMES = {
     "RareEventClassifier": "qmedoid.estimators.rare",
     "SavedModel": "qmedoid.tables.saved",
     "StabilityReport": "qmedoid.estimators._stability_report",
+    "SumClassifier": "qmedoid.estimators.sum",
     "SwapTest": "qmedoid.geometry.overlap",
     "TrainingProgress": "qmedoid.estimators.progress",
     "VariationalClassifier": "qmedoid.estimators.variational",
@@ -60,6 +62,7 @@ __all__ = [
     "RareEventClassifier",
     "SavedModel",
     "StabilityReport",
+    "SumClassifier",
     "SwapTest",
     "TrainingProgress",
     "VariationalClassifier",

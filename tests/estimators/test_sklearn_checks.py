@@ -9,6 +9,7 @@ from qmedoid import (
     MedoidClassifier,
     NearestMedoidClassifier,
     RareEventClassifier,
+    SumClassifier,
     VariationalClassifier,
 )
 
@@ -20,6 +21,7 @@ from qmedoid import (
         NearestMedoidClassifier(),
         MedoidClassifier(),
         EvidenceClassifier(),
+        SumClassifier(),
         RareEventClassifier(),
         VariationalClassifier(),
     ]

@@ -40,7 +40,7 @@ def test_tree_outputs_are_those_of_a_walk(seed, n_rows, n_columns, n_trees, n_ou
     np.testing.assert_array_equal(tree_outputs(X, trees, n_columns, n_outputs), wanted)
     twin = np.zeros_like(wanted)
     if n_trees:
-        numpy_add_leaves(X, trees, twin)
+        numpy_add_leaves(X, *trees, twin)
     np.testing.assert_array_equal(twin, wanted)
 
 
@@ -65,5 +65,5 @@ def test_twin_works_block_by_block(monkeypatch):
     trees, X = random_trees(rng, 7, 2, 1), rng.normal(size=(40, 2))
     monkeypatch.setattr(kernel, "_TWIN_PATHS", 20)
     in_blocks = np.zeros((40, 1))
-    numpy_add_leaves(X, trees, in_blocks)
+    numpy_add_leaves(X, *trees, in_blocks)
     np.testing.assert_array_equal(in_blocks, tree_outputs(X, trees, 2, 1))

@@ -108,4 +108,5 @@ def test_midpoints_are_below_the_larger_value_even_between_adjacent_numbers():
     near = np.array([1.0, 0.0, -5e-324, 1e150])
     far = np.array([np.nextafter(1.0, 2.0), 5e-324, 5e-324, np.nextafter(1e150, 2e150)])
     middle = midpoints(near, far)
-    assert (near <= middle).all() and (middle < far).all()
+    assert (near <= middle).all()
+    assert (middle < far).all()

@@ -96,9 +96,7 @@ def _folds(codes: Codes, groups: Codes | None, n_classes: int, n_folds: int, rng
         return None
     folds = np.full(len(codes), -1, dtype=np.intp)
     folds[judged] = group_folds(groups[judged], codes[judged], n_folds, rng)
-    enough = all(
-        len(np.unique(codes[folds != fold])) == n_classes and (folds == fold).any() for fold in range(n_folds)
-    )
+    enough = all(len(np.unique(codes[folds != fold])) == n_classes and (folds == fold).any() for fold in range(n_folds))
     return folds if enough else None
 
 
@@ -147,7 +145,9 @@ def _mean_model(fits: list[Any], X: Array, codes: Codes, n_classes: int) -> Comp
     intercepts = np.mean([fit._baseline_prediction.ravel() for fit in fits], axis=0)
     model = comparisons_of(trees, intercepts, X, codes, n_classes)
     checked = X[:: max(1, len(X) // 1000)]
-    wanted = model.class_scores(np.mean([_outputs(fit.decision_function(checked), len(checked)) for fit in fits], axis=0))
+    wanted = model.class_scores(
+        np.mean([_outputs(fit.decision_function(checked), len(checked)) for fit in fits], axis=0)
+    )
     if not np.allclose(model.scores(checked), wanted, rtol=_SAME, atol=_SAME):
         raise ModelError(
             "The trees of scikit-learn's histogram boosting could not be read: this version of scikit-learn keeps them "

@@ -9,16 +9,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qmedoid.arrays import Array, Codes, Table
-from qmedoid.kernels._backend import compiled
-from qmedoid.kernels._tables import in_chunks, row_count
+from qmedoid.arrays import Array, Codes, Table, row_slices
+from qmedoid.kernels._backend import compiled, in_chunks, row_block, row_count
+
+Places = NDArray[np.int32]
 
 LEVELS = 4
 """Comparisons on every path."""
 N_NODES = 2**LEVELS - 1
 N_LEAVES = 2**LEVELS
 _CHUNK_ROWS = 4096
-_ROWS_WORTH_A_THREAD = 1000
+_ROWS_PER_THREAD = 1000
 # Paths that the twin follows at a time.
 _TWIN_PATHS = 2**18
 
@@ -37,51 +38,44 @@ class Trees(NamedTuple):
         The output that a tree adds to.
     """
 
-    columns: NDArray[np.int32]
+    columns: Places
     thresholds: Array
     leaves: Array
-    output: NDArray[np.int32]
+    output: Places
 
 
 def tree_outputs(table: Table, trees: Trees, n_columns: int, n_outputs: int, *, threads: int | None = None) -> Array:
     """Sums of the leaves of every row, shape (n, K); a table is an array (n, M) or a sequence of M columns."""
     outputs = np.zeros((row_count(table, n_columns), n_outputs))
-    kernel = compiled("trees")
     if not len(trees.output) or not len(outputs):
         return outputs
+    kernel = compiled("trees")
+    add_leaves = numpy_add_leaves if kernel is None else kernel.add_leaves
 
-    def judge(part: Table, rows: slice) -> None:
-        values = np.ascontiguousarray(part if isinstance(part, np.ndarray) else np.column_stack(part), np.float64)
-        if kernel is None:
-            numpy_add_leaves(values, trees, outputs[rows])
-        else:
-            kernel.add_leaves(values, *trees, outputs[rows])
+    def fill(part: Table, outputs: Array) -> None:
+        add_leaves(row_block(part, slice(None)), *trees, outputs)
 
-    in_chunks(
-        judge, table, compiled=False, chunk_rows=_CHUNK_ROWS,
-        rows_worth_a_thread=_ROWS_WORTH_A_THREAD, threads=threads,
-    )  # fmt: skip
+    in_chunks(fill, table, chunk_rows=_CHUNK_ROWS, rows_per_thread=_ROWS_PER_THREAD, threads=threads, outputs=outputs)
     return outputs
 
 
-def leaf_places(rows: Array, trees: Trees) -> Codes:
+def leaf_places(rows: Array, columns: Places, thresholds: Array) -> Codes:
     """The leaf that every row reaches in every tree, shape (n, T)."""
-    each, number = np.arange(len(rows))[:, None], np.arange(len(trees.output))
+    each, number = np.arange(len(rows))[:, None], np.arange(len(columns))
     node = np.zeros((len(rows), len(number)), dtype=np.intp)
     for _ in range(LEVELS):
-        above = rows[each, trees.columns[number, node]] > trees.thresholds[number, node]
-        node = 2 * node + 1 + above
-    return node - N_NODES
+        node = 2 * node + 1 + (rows[each, columns[number, node]] > thresholds[number, node]).astype(np.intp)
+    places: Codes = node - N_NODES
+    return places
 
 
-def numpy_add_leaves(rows: Array, trees: Trees, outputs: Array) -> None:
+def numpy_add_leaves(
+    rows: Array, columns: Places, thresholds: Array, leaves: Array, output: Places, outputs: Array
+) -> None:
     """Add the leaves that rows reach to their outputs, tree by tree, as the compiled kernel does."""
-    number = np.arange(len(trees.output))
-    for first in range(0, len(rows), max(1, _TWIN_PATHS // len(number))):
-        block = slice(first, first + max(1, _TWIN_PATHS // len(number)))
-        reached = trees.leaves[number, leaf_places(rows[block], trees)]
-        for output in range(outputs.shape[1]):
-            own = reached[:, trees.output == output]
+    number = np.arange(len(output))
+    for block in row_slices(rows, max(1, _TWIN_PATHS // len(number))):
+        reached = leaves[number, leaf_places(rows[block], columns, thresholds)]
+        for place in np.unique(output):
             # A running sum keeps the order of the trees.
-            if own.shape[1]:
-                outputs[block, output] += np.add.accumulate(own, axis=1)[:, -1]
+            outputs[block, place] += np.add.accumulate(reached[:, output == place], axis=1)[:, -1]

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from qmedoid.methods.base import Method
+from qmedoid.methods.base import Method, Part
 
 
 class MethodEntry(NamedTuple):
@@ -18,6 +18,7 @@ METHODS = {
     "evidence": MethodEntry(
         "qmedoid.methods.evidence.model:EvidenceModel", "qmedoid.estimators.evidence:EvidenceClassifier"
     ),
+    "sum": MethodEntry("qmedoid.methods.sum.model:SumModel", "qmedoid.estimators.sum:SumClassifier"),
     "nearest": MethodEntry(
         "qmedoid.methods.nearest.model:NearestModel", "qmedoid.estimators.nearest:NearestMedoidClassifier"
     ),
@@ -25,9 +26,19 @@ METHODS = {
 """The methods; ``method="auto"`` is the first that suits the classes."""
 
 
+PARTS = {"comparisons": "qmedoid.methods.comparisons.model:ComparisonsModel"}
+"""Parts that a sum adds to a method, as ``"module:class"``."""
+
+
 def model_class(name: str) -> type[Method]:
     """The class of the fitted models of a method."""
     found: type[Method] = _load(METHODS[name].model)
+    return found
+
+
+def part_class(name: str) -> type[Part]:
+    """The class of the fitted models of a part."""
+    found: type[Part] = _load(PARTS[name])
     return found
 
 

@@ -20,7 +20,7 @@ class PlainTree(NamedTuple):
         Rows at most at the threshold go to the left; column −1 for a leaf.
     left, right : ndarray
         Children.
-    value, count : ndarray
+    value, n_rows : ndarray
         What a leaf adds, and training rows that reach a node.
     output : int
         The output that the tree adds to.
@@ -31,7 +31,7 @@ class PlainTree(NamedTuple):
     left: Codes
     right: Codes
     value: Array
-    count: Array
+    n_rows: Array
     output: int
 
 
@@ -59,9 +59,8 @@ def comparisons_of(
     rows, places = np.unique(np.concatenate([near.ravel(), far.ravel()]), return_inverse=True)
     near, far = (part.reshape(shape).astype(np.intp) for part in np.split(places, 2))
     return ComparisonsModel(
-        columns, near, far, near_values, far_values, values,
-        np.array([tree.output for tree in trees], dtype=np.intp),
-        rows.astype(np.intp), codes[rows].astype(np.intp), intercepts, fit_standard(X), n_classes,
+        columns, rows.astype(np.intp), codes[rows].astype(np.intp), near, far, near_values, far_values, values,
+        np.array([tree.output for tree in trees], dtype=np.intp), intercepts, fit_standard(X), n_classes,
     )  # fmt: skip
 
 
@@ -71,11 +70,13 @@ def _means(tree: PlainTree) -> Array:
     for node in range(len(means) - 1, -1, -1):
         if tree.column[node] >= 0:
             children = [tree.left[node], tree.right[node]]
-            means[node] = np.average(means[children], weights=tree.count[children])
+            means[node] = np.average(means[children], weights=tree.n_rows[children])
     return means
 
 
-def _place(tree: PlainTree, node: int, place: int, means: Array, columns: Codes, thresholds: Array, values: Array) -> None:
+def _place(
+    tree: PlainTree, node: int, place: int, means: Array, columns: Codes, thresholds: Array, values: Array
+) -> None:
     """Write a node and what is below it, breadth first; a leaf is repeated down to the last level."""
     values[place] = means[node]
     if place >= N_NODES:

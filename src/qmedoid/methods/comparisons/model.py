@@ -9,16 +9,18 @@ which is the sign of the difference of two distances that a SWAP test measures. 
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags, Table, row_slices
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.scaling import Scaling
-from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES, Trees, tree_outputs
+from qmedoid.kernels._backend import row_block
 from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.base import Contributions, GroupContribution, RowContribution, measured_distances, row_block
+from qmedoid.kernels.trees import LEVELS, N_NODES, Trees, tree_outputs
+from qmedoid.methods.base import LARGEST, Contributions, GroupContribution, RowContribution, measured_distances
+from qmedoid.schema import MODERATE, RefusedError, Values
 
 # Records whose distances are measured at a time.
 _MEASURED_ROWS = 256
@@ -49,20 +51,25 @@ class ComparisonsModel:
     n_classes : int
     """
 
-    columns: Codes
-    near: Codes
-    far: Codes
-    near_values: Array
-    far_values: Array
-    values: Array
-    outputs: Codes
-    rows: Codes
-    row_classes: Codes
-    intercepts: Array
+    columns: Annotated[Codes, Values("T 15", least=-1, below="M")]
+    rows: Annotated[Codes, Values("R")]
+    row_classes: Annotated[Codes, Values("R", below="C")]
+    near: Annotated[Codes, Values("T 15", below="R")]
+    far: Annotated[Codes, Values("T 15", below="R")]
+    near_values: Annotated[Array, Values("T 15", largest=LARGEST)]
+    far_values: Annotated[Array, Values("T 15", largest=LARGEST)]
+    values: Annotated[Array, Values("T 31", largest=MODERATE)]
+    outputs: Annotated[Codes, Values("T", below="K")]
+    intercepts: Annotated[Array, Values("K", largest=MODERATE)]
     scaling: Scaling
     n_classes: int
 
     name: ClassVar[str] = "comparisons"
+
+    def validate(self) -> None:
+        """Refuse stored trees whose thresholds do not lie between two values."""
+        if not (self.near_values < self.far_values)[self.columns >= 0].all():
+            raise RefusedError("near_values must be below far_values at every comparison")
 
     @cached_property
     def used(self) -> Codes:
@@ -140,6 +147,12 @@ class ComparisonsModel:
         """A copy where training row i is row ``rows[i]`` of a larger table."""
         return replace(self, rows=rows[self.rows].astype(np.intp))
 
+    def with_columns(self, columns: Codes) -> Self:
+        """A copy where column i is column ``columns[i]`` of the table."""
+        place = np.argsort(columns)
+        scaling = Scaling(self.scaling.center[place], self.scaling.scale[place])
+        return replace(self, columns=np.where(self.columns < 0, -1, columns[self.columns]), scaling=scaling)
+
     def class_scores(self, outputs: Array) -> Array:
         """Dissimilarities from outputs, shape (n, C)."""
         return np.hstack([outputs / 2.0, outputs / -2.0]) if self.n_classes == 2 else -outputs
@@ -148,7 +161,8 @@ class ComparisonsModel:
         """What every tree counts for the winner against the other class."""
         if self.n_classes == 2:
             return np.full(len(self.outputs), 1.0 if winner == 1 else -1.0)
-        return (self.outputs == winner).astype(np.float64) - (self.outputs == other)
+        signs: Array = (self.outputs == winner).astype(np.float64) - (self.outputs == other)
+        return signs
 
     def _between(self, winner: int, other: int) -> float:
         if self.n_classes == 2:
@@ -157,8 +171,11 @@ class ComparisonsModel:
 
     def _group(self, row: Array, column: int, shares: dict[int, float]) -> GroupContribution:
         """What the comparisons in one column change, by the real row that is nearer."""
-        values = {int(p): v for places, vs in ((self.near, self.near_values), (self.far, self.far_values))
-                  for p, v in zip(places[self.columns == column], vs[self.columns == column], strict=True)}
+        values = {
+            int(p): v
+            for places, vs in ((self.near, self.near_values), (self.far, self.far_values))
+            for p, v in zip(places[self.columns == column], vs[self.columns == column], strict=True)
+        }
         found = sorted(
             RowContribution(
                 int(self.rows[place]), int(self.row_classes[place]),

@@ -6,20 +6,19 @@ from typing import NamedTuple
 import numpy as np
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.geometry.row_groups import draws_per_row, group_sums
+from qmedoid.geometry.row_groups import draws_per_row
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.optimize.newton import softmax_weights
 
 # Imagined rows that pull the weights to equal shares and the biases to 0.
 _PULL = 4.0
-# A part whose weight is below this is dropped.
+# Scores whose weight is below this are dropped, and so are those that add less than this to the log-likelihood.
 _LEAST_WEIGHT = 0.05
-# Minimum gain in out-of-fold log-likelihood by all parts, in standard errors.
-_WORTH_IT = 0.5
+_LEAST_GAIN = 2.0
 
 
 class FittedSum(NamedTuple):
-    """Weights of the scores, 0 for those that are dropped, shape (J,); biases, shape (C,); and the sums, shape (n, C)."""
+    """Weights of the scores, 0 for those that are dropped, shape (J,); biases, (C,); and the sums, (n, C)."""
 
     weights: Array
     biases: Array
@@ -27,7 +26,7 @@ class FittedSum(NamedTuple):
 
 
 def fit_sum(scores: Sequence[Array], codes: Codes, groups: Codes | None = None) -> FittedSum:
-    """Weights of dissimilarities of the highest likelihood; the first stays, the others have to earn their place.
+    """Weights of dissimilarities of the highest likelihood; scores that add nothing to it are dropped one by one.
 
     Parameters
     ----------
@@ -37,19 +36,30 @@ def fit_sum(scores: Sequence[Array], codes: Codes, groups: Codes | None = None) 
     groups : ndarray of shape (n,), optional
         Rows of one group count as one draw.
     """
-    kept = list(range(len(scores)))
-    while True:
-        found = _likeliest([scores[place] for place in kept], codes, draws_per_row(groups))
-        small = [place for place, weight in zip(kept, found[0], strict=True) if weight < _LEAST_WEIGHT and len(kept) > 1]
-        if not small:
+    share, kept = draws_per_row(groups), list(range(len(scores)))
+    best = _likeliest([scores[place] for place in kept], codes, share)
+    while len(kept) > 1:
+        without = [[place for place in kept if place != dropped] for dropped in kept]
+        fits = [_likeliest([scores[place] for place in rest], codes, share) for rest in without]
+        least = int(np.argmin([fit.loss for fit in fits]))
+        if share * (fits[least].loss - best.loss) > _LEAST_GAIN and best.weights[least] >= _LEAST_WEIGHT:
             break
-        kept = [place for place in kept if place not in small] or [0]
-    weights, biases = np.zeros(len(scores)), found[1]
-    weights[kept] = found[0]
-    return FittedSum(weights, biases, sum(w * s for w, s in zip(weights, scores, strict=True)) - biases)
+        kept, best = without[least], fits[least]
+    weights = np.zeros(len(scores))
+    weights[kept] = best.weights
+    total = np.sum([weight * one for weight, one in zip(weights, scores, strict=True)], axis=0)
+    return FittedSum(weights, best.biases, total - best.biases)
 
 
-def _likeliest(scores: Sequence[Array], codes: Codes, share: float) -> tuple[Array, Array]:
+class _Fit(NamedTuple):
+    """Weights and biases, and minus the log-likelihood of the rows."""
+
+    weights: Array
+    biases: Array
+    loss: float
+
+
+def _likeliest(scores: Sequence[Array], codes: Codes, share: float) -> _Fit:
     n_classes, count = scores[0].shape[1], len(scores)
     # One bias is redundant.
     towards = np.append(np.full(count, 1.0 / count), np.zeros(n_classes - 1))
@@ -57,4 +67,6 @@ def _likeliest(scores: Sequence[Array], codes: Codes, share: float) -> tuple[Arr
         [-one for one in scores], np.eye(n_classes)[codes], towards, lowest=[0.0] * count,
         pulls=np.full(len(towards), _PULL / share), towards=towards,
     )  # fmt: skip
-    return found[:count], np.append(found[count:], 0.0)
+    biases = np.append(found[count:], 0.0)
+    logits = biases - np.sum([weight * one for weight, one in zip(found[:count], scores, strict=True)], axis=0)
+    return _Fit(found[:count], biases, -float(log_softmax(logits)[np.arange(len(codes)), codes].sum()))

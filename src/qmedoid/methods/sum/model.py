@@ -8,13 +8,15 @@ Every score is a sum of statements about real rows, and so is their sum: contrib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.methods.base import Contributions, Measured, MeasuredMethod, Method, Part
+from qmedoid.methods.registry import PARTS, model_class, part_class
+from qmedoid.schema import MODERATE, RefusedError, Tagged, Values
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +34,18 @@ class SumModel:
         b.
     """
 
-    base: Method
-    parts: tuple[Part, ...]
-    weights: Array
-    biases: Array
+    base: Annotated[Method, Tagged(model_class, ("evidence",))]
+    parts: tuple[Annotated[Part, Tagged(part_class, tuple(PARTS))], ...]
+    weights: Annotated[Array, Values("W", least=0, most=MODERATE)]
+    biases: Annotated[Array, Values("C", largest=MODERATE)]
 
     name: ClassVar[str] = "sum"
     rare_class: ClassVar[None] = None
+
+    def validate(self) -> None:
+        """Refuse stored sums that have not one weight for the base and for each part."""
+        if len(self.weights) != 1 + len(self.parts):
+            raise RefusedError(f"weights must be {1 + len(self.parts)}, one for the base and each part")
 
     @property
     def plain(self) -> Self:
@@ -144,7 +151,7 @@ class SumModel:
         return replace(self, base=self.base.with_row_numbers(rows), parts=parts)
 
     def _sum(self, base: Array, parts: list[Array]) -> Array:
-        total = self.weights[0] * base - self.biases
+        total: Array = self.weights[0] * base - self.biases
         for weight, scores in zip(self.weights[1:], parts, strict=True):
             total += weight * scores
         return total

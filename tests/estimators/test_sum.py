@@ -1,0 +1,94 @@
+"""The sum: evidence and comparisons, weighted by out-of-fold rows."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+from qmedoid import EvidenceClassifier, MedoidClassifier, SumClassifier, load
+from qmedoid.geometry.overlap import compact_swap_test
+from qmedoid.methods.sum.fit import fit_sum
+
+
+def stepped(n=1500, seed=0):
+    """A table where a step in one column says which steps in two others count: distances follow it badly."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    inside = np.where(X[:, 0] > 0.5, (X[:, 1] > 0) & (X[:, 2] < 0.7), (X[:, 3] > 0.2) & (X[:, 4] > -0.3))
+    return X, np.where(rng.random(n) < 0.03, rng.integers(2, size=n), inside).astype(int)
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def fitted(request):
+    X, y = stepped()
+    y = y if request.param == 2 else y + (X[:, 1] > 1)
+    return X, y, SumClassifier(random_state=0).fit(X[::2], y[::2])
+
+
+def test_sum_is_likelier_than_evidence_where_classes_change_in_steps(fitted):
+    X, y, classifier = fitted
+    evidence = EvidenceClassifier(random_state=0).fit(X[::2], y[::2])
+    assert classifier.weights_["comparisons"] > 0.2
+    new, labels = X[1::2], y[1::2]
+    assert log_loss(labels, classifier.predict_proba(new)) < 0.9 * log_loss(labels, evidence.predict_proba(new))
+
+
+def test_sum_without_comparisons_orders_records_as_evidence_does(fitted):
+    X, y, _ = fitted
+    alone = SumClassifier(comparisons=False, random_state=0).fit(X[::2], y[::2])
+    evidence = EvidenceClassifier(random_state=0).fit(X[::2], y[::2])
+    assert set(alone.weights_) == {"evidence"}
+    model, base = alone.model_, evidence.model_
+    expected = model.weights[0] * base.scores(X) - model.biases
+    np.testing.assert_array_equal(model.scores_and_medoids(X)[0], expected)
+
+
+def test_contributions_of_a_sum_add_up_to_its_scores(fitted):
+    X, _, classifier = fitted
+    model = classifier.model_
+    for row in X[1:12:2]:
+        measured = model.measure(row[None])
+        winner, other = np.argsort(measured.scores[0])[:2]
+        parts = model.contributions(row[None], measured, int(winner), int(other))
+        total = parts.columns.sum() + sum(parts.terms.values())
+        assert total == pytest.approx(measured.scores[0, other] - measured.scores[0, winner], abs=1e-10)
+        assert sum(group.contribution for group in parts.groups) == pytest.approx(parts.columns.sum(), abs=1e-10)
+
+
+def test_sum_measured_by_a_swap_test_is_the_closed_form(fitted):
+    X, _, classifier = fitted
+    measured = classifier.measured_by(compact_swap_test)
+    np.testing.assert_allclose(measured.predict_proba(X[1:40]), classifier.predict_proba(X[1:40]), atol=1e-9)
+
+
+def test_sum_does_not_depend_on_the_order_of_the_columns(fitted):
+    X, y, classifier = fitted
+    order = np.array([3, 0, 4, 2, 1])
+    again = SumClassifier(random_state=0).fit(X[::2][:, order], y[::2])
+    np.testing.assert_allclose(again.predict_proba(X[1::2][:, order]), classifier.predict_proba(X[1::2]), atol=1e-9)
+
+
+def test_saved_sum_decides_as_the_fitted_one_bit_for_bit(fitted, tmp_path):
+    X, _, classifier = fitted
+    loaded = load(classifier.save(tmp_path / "sum.qmedoid"))
+    np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
+
+
+def test_front_door_takes_the_sum_by_name_and_numbers_its_real_rows(fitted, tmp_path):
+    X, y, _ = fitted
+    front = MedoidClassifier(method="sum", random_state=0).fit(X[::2], y[::2])
+    assert front.method_ == "sum"
+    explained = load(front.save(tmp_path / "front.qmedoid")).explain(X[1:2])
+    compared = [group for group in explained["groups"] if group.get("name") == "comparisons"]
+    assert compared
+    rows = {record["training_row"] for group in compared for record in group["records"]}
+    assert rows <= set(range(len(X[::2])))
+
+
+def test_weights_of_a_sum_drop_scores_that_say_nothing():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=400)
+    told = np.column_stack([codes, 1 - codes]) * 2.0 + rng.normal(size=(400, 2))
+    found = fit_sum([told, rng.normal(size=(400, 2))], codes)
+    assert found.weights[0] > 0.3
+    assert found.weights[1] == 0.0
+    np.testing.assert_allclose(found.scores, found.weights[0] * told - found.biases)
