@@ -35,11 +35,14 @@ def test_sum_is_likelier_than_evidence_where_classes_change_in_steps(fitted):
 def test_sum_without_comparisons_orders_records_as_evidence_does(fitted):
     X, y, _ = fitted
     alone = SumClassifier(comparisons=False, random_state=0).fit(X[::2], y[::2])
-    evidence = EvidenceClassifier(random_state=0).fit(X[::2], y[::2])
     assert set(alone.weights_) == {"evidence"}
-    model, base = alone.model_, evidence.model_
-    expected = model.weights[0] * base.scores(X) - model.biases
-    np.testing.assert_array_equal(model.scores_and_medoids(X)[0], expected)
+    model = alone.model_
+    np.testing.assert_array_equal(
+        model.scores_and_medoids(X)[0], model.weights[0] * model.base.scores(X) - model.biases
+    )
+    if len(np.unique(y)) == 2:
+        evidence = EvidenceClassifier(random_state=0).fit(X[::2], y[::2])
+        np.testing.assert_array_equal(model.base.scores(X), evidence.model_.scores(X))
 
 
 def test_contributions_of_a_sum_add_up_to_its_scores(fitted):

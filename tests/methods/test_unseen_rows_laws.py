@@ -46,17 +46,14 @@ def seen(monkeypatch):
         found["residuals"].append(residuals)
         return chosen_groups(values, residuals, *counts)
 
-    def bag(design, targets, logistic, selection, judged, *others, **named):
-        found["judged"].append(judged)
-        return fit_bag(design, targets, logistic, selection, judged, *others, **named)
-
-    def ridge(features, targets, *others, **named):
-        found["ridges"].append((fit_ridge(features, targets, *others, **named), targets))
+    def ridge(features, targets, selection, judged=None, **named):
+        if judged is not None:
+            found["judged"].append(judged)
+        found["ridges"].append((fit_ridge(features, targets, selection, judged, **named), targets))
         return found["ridges"][-1][0]
 
-    chosen_groups, fit_bag = bag_module.chosen_groups, bag_module.fit_bag
+    chosen_groups = bag_module.chosen_groups
     monkeypatch.setattr(bag_module, "chosen_groups", chosen)
-    monkeypatch.setattr(bag_module, "fit_bag", bag)
     monkeypatch.setattr(bag_module, "fit_ridge", ridge)
     return found
 

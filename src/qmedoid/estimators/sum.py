@@ -126,6 +126,7 @@ class SumClassifier(MethodClassifier):
             n_neighbors=EvidenceSettings.n_neighbors if self.n_neighbors == "auto" else int(self.n_neighbors),
             n_pairs=int(self.n_pairs),
             n_triples=int(self.n_triples),
+            multinomial=True,
         )
         n_classes = len(data.classes)
         evidence = fit_evidence(

@@ -27,7 +27,8 @@ from scipy.special import expit
 from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.ties import TIE, stable_order
 from qmedoid.methods.evidence.design import Blocks, Columns, Design
-from qmedoid.methods.evidence.ridge import Ridge, RidgePath, RowGroups, Selection, fit_ridge, moved_logits
+from qmedoid.methods.evidence.multinomial import deal_folds, fit_multinomial, is_likelier
+from qmedoid.methods.evidence.ridge import Ridge, RidgePath, RowGroups, fit_ridge, moved_logits
 from qmedoid.optimize.newton import logistic_weights
 
 _PAIR_CELLS = 6
@@ -269,28 +270,26 @@ def fit_bags(
     if settings.targeted and "group" in settings.blocks and (alone := blocks.design(places[0])).parts:
         residuals = targets - fit_ridge(alone.features, targets, settings.selection, together=together).out_of_fold
     report(0.25)
-    bags = []
+    bags, refits = [], []
+    refit = settings.multinomial and targets.shape[1] > 1
+    codes = targets.argmax(axis=1)
+    folds = deal_folds(codes, row_groups, rng) if refit else None
     for number, of_bag in enumerate(places):
         groups, judged = bag_groups(blocks, residuals, rng, row_groups)
         design = blocks.design(of_bag, groups)
-        bags.append(fit_bag(design, targets, settings.logistic, settings.selection, judged, together))
+        ridge = fit_ridge(design.features, targets, settings.selection, judged, together=together, same_intercept=True)
+        bags.append(fit_bag(design, ridge, targets, settings.logistic, together))
+        if folds is not None:
+            refits.append(_multinomial(design, ridge, codes, folds))
         report(0.25 + 0.7 * (number + 1) / len(places))
+    if refits:
+        plain, refitted = (np.mean([bag.out_of_fold for bag in one], axis=0) for one in (bags, refits))
+        return refits if is_likelier(refitted, plain, codes, row_groups) else bags
     return bags
 
 
-def fit_bag(
-    design: Design,
-    targets: Array,
-    logistic: bool,
-    selection: Selection,
-    judged: Codes | None,
-    together: RowGroups | None = None,
-) -> Bag:
-    """Fit the weights of a design: ridge regression on ±1, then, if asked and with one output, logistic regression.
-
-    λ is chosen on the `judged` rows, by which no group was chosen. Rows of one group are left out `together`.
-    """
-    ridge = fit_ridge(design.features, targets, selection, judged, together=together, same_intercept=True)
+def fit_bag(design: Design, ridge: Ridge, targets: Array, logistic: bool, together: RowGroups | None = None) -> Bag:
+    """A bag by its ridge regression on ±1, refitted, if asked and with one output, by logistic regression."""
     if logistic and targets.shape[1] == 1:
         weights, intercepts, out_of_fold = _logistic(ridge, targets, together)
     else:
@@ -302,10 +301,24 @@ def fit_bag(
     return Bag(design, of_terms, intercepts, out_of_fold, ridge.penalty, ridge.path)
 
 
+def _kept_directions(ridge: Ridge, penalty: float) -> Codes:
+    return np.flatnonzero(ridge.sizes > _LEAST_SHARE * penalty)[-_MAX_DIRECTIONS:]
+
+
+def _multinomial(design: Design, ridge: Ridge, codes: Codes, folds: Codes) -> Bag:
+    """The same bag with weights by multinomial regression."""
+    penalty = ridge.penalty * len(codes)
+    kept = _kept_directions(ridge, penalty)
+    start = 2.0 * ridge.means, 2.0 * ridge.coefficients[kept]
+    found = fit_multinomial(ridge.rotated[:, kept], codes, _LOGISTIC_SHARE * penalty / 4.0, start, folds)
+    weights = ridge.directions[:, kept] @ found.coefficients
+    return _bag(design, ridge, weights, found.intercepts, found.out_of_fold)
+
+
 def _logistic(ridge: Ridge, targets: Array, together: RowGroups | None) -> tuple[Array, Array, Array]:
     """Weights of the features, intercepts and leave-one-out outputs, all as logits."""
     penalty = ridge.penalty * len(targets)
-    kept = np.flatnonzero(ridge.sizes > _LEAST_SHARE * penalty)[-_MAX_DIRECTIONS:]
+    kept = _kept_directions(ridge, penalty)
     # An output t of the ridge is a probability (1 + t) / 2, whose logit starts as 2 t.
     fitted = fit_logistic(
         ridge.rotated[:, kept], (targets[:, 0] + 1.0) / 2.0, _LOGISTIC_SHARE * penalty / 4.0,

@@ -51,6 +51,9 @@ class EvidenceSettings:
         Whether groups are chosen by what they explain of the classes; else they are drawn.
     logistic : bool
         Whether weights of two classes are refitted by logistic regression; else they remain those of the ridge.
+    multinomial : bool
+        Whether weights of three or more classes are refitted by multinomial regression where that makes out-of-fold
+        rows likelier; else they remain those of the ridge.
     selection : {"best", "one_se"}
         λ of the smallest leave-one-out error, or the largest λ within a standard error of it.
     max_rows : int
@@ -68,6 +71,7 @@ class EvidenceSettings:
     scaling: Literal["rank", "standard"] = "rank"
     targeted: bool = True
     logistic: bool = True
+    multinomial: bool = False
     selection: Selection = "best"
     max_rows: int = 20_000
     n_neighbors: int = 5000

@@ -12,9 +12,10 @@ from qmedoid.optimize.newton import softmax_weights
 
 # Imagined rows that pull the weights to equal shares and the biases to 0.
 _PULL = 4.0
-# Scores whose weight is below this are dropped, and so are those that add less than this to the log-likelihood.
+# Scores whose weight is below this are dropped, and so are those that add no more than this to the log-likelihood:
+# the pull to equal shares makes those that say nothing do harm.
 _LEAST_WEIGHT = 0.05
-_LEAST_GAIN = 2.0
+_LEAST_GAIN = 0.0
 
 
 class FittedSum(NamedTuple):
