@@ -95,3 +95,21 @@ def test_weights_of_a_sum_drop_scores_that_say_nothing():
     assert found.weights[0] > 0.3
     assert found.weights[1] == 0.0
     np.testing.assert_allclose(found.scores, found.weights[0] * told - found.biases)
+
+
+def test_sum_takes_learnt_neighbors_where_classes_are_checkered_diagonally(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(1200, 6))
+    diagonal = np.column_stack([X[:, 0] + X[:, 1], X[:, 0] - X[:, 1]])
+    y = (np.floor(4 * diagonal).sum(axis=1) % 2).astype(int)
+    classifier = SumClassifier(random_state=0).fit(X[::2], y[::2])
+    assert classifier.weights_.get("neighbors", 0.0) > 0.05
+    assert "neighbors" not in SumClassifier(neighbors=False, random_state=0).fit(X[::2], y[::2]).weights_
+    loaded = load(classifier.save(tmp_path / "checkered.qmedoid"))
+    np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
+    model = classifier.model_
+    measured = model.measure(X[1:2])
+    winner, other = np.argsort(measured.scores[0])
+    parts = model.contributions(X[1:2], measured, int(winner), int(other))
+    total = parts.columns.sum() + sum(parts.terms.values())
+    assert total == pytest.approx(measured.scores[0, other] - measured.scores[0, winner], abs=1e-10)

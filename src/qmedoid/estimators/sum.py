@@ -1,6 +1,7 @@
 """The sum as an estimator: evidence and trees of comparisons, weighted by the likelihood of out-of-fold rows."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,25 +13,28 @@ from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier, Progress
 from qmedoid.estimators._parameters import AUTO, FLAG, Constraint, whole
 from qmedoid.kernels.ties import order_by_content
-from qmedoid.methods.base import Method
+from qmedoid.methods.base import Method, Part
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
+from qmedoid.methods.neighbors.fit import fit_neighbors
 from qmedoid.methods.sum.fit import fit_sum
 from qmedoid.methods.sum.model import SumModel
 from qmedoid.variational.selection import OutOfFold
 
-# Share of the progress that is the evidence's.
-_EVIDENCE_SHARE = 0.4
+# Progress when the evidence and the comparisons are fitted.
+_EVIDENCE_SHARE, _LEARNT_SHARE = 0.3, 0.7
 
 
 class SumClassifier(MethodClassifier):
-    r"""Classify by a weighted sum of two kinds of statements about real rows.
+    r"""Classify by a weighted sum of three kinds of statements about real rows.
 
     *Evidence* is signed weights on distances to medoids, as in `EvidenceClassifier`. *Comparisons* are boosted trees
     of scikit-learn, at most four levels deep, whose thresholds lie halfway between two real rows: every split asks
-    which of them the record is nearer to in one column. The log-odds are
+    which of them the record is nearer to in one column. *Neighbors* are the nearest training rows under a learnt
+    metric, and correct what the other two missed of them out of fold. The log-odds are
 
-    .. math:: b + w_1 \cdot \text{evidence} + w_2 \cdot \text{comparisons}, \qquad w \ge 0,
+    .. math:: b + w_1 \cdot \text{evidence} + w_2 \cdot \text{comparisons} + w_3 \cdot \text{neighbors},
+              \qquad w \ge 0,
 
     with weights of the highest likelihood on out-of-fold rows; a part that adds nothing to it is dropped.
 
@@ -38,6 +42,8 @@ class SumClassifier(MethodClassifier):
     ----------
     comparisons : bool, default=True
         Whether trees of comparisons are tried.
+    neighbors : bool, default=True
+        Whether the nearest training rows under a learnt metric are tried.
     n_medoids : int, default=64
         Maximum number of medoids, but at least one per class.
     n_neighbors : int or "auto", default="auto"
@@ -90,6 +96,7 @@ class SumClassifier(MethodClassifier):
         self,
         *,
         comparisons: bool = True,
+        neighbors: bool = True,
         n_medoids: int = 64,
         n_neighbors: int | Literal["auto"] = "auto",
         n_pairs: int = 16,
@@ -101,6 +108,7 @@ class SumClassifier(MethodClassifier):
         random_state: Any = None,
     ) -> None:
         self.comparisons = comparisons
+        self.neighbors = neighbors
         self.n_medoids = n_medoids
         self.n_neighbors = n_neighbors
         self.n_pairs = n_pairs
@@ -114,6 +122,7 @@ class SumClassifier(MethodClassifier):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **MethodClassifier._constraints,
         "comparisons": FLAG,
+        "neighbors": FLAG,
         "n_medoids": whole(1),
         "n_neighbors": whole(0) | AUTO,
         "n_pairs": whole(0),
@@ -128,26 +137,36 @@ class SumClassifier(MethodClassifier):
             n_triples=int(self.n_triples),
             multinomial=True,
         )
-        n_classes = len(data.classes)
+        n_classes, X, codes = len(data.classes), data.X, data.codes
         evidence = fit_evidence(
-            data.X, data.codes, n_classes, settings, seed, lambda done: progress(_EVIDENCE_SHARE * done), data.groups
+            X, codes, n_classes, settings, seed, lambda done: progress(_EVIDENCE_SHARE * done), data.groups
         )
-        parts, scores = [], [evidence.out_of_fold]
+        model, scores, parts = evidence.model, evidence.out_of_fold, list[Part]()
+        added = list[Array]()
         if self.comparisons:
             # What is learnt does not depend on the order of the columns.
-            order = order_by_content(data.X)
-            found = fit_comparisons(
-                np.ascontiguousarray(data.X[:, order]), data.codes, n_classes, BoostingSettings(), seed,
-                lambda done: progress(_EVIDENCE_SHARE + (1.0 - _EVIDENCE_SHARE) * done), data.groups,
+            order = order_by_content(X)
+            trees = fit_comparisons(
+                np.ascontiguousarray(X[:, order]), codes, n_classes, BoostingSettings(), seed,
+                lambda done: progress(_EVIDENCE_SHARE + (_LEARNT_SHARE - _EVIDENCE_SHARE) * done), data.groups,
             )  # fmt: skip
-            if found is not None:
-                parts.append(found.model.with_columns(order))
-                scores.append(found.out_of_fold)
-        fitted = fit_sum(scores, data.codes, data.groups)
+            if trees is not None:
+                parts.append(trees.model.with_columns(order))
+                added.append(trees.out_of_fold)
+        fitted = fit_sum([scores, *added], codes, data.groups)
+        if self.neighbors:
+            # The neighbors of the evidence have spoken to the same rows, by another metric: one of both is enough.
+            alone = fit_sum([evidence.without_neighbors, *added], codes, data.groups)
+            rng = np.random.default_rng(seed)
+            rows = fit_neighbors(X, codes, -alone.scores, model.rank_scaling, rng, data.groups)
+            if rows is not None:
+                learnt = fit_sum([evidence.without_neighbors, *added, rows.out_of_fold], codes, data.groups)
+                if learnt.loss < fitted.loss:
+                    fitted, model = learnt, replace(model, neighbors=None)
+                    parts.append(rows.model)
         kept = [place for place in range(len(parts)) if fitted.weights[1 + place] > 0]
         weights = fitted.weights[[0, *(1 + place for place in kept)]]
-        model = SumModel(evidence.model, tuple(parts[place] for place in kept), weights, fitted.biases)
-        self.weights_ = dict(model.facts["weights"])
-        held_out = OutOfFold(fitted.scores, np.zeros(len(data.codes), dtype=np.intp))
+        total = SumModel(model, tuple(parts[place] for place in kept), weights, fitted.biases)
+        self.weights_ = dict(total.facts["weights"])
         progress(1.0)
-        return model, held_out, None
+        return total, OutOfFold(fitted.scores, np.zeros(len(codes), dtype=np.intp)), None

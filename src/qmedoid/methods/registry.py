@@ -26,7 +26,10 @@ METHODS = {
 """The methods; ``method="auto"`` is the first that suits the classes."""
 
 
-PARTS = {"comparisons": "qmedoid.methods.comparisons.model:ComparisonsModel"}
+PARTS = {
+    "comparisons": "qmedoid.methods.comparisons.model:ComparisonsModel",
+    "neighbors": "qmedoid.methods.neighbors.model:NeighborsModel",
+}
 """Parts that a sum adds to a method, as ``"module:class"``."""
 
 

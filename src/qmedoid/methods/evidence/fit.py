@@ -157,6 +157,8 @@ class FittedEvidence:
     out_of_fold : ndarray of shape (n, C)
         Out-of-fold dissimilarities of every training row, its group left out: in closed form, with the intercept of
         all rows.
+    without_neighbors : ndarray of shape (n, C)
+        The same without the neighbor term.
     regularization : float
         The λ that was chosen, geometric mean of the bags.
     path : RidgePath
@@ -164,6 +166,7 @@ class FittedEvidence:
 
     model: EvidenceModel
     out_of_fold: Array
+    without_neighbors: Array
     regularization: float
     path: RidgePath
 
@@ -223,6 +226,7 @@ def fit_evidence(
     bags = fit_bags(blocks, targets, places, together, rng, report)
     model = _joined(bags, rank_scaling, linear_scaling, table[every], labels[every], kept[every], varying, n_classes)
     outputs = np.mean([bag.out_of_fold for bag in bags], axis=0)
+    scores = alone = _of_all_rows(model, outputs, X, kept)
     if settings.n_neighbors:
         # One row of a group is enough, and so a row has one neighbor at most that is not to be compared with.
         heads = np.arange(len(labels)) if row_groups is None else first_rows(row_groups)
@@ -230,19 +234,25 @@ def fit_evidence(
         compared = Scaled(*(values[:, list(varying)] for values in rows))
         asked = choose_neighbors(model.class_scores(outputs), outputs.shape[1], labels, compared, kept_rows, together)
         if asked is not None:
-            outputs = outputs + asked.out_of_fold
             records = table[kept_rows], labels[kept_rows], kept[kept_rows]
             neighbors = Neighbors(*records, asked.amounts, asked.n_nearest, asked.length, asked.by_rank)
             model = replace(model, neighbors=neighbors)
-    scores = model.class_scores(outputs)
-    if len(kept) < len(X):
-        # Rows outside of the sample were not seen by any weight.
-        of_kept, scores = scores, model.scores(X)
-        scores[kept] = of_kept
+            scores = _of_all_rows(model, outputs + asked.out_of_fold, X, kept)
     report(1.0)
     path = RidgePath(*(np.mean([bag.path[part] for bag in bags], axis=0) for part in range(3)))
     penalty = float(np.exp(np.mean([np.log(bag.penalty) for bag in bags])))
-    return FittedEvidence(_in_order(model, order), scores, penalty, path)
+    return FittedEvidence(_in_order(model, order), scores, alone, penalty, path)
+
+
+def _of_all_rows(model: EvidenceModel, outputs: Array, X: Array, kept: Codes) -> Array:
+    """Dissimilarities of all rows, by the out-of-fold outputs of those that the weights were fitted on."""
+    scores = model.class_scores(outputs)
+    if len(kept) == len(X):
+        return scores
+    # Rows outside of the sample were not seen by any weight.
+    of_all = model.scores(X)
+    of_all[kept] = scores
+    return of_all
 
 
 def _joined(

@@ -19,11 +19,12 @@ _LEAST_GAIN = 0.0
 
 
 class FittedSum(NamedTuple):
-    """Weights of the scores, 0 for those that are dropped, shape (J,); biases, (C,); and the sums, (n, C)."""
+    """Weights of the scores, 0 for those that are dropped, shape (J,); biases, (C,); the sums, (n, C); and the loss."""
 
     weights: Array
     biases: Array
     scores: Array
+    loss: float
 
 
 def fit_sum(scores: Sequence[Array], codes: Codes, groups: Codes | None = None) -> FittedSum:
@@ -49,7 +50,7 @@ def fit_sum(scores: Sequence[Array], codes: Codes, groups: Codes | None = None) 
     weights = np.zeros(len(scores))
     weights[kept] = best.weights
     total = np.sum([weight * one for weight, one in zip(weights, scores, strict=True)], axis=0)
-    return FittedSum(weights, best.biases, total - best.biases)
+    return FittedSum(weights, best.biases, total - best.biases, best.loss)
 
 
 class _Fit(NamedTuple):

@@ -1,0 +1,1 @@
+"""Nearest training rows under a learnt metric."""

@@ -1,0 +1,130 @@
+r"""Neighbors under a learnt metric: the nearest training rows correct what other statements miss.
+
+.. math::
+
+   S_c(x) = -\sum_{i \in N(x)} a_i(x)\,v_{ic}, \qquad a(x) = \operatorname{softmax}_{i \in N(x)}(-D_i(x)/\tau), \qquad
+   D_i^2(x) = \sum_f u_f\,(z_f(x) - z_f(x_i))^2
+
+N(x) are the k nearest of the kept rows, z is a column scaled by rank, and the vote :math:`v_{ic}` of row i is 1 for its
+class minus the probabilities that the other statements gave its classes out of fold.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, ClassVar, Self
+
+import numpy as np
+
+from qmedoid.arrays import Array, Codes, Table, row_slices
+from qmedoid.geometry.overlap import SwapTestFunction
+from qmedoid.geometry.scaling import RankScaling
+from qmedoid.kernels._backend import row_block
+from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
+from qmedoid.kernels.ties import stable_order
+from qmedoid.methods.base import Contributions, RowContribution, measured_distances
+from qmedoid.schema import MODERATE, Values
+
+# Numbers of a block of rows, so that a table of any length is scored in bounded memory.
+_BLOCK_NUMBERS = 2**21
+
+
+@dataclass(frozen=True, eq=False)
+class NeighborsModel:
+    """N training rows with their votes, over M encoded columns, with C classes.
+
+    Attributes
+    ----------
+    records : ndarray of shape (N, M)
+        Raw columns.
+    rows, row_classes : ndarray of shape (N,)
+        Training row and class code of each.
+    votes : ndarray of shape (N, C)
+        v.
+    rank_scaling : RankScaling
+    column_weights : ndarray of shape (M,)
+        u; 0 ignores a column.
+    length : float
+        τ, above 0.
+    n_nearest : int
+        k.
+    """
+
+    records: Annotated[Array, Values("N M")]
+    rows: Annotated[Codes, Values("N")]
+    row_classes: Annotated[Codes, Values("N", below="C")]
+    votes: Annotated[Array, Values("N C", least=-1, most=1)]
+    rank_scaling: RankScaling
+    column_weights: Annotated[Array, Values("M", least=0, most=MODERATE)]
+    length: Annotated[float, Values(least=1 / MODERATE, most=MODERATE)]
+    n_nearest: Annotated[int, Values(least=1, most=MOST_NEAREST)]
+
+    name: ClassVar[str] = "neighbors"
+
+    @cached_property
+    def used(self) -> Codes:
+        """Columns that distances look at."""
+        return np.flatnonzero(self.column_weights > 0)
+
+    def scores(self, X: Table, *, threads: int | None = None) -> Array:
+        """Dissimilarity to every class, shape (n, C)."""
+        parts = [np.zeros((0, self.votes.shape[1]))]
+        for place in row_slices(X, max(1, _BLOCK_NUMBERS // self.records.shape[1])):
+            parts.append(-averaged(*self._nearest(row_block(X, place), threads), self.length, self.votes))
+        return np.concatenate(parts)
+
+    def scores_with(self, X: Table, swap_test: SwapTestFunction) -> Array:
+        """`scores` by measured distances to the rows that the closed form finds nearest."""
+        parts = [np.zeros((0, self.votes.shape[1]))]
+        for row in range(len(X) if isinstance(X, np.ndarray) else len(X[0])):
+            values = row_block(X, slice(row, row + 1))
+            _, places = self._nearest(values, 1)
+            measured = measured_distances(swap_test, self.coordinates(values), self._coordinates[places[0]])
+            parts.append(-averaged(measured, places, self.length, self.votes))
+        return np.concatenate(parts)
+
+    def contributions(self, row: Array, winner: int, other: int) -> Contributions:
+        """The votes of the nearest rows for one of two classes, for one row of shape (1, M)."""
+        distances, places = self._nearest(row, 1)
+        shares = _shares(distances, self.length)[0]
+        found = sorted(
+            RowContribution(
+                int(self.rows[place]), int(self.row_classes[place]), float(distance),
+                float(share * (self.votes[place, winner] - self.votes[place, other])),
+            )
+            for place, distance, share in zip(places[0], distances[0], shares, strict=True)
+        )  # fmt: skip
+        order = stable_order(-np.abs(np.array([one.contribution for one in found])))
+        neighbors = tuple(found[place] for place in order)
+        total = float(sum(one.contribution for one in neighbors))
+        return Contributions(np.zeros(row.shape[1]), (), {self.name: total}, neighbors)
+
+    def with_row_numbers(self, rows: Codes) -> Self:
+        """A copy where training row i is row ``rows[i]`` of a larger table."""
+        return replace(self, rows=rows[self.rows].astype(np.intp))
+
+    def coordinates(self, rows: Array) -> Array:
+        """Raw rows in the space where Euclidean distances are D, shape (n, used columns)."""
+        scaled = self.rank_scaling.apply(rows)[:, self.used] * np.sqrt(self.column_weights[self.used])
+        return np.ascontiguousarray(scaled)
+
+    @cached_property
+    def _coordinates(self) -> Array:
+        return self.coordinates(self.records)
+
+    def _nearest(self, rows: Array, threads: int | None) -> tuple[Array, Codes]:
+        squared, places = nearest_squared(
+            self.coordinates(rows), self._coordinates, k=min(self.n_nearest, len(self.rows)), threads=threads
+        )
+        return np.sqrt(squared), places
+
+
+def averaged(distances: Array, places: Codes, length: float, votes: Array) -> Array:
+    """Votes (N, C) of the nearest rows, weighted by their distances (n, k), shape (n, C)."""
+    return np.asarray(np.einsum("nk,nkc->nc", _shares(distances, length), votes[places]))
+
+
+def _shares(distances: Array, length: float) -> Array:
+    """The softmax of −D/τ over the nearest rows, the first of which is nearest."""
+    weights = np.exp((distances[:, :1] - distances) / length)
+    shares: Array = weights / weights.sum(axis=1, keepdims=True)
+    return shares

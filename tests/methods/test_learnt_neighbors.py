@@ -1,0 +1,79 @@
+"""Neighbors under a learnt metric: exact gradients, votes of rows of other groups, contributions that add up."""
+
+import numpy as np
+import pytest
+
+from qmedoid.geometry.overlap import compact_swap_test
+from qmedoid.methods.evidence.fit import fit_rank_scaling
+from qmedoid.methods.neighbors.fit import Metric, fit_neighbors, loss_and_gradient
+
+
+def checkered(n=600, n_noise=4, seed=0):
+    """Classes in a fine checkered pattern of two columns, among columns of noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, 2 + n_noise))
+    return X, (np.floor(4 * X[:, :2]).sum(axis=1) % 2).astype(np.intp)
+
+
+def fitted_on(X, codes, groups=None):
+    scores = np.zeros((len(codes), 2))
+    return fit_neighbors(X, codes, scores, fit_rank_scaling(X), np.random.default_rng(0), groups)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, codes = checkered()
+    found = fitted_on(X, codes)
+    assert found is not None
+    return X, codes, found
+
+
+def test_gradient_of_the_metric_is_that_of_finite_differences():
+    rng = np.random.default_rng(0)
+    rows, others = rng.normal(size=(7, 3)), rng.normal(size=(11, 3))
+    codes, scores, votes = rng.integers(3, size=7), rng.normal(size=(7, 3)), rng.uniform(-1, 1, size=(11, 3))
+    same = rng.random((7, 11)) < 0.2
+    point = np.array([0.3, -0.2, 0.1, -0.5, 0.4])
+
+    def at(values):
+        metric = Metric(values[:3], float(values[3]), float(values[4]))
+        return loss_and_gradient(metric, rows, codes, scores, others, votes, same)
+
+    steps = 1e-6 * np.eye(5)
+    differences = [(at(point + step)[0] - at(point - step)[0]) / 2e-6 for step in steps]
+    np.testing.assert_allclose(at(point)[1], differences, rtol=1e-6, atol=1e-9)
+
+
+def test_metric_finds_the_columns_of_a_checkered_pattern(fitted):
+    found = fitted[-1]
+    weights = found.model.column_weights
+    assert weights[:2].min() > 5 * weights[2:].max()
+    new, labels = checkered(400, seed=1)
+    assert np.mean(found.model.scores(new).argmin(axis=1) == labels) > 0.8
+
+
+def test_neighbors_are_not_kept_where_classes_are_noise():
+    X, codes = checkered()
+    assert fitted_on(X, np.random.default_rng(3).permutation(codes)) is None
+
+
+def test_rows_of_one_group_do_not_vote_for_each_other():
+    X, _ = checkered(300)
+    noise = np.random.default_rng(4).integers(2, size=300)
+    doubled, groups = np.vstack([X, X]), np.tile(np.arange(300), 2)
+    assert fitted_on(doubled, np.tile(noise, 2), groups) is None
+
+
+def test_contributions_of_neighbors_are_their_weighted_votes(fitted):
+    X, _, found = fitted
+    for row in X[:5]:
+        scores = found.model.scores(row[None])[0]
+        parts = found.model.contributions(row[None], 1, 0)
+        assert sum(one.contribution for one in parts.neighbors) == pytest.approx(scores[0] - scores[1], abs=1e-12)
+        assert parts.terms == {"neighbors": pytest.approx(scores[0] - scores[1], abs=1e-12)}
+
+
+def test_scores_of_measured_distances_are_those_of_the_closed_form(fitted):
+    X, _, found = fitted
+    new = X[:20] + 0.003
+    np.testing.assert_allclose(found.model.scores_with(new, compact_swap_test), found.model.scores(new), atol=1e-9)
