@@ -19,7 +19,8 @@ from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels._backend import row_block
 from qmedoid.kernels.ties import stable_order
 from qmedoid.kernels.trees import LEVELS, N_NODES, Trees, tree_outputs
-from qmedoid.methods.base import LARGEST, Contributions, GroupContribution, RowContribution, measured_distances
+from qmedoid.methods.base import LARGEST, measured_distances
+from qmedoid.methods.contributions import Contributions, GroupContribution, RowContribution
 from qmedoid.schema import MODERATE, RefusedError, Values
 
 # Records whose distances are measured at a time.

@@ -291,9 +291,12 @@ def fit_bags(
 def fit_bag(design: Design, ridge: Ridge, targets: Array, logistic: bool, together: RowGroups | None = None) -> Bag:
     """A bag by its ridge regression on ±1, refitted, if asked and with one output, by logistic regression."""
     if logistic and targets.shape[1] == 1:
-        weights, intercepts, out_of_fold = _logistic(ridge, targets, together)
-    else:
-        weights, intercepts, out_of_fold = ridge.directions @ ridge.coefficients, ridge.means, ridge.out_of_fold
+        return _bag(design, ridge, *_logistic(ridge, targets, together))
+    return _bag(design, ridge, ridge.directions @ ridge.coefficients, ridge.means, ridge.out_of_fold)
+
+
+def _bag(design: Design, ridge: Ridge, weights: Array, intercepts: Array, out_of_fold: Array) -> Bag:
+    """A bag by the weights of its features."""
     of_terms = []
     for part, scale, place in zip(design.parts, design.scales, design.places, strict=True):
         own = weights[place]

@@ -21,7 +21,8 @@ from qmedoid.geometry.scaling import RankScaling
 from qmedoid.kernels._backend import row_block
 from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
 from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.base import Contributions, RowContribution, measured_distances
+from qmedoid.methods.base import measured_distances
+from qmedoid.methods.contributions import Contributions, RowContribution
 from qmedoid.schema import MODERATE, Values
 
 # Numbers of a block of rows, so that a table of any length is scored in bounded memory.

@@ -14,7 +14,8 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags, Table
 from qmedoid.geometry.overlap import SwapTestFunction
-from qmedoid.methods.base import Contributions, Measured, MeasuredMethod, Method, Part
+from qmedoid.methods.base import Measured, MeasuredMethod, Method, Part
+from qmedoid.methods.contributions import Contributions
 from qmedoid.methods.registry import PARTS, model_class, part_class
 from qmedoid.schema import MODERATE, RefusedError, Tagged, Values
 
