@@ -71,8 +71,8 @@ class TrainingOptions(TableOptions):
     ] = None
     group_column: Annotated[Text, typer.Option(help="Rows with the same value here are held out together.")] = None
     method: Annotated[
-        Literal["auto", "evidence", "rare", "nearest"],
-        typer.Option(help="What decides: evidence by group of columns, rare-event prototypes, or the nearest medoid."),
+        Literal["auto", "evidence", "rare", "sum", "nearest"],
+        typer.Option(help="What decides: evidence by groups, rare-event prototypes, a sum of parts, or nearest medoid."),
     ] = "auto"
     medoids: Annotated[int | None, typer.Option(min=1, help="Maximum number of medoids of the evidence method.")] = None
     neighbors: Annotated[

@@ -37,12 +37,13 @@ class MedoidClassifier(RawTableClassifier):
 
     Parameters
     ----------
-    method : {"auto", "evidence", "rare", "nearest"} or estimator, default="auto"
+    method : {"auto", "evidence", "rare", "sum", "nearest"} or estimator, default="auto"
         ``"evidence"`` learns signed weights on distances, group of columns by group of columns; ``"rare"`` compares
-        with many prototypes of a rare class and of its hardest counterparts (two classes); ``"nearest"`` is the nearest
-        medoid by a mean of distance and angle over searched groups, as in the paper. ``"auto"`` is ``"rare"`` for
+        with many prototypes of a rare class and of its hardest counterparts (two classes); ``"sum"`` adds boosted trees
+        of comparisons and neighbors under a learnt metric to the evidence; ``"nearest"`` is the nearest medoid by a
+        mean of distance and angle over searched groups, as in the paper. ``"auto"`` is ``"rare"`` for
         tables of at least 10,000 rows where one of two classes has at most 5 %, else ``"evidence"``. Pass
-        `EvidenceClassifier`, `RareEventClassifier` or `NearestMedoidClassifier` objects to set their parameters.
+        `EvidenceClassifier`, `RareEventClassifier`, `SumClassifier` or `NearestMedoidClassifier` objects to set their parameters.
     variational : VariationalClassifier or None, default=None
         How circuits are built and trained; None takes the defaults.
     refine : {"auto", "always", "never"} or float, default="auto"
