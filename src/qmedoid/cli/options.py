@@ -72,7 +72,7 @@ class TrainingOptions(TableOptions):
     group_column: Annotated[Text, typer.Option(help="Rows with the same value here are held out together.")] = None
     method: Annotated[
         Literal["auto", "evidence", "rare", "sum", "nearest"],
-        typer.Option(help="What decides: evidence by groups, rare-event prototypes, a sum of parts, or nearest medoid."),
+        typer.Option(help="What decides: evidence by groups, rare-event prototypes, a sum, or nearest medoid."),
     ] = "auto"
     medoids: Annotated[int | None, typer.Option(min=1, help="Maximum number of medoids of the evidence method.")] = None
     neighbors: Annotated[

@@ -1,30 +1,44 @@
 """The operating point that a user asks for, as a rule and as a cut on held-out rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from qmedoid.arrays import Array, Flags
 from qmedoid.exceptions import DataError, ParameterError, warn
+from qmedoid.metrics.class_biases import CLASS_METRICS, cost_matrix
 from qmedoid.metrics.operating import at_cost, at_precision, at_recall, most_precise
 from qmedoid.metrics.thresholds import steady_threshold, threshold_at_rate
+from qmedoid.schema import shown
 
 # Rules that cut where labels of both classes say.
 _NEED_BOTH = ("min_precision", "min_recall", "cost")
 
 
-def asked_rule(operating_point: Any, n_classes: int) -> tuple[str, float | None]:
-    """The rule of `qmedoid.model.operating_point.RULES` that is asked for, and its number; refused for many classes."""
+def asked_rule(operating_point: Any, classes: Sequence[Any]) -> tuple[str, float | None]:
+    """The rule of `qmedoid.model.operating_point.RULES` that is asked for, and its number.
+
+    Three or more classes have "macro_f1", "balanced_accuracy" and "cost", whose matrix `cost_matrix` reads.
+    """
     if operating_point is None:
         return "likeliest", None
-    if n_classes > 2:
-        raise ParameterError(
-            f"'operating_point' cuts the probability of one of two classes, and there are {n_classes}. "
-            "Use operating_point=None."
-        )
-    if isinstance(operating_point, Mapping):
-        ((name, asked),) = operating_point.items()
+    is_rule = isinstance(operating_point, Mapping)
+    name, asked = next(iter(operating_point.items())) if is_rule else (operating_point, None)
+    if len(classes) > 2:
+        if name == "cost" and cost_matrix(asked, list(classes)) is not None:
+            return "cost", None
+        if name not in CLASS_METRICS:
+            raise ParameterError(
+                f"'operating_point' of {len(classes)} classes is None, 'macro_f1', 'balanced_accuracy', or "
+                f"{{'cost': matrix}} with a number from 0 up for each of {len(classes)} x {len(classes)} pairs of true "
+                f"and called class. Got {shown(operating_point)} instead."
+            )
+        return name, None
+    if is_rule:
+        if not isinstance(asked, Real):
+            raise ParameterError("'cost' of two classes is one number: a missed alert costs as many false ones.")
         return name, float(asked)
     return (operating_point, None) if isinstance(operating_point, str) else ("probability", float(operating_point))
 

@@ -119,7 +119,10 @@ CV = whole(2) | Constraint(
 )
 SEED = NONE | whole(0, 2**32 - 1) | instance(np.random.RandomState, "a numpy.random.RandomState")
 _FLOOR = number("a number above 0 and at most 1", lambda value: 0 < value <= 1)
-RULE_CONSTRAINTS = {"alert_rate": INNER_SHARE, "min_precision": _FLOOR, "min_recall": _FLOOR, "cost": POSITIVE}
+_COST = POSITIVE | Constraint(
+    "a matrix of what it costs to call a record of one class another", lambda value: not isinstance(value, Real | str)
+)
+RULE_CONSTRAINTS = {"alert_rate": INNER_SHARE, "min_precision": _FLOOR, "min_recall": _FLOOR, "cost": _COST}
 """Rules that an operating point names in a dict, with what is asked of each."""
 OPERATING_POINT = Constraint(
     f"None, a number between 0 and 1, {choice(THRESHOLD_METRICS).text}, or a dict with one of "

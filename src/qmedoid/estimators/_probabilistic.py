@@ -19,6 +19,7 @@ from qmedoid.estimators._parameters import Constraint, check_parameters
 from qmedoid.exceptions import MajorityAlertWarning, warn
 from qmedoid.geometry.row_groups import draws_per_row, part_of
 from qmedoid.kernels.ties import merged
+from qmedoid.metrics.class_biases import cost_matrix, fit_class_biases
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.metrics.thresholds import counts_at
 from qmedoid.model.decision import Decision, PriorShift, asked_priors
@@ -123,7 +124,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         # Data frames arrive column by column; one layout in memory means one order of sums, and the same bits.
         table = np.ascontiguousarray(check_table(self, X, reset=True, ensure_min_samples=2))
         self.classes_, codes = class_codes(y, len(table))
-        rule, _ = asked_rule(self.operating_point, len(self.classes_))
+        rule, _ = asked_rule(self.operating_point, self.classes_.tolist())
         share = float((codes == 1).mean())
         if rule == "alert_rate" and share > 0.5:  # few mean the more frequent class
             first, second = self.classes_.tolist()
@@ -141,9 +142,9 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         Rows of one group count as one draw.
         """
         rows = np.zeros(0, dtype=np.intp) if held_out is None else held_out.judged
-        curve, cut, expected = None, None, None
+        curve, cut, expected, biases = None, None, None, None
         if len(self.classes_) == 2:
-            rule, asked = asked_rule(self.operating_point, 2)
+            rule, asked = asked_rule(self.operating_point, self.classes_.tolist())
             positive, margins = codes[rows] == 1, np.zeros(0)
             if held_out is not None and len(rows):
                 margins = merged(held_out.scores[rows, 1] - held_out.scores[rows, 0])
@@ -156,9 +157,22 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
             counts = Counts(**counts_at(positive, margins, log_odds)) if len(rows) else None
             share = draws_per_row(part_of(groups, rows)) if len(rows) else 1.0
             expected = OperatingSummary(rule, asked, log_odds, counts, draws_per_row=share)
+        elif self.operating_point is not None:
+            biases = self._class_biases(codes, held_out, rows)
         self._training = TrainingSummary.of_numbers(len(codes), self.n_features_in_, curve)
         labels = tuple(self._in_order(self.classes_).tolist())
-        self._set_decision(Decision(labels, cut, priors=self._priors(codes, rows), operating=expected))
+        decision = Decision(labels, cut, priors=self._priors(codes, rows), operating=expected, biases=biases)
+        self._set_decision(decision)
+
+    def _class_biases(self, codes: Codes, held_out: OutOfFold | None, rows: Codes) -> Array | None:
+        """Biases of three or more classes by held-out rows."""
+        labels = self.classes_.tolist()
+        rule, _ = asked_rule(self.operating_point, labels)
+        if held_out is None or not len(rows):
+            warn("No row was held out to choose class biases by: the likeliest class is called.")
+            return None
+        cost = cost_matrix(self.operating_point["cost"], labels) if rule == "cost" else None
+        return fit_class_biases(held_out.scores[rows], codes[rows], rule, cost)
 
     def _set_decision(self, decision: Decision) -> None:
         """Keep a decision, and what users read of it."""

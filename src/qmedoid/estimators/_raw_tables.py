@@ -169,7 +169,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         codes = self._class_codes(y, table.num_rows)
         classes = self._in_order(self.classes_)
         self.positive_ = classes.tolist()[1] if len(classes) == 2 else None
-        asked_rule(self.operating_point, len(classes))
+        asked_rule(self.operating_point, list(classes))
         target = getattr(y, "name", None)
         table, matrix, together = self._fit_columns(table, codes, target if isinstance(target, str) else None, groups)
         tables, numbers, splits = [table], matrix, None

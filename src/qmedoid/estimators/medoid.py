@@ -43,7 +43,8 @@ class MedoidClassifier(RawTableClassifier):
         of comparisons and neighbors under a learnt metric to the evidence; ``"nearest"`` is the nearest medoid by a
         mean of distance and angle over searched groups, as in the paper. ``"auto"`` is ``"rare"`` for
         tables of at least 10,000 rows where one of two classes has at most 5 %, else ``"evidence"``. Pass
-        `EvidenceClassifier`, `RareEventClassifier`, `SumClassifier` or `NearestMedoidClassifier` objects to set their parameters.
+        `EvidenceClassifier`, `RareEventClassifier`, `SumClassifier` or `NearestMedoidClassifier` objects to set their
+        parameters.
     variational : VariationalClassifier or None, default=None
         How circuits are built and trained; None takes the defaults.
     refine : {"auto", "always", "never"} or float, default="auto"

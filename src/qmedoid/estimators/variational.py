@@ -226,7 +226,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         warn_constant(table, getattr(self, "feature_names_in_", None))
         data = TrainingData(table, codes, loss_weights(self.class_weight, codes, self.classes_))
         entropy = check_random_state(self.random_state).randint(2**31, size=4).tolist()
-        rule, _ = asked_rule(self.operating_point, len(self.classes_))
+        rule, _ = asked_rule(self.operating_point, self.classes_.tolist())
         needed = rule not in ("likeliest", "probability")
         plan = TrainingPlan.of(self, data, self.classes_, entropy, out_of_fold=needed, groups=together)
         context = self._init_callback_context(max_subtasks=plan.n_reports)

@@ -18,7 +18,7 @@ from qmedoid.kernels.ties import TIE, first_largest_of_rows
 from qmedoid.metrics.prevalence import PrevalenceEstimate, estimate_prevalence, estimate_priors
 from qmedoid.model.contract import Label
 from qmedoid.model.operating_point import ASKED, OperatingSummary
-from qmedoid.schema import MOST_ROWS, RefusedError, Values
+from qmedoid.schema import MODERATE, MOST_ROWS, RefusedError, Values
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +76,8 @@ class Decision:
         What is added to the scores where other priors are expected.
     operating : OperatingSummary or None
         The operating point of two classes, with its expected figures.
+    biases : ndarray of shape (C,) or None
+        Added to the scores of three or more classes before the highest decides; probabilities stay as they are.
     """
 
     classes: tuple[Label, ...]
@@ -84,6 +86,7 @@ class Decision:
     priors: Annotated[Array | None, Values("classes", above=0, below=1)] = None
     shift: PriorShift | None = None
     operating: OperatingSummary | None = None
+    biases: Annotated[Array | None, Values("classes", largest=MODERATE)] = None
 
     def validate(self) -> None:
         """Refuse a stored decision whose parts do not fit together."""
@@ -100,6 +103,8 @@ class Decision:
             expected = None if self.priors is None else PriorShift.to(self.priors, self.shift.priors).log_ratios
             if expected is None or not np.allclose(self.shift.log_ratios, expected, rtol=1e-12):
                 raise RefusedError("shift.log_ratios must be those from priors to shift.priors")
+        if self.biases is not None and (len(self.classes) == 2 or not self.probabilistic):
+            raise RefusedError("biases belong to probabilities of three or more classes")
         if self.operating is not None:
             self._validate_operating(self.operating)
 
@@ -147,13 +152,17 @@ class Decision:
         """Decision margins of shifted scores, shape (n,).
 
         For two classes the log-odds of the second minus the cut, above 0 for the second; for more the best score minus
-        the next.
+        the next, biases included.
         """
         if len(self.classes) == 2:
             margins: Array = scores[:, 1] - scores[:, 0]
             return margins if self.cut is None else margins - self.cut
-        ranked = np.sort(scores, axis=1)
+        ranked = np.sort(self.biased(scores), axis=1)
         return np.asarray(ranked[:, -1] - ranked[:, -2])
+
+    def biased(self, scores: Array) -> Array:
+        """Shifted scores with the biases of the classes, the highest of which decides, shape (n, C)."""
+        return scores if self.biases is None else scores + self.biases
 
     def codes(self, scores: Array, margins: Array | None = None) -> Codes:
         """Class code of every row of shifted scores, shape (n,); of classes that are equal up to rounding the first."""
@@ -163,6 +172,7 @@ class Decision:
             return (margins > even).astype(np.intp)
         if not self.probabilistic:
             return first_largest_of_rows(scores)
+        scores = self.biased(scores)
         # Probabilities within a share TIE of the largest are scores within TIE of the largest.
         return np.asarray((scores >= scores.max(axis=1, keepdims=True) - TIE).argmax(axis=1))
 
@@ -192,7 +202,10 @@ class Decision:
         """
         shift = PriorShift.to(self.known_priors(), asked_priors(new_prevalence, self.classes))
         if self.operating is None:
-            return replace(self, shift=shift)
+            before = 0.0 if self.shift is None else self.shift.log_ratios
+            # Biases move along, so that the same records are called each class.
+            biases = None if self.biases is None else self.biases - (shift.log_ratios - before)
+            return replace(self, shift=shift, biases=biases)
         before = 0.0 if self.shift is None else self.shift.of_log_odds
         operating = self.operating.at_prevalence(shift.prevalence, shift.of_log_odds - before)
         return replace(self, shift=shift, operating=operating, cut=None if self.cut is None else operating.log_odds)

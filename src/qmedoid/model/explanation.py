@@ -71,7 +71,7 @@ def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanati
     decided = model.decide(columns)
     measured = method.measure(columns)
     scores, winner = decided.scores[0], int(decided.codes[0])
-    other = int(np.argmax(np.where(np.arange(len(scores)) == winner, -np.inf, scores)))
+    other = int(np.argmax(np.where(np.arange(len(scores)) == winner, -np.inf, model.decision.biased(scores))))
     calibration = best.calibration
     calibrated = calibration.apply(measured.scores)[0]
     row = np.column_stack(list(columns)).astype(np.float64)
@@ -79,7 +79,8 @@ def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanati
     shift = model.decision.shift
     prevalence = 0.0 if shift is None else float(shift.log_ratios[winner] - shift.log_ratios[other])
     # For two classes the cut is taken off the score of the second.
-    cut = 0.0 if model.decision.cut is None else model.decision.cut * (1.0 if winner == 0 else -1.0)
+    cut, biases = model.decision.cut or 0.0, model.decision.biases
+    cut = cut * (1.0 if winner == 0 else -1.0) if biases is None else float(biases[winner] - biases[other])
     added = calibration.biases + calibration.curve_part(measured.scores)[0]
     terms = dict(shares.terms) | {
         "calibration": float(added[winner] - added[other]),

@@ -84,6 +84,12 @@ def _facts(model: TableModel) -> Iterator[str]:
     elif model.decision.cut is not None:
         positive = cell(model.decision.classes[1])
         yield f"- A record is called {positive} when its margin is above {_number(model.decision.cut)}."
+    elif model.decision.biases is not None:
+        biases = ", ".join(
+            f"{cell(label)} {_number(bias)}"
+            for label, bias in zip(model.decision.classes, model.decision.biases, strict=True)
+        )
+        yield f"- A record is called the class of the highest score with its bias: {biases}."
     if model.decision.probabilistic:
         yield "- The softmax of the scores is a probability."
     else:
