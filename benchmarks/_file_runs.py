@@ -82,8 +82,8 @@ def by_numpy(model: Any, frame: Any) -> Any:
             "prediction": np.array(model.decision.classes)[(margin > 0).astype(int)],
             "score": 1 / (1 + np.exp(-margin)),
             "margin": margin,
-            f"nearest_{model.decision.classes[0]}": rows[0],
-            f"nearest_{model.decision.classes[1]}": rows[1],
+            f"nearest_medoid_{model.decision.classes[0]}": rows[0],
+            f"nearest_medoid_{model.decision.classes[1]}": rows[1],
             "decided_by": "nearest",
         }
     )
