@@ -450,7 +450,7 @@ def test_parameters_that_cannot_be_used_are_refused():
     ):
         with pytest.raises(ParameterError, match=told):
             quick(**changes).fit(X2, Y2)
-    with pytest.raises(ParameterError, match=r"there are 3\. Use operating_point=None"):
+    with pytest.raises(ParameterError, match=r"'operating_point' of 3 classes is None, 'macro_f1'"):
         quick(operating_point="f1").fit(X3, Y3)
     with pytest.raises(ParameterError, match=r"'method' parameter"):
         MedoidClassifier(method="concave").fit(X2, Y2)

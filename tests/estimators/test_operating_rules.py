@@ -137,7 +137,7 @@ def test_at_most_one_rule_and_two_classes():
         with pytest.raises(ParameterError, match="or a dict with one of 'alert_rate'"):
             GaussianClasses(operating_point=wrong).fit(*two)
     for point in (0.5, "f1", *({name: 0.5} for name in RULE_CONSTRAINTS)):
-        with pytest.raises(ParameterError, match=r"one of two classes, and there are 3\. Use operating_point=None"):
+        with pytest.raises(ParameterError, match=r"'operating_point' of 3 classes is None, 'macro_f1'"):
             GaussianClasses(operating_point=point).fit(*three)
     assert GaussianClasses().fit(*three).expected_ is None
 

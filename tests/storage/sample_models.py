@@ -7,11 +7,14 @@ import numpy as np
 
 from qmedoid.calibration.curve import Calibration
 from qmedoid.geometry.scaling import RankScaling, Scaling, SignedLog
+from qmedoid.methods.comparisons.model import ComparisonsModel
 from qmedoid.methods.evidence.model import EvidenceModel, Group, Terms
 from qmedoid.methods.evidence.neighbors import Neighbors
 from qmedoid.methods.nearest.model import NearestModel
+from qmedoid.methods.neighbors.model import NeighborsModel
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.model import RareEventModel
+from qmedoid.methods.sum.model import SumModel
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.model.decision import Decision
 from qmedoid.model.fit_novelty import fit_novelty
@@ -214,10 +217,41 @@ def table_model(models, *, seed=0, n_classes=2, prevalence=None, **changes):
         "training": training(np.random.default_rng(seed), n_classes),
         "metrics": {"accuracy": 0.75, "loss": float("nan"), "low": float("-inf"), "by class": [1, 2.5]},
     }
-    names = ("cut", "probabilistic", "priors", "shift", "operating")
+    names = ("cut", "probabilistic", "priors", "shift", "operating", "biases")
     decision = Decision(classes, **{name: changes.pop(name) for name in names if name in changes})
     decision = decision if prevalence is None else decision.at_priors(prevalence)
     return TableModel(**(values | {"decision": decision} | changes))
+
+
+def sum_model(rng, *, n_columns=12, n_classes=2, per_class=2):
+    n_trees, n_rows, n_outputs = 3, 5, 1 if n_classes == 2 else n_classes
+    near = rng.normal(size=(n_trees, 15))
+    comparisons = ComparisonsModel(
+        columns=rng.integers(-1, n_columns, (n_trees, 15)),
+        rows=rng.permutation(1000)[:n_rows],
+        row_classes=rng.integers(0, n_classes, n_rows),
+        near=rng.integers(0, n_rows, (n_trees, 15)),
+        far=rng.integers(0, n_rows, (n_trees, 15)),
+        near_values=near,
+        far_values=near + rng.uniform(0.1, 2, near.shape),
+        values=rng.normal(size=(n_trees, 31)),
+        outputs=rng.integers(0, n_outputs, n_trees),
+        intercepts=rng.normal(size=n_outputs),
+        scaling=Scaling(rng.normal(size=n_columns), rng.uniform(0.5, 2, n_columns)),
+        n_classes=n_classes,
+    )
+    base = evidence_model(rng, n_columns=n_columns, n_classes=n_classes, per_class=per_class)
+    neighbors = NeighborsModel(
+        records=rng.normal(size=(n_rows, n_columns)),
+        rows=rng.permutation(1000)[:n_rows],
+        row_classes=rng.integers(0, n_classes, n_rows),
+        votes=rng.uniform(-1, 1, (n_rows, n_classes)),
+        rank_scaling=base.rank_scaling,
+        column_weights=np.maximum(rng.normal(size=n_columns), 0.0),
+        length=0.5,
+        n_nearest=3,
+    )
+    return SumModel(base, (comparisons, neighbors), rng.uniform(0.1, 2, 3), rng.normal(size=n_classes))
 
 
 def all_models():
@@ -281,6 +315,13 @@ def all_models():
             priors=np.array([0.5, 0.5]),
             operating=OperatingSummary("cost", 3.5, 0.75),
             prevalence=0.3,
+        ),
+        "sum": table_model((geometric(rng, first=sum_model, curved=True),), priors=np.array([0.5, 0.5])),
+        "sum of classes": table_model(
+            (geometric(rng, first=sum_model, n_classes=4),),
+            n_classes=4,
+            priors=np.array([0.1, 0.2, 0.3, 0.4]),
+            biases=np.array([0.5, -0.5, 1.0, -1.0]),
         ),
         "rare": table_model((geometric(rng, first=rare_model, curved=True),), cut=0.5, priors=np.array([0.99, 0.01])),
         "rare and circuit": table_model((geometric(rng, first=rare_model, refine_below=1.0, residual=True),)),

@@ -12,7 +12,16 @@ from qmedoid.storage.strict import parsed, written
 
 MODELS = all_models()
 # One of every method, encoding, read-out and summary.
-NAMES = ("selective", "several classes", "evidence", "evidence of classes", "rare and circuit", "circuit")
+NAMES = (
+    "selective",
+    "several classes",
+    "evidence",
+    "evidence of classes",
+    "rare and circuit",
+    "circuit",
+    "sum",
+    "sum of classes",
+)
 HUGE = 2**61
 
 

@@ -19,11 +19,14 @@ from sample_models import all_models, circuit, fusion_model, geometric, random_c
 from qmedoid.calibration.curve import Calibration
 from qmedoid.exceptions import MissingExtraError, ModelError
 from qmedoid.geometry.scaling import RankScaling, Scaling, SignedLog
+from qmedoid.methods.comparisons.model import ComparisonsModel
 from qmedoid.methods.evidence.model import CHANNELS, EvidenceModel, Group, Terms
 from qmedoid.methods.evidence.neighbors import Neighbors
 from qmedoid.methods.nearest.model import MeasuredNearest, NearestModel
+from qmedoid.methods.neighbors.model import NeighborsModel
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.model import RareEventModel
+from qmedoid.methods.sum.model import SumModel
 from qmedoid.model.contract import Column, Contract, Dates, Levels, Numbers
 from qmedoid.model.decision import Decision, PriorShift
 from qmedoid.model.hybrid import DeltaSettings, HybridModel
@@ -263,7 +266,7 @@ def test_format_1_stores_these_fields():
     """Another field of a model would be lost by it, and takes the next format."""
     stored = {
         TableModel: "contract encodings decision models records parameters metrics seen novelty training parent",
-        Decision: "classes cut probabilistic priors shift operating",
+        Decision: "classes cut probabilistic priors shift operating biases",
         TrainingSummary: "n_rows missing levels curve days",
         HeldOutCurve: "thresholds true_positives false_positives n_positive n_negative",
         SeenRows: "key hashes is_sample",
@@ -281,6 +284,10 @@ def test_format_1_stores_these_fields():
         EvidenceModel: "rank_scaling linear_scaling medoids medoid_classes medoid_rows column_weights groups terms "
         "intercepts n_classes neighbors",
         Neighbors: "records classes rows amounts n_nearest length by_rank",
+        SumModel: "base parts weights biases",
+        ComparisonsModel: "columns rows row_classes near far near_values far_values values outputs intercepts scaling "
+        "n_classes",
+        NeighborsModel: "records rows row_classes votes rank_scaling column_weights length n_nearest",
         Terms: "group medoid channel length center weights",
         RankScaling: "offsets values scores",
         RareEventModel: "geometry medoid_rows center scale weights intercept circuit_features rare_class",

@@ -212,7 +212,7 @@ def test_array_error_names_the_array(request, tmp_path, model, name, position, v
         (
             ("model", "models", 0, "method", "type"),
             "nearest ",
-            r"type must be one of \['evidence', 'nearest', 'rare'\]",
+            r"type must be one of \['evidence', 'nearest', 'rare', 'sum'\]",
         ),
         (("models", 0, "method"), None, "method.type must be one of"),
         (("models", 0, "method", "type"), "evidence", "lacks 'n_classes'|has the unknown field 'signed'"),

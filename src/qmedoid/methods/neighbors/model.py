@@ -50,7 +50,7 @@ class NeighborsModel:
         k.
     """
 
-    records: Annotated[Array, Values("N M")]
+    records: Annotated[Array, Values("N M", length=(1, 2**62))]
     rows: Annotated[Codes, Values("N")]
     row_classes: Annotated[Codes, Values("N", below="C")]
     votes: Annotated[Array, Values("N C", least=-1, most=1)]
