@@ -68,5 +68,5 @@ def test_there_is_one_way_to_cut(rows):
 
 def test_more_than_two_classes_have_no_alert_rate(rows):
     (X, y), _ = rows
-    with pytest.raises(ParameterError, match="one of two classes, and there are 3"):
+    with pytest.raises(ParameterError, match="'operating_point' of 3 classes"):
         MedoidClassifier(operating_point={"alert_rate": 0.1}).fit(X, np.arange(len(y)) % 3)

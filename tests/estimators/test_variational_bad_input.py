@@ -166,9 +166,9 @@ def test_one_row_per_class_leaves_nothing_to_choose_the_threshold_by(caught):
     assert fitted.threshold_ == 0.5
 
 
-def test_operating_point_is_for_two_classes():
+def test_operating_point_of_two_classes_is_refused_for_three():
     for operating_point in ("f1", 0.3):
-        with pytest.raises(ParameterError, match=r"cuts the probability of one of two classes, and there are 3"):
+        with pytest.raises(ParameterError, match=r"'operating_point' of 3 classes"):
             quick(operating_point=operating_point).fit(X, Y3)
 
 
