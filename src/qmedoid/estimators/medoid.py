@@ -68,9 +68,9 @@ class MedoidClassifier(RawTableClassifier):
     operating_point : float, str, dict or None, default=None
         For two classes, the threshold on the probability of the positive one: the probability itself, a metric to be
         best on held-out rows, or one of ``{"alert_rate": share}``, ``{"min_precision": share}``,
-        ``{"min_recall": share}`` and ``{"cost": false alerts per missed record}``. For more classes ``"macro_f1"``, ``"balanced_accuracy"`` or
-        ``{"cost": matrix}`` (what it costs to call a record of one class another) choose biases of the classes by
-        out-of-fold rows, and probabilities stay as they are. None takes the likeliest class.
+        ``{"min_recall": share}`` and ``{"cost": false alerts per missed record}``. For more classes ``"macro_f1"``,
+        ``"balanced_accuracy"`` or ``{"cost": matrix}`` (what it costs to call a record of one class another) choose
+        biases of the classes by out-of-fold rows, and probabilities stay as they are. None takes the likeliest class.
     positive : str, int, float, bool or None, default=None
         The class of interest: the one of two that an operating point is about, and the second of the saved model; or
         one of more that is separated from all others together, as ``"not …"`` (scorers of scikit-learn need a target
