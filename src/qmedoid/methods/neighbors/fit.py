@@ -35,8 +35,8 @@ _QUERIES, _CANDIDATES = 384, 2500
 _RATE = 0.05
 # Columns whose weight is below this share of the largest are ignored.
 _LEAST_SHARE = 1e-3
-# Rows on which the first steps are judged.
-_JUDGED = 1500
+# Share of the rows that judge the metric, and rows that judge its first steps.
+_JUDGES, _JUDGED = 1 / 3, 1500
 # Minimum gain in log-likelihood of rows that are left out, in standard errors and absolute.
 _WORTH_IT, _LEAST_GAIN = 1.5, 4.0
 _SMALLEST = 1e-12
@@ -86,13 +86,15 @@ def fit_neighbors(
     metric = _start(values, np.diff(scaling.offsets) > 1, rng)
     state = _AdamState(np.zeros(len(metric.columns) + 2), np.zeros(len(metric.columns) + 2), 0)
     kept = draw_rows(heads, MOST_ROWS, rng)
-    judged = draw_rows(np.arange(n), _JUDGED, rng)
-    for steps, rows in ((_FIRST_STEPS, judged), (_STEPS - _FIRST_STEPS, np.arange(n))):
-        metric, state = _descend(metric, state, steps, values, codes, scores, votes, together, rng)
+    # Rows that the metric is not learnt for say whether it is worth its price.
+    is_judge = (rng.random(int(together.max()) + 1) < _JUDGES)[together]
+    learning, judges = np.flatnonzero(~is_judge), np.flatnonzero(is_judge)
+    for steps, rows in ((_FIRST_STEPS, draw_rows(judges, _JUDGED, rng)), (_STEPS - _FIRST_STEPS, judges)):
+        metric, state = _descend(metric, state, steps, learning, values, codes, scores, votes, together, rng)
         moved = _left_out(metric, values, votes, kept, together, rows)
         if not _pays(scores[rows], moved, codes[rows], part_of(groups, rows)):
             return None
-    weights = _weights(metric)
+    weights, moved = _weights(metric), _left_out(metric, values, votes, kept, together, np.arange(n))
     model = NeighborsModel(
         X[kept], kept.astype(np.intp), codes[kept].astype(np.intp), votes[kept], scaling, weights,
         float(np.exp(metric.length)), min(N_NEAREST, len(kept)),
@@ -118,6 +120,7 @@ def _descend(
     metric: Metric,
     state: _AdamState,
     n_steps: int,
+    learning: Codes,
     values: Array,
     codes: Codes,
     scores: Array,
@@ -127,7 +130,7 @@ def _descend(
 ) -> tuple[Metric, _AdamState]:
     n = len(codes)
     for _ in range(n_steps):
-        queries = rng.choice(n, min(n, _QUERIES), replace=False)
+        queries = rng.choice(learning, min(len(learning), _QUERIES), replace=False)
         candidates = rng.choice(n, min(n, _CANDIDATES), replace=False)
         same = together[queries][:, None] == together[candidates]
         _, gradient = loss_and_gradient(
