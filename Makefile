@@ -9,7 +9,8 @@ demo: $(VENV)/.runtime
 	$(BIN)/qmedoid demo
 
 test: $(VENV)/.dev lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+	# A core for each worker: threads of OpenMP that wait for each other would take both.
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
 	$(MAKE) --no-print-directory smoke
 
 # Every experiment of the paper on few splits, from fits to the page, with nothing from an earlier run.
