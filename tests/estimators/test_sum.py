@@ -7,6 +7,7 @@ from sklearn.metrics import log_loss
 from qmedoid import EvidenceClassifier, MedoidClassifier, SumClassifier, load
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.methods.sum.fit import fit_sum
+from qmedoid.storage.card import model_card
 
 
 def stepped(n=1500, seed=0):
@@ -76,6 +77,14 @@ def test_saved_sum_decides_as_the_fitted_one_bit_for_bit(fitted, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
 
 
+def test_card_of_a_sum_says_that_cells_of_training_rows_are_kept(fitted):
+    _, _, classifier = fitted
+    comparisons = classifier.model_.parts[0]
+    card = model_card(classifier.table_model(), raw_rows=False)
+    assert f"keep single cells of {len(comparisons.rows)} training rows" in card
+    assert f"comparisons {classifier.weights_['comparisons']:.3g}" in card
+
+
 def test_front_door_takes_the_sum_by_name_and_numbers_its_real_rows(fitted, tmp_path):
     X, y, _ = fitted
     front = MedoidClassifier(method="sum", random_state=0).fit(X[::2], y[::2])
@@ -110,6 +119,11 @@ def test_sum_takes_learnt_neighbors_where_classes_are_checkered(tmp_path):
     loaded = load(classifier.save(tmp_path / "checkered.qmedoid"))
     np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
     model = classifier.model_
+    assert model.n_neighbors == len(model.parts[-1].rows) == 600
+    assert model.n_measured >= len(model.parts[-1].used)
+    card = model_card(classifier.table_model(), raw_rows=False)
+    assert "keeps 600 training rows" in card
+    assert "fit with neighbors=False" in card
     measured = model.measure(X[1:2])
     winner, other = np.argsort(measured.scores[0])
     parts = model.contributions(X[1:2], measured, int(winner), int(other))

@@ -27,6 +27,8 @@ class ToyModel:
     medoids: Annotated[Array, Values("C M")]
     medoid_rows: Annotated[Codes, Values("C")]
     name: ClassVar[str] = "toy"
+    description: ClassVar[str] = "distances to the medoids"
+    kept_rows: ClassVar[tuple[str, ...]] = ()
     distance_name: ClassVar[str] = "Euclidean distance"
     use_angular: ClassVar[bool] = False
     rare_class: ClassVar[None] = None

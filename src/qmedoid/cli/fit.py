@@ -156,13 +156,14 @@ def asked_method(method: str, medoids: int | None, neighbors: str | None) -> Any
     if not asked:
         return method
     from qmedoid.estimators._parameters import check_parameters
-    from qmedoid.estimators.evidence import EvidenceClassifier
+    from qmedoid.methods.registry import estimator_class
 
-    if method not in ("auto", "evidence"):
-        option = next(iter(asked)).removeprefix("n_")
-        raise ParameterError(f"--{option} is of --method evidence, and {method} was asked for.")
-    made = EvidenceClassifier(**asked)
-    check_parameters("EvidenceClassifier", made.get_params(deep=False), made._constraints)
+    kind = estimator_class("evidence" if method == "auto" else method)
+    for name in asked:
+        if name not in kind().get_params():
+            raise ParameterError(f"--{name.removeprefix('n_')} is of --method evidence, and {method} was asked for.")
+    made = kind(**asked)
+    check_parameters(kind.__name__, made.get_params(deep=False), made._constraints)
     return made
 
 

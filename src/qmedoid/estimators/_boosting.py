@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ModelError
 from qmedoid.geometry.row_groups import group_folds
+from qmedoid.kernels.cross_entropy import row_losses
 from qmedoid.kernels.trees import LEVELS, N_LEAVES
 from qmedoid.methods.comparisons.fit import PlainTree, comparisons_of
 from qmedoid.methods.comparisons.model import ComparisonsModel
@@ -131,7 +131,7 @@ def _best_length(stages: list[tuple[Codes, list[Array]]], codes: Codes) -> int:
 def _loss(outputs: Array, codes: Codes) -> float:
     if outputs.shape[1] == 1:
         return float(np.logaddexp(0.0, np.where(codes == 1, -outputs[:, 0], outputs[:, 0])).sum())
-    return -float(log_softmax(outputs, axis=1)[np.arange(len(codes)), codes].sum())
+    return float(row_losses(outputs, codes).sum())
 
 
 def _mean_model(fits: list[Any], X: Array, codes: Codes, n_classes: int) -> ComparisonsModel:

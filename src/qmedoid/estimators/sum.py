@@ -10,8 +10,9 @@ from qmedoid.arrays import Array
 from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.estimators._folds import TrainingTable
-from qmedoid.estimators._methods import MethodClassifier, Progress
-from qmedoid.estimators._parameters import AUTO, FLAG, Constraint, whole
+from qmedoid.estimators._methods import Progress
+from qmedoid.estimators._parameters import FLAG, Constraint
+from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.base import Method, Part
 from qmedoid.methods.evidence.design import EvidenceSettings
@@ -25,7 +26,7 @@ from qmedoid.variational.selection import OutOfFold
 _EVIDENCE_SHARE, _LEARNT_SHARE = 0.3, 0.7
 
 
-class SumClassifier(MethodClassifier):
+class SumClassifier(EvidenceClassifier):
     r"""Classify by a weighted sum of three kinds of statements about real rows.
 
     *Evidence* is signed weights on distances to medoids, as in `EvidenceClassifier`. *Comparisons* are boosted trees
@@ -67,6 +68,8 @@ class SumClassifier(MethodClassifier):
     classes_ : ndarray of shape (C,)
     model_ : SumModel
     calibration_ : Calibration
+    regularization_, path_ : float, RidgePath
+        λ of the evidence and its leave-one-out errors; see `EvidenceClassifier`.
     weights_ : dict of str to float
         Weights by the name of what they weigh.
     threshold_ : float
@@ -107,47 +110,37 @@ class SumClassifier(MethodClassifier):
         refit: bool = True,
         random_state: Any = None,
     ) -> None:
+        super().__init__(
+            n_medoids=n_medoids, n_neighbors=n_neighbors, n_pairs=n_pairs, n_triples=n_triples, calibration=calibration,
+            operating_point=operating_point, cv=cv, refit=refit, random_state=random_state,
+        )  # fmt: skip
         self.comparisons = comparisons
         self.neighbors = neighbors
-        self.n_medoids = n_medoids
-        self.n_neighbors = n_neighbors
-        self.n_pairs = n_pairs
-        self.n_triples = n_triples
-        self.calibration = calibration
-        self.operating_point = operating_point
-        self.cv = cv
-        self.refit = refit
-        self.random_state = random_state
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **MethodClassifier._constraints,
+        **EvidenceClassifier._constraints,
         "comparisons": FLAG,
         "neighbors": FLAG,
-        "n_medoids": whole(1),
-        "n_neighbors": whole(0) | AUTO,
-        "n_pairs": whole(0),
-        "n_triples": whole(0),
     }
 
+    def _settings(self) -> EvidenceSettings:
+        """The settings of the evidence."""
+        return replace(super()._settings(), multinomial=True)
+
     def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Method, OutOfFold, Array | None]:
-        settings = EvidenceSettings(
-            n_medoids=int(self.n_medoids),
-            n_neighbors=EvidenceSettings.n_neighbors if self.n_neighbors == "auto" else int(self.n_neighbors),
-            n_pairs=int(self.n_pairs),
-            n_triples=int(self.n_triples),
-            multinomial=True,
-        )
         n_classes, X, codes = len(data.classes), data.X, data.codes
         evidence = fit_evidence(
-            X, codes, n_classes, settings, seed, lambda done: progress(_EVIDENCE_SHARE * done), data.groups
+            X, codes, n_classes, self._settings(), seed, lambda done: progress(_EVIDENCE_SHARE * done), data.groups
         )
+        self.regularization_, self.path_ = evidence.regularization, evidence.path
         model, scores, parts = evidence.model, evidence.out_of_fold, list[Part]()
         added = list[Array]()
+        # What is learnt does not depend on the order of the columns.
+        order = order_by_content(X)
+        ordered = np.ascontiguousarray(X[:, order])
         if self.comparisons:
-            # What is learnt does not depend on the order of the columns.
-            order = order_by_content(X)
             trees = fit_comparisons(
-                np.ascontiguousarray(X[:, order]), codes, n_classes, BoostingSettings(), seed,
+                ordered, codes, n_classes, BoostingSettings(), seed,
                 lambda done: progress(_EVIDENCE_SHARE + (_LEARNT_SHARE - _EVIDENCE_SHARE) * done), data.groups,
             )  # fmt: skip
             if trees is not None:
@@ -158,12 +151,12 @@ class SumClassifier(MethodClassifier):
             # The neighbors of the evidence have spoken to the same rows, by another metric: one of both is enough.
             alone = fit_sum([evidence.without_neighbors, *added], codes, data.groups)
             rng = np.random.default_rng(seed)
-            rows = fit_neighbors(X, codes, -alone.scores, model.rank_scaling, rng, data.groups)
+            rows = fit_neighbors(ordered, codes, -alone.scores, model.rank_scaling.take(order), rng, data.groups)
             if rows is not None:
                 learnt = fit_sum([evidence.without_neighbors, *added, rows.out_of_fold], codes, data.groups)
                 if learnt.loss < fitted.loss:
                     fitted, model = learnt, replace(model, neighbors=None)
-                    parts.append(rows.model)
+                    parts.append(rows.model.with_columns(order))
         kept = [place for place in range(len(parts)) if fitted.weights[1 + place] > 0]
         weights = fitted.weights[[0, *(1 + place for place in kept)]]
         total = SumModel(model, tuple(parts[place] for place in kept), weights, fitted.biases)

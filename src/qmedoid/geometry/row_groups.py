@@ -127,6 +127,15 @@ def group_folds(groups: Codes, codes: Codes, n_folds: int, rng: np.random.Genera
     return fold[groups]
 
 
+def is_clear_gain(gains: Array, groups: Codes | None, n_errors: float, least: float = 0.0) -> bool:
+    """Whether gains in log-likelihood by row add up to more than so many standard errors, and than a least gain.
+
+    Rows of one group count as one draw.
+    """
+    by_draw = draws_per_row(groups) * group_sums(gains, groups)
+    return bool(by_draw.sum() > max(n_errors * by_draw.std() * np.sqrt(len(by_draw)), least))
+
+
 def draw_rows(rows: Codes, most: int, rng: np.random.Generator) -> Codes:
     """At most `most` of the rows, drawn without replacement and in rising order; all of them where they are fewer."""
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))

@@ -86,6 +86,12 @@ class RankScaling:
     values: Annotated[Array, Values("V", order="never falls", within="offsets")]
     scores: Annotated[Array, Values("V", largest=MODERATE, order="never falls", within="offsets")]
 
+    def take(self, columns: Codes) -> "RankScaling":
+        """The scaling of some columns, in their order."""
+        knots = [np.arange(self.offsets[column], self.offsets[column + 1]) for column in columns]
+        offsets, every = np.cumsum([0, *map(len, knots)]).astype(np.intp), np.concatenate(knots)
+        return RankScaling(offsets, self.values[every], self.scores[every])
+
     def apply(self, X: Array) -> Array:
         """Scaled copy of X, shape (n, M)."""
         scaled = np.empty(X.shape)

@@ -59,6 +59,12 @@ def log_softmax(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return by_class.T
 
 
+def row_losses(scores: Array, codes: Codes) -> Array:
+    """Minus the log-likelihood of every row, shape (n,), from class scores (n, C)."""
+    losses: Array = -log_softmax(scores)[np.arange(len(codes)), codes]
+    return losses
+
+
 def numpy_cross_entropy(scores: Array, codes: Codes, weights: Array, gradient: Array | None = None) -> float:
     """Loss of scores (rows, C); fill its gradient, of the same shape, if there is one."""
     if scores.shape[1] == 2:

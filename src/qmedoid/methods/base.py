@@ -114,6 +114,21 @@ class Part(Protocol):
     name: ClassVar[str]
 
     @property
+    def n_neighbors(self) -> int:
+        """Number of training rows kept with all columns that are read."""
+        ...
+
+    @property
+    def n_measured(self) -> int:
+        """Maximum length of the vectors that the SWAP test compares."""
+        ...
+
+    @property
+    def kept_rows(self) -> tuple[str, ...]:
+        """What is kept of training rows, in sentences for the card."""
+        ...
+
+    @property
     def used(self) -> Codes:
         """Columns that the part reads."""
         ...
@@ -143,6 +158,8 @@ class Method(Scorer, Protocol):
     """
 
     name: ClassVar[str]
+    description: ClassVar[str]
+    """How records are decided, in words that go on with "which are real training rows"."""
 
     @property
     def n_classes(self) -> int:
@@ -192,6 +209,11 @@ class Method(Scorer, Protocol):
     @property
     def facts(self) -> Mapping[str, Any]:
         """Facts about the method by name, for cards and reports; plain values."""
+        ...
+
+    @property
+    def kept_rows(self) -> tuple[str, ...]:
+        """What is kept of training rows in addition to the medoids, in sentences for the card."""
         ...
 
     @property
@@ -253,6 +275,14 @@ class MeasuredMethod:
         """Dissimilarities, and the place of the nearest medoid of each class, each of shape (n, C)."""
         measured = self.measure(X, threads=threads)
         return measured.scores, measured.nearest
+
+
+def rows_kept(count: int, without: str) -> str:
+    """That so many training rows are kept to find the nearest of them, and how to fit without."""
+    return (
+        f"In addition to the medoids the model keeps {count} training rows, the columns that it reads as numbers, to "
+        f"compare with the nearest of them. To leave them out, fit with {without}."
+    )
 
 
 def usable_coordinates(method: Method, rows: Array) -> Array:

@@ -18,11 +18,6 @@ _REFINEMENTS = {
     "trained quantum circuit, simulated exactly.",
     "always": "Every record is decided by a small trained quantum circuit, simulated exactly.",
 }
-_METHODS = {
-    "nearest": "distance and angle to the medoids",
-    "evidence": "weighted distances, group of columns by group of columns, to the medoids",
-    "rare": "how much nearer a record lies to known cases of the rare class than to others: to the medoids",
-}
 # Rows of a table that a reader still takes in; the manifest has all of them.
 _MOST_ROWS = 200
 _LONGEST_TEXT = 200
@@ -67,9 +62,7 @@ def cell(value: Any) -> str:
 
 
 def _decided(model: TableModel) -> str:
-    name = "" if model.method is None else model.method.name
-    how = _METHODS.get(name, f"the {name} method, by comparison with the medoids")
-    return _REFINEMENTS[model.refinement].format(how)
+    return _REFINEMENTS[model.refinement].format("" if model.method is None else model.method.description)
 
 
 def _facts(model: TableModel) -> Iterator[str]:
@@ -186,6 +179,7 @@ def _privacy(model: TableModel, raw_rows: bool) -> list[str]:
 
 def _rows_kept(model: TableModel, raw_rows: bool) -> list[str]:
     counts = [len(one) for one in model.records or ()] if raw_rows else []
+    kept = [] if model.method is None else [line for one in model.method.kept_rows for line in ("", one)]
     if sum(counts):
         records = [record for one in model.records or () for record in one]
         names = list(dict.fromkeys(name for record in records for name in record))
@@ -196,7 +190,7 @@ def _rows_kept(model: TableModel, raw_rows: bool) -> list[str]:
             "out, save with raw_rows=False.",
             "",
             f"Columns: {', '.join(cell(name) for name in names[:_MOST_ROWS])}{more}",
-            *_known_records(model),
+            *kept,
         ]
     if model.method is None:
         return ["None: a circuit keeps its trained numbers only."]
@@ -204,7 +198,7 @@ def _rows_kept(model: TableModel, raw_rows: bool) -> list[str]:
         "Medoids are real rows of the training table. This file holds none of them as they were there, only numbers "
         f"that the model compares with, of {len(model.method.medoid_rows)} medoids, and their row numbers. Where it "
         "compares column by column, or a feature is made of one column, values of columns can be computed back.",
-        *_known_records(model),
+        *kept,
     ]
 
 
@@ -233,17 +227,6 @@ def _counted(training: TrainingSummary) -> str:
         days = len(training.days.days)
         counted.append(f"rows of {days:,} day{'' if days == 1 else 's'}")
     return "; ".join(counted)
-
-
-def _known_records(model: TableModel) -> list[str]:
-    """That training rows are kept as neighbors, if they are."""
-    if not model.n_neighbors:
-        return []
-    return [
-        "",
-        f"In addition to the medoids the model keeps {model.n_neighbors} training rows, the columns that it "
-        "reads as numbers, to compare with the nearest of them. To leave them out, fit with n_neighbors=0.",
-    ]
 
 
 def _values(values: Mapping[str, Any], what: str, none: str = "None") -> list[str]:

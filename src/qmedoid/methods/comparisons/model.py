@@ -66,6 +66,16 @@ class ComparisonsModel:
     n_classes: int
 
     name: ClassVar[str] = "comparisons"
+    n_neighbors: ClassVar[int] = 0
+    n_measured: ClassVar[int] = 1
+
+    @property
+    def kept_rows(self) -> tuple[str, ...]:
+        """What is kept of training rows, in sentences for the card."""
+        return (
+            f"The {len(self.columns)} trees of comparisons keep single cells of {len(self.rows)} training rows, with "
+            "their row numbers and classes. To leave them out, fit with comparisons=False.",
+        )
 
     def validate(self) -> None:
         """Refuse stored trees whose thresholds do not lie between two values."""

@@ -294,9 +294,7 @@ def _joined(
 
 def _in_order(model: EvidenceModel, order: Codes) -> EvidenceModel:
     """The model for X, from one that was fitted to ``X[:, order]``."""
-    back, ranks, linear = np.argsort(order), model.rank_scaling, model.linear_scaling
-    knots = [np.arange(ranks.offsets[column], ranks.offsets[column + 1]) for column in back]
-    offsets, every = np.cumsum([0, *map(len, knots)]).astype(np.intp), np.concatenate(knots)
+    back, linear = np.argsort(order), model.linear_scaling
     groups = []
     for group in model.groups:
         columns = order[list(group.columns)]
@@ -305,7 +303,7 @@ def _in_order(model: EvidenceModel, order: Codes) -> EvidenceModel:
     neighbors = model.neighbors
     return replace(
         model,
-        rank_scaling=RankScaling(offsets, ranks.values[every], ranks.scores[every]),
+        rank_scaling=model.rank_scaling.take(back),
         linear_scaling=Scaling(linear.center[back], linear.scale[back]),
         medoids=np.ascontiguousarray(model.medoids[:, back]),
         column_weights=model.column_weights[back],

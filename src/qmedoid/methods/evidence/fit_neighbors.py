@@ -11,8 +11,8 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import fit_calibration
-from qmedoid.geometry.row_groups import draws_per_row, group_sums
-from qmedoid.kernels.cross_entropy import log_softmax
+from qmedoid.geometry.row_groups import draws_per_row, is_clear_gain
+from qmedoid.kernels.cross_entropy import log_softmax, row_losses
 from qmedoid.kernels.nearest import nearest_squared
 from qmedoid.kernels.ties import first_largest
 from qmedoid.methods.evidence.design import Scaled
@@ -80,8 +80,7 @@ def choose_neighbors(
         return None
     best = tried[first_largest([-float(one.losses.mean()) for one in tried])]
     alone, _ = _likeliest(scores, np.zeros_like(scores), codes, share)
-    better = share * group_sums(_losses(alone * scores, codes) - best.losses, groups)
-    if not better.sum() > max(_WORTH_IT * better.std() * np.sqrt(len(better)), _LEAST_GAIN):
+    if not is_clear_gain(row_losses(alone * scores, codes) - best.losses, groups, _WORTH_IT, _LEAST_GAIN):
         return None
     # A single output is the difference of two scores.
     of_class = 2.0 * surprise[:, 1:] if n_outputs == 1 else surprise
@@ -119,7 +118,7 @@ def _candidates(
             nearest = distances[:, :number], places[:, :number]
             moved = added(*nearest, length, surprise)
             slope, gain = _likeliest(scores, moved, codes, draws_per_row(groups))
-            losses = _losses(slope * scores + gain * moved, codes)
+            losses = row_losses(slope * scores + gain * moved, codes)
             yield _NeighborCandidate(by_rank, length, *nearest, gain / slope, losses)
 
 
@@ -131,9 +130,3 @@ def _likeliest(scores: Array, moved: Array, codes: Codes, share: float = 1.0) ->
         lowest=[_FLATTEST, 0.0], pulls=np.array([_PULL, _PULL_ADDED]) / share, towards=as_it_is,
     )  # fmt: skip
     return float(slope), float(gain)
-
-
-def _losses(scores: Array, codes: Codes) -> Array:
-    """Minus the log-likelihood of every row."""
-    losses: Array = -log_softmax(scores)[np.arange(len(codes)), codes]
-    return losses

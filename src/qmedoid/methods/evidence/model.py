@@ -26,7 +26,7 @@ from qmedoid.kernels import evidence
 from qmedoid.kernels._backend import row_block
 from qmedoid.kernels.evidence import Group as Group
 from qmedoid.kernels.nearest import nearest_squared
-from qmedoid.methods.base import LARGEST, Measured, MeasuredMethod, measured_distances, refuse_bad_values
+from qmedoid.methods.base import LARGEST, Measured, MeasuredMethod, measured_distances, refuse_bad_values, rows_kept
 from qmedoid.methods.contributions import Contributions
 from qmedoid.methods.evidence.neighbors import Neighbors, added
 from qmedoid.schema import MODERATE, Packed, Values
@@ -107,6 +107,7 @@ class EvidenceModel:
     neighbors: Neighbors | None = None
 
     name: ClassVar[str] = "evidence"
+    description: ClassVar[str] = "weighted distances, group of columns by group of columns, to the medoids"
     distance_name: ClassVar[str] = "over all columns that vary, scaled by rank"
     use_angular: ClassVar[bool] = True
     rare_class: ClassVar[None] = None
@@ -259,6 +260,11 @@ class EvidenceModel:
             parts.append((*found[0], self.class_scores(outputs), found[1]))
         distance, angle, scores, nearest = (np.concatenate(part) for part in zip(*parts, strict=True))
         return Measured(Channels(distance, angle), scores, nearest)
+
+    @property
+    def kept_rows(self) -> tuple[str, ...]:
+        """What is kept of training rows in addition to the medoids, in sentences for the card."""
+        return () if self.neighbors is None else (rows_kept(self.n_neighbors, "n_neighbors=0"),)
 
     @property
     def n_neighbors(self) -> int:

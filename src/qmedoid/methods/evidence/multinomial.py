@@ -15,8 +15,8 @@ from scipy.optimize import minimize
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import fit_calibration
-from qmedoid.geometry.row_groups import draws_per_row, group_folds, group_sums
-from qmedoid.kernels.cross_entropy import log_softmax
+from qmedoid.geometry.row_groups import group_folds, is_clear_gain
+from qmedoid.kernels.cross_entropy import log_softmax, row_losses
 
 # Folds of the out-of-fold outputs, which begin at the weights of all rows.
 _N_FOLDS = 5
@@ -56,16 +56,10 @@ def deal_folds(codes: Codes, groups: Codes | None, rng: np.random.Generator) -> 
 
 def is_likelier(candidate: Array, plain: Array, codes: Codes, groups: Codes | None) -> bool:
     """Whether out-of-fold outputs make the classes likelier than others do, both calibrated, beyond chance."""
-    losses = [
-        _losses(fit_calibration(-one, codes, "logistic", groups).apply(-one), codes) for one in (plain, candidate)
-    ]
-    gains = draws_per_row(groups) * group_sums(losses[0] - losses[1], groups)
-    return bool(gains.sum() > _WORTH_IT * gains.std() * np.sqrt(len(gains)))
-
-
-def _losses(scores: Array, codes: Codes) -> Array:
-    losses: Array = -log_softmax(scores)[np.arange(len(codes)), codes]
-    return losses
+    before, after = (
+        row_losses(fit_calibration(-one, codes, "logistic", groups).apply(-one), codes) for one in (plain, candidate)
+    )
+    return is_clear_gain(before - after, groups, _WORTH_IT)
 
 
 def _fitted(rotated: Array, codes: Codes, penalty: float, start: Sequence[Array]) -> tuple[Array, Array]:

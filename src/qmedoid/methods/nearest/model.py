@@ -88,6 +88,8 @@ class NearestModel(_Scores):
     angle: AngleKind
 
     name: ClassVar[str] = "nearest"
+    description: ClassVar[str] = "distance and angle to the medoids"
+    kept_rows: ClassVar[tuple[str, ...]] = ()
     distance_name: ClassVar[str] = "over the features of all groups of columns"
     rare_class: ClassVar[None] = None
     n_deltas: ClassVar[None] = None

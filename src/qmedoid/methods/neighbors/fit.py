@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
-from qmedoid.geometry.row_groups import draw_rows, draws_per_row, first_rows, group_sums, part_of
+from qmedoid.geometry.row_groups import draw_rows, draws_per_row, first_rows, is_clear_gain, part_of
 from qmedoid.geometry.scaling import RankScaling
-from qmedoid.kernels.cross_entropy import log_softmax
+from qmedoid.kernels.cross_entropy import log_softmax, row_losses
 from qmedoid.kernels.nearest import nearest_squared
 from qmedoid.methods.neighbors.model import NeighborsModel, averaged
 from qmedoid.optimize.newton import softmax_weights
@@ -201,7 +201,5 @@ def _pays(scores: Array, moved: Array, codes: Codes, groups: Codes | None) -> bo
         [scores, moved], np.eye(scores.shape[1])[codes], as_it_is, lowest=[0.05, 0.0],
         pulls=np.array([1.0, 0.01]) / share, towards=as_it_is,
     )  # fmt: skip
-    each = np.arange(len(codes))
-    gains = log_softmax(slope * scores + gain * moved)[each, codes] - log_softmax(scores)[each, codes]
-    better = share * group_sums(gains, groups)
-    return bool(better.sum() > max(_WORTH_IT * better.std() * np.sqrt(len(better)), _LEAST_GAIN))
+    gains = row_losses(scores, codes) - row_losses(slope * scores + gain * moved, codes)
+    return is_clear_gain(gains, groups, _WORTH_IT, _LEAST_GAIN)

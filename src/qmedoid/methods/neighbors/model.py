@@ -21,7 +21,7 @@ from qmedoid.geometry.scaling import RankScaling
 from qmedoid.kernels._backend import row_block
 from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
 from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.base import measured_distances
+from qmedoid.methods.base import measured_distances, rows_kept
 from qmedoid.methods.contributions import Contributions, RowContribution
 from qmedoid.schema import MODERATE, Values
 
@@ -60,6 +60,21 @@ class NeighborsModel:
     n_nearest: Annotated[int, Values(least=1, most=MOST_NEAREST)]
 
     name: ClassVar[str] = "neighbors"
+
+    @property
+    def n_neighbors(self) -> int:
+        """Number of training rows kept with all columns that are read."""
+        return len(self.rows)
+
+    @property
+    def n_measured(self) -> int:
+        """Length of the vectors that the SWAP test compares."""
+        return len(self.used)
+
+    @property
+    def kept_rows(self) -> tuple[str, ...]:
+        """What is kept of training rows, in sentences for the card."""
+        return (rows_kept(len(self.rows), "neighbors=False"),)
 
     @cached_property
     def used(self) -> Codes:
@@ -102,6 +117,14 @@ class NeighborsModel:
     def with_row_numbers(self, rows: Codes) -> Self:
         """A copy where training row i is row ``rows[i]`` of a larger table."""
         return replace(self, rows=rows[self.rows].astype(np.intp))
+
+    def with_columns(self, columns: Codes) -> Self:
+        """A copy where column i is column ``columns[i]`` of the table."""
+        back = np.argsort(columns)
+        return replace(
+            self, records=np.ascontiguousarray(self.records[:, back]), rank_scaling=self.rank_scaling.take(back),
+            column_weights=self.column_weights[back],
+        )  # fmt: skip
 
     def coordinates(self, rows: Array) -> Array:
         """Raw rows in the space where Euclidean distances are D, shape (n, used columns)."""

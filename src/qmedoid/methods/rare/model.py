@@ -53,6 +53,10 @@ class RareEventModel:
     rare_class: Annotated[int, Values(most=1)]
 
     name: ClassVar[str] = "rare"
+    description: ClassVar[str] = (
+        "how much nearer a record lies to known cases of the rare class than to others: to the medoids"
+    )
+    kept_rows: ClassVar[tuple[str, ...]] = ()
     n_classes: ClassVar[int] = 2
     n_neighbors: ClassVar[int] = 0
     use_angular: ClassVar[bool] = False

@@ -7,7 +7,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.geometry.row_groups import draws_per_row
-from qmedoid.kernels.cross_entropy import log_softmax
+from qmedoid.kernels.cross_entropy import row_losses
 from qmedoid.optimize.newton import softmax_weights
 
 # Imagined rows that pull the weights to equal shares and the biases to 0.
@@ -71,4 +71,4 @@ def _likeliest(scores: Sequence[Array], codes: Codes, share: float) -> _Fit:
     )  # fmt: skip
     biases = np.append(found[count:], 0.0)
     logits = biases - np.sum([weight * one for weight, one in zip(found[:count], scores, strict=True)], axis=0)
-    return _Fit(found[:count], biases, -float(log_softmax(logits)[np.arange(len(codes)), codes].sum()))
+    return _Fit(found[:count], biases, float(row_losses(logits, codes).sum()))

@@ -41,6 +41,10 @@ class SumModel:
     biases: Annotated[Array, Values("C", largest=MODERATE)]
 
     name: ClassVar[str] = "sum"
+    description: ClassVar[str] = (
+        "a weighted sum of statements about training rows: distances to the medoids, and the parts named below; by the "
+        "medoids"
+    )
     rare_class: ClassVar[None] = None
 
     def validate(self) -> None:
@@ -76,7 +80,14 @@ class SumModel:
     @property
     def n_neighbors(self) -> int:
         """Number of training rows kept in addition to the medoids."""
-        return self.base.n_neighbors
+        return self.base.n_neighbors + sum(part.n_neighbors for part in self.parts)
+
+    @property
+    def kept_rows(self) -> tuple[str, ...]:
+        """What is kept of training rows in addition to the medoids, in sentences for the card."""
+        weights = ", ".join(f"{name} {weight:.3g}" for name, weight in self.facts["weights"].items())
+        sentences = (f"The parts of the sum and their weights: {weights}.", *self.base.kept_rows)
+        return sentences + tuple(one for part in self.parts for one in part.kept_rows)
 
     @property
     def column_groups(self) -> tuple[tuple[int, ...], ...]:
@@ -91,7 +102,7 @@ class SumModel:
     @property
     def n_measured(self) -> int:
         """Maximum length of the vectors that the SWAP test compares."""
-        return self.base.n_measured
+        return max(self.base.n_measured, *(part.n_measured for part in self.parts), 1)
 
     @cached_property
     def used(self) -> Codes:
