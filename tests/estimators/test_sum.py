@@ -71,6 +71,14 @@ def test_sum_does_not_depend_on_the_order_of_the_columns(fitted):
     np.testing.assert_allclose(again.predict_proba(X[1::2][:, order]), classifier.predict_proba(X[1::2]), atol=1e-9)
 
 
+def test_sum_of_rounded_numbers_is_the_same_when_they_are_nudged(fitted):
+    X, y, _ = fitted
+    rounded, rng = np.round(X, 1), np.random.default_rng(0)
+    nudged = np.where(rng.random(X.shape) < 0.5, np.nextafter(rounded, np.inf), rounded)
+    plain, other = (SumClassifier(random_state=0).fit(one[::2], y[::2]) for one in (rounded, nudged))
+    np.testing.assert_allclose(other.predict_proba(nudged[1::2]), plain.predict_proba(rounded[1::2]), atol=1e-6)
+
+
 def test_saved_sum_decides_as_the_fitted_one_bit_for_bit(fitted, tmp_path):
     X, _, classifier = fitted
     loaded = load(classifier.save(tmp_path / "sum.qmedoid"))

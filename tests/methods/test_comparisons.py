@@ -104,6 +104,16 @@ def test_too_few_rows_have_no_comparisons():
     assert fit_comparisons(X, codes, 2, SETTINGS, 0, lambda _: None) is None
 
 
+def test_record_halfway_between_two_rows_goes_to_the_first_whatever_rounding_says(fitted):
+    model = fitted[2].model
+    gaps, sizes = np.abs(model.far_values - model.near_values), np.abs(model.near_values) + np.abs(model.far_values)
+    nodes = (model.columns >= 0) & (gaps > 1e-5 * sizes)
+    assert nodes.any()
+    halfway = ((model.near_values + model.far_values) / 2)[nodes]
+    for nudged in (np.nextafter(halfway, -np.inf), halfway, np.nextafter(halfway, np.inf)):
+        assert (nudged <= model.trees.thresholds[nodes]).all()
+
+
 def test_midpoints_are_below_the_larger_value_even_between_adjacent_numbers():
     near = np.array([1.0, 0.0, -5e-324, 1e150])
     far = np.array([np.nextafter(1.0, 2.0), 5e-324, 5e-324, np.nextafter(1e150, 2e150)])

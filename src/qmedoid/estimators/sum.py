@@ -13,7 +13,7 @@ from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import Progress
 from qmedoid.estimators._parameters import FLAG, Constraint
 from qmedoid.estimators.evidence import EvidenceClassifier
-from qmedoid.kernels.ties import order_by_content
+from qmedoid.kernels.ties import order_by_content, with_equal_cells
 from qmedoid.methods.base import Method, Part
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
@@ -140,7 +140,7 @@ class SumClassifier(EvidenceClassifier):
         ordered = np.ascontiguousarray(X[:, order])
         if self.comparisons:
             trees = fit_comparisons(
-                ordered, codes, n_classes, BoostingSettings(), seed,
+                with_equal_cells(ordered), codes, n_classes, BoostingSettings(), seed,
                 lambda done: progress(_EVIDENCE_SHARE + (_LEARNT_SHARE - _EVIDENCE_SHARE) * done), data.groups,
             )  # fmt: skip
             if trees is not None:

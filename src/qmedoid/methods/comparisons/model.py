@@ -23,6 +23,9 @@ from qmedoid.methods.base import LARGEST, measured_distances
 from qmedoid.methods.contributions import Contributions, GroupContribution, RowContribution
 from qmedoid.schema import MODERATE, RefusedError, Values
 
+# Share of the gap of two rows by which a record has to be nearer to the second: records halfway between them, where
+# decimals often lie, go to the first on any processor.
+_TIE = 1e-9
 # Records whose distances are measured at a time.
 _MEASURED_ROWS = 256
 
@@ -130,7 +133,8 @@ class ComparisonsModel:
             own, others = (rows[:, [column]] - center) / scale, (values[:, None] - center) / scale
             distances = measured_distances(swap_test, own, others)
             near, far = np.split(place, 2)
-            found[:, of_column] = distances[:, far] < distances[:, near]
+            gaps = np.abs(others[far, 0] - others[near, 0])
+            found[:, of_column] = distances[:, near] - distances[:, far] > 2.0 * _TIE * gaps
         return found
 
     def contributions(self, row: Array, winner: int, other: int) -> Contributions:
@@ -201,6 +205,6 @@ class ComparisonsModel:
 
 
 def midpoints(near: Array, far: Array) -> Array:
-    """Thresholds halfway between values, from `near` on and below `far` whatever rounding says."""
-    middle = near + 0.5 * (far - near)
+    """Thresholds just above the middle of two values, from `near` on and below `far` whatever rounding says."""
+    middle = near + (0.5 + _TIE) * (far - near)
     return np.where(middle < far, middle, near)
