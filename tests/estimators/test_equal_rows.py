@@ -12,6 +12,7 @@ from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassi
 from qmedoid.estimators._folds import sampled_rows, stratified_splits
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.rare import RareEventClassifier
+from qmedoid.estimators.sum import SumClassifier
 from qmedoid.exceptions import DataError, QMedoidWarning
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
@@ -23,6 +24,7 @@ METHODS = {
     "evidence, ridge": {"method": with_settings(EvidenceClassifier(n_neighbors=0), logistic=False)},
     "evidence, folds": {"method": EvidenceClassifier(cv=3, n_medoids=16)},
     "evidence, circuit": {"method": EvidenceClassifier(n_medoids=16), "refine": "always", "variational": CIRCUIT},
+    "sum": {"method": SumClassifier()},
     "rare": {"method": RareEventClassifier(), "refine": "never"},
     "rare, folds": {"method": RareEventClassifier(cv=3), "refine": "never"},
     "nearest": {"method": NearestMedoidClassifier(**QUICK), "refine": "never"},

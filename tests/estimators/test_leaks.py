@@ -15,6 +15,7 @@ from qmedoid.estimators._methods import FitReport
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.rare import RareEventClassifier
+from qmedoid.estimators.sum import SumClassifier
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.ridge import fit_ridge
@@ -36,6 +37,8 @@ METHODS = {
     "evidence, replaced by a circuit": {
         "method": EvidenceClassifier(n_medoids=16), "refine": 0.5, "residual": False, "variational": CIRCUIT,
     },
+    "sum": {"method": SumClassifier()},
+    "sum, folds": {"method": SumClassifier(cv=3, n_medoids=16)},
     "rare": {"method": RareEventClassifier(), "refine": "never"},
     "rare, no hard rows": {"method": RareEventClassifier(n_hard=0, n_folds=5), "refine": "never"},
     "rare, folds": {"method": RareEventClassifier(cv=3), "refine": "never"},
@@ -95,7 +98,7 @@ def test_labels_that_are_noise_look_like_noise(monkeypatch, method):
     assert np.mean(spreads) < 0.5
 
 
-@pytest.mark.parametrize("method", ["evidence", "rare", "nearest"])
+@pytest.mark.parametrize("method", ["evidence", "sum", "rare", "nearest"])
 def test_likelier_rows_are_not_called_so_by_noise(monkeypatch, method):
     """Without an operating point, the share of rows that are called rightly is that of the larger class at most."""
     right = []
@@ -145,8 +148,8 @@ def test_output_of_a_ridge_does_not_know_the_target_of_its_row():
 
 @pytest.mark.parametrize(
     "stage",
-    [EvidenceClassifier(), RareEventClassifier(), with_settings(EvidenceClassifier(), logistic=False)],
-    ids=["evidence", "rare", "ridge"],
+    [EvidenceClassifier(), RareEventClassifier(), SumClassifier(), with_settings(EvidenceClassifier(), logistic=False)],
+    ids=["evidence", "rare", "sum", "ridge"],
 )
 def test_scores_of_folds_do_not_know_the_labels_of_their_rows(stage):
     """Exactly: all labels of a fold may be turned round, and its scores stay the same to the last bit."""

@@ -60,7 +60,7 @@ class Outside:
     def explain(self, record, probabilities):
         """The report, as nested plain values; probabilities are those that the model gives the record."""
         x = self.encoded(record)
-        stage = {"evidence": Evidence, "rare": Rare, "nearest": Convex}[self.first["type"]](self, x)
+        stage = {"evidence": Evidence, "rare": Rare, "nearest": Convex, "sum": Sum}[self.first["type"]](self, x)
         n = len(self.classes)
         slope, biases = self.model["calibration"]["slope"], self.arrays["models.0.calibration.biases"]
         straight = [biases[c] - slope * stage.scores[c] for c in range(n)]
@@ -123,7 +123,7 @@ class Outside:
     def _medoid(self, stage, code):
         place, distance, angle = stage.nearest[code]
         cells = dict(zip(self.rows["columns"], self.rows["rows"][place], strict=True))
-        return self.classes[code], int(self["medoid_rows"][place]), distance, angle, cells
+        return self.classes[code], int(stage.medoid_rows[place]), distance, angle, cells
 
 
 def angle_between(a, b):
@@ -142,9 +142,133 @@ def nearest_of_classes(x, medoids, codes, n_classes):
     return found
 
 
+class Part:
+    """A part of a saved model, read as if it were the model."""
+
+    def __init__(self, saved, path, first):
+        self.saved, self.path, self.first, self.classes = saved, path, first, saved.classes
+
+    def __getitem__(self, name):
+        return self.saved[f"{self.path}.{name}"]
+
+
+class Sum:
+    """The scores of all parts times their weights, minus the biases."""
+
+    def __init__(self, saved, x):
+        self.biases, weights = saved["biases"], saved["weights"]
+        self.parts = [(weights[0], Evidence(Part(saved, "base", saved.first["base"]), x))]
+        for number, first in enumerate(saved.first["parts"]):
+            kind = {"comparisons": Comparisons, "neighbors": LearntNeighbors}[first["type"]]
+            self.parts.append((weights[number + 1], kind(Part(saved, f"parts.{number}", first), x)))
+        base = self.parts[0][1]
+        self.nearest, self.medoid_rows = base.nearest, base.medoid_rows
+        self.scores = [
+            sum(weight * part.scores[c] for weight, part in self.parts) - self.biases[c]
+            for c in range(len(saved.classes))
+        ]
+
+    def between(self, winner, other):
+        columns, terms, neighbors, groups = 0.0, {}, [], []
+        for weight, part in self.parts:
+            said = part.between(winner, other)
+            columns = columns + weight * np.array(said["columns"])
+            for name, value in said["terms"].items():
+                terms[name] = terms.get(name, 0.0) + weight * value
+            neighbors += [(row, code, far, weight * amount) for row, code, far, amount in said["neighbors"]]
+            groups += [
+                (own, name, weight * amount, [(row, code, far, weight * one) for row, code, far, one in records])
+                for own, name, amount, records in said["groups"]
+            ]
+        terms["intercept"] += self.biases[winner] - self.biases[other]
+        return {"columns": columns, "terms": terms, "neighbors": neighbors, "groups": groups}
+
+
+class Comparisons:
+    """Trees whose nodes ask which of two rows is nearer in a column."""
+
+    def __init__(self, saved, x):
+        self.saved, self.x, self.n = saved, x, len(saved.classes)
+        outputs = list(saved["intercepts"])
+        self.steps, self.starts = [], []
+        for tree, output in enumerate(saved["outputs"]):
+            self.starts.append((output, saved["values"][tree][0]))
+            node = 0
+            while node < 15 and saved["columns"][tree][node] >= 0:
+                column = saved["columns"][tree][node]
+                near, far = (saved[name][tree][node] for name in ("near_values", "far_values"))
+                is_far = abs(x[column] - far) < abs(x[column] - near)
+                child = 2 * node + 1 + is_far
+                change = saved["values"][tree][child] - saved["values"][tree][node]
+                place, value = (saved["far"][tree][node], far) if is_far else (saved["near"][tree][node], near)
+                self.steps.append((output, int(column), int(place), value, change))
+                node = child
+            # Below a leaf nothing changes.
+            outputs[output] += saved["values"][tree][node]
+        self.scores = [outputs[0] / 2, -outputs[0] / 2] if self.n == 2 else [-one for one in outputs]
+
+    def between(self, winner, other):
+        def sign(output):
+            return (1 if winner == 1 else -1) if self.n == 2 else int(output == winner) - int(output == other)
+
+        saved, columns, groups, values = self.saved, np.zeros(len(self.x)), {}, {}
+        for output, column, place, value, change in self.steps:
+            if sign(output) * change == 0:
+                continue
+            columns[column] += sign(output) * change
+            shares = groups.setdefault(column, {})
+            shares[place] = shares.get(place, 0.0) + sign(output) * change
+            values[place, column] = value
+        start = sum(sign(output) * value for output, value in enumerate(saved["intercepts"]))
+        start += sum(sign(output) * value for output, value in self.starts)
+        return {
+            "columns": columns,
+            "terms": {"intercept": start},
+            "neighbors": [],
+            "groups": [
+                ([column], "comparisons", sum(shares.values()), [
+                    (int(saved["rows"][place]), int(saved["row_classes"][place]),
+                     abs(self.x[column] - values[place, column]) / saved["scaling.scale"][column], share)
+                    for place, share in shares.items()
+                ]) for column, shares in groups.items()
+            ],
+        }  # fmt: skip
+
+
+class LearntNeighbors:
+    """Votes of the nearest rows under learnt weights of the columns."""
+
+    def __init__(self, saved, x):
+        self.saved, self.x = saved, x
+        offsets, weights = saved["rank_scaling.offsets"], saved["column_weights"]
+
+        def place(row):
+            knots = [slice(offsets[f], offsets[f + 1]) for f in range(len(row))]
+            return np.array([np.interp(row[f], saved["rank_scaling.values"][k], saved["rank_scaling.scores"][k])
+                             for f, k in enumerate(knots)])  # fmt: skip
+
+        far = [math.sqrt(sum(weights * (place(row) - place(x)) ** 2)) for row in saved["records"]]
+        self.nearest = np.argsort(far, kind="stable")[: saved.first["n_nearest"]]
+        near = {i: math.exp(-(far[i] - far[self.nearest[0]]) / saved.first["length"]) for i in self.nearest}
+        self.far, self.shares = far, {i: near[i] / sum(near.values()) for i in self.nearest}
+        votes = sum(share * saved["votes"][i] for i, share in self.shares.items())
+        self.scores = [-vote for vote in votes]
+
+    def between(self, winner, other):
+        saved = self.saved
+        found = [
+            (int(saved["rows"][i]), int(saved["row_classes"][i]), self.far[i],
+             share * (saved["votes"][i][winner] - saved["votes"][i][other]))
+            for i, share in self.shares.items()
+        ]  # fmt: skip
+        terms = {"intercept": 0.0, "neighbors": sum(one[-1] for one in found)}
+        return {"columns": np.zeros(len(self.x)), "terms": terms, "neighbors": found, "groups": []}
+
+
 class Evidence:
     def __init__(self, saved, x):
         self.saved, self.x, self.n = saved, x, len(saved.classes)
+        self.medoid_rows = saved["medoid_rows"]
         offsets = saved["rank_scaling.offsets"]
 
         def ranks(row):
@@ -236,7 +360,7 @@ class Evidence:
 
 class Rare:
     def __init__(self, saved, x):
-        self.saved = saved
+        self.saved, self.medoid_rows = saved, saved["medoid_rows"]
         z = (x - saved["geometry.scaling.outer.center"]) / saved["geometry.scaling.outer.scale"]
         if saved.first["geometry"]["scaling"]["inner"] is not None:
             z = (np.sign(z) * np.log(1 + np.abs(z)) - saved["geometry.scaling.inner.center"]) / saved[
@@ -320,6 +444,7 @@ class Rare:
 class Convex:
     def __init__(self, saved, x):
         self.saved, n = saved, len(saved.classes)
+        self.medoid_rows = saved["medoid_rows"]
         scaled = (x - saved["input_scaling.center"]) / saved["input_scaling.scale"]
         offsets, self.v, self.parts, self.subsets = saved["configuration.offsets"], [], [], []
         for anchor in range(len(offsets) - 1):

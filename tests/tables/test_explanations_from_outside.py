@@ -14,6 +14,7 @@ from qmedoid import (
     MedoidClassifier,
     NearestMedoidClassifier,
     RareEventClassifier,
+    SumClassifier,
     VariationalClassifier,
     load,
 )
@@ -27,6 +28,9 @@ CASES = {
     "evidence, three classes": (3, {"method": EvidenceClassifier(**SMALL)}),
     "evidence, circuit": (2, {"method": EvidenceClassifier(**SMALL), "refine": 0.4, "variational": QUICK}),
     "neighbors": (2, {"method": EvidenceClassifier(**SMALL | {"n_neighbors": "auto"})}),
+    "sum": (2, {"method": SumClassifier(**SMALL), "operating_point": {"alert_rate": 0.3}}),
+    "sum, three classes": (3, {"method": SumClassifier(**SMALL)}),
+    "sum, neighbors": (2, {"method": SumClassifier(**SMALL, comparisons=False)}),
     "rare": (2, {"method": RARE, "refine": "never", "operating_point": {"alert_rate": 0.3}}),
     "rare, circuit": (2, {"method": RARE, "refine": 0.4, "variational": QUICK}),
     "nearest": (2, {"method": NearestMedoidClassifier(n_medoids=2), "refine": "never"}),
@@ -39,13 +43,15 @@ OTHERS = {"one medoid": (2, {"method": NearestMedoidClassifier(), "refine": "nev
 ROWS = (0, 3, 17, 44, 101)
 
 
-def mixed_table(n_classes, squares=False):
+def mixed_table(n_classes, n=140, squares=False):
     """Numbers, one of them with missing cells, and two categories."""
     rng = np.random.default_rng(5)
-    n = 300 if squares else 140
     code = rng.permutation(np.arange(n) % n_classes)
     age = rng.normal(50, 9, size=n) + 6 * code
     dose = rng.gamma(2.0, size=n) * (1 + code)
+    if n > 140:  # steps, which trees tell
+        steps = ((dose > 1.5) & (age > 52)).astype(int) + (dose > 5.0) * (n_classes > 2)
+        code = np.where(rng.random(n) < 0.9, steps, code)
     if squares:  # fields of a board, which only the nearest rows tell
         age, dose = rng.uniform(0, 5, size=(2, n))
         code = (np.floor(age) + np.floor(dose)).astype(int) % 2
@@ -65,7 +71,9 @@ def mixed_table(n_classes, squares=False):
 @lru_cache
 def fitted(name):
     n_classes, settings = (CASES | OTHERS)[name]
-    table, codes = mixed_table(n_classes, squares=name == "neighbors")
+    squares = name.endswith("neighbors")
+    n = 600 if squares and "sum" in name else 300 if squares else 400 if "sum" in name else 140
+    table, codes = mixed_table(n_classes, n, squares)
     return table, codes, MedoidClassifier(**settings, random_state=0).fit(table, codes)
 
 
@@ -121,10 +129,12 @@ def test_every_number_and_name_follows_from_the_saved_arrays(name, tmp_path):
             assert medoid["record"] == table.slice(medoid["training_row"], 1).to_pylist()[0]
         by_circuit += report["decided_by"] == "circuit"
     assert (by_circuit > 0) == ("circuit" in name)
-    assert ("neighbors" in report) == (name == "neighbors")
+    assert ("neighbors" in report) == name.endswith("neighbors")
+    compared = any(group.get("name") == "comparisons" for group in report["groups"])
+    assert compared == (name.startswith("sum") and not name.endswith("neighbors"))
 
 
-@pytest.mark.parametrize("name", ["evidence", "evidence, three classes", "rare", "nearest"])
+@pytest.mark.parametrize("name", ["evidence", "evidence, three classes", "rare", "nearest", "sum"])
 def test_columns_that_swap_their_names_swap_what_they_contribute(name):
     table, codes, classifier = fitted(name)
     other_name = {"age": "load", "load": "age"}
@@ -140,7 +150,9 @@ def test_columns_that_swap_their_names_swap_what_they_contribute(name):
         assert by_name["age"]["contribution"] != by_name["load"]["contribution"]
 
 
-@pytest.mark.parametrize("name", ["evidence", "evidence, three classes", "neighbors", "rare", "nearest"])
+@pytest.mark.parametrize(
+    "name", ["evidence", "evidence, three classes", "neighbors", "rare", "nearest", "sum", "sum, neighbors"]
+)
 def test_another_order_of_columns_changes_no_reason(name):
     table, codes, classifier = fitted(name)
     mixed = table.select(table.column_names[::-1])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from outside import Convex, Evidence, Outside, Rare
+from outside import Convex, Evidence, Outside, Part, Rare
 from test_explanations_from_outside import fitted
 
 from qmedoid import VariationalClassifier
@@ -16,6 +16,9 @@ def place(outside, record):
     """Where a record lies, by the saved arrays."""
     x = outside.encoded(record)
     match outside.first["type"]:
+        case "sum":
+            base = Part(outside, "base", outside.first["base"])
+            return Evidence(base, x).scaled[1] * np.sqrt(base["column_weights"])
         case "evidence":
             return Evidence(outside, x).scaled[1] * np.sqrt(outside["column_weights"])
         case "rare":
@@ -23,7 +26,7 @@ def place(outside, record):
     return Convex(outside, x).v
 
 
-@pytest.fixture(scope="module", params=["evidence", "rare", "nearest"])
+@pytest.fixture(scope="module", params=["evidence", "sum", "rare", "nearest"])
 def case(request, tmp_path_factory):
     table, codes, classifier = fitted(request.param)
     folder = classifier.save(tmp_path_factory.mktemp("known") / "m")

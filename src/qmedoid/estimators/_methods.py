@@ -100,9 +100,6 @@ class MethodMixin:
         Whether a circuit corrects the calibrated scores by default, instead of replacing them.
     circuit_defaults : mapping
         Parameters of the default circuit.
-    suits : {"every", "rare", "none"}
-        The tables for which ``method="auto"`` chooses this method: every one, or large ones where one of two classes is
-        rare.
     refined_share : float
         Share of the records, those of the smallest margins, that a circuit decides under ``refine="auto"``.
     """
@@ -111,10 +108,14 @@ class MethodMixin:
     default_calibration: ClassVar[CalibrationKind] = "curve"
     corrects_scores: ClassVar[bool] = True
     circuit_defaults: ClassVar[Mapping[str, Any]] = {}
-    suits: ClassVar[Literal["every", "rare", "none"]] = "none"
     refined_share: ClassVar[float] = 0.1
     models_: Sequence[Method]
     _medoid_tables: Sequence[Array]
+
+    @classmethod
+    def suits(cls, counts: Codes) -> bool:  # noqa: ARG003
+        """Whether ``method="auto"`` may choose this method for these numbers of rows per class."""
+        return False
 
     @classmethod
     def auto_refine(cls, counts: Codes) -> Refine:  # noqa: ARG003
@@ -313,8 +314,7 @@ def fit_hybrid(
 
 def auto_method(counts: Codes) -> str:
     """The name that ``method="auto"`` stands for: the first method that suits these numbers of rows per class."""
-    tables = ("every", "rare") if len(counts) == 2 and is_large_and_rare(counts) else ("every",)
-    return next(name for name in METHODS if estimator_class(name).suits in tables)
+    return next(name for name in METHODS if estimator_class(name).suits(counts))
 
 
 def _fresh_method(owner: Any, counts: Codes, splits: Splits | None) -> Any:

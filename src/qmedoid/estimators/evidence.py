@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from qmedoid.arrays import Array
+from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier, Progress
@@ -73,7 +73,6 @@ class EvidenceClassifier(MethodClassifier):
     """
 
     method_name = "evidence"
-    suits = "every"
 
     def __init__(
         self,
@@ -105,6 +104,11 @@ class EvidenceClassifier(MethodClassifier):
         "n_pairs": whole(0),
         "n_triples": whole(0),
     }
+
+    @classmethod
+    def suits(cls, counts: Codes) -> bool:  # noqa: ARG003
+        """Whether ``method="auto"`` may choose this method: always."""
+        return True
 
     def _settings(self) -> EvidenceSettings:
         """The settings of the fit; a study of further settings overrides this."""

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._folds import TrainingTable
-from qmedoid.estimators._methods import MethodClassifier, Progress, Refine
+from qmedoid.estimators._methods import MethodClassifier, Progress, Refine, is_large_and_rare
 from qmedoid.estimators._parameters import Constraint, whole
 from qmedoid.exceptions import ParameterError
 from qmedoid.methods.base import Method
@@ -71,7 +71,6 @@ class RareEventClassifier(MethodClassifier):
     """
 
     method_name = "rare"
-    suits = "rare"
     circuit_defaults: ClassVar[Mapping[str, Any]] = {"n_qubits": 4, "clip": 3.0, "cv": 3}
     refined_share = 0.005
 
@@ -110,6 +109,11 @@ class RareEventClassifier(MethodClassifier):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+    @classmethod
+    def suits(cls, counts: Codes) -> bool:
+        """Whether ``method="auto"`` may choose this method: for large tables where one of two classes is rare."""
+        return len(counts) == 2 and is_large_and_rare(counts)
 
     @classmethod
     def auto_refine(cls, counts: Codes) -> Refine:  # noqa: ARG003

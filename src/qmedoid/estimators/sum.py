@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from qmedoid.arrays import Array
+from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.estimators._folds import TrainingTable
@@ -22,6 +22,8 @@ from qmedoid.methods.sum.fit import fit_sum
 from qmedoid.methods.sum.model import SumModel
 from qmedoid.variational.selection import OutOfFold
 
+LEAST_ROWS = 500
+"""Rows from which on ``method="auto"`` takes the sum; with fewer, trees have little to learn from."""
 # Progress when the evidence and the comparisons are fitted.
 _EVIDENCE_SHARE, _LEARNT_SHARE = 0.3, 0.7
 
@@ -122,6 +124,11 @@ class SumClassifier(EvidenceClassifier):
         "comparisons": FLAG,
         "neighbors": FLAG,
     }
+
+    @classmethod
+    def suits(cls, counts: Codes) -> bool:
+        """Whether ``method="auto"`` may choose this method: trees need some hundred rows."""
+        return bool(counts.sum() >= LEAST_ROWS)
 
     def _settings(self) -> EvidenceSettings:
         """The settings of the evidence."""

@@ -15,15 +15,15 @@ class MethodEntry(NamedTuple):
 
 METHODS = {
     "rare": MethodEntry("qmedoid.methods.rare.model:RareEventModel", "qmedoid.estimators.rare:RareEventClassifier"),
+    "sum": MethodEntry("qmedoid.methods.sum.model:SumModel", "qmedoid.estimators.sum:SumClassifier"),
     "evidence": MethodEntry(
         "qmedoid.methods.evidence.model:EvidenceModel", "qmedoid.estimators.evidence:EvidenceClassifier"
     ),
-    "sum": MethodEntry("qmedoid.methods.sum.model:SumModel", "qmedoid.estimators.sum:SumClassifier"),
     "nearest": MethodEntry(
         "qmedoid.methods.nearest.model:NearestModel", "qmedoid.estimators.nearest:NearestMedoidClassifier"
     ),
 }
-"""The methods; ``method="auto"`` is the first that suits the classes."""
+"""The methods; ``method="auto"`` is the first that suits the numbers of rows per class."""
 
 
 PARTS = {
