@@ -22,7 +22,7 @@ from qmedoid.methods.sum.fit import fit_sum
 from qmedoid.methods.sum.model import SumModel
 from qmedoid.variational.selection import OutOfFold
 
-LEAST_ROWS = 500
+LEAST_ROWS = 300
 """Rows from which on ``method="auto"`` takes the sum; with fewer, trees have little to learn from."""
 # Progress when the evidence and the comparisons are fitted.
 _EVIDENCE_SHARE, _LEARNT_SHARE = 0.3, 0.7
