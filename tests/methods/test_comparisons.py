@@ -52,6 +52,28 @@ def test_thresholds_lie_between_the_values_of_two_training_rows(fitted):
     np.testing.assert_array_equal(model.row_classes, codes[model.rows])
 
 
+def test_values_of_several_rows_are_those_of_the_most_central_one():
+    X, codes = made_rows()
+    found = fit_comparisons(X, codes, 2, SETTINGS, 0, lambda _: None)
+    assert found is not None
+    model = found.model
+    far_off = (((X - X.mean(axis=0)) / X.std(axis=0)) ** 2).sum(axis=1)
+    nodes = model.columns == 1  # has five values
+    assert nodes.any()
+    for values, places in ((model.near_values, model.near), (model.far_values, model.far)):
+        for value, row in zip(values[nodes], model.rows[places[nodes]], strict=True):
+            assert far_off[row] == far_off[X[:, 1] == value].min()
+
+
+def test_large_tables_and_many_classes_have_cheaper_settings():
+    usual = BoostingSettings()
+    assert usual.for_table(19_999, 5) == usual
+    large, many = usual.for_table(20_000, 2), usual.for_table(1000, 6)
+    assert (large.n_folds, large.n_seeds, large.learning_rate, large.n_iterations) == (3, 1, 0.1, 500)
+    assert (many.n_folds, many.n_seeds, many.n_iterations, many.patience) == (5, 1, 333, 13)
+    assert many.learning_rate == pytest.approx(0.15)
+
+
 def test_contributions_add_up_along_the_paths(fitted):
     X, _, found = fitted
     model = found.model

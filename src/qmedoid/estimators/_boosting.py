@@ -1,8 +1,8 @@
 """Trees of comparisons, learnt by scikit-learn's histogram boosting and kept as pairs of real rows."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -17,6 +17,8 @@ from qmedoid.methods.comparisons.model import ComparisonsModel
 
 # From this many rows on there are fewer folds, and one seed.
 _LARGE = 20_000
+# An iteration grows a tree for every class: from this many on, fewer iterations learn faster, with one seed.
+_MANY_CLASSES, _FASTER = 6, 1.5
 # Trees fitted to all rows are grown a little longer than those of a fold.
 _LONGER = 1.1
 # Largest difference between our sum of the trees and the library's, relative to its size.
@@ -35,6 +37,16 @@ class BoostingSettings:
     least_rows: int = 10
     share_of_columns: float = 0.5
     l2: float = 1.0
+
+    def for_table(self, n_rows: int, n_classes: int) -> Self:
+        """The settings for a table of this size: cheaper ones for many rows and for many classes."""
+        fewer = replace(self, n_folds=max(2, self.n_folds - 2), n_seeds=1) if n_rows >= _LARGE else self
+        if n_classes < _MANY_CLASSES:
+            return fewer
+        return replace(
+            fewer, n_iterations=round(self.n_iterations / _FASTER), learning_rate=_FASTER * self.learning_rate,
+            patience=round(self.patience / _FASTER), n_seeds=1,
+        )  # fmt: skip
 
 
 class FittedComparisons(NamedTuple):
@@ -59,7 +71,8 @@ def fit_comparisons(
     None where a fold would have nothing to learn from or to judge by.
     """
     rng = np.random.default_rng(seed)
-    n_folds = settings.n_folds if len(codes) < _LARGE else max(2, settings.n_folds - 2)
+    settings = settings.for_table(len(codes), n_classes)
+    n_folds = settings.n_folds
     folds = _folds(codes, groups, n_classes, n_folds, rng)
     if folds is None:
         return None
@@ -74,10 +87,9 @@ def fit_comparisons(
     outputs = np.full((len(codes), 1 if n_classes == 2 else n_classes), np.nan)
     for held, raw in stages:
         outputs[held] = raw[min(n_iterations, len(raw)) - 1]
-    n_seeds = settings.n_seeds if len(codes) < _LARGE else 1
     fits = [
         _grown(settings, seed + n_folds + number, max(1, round(_LONGER * n_iterations)), X, codes)
-        for number in range(n_seeds)
+        for number in range(settings.n_seeds)
     ]
     model = _mean_model(fits, X, codes, n_classes)
     # Rows that are never held out are the only ones of their class.
