@@ -1,5 +1,7 @@
 """Trees of comparisons: what boosting learnt, said by pairs of real rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -31,7 +33,8 @@ def test_scores_are_those_of_the_boosted_trees(fitted):
     settings = {"max_depth": 4, "max_leaf_nodes": 16, "min_samples_leaf": 10, "max_features": 0.5}
     grown = [
         HistGradientBoostingClassifier(
-            max_iter=max(1, round(1.1 * found.n_iterations)), early_stopping=False, l2_regularization=1.0,
+            max_iter=max(1, round(1.1 * found.n_iterations)), early_stopping=False,
+            l2_regularization=SETTINGS.for_table(len(X), found.model.n_classes).l2,
             random_state=3 + seed, **settings,
         ).fit(X, codes).decision_function(X)
         for seed in range(2)
@@ -65,13 +68,13 @@ def test_values_of_several_rows_are_those_of_the_most_central_one():
             assert far_off[row] == far_off[X[:, 1] == value].min()
 
 
-def test_large_tables_and_many_classes_have_cheaper_settings():
+def test_large_tables_have_fewer_folds_and_seeds_and_more_classes_a_smaller_penalty():
     usual = BoostingSettings()
-    assert usual.for_table(19_999, 5) == usual
-    large, many = usual.for_table(20_000, 2), usual.for_table(1000, 6)
-    assert (large.n_folds, large.n_seeds, large.learning_rate, large.n_iterations) == (3, 1, 0.1, 500)
-    assert (many.n_folds, many.n_seeds, many.n_iterations, many.patience) == (5, 1, 333, 13)
-    assert many.learning_rate == pytest.approx(0.15)
+    assert usual.for_table(19_999, 2) == usual
+    assert usual.for_table(19_999, 5) == replace(usual, l2=pytest.approx(0.64))
+    assert usual.for_table(20_000, 2) == replace(usual, n_folds=3, n_seeds=1)
+    assert usual.for_table(1000, 10) == replace(usual, n_seeds=1, l2=pytest.approx(0.36))
+    assert usual.for_table(10_000, 10) == replace(usual, n_folds=3, n_seeds=1, l2=pytest.approx(0.36))
 
 
 def test_contributions_add_up_along_the_paths(fitted):

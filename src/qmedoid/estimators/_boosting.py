@@ -15,10 +15,10 @@ from qmedoid.kernels.trees import LEVELS, N_LEAVES
 from qmedoid.methods.comparisons.fit import PlainTree, comparisons_of
 from qmedoid.methods.comparisons.model import ComparisonsModel
 
-# From this many rows on there are fewer folds, and one seed.
-_LARGE = 20_000
-# An iteration grows a tree for every class: from this many on, fewer iterations learn faster, with one seed.
-_MANY_CLASSES, _FASTER = 6, 1.5
+# From this many rows on, or rows times classes, there are fewer folds, and one seed.
+_LARGE, _LARGE_TIMES_CLASSES = 20_000, 100_000
+# From this many classes on, each of which has trees of its own, there is one seed.
+_MANY_CLASSES = 6
 # Trees fitted to all rows are grown a little longer than those of a fold.
 _LONGER = 1.1
 # Largest difference between our sum of the trees and the library's, relative to its size.
@@ -39,13 +39,16 @@ class BoostingSettings:
     l2: float = 1.0
 
     def for_table(self, n_rows: int, n_classes: int) -> Self:
-        """The settings for a table of this size: cheaper ones for many rows and for many classes."""
-        fewer = replace(self, n_folds=max(2, self.n_folds - 2), n_seeds=1) if n_rows >= _LARGE else self
-        if n_classes < _MANY_CLASSES:
-            return fewer
+        """The settings for a table of this size: fewer folds and seeds for large ones.
+
+        The penalty is one for two classes: trees learn from p·(1 − p) of a row with probability p, which is smaller
+        for more.
+        """
+        large = n_rows >= _LARGE or n_rows * n_classes >= _LARGE_TIMES_CLASSES
         return replace(
-            fewer, n_iterations=round(self.n_iterations / _FASTER), learning_rate=_FASTER * self.learning_rate,
-            patience=round(self.patience / _FASTER), n_seeds=1,
+            self, n_folds=max(2, self.n_folds - 2) if large else self.n_folds,
+            n_seeds=1 if large or n_classes >= _MANY_CLASSES else self.n_seeds,
+            l2=self.l2 * 4.0 * (n_classes - 1) / n_classes**2,
         )  # fmt: skip
 
 
