@@ -5,9 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import log_loss
 
 from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.geometry.overlap import compact_swap_test
+from qmedoid.geometry.row_groups import group_folds
 from qmedoid.methods.comparisons.model import midpoints
 
 SETTINGS = BoostingSettings(n_iterations=12, n_folds=3)
@@ -73,6 +75,7 @@ def test_large_tables_have_fewer_folds_and_seeds_and_more_classes_a_smaller_pena
     assert usual.for_table(19_999, 2) == usual
     assert usual.for_table(19_999, 5) == replace(usual, l2=pytest.approx(0.64))
     assert usual.for_table(20_000, 2) == replace(usual, n_folds=3, n_seeds=1)
+    assert usual.for_table(1000, 9).n_seeds == 2
     assert usual.for_table(1000, 10) == replace(usual, n_seeds=1, l2=pytest.approx(0.36))
     assert usual.for_table(10_000, 10) == replace(usual, n_folds=3, n_seeds=1, l2=pytest.approx(0.36))
 
@@ -112,6 +115,25 @@ def test_out_of_fold_scores_have_not_seen_their_rows():
     assert found is not None
     called = found.out_of_fold.argmin(axis=1)
     assert np.mean(called == noise) < 0.62  # chance is 0.5, and trees that know the rows reach more than 0.7
+
+
+def test_iterations_are_the_mean_of_the_best_of_the_folds_and_the_same_for_all_out_of_fold_rows(fitted):
+    X, codes, found = fitted
+    n_classes = found.model.n_classes
+    folds = group_folds(np.arange(len(X)), codes, 3, np.random.default_rng(0))
+    best, scores = [], np.zeros((12, len(X), n_classes))
+    for fold in range(3):
+        held = folds == fold
+        grown = HistGradientBoostingClassifier(
+            max_iter=12, max_depth=4, max_leaf_nodes=16, min_samples_leaf=10, max_features=0.5, early_stopping=False,
+            l2_regularization=4 * (n_classes - 1) / n_classes**2, random_state=fold,
+        ).fit(X[~held], codes[~held])  # fmt: skip
+        losses = [log_loss(codes[held], p) for p in grown.staged_predict_proba(X[held])]
+        best.append(np.argmin(losses) + 1)
+        for number, outputs in enumerate(grown.staged_decision_function(X[held])):
+            scores[number, held] = found.model.class_scores(outputs.reshape(held.sum(), -1))
+    assert found.n_iterations == round(np.mean(best))
+    np.testing.assert_allclose(found.out_of_fold, scores[found.n_iterations - 1], atol=1e-12)
 
 
 def test_rows_of_one_group_share_a_fold():
