@@ -1,11 +1,15 @@
 """Trees of comparisons: what boosting learnt, said by pairs of real rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import log_loss
 
 from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.geometry.overlap import compact_swap_test
+from qmedoid.geometry.row_groups import group_folds
 from qmedoid.methods.comparisons.model import midpoints
 
 SETTINGS = BoostingSettings(n_iterations=12, n_folds=3)
@@ -31,7 +35,8 @@ def test_scores_are_those_of_the_boosted_trees(fitted):
     settings = {"max_depth": 4, "max_leaf_nodes": 16, "min_samples_leaf": 10, "max_features": 0.5}
     grown = [
         HistGradientBoostingClassifier(
-            max_iter=max(1, round(1.1 * found.n_iterations)), early_stopping=False, l2_regularization=1.0,
+            max_iter=max(1, round(1.1 * found.n_iterations)), early_stopping=False,
+            l2_regularization=SETTINGS.for_table(len(X), found.model.n_classes).l2,
             random_state=3 + seed, **settings,
         ).fit(X, codes).decision_function(X)
         for seed in range(2)
@@ -50,6 +55,29 @@ def test_thresholds_lie_between_the_values_of_two_training_rows(fitted):
     assert (model.near_values[nodes] <= thresholds).all()
     assert (thresholds < model.far_values[nodes]).all()
     np.testing.assert_array_equal(model.row_classes, codes[model.rows])
+
+
+def test_values_of_several_rows_are_those_of_the_most_central_one():
+    X, codes = made_rows()
+    found = fit_comparisons(X, codes, 2, SETTINGS, 0, lambda _: None)
+    assert found is not None
+    model = found.model
+    far_off = (((X - X.mean(axis=0)) / X.std(axis=0)) ** 2).sum(axis=1)
+    nodes = model.columns == 1  # has five values
+    assert nodes.any()
+    for values, places in ((model.near_values, model.near), (model.far_values, model.far)):
+        for value, row in zip(values[nodes], model.rows[places[nodes]], strict=True):
+            assert far_off[row] == far_off[X[:, 1] == value].min()
+
+
+def test_large_tables_have_fewer_folds_and_seeds_and_more_classes_a_smaller_penalty():
+    usual = BoostingSettings()
+    assert usual.for_table(19_999, 2) == usual
+    assert usual.for_table(19_999, 5) == replace(usual, l2=pytest.approx(0.64))
+    assert usual.for_table(20_000, 2) == replace(usual, n_folds=3, n_seeds=1)
+    assert usual.for_table(1000, 9).n_seeds == 2
+    assert usual.for_table(1000, 10) == replace(usual, n_seeds=1, l2=pytest.approx(0.36))
+    assert usual.for_table(10_000, 10) == replace(usual, n_folds=3, n_seeds=1, l2=pytest.approx(0.36))
 
 
 def test_contributions_add_up_along_the_paths(fitted):
@@ -87,6 +115,25 @@ def test_out_of_fold_scores_have_not_seen_their_rows():
     assert found is not None
     called = found.out_of_fold.argmin(axis=1)
     assert np.mean(called == noise) < 0.62  # chance is 0.5, and trees that know the rows reach more than 0.7
+
+
+def test_iterations_are_the_mean_of_the_best_of_the_folds_and_the_same_for_all_out_of_fold_rows(fitted):
+    X, codes, found = fitted
+    n_classes = found.model.n_classes
+    folds = group_folds(np.arange(len(X)), codes, 3, np.random.default_rng(0))
+    best, scores = [], np.zeros((12, len(X), n_classes))
+    for fold in range(3):
+        held = folds == fold
+        grown = HistGradientBoostingClassifier(
+            max_iter=12, max_depth=4, max_leaf_nodes=16, min_samples_leaf=10, max_features=0.5, early_stopping=False,
+            l2_regularization=4 * (n_classes - 1) / n_classes**2, random_state=fold,
+        ).fit(X[~held], codes[~held])  # fmt: skip
+        losses = [log_loss(codes[held], p) for p in grown.staged_predict_proba(X[held])]
+        best.append(np.argmin(losses) + 1)
+        for number, outputs in enumerate(grown.staged_decision_function(X[held])):
+            scores[number, held] = found.model.class_scores(outputs.reshape(held.sum(), -1))
+    assert found.n_iterations == round(np.mean(best))
+    np.testing.assert_allclose(found.out_of_fold, scores[found.n_iterations - 1], atol=1e-12)
 
 
 def test_rows_of_one_group_share_a_fold():

@@ -1,8 +1,9 @@
 """Trees of comparisons, learnt by scikit-learn's histogram boosting and kept as pairs of real rows."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -10,13 +11,14 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ModelError
 from qmedoid.geometry.row_groups import group_folds
-from qmedoid.kernels.cross_entropy import row_losses
 from qmedoid.kernels.trees import LEVELS, N_LEAVES
 from qmedoid.methods.comparisons.fit import PlainTree, comparisons_of
 from qmedoid.methods.comparisons.model import ComparisonsModel
 
-# From this many rows on there are fewer folds, and one seed.
-_LARGE = 20_000
+# From this many rows on, or rows times classes, there are fewer folds, and one seed.
+_LARGE, _LARGE_TIMES_CLASSES = 20_000, 100_000
+# From this many classes on, each of which has trees of its own, there is one seed.
+_MANY_CLASSES = 10
 # Trees fitted to all rows are grown a little longer than those of a fold.
 _LONGER = 1.1
 # Largest difference between our sum of the trees and the library's, relative to its size.
@@ -36,6 +38,19 @@ class BoostingSettings:
     share_of_columns: float = 0.5
     l2: float = 1.0
 
+    def for_table(self, n_rows: int, n_classes: int) -> Self:
+        """The settings for a table of this size: fewer folds and seeds for large ones.
+
+        The penalty is one for two classes: trees learn from p·(1 − p) of a row with probability p, which is smaller
+        for more.
+        """
+        large = n_rows >= _LARGE or n_rows * n_classes >= _LARGE_TIMES_CLASSES
+        return replace(
+            self, n_folds=max(2, self.n_folds - 2) if large else self.n_folds,
+            n_seeds=1 if large or n_classes >= _MANY_CLASSES else self.n_seeds,
+            l2=self.l2 * 4.0 * (n_classes - 1) / n_classes**2,
+        )  # fmt: skip
+
 
 class FittedComparisons(NamedTuple):
     """Trees fitted to all rows, and the out-of-fold dissimilarities of every row, shape (n, C)."""
@@ -54,30 +69,32 @@ def fit_comparisons(
     progress: Callable[[float], None],
     groups: Codes | None = None,
 ) -> FittedComparisons | None:
-    """Grow trees in folds, stop all of them where their mean loss is smallest, and grow them again on all rows.
+    """Grow trees in folds, and on all rows with a tenth more iterations than are best for the folds in the mean.
 
     None where a fold would have nothing to learn from or to judge by.
     """
     rng = np.random.default_rng(seed)
-    n_folds = settings.n_folds if len(codes) < _LARGE else max(2, settings.n_folds - 2)
+    settings = settings.for_table(len(codes), n_classes)
+    n_folds = settings.n_folds
     folds = _folds(codes, groups, n_classes, n_folds, rng)
     if folds is None:
         return None
-    stages: list[tuple[Codes, list[Array]]] = []
+    grown = []
     for fold in range(n_folds):
         train, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        grown = _grown(settings, seed + fold, settings.n_iterations, X[train], codes[train], (X[held], codes[held]))
-        raw = [_outputs(stage, len(held)) for stage in grown.staged_decision_function(X[held])]
-        stages.append((held, raw))
+        held_out = X[held], codes[held]
+        grown.append(_grown(settings, seed + fold, settings.n_iterations, X[train], codes[train], held_out))
         progress((fold + 1) / (n_folds + 2))
-    n_iterations = _best_length(stages, codes)
+    # The scores begin with that of no iteration.
+    n_iterations = max(1, round(float(np.mean([np.argmax(one.validation_score_) for one in grown]))))
     outputs = np.full((len(codes), 1 if n_classes == 2 else n_classes), np.nan)
-    for held, raw in stages:
-        outputs[held] = raw[min(n_iterations, len(raw)) - 1]
-    n_seeds = settings.n_seeds if len(codes) < _LARGE else 1
+    for fold, one in enumerate(grown):
+        held = folds == fold
+        for stage in islice(one.staged_decision_function(X[held]), n_iterations):
+            outputs[held] = _outputs(stage, held.sum())
     fits = [
         _grown(settings, seed + n_folds + number, max(1, round(_LONGER * n_iterations)), X, codes)
-        for number in range(n_seeds)
+        for number in range(settings.n_seeds)
     ]
     model = _mean_model(fits, X, codes, n_classes)
     # Rows that are never held out are the only ones of their class.
@@ -116,22 +133,6 @@ def _grown(
 
 def _outputs(raw: Any, n_rows: int) -> Array:
     return np.asarray(raw, dtype=np.float64).reshape(n_rows, -1)
-
-
-def _best_length(stages: list[tuple[Codes, list[Array]]], codes: Codes) -> int:
-    """Number of iterations of the smallest loss over all folds; a fold that stopped early stays where it was."""
-    longest = max(len(raw) for _, raw in stages)
-    total = np.zeros(longest)
-    for held, raw in stages:
-        losses = [_loss(one, codes[held]) for one in raw]
-        total += np.array(losses + [losses[-1]] * (longest - len(losses)))
-    return int(total.argmin()) + 1
-
-
-def _loss(outputs: Array, codes: Codes) -> float:
-    if outputs.shape[1] == 1:
-        return float(np.logaddexp(0.0, np.where(codes == 1, -outputs[:, 0], outputs[:, 0])).sum())
-    return float(row_losses(outputs, codes).sum())
 
 
 def _mean_model(fits: list[Any], X: Array, codes: Codes, n_classes: int) -> ComparisonsModel:

@@ -7,6 +7,7 @@ import numpy as np
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.geometry.scaling import fit_standard
+from qmedoid.kernels.ties import stable_order
 from qmedoid.kernels.trees import N_LEAVES, N_NODES
 from qmedoid.methods.comparisons.model import ComparisonsModel
 
@@ -41,7 +42,8 @@ def comparisons_of(
     """The model of plain trees of at most four levels that were grown on the rows of X.
 
     A threshold between two values of a column becomes a pair of rows that have them: the last value at most at the
-    threshold and the first one above. Training rows take the same path through either.
+    threshold and the first one above, each of the most central row that has it. Training rows take the same path
+    through either.
     """
     shape = (len(trees), N_NODES)
     columns, thresholds = np.full(shape, -1, dtype=np.intp), np.zeros(shape)
@@ -50,17 +52,19 @@ def comparisons_of(
         _place(tree, 0, 0, _means(tree), columns[number], thresholds[number], values[number])
     near, far = np.zeros(shape, dtype=np.intp), np.zeros(shape, dtype=np.intp)
     near_values, far_values = np.zeros(shape), np.zeros(shape)
+    scaling = fit_standard(X)
+    by_center = stable_order((((X - scaling.center) / scaling.scale) ** 2).sum(axis=1))
     for column in np.unique(columns[columns >= 0]):
-        known, first = np.unique(X[:, column], return_index=True)
+        known, first = np.unique(X[by_center, column], return_index=True)
         nodes = columns == column
         above = np.searchsorted(known, thresholds[nodes], side="right")
-        near[nodes], far[nodes] = first[above - 1], first[above]
+        near[nodes], far[nodes] = by_center[first[above - 1]], by_center[first[above]]
         near_values[nodes], far_values[nodes] = known[above - 1], known[above]
     rows, places = np.unique(np.concatenate([near.ravel(), far.ravel()]), return_inverse=True)
     near, far = (part.reshape(shape).astype(np.intp) for part in np.split(places, 2))
     return ComparisonsModel(
         columns, rows.astype(np.intp), codes[rows].astype(np.intp), near, far, near_values, far_values, values,
-        np.array([tree.output for tree in trees], dtype=np.intp), intercepts, fit_standard(X), n_classes,
+        np.array([tree.output for tree in trees], dtype=np.intp), intercepts, scaling, n_classes,
     )  # fmt: skip
 
 
