@@ -158,6 +158,15 @@ def statistics(places, codes, n_classes=2, seed=0):
     return target_statistics(category, codes, "abcd"[:n_classes], np.random.default_rng(seed))
 
 
+@pytest.mark.usefixtures("either_size")
+def test_share_of_a_level_of_two_rows_is_that_of_the_other_row():
+    codes = np.random.default_rng(0).integers(0, 2, 400)
+    own = statistics(np.arange(400) % 200, codes)[1][0]
+    assert own.std() > 0 or _encoding.FEW_ROWS == 0  # the likelihood may say that levels differ in nothing
+    for label in (0, 1):
+        assert abs(own[codes == label].mean() - codes.mean()) < 0.1
+
+
 def test_class_of_a_training_row_cannot_be_read_from_its_shares():
     # Twenty categories of noise, an event in sixteen rows: dealt by class, their shares rank the events at 0.9.
     codes = many(0, 1500)[1]
