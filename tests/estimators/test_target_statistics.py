@@ -6,14 +6,23 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy.stats import betabinom
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import cross_val_predict
+from sklearn.preprocessing import StandardScaler, TargetEncoder
 
 from qmedoid import MedoidClassifier
+from qmedoid.estimators import _encoding
 from qmedoid.estimators._encoding import (
     CROSS_FITS,
+    FEW_ROWS,
     Category,
+    class_counts,
     fit_encodings,
+    prior_strength,
     spread_folds,
     target_statistics,
 )
@@ -43,8 +52,19 @@ def categories(draw):
     return values, codes[: len(values)], n_classes
 
 
+@pytest.fixture(params=["few rows", "many rows"])
+def either_size(request, monkeypatch):
+    """Small tables are encoded as small ones, and as large ones."""
+    if request.param == "many rows":
+        monkeypatch.setattr(_encoding, "FEW_ROWS", 0)
+
+
+laws = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
 @given(categories(), st.integers(0, 5))
-@settings(max_examples=60, deadline=None)
+@laws
+@pytest.mark.usefixtures("either_size")
 def test_level_that_occurs_nowhere_else_looks_like_a_new_one(table, seed):
     values, codes, n_classes = table
     encoded = fit(values, codes, n_classes=n_classes, seed=seed)
@@ -58,7 +78,8 @@ def test_level_that_occurs_nowhere_else_looks_like_a_new_one(table, seed):
 
 
 @given(categories(), st.integers(1, 6))
-@settings(max_examples=60, deadline=None)
+@laws
+@pytest.mark.usefixtures("either_size")
 def test_training_row_knows_its_level_if_the_rows_without_it_keep_that_level(table, max_levels):
     values, codes, n_classes = table
     encoded = fit(values, codes, n_classes=n_classes, max_levels=max_levels)
@@ -73,6 +94,7 @@ def test_training_row_knows_its_level_if_the_rows_without_it_keep_that_level(tab
         assert (encoded.matrix[row, -1] > 0) == in_rest
 
 
+@pytest.mark.usefixtures("either_size")
 def test_names_of_levels_play_no_part():
     rng = np.random.default_rng(0)
     places = rng.zipf(1.5, 300) % 90
@@ -94,6 +116,7 @@ def test_rows_of_a_level_lie_in_different_folds(n_rows, n_levels, seed):
         assert np.bincount(folds[places == level]).max() <= -(-(places == level).sum() // min(CROSS_FITS, n_rows))
 
 
+@pytest.mark.usefixtures("either_size")
 def test_copies_of_a_record_do_not_describe_each_other():
     rng = np.random.default_rng(0)
     places, codes = rng.integers(0, 120, 200), rng.integers(0, 2, 200)
@@ -114,11 +137,71 @@ def test_copies_of_a_record_do_not_describe_each_other():
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 4])
+@pytest.mark.usefixtures("either_size")
 def test_fewer_rows_than_folds(n_rows):
     places = np.arange(n_rows) % 2
     category = Category(("x", "y"), places, np.bincount(places, minlength=2), np.arange(2), 10)
     _, own = target_statistics(category, np.arange(n_rows) % 2, "ab", np.random.default_rng(0))
     assert np.isfinite(own).all()
+
+
+def many(seed, n_rows=FEW_ROWS, n_levels=25, n_classes=2, chance=0.06):
+    """Places and codes of a category of many rows, which says nothing of the classes."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, n_classes, n_rows) if n_classes > 2 else (rng.random(n_rows) < chance).astype(int)
+    return rng.integers(0, n_levels, n_rows), codes
+
+
+def statistics(places, codes, n_classes=2, seed=0):
+    names = tuple(f"{number:03d}" for number in range(places.max() + 1))
+    category = Category(names, places, np.bincount(places), np.arange(len(names)), 1000)
+    return target_statistics(category, codes, "abcd"[:n_classes], np.random.default_rng(seed))
+
+
+@pytest.mark.usefixtures("either_size")
+def test_share_of_a_level_of_two_rows_is_that_of_the_other_row():
+    codes = np.random.default_rng(0).integers(0, 2, 400)
+    own = statistics(np.arange(400) % 200, codes)[1][0]
+    assert own.std() > 0 or _encoding.FEW_ROWS == 0  # the likelihood may say that levels differ in nothing
+    for label in (0, 1):
+        assert abs(own[codes == label].mean() - codes.mean()) < 0.1
+
+
+def test_class_of_a_training_row_cannot_be_read_from_its_shares():
+    # Twenty categories of noise, an event in sixteen rows: dealt by class, their shares rank the events at 0.9.
+    codes = many(0, 1500)[1]
+    columns = [np.column_stack(statistics(many(seed, 1500)[0], codes, seed=seed)[1]) for seed in range(1, 21)]
+    X = StandardScaler().fit_transform(np.hstack(columns))
+    scores = cross_val_predict(LogisticRegression(C=0.1), X, codes, cv=5, method="decision_function")
+    assert roc_auc_score(codes, scores) < 0.65
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_shares_of_many_rows_are_those_of_an_encoder_with_as_many_imagined_rows(n_classes):
+    places, codes = many(3, n_classes=n_classes, chance=0.4)
+    codes = np.where(places < 5, 1, codes)
+    mean = np.bincount(codes) / len(codes)
+    strength = prior_strength(class_counts(places, codes, places.max() + 1, n_classes), mean)
+    target_type = "binary" if n_classes == 2 else "multiclass"
+    encoder = TargetEncoder(smooth=strength, target_type=target_type).fit(places[:, None], codes)
+    levels, own = statistics(places, codes, n_classes)
+    known = np.arange(places.max() + 1)[:, None]
+    np.testing.assert_allclose(levels.values[:-2, :-1], encoder.transform(known), rtol=1e-12)
+    # A training row is described by the other folds: it has other numbers than a new row of its level.
+    assert (np.column_stack(own)[:, :-1] != levels.values[places, :-1]).any(axis=1).mean() > 0.9
+
+
+def test_strength_of_the_prior_is_the_likeliest():
+    rng = np.random.default_rng(0)
+    for strength in (2.0, 16.0, 128.0):
+        n_rows = rng.integers(20, 400, 300)
+        events = rng.binomial(n_rows, rng.beta(0.2 * strength, 0.8 * strength, 300))
+        mean = events.sum() / n_rows.sum()
+        found = prior_strength(np.column_stack([n_rows - events, events]).astype(float), np.array([1 - mean, mean]))
+        assert strength / 2 <= found <= 2 * strength
+        powers = 2.0 ** np.arange(11)
+        likelihoods = [betabinom.logpmf(events, n_rows, mean * a, (1 - mean) * a).sum() for a in powers]
+        assert found == powers[np.argmax(likelihoods)]
 
 
 def customers(seed, n_rows=4000):

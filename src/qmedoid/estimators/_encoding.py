@@ -6,6 +6,10 @@ either of them. Its frequency counts the other rows of its level; its shares com
 that the rows of a level lie in different ones as far as possible, which has a consequence that matters: a training
 row whose level occurs nowhere else has exactly the numbers of a new level, and the share of such rows, singletons /
 n, is the Good-Turing estimate of how often new rows have a new level.
+
+From `FEW_ROWS` rows on, folds are dealt without a look at the classes. If the rows of a class are dealt evenly, the
+other folds lack one where the row is of that class: its share is a little lower, and with many categories the class can
+be read from it. Few rows need shares of less noise more than they need out-of-fold scores without that bias.
 """
 
 import warnings
@@ -15,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from scipy.special import gammaln
 from sklearn.model_selection import PredefinedSplit
 from sklearn.preprocessing import TargetEncoder
 
@@ -25,6 +30,9 @@ from qmedoid.tables.encode import date_part, encode_column
 
 CROSS_FITS = 5
 """Folds of the shares: a training row is described by the rows of the other folds."""
+FEW_ROWS = 1000
+"""Below it, shares are dealt by class and pulled by scikit-learn's encoder."""
+_STRENGTHS = 2.0 ** np.arange(11)
 
 
 class Category(NamedTuple):
@@ -53,12 +61,43 @@ def target_statistics(
     Returns the numbers of the levels for new rows, and those of the training rows, each made without the row itself
     and without the other rows of its group, such as copies of one record.
     """
-    levels, places = category.levels, category.places
-    n_rows, unseen = len(places), len(levels) + 1
+    places, n_classes = category.places, len(classes)
+    n_rows, n_places = len(places), len(category.levels) + 2
     groups = np.arange(n_rows) if groups is None else groups
-    folds = spread_folds(places, codes, groups, rng)
+    few = n_rows < FEW_ROWS
+    folds = spread_folds(places, codes if few else np.zeros_like(codes), groups, rng)
+    shares, own = (_encoder_shares if few else _likeliest_shares)(places, folds, codes, n_places, n_classes)
+    mean = np.bincount(codes, minlength=n_classes) / n_rows
+    if n_classes == 2:
+        mean, shares, own = mean[1:], shares[:, -1:], own[:, -1:]
+    new_level = np.append(mean, 0.0)
+    values = np.column_stack([shares, np.bincount(places, minlength=n_places) / n_rows])
+    values[values[:, -1] == 0.0] = new_level
+    # Levels that were too rare to keep are, from here on, as unknown as those of rows to come.
+    values[-1] = new_level
+    others, known = _others(category, groups)
+    known &= np.bincount(places)[places] > _counts_of_pairs(places, folds)
+    own[~known] = mean
+    described = classes[1:] if n_classes == 2 else classes
+    outputs = (*(f": share of {label}" for label in described), ": frequency")
+    return Levels(category.levels, values, outputs), [*own.T, np.where(known, others, 0) / n_rows]
+
+
+def _likeliest_shares(places: Codes, folds: Codes, codes: Codes, n_places: int, n_classes: int) -> tuple[Array, Array]:
+    """Shares of the classes in every place, and of every row by the other folds, pulled as the likelihood says."""
+    mean = np.bincount(codes, minlength=n_classes) / len(codes)
+    counts = class_counts(places, codes, n_places, n_classes)
+    strength = prior_strength(counts[:-1], mean)
+    of_fold = places * CROSS_FITS + folds
+    in_fold = class_counts(of_fold, codes, n_places * CROSS_FITS, n_classes)
+    # All are pulled to one mean: that of the other folds would say which fold, and so something of its classes.
+    return _shrunk(counts, mean, strength), _shrunk(counts[places] - in_fold[of_fold], mean, strength)
+
+
+def _encoder_shares(places: Codes, folds: Codes, codes: Codes, n_places: int, n_classes: int) -> tuple[Array, Array]:
+    """The same of few rows, by scikit-learn's encoder, which pulls each level by its own variance."""
     encoder = TargetEncoder(
-        target_type="binary" if len(classes) == 2 else "multiclass", cv=PredefinedSplit(folds) if n_rows > 1 else 2
+        target_type="binary" if n_classes == 2 else "multiclass", cv=PredefinedSplit(folds) if len(codes) > 1 else 2
     )
     with warnings.catch_warnings():
         # A class with fewer rows than folds is known here, and costs no more than its statistics being less sure.
@@ -67,20 +106,39 @@ def target_statistics(
             own = np.asarray(encoder.fit_transform(places[:, None], codes))
         else:  # one row, or one group: nothing describes it
             encoder.fit(places[:, None], codes)
-            own = np.zeros((n_rows, 1 if len(classes) == 2 else len(classes)))
-    mean = np.atleast_1d(encoder.target_mean_)
-    new_level = np.append(mean, 0.0)
-    values = np.tile(new_level, (len(levels) + 2, 1))
-    values[encoder.categories_[0], :-1] = np.column_stack(encoder.encodings_)
-    values[:, -1] = np.bincount(places, minlength=len(levels) + 2) / n_rows
-    # Levels that were too rare to keep are, from here on, as unknown as those of rows to come.
-    values[unseen] = new_level
-    others, known = _others(category, groups)
-    known &= np.bincount(places)[places] > _counts_of_pairs(places, folds)
-    own[~known] = mean
-    described = classes[1:] if len(classes) == 2 else classes
-    outputs = (*(f": share of {label}" for label in described), ": frequency")
-    return Levels(levels, values, outputs), [*own.T, np.where(known, others, 0) / n_rows]
+            own = np.zeros((len(codes), 1 if n_classes == 2 else n_classes))
+    shares = np.zeros((n_places, own.shape[1]))
+    shares[encoder.categories_[0]] = np.column_stack(encoder.encodings_)
+    return shares, own
+
+
+def class_counts(places: Codes, codes: Codes, n_places: int, n_classes: int) -> Array:
+    """Rows of each class in each place, shape (n_places, n_classes)."""
+    counts = np.bincount(places * n_classes + codes, minlength=n_places * n_classes)
+    return counts.reshape(n_places, n_classes).astype(np.float64)
+
+
+def prior_strength(counts: Array, mean: Array) -> float:
+    """The number of imagined rows that pull the shares of every level to those of all rows.
+
+    The likeliest of some powers of two: the rows of a level are drawn from shares of its own, which are drawn from a
+    Dirichlet distribution around those of all rows. `counts` has shape (levels, classes).
+    """
+    counts, mean = counts[:, mean > 0], mean[mean > 0]
+    likelihoods = []
+    for strength in _STRENGTHS:
+        pull = strength * mean
+        of_class = (gammaln(counts + pull) - gammaln(pull)).sum(axis=1)
+        of_level = of_class - gammaln(counts.sum(axis=1) + strength) + gammaln(strength)
+        # In order, so that the sum does not depend on the names of the levels.
+        likelihoods.append(float(np.sort(of_level).sum()))
+    return float(_STRENGTHS[int(np.argmax(likelihoods))])
+
+
+def _shrunk(counts: Array, mean: Array, strength: float) -> Array:
+    """Shares of the classes in each row of counts, with so many imagined rows like all rows."""
+    shares: Array = (counts + strength * mean) / (counts.sum(axis=1) + strength)[:, None]
+    return shares
 
 
 def spread_folds(places: Codes, codes: Codes, groups: Codes, rng: np.random.Generator) -> Codes:
