@@ -57,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.quality", description=__doc__)
     parser.add_argument("command", choices=("run", "status", "tables"))
     parser.add_argument("--part", choices=PARTS, default="tables", help="many tables, or the credit-card frauds")
-    parser.add_argument("--seeds", choices=("report", "third", "second", "first", "tuning"), default="report")
+    parser.add_argument("--seeds", choices=("report", "tuning"), default="report")
     parser.add_argument("--sets", nargs="*", default=(), help="only these tables")
     parser.add_argument("--sizes", nargs="*", type=int, default=(), help="only these numbers of fit rows")
     parser.add_argument(
