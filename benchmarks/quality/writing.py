@@ -62,8 +62,7 @@ def with_kept_rivals(rows: list[Row], path: Path) -> list[Row]:
         return rows
     before = read_cells(path)
     by_key = {_key(row): row for row in [*(row for row in before if row["method"] in RIVALS), *rows]}
-    order = {_key(row): place for place, row in enumerate([*before, *rows])}
-    return sorted(by_key.values(), key=lambda row: order[_key(row)])
+    return [by_key[key] for key in dict.fromkeys(map(_key, [*before, *rows])) if key in by_key]
 
 
 def _key(row: Row) -> tuple[str, int, int, str]:
