@@ -203,7 +203,7 @@ def cost_table(figures: Figures) -> list[Line]:
                     "times LightGBM, total": _total_ratio(figures, places, method),
                     "times LightGBM, median": float(np.median(ratios)) if ratios else "",
                     "times LightGBM, worst": max(ratios) if ratios else "",
-                    "rows kept, mean": float(np.mean(rows)) if rows else "",
+                    "medoids, mean": float(np.mean(rows)) if rows else "",
                 }
             )
     return lines
