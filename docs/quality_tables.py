@@ -65,8 +65,8 @@ def _over_tables(size: str, measure: str) -> list[Record]:
 
 
 def ranks(among: str) -> str:
-    """Average ranks by measure, size and group of tables; the best of a row in bold."""
-    found = [row for row in read("ranks") if row["among"] == among]
+    """Average ranks by measure, range of sizes and group of tables; the best of a row in bold."""
+    found = [row for row in read("ranks") if row["among"] == among and row["size"] in SIZES]
     named = [name for name in found[0] if name not in ABOUT and any(row[name] for row in found)]
     rows: list[Row] = []
     for row in found:

@@ -1,14 +1,13 @@
-"""The present recipe on the splits of the three earlier reports, beside LightGBM and recipes of then.
+"""The present recipe on the splits of the three earlier reports, beside LightGBM and the third recipe.
 
 Run as ``QMEDOID_DATA=... python -m benchmarks.quality.again [--jobs N] [--cache DIR]`` (some minutes). Splits of the
-earlier reports were not tuned on, either; what LightGBM and the recipes of then did there is in their committed cells.
+earlier reports were not tuned on, either; what LightGBM did there is in their committed cells.
 The three small tables have fewer rows than any cap, so that their splits are still the same; ours gets them as they
 are, and then got encoded columns. Errors are of splits that share rows, after Nadeau and Bengio.
 """
 
 import argparse
 import csv
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -52,46 +51,42 @@ def run(wanted: list[Cell], store: Path, jobs: int) -> dict[Cell, Result]:
     return known
 
 
-def committed(file: str, figure: str, methods: tuple[str, ...]) -> dict[tuple[str, int], float]:
-    """A method in all reports, by table or kind of split, and seed."""
+def rivals(file: str, figure: str) -> dict[tuple[str, int], float]:
+    """LightGBM in all reports, by table or kind of split, and seed."""
     found = {}
     for seeds in REPORTS:
-        rows = csv.DictReader((folder(seeds) / file).read_text(encoding="utf-8").splitlines()[1:])
         found |= {
             (row.get("split") or row["data"], int(row["seed"])): float(row[figure])
-            for row in rows
-            if row["method"] in methods
+            for row in rows_of(folder(seeds) / file)
+            if row["method"] in RIVALS
         }
     return found
 
 
-def line(
-    name: str, wanted: float, ours: dict[int, float], before: dict[int, float], theirs: dict[int, float]
-) -> dict[str, object]:
-    """One figure: every report, and all splits together."""
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """The rows of a table of the study."""
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()[1:]))
+
+
+def line(name: str, wanted: float, ours: dict[int, float], theirs: dict[int, float]) -> dict[str, object]:
+    """One figure: every report, and all splits together, beside what the third recipe had on them."""
     seeds = sorted(ours)
-    own, then, others = (np.array([one[seed] for seed in seeds]) for one in (ours, before, theirs))
+    own, others = (np.array([one[seed] for seed in seeds]) for one in (ours, theirs))
     share = TEST_SHARE / (1.0 - TEST_SHARE)
     pair = Paired(name, "random", name, RIVALS[0], Spread(own), Spread(others), share)
     by_report = np.array_split(own, len(REPORTS))
+    before = {row["figure"]: row[OURS] for row in rows_of(folder("third") / "again.csv")}
     return {
         "figure": name,
         "wanted": f"≥ {wanted}",
         **{f"seeds from {20 * place}": f"{part.mean():.4f}" for place, part in enumerate(by_report)},
         "splits": len(seeds),
         OURS: f"{own.mean():.4f}",
-        "recipes of then": f"{then.mean():.4f}",
+        "third recipe": before[name],
         RIVALS[0]: f"{others.mean():.4f}",
         "ours − theirs": f"{-pair.difference.mean:.4f}",
         "±": f"{pair.error:.4f}",
     }
-
-
-def _of_then(file: str, figure: str, what: str, seeds: Iterable[int]) -> Iterator[dict[int, float]]:
-    """What our recipes and LightGBM did in the reports."""
-    for methods in ((OURS,), RIVALS):
-        known = committed(file, figure, methods)
-        yield {seed: known[what, seed] for seed in seeds}
 
 
 def main() -> None:
@@ -101,14 +96,16 @@ def main() -> None:
     options = parser.parse_args()
     results = run(cells(), options.cache, options.jobs)
     lines = []
+    theirs = rivals("cells.csv", "macro_f1")
     for data, wanted in WANTED.items():
         figure = "macro_f1" if data == "wine" else "macro_f1_tuned"  # three classes had no threshold to be tuned
         ours = {cell.seed: result[figure] for cell, result in results.items() if cell.data == data}
-        lines.append(line(f"macro-F1, {data}", wanted, ours, *_of_then("cells.csv", "macro_f1", data, ours)))
+        lines.append(line(f"macro-F1, {data}", wanted, ours, {seed: theirs[data, seed] for seed in ours}))
     for figure, name in CARD_FIGURES.items():
+        theirs = rivals("card_cells.csv", figure)
         ours = {cell.seed: result[figure] for cell, result in results.items() if cell.part == "card"}
-        of_then = _of_then("card_cells.csv", figure, "random", ours)
-        lines.append(line(f"{name}, frauds", GOALS["random", figure], ours, *of_then))
+        wanted = GOALS["random", figure]
+        lines.append(line(f"{name}, frauds", wanted, ours, {seed: theirs["random", seed] for seed in ours}))
     write_table(folder("report") / "again.csv", "python -m benchmarks.quality.again", lines, PACKAGES)
 
 

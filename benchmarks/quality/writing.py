@@ -18,8 +18,6 @@ from qmedoid.studies.splits import Cell
 
 COMMAND = "python -m benchmarks.quality"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm")
-FITTED_BY = (*PACKAGES, "catboost", "xgboost", "interpret-core")
-"""What the cells depend on; the tables are made of their figures alone."""
 TABLES = {
     "means": comparison.mean_table,
     "ranks": ranks.rank_table,
@@ -52,7 +50,9 @@ def write_results(part: Part, seeds: Seeds, found: Mapping[Cell, dict[str, Any]]
         return
     rows = with_kept_rivals([_row(cell, result) for cell, result in found.items()], target / "cells.csv")
     command = f"{COMMAND} run" + ("" if seeds == "report" else f" --seeds {seeds}")
-    write_cells(target / "cells.csv", f"{command} | {versions(*FITTED_BY)}", rows)
+    further = {rival.package: rival.release for rival in RIVALS.values() if rival.package not in PACKAGES}
+    made_by = ", ".join([versions(*PACKAGES), *further.values()])
+    write_cells(target / "cells.csv", f"{command} | {made_by}", rows)
     write_from_csv(seeds)  # from the digits of the file, so that the file gives the same tables again
 
 
