@@ -39,13 +39,18 @@ def versions(*packages: str) -> str:
 
 
 def write_table(
-    path: Path, command: str, rows: Sequence[Mapping[str, object]], packages: Sequence[str] = ("numpy", "scipy")
+    path: Path,
+    command: str,
+    rows: Sequence[Mapping[str, object]],
+    packages: Sequence[str] = ("numpy", "scipy"),
+    *,
+    shown: bool = True,
 ) -> None:
     """Print rows as a table and write them as CSV below a comment line: the command and the versions it ran with."""
     names = list(rows[0])
     cells = [names, *([_text(row[name]) for name in names] for row in rows)]
     widths = [max(len(line[k]) for line in cells) for k in range(len(names))]
-    for line in cells:
+    for line in cells if shown else ():
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:

@@ -1,13 +1,15 @@
-"""Fills ``docs/evidence.md``, ``docs/rare-events.md`` and the README with what the study of quality left.
+"""Fills ``docs/quality.md``, ``docs/rare-events.md`` and the README with what the study of quality left.
 
 ``python docs/make_quality.py`` writes tables and sentences between the markers of these pages, from the CSV files of
-``benchmarks/results/quality``. ``python docs/make_quality.py --check`` writes nothing and fails when a page differs
-from what would be written. Both only read files; nothing is fitted.
+``benchmarks/results/quality``. A section whose files are not there yet stays as it is, and the script says so.
+``python docs/make_quality.py --check`` writes nothing and fails when a page differs from what would be written. Both
+only read files; nothing is fitted.
 """
 
 import argparse
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from marked_sections import write_or_check
 from quality_frauds import (
@@ -22,34 +24,41 @@ from quality_frauds import (
     is_plain,
     readme_frauds,
 )
-from quality_results import OURS, provenance, runs, whole
+from quality_results import OURS, NotMeasured, provenance, runs, whole
 from quality_tables import (
+    MEASURES,
     ablations,
     calibration,
     cost,
-    macro_f1,
-    paired,
+    means,
+    over_tables,
     ranks,
     readme_quality,
+    rival_wins,
     verdict,
 )
 
 FOLDER = Path(__file__).parent
-EVIDENCE, RARE, README = FOLDER / "evidence.md", FOLDER / "rare-events.md", FOLDER.parent / "README.md"
+QUALITY, RARE, README = FOLDER / "quality.md", FOLDER / "rare-events.md", FOLDER.parent / "README.md"
+
+PICTURE = "../benchmarks/results/quality/ranks.svg"
 
 PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
-    EVIDENCE: {
+    QUALITY: {
         "provenance": lambda: provenance("cells"),
         "verdict": verdict,
-        "ranks": ranks,
-        "macro_f1": macro_f1,
-        "paired": paired,
         "goals": lambda: whole("goals"),
-        "runs": lambda: runs("goals"),
-        "again": lambda: whole("again", 1),
-        "ablations": ablations,
+        "ranks": lambda: f"{ranks('all')}\n\n![Average ranks, and methods that are level]({PICTURE})",
+        "ranks_of_three": lambda: ranks("three"),
+        "over_tables": over_tables,
+        "rival_wins": rival_wins,
+        "log_loss": lambda: means(MEASURES[0]),
+        "roc_auc": lambda: means(MEASURES[1]),
+        "macro_f1": lambda: means(MEASURES[2]),
         "calibration": calibration,
         "cost": cost,
+        "ablations": ablations,
+        "again": lambda: whole("again", 1),
     },
     RARE: {
         "card_provenance": lambda: provenance("card"),
@@ -69,16 +78,37 @@ PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
 
 
 OTHERS: Mapping[Path, tuple[str, ...]] = {
-    EVIDENCE: ("tiny",),
+    QUALITY: (),
     RARE: ("budget", "why", "shifted"),
     README: (),
 }
 """Sections that ``make_command_line.py`` fills."""
 
 
-def sections() -> dict[Path, dict[str, str]]:
+class Made(NamedTuple):
+    """The sections of a page that can be made, and why others cannot."""
+
+    sections: dict[str, str]
+    waiting: dict[str, str]
+
+    def others(self, page: Path) -> tuple[str, ...]:
+        """Sections of the page that stay as they are."""
+        return (*OTHERS[page], *self.waiting)
+
+
+def sections() -> dict[Path, Made]:
     """The marked sections of all pages."""
-    return {page: {name: make() for name, make in made.items()} for page, made in PAGES.items()}
+    return {page: _made(makers) for page, makers in PAGES.items()}
+
+
+def _made(makers: Mapping[str, Callable[[], str]]) -> Made:
+    made = Made({}, {})
+    for name, make in makers.items():
+        try:
+            made.sections[name] = make()
+        except NotMeasured as missing:
+            made.waiting[name] = str(missing)
+    return made
 
 
 if __name__ == "__main__":
@@ -86,4 +116,6 @@ if __name__ == "__main__":
     parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
     for page, made in sections().items():
-        write_or_check(page, made, check=arguments.check, others=OTHERS[page])
+        for name, why in made.waiting.items():
+            print(f"{page.name}: {name} stays as it is. {why}")
+        write_or_check(page, made.sections, check=arguments.check, others=made.others(page))

@@ -1,8 +1,6 @@
 """What the study of quality left in ``benchmarks/results/quality``, and how its figures are written."""
 
 import csv
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from marked_sections import number, table
@@ -12,19 +10,28 @@ Record = dict[str, str]
 RESULTS = Path(__file__).parent.parent / "benchmarks" / "results" / "quality"
 COMMAND = "python -m benchmarks.quality"
 OURS = "ours"
-RUNS = {"first/": "seeds 0 up, first recipe", "second/": "seeds 20 up, second", "": "seeds 40 up, third"}
+RUNS = {
+    "first/": "seeds 0 up, first recipe",
+    "second/": "seeds 20 up, second",
+    "third/": "seeds 40 up, third",
+    "": "seeds 60 up, present",
+}
 """Folders of the reports, and the splits and recipes that they are of."""
 
 
+class NotMeasured(Exception):  # noqa: N818, it is no error
+    """A file of the study is not there yet; the message says how it is made."""
+
+
 def lines(name: str) -> list[str]:
-    """The lines of a file of the study; ends the program where it is not there."""
+    """The lines of a file of the study."""
     path = RESULTS / f"{name}.csv"
     if not path.exists():
         part = " --part card" if name.startswith("card") else ""
-        sys.exit(
-            f"There is no benchmarks/results/quality/{name}.csv. Run '{COMMAND} run{part}', then '{COMMAND} "
-            f"tables{part}'."
-        )
+        changes = " --methods changes" if name == "ablations" else ""
+        how = f"'{COMMAND} run{part}{changes}', then '{COMMAND} tables{part}'"
+        how = f"'{COMMAND}.again'" if name == "again" else how
+        raise NotMeasured(f"There is no benchmarks/results/quality/{name}.csv. Run {how}.")
     return path.read_text(encoding="utf-8").splitlines()
 
 
@@ -67,8 +74,3 @@ def signed(value: str, digits: int = 4) -> str:
 def bullets(*sentences: str) -> str:
     """A list."""
     return "\n".join(f"- {sentence}" for sentence in sentences)
-
-
-def enumerated(names: Sequence[str]) -> str:
-    """Names with their number, or that there is none."""
-    return f"{len(names)}: {', '.join(names)}" if names else "no set"

@@ -1,171 +1,183 @@
-"""The study on small and medium tables, as ``docs/evidence.md`` and the README show it."""
+"""The study on tables of all sizes, as ``docs/quality.md`` and the README show it."""
 
 from marked_sections import Row, number, table
-from quality_results import OURS, Record, bullets, enumerated, read, signed
+from quality_results import OURS, Record, bullets, read, signed
 
-BEST = "best by CV"
-SHOWN = {"heart": "heart", "breast_cancer": "breast cancer", "wine": "wine"}
-"""Sets that have a goal of their own, and are shown in the README."""
+SMALL, LARGE = "≤ 4,000", "≥ 20,000"
+SIZES = (SMALL, LARGE)
+STRONG = ("CatBoost", "LightGBM")
+MEASURES = ("log-loss", "ROC-AUC", "macro-F1, likeliest class")
+"""The measures that goals are set for; the files have the others, too."""
+LESS = ("log-loss",)
+"""Measures of which less is better."""
+ABOUT = ("measure", "size", "group", "among", "tables", "critical difference", "Friedman p")
 
 
 def verdict() -> str:
     """What the tables say, in sentences."""
-    return bullets(
-        rank_sentence("all"), rank_sentence("never seen"), distance_sentence(), lead_sentence(ahead=False),
-        lead_sentence(ahead=True), goal_sentence(),
-    )  # fmt: skip
+    of_ranks = [rank_sentence(size, measure) for size in SIZES for measure in MEASURES]
+    return bullets(*filter(None, of_ranks), *filter(None, map(strong_sentence, SIZES)), goal_sentence())
 
 
-def rank_sentence(group: str) -> str:
-    """Average ranks over a group of sets, best first."""
-    row = next(row for row in read("ranks") if row["set"].startswith(f"average, {group} ("))
-    ranks = sorted((float(rank), method) for method, rank in row.items() if method != "set")
-    told = ", ".join(f"{method} {rank:.2f}" for rank, method in ranks)
-    count = row["set"].split("(")[1].rstrip(")")
-    which = f"all {count} sets" if group == "all" else f"the {count} sets that were {group} in tuning"
-    return f"Average rank by macro-F1 over {which} (1 is best): {told}."
+def rank_sentence(size: str, measure: str) -> str:
+    """Average ranks of all methods at a size, best first; empty where there are none."""
+    row = _ranks(size, measure, "all", "all")
+    if row is None:
+        return ""
+    ranks = sorted((float(row[name]), name) for name in methods(row))
+    told = ", ".join(f"{name} {rank:.2f}" for rank, name in ranks)
+    return f"{size} rows, average rank by {measure} over {row['tables']} tables (1 is best): {told}."
 
 
-def distance_sentence() -> str:
-    """How near ours is to the best baseline."""
-    found = [row for row in read("paired") if row["rival"] == BEST]
-    near = sum(row["within 0.01 or better"] == "yes" for row in found)
-    far = [row for row in found if row["worse by more than 0.02"] == "yes"]
-    worst = min(found, key=lambda row: float(row["ours − theirs"]))
-    said = f"on {len(far)} of them" if far else "on none"
-    return (
-        "Against the baseline that cross-validation would have chosen on each split, ours is within 0.01 macro-F1 or "
-        f"better on {near} of {len(found)} sets, and worse by more than 0.02 {said}; the worst is {worst['set']} "
-        f"({signed(worst['ours − theirs'])})."
-    )
-
-
-def lead_sentence(*, ahead: bool) -> str:
-    """Where ours is ahead of the chosen baseline, or it of ours, by more than two corrected standard errors."""
-    sign = 1.0 if ahead else -1.0
-    found = [
-        f"{row['set']} ({signed(row['ours − theirs'])} ± {number(float(row['±']), 3)})"
-        for row in read("paired")
-        if row["rival"] == BEST and row["±"] and sign * float(row["ours − theirs"]) > 2.0 * float(row["±"])
+def strong_sentence(size: str) -> str:
+    """How often ours has the smaller log-loss than each of the strong rivals; empty where it was not compared."""
+    found = {row["rival"]: row for row in _over_tables(size, "log-loss") if row["rival"] in STRONG}
+    told = [
+        f"than {name}'s on {row['tables we win']} of {row['tables']} tables (Wilcoxon p {float(row['Wilcoxon p']):.2g})"
+        for name, row in found.items()
     ]
-    who = "Ours is ahead of that baseline" if ahead else "That baseline is ahead of ours"
-    return f"{who} by more than two corrected standard errors on {enumerated(found)}."
+    return f"{size} rows: the log-loss of ours is smaller {' and '.join(told)}." if told else ""
 
 
 def goal_sentence() -> str:
     """How many of the goals were met."""
     found = read("goals")
     met = sum(row["met"] == "yes" for row in found)
-    return (
-        f"Of {len(found)} goals that were set before the run {met} were met and {len(found) - met} not: see the goals."
+    return f"Of {len(found)} goals {met} were met and {len(found) - met} not: see the goals."
+
+
+def methods(row: Record) -> list[str]:
+    """Methods that a line of ranks or means has a figure of."""
+    return [name for name, text in row.items() if name not in (*ABOUT, *ABOUT_SET) and text]
+
+
+ABOUT_SET = ("set", "fit rows", "columns", "classes", "splits")
+
+
+def _ranks(size: str, measure: str, group: str, among: str) -> Record | None:
+    wanted = {"size": size, "measure": measure, "group": group, "among": among}
+    return next((row for row in read("ranks") if wanted.items() <= row.items()), None)
+
+
+def _over_tables(size: str, measure: str) -> list[Record]:
+    wanted = {"size": size, "measure": measure, "group": "all"}
+    return [row for row in read("over_tables") if wanted.items() <= row.items()]
+
+
+def ranks(among: str) -> str:
+    """Average ranks by measure, range of sizes and group of tables; the best of a row in bold."""
+    found = [row for row in read("ranks") if row["among"] == among and row["size"] in SIZES]
+    named = [name for name in found[0] if name not in ABOUT and any(row[name] for row in found)]
+    rows: list[Row] = []
+    for row in found:
+        best = min(float(row[name]) for name in named if row[name])
+        shown = [_bold(row[name], best, 2) for name in named]
+        critical = number(float(row["critical difference"]), 2)
+        rows.append([row["measure"], row["size"], row["group"], row["tables"], *shown, critical])
+    return table(["measure", "rows", "group", "tables", *named, "critical difference"], rows, 3)
+
+
+def _bold(text: str, best: float, digits: int) -> str:
+    if not text:
+        return ""
+    shown = number(float(text), digits)
+    return f"**{shown}**" if float(text) == best else shown
+
+
+def over_tables() -> str:
+    """Ours against every rival over all tables: mean difference with its interval, wins and Wilcoxon's test."""
+    rows: list[Row] = []
+    for size in SIZES:
+        for measure in MEASURES:
+            for row in _over_tables(size, measure):
+                low, high = (signed(row[name]) for name in ("low", "high"))
+                mean = f"{signed(row['ours better by'])} ({low} to {high})"
+                wins = f"{row['tables we win']} of {row['tables']}"
+                rows.append([size, measure, row["rival"], mean, wins, f"{float(row['Wilcoxon p']):.2g}"])
+    return table(
+        ["rows", "measure", "rival", "ours better by (95 % of tables)", "tables we win", "Wilcoxon p"], rows, 3
     )
 
 
-def macro_f1() -> str:
-    """Mean macro-F1, the best of the methods of a row in bold."""
-    found = read("macro_f1")
-    about = ["set", "group", "rows", "columns", "classes", "splits"]
-    methods = [name for name in found[0] if name not in (*about, "source")]
+def rival_wins() -> str:
+    """Tables on which a rival is better in the mean: the best of them, and how many others are."""
+    rows: list[Row] = []
+    for row in read("rival_wins"):
+        if row["measure"] in MEASURES:
+            gap = number(float(row["theirs better by"])) + (f" ± {number(float(row['±']))}" if row["±"] else "")
+            ahead = row["rivals ahead"].count(",") + 1
+            shown = [number(float(row[name])) for name in ("theirs", "ours")]
+            about = [row["measure"], row["set"], f"{int(row['size']):,}", row["group"], row["best rival"]]
+            rows.append([*about, *shown, gap, row["more than two errors"], ahead])
+    header = ["measure", "table", "rows", "group", "best rival", "theirs", "ours", "better by"]
+    return table([*header, "more than two errors", "rivals ahead"], rows, 5)
+
+
+def means(measure: str) -> str:
+    """Means over splits by table and size, the best of a row in bold."""
+    found = [row for row in read("means") if row["measure"] == measure]
+    named = [name for name in found[0] if name not in (*ABOUT, *ABOUT_SET)]
     rows: list[Row] = []
     for row in found:
-        single = [float(row[method]) for method in methods if row[method] and method != BEST]
-        cells = [_bold(row[method], max(single), method != BEST) for method in methods]
-        rows.append([*(row[name] for name in about), *cells])
-    return table([*about, *methods], rows, 2)
+        known = [float(row[name]) for name in named if row[name]]
+        best = min(known) if measure in LESS else max(known)
+        about = [row["set"], row["group"], f"{int(row['fit rows']):,}", row["columns"], row["classes"], row["splits"]]
+        rows.append([*about, *(_bold(row[name], best, 4 if measure in LESS else 3) for name in named)])
+    return table(["table", "group", "fit rows", "columns", "classes", "splits", *named], rows, 2)
 
 
-def _bold(text: str, best: float, may_win: bool) -> str:
-    if not text:
-        return ""
-    shown = number(float(text), 3)
-    return f"**{shown}**" if may_win and float(text) == best else shown
+def calibration() -> str:
+    """Mean calibration error in units of chance, by size and method."""
+    found = read("calibration")
+    named = list(dict.fromkeys(row["method"] for row in found))
+    rows: list[Row] = []
+    for size in sorted({int(row["size"]) for row in found}):
+        at_size = [row for row in found if int(row["size"]) == size]
+        ratios = {name: [float(row["ratio"]) for row in at_size if row["method"] == name] for name in named}
+        shown = [number(sum(own) / len(own), 2) if own else "" for own in ratios.values()]
+        rows.append([f"{size:,}", max(map(len, ratios.values())), *shown])
+    return table(["rows", "tables", *named], rows, 0)
 
 
-def ranks() -> str:
-    """Average ranks by group of sets."""
-    found = [row for row in read("ranks") if row["set"].startswith("average, ")]
-    methods = [name for name in found[0] if name != "set"]
-    return table(["sets", *methods], [
-        [row["set"].removeprefix("average, "), *(number(float(row[name]), 2) for name in methods)] for row in found
-    ])  # fmt: skip
-
-
-def paired() -> str:
-    """Differences on the same splits: a row for each set, a column for each rival."""
-    found = read("paired")
-    rivals = list(dict.fromkeys(row["rival"] for row in found))
-    cells = {(row["set"], row["rival"]): row for row in found}
-    rows: list[Row] = [
-        [name, *(difference(cells.get((name, rival))) for rival in rivals)]
-        for name in dict.fromkeys(row["set"] for row in found)
-    ]
-    return table(["ours minus", *rivals], rows)
-
-
-def difference(row: Record | None) -> str:
-    """A difference with its corrected error."""
-    if row is None:
-        return ""
-    return signed(row["ours − theirs"], 3) + (f" ± {number(float(row['±']), 3)}" if row["±"] else "")
+def cost() -> str:
+    """Core-seconds of the methods by size, and of tuning and fit together in units of LightGBM's."""
+    names = ("tuning, core-s", "fit, core-s", "prediction, core-s", "slowest, core-s")
+    ratios = ("times LightGBM, median", "times LightGBM, worst")
+    rows: list[Row] = []
+    for row in read("cost"):
+        if row["size"] not in SIZES:
+            times = [number(float(row[name]), 2) for name in names]
+            times += [number(float(row[name]), 2) if row[name] else "" for name in ratios]
+            rows.append([row["size"], row["method"], row["tables"], *times])
+    return table(["rows", "method", "tables", *names, *ratios], rows, 2)
 
 
 def ablations() -> str:
     """What one change does to ours."""
+    found = read("ablations")
+    columns = [name for name in found[0] if name.endswith((": ours better by", ": tables it makes worse"))]
     rows: list[Row] = [
         [
-            row["change"], row["sets"], row["splits"],
-            f"{signed(row['mean change of macro-F1'])} ± {number(float(row['±']))}",
-            row["sets it makes worse"], number(float(row["times the fit"]), 2),
+            row["change"], row["tables"],
+            *(signed(row[name]) if name.endswith("by") else row[name] for name in columns),
+            number(float(row["times the fit"]), 2),
         ]
-        for row in read("ablations")
+        for row in found
     ]  # fmt: skip
-    header = ["change", "sets", "splits", "mean change of macro-F1", "sets it makes worse", "times the fit"]
-    return table(header, rows)
-
-
-def calibration() -> str:
-    """Calibration errors of ours beside chance, and in units of chance those of others and of perfect scores."""
-    found, floor = read("calibration"), {row["set"]: float(row["learnt"]) for row in read("floor")}
-    methods = [name for name in dict.fromkeys(row["method"] for row in found) if name != OURS]
-    cells = {(row["set"], row["method"]): row for row in found}
-    rows: list[Row] = []
-    for name in dict.fromkeys(row["set"] for row in found):
-        own = cells[name, OURS]
-        others = [cells.get((name, method)) for method in methods]
-        shown = [number(float(row["ratio"]), 2) if row else "" for row in others]
-        figures = (number(float(own[column])) for column in ("ECE", "by chance"))
-        rows.append([name, *figures, number(float(own["ratio"]), 2), number(floor[name], 2), *shown])
-    own, *ratios = ([float(row["ratio"]) for row in found if row["method"] == method] for method in (OURS, *methods))
-    means = (number(sum(values) / len(values), 2) for values in (own, list(floor.values()), *ratios))
-    rows.append(["mean", "", "", *means])
-    header = ["set", "ECE of ours", "by chance", "ratio", "perfect scores"]
-    return table([*header, *(f"ratio, {method}" for method in methods)], rows)
-
-
-def cost() -> str:
-    """Core-seconds of ours and of the tuned baselines, summed over the splits' means of all sets."""
-    found = read("cost")
-    rows: list[Row] = []
-    for method in dict.fromkeys(row["method"] for row in found):
-        own = [row for row in found if row["method"] == method]
-        tuned = sum(float(row["tuning, core-s"] or 0.0) for row in own) / len(own)
-        fits = [float(row["fit, core-s"]) for row in own]
-        slowest = max(own, key=lambda row: float(row["fit, core-s"]))
-        shown = number(tuned, 1) if tuned else "none"
-        rows.append([method, shown, number(sum(fits) / len(fits), 2), f"{number(max(fits), 2)}, {slowest['set']}"])
-    return table(["method", "tuning, mean", "fit, mean", "slowest fit"], rows)
+    return table(["change", "tables", *columns, "times the fit"], rows)
 
 
 def readme_quality() -> str:
-    """The study in one small table and two sentences."""
-    macro = {row["set"]: row for row in read("macro_f1")}
-    averages = {row["set"].removeprefix("average, ").split(" (")[0]: row for row in read("ranks")}
-    methods = [name for name in averages["all"] if name != "set"]
-    shown = {name: title for name, title in SHOWN.items() if name in macro}
-    rows: list[Row] = []
-    for method in sorted(methods, key=lambda name: float(averages["all"][name])):
-        of_ranks = (number(float(averages[group][method]), 2) for group in ("all", "never seen"))
-        rows.append([method, *of_ranks, *(number(float(macro[name][method]), 3) for name in shown)])
-    counts = {group: averages[group]["set"].split("(")[1].rstrip(")") for group in ("all", "never seen")}
-    header = ["", f"rank, all {counts['all']} sets", f"rank, {counts['never seen']} never seen", *shown.values()]
-    return f"{table(header, rows)}\n\n{distance_sentence()}"
+    """The study in one small table and one sentence for each range of sizes."""
+    wanted = [(size, measure) for size in SIZES for measure in MEASURES]
+    lines = {key: row for key in wanted if (row := _ranks(*key, "all", "all")) is not None}
+    named = list(dict.fromkeys(name for row in lines.values() for name in methods(row)))
+    first = next(iter(lines.values()))
+    named.sort(key=lambda name: float(first[name] or "inf"))
+    rows: list[Row] = [
+        [name, *(number(float(row[name]), 2) if row[name] else "" for row in lines.values())] for name in named
+    ]
+    header = [f"{measure.split(',')[0]}, {size} rows ({row['tables']})" for (size, measure), row in lines.items()]
+    told = [sentence for size in SIZES if (sentence := strong_sentence(size))]
+    assert OURS in named
+    return "\n\n".join([table(["average rank (tables)", *header], rows), " ".join(told)])

@@ -26,7 +26,8 @@ def main() -> None:
     if options.part == "tables":
         for name, why in available()[1].items():
             print(f"left out: {name}. {why}", flush=True)
-    cells = planned(options.part, options.seeds, sets=options.sets, methods=options.methods, splits=options.splits)
+    few = {"sets": options.sets, "methods": options.methods, "splits": options.splits, "sizes": options.sizes}
+    cells = planned(options.part, options.seeds, **few)
     known = find_done(STUDY, cells, options.cache)
     print(f"{len(known)} of {len(cells)} cells are done", flush=True)
     if options.command == "run":
@@ -44,7 +45,10 @@ def _run(cells: list[Cell], folder: Path, jobs: int) -> None:
     def report(cell: Cell, result: Result) -> None:
         nonlocal seconds, count
         count, seconds = count + 1, seconds + result["seconds"]
-        print(f"[{count}/{len(cells)}, {seconds / 60:.1f} min] {cell}: {result['seconds']:.1f} s", flush=True)
+        print(
+            f"[{count}/{len(cells)}, {seconds / 60:.1f} min] {cell.part} rows, {cell}: {result['seconds']:.1f} s",
+            flush=True,
+        )
 
     run_cells(STUDY, cells, folder, jobs=jobs, report=report, fresh=any(cell.part == "card" for cell in cells))
 
@@ -53,12 +57,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.quality", description=__doc__)
     parser.add_argument("command", choices=("run", "status", "tables"))
     parser.add_argument("--part", choices=PARTS, default="tables", help="many tables, or the credit-card frauds")
-    parser.add_argument("--seeds", choices=("report", "second", "first", "tuning"), default="report")
-    parser.add_argument("--sets", nargs="*", default=(), help="only these sets")
+    parser.add_argument("--seeds", choices=("report", "tuning"), default="report")
+    parser.add_argument("--sets", nargs="*", default=(), help="only these tables")
+    parser.add_argument("--sizes", nargs="*", type=int, default=(), help="only these numbers of fit rows")
     parser.add_argument(
         "--methods", nargs="*", default=(), help='only these; "baselines" and "changes" are all of their kind'
     )
-    parser.add_argument("--splits", type=int, help="maximum number of splits of each set")
+    parser.add_argument("--splits", type=int, help="maximum number of splits of each table")
     parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
     parser.add_argument("--cache", type=Path, default=cell_folder(), help="the store of cells")
     parser.add_argument("--from-csv", action="store_true", help="make the tables from the committed cells")

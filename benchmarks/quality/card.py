@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from benchmarks.quality.baselines import FOLDS, Family, boosted_scores
-from benchmarks.quality.judging import calibration, recall_at_alerts
+from benchmarks.quality.judging import calibration
 from benchmarks.quality.protocol import FIRST_SEED, Seeds
 from sklearn.model_selection import StratifiedKFold
 
@@ -21,7 +21,7 @@ from qmedoid.metrics.classification import pr_auc
 from qmedoid.studies.baselines import lightgbm, logistic
 from qmedoid.studies.catalog import FULL_FRAUD, load_data
 from qmedoid.studies.datasets import Dataset
-from qmedoid.studies.metrics import areas, scores_of
+from qmedoid.studies.metrics import PAPER_ALERT_RATE, areas, recall_at, scores_of
 from qmedoid.studies.splits import Cell, SplitKind, hold_out, time_split
 
 SHIFT = 50.0
@@ -138,6 +138,11 @@ def judge_payments(data: Payments, log_odds: Array) -> dict[str, Any]:
         "shifted_estimated": shifted.estimated,
         "scores": base64.b64encode(log_odds.astype("<f4").tobytes()).decode(),
     }
+
+
+def recall_at_alerts(y: Codes, scores: Array) -> float:
+    """Recall at the paper's alert rate."""
+    return recall_at(y == 1, scores, round(PAPER_ALERT_RATE * len(y)))
 
 
 class Shifted(NamedTuple):

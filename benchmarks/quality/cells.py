@@ -5,10 +5,11 @@ from functools import cache
 from typing import Literal
 
 from benchmarks.quality import card
-from benchmarks.quality.baselines import FAMILIES, run_baseline
-from benchmarks.quality.card_ours import RIVALS, run_payments
+from benchmarks.quality.card_ours import RIVALS as CIRCUIT_RIVALS
+from benchmarks.quality.card_ours import run_payments
 from benchmarks.quality.ours import OURS, recipes, run_ours
-from benchmarks.quality.protocol import Seeds, seeds_of
+from benchmarks.quality.protocol import FIRST_SEED, SIZES, SPLITS, Seeds, takes_part
+from benchmarks.quality.rivals import RIVALS, run_rival
 from benchmarks.quality.tables import Table, available, load_table
 
 from qmedoid.studies.catalog import FULL_FRAUD, data_digest, load_data
@@ -35,51 +36,77 @@ def _ours(settings: dict[str, object], run: object) -> StudyMethod:
     return StudyMethod(run, {"settings": settings})  # type: ignore[arg-type]
 
 
+def _at_size(size: int) -> dict[str, StudyMethod]:
+    """The methods of a size: changes of ours are made at 4,000 rows alone."""
+    rivals = {name: rival for name, rival in RIVALS.items() if size <= rival.most}
+    own = {name: settings for name, settings in recipes("tables").items() if name == OURS or size == 4_000}
+    return {
+        **{name: _ours(settings, run_ours) for name, settings in own.items()},
+        **{name: StudyMethod(run_rival, {"name": name, "release": rival.release}) for name, rival in rivals.items()},
+    }
+
+
 STUDY = Study(
     {
-        "tables": {
-            **{name: StudyMethod(run_baseline, {"name": name}) for name in FAMILIES},
-            **{name: _ours(settings, run_ours) for name, settings in recipes("tables").items()},
-        },
+        **{str(size): _at_size(size) for size in SIZES},
         "card": {
             **{name: StudyMethod(card.run_raw, {"name": name}) for name in card.METHODS},
             **{name: _ours(settings, run_payments) for name, settings in recipes("card").items()},
-            **{name: StudyMethod(run_payments, {"settings": recipes("card")[OURS], "rival": name}) for name in RIVALS},
+            **{
+                name: StudyMethod(run_payments, {"settings": recipes("card")[OURS], "rival": name})
+                for name in CIRCUIT_RIVALS
+            },
         },
     },
     load,
     digest,
 )
+"""The parts are the sizes of the tables, and the payments."""
+ORDER = (4_000, 20_000, 1_000, 100_000)
+"""Sizes in the order in which they are run."""
 
 
 def planned(
-    part: Part, seeds: Seeds, *, sets: Iterable[str] = (), methods: Iterable[str] = (), splits: int | None = None
+    part: Part,
+    seeds: Seeds,
+    *,
+    sets: Iterable[str] = (),
+    methods: Iterable[str] = (),
+    splits: int | None = None,
+    sizes: Iterable[int] = (),
 ) -> list[Cell]:
-    """Cells in the order in which they are run: small sets first, and within a set split by split.
+    """Cells in the order in which they are run: seed by seed, so that an unfinished run is one of fewer splits.
 
     Parameters
     ----------
     part : {"tables", "card"}
-    seeds : {"report", "second", "first", "tuning"}
+    seeds : {"report", "third", "second", "first", "tuning"}
     sets : iterable of str, optional
         Only these tables.
     methods : iterable of str, optional
-        Only these; "baselines" and "changes" are all of their kind.
+        Only these; "baselines" and "changes" are all of their kind. Changes of the tables are run where asked for.
     splits : int, optional
-        Maximum number of splits of each set.
+        Maximum number of splits of each table.
+    sizes : iterable of int, optional
+        Only these numbers of fit rows.
     """
-    wanted = tuple(methods)
-    named = [name for name in STUDY.methods[part] if _is_wanted(name, wanted)]
+    wanted, asked = tuple(methods), tuple(sizes) or SIZES
     if part == "card":
+        named = [name for name in STUDY.methods[part] if _is_wanted(name, wanted)]
         return [
             Cell(part, FULL_FRAUD, split, seed, name) for split, seed in card.splits(seeds, splits) for name in named
         ]
+    wanted = wanted or (OURS, "baselines")
     names = [name for name in available()[0] if not sets or name in sets]
     return [
-        Cell(part, name, "random", seed, method)
+        Cell(str(size), name, "random", FIRST_SEED[seeds] + place, method)
+        for place in range(min(splits or max(SPLITS.values()), max(SPLITS.values())))
+        for size in ORDER
+        if size in asked and place < SPLITS[size]
         for name in names
-        for seed in seeds_of(load_table(name), seeds, splits)
-        for method in named
+        if takes_part(load_table(name), size)
+        for method in STUDY.methods[str(size)]
+        if _is_wanted(method, wanted)
     ]
 
 

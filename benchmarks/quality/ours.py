@@ -15,12 +15,12 @@ from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from benchmarks.quality.judging import judge
-from benchmarks.quality.protocol import Encoded, encoded_split
-from benchmarks.quality.tables import Table
+from benchmarks.quality.protocol import Rows, known_rows
+from benchmarks.quality.tables import Column, Table
 
 from qmedoid.estimators.medoid import MedoidClassifier
-from qmedoid.studies.metrics import scores_of
 from qmedoid.studies.splits import Cell
 
 OURS = "ours"
@@ -58,28 +58,34 @@ def _ablated(kind: Any, further: dict[str, Any]) -> Any:
 
 
 def run_ours(table: Table, cell: Cell, *, settings: dict[str, Any]) -> dict[str, Any]:
-    """The cell of our classifier with some settings."""
-    return our_metrics(settings, encoded_split(table, cell.seed), cell.seed)
+    """The cell of our classifier with some settings, at the size that its part is named by."""
+    return our_metrics(settings, known_rows(table, int(cell.part), cell.seed), cell.seed)
 
 
-def our_metrics(settings: dict[str, Any], data: Encoded, seed: int) -> dict[str, Any]:
-    """Fit and judge our classifier on one split. Times are core-seconds."""
-    point = {"operating_point": "macro_f1"} if data.n_classes == 2 else {}
-    classifier = build(settings, seed, **point)
+def our_metrics(settings: dict[str, Any], rows: Rows, seed: int) -> dict[str, Any]:
+    """Fit and judge our classifier on one split of a table as it is. Times are core-seconds."""
+    classifier = build(settings, seed, operating_point="macro_f1")
+    fit, test = (as_table(own) for own in (rows.fit, rows.test))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         begun = time.process_time()
-        classifier.fit(data.X, data.y)
+        classifier.fit(fit, rows.y)
         fitted_at = time.process_time()
-        called = np.asarray(classifier.predict(data.X_test))
+        found = np.asarray(classifier.predict_proba(test))
         predicted_at = time.process_time()
-        found = judge(data.y_test, called, scores_of(classifier, data.X_test), classifier.predict_proba(data.X_test))
+        called = np.asarray(classifier.predict(test))
     return {
-        **found,
+        **judge(rows.y_test, found, called, rows.y),
+        "fit_rows": len(rows.y),
         "fit_s": fitted_at - begun,
         "predict_s": predicted_at - fitted_at,
         "medoids": _n_medoids(classifier),
     }
+
+
+def as_table(columns: dict[str, Column]) -> pa.Table:
+    """An Arrow table, whose empty cells are null."""
+    return pa.table({name: pa.array(own, from_pandas=True) for name, own in columns.items()})
 
 
 def _n_medoids(classifier: Any) -> int:

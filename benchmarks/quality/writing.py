@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._timing import RESULTS, versions, write_table
-from benchmarks.quality import comparison
-from benchmarks.quality.baselines import FAMILIES
+from benchmarks.quality import comparison, goals, ranks
 from benchmarks.quality.card_tables import write_card
 from benchmarks.quality.cells import Part
 from benchmarks.quality.figures import Figures, Row, read_cells, write_cells
+from benchmarks.quality.picture import draw_ranks
 from benchmarks.quality.protocol import Seeds
+from benchmarks.quality.rivals import RIVALS
 from benchmarks.quality.tables import load_table
 
 from qmedoid.studies.splits import Cell
@@ -18,21 +19,26 @@ from qmedoid.studies.splits import Cell
 COMMAND = "python -m benchmarks.quality"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm")
 TABLES = {
-    "macro_f1": comparison.macro_f1_table,
-    "ranks": comparison.rank_table,
+    "means": comparison.mean_table,
+    "ranks": ranks.rank_table,
     "paired": comparison.paired_table,
-    "goals": comparison.goal_table,
-    "ablations": comparison.ablation_table,
+    "over_tables": comparison.over_tables,
+    "rival_wins": comparison.rival_wins,
+    "goals": goals.goal_table,
     "calibration": comparison.calibration_table,
     "cost": comparison.cost_table,
+    "ablations": comparison.ablation_table,
 }
 """What is made of the cells, by the name of the file."""
+SHOWN = ("goals",)
+"""What is printed, too."""
 
 
 def folder(seeds: Seeds) -> Path:
     """Where the tables go: figures of tuning splits are not kept with those that are reported."""
-    kept = {"report": RESULTS / "quality"} | {name: RESULTS / "quality" / name for name in ("first", "second")}
-    return kept.get(seeds, Path("build") / "quality-tuning")
+    if seeds == "tuning":
+        return Path("build") / "quality-tuning"
+    return RESULTS / "quality" / ("" if seeds == "report" else seeds)
 
 
 def write_results(part: Part, seeds: Seeds, found: Mapping[Cell, dict[str, Any]]) -> None:
@@ -42,24 +48,25 @@ def write_results(part: Part, seeds: Seeds, found: Mapping[Cell, dict[str, Any]]
     if part == "card":
         write_card(target, seeds, found)
         return
-    rows = _with_kept_baselines([_row(cell, result) for cell, result in found.items()], target / "cells.csv")
-    command = f"{COMMAND} run --seeds {seeds}"
-    write_cells(target / "cells.csv", f"{command} | {versions(*PACKAGES)}", rows)
+    rows = with_kept_rivals([_row(cell, result) for cell, result in found.items()], target / "cells.csv")
+    command = f"{COMMAND} run" + ("" if seeds == "report" else f" --seeds {seeds}")
+    further = {rival.package: rival.release for rival in RIVALS.values() if rival.package not in PACKAGES}
+    made_by = ", ".join([versions(*PACKAGES), *further.values()])
+    write_cells(target / "cells.csv", f"{command} | {made_by}", rows)
     write_from_csv(seeds)  # from the digits of the file, so that the file gives the same tables again
 
 
-def _with_kept_baselines(rows: list[Row], path: Path) -> list[Row]:
-    """The rows, and those baselines of an earlier run that were not run again: they do not depend on the package."""
+def with_kept_rivals(rows: list[Row], path: Path) -> list[Row]:
+    """The rows, and those rivals of an earlier run that were not run again: they do not depend on the package."""
     if not path.exists():
         return rows
-    kept = [row for row in read_cells(path) if row["method"] in FAMILIES]
-    by_key = {_key(row): row for row in [*kept, *rows]}
-    order = {_key(row): place for place, row in enumerate([*read_cells(path), *rows])}
-    return sorted(by_key.values(), key=lambda row: order[_key(row)])
+    before = read_cells(path)
+    by_key = {_key(row): row for row in [*(row for row in before if row["method"] in RIVALS), *rows]}
+    return [by_key[key] for key in dict.fromkeys(map(_key, [*before, *rows])) if key in by_key]
 
 
-def _key(row: Row) -> tuple[str, int, str]:
-    return row["data"], row["seed"], row["method"]
+def _key(row: Row) -> tuple[str, int, int, str]:
+    return row["data"], row["size"], row["seed"], row["method"]
 
 
 def write_from_csv(seeds: Seeds) -> None:
@@ -68,15 +75,16 @@ def write_from_csv(seeds: Seeds) -> None:
 
 
 def write_tables(target: Path, figures: Figures) -> None:
-    """Print and write every table that the cells fill."""
+    """Write every table that the cells fill, and the picture of the ranks."""
     for name, make in TABLES.items():
         lines = make(figures)
         if lines:
-            print(f"\n{name}")
-            write_table(target / f"{name}.csv", f"{COMMAND} tables", lines, PACKAGES)
+            write_table(target / f"{name}.csv", f"{COMMAND} tables", lines, PACKAGES, shown=name in SHOWN)
+    draw_ranks(figures, target / "ranks.svg")
 
 
 def _row(cell: Cell, result: Mapping[str, Any]) -> dict[str, Any]:
     table = load_table(cell.data)
     about = {"data": cell.data, "source": table.source, "rows": len(table), "columns": len(table.columns)}
-    return {**about, "classes": len(table.class_names), "seed": cell.seed, "method": cell.method, **result}
+    own = {"classes": len(table.class_names), "size": int(cell.part), "seed": cell.seed, "method": cell.method}
+    return {**about, **own, **result}

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.kernels.cross_entropy import log_softmax
 
 CLASS_METRICS = ("macro_f1", "balanced_accuracy")
 """Metrics that biases can be chosen for."""
@@ -36,7 +36,7 @@ def fit_class_biases(scores: Array, codes: Codes, rule: str, cost: Array | None 
         What it costs to call a record of class i class j, for ``"cost"``.
     """
     n_classes = scores.shape[1]
-    targets = _AS_LABELED * np.eye(n_classes)[codes] + (1.0 - _AS_LABELED) * np.exp(log_softmax(scores))
+    targets = _AS_LABELED * np.eye(n_classes)[codes] + (1.0 - _AS_LABELED) * softmax(scores, axis=1)
     biases = np.zeros(n_classes)
     for _ in range(_PASSES):
         before = biases.copy()
