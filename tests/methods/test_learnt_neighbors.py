@@ -8,7 +8,7 @@ from qmedoid.methods.evidence.fit import fit_rank_scaling
 from qmedoid.methods.neighbors.fit import Metric, fit_neighbors, loss_and_gradient
 
 
-def checkered(n=600, n_noise=4, seed=0):
+def checkered(n=1200, n_noise=4, seed=0):
     """Classes in a fine checkered pattern of two columns, among columns of noise."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(n, 2 + n_noise))
@@ -58,9 +58,9 @@ def test_neighbors_are_not_kept_where_classes_are_noise():
 
 
 def test_rows_of_one_group_do_not_vote_for_each_other():
-    X, _ = checkered(300)
-    noise = np.random.default_rng(4).integers(2, size=300)
-    doubled, groups = np.vstack([X, X]), np.tile(np.arange(300), 2)
+    X, _ = checkered(1000)
+    noise = np.random.default_rng(4).integers(2, size=1000)
+    doubled, groups = np.vstack([X, X]), np.tile(np.arange(1000), 2)
     assert fitted_on(doubled, np.tile(noise, 2), groups) is None
 
 
