@@ -26,15 +26,18 @@ import numpy as np
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.row_groups import draw_rows, draws_per_row, first_rows, is_clear_gain, part_of
 from qmedoid.geometry.scaling import RankScaling
+from qmedoid.kernels.cells import CellSearch, cell_centers, cells_of
 from qmedoid.kernels.cross_entropy import log_softmax, row_losses
 from qmedoid.kernels.nearest import nearest_squared
-from qmedoid.methods.neighbors.model import NeighborsModel, averaged
+from qmedoid.methods.neighbors.model import Cells, NeighborsModel, averaged
 from qmedoid.optimize.newton import softmax_weights
 
 N_NEAREST = 16
 """Neighbors of a record."""
-MOST_ROWS = 50_000
+MOST_ROWS = 200_000
 """Training rows that are kept at most."""
+ROWS_IN_CELLS = 10_000
+"""From so many kept rows on, neighbors are looked for in cells."""
 LEAST_ROWS = 1000
 """With fewer training rows a metric is not learnt."""
 _PARTS = 3
@@ -48,7 +51,7 @@ _LEAST_SHARE = 1e-3
 _JUDGED = 1500
 # Minimum gain in log-likelihood of rows that are left out, in standard errors and absolute: after the first steps, and
 # in the end.
-_HOPEFUL, _WORTH_IT = (0.5, 0.0), (2.0, 4.0)
+_HOPEFUL, _WORTH_IT = (1.0, 1.0), (2.0, 4.0)
 _SMALLEST = 1e-12
 
 
@@ -103,17 +106,17 @@ def fit_neighbors(
         descent = _Descent(table.take(learning), start, _STEPS)
         if not metrics:
             some = draw_rows(judges, _JUDGED, rng)
-            hoped = _left_out(descent.steps(_FIRST_STEPS, rng), table, kept, some)
+            hoped = _left_out(descent.steps(_FIRST_STEPS, rng), table, kept, some, rng)
             if not _pays(scores[some], hoped, codes[some], part_of(groups, some), *_HOPEFUL):
                 return None
         metrics.append(descent.steps(_STEPS - descent.done, rng))
-        moved[judges] = _left_out(metrics[-1], table, kept, judges)
+        moved[judges] = _left_out(metrics[-1], table, kept, judges, rng)
     if not _pays(scores, moved, codes, groups, *_WORTH_IT):
         return None
     metric = _Descent(table, _mean(metrics), _LAST_STEPS).steps(_LAST_STEPS, rng)
     model = NeighborsModel(
         X[kept], kept.astype(np.intp), codes[kept].astype(np.intp), votes[kept], scaling, _weights(metric),
-        float(np.exp(metric.length)), min(N_NEAREST, len(kept)),
+        float(np.exp(metric.length)), min(N_NEAREST, len(kept)), _cells(_coordinates(metric, table.values[kept]), rng),
     )  # fmt: skip
     return FittedNeighbors(model, -moved)
 
@@ -226,15 +229,30 @@ def _weights(metric: Metric) -> Array:
     return np.where(weights >= _LEAST_SHARE * weights.max(), weights, 0.0)
 
 
-def _left_out(metric: Metric, table: _Table, kept: Codes, rows: Codes) -> Array:
+def _coordinates(metric: Metric, values: Array) -> Array:
+    weights = _weights(metric)
+    used = np.flatnonzero(weights)
+    return np.ascontiguousarray(values[:, used] * np.sqrt(weights[used]))
+
+
+def _cells(coordinates: Array, rng: np.random.Generator) -> Cells | None:
+    if len(coordinates) < ROWS_IN_CELLS:
+        return None
+    centers = cell_centers(coordinates, rng)
+    return Cells(cells_of(coordinates, centers), centers)
+
+
+def _left_out(metric: Metric, table: _Table, kept: Codes, rows: Codes, rng: np.random.Generator) -> Array:
     """Mean votes for rows by kept rows of other groups, shape (n, C)."""
-    roots, together = np.sqrt(_weights(metric)), table.together
+    together = table.together
     places_of = np.full(int(together.max()) + 1, -1, dtype=np.intp)
     places_of[together[kept]] = np.arange(len(kept))
-    squared, places = nearest_squared(
-        np.ascontiguousarray(table.values[rows] * roots), np.ascontiguousarray(table.values[kept] * roots),
-        k=min(N_NEAREST, len(kept) - 1), own=places_of[together[rows]],
-    )  # fmt: skip
+    x, others = _coordinates(metric, table.values[rows]), _coordinates(metric, table.values[kept])
+    k, own, cells = min(N_NEAREST, len(kept) - 1), places_of[together[rows]], _cells(others, rng)
+    if cells is None:
+        squared, places = nearest_squared(x, others, k=k, own=own)
+    else:
+        squared, places = CellSearch(others, cells.centers, cells.members).nearest_squared(x, k=k, own=own)
     return averaged(np.sqrt(squared), places, float(np.exp(metric.length)), table.votes[kept])
 
 
