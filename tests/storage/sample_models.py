@@ -251,7 +251,7 @@ def sum_model(rng, *, n_columns=12, n_classes=2, per_class=2):
         column_weights=np.maximum(rng.normal(size=n_columns), 0.0),
         length=0.5,
         n_nearest=3,
-        cells=Cells(np.repeat([1, 0], 6), np.array([7, 2])),
+        cells=Cells(np.array([7, 2]), np.repeat([1, 0], 6)),
     )
     return SumModel(base, (comparisons, neighbors), rng.uniform(0.1, 2, 3), rng.normal(size=n_classes))
 

@@ -288,7 +288,7 @@ def test_format_1_stores_these_fields():
         ComparisonsModel: "columns rows row_classes near far near_values far_values values outputs intercepts scaling "
         "n_classes",
         NeighborsModel: "records rows row_classes votes rank_scaling column_weights length n_nearest cells",
-        Cells: "members centers",
+        Cells: "centers members",
         Terms: "group medoid channel length center weights",
         RankScaling: "offsets values scores",
         RareEventModel: "geometry medoid_rows center scale weights intercept circuit_features rare_class",

@@ -16,7 +16,7 @@ from qmedoid.kernels.ties import SAME_PLACE, stable_order
 N_VISITS = MOST_NEAREST
 """Cells that a row looks at."""
 # Cells for the square root of the prototypes; prototypes for each cell that place the centers; rounds that move them.
-_CELLS_PER_ROOT, _SAMPLE, _ROUNDS = 4.0, 40, 3
+_CELLS_PER_ROOT, _SAMPLE, _ROUNDS = 2.0, 40, 3
 LEAST_IN_CELL = 4
 """Prototypes of a cell at least."""
 _CHUNK_ROWS = 2000

@@ -239,7 +239,7 @@ def _cells(coordinates: Array, rng: np.random.Generator) -> Cells | None:
     if len(coordinates) < ROWS_IN_CELLS:
         return None
     centers = cell_centers(coordinates, rng)
-    return Cells(cells_of(coordinates, centers), centers)
+    return Cells(centers, cells_of(coordinates, centers))
 
 
 def _left_out(metric: Metric, table: _Table, kept: Codes, rows: Codes, rng: np.random.Generator) -> Array:

@@ -33,18 +33,18 @@ _BLOCK_NUMBERS = 2**21
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """N rows in K cells, each around one of them.
+    """N rows in S cells, each around one of them.
 
     Attributes
     ----------
-    centers : ndarray of shape (K,)
+    centers : ndarray of shape (S,)
         Places of the rows in the middle.
     members : ndarray of shape (N,)
         Cell of every row.
     """
 
-    members: Annotated[Codes, Values("N", below="K")]
-    centers: Annotated[Codes, Values("K", below="N")]
+    centers: Annotated[Codes, Values("S", below="N", length=(1, 2**62))]
+    members: Annotated[Codes, Values("N", below="S")]
 
     def validate(self) -> None:
         """Refuse stored cells so small that a record might find too few neighbors."""
@@ -163,7 +163,9 @@ class NeighborsModel:
 
     @cached_property
     def _search(self) -> CellSearch | None:
-        return None if self.cells is None else CellSearch(self._coordinates, self.cells.centers, self.cells.members)
+        if self.cells is None or not len(self.used):
+            return None
+        return CellSearch(self._coordinates, self.cells.centers, self.cells.members)
 
     def _nearest(self, rows: Array, threads: int | None) -> tuple[Array, Codes]:
         k, x = min(self.n_nearest, len(self.rows)), self.coordinates(rows)
