@@ -131,7 +131,9 @@ class _Table(NamedTuple):
     together: Codes
 
     def take(self, rows: Codes) -> "_Table":
-        return _Table(*(column[rows] for column in self))
+        return _Table(
+            self.values[rows], self.codes[rows], self.scores[rows], self.votes[rows], self.together[rows]
+        )  # fmt: skip
 
 
 def _start(values: Array, varies: Flags, rng: np.random.Generator) -> Metric:
