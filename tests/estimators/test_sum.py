@@ -116,7 +116,7 @@ def test_weights_of_a_sum_drop_scores_that_say_nothing():
 
 def test_sum_takes_learnt_neighbors_where_classes_are_checkered(tmp_path):
     rng = np.random.default_rng(0)
-    X = rng.uniform(size=(1200, 6))
+    X = rng.uniform(size=(2000, 6))
     y = (np.floor(4 * X[:, :2]).sum(axis=1) % 2).astype(int)
     classifier = SumClassifier(comparisons=False, random_state=0).fit(X[::2], y[::2])
     assert classifier.weights_.get("neighbors", 0.0) > 0.05
@@ -127,10 +127,10 @@ def test_sum_takes_learnt_neighbors_where_classes_are_checkered(tmp_path):
     loaded = load(classifier.save(tmp_path / "checkered.qmedoid"))
     np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
     model = classifier.model_
-    assert model.n_neighbors == len(model.parts[-1].rows) == 600
+    assert model.n_neighbors == len(model.parts[-1].rows) == 1000
     assert model.n_measured >= len(model.parts[-1].used)
     card = model_card(classifier.table_model(), raw_rows=False)
-    assert "keeps 600 training rows" in card
+    assert "keeps 1000 training rows" in card
     assert "fit with neighbors=False" in card
     measured = model.measure(X[1:2])
     winner, other = np.argsort(measured.scores[0])

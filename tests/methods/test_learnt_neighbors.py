@@ -1,14 +1,17 @@
 """Neighbors under a learnt metric: exact gradients, votes of rows of other groups, contributions that add up."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.methods.evidence.fit import fit_rank_scaling
+from qmedoid.methods.neighbors import fit
 from qmedoid.methods.neighbors.fit import Metric, fit_neighbors, loss_and_gradient
 
 
-def checkered(n=600, n_noise=4, seed=0):
+def checkered(n=1200, n_noise=4, seed=0):
     """Classes in a fine checkered pattern of two columns, among columns of noise."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(n, 2 + n_noise))
@@ -58,9 +61,9 @@ def test_neighbors_are_not_kept_where_classes_are_noise():
 
 
 def test_rows_of_one_group_do_not_vote_for_each_other():
-    X, _ = checkered(300)
-    noise = np.random.default_rng(4).integers(2, size=300)
-    doubled, groups = np.vstack([X, X]), np.tile(np.arange(300), 2)
+    X, _ = checkered(1000)
+    noise = np.random.default_rng(4).integers(2, size=1000)
+    doubled, groups = np.vstack([X, X]), np.tile(np.arange(1000), 2)
     assert fitted_on(doubled, np.tile(noise, 2), groups) is None
 
 
@@ -77,3 +80,47 @@ def test_scores_of_measured_distances_are_those_of_the_closed_form(fitted):
     X, _, found = fitted
     new = X[:20] + 0.003
     np.testing.assert_allclose(found.model.scores_with(new, compact_swap_test), found.model.scores(new), atol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def fitted_in_cells():
+    X, codes = checkered(3000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fit, "ROWS_IN_CELLS", 2000)
+        found = fitted_on(X, codes)
+    assert found is not None
+    return X, codes, found
+
+
+def test_cells_around_a_record_hold_nearly_all_of_its_neighbors(fitted_in_cells):
+    _, _, found = fitted_in_cells
+    new, labels = checkered(400, seed=1)
+    assert found.model.cells is not None
+    everywhere = replace(found.model, cells=None)
+    assert np.mean(np.abs(found.model.scores(new) - everywhere.scores(new)) < 1e-9) > 0.95
+    assert np.mean(found.model.scores(new).argmin(axis=1) == labels) > 0.8
+
+
+def test_records_are_measured_and_explained_with_the_neighbors_of_their_cells(fitted_in_cells):
+    X, _, found = fitted_in_cells
+    new = X[:20] + 0.003
+    scores = found.model.scores(new)
+    np.testing.assert_allclose(found.model.scores_with(new, compact_swap_test), scores, atol=1e-9)
+    for row, its in zip(new, scores, strict=True):
+        parts = found.model.contributions(row[None], 1, 0)
+        assert sum(one.contribution for one in parts.neighbors) == pytest.approx(its[0] - its[1], abs=1e-12)
+    np.testing.assert_array_equal(found.model.with_columns(np.arange(6)).scores(new), scores)
+
+
+def test_metric_that_fits_chance_is_not_flattered_by_the_rows_it_was_learnt_from(monkeypatch):
+    rng = np.random.default_rng(5)
+    X, codes = rng.uniform(size=(1000, 60)), rng.integers(2, size=1000)
+    monkeypatch.setattr(fit, "_pays", lambda *_: True)
+    found = fitted_on(X, codes)
+    assert found is not None
+    agrees = np.sign(found.out_of_fold[:, 0] - found.out_of_fold[:, 1]) == np.sign(codes - 0.5)
+    assert np.mean(agrees) < 0.55
+
+
+def test_neighbors_need_many_rows():
+    assert fitted_on(*checkered(fit.LEAST_ROWS - 1)) is None

@@ -11,7 +11,7 @@ from qmedoid.methods.comparisons.model import ComparisonsModel
 from qmedoid.methods.evidence.model import EvidenceModel, Group, Terms
 from qmedoid.methods.evidence.neighbors import Neighbors
 from qmedoid.methods.nearest.model import NearestModel
-from qmedoid.methods.neighbors.model import NeighborsModel
+from qmedoid.methods.neighbors.model import Cells, NeighborsModel
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.model import RareEventModel
 from qmedoid.methods.sum.model import SumModel
@@ -241,15 +241,17 @@ def sum_model(rng, *, n_columns=12, n_classes=2, per_class=2):
         n_classes=n_classes,
     )
     base = evidence_model(rng, n_columns=n_columns, n_classes=n_classes, per_class=per_class)
+    n_kept = 12
     neighbors = NeighborsModel(
-        records=rng.normal(size=(n_rows, n_columns)),
-        rows=rng.permutation(1000)[:n_rows],
-        row_classes=rng.integers(0, n_classes, n_rows),
-        votes=rng.uniform(-1, 1, (n_rows, n_classes)),
+        records=rng.normal(size=(n_kept, n_columns)),
+        rows=rng.permutation(1000)[:n_kept],
+        row_classes=rng.integers(0, n_classes, n_kept),
+        votes=rng.uniform(-1, 1, (n_kept, n_classes)),
         rank_scaling=base.rank_scaling,
         column_weights=np.maximum(rng.normal(size=n_columns), 0.0),
         length=0.5,
         n_nearest=3,
+        cells=Cells(np.array([7, 2]), np.repeat([1, 0], 6)),
     )
     return SumModel(base, (comparisons, neighbors), rng.uniform(0.1, 2, 3), rng.normal(size=n_classes))
 

@@ -140,7 +140,7 @@ def numpy_nearest(
     found = np.isfinite(measured)
     if own is not None:
         found &= prototype != own[row]
-    _write_nearest(row[found], prototype[found], measured[found], same[row[found]], squared, indices)
+    write_nearest(row[found], prototype[found], measured[found], same[row[found]], squared, indices)
 
 
 def _passing(screen: Array, x: Array, same: Array, k: int) -> Flags:
@@ -162,7 +162,7 @@ def _passing(screen: Array, x: Array, same: Array, k: int) -> Flags:
     return passing
 
 
-def _write_nearest(row: Codes, prototype: Codes, measured: Array, same: Array, squared: Array, indices: Codes) -> None:
+def write_nearest(row: Codes, prototype: Codes, measured: Array, same: Array, squared: Array, indices: Codes) -> None:
     """Write the first k of each row in order of distance, of equal ones of index; the rest stays as it is."""
     order = np.lexsort((prototype, measured, row))
     row, prototype, measured = row[order], prototype[order], measured[order]

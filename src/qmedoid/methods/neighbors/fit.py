@@ -9,11 +9,16 @@ the neighbors give the loss
 whose gradient by the logarithms of the column weights u, of τ and of the gain g is exact. Adam takes steps on some rows
 and candidates at a time.
 
+A metric is flattered by the rows that it was learnt from, be it that they asked or that they voted. So rows are dealt
+into parts: the out-of-fold votes of each part come from a metric that was learnt without it, and decide whether
+neighbors are kept. The last metric starts at the mean of those of the parts and is learnt from all rows.
+
 References
 ----------
 J. Goldberger, S. Roweis, G. Hinton and R. Salakhutdinov, "Neighbourhood components analysis", NeurIPS, 2004.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,24 +26,32 @@ import numpy as np
 from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.row_groups import draw_rows, draws_per_row, first_rows, is_clear_gain, part_of
 from qmedoid.geometry.scaling import RankScaling
+from qmedoid.kernels.cells import CellSearch, cell_centers, cells_of
 from qmedoid.kernels.cross_entropy import log_softmax, row_losses
 from qmedoid.kernels.nearest import nearest_squared
-from qmedoid.methods.neighbors.model import NeighborsModel, averaged
+from qmedoid.methods.neighbors.model import Cells, NeighborsModel, averaged
 from qmedoid.optimize.newton import softmax_weights
 
 N_NEAREST = 16
 """Neighbors of a record."""
-MOST_ROWS = 50_000
+MOST_ROWS = 200_000
 """Training rows that are kept at most."""
-_STEPS, _FIRST_STEPS = 160, 40
+ROWS_IN_CELLS = 10_000
+"""From so many kept rows on, neighbors are looked for in cells."""
+LEAST_ROWS = 1000
+"""With fewer training rows a metric is not learnt."""
+_PARTS = 3
+# Steps for each part, those of the first part after which neighbors may be given up, and those on all rows.
+_STEPS, _FIRST_STEPS, _LAST_STEPS = 120, 40, 40
 _QUERIES, _CANDIDATES = 384, 2500
 _RATE = 0.05
 # Columns whose weight is below this share of the largest are ignored.
 _LEAST_SHARE = 1e-3
-# Share of the rows that judge the metric, and rows that judge its first steps.
-_JUDGES, _JUDGED = 1 / 3, 1500
-# Minimum gain in log-likelihood of rows that are left out, in standard errors and absolute.
-_WORTH_IT, _LEAST_GAIN = 1.5, 4.0
+# Rows that judge the first steps.
+_JUDGED = 1500
+# Minimum gain in log-likelihood of rows that are left out, in standard errors and absolute: after the first steps, and
+# in the end.
+_HOPEFUL, _WORTH_IT = (1.0, 1.0), (2.0, 4.0)
 _SMALLEST = 1e-12
 
 
@@ -73,9 +86,10 @@ def fit_neighbors(
     """
     n, n_classes = scores.shape
     n_draws = n if groups is None else int(groups.max()) + 1
-    if n_draws < 4 * N_NEAREST or not (np.diff(scaling.offsets) > 1).any():
+    varies = np.diff(scaling.offsets) > 1
+    if n_draws < LEAST_ROWS or not varies.any():
         return None
-    values, together = scaling.apply(X), np.arange(n) if groups is None else groups
+    together = np.arange(n) if groups is None else groups
     votes = np.eye(n_classes)[codes] - np.exp(log_softmax(scores))
     heads = np.arange(n)
     if groups is not None:  # one row of a group is enough, with the mean vote of all
@@ -83,23 +97,43 @@ def fit_neighbors(
         votes = (
             np.column_stack([np.bincount(groups, vote) for vote in votes.T])[groups] / np.bincount(groups)[groups, None]
         )
-    metric = _start(values, np.diff(scaling.offsets) > 1, rng)
-    state = _AdamState(np.zeros(len(metric.columns) + 2), np.zeros(len(metric.columns) + 2), 0)
-    kept = draw_rows(heads, MOST_ROWS, rng)
-    # Rows that the metric is not learnt for say whether it is worth its price.
-    is_judge = (rng.random(int(together.max()) + 1) < _JUDGES)[together]
-    learning, judges = np.flatnonzero(~is_judge), np.flatnonzero(is_judge)
-    for steps, rows in ((_FIRST_STEPS, draw_rows(judges, _JUDGED, rng)), (_STEPS - _FIRST_STEPS, judges)):
-        metric, state = _descend(metric, state, steps, learning, values, codes, scores, votes, together, rng)
-        moved = _left_out(metric, values, votes, kept, together, rows)
-        if not _pays(scores[rows], moved, codes[rows], part_of(groups, rows)):
-            return None
-    weights, moved = _weights(metric), _left_out(metric, values, votes, kept, together, np.arange(n))
+    table = _Table(scaling.apply(X), codes, scores, votes, together)
+    kept, start = draw_rows(heads, MOST_ROWS, rng), _start(table.values, varies, rng)
+    part = rng.permutation(np.arange(n_draws) % _PARTS)[together]
+    metrics, moved = list[Metric](), np.empty_like(votes)
+    for number in range(_PARTS):
+        learning, judges = np.flatnonzero(part != number), np.flatnonzero(part == number)
+        descent = _Descent(table.take(learning), start, _STEPS)
+        if not metrics:
+            some = draw_rows(judges, _JUDGED, rng)
+            hoped = _left_out(descent.steps(_FIRST_STEPS, rng), table, kept, some, rng)
+            if not _pays(scores[some], hoped, codes[some], part_of(groups, some), *_HOPEFUL):
+                return None
+        metrics.append(descent.steps(_STEPS - descent.done, rng))
+        moved[judges] = _left_out(metrics[-1], table, kept, judges, rng)
+    if not _pays(scores, moved, codes, groups, *_WORTH_IT):
+        return None
+    metric = _Descent(table, _mean(metrics), _LAST_STEPS).steps(_LAST_STEPS, rng)
     model = NeighborsModel(
-        X[kept], kept.astype(np.intp), codes[kept].astype(np.intp), votes[kept], scaling, weights,
-        float(np.exp(metric.length)), min(N_NEAREST, len(kept)),
+        X[kept], kept.astype(np.intp), codes[kept].astype(np.intp), votes[kept], scaling, _weights(metric),
+        float(np.exp(metric.length)), min(N_NEAREST, len(kept)), _cells(_coordinates(metric, table.values[kept]), rng),
     )  # fmt: skip
     return FittedNeighbors(model, -moved)
+
+
+class _Table(NamedTuple):
+    """Scaled rows, their classes, scores and votes; and their groups, rows of which do not see each other."""
+
+    values: Array
+    codes: Codes
+    scores: Array
+    votes: Array
+    together: Codes
+
+    def take(self, rows: Codes) -> "_Table":
+        return _Table(
+            self.values[rows], self.codes[rows], self.scores[rows], self.votes[rows], self.together[rows]
+        )  # fmt: skip
 
 
 def _start(values: Array, varies: Flags, rng: np.random.Generator) -> Metric:
@@ -110,38 +144,41 @@ def _start(values: Array, varies: Flags, rng: np.random.Generator) -> Metric:
     return Metric(np.where(varies, 0.0, -np.inf), float(np.log(length)), float(np.log(2.0)))
 
 
-class _AdamState(NamedTuple):
-    first: Array
-    second: Array
-    step: int
+def _mean(metrics: Sequence[Metric]) -> Metric:
+    lengths, gains = [one.length for one in metrics], [one.gain for one in metrics]
+    return Metric(np.mean([one.columns for one in metrics], axis=0), float(np.mean(lengths)), float(np.mean(gains)))
 
 
-def _descend(
-    metric: Metric,
-    state: _AdamState,
-    n_steps: int,
-    learning: Codes,
-    values: Array,
-    codes: Codes,
-    scores: Array,
-    votes: Array,
-    together: Codes,
-    rng: np.random.Generator,
-) -> tuple[Metric, _AdamState]:
-    n = len(codes)
-    for _ in range(n_steps):
-        queries = rng.choice(learning, min(len(learning), _QUERIES), replace=False)
-        candidates = rng.choice(n, min(n, _CANDIDATES), replace=False)
-        same = together[queries][:, None] == together[candidates]
-        _, gradient = loss_and_gradient(
-            metric, values[queries], codes[queries], scores[queries], values[candidates], votes[candidates], same
-        )
-        step = state.step + 1
-        state = _AdamState(0.9 * state.first + 0.1 * gradient, 0.99 * state.second + 0.01 * gradient**2, step)
-        rate = 0.5 * _RATE * (1.0 + np.cos(np.pi * (step - 1) / _STEPS))
-        moved = rate * (state.first / (1 - 0.9**step)) / (np.sqrt(state.second / (1 - 0.99**step)) + 1e-8)
-        metric = Metric(metric.columns - moved[:-2], metric.length - float(moved[-2]), metric.gain - float(moved[-1]))
-    return metric, state
+class _Descent:
+    """Adam's steps, which grow shorter along half a cosine, on rows drawn from a table."""
+
+    def __init__(self, table: _Table, start: Metric, n_steps: int) -> None:
+        # Single precision is enough for a direction, and half the work.
+        self.table = table._replace(**{
+            name: getattr(table, name).astype(np.float32) for name in ("values", "scores", "votes")
+        })  # fmt: skip
+        self.metric, self.n_steps, self.done = start, n_steps, 0
+        self.first, self.second = np.zeros(len(start.columns) + 2), np.zeros(len(start.columns) + 2)
+
+    def steps(self, count: int, rng: np.random.Generator) -> Metric:
+        """Go so many steps further."""
+        n = len(self.table.codes)
+        for _ in range(count):
+            queries = self.table.take(rng.choice(n, min(n, _QUERIES), replace=False))
+            others = self.table.take(rng.choice(n, min(n, _CANDIDATES), replace=False))
+            same = queries.together[:, None] == others.together
+            _, gradient = loss_and_gradient(
+                self.metric, queries.values, queries.codes, queries.scores, others.values, others.votes, same
+            )
+            rate = 0.5 * _RATE * (1.0 + np.cos(np.pi * self.done / self.n_steps))
+            self.done += 1
+            self.first = 0.9 * self.first + 0.1 * gradient
+            self.second = 0.99 * self.second + 0.01 * gradient**2
+            scale = np.sqrt(self.second / (1 - 0.99**self.done)) + 1e-8
+            moved = rate * (self.first / (1 - 0.9**self.done)) / scale
+            columns, length, gain = self.metric
+            self.metric = Metric(columns - moved[:-2], length - float(moved[-2]), gain - float(moved[-1]))
+        return self.metric
 
 
 def loss_and_gradient(
@@ -151,29 +188,41 @@ def loss_and_gradient(
 
     `same` (q, p) says which candidates are of a row's own group and do not count.
     """
-    weights, length, gain = np.exp(metric.columns), np.exp(metric.length), np.exp(metric.gain)
-    roots = np.sqrt(weights)
+    kind = rows.dtype
+    weights, length, gain = np.exp(metric.columns), float(np.exp(metric.length)), float(np.exp(metric.gain))
+    roots = np.sqrt(weights).astype(kind)
     left, right = rows * roots, others * roots
-    squared = (left * left).sum(axis=1)[:, None] + (right * right).sum(axis=1) - 2.0 * left @ right.T
-    distances = np.sqrt(np.maximum(squared, _SMALLEST))
-    logits = np.where(same, -np.inf, distances / -length)
-    logits -= logits.max(axis=1, keepdims=True)
-    shares = np.exp(logits)
+    lengths, other_lengths = np.einsum("ij,ij->i", left, left), np.einsum("ij,ij->i", right, right)
+    # The tables of all pairs cost most: they are changed in place.
+    distances = left @ right.T
+    distances *= -2.0
+    distances += lengths[:, None]
+    distances += other_lengths
+    # Less than that is rounding.
+    np.maximum(distances, 4.0 * np.finfo(kind).eps * (lengths.max() + other_lengths.max()) + _SMALLEST, out=distances)
+    np.sqrt(distances, out=distances)
+    shares = distances * (-1.0 / length)
+    shares[same] = -np.inf
+    shares -= shares.max(axis=1, keepdims=True)
+    np.exp(shares, out=shares)
     shares /= shares.sum(axis=1, keepdims=True)
     means = shares @ votes
-    log_p = log_softmax(scores + gain * means)
+    log_p = log_softmax((scores + gain * means).astype(np.float64))
     each = np.arange(len(codes))
     missed = np.exp(log_p) / len(codes)
     missed[each, codes] -= 1.0 / len(codes)
-    by_share = gain * missed @ votes.T
-    by_logit = shares * (by_share - (shares * by_share).sum(axis=1, keepdims=True))
-    by_square = by_logit / (-2.0 * length * distances)
+    by_logit = (gain * missed).astype(kind) @ votes.T
+    by_logit -= np.einsum("ij,ij->i", shares, by_logit)[:, None]
+    by_logit *= shares
+    by_length = float(np.einsum("ij,ij->", by_logit, distances)) / length
+    by_square = by_logit
+    by_square /= distances
+    by_square *= -0.5 / length
     by_column = (
         (by_square.sum(axis=1) @ (rows * rows)) + (by_square.sum(axis=0) @ (others * others))
-        - 2.0 * ((by_square @ others) * rows).sum(axis=0)
+        - 2.0 * np.einsum("ij,ij->j", by_square @ others, rows)
     )  # fmt: skip
-    by_length = (by_logit * (distances / length)).sum()
-    gradient = np.concatenate([by_column * weights, [by_length, gain * (missed * means).sum()]])
+    gradient = np.concatenate([by_column * weights, [by_length, gain * float((missed * means).sum())]])
     return -float(log_p[each, codes].mean()), gradient
 
 
@@ -182,19 +231,34 @@ def _weights(metric: Metric) -> Array:
     return np.where(weights >= _LEAST_SHARE * weights.max(), weights, 0.0)
 
 
-def _left_out(metric: Metric, values: Array, votes: Array, kept: Codes, together: Codes, rows: Codes) -> Array:
+def _coordinates(metric: Metric, values: Array) -> Array:
+    weights = _weights(metric)
+    used = np.flatnonzero(weights)
+    return np.ascontiguousarray(values[:, used] * np.sqrt(weights[used]))
+
+
+def _cells(coordinates: Array, rng: np.random.Generator) -> Cells | None:
+    if len(coordinates) < ROWS_IN_CELLS:
+        return None
+    centers = cell_centers(coordinates, rng)
+    return Cells(centers, cells_of(coordinates, centers))
+
+
+def _left_out(metric: Metric, table: _Table, kept: Codes, rows: Codes, rng: np.random.Generator) -> Array:
     """Mean votes for rows by kept rows of other groups, shape (n, C)."""
-    roots = np.sqrt(_weights(metric))
+    together = table.together
     places_of = np.full(int(together.max()) + 1, -1, dtype=np.intp)
     places_of[together[kept]] = np.arange(len(kept))
-    squared, places = nearest_squared(
-        np.ascontiguousarray(values[rows] * roots), np.ascontiguousarray(values[kept] * roots),
-        k=min(N_NEAREST, len(kept) - 1), own=places_of[together[rows]],
-    )  # fmt: skip
-    return averaged(np.sqrt(squared), places, float(np.exp(metric.length)), votes[kept])
+    x, others = _coordinates(metric, table.values[rows]), _coordinates(metric, table.values[kept])
+    k, own, cells = min(N_NEAREST, len(kept) - 1), places_of[together[rows]], _cells(others, rng)
+    if cells is None:
+        squared, places = nearest_squared(x, others, k=k, own=own)
+    else:
+        squared, places = CellSearch(others, cells.centers, cells.members).nearest_squared(x, k=k, own=own)
+    return averaged(np.sqrt(squared), places, float(np.exp(metric.length)), table.votes[kept])
 
 
-def _pays(scores: Array, moved: Array, codes: Codes, groups: Codes | None) -> bool:
+def _pays(scores: Array, moved: Array, codes: Codes, groups: Codes | None, n_errors: float, least: float) -> bool:
     """Whether mean votes make left-out rows clearly likelier."""
     as_it_is, share = np.array([1.0, 0.0]), draws_per_row(groups)
     slope, gain = softmax_weights(
@@ -202,4 +266,4 @@ def _pays(scores: Array, moved: Array, codes: Codes, groups: Codes | None) -> bo
         pulls=np.array([1.0, 0.01]) / share, towards=as_it_is,
     )  # fmt: skip
     gains = row_losses(scores, codes) - row_losses(slope * scores + gain * moved, codes)
-    return is_clear_gain(gains, groups, _WORTH_IT, _LEAST_GAIN)
+    return is_clear_gain(gains, groups, n_errors, least)

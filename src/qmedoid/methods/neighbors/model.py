@@ -5,8 +5,9 @@ r"""Neighbors under a learnt metric: the nearest training rows correct what othe
    S_c(x) = -\sum_{i \in N(x)} a_i(x)\,v_{ic}, \qquad a(x) = \operatorname{softmax}_{i \in N(x)}(-D_i(x)/\tau), \qquad
    D_i^2(x) = \sum_f u_f\,(z_f(x) - z_f(x_i))^2
 
-N(x) are the k nearest of the kept rows, z is a column scaled by rank, and the vote :math:`v_{ic}` of row i is 1 for its
-class minus the probabilities that the other statements gave its classes out of fold.
+N(x) are the k nearest of the kept rows; where these are many, the k nearest of those in the cells around x. z is a
+column scaled by rank, and the vote :math:`v_{ic}` of row i is 1 for its class minus the probabilities that the other
+statements gave its classes out of fold.
 """
 
 from dataclasses import dataclass, replace
@@ -19,14 +20,36 @@ from qmedoid.arrays import Array, Codes, Table, row_slices
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.scaling import RankScaling
 from qmedoid.kernels._backend import row_block
+from qmedoid.kernels.cells import LEAST_IN_CELL, CellSearch
 from qmedoid.kernels.nearest import MOST_NEAREST, nearest_squared
 from qmedoid.kernels.ties import stable_order
 from qmedoid.methods.base import measured_distances, rows_kept
 from qmedoid.methods.contributions import Contributions, RowContribution
-from qmedoid.schema import MODERATE, Values
+from qmedoid.schema import MODERATE, RefusedError, Values
 
 # Numbers of a block of rows, so that a table of any length is scored in bounded memory.
 _BLOCK_NUMBERS = 2**21
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """N rows in S cells, each around one of them.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (S,)
+        Places of the rows in the middle.
+    members : ndarray of shape (N,)
+        Cell of every row.
+    """
+
+    centers: Annotated[Codes, Values("S", below="N", length=(1, 2**62))]
+    members: Annotated[Codes, Values("N", below="S")]
+
+    def validate(self) -> None:
+        """Refuse stored cells so small that a record might find too few neighbors."""
+        if np.bincount(self.members, minlength=len(self.centers)).min(initial=LEAST_IN_CELL) < LEAST_IN_CELL:
+            raise RefusedError(f"a cell holds fewer than {LEAST_IN_CELL} neighbors")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +71,8 @@ class NeighborsModel:
         τ, above 0.
     n_nearest : int
         k.
+    cells : Cells, optional
+        Where neighbors are looked for; None looks at all rows.
     """
 
     records: Annotated[Array, Values("N M", length=(1, 2**62))]
@@ -58,6 +83,7 @@ class NeighborsModel:
     column_weights: Annotated[Array, Values("M", least=0, most=MODERATE)]
     length: Annotated[float, Values(least=1 / MODERATE, most=MODERATE)]
     n_nearest: Annotated[int, Values(least=1, most=MOST_NEAREST)]
+    cells: Cells | None = None
 
     name: ClassVar[str] = "neighbors"
 
@@ -135,10 +161,18 @@ class NeighborsModel:
     def _coordinates(self) -> Array:
         return self.coordinates(self.records)
 
+    @cached_property
+    def _search(self) -> CellSearch | None:
+        if self.cells is None or not len(self.used):
+            return None
+        return CellSearch(self._coordinates, self.cells.centers, self.cells.members)
+
     def _nearest(self, rows: Array, threads: int | None) -> tuple[Array, Codes]:
-        squared, places = nearest_squared(
-            self.coordinates(rows), self._coordinates, k=min(self.n_nearest, len(self.rows)), threads=threads
-        )
+        k, x = min(self.n_nearest, len(self.rows)), self.coordinates(rows)
+        if self._search is None:
+            squared, places = nearest_squared(x, self._coordinates, k=k, threads=threads)
+        else:
+            squared, places = self._search.nearest_squared(x, k=k, threads=threads)
         return np.sqrt(squared), places
 
 
