@@ -6,7 +6,7 @@ each step doubles the number of right digits, the remaining error is far smaller
 search that ends earlier ends at another place when its input changes in the last digit.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,8 +26,8 @@ _MAX_UNSEEN = 4
 _MIN_CURVATURE = 1e-13
 # Curvature of a row of a logistic loss is at least this, so that separated classes have a step.
 _MIN_ROW_CURVATURE = 1e-9
-BLOCK_ROWS = 8192
-"""Rows whose sums are made at a time."""
+# Rows whose sums are made at a time, of numbers in double and in single precision: the latter are copied.
+_BLOCK_ROWS, _STORED_ROWS = 8192, 2048
 Stored = npt.NDArray[np.float32]
 """Numbers of a long table, stored in single precision; sums over them are made in double precision."""
 
@@ -143,10 +143,15 @@ def logistic_weights(
     return newton(local, start, tolerance=tolerance)
 
 
+def stored_slices(features: Array | Stored) -> Iterator[slice]:
+    """Slices of rows that are in memory together in double precision."""
+    return row_slices(len(features), _BLOCK_ROWS if features.dtype == np.float64 else _STORED_ROWS)
+
+
 def _products(features: Array | Stored, weights: Array) -> Array:
     if features.dtype == np.float64:
         return np.asarray(features @ weights)
-    blocks = (features[rows].astype(np.float64) @ weights for rows in row_slices(features, BLOCK_ROWS))
+    blocks = (features[rows].astype(np.float64) @ weights for rows in stored_slices(features))
     return np.concatenate(list(blocks))
 
 
@@ -156,7 +161,7 @@ def _sums(features: Array | Stored, residuals: Array, curvatures: Array) -> tupl
     gradient, hessian = np.zeros(n_parameters), np.zeros((n_parameters, n_parameters))
     gradient[0], hessian[0, 0] = residuals.sum(), curvatures.sum()
     roots = np.sqrt(curvatures)
-    for rows in row_slices(features, BLOCK_ROWS):
+    for rows in stored_slices(features):
         block = features[rows].astype(np.float64, copy=False)
         scaled = block * roots[rows, None]
         gradient[1:] += residuals[rows] @ block

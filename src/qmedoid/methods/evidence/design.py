@@ -15,6 +15,7 @@ Block = Literal["linear", "single", "group", "full"]
 BLOCKS: tuple[Block, ...] = ("linear", "single", "group", "full")
 """Kinds of evidence: columns as they are, single columns, chosen pairs and triples, all columns at once."""
 Columns = tuple[int, ...]
+_MORE_MEDOIDS_FROM = 2000
 # Nearness reaches this far: in deviations for one column, else in medians of the distances between rows and medoids.
 _SINGLE_LENGTH = 1.0
 _RELATIVE_LENGTH = 0.7
@@ -37,6 +38,8 @@ class EvidenceSettings:
     ----------
     n_medoids : int
         Medoids at most, but at least one per class.
+    grows : bool
+        Whether there may be twice as many medoids from 2,000 rows on.
     n_pairs, n_triples : int
         Groups of two and of three columns in each bag.
     n_bags : int
@@ -68,6 +71,7 @@ class EvidenceSettings:
     """
 
     n_medoids: int = 64
+    grows: bool = False
     n_pairs: int = 16
     n_triples: int = 10
     n_bags: int = 2
@@ -81,6 +85,10 @@ class EvidenceSettings:
     max_rows: int = 125_000
     sample_rows: int = 20_000
     n_neighbors: int = 5000
+
+    def for_rows(self, n_rows: int) -> "EvidenceSettings":
+        """The settings for a table of so many rows."""
+        return replace(self, n_medoids=2 * self.n_medoids) if self.grows and n_rows >= _MORE_MEDOIDS_FROM else self
 
 
 class Scaled(NamedTuple):

@@ -199,7 +199,7 @@ def fit_evidence(
     """
     if not settings.blocks or not set(settings.blocks) <= set(BLOCKS):
         raise ParameterError(f"The blocks must be some of {list(BLOCKS)}, at least one. Got {settings.blocks} instead.")
-    report = progress or (lambda _: None)
+    settings, report = settings.for_rows(len(codes)), progress or (lambda _: None)
     rng = np.random.default_rng(seed)
     order = order_by_content(X)
     X = np.ascontiguousarray(X[:, order])

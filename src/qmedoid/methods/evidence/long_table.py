@@ -18,9 +18,17 @@ from qmedoid.geometry.row_groups import numbered, part_of
 from qmedoid.geometry.scaling import RankScaling, Scaling
 from qmedoid.methods.evidence.design import Design, DesignPart, Scaled, block_scales
 from qmedoid.methods.evidence.model import CLIP
-from qmedoid.methods.evidence.ridge import PENALTIES, Missing, Ridge, RidgePath, RowGroups, Selection, principal
+from qmedoid.methods.evidence.ridge import (
+    Missing,
+    Ridge,
+    RidgePath,
+    RowGroups,
+    Selection,
+    penalties_for,
+    principal,
+)
 
-_BLOCK_ROWS = 4096
+_BLOCK_ROWS = 2048
 # Rows that λ is judged by, at most.
 _JUDGING_ROWS = 20_000
 # Directions that a refit keeps: at most so many, and none that the ridge shrinks below this share.
@@ -81,9 +89,9 @@ class LongTable:
         design, gram, along = self._sums(parts, medoids)
         sizes, directions = principal(gram)
         inner = directions.T @ along / np.sqrt(sizes)[:, None]
-        path = RidgePath.of(PENALTIES, *self._errors(design, medoids, sizes, directions, inner, judged, rng))
+        path = RidgePath.of(penalties_for(n), *self._errors(design, medoids, sizes, directions, inner, judged, rng))
         place = path.chosen(selection)
-        penalty = float(PENALTIES[place])
+        penalty = float(path.penalties[place])
         kept = kept_directions(sizes, n * penalty)
         shrunk = n * penalty / (sizes + n * penalty)
         rotated, out_of_fold = np.empty((n, len(kept)), dtype=np.float32), np.empty(self.targets.shape)
@@ -162,11 +170,12 @@ class LongTable:
         if len(rows) > _JUDGING_ROWS:
             rows = rows[order[rows] <= order[rows[_JUDGING_ROWS - 1]]]
         rows = np.sort(rows)
-        n, errors = len(self.X), np.empty((len(PENALTIES), len(rows)))
+        n, penalties = len(self.X), penalties_for(len(self.X))
+        errors = np.empty((len(penalties), len(rows)))
         for block in row_blocks(self.X, part_of(self.groups, rows), rows):
             missing = self._missing(self._rotated(design, medoids, directions, block.rows), sizes, inner, block)
             places = np.searchsorted(rows, block.rows)
-            for number, penalty in enumerate(PENALTIES):
+            for number, penalty in enumerate(penalties):
                 errors[number, places] = missing.squared_errors(n * penalty / (sizes + n * penalty))
         return errors, None if self.groups is None else numbered(self.groups[rows])
 

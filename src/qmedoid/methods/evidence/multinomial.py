@@ -7,7 +7,7 @@ over rows T along the principal directions of a design, where L-BFGS needs few s
 diagonal, and known.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.calibration.fit import fit_calibration
 from qmedoid.geometry.row_groups import group_folds, is_clear_gain
 from qmedoid.kernels.cross_entropy import log_softmax, row_losses
-from qmedoid.optimize.newton import BLOCK_ROWS, Stored
+from qmedoid.optimize.newton import Stored, stored_slices
 
 Weights = tuple[Array, Array]
 """Intercepts, shape (C,), and coefficients, (r, C)."""
@@ -25,9 +25,13 @@ Weights = tuple[Array, Array]
 # Folds of the out-of-fold outputs, which begin at the weights of all rows.
 _N_FOLDS = 5
 _MOST_STEPS = 60
+# Steps of a fold at most, from the weights of all rows.
+_FOLD_STEPS = 30
+# Rows of a long table that λ is sought on.
+_SEARCH_ROWS = 20_000
 # Relative decrease of the loss at which L-BFGS stops.
 _TOLERANCE = 1e-6
-# Shares of λ that are tried, the largest first.
+# Multiples of λ that are tried, the largest first.
 _STRENGTHS = (64.0, 16.0, 4.0, 1.0)
 # Relative decrease at which weights are good enough to compare values of λ.
 _ROUGHLY = 1e-5
@@ -52,28 +56,36 @@ def fit_multinomial(
 
     λ is `penalty` or larger, by the likelihood of the first fold: the best λ of squared errors is often too small here.
     """
-    rows = _Rows.of(rotated, codes)
-    held = folds == 0
-    own, penalty = _with_best_penalty(rows, held, penalty, start)
+    rows, held, strengths = _Rows.of(rotated, codes), folds == 0, _STRENGTHS
+    if (step := len(codes) // _SEARCH_ROWS) > 1:
+        # Of a long table, λ is sought on some rows, and on all rows from there on down.
+        few = _Rows.of(rotated[::step], codes[::step])
+        start, strength = _with_best_penalty(few, held[::step], penalty / step, start, strengths)
+        strengths = strengths[strengths.index(strength) :]
+    own, strength = _with_best_penalty(rows, held, penalty, start, strengths)
+    penalty *= strength
     fitted = rows.fit(penalty, own)
     out_of_fold = np.empty((len(codes), len(start[0])))
     for fold in range(folds.max() + 1):
         held = folds == fold
-        own = rows.part(~held).fit((1.0 - held.mean()) * penalty, own if fold == 0 else fitted)
+        begun = own if fold == 0 else fitted
+        own = rows.part(~held).fit((1.0 - held.mean()) * penalty, begun, most_steps=_FOLD_STEPS)
         out_of_fold[held] = rows.part(held).outputs(own)
     return Multinomial(*fitted, out_of_fold)
 
 
-def _with_best_penalty(rows: "_Rows", held: Flags, penalty: float, start: Weights) -> tuple[Weights, float]:
-    """Weights without the held rows that make them likeliest, and λ of all rows: from the largest λ on down."""
+def _with_best_penalty(
+    rows: "_Rows", held: Flags, penalty: float, start: Weights, strengths: Sequence[float]
+) -> tuple[Weights, float]:
+    """Weights without the held rows that make them likeliest, and how much larger λ is: from the largest λ on down."""
     seen, unseen, share = rows.part(~held), rows.part(held), 1.0 - held.mean()
-    best, lowest = (start, penalty), np.inf
-    for strength in _STRENGTHS:
+    best, lowest = (start, strengths[0]), np.inf
+    for strength in strengths:
         start = seen.fit(share * strength * penalty, start, _ROUGHLY)
         loss = float(row_losses(unseen.outputs(start), unseen.codes).mean())
         if not loss < lowest:
             break
-        best, lowest = (start, strength * penalty), loss
+        best, lowest = (start, strength), loss
     return best
 
 
@@ -101,7 +113,7 @@ class _Rows(NamedTuple):
     @classmethod
     def of(cls, rotated: Array | Stored, codes: Codes) -> "_Rows":
         squares = np.zeros(rotated.shape[1])
-        for part in row_slices(rotated, BLOCK_ROWS):
+        for part in stored_slices(rotated):
             block = rotated[part].astype(np.float64, copy=False)
             squares += np.einsum("ij,ij->j", block, block)
         return cls(rotated, np.arange(len(codes)), codes, squares)
@@ -123,7 +135,9 @@ class _Rows(NamedTuple):
     def outputs(self, weights: Weights) -> Array:
         return np.concatenate([weights[0] + block @ weights[1] for _, block in self.blocks()])
 
-    def fit(self, penalty: float, start: Weights, tolerance: float = _TOLERANCE) -> Weights:
+    def fit(
+        self, penalty: float, start: Weights, tolerance: float = _TOLERANCE, most_steps: int = _MOST_STEPS
+    ) -> Weights:
         """Weights from a start."""
         n_directions, n_classes = start[1].shape
         # A typical curvature of each direction: in these units all of them are alike.
@@ -144,7 +158,7 @@ class _Rows(NamedTuple):
             return total, (gradient * units).ravel()
 
         first = (np.vstack(start) / units).ravel()
-        options = {"maxiter": _MOST_STEPS, "ftol": tolerance}
+        options = {"maxiter": most_steps, "ftol": tolerance}
         found = minimize(loss, first, jac=True, method="L-BFGS-B", options=options)
         weights = found.x.reshape(1 + n_directions, n_classes) * units
         return weights[0], weights[1:]

@@ -134,12 +134,20 @@ def moved_logits(together: RowGroups, reach: Array, curvature: Array, residuals:
 
 PENALTIES: Array = 10.0 ** np.arange(-7.0, 2.25, 0.5)
 """The path of λ, in units of the number of rows."""
+_FURTHER: Array = 10.0 ** np.arange(-9.0, -7.25, 0.5)
+# Rows from which on the path goes further down: a table without noise asks for it.
+_FURTHER_FROM = 1000
 # Directions whose share of the largest is below this are rounding.
 _ROUNDING = 1e-11
 # Errors that differ by less than this share are the same; the larger λ is then the simpler model.
 _TIE = 1e-9
 # Rows that lie wholly in the directions have nothing else, but for rounding.
 _NOTHING = 1e-9
+
+
+def penalties_for(n_rows: int) -> Array:
+    """The path of λ for so many rows."""
+    return np.concatenate([_FURTHER, PENALTIES]) if n_rows >= _FURTHER_FROM else PENALTIES
 
 
 class RidgePath(NamedTuple):
@@ -213,7 +221,7 @@ def fit_ridge(
     targets: Array,
     selection: Selection,
     judged: Codes | None = None,
-    penalties: Array = PENALTIES,
+    penalties: Array | None = None,
     together: RowGroups | None = None,
     *,
     same_intercept: bool = False,
@@ -226,6 +234,7 @@ def fit_ridge(
     features say nothing, and rows are ordered against their targets. λ is judged without.
     """
     n = len(features)
+    penalties = penalties_for(n) if penalties is None else penalties
     sizes, directions, rotated = _rotated(features)
     means = targets.mean(axis=0)
     missing = Missing.of(rotated / np.sqrt(sizes), targets - means, together)
