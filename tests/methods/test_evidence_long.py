@@ -39,7 +39,7 @@ def row_labels(kind, X):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("kind", ["alone", "copies", "mixed"])
-@pytest.mark.parametrize("block_rows", [37, 2048])
+@pytest.mark.parametrize("block_rows", [37, 1024])
 def test_sums_over_blocks_are_those_of_one_block(monkeypatch, n_classes, kind, block_rows):
     X, codes = table(n_classes)
     groups = row_labels(kind, X)
@@ -114,7 +114,7 @@ def test_memory_is_bounded_where_a_design_of_all_rows_would_not_be():
     tracemalloc.stop()
     assert len(fitted.model.terms) > 0.8 * n_terms
     # A design takes 8 n p bytes, and a fit that keeps it several times as many.
-    assert peak < 8 * n * len(fitted.model.terms)
+    assert peak < 0.95 * 8 * n * len(fitted.model.terms)
 
 
 def test_rows_in_single_precision_have_the_weights_of_those_in_double_precision():

@@ -205,9 +205,8 @@ def fit_logistic(
     curvature, residuals = _curvature(shares), positive - shares
     # Groups of rows that differ are left out with their intercept.
     mixed = any(of_block is not None and of_block.batches for _, of_block in blocks)
-    whole = inner = _factored(rotated, blocks, curvature, penalties) if mixed or not same_intercept else None
-    if same_intercept:
-        inner = _factored(rotated, blocks, curvature, penalties[1:])
+    inner = _factored(rotated, blocks, curvature, penalties[1:] if same_intercept else penalties)
+    whole = _factored(rotated, blocks, curvature, penalties) if mixed and same_intercept else inner
     moved = np.empty(len(rotated))
     for rows, of_block in blocks:
         own, curved, missed = _double(rotated, rows), curvature[rows], residuals[rows]

@@ -28,7 +28,7 @@ from qmedoid.methods.evidence.ridge import (
     principal,
 )
 
-_BLOCK_ROWS = 2048
+_BLOCK_ROWS = 1024
 # Rows that λ is judged by, at most.
 _JUDGING_ROWS = 20_000
 # Directions that a refit keeps: at most so many, and none that the ridge shrinks below this share.
@@ -174,7 +174,7 @@ class LongTable:
         errors = np.empty((len(penalties), len(rows)))
         for block in row_blocks(self.X, part_of(self.groups, rows), rows):
             missing = self._missing(self._rotated(design, medoids, directions, block.rows), sizes, inner, block)
-            places = np.searchsorted(rows, block.rows)
+            places = np.searchsorted(rows, np.arange(n)[block.rows])
             for number, penalty in enumerate(penalties):
                 errors[number, places] = missing.squared_errors(n * penalty / (sizes + n * penalty))
         return errors, None if self.groups is None else numbered(self.groups[rows])

@@ -32,7 +32,7 @@ _SEARCH_ROWS = 20_000
 # Relative decrease of the loss at which L-BFGS stops.
 _TOLERANCE = 1e-6
 # Multiples of λ that are tried, the largest first.
-_STRENGTHS = (64.0, 16.0, 4.0, 1.0)
+_STRENGTHS: tuple[float, ...] = (64.0, 16.0, 4.0, 1.0)
 # Relative decrease at which weights are good enough to compare values of λ.
 _ROUGHLY = 1e-5
 # Numbers of a block of rows: they stay in the cache for both products of a step.
@@ -158,7 +158,6 @@ class _Rows(NamedTuple):
             return total, (gradient * units).ravel()
 
         first = (np.vstack(start) / units).ravel()
-        options = {"maxiter": most_steps, "ftol": tolerance}
-        found = minimize(loss, first, jac=True, method="L-BFGS-B", options=options)
+        found = minimize(loss, first, jac=True, method="L-BFGS-B", options={"maxiter": most_steps, "ftol": tolerance})
         weights = found.x.reshape(1 + n_directions, n_classes) * units
         return weights[0], weights[1:]
