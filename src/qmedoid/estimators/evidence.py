@@ -9,7 +9,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier, Progress
-from qmedoid.estimators._parameters import AUTO, Constraint, whole
+from qmedoid.estimators._parameters import AUTO, Constraint, check_parameters, whole
 from qmedoid.methods.base import Method
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
@@ -24,14 +24,16 @@ class EvidenceClassifier(MethodClassifier):
 
     Parameters
     ----------
-    n_medoids : int, default=64
-        Maximum number of medoids, but at least one per class.
+    n_medoids : int or "auto", default="auto"
+        Maximum number of medoids, but at least one per class. ``"auto"`` is 64, and 128 from 2,000 rows on.
     n_neighbors : int or "auto", default="auto"
         Maximum number of extra training rows kept for the neighbor term, which is used only if it improves the
         leave-one-out likelihood clearly. ``"auto"`` is 5,000. With 0 none are kept, and scoring is several times as
         fast.
     n_pairs, n_triples : int, default=16 and 10
         Groups of two and of three columns in each of the averaged models.
+    n_terms : int or "auto", default="auto"
+        Number of terms aimed at; the cost of a fit grows with its square. ``"auto"`` is 1,500.
     calibration : {"auto", "curve", "logistic", "temperature"}, default="auto"
         How scores become probabilities on out-of-fold rows; ``"auto"`` is ``"curve"``.
     operating_point : float, str, dict or None, default=None
@@ -77,10 +79,11 @@ class EvidenceClassifier(MethodClassifier):
     def __init__(
         self,
         *,
-        n_medoids: int = 64,
+        n_medoids: int | Literal["auto"] = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
         n_pairs: int = 16,
         n_triples: int = 10,
+        n_terms: int | Literal["auto"] = "auto",
         calibration: CalibrationKind | Literal["auto"] = "auto",
         operating_point: float | str | Mapping[str, float] | None = None,
         cv: Any = None,
@@ -91,6 +94,7 @@ class EvidenceClassifier(MethodClassifier):
         self.n_neighbors = n_neighbors
         self.n_pairs = n_pairs
         self.n_triples = n_triples
+        self.n_terms = n_terms
         self.calibration = calibration
         self.operating_point = operating_point
         self.cv = cv
@@ -99,7 +103,7 @@ class EvidenceClassifier(MethodClassifier):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **MethodClassifier._constraints,
-        "n_medoids": whole(1),
+        "n_medoids": whole(1) | AUTO,
         "n_neighbors": whole(0) | AUTO,
         "n_pairs": whole(0),
         "n_triples": whole(0),
@@ -112,11 +116,15 @@ class EvidenceClassifier(MethodClassifier):
 
     def _settings(self) -> EvidenceSettings:
         """The settings of the fit; a study of further settings overrides this."""
+        # Apart from the others: a classifier that is made of this one need not have the parameter.
+        check_parameters(type(self).__name__, {"n_terms": self.n_terms}, {"n_terms": whole(1) | AUTO})
         return EvidenceSettings(
-            n_medoids=int(self.n_medoids),
+            n_medoids=EvidenceSettings.n_medoids if self.n_medoids == "auto" else int(self.n_medoids),
+            grows=self.n_medoids == "auto",
             n_neighbors=EvidenceSettings.n_neighbors if self.n_neighbors == "auto" else int(self.n_neighbors),
             n_pairs=int(self.n_pairs),
             n_triples=int(self.n_triples),
+            n_terms=EvidenceSettings.n_terms if self.n_terms == "auto" else int(self.n_terms),
         )
 
     def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Method, OutOfFold, Array | None]:

@@ -27,9 +27,10 @@ from scipy.special import expit
 from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.ties import TIE, stable_order
 from qmedoid.methods.evidence.design import Blocks, Columns, Design
+from qmedoid.methods.evidence.long_table import LongTable, RowBlock, kept_directions
 from qmedoid.methods.evidence.multinomial import deal_folds, fit_multinomial, is_likelier
 from qmedoid.methods.evidence.ridge import Ridge, RidgePath, RowGroups, fit_ridge, moved_logits
-from qmedoid.optimize.newton import logistic_weights
+from qmedoid.optimize.newton import Stored, logistic_weights
 
 _PAIR_CELLS = 6
 _TRIPLE_CELLS = 4
@@ -148,6 +149,8 @@ def _main_directions(residuals: Array) -> Array:
 _LEAST_CURVATURE = 1e-3
 _LEAST_FREE = 1e-3
 _INTERCEPT_PENALTY = 1e-6
+# Rows that weights of a long table begin with.
+_START_ROWS = 10_000
 
 
 class Logistic(NamedTuple):
@@ -159,7 +162,7 @@ class Logistic(NamedTuple):
 
 
 def fit_logistic(
-    rotated: Array,
+    rotated: Array | Stored,
     positive: Array,
     penalty: float,
     intercept: float,
@@ -167,6 +170,7 @@ def fit_logistic(
     together: RowGroups | None = None,
     *,
     same_intercept: bool = False,
+    blocks: Sequence[RowBlock] | None = None,
 ) -> Logistic:
     r"""Fit a logistic regression with a ridge from a start, such as a ridge regression gives.
 
@@ -184,40 +188,63 @@ def fit_logistic(
     same_intercept : bool
         Whether out-of-fold logits have the intercept of all rows, see `fit_ridge`; rows of groups that are not all
         equal never have.
+    blocks : sequence of RowBlock, optional
+        Rows that are in memory together in double precision, with groups of their own; all by default.
     """
-    columns = np.column_stack([np.ones(len(rotated)), rotated])
+    blocks = [RowBlock(slice(None), together)] if blocks is None else blocks
     penalties = np.append(_INTERCEPT_PENALTY, np.full(rotated.shape[1], penalty))
-    weights = logistic_weights(rotated, positive, penalties, np.append(intercept, coefficients))
-    logits = columns @ weights
+    start = np.append(intercept, coefficients)
+    if (step := len(rotated) // _START_ROWS) > 1:
+        # Most steps are made on some rows.
+        start = logistic_weights(rotated[::step], positive[::step], penalties / step, start, tolerance=1e-5)
+    weights = logistic_weights(rotated, positive, penalties, start)
+    logits = np.empty(len(rotated))
+    for rows, _ in blocks:
+        logits[rows] = _with_ones(_double(rotated, rows)) @ weights
     shares = expit(logits)
-    curvature = _curvature(shares)
-    factor = _factored(columns, shares, penalties)
-    reach, residuals = solve_triangular(factor, columns.T, lower=True, check_finite=False), positive - shares
-    alone = reach
-    if same_intercept:
-        factor = _factored(rotated, shares, penalties[1:])
-        alone = solve_triangular(factor, rotated.T, lower=True, check_finite=False)
-    leverage = curvature * (alone**2).sum(axis=0)
-    if together is None:
-        moved = leverage / np.maximum(1.0 - leverage, _LEAST_FREE) * residuals / curvature
-    else:
-        # Equal rows move by what all of them miss.
-        leverage, missed = together.sizes * leverage, together.means(residuals[:, None])[:, 0]
-        moved = leverage / np.maximum(1.0 - leverage, _LEAST_FREE) * missed / curvature
-        mixed = moved_logits(together, reach, curvature, residuals, _LEAST_FREE)
-        for rows in together.batches:
-            moved[rows] = mixed[rows]
+    curvature, residuals = _curvature(shares), positive - shares
+    # Groups of rows that differ are left out with their intercept.
+    mixed = any(of_block is not None and of_block.batches for _, of_block in blocks)
+    inner = _factored(rotated, blocks, curvature, penalties[1:] if same_intercept else penalties)
+    whole = _factored(rotated, blocks, curvature, penalties) if mixed and same_intercept else inner
+    moved = np.empty(len(rotated))
+    for rows, of_block in blocks:
+        own, curved, missed = _double(rotated, rows), curvature[rows], residuals[rows]
+        alone = solve_triangular(inner, (own if same_intercept else _with_ones(own)).T, lower=True, check_finite=False)
+        leverage = curved * (alone**2).sum(axis=0)
+        if of_block is not None:
+            # Equal rows move by what all of them miss.
+            leverage, missed = of_block.sizes * leverage, of_block.means(missed[:, None])[:, 0]
+        falls = leverage / np.maximum(1.0 - leverage, _LEAST_FREE) * missed / curved
+        if of_block is not None and of_block.batches:
+            reach = solve_triangular(whole, _with_ones(own).T, lower=True, check_finite=False)
+            together_moved = moved_logits(of_block, reach, curved, residuals[rows], _LEAST_FREE)
+            for batch in of_block.batches:
+                falls[batch] = together_moved[batch]
+        moved[rows] = falls
     return Logistic(float(weights[0]), weights[1:], logits - moved)
+
+
+def _double(rotated: Array | Stored, rows: Codes | slice) -> Array:
+    return rotated[rows].astype(np.float64, copy=False)
+
+
+def _with_ones(rotated: Array) -> Array:
+    return np.column_stack([np.ones(len(rotated)), rotated])
 
 
 def _curvature(shares: Array) -> Array:
     return np.maximum(shares * (1.0 - shares), _LEAST_CURVATURE)
 
 
-def _factored(columns: Array, shares: Array, penalties: Array) -> Array:
-    """Lower Cholesky factor of the curvature H."""
-    scaled = columns * np.sqrt(_curvature(shares))[:, None]
-    hessian = scaled.T @ scaled
+def _factored(rotated: Array | Stored, blocks: Sequence[RowBlock], curvature: Array, penalties: Array) -> Array:
+    """Lower Cholesky factor of the curvature H, of the intercept, too, if it has a penalty."""
+    hessian = np.zeros((len(penalties), len(penalties)))
+    for rows, _ in blocks:
+        own = _double(rotated, rows)
+        columns = own if len(penalties) == own.shape[1] else _with_ones(own)
+        scaled = columns * np.sqrt(curvature[rows])[:, None]
+        hessian += scaled.T @ scaled
     hessian[np.diag_indices(len(hessian))] += penalties
     factor: Array = cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)[0]
     return factor
@@ -226,9 +253,6 @@ def _factored(columns: Array, shares: Array, penalties: Array) -> Array:
 # The curvature of a logistic loss is a quarter at most, and less where a row is predicted with confidence: its λ is
 # this share of the one that would be the same ridge at the quarter.
 _LOGISTIC_SHARE = 0.8
-# Directions that the logistic refit keeps: at most so many, and none that the ridge shrinks below this share.
-_MAX_DIRECTIONS = 400
-_LEAST_SHARE = 0.003
 
 
 class Bag(NamedTuple):
@@ -262,8 +286,12 @@ def fit_bags(
     together: RowGroups | None,
     rng: np.random.Generator,
     report: Callable[[float], None],
+    table: LongTable | None = None,
 ) -> list[Bag]:
-    """Fit a bag for each set of medoids: groups, design and weights; rows of one group are left out `together`."""
+    """Fit a bag for each set of medoids: groups, design and weights; rows of one group are left out `together`.
+
+    Where these rows are the sample of a long table, weights are fitted on all of its rows.
+    """
     settings, row_groups = blocks.settings, None if together is None else together.groups
     residuals = targets - targets.mean(axis=0)
     # Groups are chosen by the residuals of single columns.
@@ -272,26 +300,41 @@ def fit_bags(
     report(0.25)
     bags, refits = [], []
     refit = settings.multinomial and targets.shape[1] > 1
-    codes = targets.argmax(axis=1)
-    folds = deal_folds(codes, row_groups, rng) if refit else None
+    all_targets, all_groups = (targets, row_groups) if table is None else (table.targets, table.groups)
+    codes = all_targets.argmax(axis=1)
+    folds = deal_folds(codes, all_groups, rng) if refit else None
     for number, of_bag in enumerate(places):
         groups, judged = bag_groups(blocks, residuals, rng, row_groups)
-        design = blocks.design(of_bag, groups)
-        ridge = fit_ridge(design.features, targets, settings.selection, judged, together=together, same_intercept=True)
-        bags.append(fit_bag(design, ridge, targets, settings.logistic, together))
+        if table is None:
+            design = blocks.design(of_bag, groups)
+            ridge = fit_ridge(
+                design.features, targets, settings.selection, judged, together=together, same_intercept=True
+            )
+            bags.append(fit_bag(design, ridge, targets, settings.logistic, together))
+        else:
+            parts = blocks.parts(of_bag, groups)
+            design, ridge = table.fit_ridge(parts, blocks.medoids, settings.selection, judged, rng)
+            bags.append(fit_bag(design, ridge, all_targets, settings.logistic, None, table.blocks))
         if folds is not None:
             refits.append(_multinomial(design, ridge, codes, folds))
         report(0.25 + 0.7 * (number + 1) / len(places))
     if refits:
         plain, refitted = (np.mean([bag.out_of_fold for bag in one], axis=0) for one in (bags, refits))
-        return refits if is_likelier(refitted, plain, codes, row_groups) else bags
+        return refits if is_likelier(refitted, plain, codes, all_groups) else bags
     return bags
 
 
-def fit_bag(design: Design, ridge: Ridge, targets: Array, logistic: bool, together: RowGroups | None = None) -> Bag:
+def fit_bag(
+    design: Design,
+    ridge: Ridge,
+    targets: Array,
+    logistic: bool,
+    together: RowGroups | None = None,
+    blocks: Sequence[RowBlock] | None = None,
+) -> Bag:
     """A bag by its ridge regression on ±1, refitted, if asked and with one output, by logistic regression."""
     if logistic and targets.shape[1] == 1:
-        return _bag(design, ridge, *_logistic(ridge, targets, together))
+        return _bag(design, ridge, *_logistic(ridge, targets, together, blocks))
     return _bag(design, ridge, ridge.directions @ ridge.coefficients, ridge.means, ridge.out_of_fold)
 
 
@@ -304,28 +347,31 @@ def _bag(design: Design, ridge: Ridge, weights: Array, intercepts: Array, out_of
     return Bag(design, of_terms, intercepts, out_of_fold, ridge.penalty, ridge.path)
 
 
-def _kept_directions(ridge: Ridge, penalty: float) -> Codes:
-    return np.flatnonzero(ridge.sizes > _LEAST_SHARE * penalty)[-_MAX_DIRECTIONS:]
+def _kept_rows(ridge: Ridge, kept: Codes) -> Array | Stored:
+    """T of the directions that are kept; of a long table no others are there."""
+    return ridge.rotated if ridge.rotated.dtype == np.float32 else ridge.rotated[:, kept]
 
 
 def _multinomial(design: Design, ridge: Ridge, codes: Codes, folds: Codes) -> Bag:
     """The same bag with weights by multinomial regression."""
     penalty = ridge.penalty * len(codes)
-    kept = _kept_directions(ridge, penalty)
+    kept = kept_directions(ridge.sizes, penalty)
     start = 2.0 * ridge.means, 2.0 * ridge.coefficients[kept]
-    found = fit_multinomial(ridge.rotated[:, kept], codes, _LOGISTIC_SHARE * penalty / 4.0, start, folds)
+    found = fit_multinomial(_kept_rows(ridge, kept), codes, _LOGISTIC_SHARE * penalty / 4.0, start, folds)
     weights = ridge.directions[:, kept] @ found.coefficients
     return _bag(design, ridge, weights, found.intercepts, found.out_of_fold)
 
 
-def _logistic(ridge: Ridge, targets: Array, together: RowGroups | None) -> tuple[Array, Array, Array]:
+def _logistic(
+    ridge: Ridge, targets: Array, together: RowGroups | None, blocks: Sequence[RowBlock] | None
+) -> tuple[Array, Array, Array]:
     """Weights of the features, intercepts and leave-one-out outputs, all as logits."""
     penalty = ridge.penalty * len(targets)
-    kept = _kept_directions(ridge, penalty)
+    kept = kept_directions(ridge.sizes, penalty)
     # An output t of the ridge is a probability (1 + t) / 2, whose logit starts as 2 t.
     fitted = fit_logistic(
-        ridge.rotated[:, kept], (targets[:, 0] + 1.0) / 2.0, _LOGISTIC_SHARE * penalty / 4.0,
-        2.0 * float(ridge.means[0]), 2.0 * ridge.coefficients[kept, 0], together, same_intercept=True,
+        _kept_rows(ridge, kept), (targets[:, 0] + 1.0) / 2.0, _LOGISTIC_SHARE * penalty / 4.0,
+        2.0 * float(ridge.means[0]), 2.0 * ridge.coefficients[kept, 0], together, same_intercept=True, blocks=blocks,
     )  # fmt: skip
     weights = ridge.directions[:, kept] @ fitted.coefficients
     return weights[:, None], np.array([fitted.intercept]), fitted.out_of_fold[:, None]

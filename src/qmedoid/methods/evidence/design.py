@@ -1,5 +1,6 @@
 """Design matrix of an evidence model: blocks of terms within a budget, brought to a common scale."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -14,6 +15,7 @@ Block = Literal["linear", "single", "group", "full"]
 BLOCKS: tuple[Block, ...] = ("linear", "single", "group", "full")
 """Kinds of evidence: columns as they are, single columns, chosen pairs and triples, all columns at once."""
 Columns = tuple[int, ...]
+_MORE_MEDOIDS_FROM = 2000
 # Nearness reaches this far: in deviations for one column, else in medians of the distances between rows and medoids.
 _SINGLE_LENGTH = 1.0
 _RELATIVE_LENGTH = 0.7
@@ -36,6 +38,8 @@ class EvidenceSettings:
     ----------
     n_medoids : int
         Medoids at most, but at least one per class.
+    grows : bool
+        Whether there may be twice as many medoids from 2,000 rows on.
     n_pairs, n_triples : int
         Groups of two and of three columns in each bag.
     n_bags : int
@@ -57,12 +61,17 @@ class EvidenceSettings:
     selection : {"best", "one_se"}
         λ of the smallest leave-one-out error, or the largest λ within a standard error of it.
     max_rows : int
-        Maximum number of rows that weights are fitted on, a stratified sample of a longer table.
+        Maximum number of rows that weights are fitted on, a stratified sample of a longer table: their directions take
+        200 MB.
+    sample_rows : int
+        Rows, a stratified sample of a longer table, that medoids, groups of columns and neighbors are sought among.
+        Weights of a longer table are fitted on all rows, block by block.
     n_neighbors : int
         Maximum number of extra training rows kept for the neighbor term; it is used where it helps.
     """
 
     n_medoids: int = 64
+    grows: bool = False
     n_pairs: int = 16
     n_triples: int = 10
     n_bags: int = 2
@@ -73,8 +82,13 @@ class EvidenceSettings:
     logistic: bool = True
     multinomial: bool = False
     selection: Selection = "best"
-    max_rows: int = 20_000
+    max_rows: int = 125_000
+    sample_rows: int = 20_000
     n_neighbors: int = 5000
+
+    def for_rows(self, n_rows: int) -> "EvidenceSettings":
+        """The settings for a table of so many rows."""
+        return replace(self, n_medoids=2 * self.n_medoids) if self.grows and n_rows >= _MORE_MEDOIDS_FROM else self
 
 
 class Scaled(NamedTuple):
@@ -188,7 +202,7 @@ class Design:
     places : tuple of slice
         Columns of the features of each part.
     features : ndarray of shape (n, p)
-        Of mean 0.
+        Of mean 0; of a long table no rows, see `LongTable`.
     """
 
     parts: tuple[DesignPart, ...]
@@ -209,14 +223,18 @@ def evidence_design(parts: list[DesignPart], rows: Scaled, medoids: Scaled) -> D
         features[:, place] = part.features(values - centers[-1])
         places.append(place)
         first = place.stop
-    variances = np.einsum("ij,ij->j", features, features) / len(features)
-    totals = dict.fromkeys((part.block for part in parts), 0.0)
-    for part, place in zip(parts, places, strict=True):
-        totals[part.block] += float(variances[place].sum())
-    scales = [totals[part.block] ** -0.5 if totals[part.block] > 0 else 1.0 for part in parts]
+    scales = block_scales(parts, places, np.einsum("ij,ij->j", features, features) / len(features))
     for scale, place in zip(scales, places, strict=True):
         features[:, place] *= scale
     return Design(tuple(parts), tuple(centers), tuple(scales), tuple(places), features)
+
+
+def block_scales(parts: Sequence[DesignPart], places: Sequence[slice], variances: Array) -> list[float]:
+    """What gives every block total variance 1, for each part, from the variances of the features."""
+    totals = dict.fromkeys((part.block for part in parts), 0.0)
+    for part, place in zip(parts, places, strict=True):
+        totals[part.block] += float(variances[place].sum())
+    return [totals[part.block] ** -0.5 if totals[part.block] > 0 else 1.0 for part in parts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,10 +260,12 @@ class Blocks:
 
     def design(self, places: Codes, groups: list[Columns] | None = None) -> Design:
         """Design of a bag with medoids at these places; without `groups`, of single columns alone."""
+        return evidence_design(self.parts(places, groups), self.rows, self.medoids)
+
+    def parts(self, places: Codes, groups: list[Columns] | None = None) -> list[DesignPart]:
+        """The parts of that design."""
         alone = self._columns_alone(places)
-        return evidence_design(
-            alone if groups is None else alone + self._columns_together(places, alone, groups), self.rows, self.medoids
-        )
+        return alone if groups is None else alone + self._columns_together(places, alone, groups)
 
     def _columns_alone(self, places: Codes) -> list[DesignPart]:
         """The blocks that look at one column at a time."""

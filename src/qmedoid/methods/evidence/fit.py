@@ -15,7 +15,8 @@ from qmedoid.kernels.ties import SAME_PLACE, TIE, order_by_content, stable_order
 from qmedoid.methods.evidence.bag import Bag, fit_bags
 from qmedoid.methods.evidence.design import BLOCKS, Blocks, EvidenceSettings, Scaled
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
-from qmedoid.methods.evidence.model import CLIP, EvidenceModel, Group, Terms
+from qmedoid.methods.evidence.long_table import LongTable, row_blocks, scaled_rows
+from qmedoid.methods.evidence.model import EvidenceModel, Group, Terms
 from qmedoid.methods.evidence.neighbors import Neighbors
 from qmedoid.methods.evidence.ridge import RidgePath, RowGroups
 
@@ -198,16 +199,22 @@ def fit_evidence(
     """
     if not settings.blocks or not set(settings.blocks) <= set(BLOCKS):
         raise ParameterError(f"The blocks must be some of {list(BLOCKS)}, at least one. Got {settings.blocks} instead.")
-    report = progress or (lambda _: None)
+    settings, report = settings.for_rows(len(codes)), progress or (lambda _: None)
     rng = np.random.default_rng(seed)
     order = order_by_content(X)
     X = np.ascontiguousarray(X[:, order])
     kept = stratified_sample(codes, n_classes, settings.max_rows, rng, groups)
-    table, labels, row_groups = X[kept], codes[kept], part_of(groups, kept)
-    together = None if row_groups is None else RowGroups.of(row_groups, table)
-    counts = None if row_groups is None else counted_rows(table, labels)
+    table, all_labels, all_groups = X[kept], codes[kept], part_of(groups, kept)
     rank_scaling, linear_scaling = fit_rank_scaling(table), fit_standard(table)
-    rows = Scaled(rank_scaling.apply(table), np.clip(linear_scaling.apply(table), -CLIP, CLIP))
+    # All of a short table; among these rows medoids, groups and neighbors are sought.
+    sample = stratified_sample(all_labels, n_classes, settings.sample_rows, rng, all_groups)
+    is_long = len(sample) < len(table)
+    known, labels, row_groups = (
+        (table[sample], all_labels[sample], part_of(all_groups, sample)) if is_long else (table, all_labels, all_groups)
+    )
+    together = None if row_groups is None else RowGroups.of(row_groups, known)
+    counts = None if row_groups is None else counted_rows(known, labels)
+    rows = scaled_rows(known, rank_scaling, linear_scaling)
     n_bags = int(np.clip(settings.n_medoids // (_FEWEST_PER_CLASS * n_classes), 1, settings.n_bags))
     space = rows.ranks if settings.scaling == "rank" else rows.plain
     chosen: list[Codes] = []
@@ -221,10 +228,15 @@ def fit_evidence(
     many_valued = tuple(np.flatnonzero(n_values > 2).tolist())
     blocks = Blocks(settings, rows, Scaled(*(values[every] for values in rows)), varying, many_valued, n_bags)
     report(0.1)
-    # ±1 for the second of two classes, or for each of more.
-    targets = np.where(labels[:, None] == (np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)), 1.0, -1.0)
-    bags = fit_bags(blocks, targets, places, together, rng, report)
-    model = _joined(bags, rank_scaling, linear_scaling, table[every], labels[every], kept[every], varying, n_classes)
+    targets, long_table = _targets(labels, n_classes), None
+    if is_long:
+        long_table = LongTable(
+            table, _targets(all_labels, n_classes), all_groups, sample, rank_scaling, linear_scaling,
+            list(row_blocks(table, all_groups)),
+        )  # fmt: skip
+    bags = fit_bags(blocks, targets, places, together, rng, report, long_table)
+    numbers = kept[sample]
+    model = _joined(bags, rank_scaling, linear_scaling, known[every], labels[every], numbers[every], varying, n_classes)
     outputs = np.mean([bag.out_of_fold for bag in bags], axis=0)
     scores = alone = _of_all_rows(model, outputs, X, kept)
     if settings.n_neighbors:
@@ -232,16 +244,25 @@ def fit_evidence(
         heads = np.arange(len(labels)) if row_groups is None else first_rows(row_groups)
         kept_rows = heads[stratified_sample(labels[heads], n_classes, settings.n_neighbors, rng)]
         compared = Scaled(*(values[:, list(varying)] for values in rows))
-        asked = choose_neighbors(model.class_scores(outputs), outputs.shape[1], labels, compared, kept_rows, together)
+        own = outputs[sample] if is_long else outputs
+        asked = choose_neighbors(model.class_scores(own), own.shape[1], labels, compared, kept_rows, together)
         if asked is not None:
-            records = table[kept_rows], labels[kept_rows], kept[kept_rows]
+            records = known[kept_rows], labels[kept_rows], numbers[kept_rows]
             neighbors = Neighbors(*records, asked.amounts, asked.n_nearest, asked.length, asked.by_rank)
             model = replace(model, neighbors=neighbors)
-            scores = _of_all_rows(model, outputs + asked.out_of_fold, X, kept)
+            if is_long:
+                outputs = outputs + model.neighbor_outputs(table)
+            outputs[sample] = own + asked.out_of_fold
+            scores = _of_all_rows(model, outputs, X, kept)
     report(1.0)
     path = RidgePath(*(np.mean([bag.path[part] for bag in bags], axis=0) for part in range(3)))
     penalty = float(np.exp(np.mean([np.log(bag.penalty) for bag in bags])))
     return FittedEvidence(_in_order(model, order), scores, alone, penalty, path)
+
+
+def _targets(labels: Codes, n_classes: int) -> Array:
+    """±1 for the second of two classes, or for each of more, shape (n, K)."""
+    return np.where(labels[:, None] == (np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)), 1.0, -1.0)
 
 
 def _of_all_rows(model: EvidenceModel, outputs: Array, X: Array, kept: Codes) -> Array:

@@ -173,9 +173,14 @@ class EvidenceModel:
             refuse_bad_values(row_block(X, undecided), self.used, undecided)
         if self.neighbors is not None and len(found.outputs):
             for rows in row_slices(X, max(1, _BLOCK_NUMBERS // self.medoids.shape[1])):
-                near = self.nearest_neighbors(row_block(X, rows), threads)
-                found.outputs[rows] += added(*near, self.neighbors.length, self.neighbors.amounts)
+                found.outputs[rows] += self.neighbor_outputs(row_block(X, rows), threads)
         return found
+
+    def neighbor_outputs(self, rows: Array, threads: int | None = None) -> Array:
+        """What the nearest neighbors add to the outputs of raw rows, shape (n, K)."""
+        assert self.neighbors is not None, "the model has neighbors"
+        near = self.nearest_neighbors(rows, threads)
+        return added(*near, self.neighbors.length, self.neighbors.amounts)
 
     def scores(self, X: Table, *, threads: int | None = None) -> Array:
         """Dissimilarity to every class, shape (n, C); the smallest decides."""

@@ -7,22 +7,36 @@ over rows T along the principal directions of a design, where L-BFGS needs few s
 diagonal, and known.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.calibration.fit import fit_calibration
 from qmedoid.geometry.row_groups import group_folds, is_clear_gain
 from qmedoid.kernels.cross_entropy import log_softmax, row_losses
+from qmedoid.optimize.newton import Stored, stored_slices
+
+Weights = tuple[Array, Array]
+"""Intercepts, shape (C,), and coefficients, (r, C)."""
 
 # Folds of the out-of-fold outputs, which begin at the weights of all rows.
 _N_FOLDS = 5
 _MOST_STEPS = 60
+# Steps of a fold at most, from the weights of all rows.
+_FOLD_STEPS = 30
+# Rows of a long table that λ is sought on.
+_SEARCH_ROWS = 20_000
 # Relative decrease of the loss at which L-BFGS stops.
-_TOLERANCE = 1e-7
+_TOLERANCE = 1e-6
+# Multiples of λ that are tried, the largest first.
+_STRENGTHS: tuple[float, ...] = (64.0, 16.0, 4.0, 1.0)
+# Relative decrease at which weights are good enough to compare values of λ.
+_ROUGHLY = 1e-5
+# Numbers of a block of rows: they stay in the cache for both products of a step.
+_BLOCK_NUMBERS = 2**16
 # Minimum gain in out-of-fold log-likelihood over the ridge, in standard errors.
 _WORTH_IT = 1.0
 
@@ -36,17 +50,43 @@ class Multinomial(NamedTuple):
 
 
 def fit_multinomial(
-    rotated: Array, codes: Codes, penalty: float, start: tuple[Array, Array], folds: Codes
+    rotated: Array | Stored, codes: Codes, penalty: float, start: tuple[Array, Array], folds: Codes
 ) -> Multinomial:
-    """Fit to rows T, shape (n, r), from a start, and again without each fold for its rows."""
-    intercepts, coefficients = _fitted(rotated, codes, penalty, start)
-    out_of_fold = np.empty((len(codes), len(intercepts)))
+    """Fit to rows T, shape (n, r), from a start, and again without each fold for its rows.
+
+    λ is `penalty` or larger, by the likelihood of the first fold: the best λ of squared errors is often too small here.
+    """
+    rows, held, strengths = _Rows.of(rotated, codes), folds == 0, _STRENGTHS
+    if (step := len(codes) // _SEARCH_ROWS) > 1:
+        # Of a long table, λ is sought on some rows, and on all rows from there on down.
+        few = _Rows.of(rotated[::step], codes[::step])
+        start, strength = _with_best_penalty(few, held[::step], penalty / step, start, strengths)
+        strengths = strengths[strengths.index(strength) :]
+    own, strength = _with_best_penalty(rows, held, penalty, start, strengths)
+    penalty *= strength
+    fitted = rows.fit(penalty, own)
+    out_of_fold = np.empty((len(codes), len(start[0])))
     for fold in range(folds.max() + 1):
         held = folds == fold
-        share = 1.0 - held.mean()
-        own = _fitted(rotated[~held], codes[~held], share * penalty, (intercepts, coefficients))
-        out_of_fold[held] = own[0] + rotated[held] @ own[1]
-    return Multinomial(intercepts, coefficients, out_of_fold)
+        begun = own if fold == 0 else fitted
+        own = rows.part(~held).fit((1.0 - held.mean()) * penalty, begun, most_steps=_FOLD_STEPS)
+        out_of_fold[held] = rows.part(held).outputs(own)
+    return Multinomial(*fitted, out_of_fold)
+
+
+def _with_best_penalty(
+    rows: "_Rows", held: Flags, penalty: float, start: Weights, strengths: Sequence[float]
+) -> tuple[Weights, float]:
+    """Weights without the held rows that make them likeliest, and how much larger λ is: from the largest λ on down."""
+    seen, unseen, share = rows.part(~held), rows.part(held), 1.0 - held.mean()
+    best, lowest = (start, strengths[0]), np.inf
+    for strength in strengths:
+        start = seen.fit(share * strength * penalty, start, _ROUGHLY)
+        loss = float(row_losses(unseen.outputs(start), unseen.codes).mean())
+        if not loss < lowest:
+            break
+        best, lowest = (start, strength), loss
+    return best
 
 
 def deal_folds(codes: Codes, groups: Codes | None, rng: np.random.Generator) -> Codes:
@@ -62,23 +102,62 @@ def is_likelier(candidate: Array, plain: Array, codes: Codes, groups: Codes | No
     return is_clear_gain(before - after, groups, _WORTH_IT)
 
 
-def _fitted(rotated: Array, codes: Codes, penalty: float, start: Sequence[Array]) -> tuple[Array, Array]:
-    n, n_directions = rotated.shape
-    n_classes = len(start[0])
-    targets = np.eye(n_classes)[codes]
-    # A typical curvature of each direction: in these units all of them are alike.
-    curvature = 0.25 * (1.0 - 1.0 / n_classes) * np.concatenate([[n], np.einsum("ij,ij->j", rotated, rotated)])
-    units = 1.0 / np.sqrt(curvature + penalty)[:, None]
+class _Rows(NamedTuple):
+    """Some rows T of a table, their classes, and the sum of squares of each direction over them."""
 
-    def loss(flat: Array) -> tuple[float, Array]:
-        weights = flat.reshape(1 + n_directions, n_classes) * units
-        log_p = log_softmax(weights[0] + rotated @ weights[1:])
-        missed = np.exp(log_p) - targets
-        gradient = np.vstack([missed.sum(axis=0), rotated.T @ missed + penalty * weights[1:]])
-        total = -float(log_p[np.arange(n), codes].sum()) + 0.5 * penalty * float((weights[1:] ** 2).sum())
-        return total, (gradient * units).ravel()
+    rotated: Array | Stored
+    rows: Codes
+    codes: Codes
+    squares: Array
 
-    first = (np.vstack([start[0], start[1]]) / units).ravel()
-    found = minimize(loss, first, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS, "ftol": _TOLERANCE})
-    weights = found.x.reshape(1 + n_directions, n_classes) * units
-    return weights[0], weights[1:]
+    @classmethod
+    def of(cls, rotated: Array | Stored, codes: Codes) -> "_Rows":
+        squares = np.zeros(rotated.shape[1])
+        for part in stored_slices(rotated):
+            block = rotated[part].astype(np.float64, copy=False)
+            squares += np.einsum("ij,ij->j", block, block)
+        return cls(rotated, np.arange(len(codes)), codes, squares)
+
+    def part(self, chosen: Flags) -> "_Rows":
+        """Some of all rows; their squares are about as large as their share."""
+        rows, rotated = np.flatnonzero(chosen), self.rotated
+        if rotated.dtype == np.float64:  # short enough for a copy
+            rotated, rows = rotated[rows], np.arange(len(rows))
+        return _Rows(rotated, rows, self.codes[chosen], chosen.mean() * self.squares)
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Rows in double precision."""
+        step, copied = max(1, _BLOCK_NUMBERS // max(1, self.rotated.shape[1])), self.rotated.dtype == np.float64
+        for part in row_slices(len(self.rows), step):
+            block = self.rotated[part] if copied else self.rotated[self.rows[part]]
+            yield part, block.astype(np.float64, copy=False)
+
+    def outputs(self, weights: Weights) -> Array:
+        return np.concatenate([weights[0] + block @ weights[1] for _, block in self.blocks()])
+
+    def fit(
+        self, penalty: float, start: Weights, tolerance: float = _TOLERANCE, most_steps: int = _MOST_STEPS
+    ) -> Weights:
+        """Weights from a start."""
+        n_directions, n_classes = start[1].shape
+        # A typical curvature of each direction: in these units all of them are alike.
+        curvature = 0.25 * (1.0 - 1.0 / n_classes) * np.concatenate([[len(self.rows)], self.squares])
+        units = 1.0 / np.sqrt(curvature + penalty)[:, None]
+
+        def loss(flat: Array) -> tuple[float, Array]:
+            weights = flat.reshape(1 + n_directions, n_classes) * units
+            gradient = np.vstack([np.zeros(n_classes), penalty * weights[1:]])
+            total = 0.5 * penalty * float((weights[1:] ** 2).sum())
+            for part, block in self.blocks():
+                log_p, own = log_softmax(weights[0] + block @ weights[1:]), self.codes[part]
+                missed, rows = np.exp(log_p), np.arange(len(own))
+                missed[rows, own] -= 1.0
+                gradient[0] += missed.sum(axis=0)
+                gradient[1:] += block.T @ missed
+                total -= float(log_p[rows, own].sum())
+            return total, (gradient * units).ravel()
+
+        first = (np.vstack(start) / units).ravel()
+        found = minimize(loss, first, jac=True, method="L-BFGS-B", options={"maxiter": most_steps, "ftol": tolerance})
+        weights = found.x.reshape(1 + n_directions, n_classes) * units
+        return weights[0], weights[1:]

@@ -21,7 +21,7 @@ Both sides of the fraction vanish with λ where there are more features than row
 remain, :math:`n\lambda / (S + n\lambda)`, and not as a difference.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ from scipy.linalg import eigh
 
 from qmedoid.arrays import Array, Codes, Flags, row_slices
 from qmedoid.geometry.row_groups import first_rows, group_sums, numbered
+from qmedoid.optimize.newton import Stored
 
 Selection = Literal["best", "one_se"]
 
@@ -99,16 +100,17 @@ class RowGroups(NamedTuple):
             yield from (rows[part] for part in row_slices(rows, step))
 
 
-def missed_by_ridge(together: RowGroups, missed: Array, left: Array, units: Array, shrunk: Array) -> Array:
+def missed_by_ridge(together: RowGroups, missed: Array, left: Array, units: Array, shrunk: Array, n_rows: int) -> Array:
     """What weights that have not seen a row's group miss of it, from residuals `missed`, both of shape (n, K).
 
-    `left` is 1 − |G| h of every row and its twins, `units` is U, and `shrunk` by how much directions are shrunk.
+    `left` is 1 − |G| h of every row and its twins, `units` is U, `shrunk` by how much directions are shrunk, and
+    `n_rows` the rows of the table that these are some of.
     """
     means = together.means(missed)
     found: Array = (missed - means) + means / left[:, None]
     for rows in together.blocks(units.shape[1]):
         of_group = units[rows]
-        inverse = np.eye(rows.shape[1]) - 1.0 / len(units) - (of_group * (1.0 - shrunk)) @ of_group.transpose(0, 2, 1)
+        inverse = np.eye(rows.shape[1]) - 1.0 / n_rows - (of_group * (1.0 - shrunk)) @ of_group.transpose(0, 2, 1)
         found[rows] = np.linalg.solve(inverse, missed[rows])
     return found
 
@@ -132,12 +134,20 @@ def moved_logits(together: RowGroups, reach: Array, curvature: Array, residuals:
 
 PENALTIES: Array = 10.0 ** np.arange(-7.0, 2.25, 0.5)
 """The path of λ, in units of the number of rows."""
+_FURTHER: Array = 10.0 ** np.arange(-9.0, -7.25, 0.5)
+# Rows from which on the path goes further down: a table without noise asks for it.
+_FURTHER_FROM = 1000
 # Directions whose share of the largest is below this are rounding.
 _ROUNDING = 1e-11
 # Errors that differ by less than this share are the same; the larger λ is then the simpler model.
 _TIE = 1e-9
 # Rows that lie wholly in the directions have nothing else, but for rounding.
 _NOTHING = 1e-9
+
+
+def penalties_for(n_rows: int) -> Array:
+    """The path of λ for so many rows."""
+    return np.concatenate([_FURTHER, PENALTIES]) if n_rows >= _FURTHER_FROM else PENALTIES
 
 
 class RidgePath(NamedTuple):
@@ -153,6 +163,22 @@ class RidgePath(NamedTuple):
     penalties: Array
     errors: Array
     standard_errors: Array
+
+    @classmethod
+    def of(cls, penalties: Array, errors_by_row: Iterable[Array], groups: Codes | None) -> "RidgePath":
+        """From the squared errors of rows, shape (n,), for every λ; rows of one group count as one."""
+        errors, standard_errors = np.empty(len(penalties)), np.empty(len(penalties))
+        for place, by_row in enumerate(errors_by_row):
+            errors[place] = by_row.mean()
+            deviations = group_sums(by_row - errors[place], groups)
+            standard_errors[place] = np.sqrt((deviations * deviations).sum()) / len(by_row)
+        return cls(penalties, errors, standard_errors)
+
+    def chosen(self, selection: Selection) -> int:
+        """Place of the λ that is taken: of those that are as good, the largest."""
+        best = int(self.errors.argmin())
+        slack = self.standard_errors[best] if selection == "one_se" else _TIE * self.errors[best]
+        return int(np.flatnonzero(self.errors <= self.errors[best] + slack)[-1])
 
 
 class Ridge(NamedTuple):
@@ -174,7 +200,7 @@ class Ridge(NamedTuple):
     directions : ndarray of shape (p, r)
         V.
     rotated : ndarray of shape (n, r)
-        T.
+        T; of a long table the last columns of it alone, in single precision.
     coefficients : ndarray of shape (r, K)
         Weights of the directions.
     """
@@ -186,7 +212,7 @@ class Ridge(NamedTuple):
     out_of_fold: Array
     sizes: Array
     directions: Array
-    rotated: Array
+    rotated: Array | Stored
     coefficients: Array
 
 
@@ -195,7 +221,7 @@ def fit_ridge(
     targets: Array,
     selection: Selection,
     judged: Codes | None = None,
-    penalties: Array = PENALTIES,
+    penalties: Array | None = None,
     together: RowGroups | None = None,
     *,
     same_intercept: bool = False,
@@ -208,34 +234,28 @@ def fit_ridge(
     features say nothing, and rows are ordered against their targets. λ is judged without.
     """
     n = len(features)
+    penalties = penalties_for(n) if penalties is None else penalties
     sizes, directions, rotated = _rotated(features)
     means = targets.mean(axis=0)
-    missing = _Missing.of(rotated / np.sqrt(sizes), targets - means, together)
+    missing = Missing.of(rotated / np.sqrt(sizes), targets - means, together)
     judging, rows, groups = missing, judged if judged is not None else np.arange(n), None
     if together is not None:
         some, by_some = together.judging(len(sizes), len(penalties))
         judging, rows = missing._replace(together=some), rows[by_some[rows]]
         groups = numbered(together.groups[rows])
-    errors, standard_errors = np.empty(len(penalties)), np.empty(len(penalties))
-    for place, penalty in enumerate(penalties):
-        missed = judging.out_of_fold(n * penalty / (sizes + n * penalty))
-        by_row = (missed * missed).mean(axis=1)[rows]
-        errors[place] = by_row.mean()
-        deviations = group_sums(by_row - errors[place], groups)
-        standard_errors[place] = np.sqrt((deviations * deviations).sum()) / len(by_row)
-    best = int(errors.argmin())
-    slack = standard_errors[best] if selection == "one_se" else _TIE * errors[best]
-    place = int(np.flatnonzero(errors <= errors[best] + slack)[-1])
+    by_row = (judging.squared_errors(n * penalty / (sizes + n * penalty))[rows] for penalty in penalties)
+    path = RidgePath.of(penalties, by_row, groups)
+    place = path.chosen(selection)
     penalty = float(penalties[place])
     return Ridge(
-        penalty, RidgePath(penalties, errors, standard_errors), place, means,
+        penalty, path, place, means,
         targets - missing.out_of_fold(n * penalty / (sizes + n * penalty), same_intercept=same_intercept),
         sizes, directions, rotated, rotated.T @ (targets - means) / (sizes + n * penalty)[:, None],
     )  # fmt: skip
 
 
-class _Missing(NamedTuple):
-    """What a ridge misses: U, U², their share of the targets, and what lies outside of U."""
+class Missing(NamedTuple):
+    """What a ridge misses: U, U², their share of the targets, what lies outside of U, and the rows of the table."""
 
     units: Array
     squares: Array
@@ -243,16 +263,35 @@ class _Missing(NamedTuple):
     outside: Array
     free: Array
     together: RowGroups | None
+    n_rows: int
 
     @classmethod
-    def of(cls, units: Array, centered: Array, together: RowGroups | None) -> "_Missing":
-        """From U and the targets of mean 0; squares and what is free are those of a row and its equals."""
-        squares, inner, sizes = units * units, units.T @ centered, np.ones(len(units))
+    def of(
+        cls,
+        units: Array,
+        centered: Array,
+        together: RowGroups | None,
+        inner: Array | None = None,
+        n_rows: int | None = None,
+    ) -> "Missing":
+        """From U and the targets of mean 0; squares and what is free are those of a row and its equals.
+
+        Where these are some rows of a table, `inner` is Uᵀy of all of them, and `n_rows` their number.
+        """
+        squares, sizes = units * units, np.ones(len(units))
+        inner = units.T @ centered if inner is None else inner
+        n_rows = len(units) if n_rows is None else n_rows
         if together is not None:
             sizes = together.sizes
             squares *= sizes[:, None]
-        free = 1.0 - sizes / len(units) - squares.sum(axis=1)
-        return cls(units, squares, inner, centered - units @ inner, np.where(free > _NOTHING, free, 0.0), together)
+        free = 1.0 - sizes / n_rows - squares.sum(axis=1)
+        outside, free = centered - units @ inner, np.where(free > _NOTHING, free, 0.0)
+        return cls(units, squares, inner, outside, free, together, n_rows)
+
+    def squared_errors(self, shrunk: Array) -> Array:
+        """Mean squared error of the outputs of every row, shape (n,)."""
+        missed = self.out_of_fold(shrunk)
+        return np.asarray((missed * missed).mean(axis=1))
 
     def out_of_fold(self, shrunk: Array, *, same_intercept: bool = False) -> Array:
         """What is missed of every row by weights that have not seen it, where directions are shrunk by these shares."""
@@ -260,9 +299,9 @@ class _Missing(NamedTuple):
         # A single row leaves nothing, and nothing is missed of it.
         left = np.maximum(self.free + self.squares @ shrunk, np.finfo(np.float64).tiny)
         if same_intercept:
-            left += (1.0 if self.together is None else self.together.sizes) / len(left)
+            left += (1.0 if self.together is None else self.together.sizes) / self.n_rows
         if self.together is not None:
-            return missed_by_ridge(self.together, missed, left, self.units, shrunk)
+            return missed_by_ridge(self.together, missed, left, self.units, shrunk, self.n_rows)
         return np.asarray(missed / left[:, None])
 
 
@@ -270,11 +309,15 @@ def _rotated(features: Array) -> tuple[Array, Array, Array]:
     """S, V and T from the smaller of the two Gram matrices."""
     n, p = features.shape
     if n >= p:
-        sizes, directions = eigh(features.T @ features, overwrite_a=True, check_finite=False)
-        kept = sizes > _ROUNDING * max(sizes[-1], 0.0)
-        directions = directions[:, kept]
-        return sizes[kept], directions, features @ directions
-    sizes, rows = eigh(features @ features.T, overwrite_a=True, check_finite=False)
+        sizes, directions = principal(features.T @ features)
+        return sizes, directions, features @ directions
+    sizes, rows = principal(features @ features.T)
+    roots = np.sqrt(sizes)
+    return sizes, features.T @ rows / roots, rows * roots
+
+
+def principal(gram: Array) -> tuple[Array, Array]:
+    """Eigenvalues of a Gram matrix, rising, and their vectors, without those that are rounding."""
+    sizes, vectors = eigh(gram, overwrite_a=True, check_finite=False)
     kept = sizes > _ROUNDING * max(sizes[-1], 0.0)
-    roots = np.sqrt(sizes[kept])
-    return sizes[kept], features.T @ rows[:, kept] / roots, rows[:, kept] * roots
+    return sizes[kept], vectors[:, kept]

@@ -1,0 +1,202 @@
+r"""Ridge regression on a table of more rows than a design fits in memory for: sums over blocks of rows.
+
+Features Φ of a block are made when they are needed, and forgotten. A first pass sums up
+:math:`\Phi^\top \Phi`, :math:`\Phi^\top \tilde y` and the means; the eigenvectors of the first are the principal
+directions V. A second one measures leave-one-out errors along the path of λ, on some rows. A third keeps the largest
+directions of all rows, :math:`T = \Phi V`, in single precision, for the refits, and leaves every row out. All sums are
+made in double precision.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from qmedoid.arrays import Array, Codes, row_slices
+from qmedoid.geometry.row_groups import numbered, part_of
+from qmedoid.geometry.scaling import RankScaling, Scaling
+from qmedoid.methods.evidence.design import Design, DesignPart, Scaled, block_scales
+from qmedoid.methods.evidence.model import CLIP
+from qmedoid.methods.evidence.ridge import (
+    Missing,
+    Ridge,
+    RidgePath,
+    RowGroups,
+    Selection,
+    penalties_for,
+    principal,
+)
+
+_BLOCK_ROWS = 1024
+# Rows that λ is judged by, at most.
+_JUDGING_ROWS = 20_000
+# Directions that a refit keeps: at most so many, and none that the ridge shrinks below this share.
+_MAX_DIRECTIONS = 400
+_LEAST_SHARE = 0.003
+
+
+def kept_directions(sizes: Array, penalty: float) -> Codes:
+    """Places of the directions that a refit keeps: the last of those that count."""
+    return np.flatnonzero(sizes > _LEAST_SHARE * penalty)[-_MAX_DIRECTIONS:]
+
+
+class RowBlock(NamedTuple):
+    """Rows that are in memory together, and which of them are left out together; no group is in two blocks."""
+
+    rows: Codes | slice
+    together: RowGroups | None
+
+
+@dataclass(frozen=True, eq=False)
+class LongTable:
+    """Rows of a long table, which are scaled block by block.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, M)
+    targets : ndarray of shape (n, K)
+    groups : ndarray of shape (n,) or None
+        Rows of one group are left out together.
+    sample : ndarray of shape (m,)
+        Rows that medoids and groups of columns were sought among.
+    rank_scaling, linear_scaling : RankScaling, Scaling
+    blocks : list of RowBlock
+    """
+
+    X: Array
+    targets: Array
+    groups: Codes | None
+    sample: Codes
+    rank_scaling: RankScaling
+    linear_scaling: Scaling
+    blocks: list[RowBlock]
+
+    def scaled(self, rows: Codes | slice) -> Scaled:
+        """Some rows, scaled both ways."""
+        return scaled_rows(self.X[rows], self.rank_scaling, self.linear_scaling)
+
+    def fit_ridge(
+        self,
+        parts: Sequence[DesignPart],
+        medoids: Scaled,
+        selection: Selection,
+        judged: Codes | None,
+        rng: np.random.Generator,
+    ) -> tuple[Design, Ridge]:
+        """Design of all rows and its ridge, see `fit_ridge`; `judged` are rows of the sample."""
+        n, means = len(self.X), self.targets.mean(axis=0)
+        design, gram, along = self._sums(parts, medoids)
+        sizes, directions = principal(gram)
+        inner = directions.T @ along / np.sqrt(sizes)[:, None]
+        path = RidgePath.of(penalties_for(n), *self._errors(design, medoids, sizes, directions, inner, judged, rng))
+        place = path.chosen(selection)
+        penalty = float(path.penalties[place])
+        kept = kept_directions(sizes, n * penalty)
+        shrunk = n * penalty / (sizes + n * penalty)
+        rotated, out_of_fold = np.empty((n, len(kept)), dtype=np.float32), np.empty(self.targets.shape)
+        for block in self.blocks:
+            rows = self._rotated(design, medoids, directions, block.rows)
+            rotated[block.rows] = rows[:, kept]
+            missing = self._missing(rows, sizes, inner, block)
+            missed = missing.out_of_fold(shrunk, same_intercept=True)
+            out_of_fold[block.rows] = self.targets[block.rows] - missed
+        coefficients = np.sqrt(sizes)[:, None] * inner / (sizes + n * penalty)[:, None]
+        ridge = Ridge(penalty, path, place, means, out_of_fold, sizes, directions, rotated, coefficients)
+        return design, ridge
+
+    def _sums(self, parts: Sequence[DesignPart], medoids: Scaled) -> tuple[Design, Array, Array]:
+        """The design, ΦᵀΦ and Φᵀy of all rows."""
+        ends = np.cumsum([0, *(part.n_features for part in parts)])
+        places = [slice(*pair) for pair in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
+        n, p = len(self.X), int(ends[-1])
+        # Near enough to the means for sums of squares about them to be exact.
+        near = [part.values(self.scaled(self.sample[:_BLOCK_ROWS]), medoids).mean(axis=0) for part in parts]
+        off = [np.zeros(len(center)) for center in near]
+        gram, along, sums = np.zeros((p, p)), np.zeros((p, self.targets.shape[1])), np.zeros(p)
+        centered = self.targets - self.targets.mean(axis=0)
+        for block in self.blocks:
+            scaled = self.scaled(block.rows)
+            features = np.empty((len(scaled.ranks), p))
+            for part, place, center, total in zip(parts, places, near, off, strict=True):
+                values = part.values(scaled, medoids) - center
+                total += values.sum(axis=0)
+                features[:, place] = part.features(values)
+            gram += features.T @ features
+            along += features.T @ centered[block.rows]
+            sums += features.sum(axis=0)
+        gram -= np.outer(sums, sums) / n
+        scales = block_scales(parts, places, np.diag(gram) / n)
+        by_feature = np.repeat(scales, np.diff(ends))
+        centers = [center + total / n for center, total in zip(near, off, strict=True)]
+        design = Design(tuple(parts), tuple(centers), tuple(scales), tuple(places), np.empty((0, p)))
+        return design, gram * np.outer(by_feature, by_feature), along * by_feature[:, None]
+
+    def _rotated(self, design: Design, medoids: Scaled, directions: Array, rows: Codes | slice) -> Array:
+        """T of some rows, along all directions."""
+        scaled = self.scaled(rows)
+        features = np.empty((len(scaled.ranks), len(directions)))
+        for part, center, scale, place in zip(design.parts, design.centers, design.scales, design.places, strict=True):
+            features[:, place] = scale * part.features(part.values(scaled, medoids) - center)
+        return np.asarray(features @ directions)
+
+    def _missing(self, rotated: Array, sizes: Array, inner: Array, block: RowBlock) -> Missing:
+        centered = self.targets[block.rows] - self.targets.mean(axis=0)
+        return Missing.of(rotated / np.sqrt(sizes), centered, block.together, inner, len(self.X))
+
+    def _errors(
+        self,
+        design: Design,
+        medoids: Scaled,
+        sizes: Array,
+        directions: Array,
+        inner: Array,
+        judged: Codes | None,
+        rng: np.random.Generator,
+    ) -> tuple[Array, Codes | None]:
+        """Squared leave-one-out errors of some rows for every λ, shape (L, m), and the groups of these rows.
+
+        They are rows that have not chosen groups of columns: those outside of the sample, and those judged in it.
+        """
+        free = np.ones(len(self.X), dtype=np.bool_)
+        if judged is not None:
+            free[self.sample] = False
+            free[self.sample[judged]] = True
+        # Whole groups, in the order in which they are drawn.
+        groups = np.arange(len(self.X)) if self.groups is None else self.groups
+        order = rng.permutation(int(groups.max()) + 1)[groups]
+        rows = np.flatnonzero(free)
+        rows = rows[np.argsort(order[rows], kind="stable")]
+        if len(rows) > _JUDGING_ROWS:
+            rows = rows[order[rows] <= order[rows[_JUDGING_ROWS - 1]]]
+        rows = np.sort(rows)
+        n, penalties = len(self.X), penalties_for(len(self.X))
+        errors = np.empty((len(penalties), len(rows)))
+        for block in row_blocks(self.X, part_of(self.groups, rows), rows):
+            missing = self._missing(self._rotated(design, medoids, directions, block.rows), sizes, inner, block)
+            places = np.searchsorted(rows, np.arange(n)[block.rows])
+            for number, penalty in enumerate(penalties):
+                errors[number, places] = missing.squared_errors(n * penalty / (sizes + n * penalty))
+        return errors, None if self.groups is None else numbered(self.groups[rows])
+
+
+def scaled_rows(X: Array, rank_scaling: RankScaling, linear_scaling: Scaling) -> Scaled:
+    """Raw rows, scaled both ways."""
+    return Scaled(rank_scaling.apply(X), np.clip(linear_scaling.apply(X), -CLIP, CLIP))
+
+
+def row_blocks(X: Array, groups: Codes | None, rows: Codes | None = None) -> Iterator[RowBlock]:
+    """Blocks of some rows of X, all by default, of whole groups; `groups` has a number for each of these rows."""
+    rows = np.arange(len(X)) if rows is None else rows
+    if groups is None:
+        yield from (RowBlock(rows[part], None) for part in row_slices(rows, _BLOCK_ROWS))
+        return
+    order = np.argsort(groups, kind="stable")
+    # A group belongs to the block that its first row falls into.
+    counts = np.bincount(groups)
+    starts = np.cumsum(counts) - counts
+    cuts = np.flatnonzero(np.diff(starts // _BLOCK_ROWS)) + 1
+    for part in np.split(order, starts[cuts]):
+        chosen = np.sort(part)
+        own = part_of(groups, chosen)
+        yield RowBlock(rows[chosen], None if own is None else RowGroups.of(own, X[rows[chosen]]))
