@@ -1,6 +1,7 @@
 """The rare-event method as an estimator: prototypes of a rare class, its hardest counterparts, and comparisons."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier, Progress, Refine
 from qmedoid.estimators._parameters import FLAG, Constraint, whole
 from qmedoid.exceptions import ParameterError
+from qmedoid.geometry.row_groups import draws_per_row
 from qmedoid.kernels.ties import order_by_content, with_equal_cells
 from qmedoid.methods.base import Method
 from qmedoid.methods.rare.fit import FittedRare, fit_rare
@@ -170,7 +172,7 @@ class RareEventClassifier(MethodClassifier):
         # What is learnt does not depend on the order of the columns.
         order = order_by_content(data.X)
         trees = fit_comparisons(
-            with_equal_cells(np.ascontiguousarray(data.X[:, order])), data.codes, 2, _TREES, seed,
+            with_equal_cells(np.ascontiguousarray(data.X[:, order])), data.codes, 2, _trees(data.groups), seed,
             lambda done: progress(_RARE_SHARE + (1.0 - _RARE_SHARE) * done), data.groups,
         )  # fmt: skip
         if trees is None:
@@ -181,3 +183,9 @@ class RareEventClassifier(MethodClassifier):
         model = SumModel(fitted.model, (trees.model.with_columns(order),), total.weights, total.biases)
         self.weights_ = dict(model.facts["weights"])
         return model, total.scores
+
+
+def _trees(groups: Codes | None) -> BoostingSettings:
+    """How trees are grown; rows of one group count as one draw, so that copies of a table change nothing."""
+    share = draws_per_row(groups)
+    return replace(_TREES, l2=_TREES.l2 / share, least_rows=round(_TREES.least_rows / share))
