@@ -23,8 +23,6 @@ from qmedoid.methods.sum.model import SumModel
 from qmedoid.model.hybrid import DeltaSettings
 from qmedoid.variational.selection import OutOfFold
 
-# A leaf with few rare rows says less: their number is small, and so is what the others weigh.
-_TREES = BoostingSettings(l2=10.0)
 # Progress when the prototypes are fitted.
 _RARE_SHARE = 0.6
 
@@ -187,5 +185,5 @@ class RareEventClassifier(MethodClassifier):
 
 def _trees(groups: Codes | None) -> BoostingSettings:
     """How trees are grown; rows of one group count as one draw, so that copies of a table change nothing."""
-    share = draws_per_row(groups)
-    return replace(_TREES, l2=_TREES.l2 / share, least_rows=round(_TREES.least_rows / share))
+    share, usual = draws_per_row(groups), BoostingSettings()
+    return replace(usual, l2=usual.l2 / share, least_rows=round(usual.least_rows / share))
