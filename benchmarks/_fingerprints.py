@@ -100,7 +100,8 @@ def _choices(model: Any) -> dict[str, Any]:
             "neighbors": None if near is None else [near.n_nearest, bool(near.by_rank), near.rows.tolist()],
         }
     elif model.method_ == "rare":
-        found |= {"medoids": first.medoid_rows.tolist(), "features": first.circuit_features.tolist()}
+        prototypes = getattr(first, "base", first)  # of a sum with comparisons
+        found |= {"medoids": first.medoid_rows.tolist(), "features": prototypes.circuit_features.tolist()}
     else:
         found |= {
             "groups": [list(subset) for subset in model.estimator_.configuration_],

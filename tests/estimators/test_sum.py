@@ -121,8 +121,7 @@ def test_sum_takes_learnt_neighbors_where_classes_are_checkered(tmp_path):
     classifier = SumClassifier(comparisons=False, random_state=0).fit(X[::2], y[::2])
     assert classifier.weights_.get("neighbors", 0.0) > 0.05
     assert (
-        "neighbors"
-        not in SumClassifier(comparisons=False, neighbors=False, random_state=0).fit(X[::2], y[::2]).weights_
+        "neighbors" not in SumClassifier(comparisons=False, n_neighbors=0, random_state=0).fit(X[::2], y[::2]).weights_
     )
     loaded = load(classifier.save(tmp_path / "checkered.qmedoid"))
     np.testing.assert_array_equal(loaded.predict_proba(X), classifier.predict_proba(X))
@@ -131,7 +130,7 @@ def test_sum_takes_learnt_neighbors_where_classes_are_checkered(tmp_path):
     assert model.n_measured >= len(model.parts[-1].used)
     card = model_card(classifier.table_model(), raw_rows=False)
     assert "keeps 1000 training rows" in card
-    assert "fit with neighbors=False" in card
+    assert "fit with n_neighbors=0" in card
     measured = model.measure(X[1:2])
     winner, other = np.argsort(measured.scores[0])
     parts = model.contributions(X[1:2], measured, int(winner), int(other))

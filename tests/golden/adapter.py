@@ -143,7 +143,7 @@ def _classifier(settings: dict[str, Any]) -> Any:
 def _method_settings(settings: dict[str, Any]) -> Any:
     match settings["method"]:
         case "rare":
-            return qmedoid.RareEventClassifier(**{name: settings[name] for name in _RARE})
+            return qmedoid.RareEventClassifier(comparisons=False, **{name: settings[name] for name in _RARE})
         case "nearest":
             return _nearest(settings)
     # "auto" is evidence on tables of this size.

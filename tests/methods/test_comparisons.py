@@ -10,9 +10,16 @@ from sklearn.metrics import log_loss
 from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.geometry.overlap import compact_swap_test
 from qmedoid.geometry.row_groups import group_folds
+from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.comparisons.model import midpoints
 
 SETTINGS = BoostingSettings(n_iterations=12, n_folds=3)
+
+
+def ranks(X):
+    """The columns in the order of their content, as ranks: what trees are grown on."""
+    ordered = X[:, order_by_content(X)]
+    return np.column_stack([np.unique(column, return_inverse=True)[1] for column in ordered.T]).astype(float)
 
 
 def made_rows(n=240, n_classes=2, seed=0):
@@ -36,9 +43,9 @@ def test_scores_are_those_of_the_boosted_trees(fitted):
     grown = [
         HistGradientBoostingClassifier(
             max_iter=max(1, round(1.1 * found.n_iterations)), early_stopping=False,
-            l2_regularization=SETTINGS.for_table(len(X), found.model.n_classes).l2,
+            l2_regularization=SETTINGS.for_table(len(X), found.model.n_classes, 1.0).l2,
             random_state=3 + seed, **settings,
-        ).fit(X, codes).decision_function(X)
+        ).fit(ranks(X), codes).decision_function(ranks(X))
         for seed in range(2)
     ]  # fmt: skip
     wanted = np.mean(grown, axis=0).reshape(len(X), -1)
@@ -72,12 +79,13 @@ def test_values_of_several_rows_are_those_of_the_most_central_one():
 
 def test_large_tables_have_fewer_folds_and_seeds_and_more_classes_a_smaller_penalty():
     usual = BoostingSettings()
-    assert usual.for_table(19_999, 2) == usual
-    assert usual.for_table(19_999, 5) == replace(usual, l2=pytest.approx(0.64))
-    assert usual.for_table(20_000, 2) == replace(usual, n_folds=3, n_seeds=1)
-    assert usual.for_table(1000, 9).n_seeds == 2
-    assert usual.for_table(1000, 10) == replace(usual, n_seeds=1, l2=pytest.approx(0.36))
-    assert usual.for_table(10_000, 10) == replace(usual, n_folds=3, n_seeds=1, l2=pytest.approx(0.36))
+    assert usual.for_table(19_999, 2, 1.0) == usual
+    assert usual.for_table(19_999, 5, 1.0) == replace(usual, l2=pytest.approx(0.64))
+    assert usual.for_table(20_000, 2, 1.0) == replace(usual, n_folds=3, n_seeds=1)
+    assert usual.for_table(1000, 9, 1.0).n_seeds == 2
+    assert usual.for_table(1000, 10, 1.0) == replace(usual, n_seeds=1, l2=pytest.approx(0.36))
+    assert usual.for_table(1000, 2, 0.5) == replace(usual, l2=2.0, least_rows=20)
+    assert usual.for_table(10_000, 10, 1.0) == replace(usual, n_folds=3, n_seeds=1, l2=pytest.approx(0.36))
 
 
 def test_contributions_add_up_along_the_paths(fitted):
@@ -119,7 +127,7 @@ def test_out_of_fold_scores_have_not_seen_their_rows():
 
 def test_iterations_are_the_mean_of_the_best_of_the_folds_and_the_same_for_all_out_of_fold_rows(fitted):
     X, codes, found = fitted
-    n_classes = found.model.n_classes
+    n_classes, X = found.model.n_classes, ranks(X)
     folds = group_folds(np.arange(len(X)), codes, 3, np.random.default_rng(0))
     best, scores = [], np.zeros((12, len(X), n_classes))
     for fold in range(3):

@@ -256,6 +256,11 @@ def sum_model(rng, *, n_columns=12, n_classes=2, per_class=2):
     return SumModel(base, (comparisons, neighbors), rng.uniform(0.1, 2, 3), rng.normal(size=n_classes))
 
 
+def rare_sum(rng, *, n_columns=12, n_classes=2):
+    comparisons = sum_model(rng, n_columns=n_columns, n_classes=n_classes).parts[:1]
+    return SumModel(rare_model(rng, n_columns=n_columns), comparisons, rng.uniform(0.1, 2, 2), rng.normal(size=2))
+
+
 def all_models():
     """Models by name: every stage, read-out, precision and policy."""
     rng = np.random.default_rng(12)
@@ -327,6 +332,7 @@ def all_models():
         ),
         "rare": table_model((geometric(rng, first=rare_model, curved=True),), cut=0.5, priors=np.array([0.99, 0.01])),
         "rare and circuit": table_model((geometric(rng, first=rare_model, refine_below=1.0, residual=True),)),
+        "rare and comparisons": table_model((geometric(rng, first=rare_sum, refine_below=1.0, residual=True),)),
         "rare, not compressed": table_model((geometric(rng, first=rare_model, compress=False),)),
     }
 

@@ -1,6 +1,6 @@
 """Trees of comparisons, learnt by scikit-learn's histogram boosting and kept as pairs of real rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple, Self
@@ -10,7 +10,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ModelError
-from qmedoid.geometry.row_groups import group_folds
+from qmedoid.geometry.row_groups import draws_per_row, group_folds
+from qmedoid.kernels.ties import order_by_content, with_equal_cells
 from qmedoid.kernels.trees import LEVELS, N_LEAVES
 from qmedoid.methods.comparisons.fit import PlainTree, comparisons_of
 from qmedoid.methods.comparisons.model import ComparisonsModel
@@ -38,17 +39,17 @@ class BoostingSettings:
     share_of_columns: float = 0.5
     l2: float = 1.0
 
-    def for_table(self, n_rows: int, n_classes: int) -> Self:
+    def for_table(self, n_rows: int, n_classes: int, share: float) -> Self:
         """The settings for a table of this size: fewer folds and seeds for large ones.
 
         The penalty is one for two classes: trees learn from p·(1 − p) of a row with probability p, which is smaller
-        for more.
+        for more. Where a row is but a `share` of a draw, as in copies of a table, more rows count as much.
         """
         large = n_rows >= _LARGE or n_rows * n_classes >= _LARGE_TIMES_CLASSES
         return replace(
             self, n_folds=max(2, self.n_folds - 2) if large else self.n_folds,
             n_seeds=1 if large or n_classes >= _MANY_CLASSES else self.n_seeds,
-            l2=self.l2 * 4.0 * (n_classes - 1) / n_classes**2,
+            l2=self.l2 * 4.0 * (n_classes - 1) / n_classes**2 / share, least_rows=round(self.least_rows / share),
         )  # fmt: skip
 
 
@@ -74,11 +75,16 @@ def fit_comparisons(
     None where a fold would have nothing to learn from or to judge by.
     """
     rng = np.random.default_rng(seed)
-    settings = settings.for_table(len(codes), n_classes)
+    settings = settings.for_table(len(codes), n_classes, draws_per_row(groups))
     n_folds = settings.n_folds
     folds = _folds(codes, groups, n_classes, n_folds, rng)
     if folds is None:
         return None
+    # What is learnt depends neither on the order of the columns nor on last digits: trees see ranks, which are exact.
+    order = order_by_content(X)
+    values = with_equal_cells(np.ascontiguousarray(X[:, order]))
+    known, places = zip(*(np.unique(column, return_inverse=True) for column in values.T), strict=True)
+    X = np.column_stack(places).astype(np.float64)
     grown = []
     for fold in range(n_folds):
         train, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
@@ -96,12 +102,12 @@ def fit_comparisons(
         _grown(settings, seed + n_folds + number, max(1, round(_LONGER * n_iterations)), X, codes)
         for number in range(settings.n_seeds)
     ]
-    model = _mean_model(fits, X, codes, n_classes)
+    model = _mean_model(fits, X, known, values, codes, n_classes)
     # Rows that are never held out are the only ones of their class.
     known = np.isfinite(outputs[:, 0])
     outputs[~known] = outputs[known].mean(axis=0)
     progress(1.0)
-    return FittedComparisons(model, model.class_scores(outputs), n_iterations)
+    return FittedComparisons(model.with_columns(order), model.class_scores(outputs), n_iterations)
 
 
 def _folds(codes: Codes, groups: Codes | None, n_classes: int, n_folds: int, rng: np.random.Generator) -> Codes | None:
@@ -135,21 +141,26 @@ def _outputs(raw: Any, n_rows: int) -> Array:
     return np.asarray(raw, dtype=np.float64).reshape(n_rows, -1)
 
 
-def _mean_model(fits: list[Any], X: Array, codes: Codes, n_classes: int) -> ComparisonsModel:
-    """The mean of some fits as trees of comparisons; raise where these trees say anything else on the training rows."""
+def _mean_model(
+    fits: list[Any], ranks: Array, known: Sequence[Array], X: Array, codes: Codes, n_classes: int
+) -> ComparisonsModel:
+    """The mean of some fits as trees of comparisons; raise where these trees say anything else on the training rows.
+
+    The fits saw ranks, the places of the cells of X among the `known` values of their columns.
+    """
     trees = [
-        _plain_tree(predictor.nodes, output, 1.0 / len(fits))
+        _plain_tree(predictor.nodes, known, output, 1.0 / len(fits))
         for fit in fits
         for iteration in fit._predictors
         for output, predictor in enumerate(iteration)
     ]
     intercepts = np.mean([fit._baseline_prediction.ravel() for fit in fits], axis=0)
     model = comparisons_of(trees, intercepts, X, codes, n_classes)
-    checked = X[:: max(1, len(X) // 1000)]
+    some = slice(None, None, max(1, len(X) // 1000))
     wanted = model.class_scores(
-        np.mean([_outputs(fit.decision_function(checked), len(checked)) for fit in fits], axis=0)
+        np.mean([_outputs(fit.decision_function(ranks[some]), len(ranks[some])) for fit in fits], axis=0)
     )
-    if not np.allclose(model.scores(checked), wanted, rtol=_SAME, atol=_SAME):
+    if not np.allclose(model.scores(X[some]), wanted, rtol=_SAME, atol=_SAME):
         raise ModelError(
             "The trees of scikit-learn's histogram boosting could not be read: this version of scikit-learn keeps them "
             "in another form. Pass comparisons=False, or install the version that qmedoid was tested with."
@@ -157,10 +168,14 @@ def _mean_model(fits: list[Any], X: Array, codes: Codes, n_classes: int) -> Comp
     return model
 
 
-def _plain_tree(nodes: Any, output: int, share: float) -> PlainTree:
+def _plain_tree(nodes: Any, known: Sequence[Array], output: int, share: float) -> PlainTree:
     is_leaf = nodes["is_leaf"].astype(np.bool_)
+    column = np.where(is_leaf, -1, nodes["feature_idx"].astype(np.intp))
+    # The last value that goes to the left.
+    rank = np.where(is_leaf, 0, np.floor(nodes["num_threshold"])).astype(np.intp)
+    threshold = np.array([known[one][place] for one, place in zip(column, rank, strict=True)])
     return PlainTree(
-        np.where(is_leaf, -1, nodes["feature_idx"].astype(np.intp)), nodes["num_threshold"].astype(np.float64),
+        column, threshold,
         nodes["left"].astype(np.intp), nodes["right"].astype(np.intp), share * nodes["value"].astype(np.float64),
         nodes["count"].astype(np.float64), output,
     )  # fmt: skip

@@ -9,7 +9,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier, Progress
-from qmedoid.estimators._parameters import AUTO, Constraint, check_parameters, whole
+from qmedoid.estimators._parameters import AUTO, Constraint, whole
 from qmedoid.methods.base import Method
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
@@ -107,6 +107,7 @@ class EvidenceClassifier(MethodClassifier):
         "n_neighbors": whole(0) | AUTO,
         "n_pairs": whole(0),
         "n_triples": whole(0),
+        "n_terms": whole(1) | AUTO,
     }
 
     @classmethod
@@ -116,8 +117,6 @@ class EvidenceClassifier(MethodClassifier):
 
     def _settings(self) -> EvidenceSettings:
         """The settings of the fit; a study of further settings overrides this."""
-        # Apart from the others: a classifier that is made of this one need not have the parameter.
-        check_parameters(type(self).__name__, {"n_terms": self.n_terms}, {"n_terms": whole(1) | AUTO})
         return EvidenceSettings(
             n_medoids=EvidenceSettings.n_medoids if self.n_medoids == "auto" else int(self.n_medoids),
             grows=self.n_medoids == "auto",

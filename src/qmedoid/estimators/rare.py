@@ -1,29 +1,38 @@
-"""The rare-event method as an estimator: many prototypes of a rare class and of its hardest counterparts."""
+"""The rare-event method as an estimator: prototypes of a rare class, its hardest counterparts, and comparisons."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CalibrationKind
+from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier, Progress, Refine, is_large_and_rare
-from qmedoid.estimators._parameters import Constraint, whole
+from qmedoid.estimators._parameters import FLAG, Constraint, whole
 from qmedoid.exceptions import ParameterError
 from qmedoid.methods.base import Method
-from qmedoid.methods.rare.fit import fit_rare
+from qmedoid.methods.rare.fit import FittedRare, fit_rare
 from qmedoid.methods.rare.prototypes import RareSettings
+from qmedoid.methods.sum.fit import fit_sum
+from qmedoid.methods.sum.model import SumModel
 from qmedoid.model.hybrid import DeltaSettings
 from qmedoid.variational.selection import OutOfFold
+
+# Progress when the prototypes are fitted.
+_RARE_SHARE = 0.6
 
 
 class RareEventClassifier(MethodClassifier):
     """Separate a rare class from a common one by how much nearer a record lies to prototypes of the rare class.
 
     Prototypes are real training rows: all rare ones, common ones drawn at random, and the common ones most like rare
-    ones. A logistic sum over distances to them decides.
+    ones. A logistic sum over distances to them decides, together with trees of comparisons where these make out-of-fold
+    rows likelier; see `SumClassifier`.
 
     Parameters
     ----------
+    comparisons : bool, default=True
+        Whether trees of comparisons are tried.
     n_rare : int, default=2000
         Maximum number of prototypes of the rare class; all of its rows where there are fewer.
     n_common : int, default=3000
@@ -46,7 +55,10 @@ class RareEventClassifier(MethodClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-    model_ : RareEventModel
+    model_ : RareEventModel or SumModel
+        The sum where there are comparisons.
+    weights_ : dict of str to float
+        Weights of the prototypes (``"rare"``) and of the comparisons by their names.
     calibration_ : Calibration
     threshold_ : float
         Probability of the second class above which a record is called so.
@@ -77,6 +89,7 @@ class RareEventClassifier(MethodClassifier):
     def __init__(
         self,
         *,
+        comparisons: bool = True,
         n_rare: int = 2000,
         n_common: int = 3000,
         n_hard: int = 1000,
@@ -87,6 +100,7 @@ class RareEventClassifier(MethodClassifier):
         refit: bool = True,
         random_state: Any = None,
     ) -> None:
+        self.comparisons = comparisons
         self.n_rare = n_rare
         self.n_common = n_common
         self.n_hard = n_hard
@@ -99,6 +113,7 @@ class RareEventClassifier(MethodClassifier):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **MethodClassifier._constraints,
+        "comparisons": FLAG,
         "n_rare": whole(2),
         "n_common": whole(2),
         "n_hard": whole(0),
@@ -137,5 +152,29 @@ class RareEventClassifier(MethodClassifier):
                 f"separates one rare class from another, and there are {len(data.classes)} classes. Use "
                 "method='evidence'."
             )
-        fitted = fit_rare(data.X, data.codes, self._settings(), seed, progress, data.groups)
-        return fitted.model, OutOfFold(fitted.out_of_fold, fitted.fold), fitted.circuit_features
+        share = _RARE_SHARE if self.comparisons else 1.0
+        fitted = fit_rare(data.X, data.codes, self._settings(), seed, lambda done: progress(share * done), data.groups)
+        model, scores = self._with_comparisons(fitted, data, seed, progress)
+        progress(1.0)
+        return model, OutOfFold(scores, fitted.fold), fitted.circuit_features
+
+    def _with_comparisons(
+        self, fitted: FittedRare, data: TrainingTable, seed: int, progress: Progress
+    ) -> tuple[Method, Array]:
+        """The model and its out-of-fold dissimilarities, with trees of comparisons if these make the rows likelier."""
+        self.weights_ = {fitted.model.name: 1.0}
+        # Without folds there is nothing to weigh by.
+        if not self.comparisons or not fitted.fold.any():
+            return fitted.model, fitted.out_of_fold
+        trees = fit_comparisons(
+            data.X, data.codes, 2, BoostingSettings(), seed,
+            lambda done: progress(_RARE_SHARE + (1.0 - _RARE_SHARE) * done), data.groups,
+        )  # fmt: skip
+        if trees is None:
+            return fitted.model, fitted.out_of_fold
+        total = fit_sum([fitted.out_of_fold, trees.out_of_fold], data.codes, data.groups)
+        if total.weights[1] == 0:
+            return fitted.model, fitted.out_of_fold
+        model = SumModel(fitted.model, (trees.model,), total.weights, total.biases)
+        self.weights_ = dict(model.facts["weights"])
+        return model, total.scores

@@ -13,11 +13,11 @@ from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import Progress
 from qmedoid.estimators._parameters import FLAG, Constraint
 from qmedoid.estimators.evidence import EvidenceClassifier
-from qmedoid.kernels.ties import order_by_content, with_equal_cells
+from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.base import Method, Part
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
-from qmedoid.methods.neighbors.fit import fit_neighbors
+from qmedoid.methods.neighbors.fit import MOST_ROWS, fit_neighbors
 from qmedoid.methods.sum.fit import fit_sum
 from qmedoid.methods.sum.model import SumModel
 from qmedoid.variational.selection import OutOfFold
@@ -45,21 +45,22 @@ class SumClassifier(EvidenceClassifier):
     ----------
     comparisons : bool, default=True
         Whether trees of comparisons are tried.
-    neighbors : bool, default=True
-        Whether the nearest training rows under a learnt metric are tried.
-    n_medoids : int, default=64
-        Maximum number of medoids, but at least one per class.
+    n_medoids : int or "auto", default="auto"
+        Maximum number of medoids, but at least one per class. ``"auto"`` is 64, and 128 from 2,000 rows on.
     n_neighbors : int or "auto", default="auto"
-        Maximum number of extra training rows kept for the neighbor term of the evidence; see `EvidenceClassifier`.
+        Maximum number of extra training rows kept as neighbors under a learnt metric, or for the neighbor term of the
+        evidence. ``"auto"`` is 200,000 and 5,000; with 0 neither is tried.
     n_pairs, n_triples : int, default=16 and 10
         Groups of two and of three columns in each of the averaged models of the evidence.
+    n_terms : int or "auto", default="auto"
+        Number of terms of the evidence aimed at; ``"auto"`` is 1,500.
     calibration : {"auto", "curve", "logistic", "temperature"}, default="auto"
         How scores become probabilities on out-of-fold rows; ``"auto"`` is ``"curve"``.
     operating_point : float, str, dict or None, default=None
         For two classes, the threshold: see `MedoidClassifier`.
     cv : int, splitter, iterable or None, default=None
         Folds whose held-out rows calibrate the scores and set thresholds. None takes leave-one-out scores of the
-        evidence, and five folds of the comparisons (three from 20,000 rows on).
+        evidence, and folds of the comparisons and of the metric of the neighbors.
     refit : bool, default=True
         Whether the final model is fitted on all rows; False keeps that of the only split.
     random_state : int, RandomState or None, default=None
@@ -101,11 +102,11 @@ class SumClassifier(EvidenceClassifier):
         self,
         *,
         comparisons: bool = True,
-        neighbors: bool = True,
-        n_medoids: int = 64,
+        n_medoids: int | Literal["auto"] = "auto",
         n_neighbors: int | Literal["auto"] = "auto",
         n_pairs: int = 16,
         n_triples: int = 10,
+        n_terms: int | Literal["auto"] = "auto",
         calibration: CalibrationKind | Literal["auto"] = "auto",
         operating_point: float | str | Mapping[str, float] | None = None,
         cv: Any = None,
@@ -113,16 +114,14 @@ class SumClassifier(EvidenceClassifier):
         random_state: Any = None,
     ) -> None:
         super().__init__(
-            n_medoids=n_medoids, n_neighbors=n_neighbors, n_pairs=n_pairs, n_triples=n_triples, calibration=calibration,
-            operating_point=operating_point, cv=cv, refit=refit, random_state=random_state,
+            n_medoids=n_medoids, n_neighbors=n_neighbors, n_pairs=n_pairs, n_triples=n_triples, n_terms=n_terms,
+            calibration=calibration, operating_point=operating_point, cv=cv, refit=refit, random_state=random_state,
         )  # fmt: skip
         self.comparisons = comparisons
-        self.neighbors = neighbors
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **EvidenceClassifier._constraints,
         "comparisons": FLAG,
-        "neighbors": FLAG,
     }
 
     @classmethod
@@ -136,29 +135,30 @@ class SumClassifier(EvidenceClassifier):
 
     def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Method, OutOfFold, Array | None]:
         n_classes, X, codes = len(data.classes), data.X, data.codes
+        most_rows = MOST_ROWS if self.n_neighbors == "auto" else int(self.n_neighbors)
         evidence = fit_evidence(
             X, codes, n_classes, self._settings(), seed, lambda done: progress(_EVIDENCE_SHARE * done), data.groups
         )
         self.regularization_, self.path_ = evidence.regularization, evidence.path
         model, scores, parts = evidence.model, evidence.out_of_fold, list[Part]()
         added = list[Array]()
-        # What is learnt does not depend on the order of the columns.
-        order = order_by_content(X)
-        ordered = np.ascontiguousarray(X[:, order])
         if self.comparisons:
             trees = fit_comparisons(
-                with_equal_cells(ordered), codes, n_classes, BoostingSettings(), seed,
+                X, codes, n_classes, BoostingSettings(), seed,
                 lambda done: progress(_EVIDENCE_SHARE + (_LEARNT_SHARE - _EVIDENCE_SHARE) * done), data.groups,
             )  # fmt: skip
             if trees is not None:
-                parts.append(trees.model.with_columns(order))
+                parts.append(trees.model)
                 added.append(trees.out_of_fold)
         fitted = fit_sum([scores, *added], codes, data.groups)
-        if self.neighbors:
+        if most_rows:
+            # What is learnt does not depend on the order of the columns.
+            order = order_by_content(X)
+            ordered, scaling = np.ascontiguousarray(X[:, order]), model.rank_scaling.take(order)
             # The neighbors of the evidence have spoken to the same rows, by another metric: one of both is enough.
             alone = fit_sum([evidence.without_neighbors, *added], codes, data.groups)
             rng = np.random.default_rng(seed)
-            rows = fit_neighbors(ordered, codes, -alone.scores, model.rank_scaling.take(order), rng, data.groups)
+            rows = fit_neighbors(ordered, codes, -alone.scores, scaling, rng, data.groups, most_rows)
             if rows is not None:
                 learnt = fit_sum([evidence.without_neighbors, *added, rows.out_of_fold], codes, data.groups)
                 if learnt.loss < fitted.loss:

@@ -52,6 +52,8 @@ _JUDGED = 1500
 # Minimum gain in log-likelihood of rows that are left out, in standard errors and absolute: after the first steps, and
 # in the end.
 _HOPEFUL, _WORTH_IT = (1.0, 1.0), (2.0, 4.0)
+# Steps of the logarithms of a metric, per unit.
+_GRID = 128
 _SMALLEST = 1e-12
 
 
@@ -71,7 +73,13 @@ class FittedNeighbors(NamedTuple):
 
 
 def fit_neighbors(
-    X: Array, codes: Codes, scores: Array, scaling: RankScaling, rng: np.random.Generator, groups: Codes | None = None
+    X: Array,
+    codes: Codes,
+    scores: Array,
+    scaling: RankScaling,
+    rng: np.random.Generator,
+    groups: Codes | None = None,
+    most_rows: int = MOST_ROWS,
 ) -> FittedNeighbors | None:
     """Fit neighbors to what scores miss; None where they do not make left-out rows clearly likelier.
 
@@ -83,6 +91,8 @@ def fit_neighbors(
         Out-of-fold scores of other statements, whose softmax is a probability.
     groups : ndarray of shape (n,), optional
         Rows of one group are no neighbors of each other.
+    most_rows : int
+        Training rows that are kept at most.
     """
     n, n_classes = scores.shape
     n_draws = n if groups is None else int(groups.max()) + 1
@@ -98,7 +108,7 @@ def fit_neighbors(
             np.column_stack([np.bincount(groups, vote) for vote in votes.T])[groups] / np.bincount(groups)[groups, None]
         )
     table = _Table(scaling.apply(X), codes, scores, votes, together)
-    kept, start = draw_rows(heads, MOST_ROWS, rng), _start(table.values, varies, rng)
+    kept, start = draw_rows(heads, most_rows, rng), _start(table.values, varies, rng)
     part = rng.permutation(np.arange(n_draws) % _PARTS)[together]
     metrics, moved = list[Metric](), np.empty_like(votes)
     for number in range(_PARTS):
@@ -106,14 +116,14 @@ def fit_neighbors(
         descent = _Descent(table.take(learning), start, _STEPS)
         if not metrics:
             some = draw_rows(judges, _JUDGED, rng)
-            hoped = _left_out(descent.steps(_FIRST_STEPS, rng), table, kept, some, rng)
+            hoped = _left_out(_rounded(descent.steps(_FIRST_STEPS, rng)), table, kept, some, rng)
             if not _pays(scores[some], hoped, codes[some], part_of(groups, some), *_HOPEFUL):
                 return None
-        metrics.append(descent.steps(_STEPS - descent.done, rng))
+        metrics.append(_rounded(descent.steps(_STEPS - descent.done, rng)))
         moved[judges] = _left_out(metrics[-1], table, kept, judges, rng)
     if not _pays(scores, moved, codes, groups, *_WORTH_IT):
         return None
-    metric = _Descent(table, _mean(metrics), _LAST_STEPS).steps(_LAST_STEPS, rng)
+    metric = _rounded(_Descent(table, _mean(metrics), _LAST_STEPS).steps(_LAST_STEPS, rng))
     model = NeighborsModel(
         X[kept], kept.astype(np.intp), codes[kept].astype(np.intp), votes[kept], scaling, _weights(metric),
         float(np.exp(metric.length)), min(N_NEAREST, len(kept)), _cells(_coordinates(metric, table.values[kept]), rng),
@@ -142,6 +152,12 @@ def _start(values: Array, varies: Flags, rng: np.random.Generator) -> Metric:
     squared, _ = nearest_squared(np.ascontiguousarray(some), np.ascontiguousarray(some), k=6)
     length = max(float(np.median(np.sqrt(squared[:, -1]))) / 3.0, 1e-3)
     return Metric(np.where(varies, 0.0, -np.inf), float(np.log(length)), float(np.log(2.0)))
+
+
+def _rounded(metric: Metric) -> Metric:
+    """The metric to two digits of its logarithms: steps in single precision end elsewhere on each processor."""
+    columns, length, gain = (np.round(_GRID * np.asarray(one)) / _GRID for one in metric)
+    return Metric(columns, float(length), float(gain))
 
 
 def _mean(metrics: Sequence[Metric]) -> Metric:

@@ -100,7 +100,7 @@ class NeighborsModel:
     @property
     def kept_rows(self) -> tuple[str, ...]:
         """What is kept of training rows, in sentences for the card."""
-        return (rows_kept(len(self.rows), "neighbors=False"),)
+        return (rows_kept(len(self.rows), "n_neighbors=0"),)
 
     @cached_property
     def used(self) -> Codes:

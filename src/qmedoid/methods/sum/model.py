@@ -35,7 +35,7 @@ class SumModel:
         b.
     """
 
-    base: Annotated[Method, Tagged(model_class, ("evidence",))]
+    base: Annotated[Method, Tagged(model_class, ("evidence", "rare"))]
     parts: tuple[Annotated[Part, Tagged(part_class, tuple(PARTS))], ...]
     weights: Annotated[Array, Values("W", least=0, most=MODERATE)]
     biases: Annotated[Array, Values("C", largest=MODERATE)]
@@ -45,7 +45,6 @@ class SumModel:
         "a weighted sum of statements about training rows: distances to the medoids, and the parts named below; by the "
         "medoids"
     )
-    rare_class: ClassVar[None] = None
 
     def validate(self) -> None:
         """Refuse stored sums that have not one weight for the base and for each part."""
@@ -56,6 +55,11 @@ class SumModel:
     def plain(self) -> Self:
         """Itself: the closed form."""
         return self
+
+    @property
+    def rare_class(self) -> int | None:
+        """The rare class, where the base is a method of rare events."""
+        return self.base.rare_class
 
     @property
     def use_angular(self) -> bool:

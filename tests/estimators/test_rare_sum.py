@@ -1,0 +1,103 @@
+"""Rare events by prototypes and comparisons, weighted by out-of-fold rows."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+from qmedoid import MedoidClassifier, RareEventClassifier, VariationalClassifier, load
+from qmedoid.geometry.overlap import compact_swap_test
+from qmedoid.methods.rare.model import RareEventModel
+
+SMALL = {"n_common": 60, "n_hard": 30, "random_state": 0}
+CIRCUIT = VariationalClassifier(n_steps=10, n_seeds=1, n_reps=1, n_qubits=2, cv=2)
+
+
+def stepped(n=3000, seed=0):
+    """Rare rows lie in a box of three columns, whose sides distances to prototypes follow badly."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    inside = (X[:, 0] > 0.5) & (X[:, 1] > 0) & (X[:, 2] < -0.3)
+    return X, (inside & (rng.random(n) < 0.8)).astype(int)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["second class", "first class"])
+def fitted(request):
+    X, y = stepped()
+    y = 1 - y if request.param else y
+    return X, y, RareEventClassifier(**SMALL).fit(X[::2], y[::2])
+
+
+def test_comparisons_make_new_rows_likelier_where_rare_rows_lie_in_a_box(fitted):
+    X, y, classifier = fitted
+    alone = RareEventClassifier(comparisons=False, **SMALL).fit(X[::2], y[::2])
+    assert isinstance(alone.model_, RareEventModel)
+    assert alone.weights_ == {"rare": 1.0}
+    assert set(classifier.weights_) == {"rare", "comparisons"}
+    new, labels = X[1::2], y[1::2]
+    assert log_loss(labels, classifier.predict_proba(new)) < 0.9 * log_loss(labels, alone.predict_proba(new))
+
+
+def test_scores_are_the_weighted_sum_of_prototypes_and_comparisons(fitted):
+    X, y, classifier = fitted
+    alone, model = RareEventClassifier(comparisons=False, **SMALL).fit(X[::2], y[::2]), classifier.model_
+    rare, trees = alone.model_.scores_and_medoids(X)[0], model.parts[0].scores(X)
+    wanted = model.weights[0] * rare + model.weights[1] * trees - model.biases
+    np.testing.assert_allclose(model.scores_and_medoids(X)[0], wanted, atol=1e-12)
+    assert model.rare_class == alone.model_.rare_class == int(y.mean() < 0.5)
+
+
+def test_contributions_add_up_to_the_scores(fitted):
+    X, y, classifier = fitted
+    model = classifier.model_
+    for row in np.concatenate([X[y == model.rare_class][:4], X[:4]]):
+        measured = model.measure(row[None])
+        winner, other = (int(place) for place in np.argsort(measured.scores[0]))
+        parts = model.contributions(row[None], measured, winner, other)
+        margin = measured.scores[0, other] - measured.scores[0, winner]
+        assert parts.columns.sum() + sum(parts.terms.values()) == pytest.approx(margin, abs=1e-9)
+
+
+def test_saved_loaded_and_measured_models_say_the_same(fitted, tmp_path):
+    X, _, classifier = fitted
+    classifier.save(tmp_path / "rare.qmedoid")
+    loaded = load(tmp_path / "rare.qmedoid")
+    np.testing.assert_array_equal(loaded.predict_proba(X[:50]), classifier.predict_proba(X[:50]))
+    by_circuits = classifier.measured_by(compact_swap_test)
+    np.testing.assert_allclose(by_circuits.predict_proba(X[:20]), classifier.predict_proba(X[:20]), atol=1e-6)
+
+
+def test_the_order_of_the_columns_changes_nothing(fitted):
+    X, y, classifier = fitted
+    order = np.array([3, 0, 4, 2, 1])
+    moved = RareEventClassifier(**SMALL).fit(X[::2, order], y[::2])
+    np.testing.assert_allclose(moved.predict_proba(X[:, order]), classifier.predict_proba(X), atol=1e-9)
+
+
+def test_a_circuit_corrects_the_sum_for_the_likeliest_events():
+    X, y = stepped(1500)
+    settings = {"method": RareEventClassifier(**SMALL), "variational": CIRCUIT, "refine": 0.05, "random_state": 0}
+    model = MedoidClassifier(**settings).fit(X, y).model_
+    scores, picked, _ = model.decide(X)
+    log_odds = model.calibration.apply(model.method.measure(X).scores) @ np.array([-1.0, 1.0])
+    assert model.method.weights[1] > 0
+    assert 0 < picked.mean() < 0.2
+    assert log_odds[picked].min() >= log_odds[~picked].max()
+    np.testing.assert_array_equal((scores @ np.array([-1.0, 1.0]))[~picked], log_odds[~picked])
+
+
+def test_nothing_is_added_where_no_rare_row_can_be_held_out():
+    X, y = stepped(400)
+    rare = np.flatnonzero(y)[:2]
+    kept = np.append(np.flatnonzero(y == 0), rare)
+    with pytest.warns(UserWarning, match="none of them can be held out"):
+        classifier = RareEventClassifier(**SMALL).fit(X[kept], y[kept])
+    assert isinstance(classifier.model_, RareEventModel)
+
+
+def test_noise_stays_noise():
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(1200, 4)), (rng.random(1200) < 0.1).astype(int)
+    classifier = RareEventClassifier(**SMALL).fit(X, y)
+    new, labels = rng.normal(size=(4000, 4)), (rng.random(4000) < 0.1).astype(int)
+    chance = -np.mean(labels * np.log(y.mean()) + (1 - labels) * np.log(1 - y.mean()))
+    assert log_loss(labels, classifier.predict_proba(new)) < chance + 0.01
