@@ -56,6 +56,7 @@ _CIRCUIT: dict[str, Any] = {"n_steps": 40, "n_seeds": 1, "n_reps": 1, "cv": 2}
 
 METHODS: dict[str, Callable[[int], Any]] = {
     "evidence": lambda n: MedoidClassifier(method="evidence", random_state=0, **_threshold(n)),
+    "sum": lambda n: MedoidClassifier(method="sum", random_state=0, **_threshold(n)),
     "tiny": lambda _: MedoidClassifier(method=EvidenceClassifier(n_medoids=6, n_neighbors=0), random_state=0),
     "rare": lambda n: MedoidClassifier(method="rare", refine="never", random_state=0, **_threshold(n)),
     "nearest": lambda _: MedoidClassifier(
@@ -91,7 +92,10 @@ def _choices(model: Any) -> dict[str, Any]:
     """Groups, medoids, λ and the other choices of a fitted classifier."""
     first = model.model_.method
     found: dict[str, Any] = {"refinement": model.refinement_, "bend": len(model.model_.calibration.knots)}
-    if model.method_ == "evidence":
+    if model.method_ in ("evidence", "sum"):
+        if model.method_ == "sum":
+            found["parts"] = [[part.name, part.used.tolist()] for part in first.parts]
+            first = first.base
         near = first.neighbors
         found |= {
             "groups": [[list(group.columns), bool(group.by_rank)] for group in first.groups],

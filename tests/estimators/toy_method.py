@@ -27,6 +27,7 @@ class ToyModel:
     medoids: Annotated[Array, Values("C M")]
     medoid_rows: Annotated[Codes, Values("C")]
     name: ClassVar[str] = "toy"
+    decider: ClassVar[str] = name
     description: ClassVar[str] = "distances to the medoids"
     kept_rows: ClassVar[tuple[str, ...]] = ()
     distance_name: ClassVar[str] = "Euclidean distance"

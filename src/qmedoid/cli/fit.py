@@ -77,8 +77,8 @@ def run(options: FitOptions) -> None:
         notes += report_notes(model, metrics["held_out"], seldom=False)
     if model.n_neighbors:
         notes.append(
-            f"the model keeps {model.n_neighbors:,} training rows for its neighbor term; --neighbors 0 keeps none "
-            "but the medoids"
+            f"the model keeps {model.n_neighbors:,} training rows as neighbors; with --method {model.deciders[0]} "
+            "--neighbors 0 it keeps none but the medoids"
         )
     if novelty is not None:
         novelty.warn()
@@ -158,10 +158,13 @@ def asked_method(method: str, medoids: int | None, neighbors: str | None) -> Any
     from qmedoid.estimators._parameters import check_parameters
     from qmedoid.methods.registry import estimator_class
 
+    # So many medoids, or none beside them, is a small model: evidence alone.
     kind = estimator_class("evidence" if method == "auto" else method)
     for name in asked:
         if name not in kind().get_params():
-            raise ParameterError(f"--{name.removeprefix('n_')} is of --method evidence, and {method} was asked for.")
+            raise ParameterError(
+                f"--{name.removeprefix('n_')} is of --method evidence and sum, and {method} was asked for."
+            )
     made = kind(**asked)
     check_parameters(kind.__name__, made.get_params(deep=False), made._constraints)
     return made

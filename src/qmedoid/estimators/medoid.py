@@ -42,20 +42,20 @@ class MedoidClassifier(RawTableClassifier):
         with many prototypes of a rare class and of its hardest counterparts (two classes); ``"sum"`` adds boosted trees
         of comparisons and neighbors under a learnt metric to the evidence; ``"nearest"`` is the nearest medoid by a
         mean of distance and angle over searched groups, as in the paper. ``"auto"`` is ``"rare"`` for
-        tables of at least 10,000 rows where one of two classes has at most 5 %, else ``"evidence"``. Pass
-        `EvidenceClassifier`, `RareEventClassifier`, `SumClassifier` or `NearestMedoidClassifier` objects to set their
-        parameters.
+        tables of at least 10,000 rows where one of two classes has at most 5 %; else ``"sum"`` from 300 rows on, and
+        ``"evidence"`` below. Pass `EvidenceClassifier`, `RareEventClassifier`, `SumClassifier` or
+        `NearestMedoidClassifier` objects to set their parameters.
     variational : VariationalClassifier or None, default=None
         How circuits are built and trained; None takes the defaults.
     refine : {"auto", "always", "never"} or float, default="auto"
         Which records the circuit decides. A number is the share of the records, those of the smallest margin over the
-        training rows. ``"auto"`` is ``"never"`` for evidence. For rare events it is the 0.5 % likeliest to be one, if
-        that makes held-out rows likelier by more than a standard error. For the nearest medoid it is ``"always"`` for
-        tables of at least 10,000 rows whose rarest class has at most 5 %; on other tables of at least 1,000 rows 0.1
-        under the same condition; else ``"never"``.
+        training rows. ``"auto"`` is ``"never"`` for evidence and sums. For rare events it is the 0.5 % likeliest to be
+        one, if that makes held-out rows likelier by more than a standard error. For the nearest medoid it is
+        ``"always"`` for tables of at least 10,000 rows whose rarest class has at most 5 %; on other tables of at least
+        1,000 rows 0.1 under the same condition; else ``"never"``.
     residual : bool or "auto", default="auto"
-        Whether the circuit corrects the log-odds of the method instead of replacing them. ``"auto"`` corrects evidence
-        and rare events, and replaces the nearest medoid.
+        Whether the circuit corrects the log-odds of the method instead of replacing them. ``"auto"`` corrects
+        evidence, sums and rare events, and replaces the nearest medoid.
     deltas : {"auto", "pairs", "nearest"}, default="auto"
         For more than two classes: deltas of all pairs, or of the two nearest classes by calibrated score, between which
         the circuit then decides. ``"auto"`` is ``"pairs"`` up to 5 classes.
@@ -102,7 +102,7 @@ class MedoidClassifier(RawTableClassifier):
         The class of interest of two; None for more than two.
     method_ : str
         The name of the method.
-    estimator_ : EvidenceClassifier, RareEventClassifier or NearestMedoidClassifier
+    estimator_ : EvidenceClassifier, RareEventClassifier, SumClassifier or NearestMedoidClassifier
         The estimator of the method, fitted on encoded columns; the medoids of its `model_` are those that decide.
     refinement_ : {"none", "selective", "always"}
         Which records the circuit decides.
@@ -136,7 +136,7 @@ class MedoidClassifier(RawTableClassifier):
 
     See Also
     --------
-    EvidenceClassifier, RareEventClassifier, NearestMedoidClassifier : the methods, on tables of numbers.
+    EvidenceClassifier, RareEventClassifier, SumClassifier, NearestMedoidClassifier : the methods, on tables of numbers.
     qmedoid.load : reads a saved classifier.
 
     Examples

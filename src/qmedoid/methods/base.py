@@ -162,6 +162,11 @@ class Method(Scorer, Protocol):
     """How records are decided, in words that go on with "which are real training rows"."""
 
     @property
+    def decider(self) -> str:
+        """What decides, in one word: the name of the method that was asked for."""
+        ...
+
+    @property
     def n_classes(self) -> int:
         """Number of classes C."""
         ...

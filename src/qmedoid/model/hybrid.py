@@ -51,7 +51,7 @@ class HybridModel:
 
     Attributes
     ----------
-    method : NearestModel, EvidenceModel or RareEventModel
+    method : NearestModel, EvidenceModel, RareEventModel or SumModel
         In closed form, or with distances measured by a backend.
     calibration : Calibration
         Of its scores.

@@ -173,7 +173,7 @@ class TableModel:
     def deciders(self) -> tuple[str, str]:
         """Who decides without and with the circuit: the method's name, and ``"circuit"``."""
         method = self.method
-        return "circuit" if method is None else method.name, "circuit"
+        return "circuit" if method is None else method.decider, "circuit"
 
     @cached_property
     def layout(self) -> Layout:

@@ -107,6 +107,7 @@ class EvidenceModel:
     neighbors: Neighbors | None = None
 
     name: ClassVar[str] = "evidence"
+    decider: ClassVar[str] = name
     description: ClassVar[str] = "weighted distances, group of columns by group of columns, to the medoids"
     distance_name: ClassVar[str] = "over all columns that vary, scaled by rank"
     use_angular: ClassVar[bool] = True

@@ -88,6 +88,7 @@ class NearestModel(_Scores):
     angle: AngleKind
 
     name: ClassVar[str] = "nearest"
+    decider: ClassVar[str] = name
     description: ClassVar[str] = "distance and angle to the medoids"
     kept_rows: ClassVar[tuple[str, ...]] = ()
     distance_name: ClassVar[str] = "over the features of all groups of columns"

@@ -53,6 +53,7 @@ class RareEventModel:
     rare_class: Annotated[int, Values(most=1)]
 
     name: ClassVar[str] = "rare"
+    decider: ClassVar[str] = name
     description: ClassVar[str] = (
         "how much nearer a record lies to known cases of the rare class than to others: to the medoids"
     )

@@ -46,6 +46,11 @@ class SumModel:
         "medoids"
     )
 
+    @property
+    def decider(self) -> str:
+        """What decides, in one word: rare events have a method of this name."""
+        return self.name if self.rare_class is None else self.base.decider
+
     def validate(self) -> None:
         """Refuse stored sums that have not one weight for the base and for each part."""
         if len(self.weights) != 1 + len(self.parts):
