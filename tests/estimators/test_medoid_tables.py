@@ -276,7 +276,7 @@ def test_operating_point_is_that_of_the_validation_rows(data):
 
 
 @pytest.mark.parametrize(
-    "method", ["auto", EvidenceClassifier(n_medoids=6, n_neighbors=0)], ids=["default", "six medoids"]
+    "method", ["evidence", EvidenceClassifier(n_medoids=6, n_neighbors=0)], ids=["default", "six medoids"]
 )
 def test_validation_rows_calibrate_evidence_and_are_not_fitted_on(method, data):
     frame, labels = data

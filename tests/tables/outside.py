@@ -27,6 +27,11 @@ class Outside:
         self.classes = self.decision["classes"]
         self.model = self.manifest["models"][0]
         self.first = self.model["method"]
+        # Rare events may be a sum, too, and are decided by "rare".
+        base = self.first.get("base", self.first)
+        self.kind, self.rare_class = self.first["type"], base.get("rare_class")
+        if base["type"] == "rare":
+            self.kind = "rare"
         self.sources, self.encoded_names = self._sources()
 
     def __getitem__(self, name):
@@ -89,8 +94,7 @@ class Outside:
         terms["operating point"] = at_cut
         terms["circuit"] = margin - (curved[winner] - curved[other]) - terms["prevalence"]
         ranked = sorted(curved)
-        is_rare = self.first["type"] == "rare"
-        rare_class = self.first.get("rare_class")
+        is_rare, rare_class = self.kind == "rare", self.rare_class
         ahead = curved[1 - rare_class] - curved[rare_class] if is_rare else ranked[-1] - ranked[-2]
         below = self.model["refine_below"]
         below = float(below["$float"]) if isinstance(below, dict) else below
@@ -109,7 +113,7 @@ class Outside:
             ),
             "terms": terms,
             "medoids": [self._medoid(stage, code) for code in [winner, other, *sorted({*range(n)} - {winner, other})]],
-            "decided_by": "circuit" if ahead <= below else self.first["type"],
+            "decided_by": "circuit" if ahead <= below else self.kind,
         }  # fmt: skip
 
     def _curve(self, straight, c):
@@ -157,7 +161,9 @@ class Sum:
 
     def __init__(self, saved, x):
         self.biases, weights = saved["biases"], saved["weights"]
-        self.parts = [(weights[0], Evidence(Part(saved, "base", saved.first["base"]), x))]
+        first = saved.first["base"]
+        kind = {"evidence": Evidence, "rare": Rare}[first["type"]]
+        self.parts = [(weights[0], kind(Part(saved, "base", first), x))]
         for number, first in enumerate(saved.first["parts"]):
             kind = {"comparisons": Comparisons, "neighbors": LearntNeighbors}[first["type"]]
             self.parts.append((weights[number + 1], kind(Part(saved, f"parts.{number}", first), x)))

@@ -15,10 +15,9 @@ from qmedoid.tables.saved import SavedModel, load
 def place(outside, record):
     """Where a record lies, by the saved arrays."""
     x = outside.encoded(record)
+    if outside.first["type"] == "sum":
+        outside = Part(outside, "base", outside.first["base"])
     match outside.first["type"]:
-        case "sum":
-            base = Part(outside, "base", outside.first["base"])
-            return Evidence(base, x).scaled[1] * np.sqrt(base["column_weights"])
         case "evidence":
             return Evidence(outside, x).scaled[1] * np.sqrt(outside["column_weights"])
         case "rare":
