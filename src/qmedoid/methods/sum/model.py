@@ -41,10 +41,7 @@ class SumModel:
     biases: Annotated[Array, Values("C", largest=MODERATE)]
 
     name: ClassVar[str] = "sum"
-    description: ClassVar[str] = (
-        "a weighted sum of statements about training rows: distances to the medoids, and the parts named below; by the "
-        "medoids"
-    )
+    description: ClassVar[str] = "a weighted sum of the parts named below: statements about medoids and other rows"
 
     @property
     def decider(self) -> str:
