@@ -11,7 +11,7 @@ from qmedoid.methods.comparisons.model import ComparisonsModel
 from qmedoid.methods.evidence.model import EvidenceModel, Group, Terms
 from qmedoid.methods.evidence.neighbors import Neighbors
 from qmedoid.methods.nearest.model import NearestModel
-from qmedoid.methods.neighbors.model import Cells, NeighborsModel
+from qmedoid.methods.neighbors.model import NeighborsModel, RowCells
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.model import RareEventModel
 from qmedoid.methods.sum.model import SumModel
@@ -251,7 +251,7 @@ def sum_model(rng, *, n_columns=12, n_classes=2, per_class=2):
         column_weights=np.maximum(rng.normal(size=n_columns), 0.0),
         length=0.5,
         n_nearest=3,
-        cells=Cells(np.array([7, 2]), np.repeat([1, 0], 6)),
+        cells=RowCells(np.array([7, 2]), np.repeat([1, 0], 6)),
     )
     return SumModel(base, (comparisons, neighbors), rng.uniform(0.1, 2, 3), rng.normal(size=n_classes))
 

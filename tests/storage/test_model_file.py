@@ -23,7 +23,7 @@ from qmedoid.methods.comparisons.model import ComparisonsModel
 from qmedoid.methods.evidence.model import CHANNELS, EvidenceModel, Group, Terms
 from qmedoid.methods.evidence.neighbors import Neighbors
 from qmedoid.methods.nearest.model import MeasuredNearest, NearestModel
-from qmedoid.methods.neighbors.model import Cells, NeighborsModel
+from qmedoid.methods.neighbors.model import NeighborsModel, RowCells
 from qmedoid.methods.rare.geometry import RareGeometry
 from qmedoid.methods.rare.model import RareEventModel
 from qmedoid.methods.sum.model import SumModel
@@ -288,7 +288,7 @@ def test_format_1_stores_these_fields():
         ComparisonsModel: "columns rows row_classes near far near_values far_values values outputs intercepts scaling "
         "n_classes",
         NeighborsModel: "records rows row_classes votes rank_scaling column_weights length n_nearest cells",
-        Cells: "centers members",
+        RowCells: "centers members",
         Terms: "group medoid channel length center weights",
         RankScaling: "offsets values scores",
         RareEventModel: "geometry medoid_rows center scale weights intercept circuit_features rare_class",

@@ -56,10 +56,10 @@ def fit_multinomial(
 
     λ is `penalty` or larger, by the likelihood of the first fold: the best λ of squared errors is often too small here.
     """
-    rows, held, strengths = _Rows.of(rotated, codes), folds == 0, _STRENGTHS
+    rows, held, strengths = _Block.of(rotated, codes), folds == 0, _STRENGTHS
     if (step := len(codes) // _SEARCH_ROWS) > 1:
         # Of a long table, λ is sought on some rows, and on all rows from there on down.
-        few = _Rows.of(rotated[::step], codes[::step])
+        few = _Block.of(rotated[::step], codes[::step])
         start, strength = _with_best_penalty(few, held[::step], penalty / step, start, strengths)
         strengths = strengths[strengths.index(strength) :]
     own, strength = _with_best_penalty(rows, held, penalty, start, strengths)
@@ -75,7 +75,7 @@ def fit_multinomial(
 
 
 def _with_best_penalty(
-    rows: "_Rows", held: Flags, penalty: float, start: Weights, strengths: Sequence[float]
+    rows: "_Block", held: Flags, penalty: float, start: Weights, strengths: Sequence[float]
 ) -> tuple[Weights, float]:
     """Weights without the held rows that make them likeliest, and how much larger λ is: from the largest λ on down."""
     seen, unseen, share = rows.part(~held), rows.part(held), 1.0 - held.mean()
@@ -102,7 +102,7 @@ def is_likelier(candidate: Array, plain: Array, codes: Codes, groups: Codes | No
     return is_clear_gain(before - after, groups, _WORTH_IT)
 
 
-class _Rows(NamedTuple):
+class _Block(NamedTuple):
     """Some rows T of a table, their classes, and the sum of squares of each direction over them."""
 
     rotated: Array | Stored
@@ -111,19 +111,19 @@ class _Rows(NamedTuple):
     squares: Array
 
     @classmethod
-    def of(cls, rotated: Array | Stored, codes: Codes) -> "_Rows":
+    def of(cls, rotated: Array | Stored, codes: Codes) -> "_Block":
         squares = np.zeros(rotated.shape[1])
         for part in stored_slices(rotated):
             block = rotated[part].astype(np.float64, copy=False)
             squares += np.einsum("ij,ij->j", block, block)
         return cls(rotated, np.arange(len(codes)), codes, squares)
 
-    def part(self, chosen: Flags) -> "_Rows":
+    def part(self, chosen: Flags) -> "_Block":
         """Some of all rows; their squares are about as large as their share."""
         rows, rotated = np.flatnonzero(chosen), self.rotated
         if rotated.dtype == np.float64:  # short enough for a copy
             rotated, rows = rotated[rows], np.arange(len(rows))
-        return _Rows(rotated, rows, self.codes[chosen], chosen.mean() * self.squares)
+        return _Block(rotated, rows, self.codes[chosen], chosen.mean() * self.squares)
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """Rows in double precision."""

@@ -29,7 +29,7 @@ from qmedoid.geometry.scaling import RankScaling
 from qmedoid.kernels.cells import CellSearch, cell_centers, cells_of
 from qmedoid.kernels.cross_entropy import log_softmax, row_losses
 from qmedoid.kernels.nearest import nearest_squared
-from qmedoid.methods.neighbors.model import Cells, NeighborsModel, averaged
+from qmedoid.methods.neighbors.model import NeighborsModel, RowCells, averaged
 from qmedoid.optimize.newton import softmax_weights
 
 N_NEAREST = 16
@@ -253,11 +253,11 @@ def _coordinates(metric: Metric, values: Array) -> Array:
     return np.ascontiguousarray(values[:, used] * np.sqrt(weights[used]))
 
 
-def _cells(coordinates: Array, rng: np.random.Generator) -> Cells | None:
+def _cells(coordinates: Array, rng: np.random.Generator) -> RowCells | None:
     if len(coordinates) < ROWS_IN_CELLS:
         return None
     centers = cell_centers(coordinates, rng)
-    return Cells(centers, cells_of(coordinates, centers))
+    return RowCells(centers, cells_of(coordinates, centers))
 
 
 def _left_out(metric: Metric, table: _Table, kept: Codes, rows: Codes, rng: np.random.Generator) -> Array:

@@ -32,7 +32,7 @@ _BLOCK_NUMBERS = 2**21
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class RowCells:
     """N rows in S cells, each around one of them.
 
     Attributes
@@ -71,7 +71,7 @@ class NeighborsModel:
         τ, above 0.
     n_nearest : int
         k.
-    cells : Cells, optional
+    cells : RowCells, optional
         Where neighbors are looked for; None looks at all rows.
     """
 
@@ -83,7 +83,7 @@ class NeighborsModel:
     column_weights: Annotated[Array, Values("M", least=0, most=MODERATE)]
     length: Annotated[float, Values(least=1 / MODERATE, most=MODERATE)]
     n_nearest: Annotated[int, Values(least=1, most=MOST_NEAREST)]
-    cells: Cells | None = None
+    cells: RowCells | None = None
 
     name: ClassVar[str] = "neighbors"
 
