@@ -127,5 +127,5 @@ def _run_rival(rival: Rival, settings: dict[str, Any], data: Payments, seed: int
 
 def log_odds_of(classifier: MedoidClassifier, X: Array) -> Array:
     """Log-odds of fraud, whatever the threshold."""
-    scores = classifier.model_.scores(X)
+    scores = classifier.model_.decide(X)[0]
     return np.asarray(scores[:, 1] - scores[:, 0])
