@@ -189,7 +189,7 @@ def test_it_is_pickled_without_its_console():
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
 
 
-@pytest.mark.parametrize("backend", ["threading", "multiprocessing"])
+@pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_workers_stay_silent_or_share(backend):
     with parallel_config(backend=backend, n_jobs=2):
         console = terminal()
