@@ -18,7 +18,7 @@ from qmedoid.methods.comparisons.model import ComparisonsModel
 
 # From this many rows on, or rows times classes, there are fewer folds, and one seed.
 _LARGE, _LARGE_TIMES_CLASSES = 20_000, 100_000
-# From this many classes on, each of which has trees of its own, there is one seed.
+# From this many classes on there is one seed: each class has a tree in every iteration.
 _MANY_CLASSES = 10
 # Trees fitted to all rows are grown a little longer than those of a fold.
 _LONGER = 1.1

@@ -121,7 +121,7 @@ def class_counts(places: Codes, codes: Codes, n_places: int, n_classes: int) -> 
 def prior_strength(counts: Array, mean: Array) -> float:
     """The number of imagined rows that pull the shares of every level to those of all rows.
 
-    The likeliest of some powers of two: the rows of a level are drawn from shares of its own, which are drawn from a
+    The likeliest of some powers of two: the rows of a level are drawn from its shares, which are drawn from a
     Dirichlet distribution around those of all rows. `counts` has shape (levels, classes).
     """
     counts, mean = counts[:, mean > 0], mean[mean > 0]
