@@ -6,19 +6,20 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import types
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 
 import pytest
 from light_cells import process_of
 
 from qmedoid.exceptions import DataError, OutputError
-from qmedoid.studies import runner
+from qmedoid.studies import runner, workers
 from qmedoid.studies.plan import STUDY
 from qmedoid.studies.runner import CellStore, Study, StudyError, find_done, run_cells
 from qmedoid.studies.splits import Cell, StudyMethod
+from qmedoid.studies.workers import WorkerKilledError
 
 OF_THE_RUN = ("seconds", "peak_mb")
 """What a result says of the machine and not of the method."""
@@ -156,13 +157,40 @@ def test_what_is_kept_is_what_was_measured(tmp_path):
     assert found == results
 
 
+LIGHT = Study({"part": {"method": StudyMethod(process_of)}}, load=str, digest=str)
+"""A study whose workers start fast."""
+
+
+def light(*seeds):
+    return [Cell("part", "data", "random", seed, "method") for seed in seeds]
+
+
 class TestSideBySide:
     def test_every_cell_has_a_new_process_where_that_is_asked_for(self):
-        light = Study({"part": {"method": StudyMethod(process_of)}}, load=str, digest=str)
-        cells = [Cell("part", "data", "random", seed, "method") for seed in (0, 1)]
-        processes = {result["process"] for result in run_cells(light, cells, None, jobs=1, fresh=True).values()}
+        results = run_cells(LIGHT, light(0, 1), None, jobs=1, fresh=True)
+        processes = {result["process"] for result in results.values()}
         assert len(processes) == 2
         assert os.getpid() not in processes
+
+    def test_a_worker_runs_one_task_after_another(self):
+        answers = list(workers.run_tasks(os.getpid, [(), (), ()], 1))
+        assert [number for number, _ in answers] == [0, 1, 2]
+        assert len({answer() for _, answer in answers}) == 1
+        assert n_workers() == 0
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    def test_fresh_workers_do_not_go_on_after_a_cell_that_fails(self, jobs):
+        begun = time.monotonic()
+        with pytest.raises(StudyError, match=r"'data, method, random split 13' failed: by seed") as failed:
+            run_cells(LIGHT, light(0, 13, 14, 15, 16), None, jobs=jobs, fresh=True)
+        assert time.monotonic() - begun < 50  # a later cell takes 60
+        assert n_workers() == 0
+        assert "in process_of" in failed.value.__cause__.__notes__[0]
+
+    def test_what_cannot_be_sent_back_is_an_error_of_the_task(self):
+        ((_, answer),) = workers.run_tasks(threading.Lock, [()], 1)
+        with pytest.raises(RuntimeError, match="cannot be sent"):
+            answer()
 
     def test_results_are_those_of_one_after_another(self, tmp_path, monkeypatch):
         monkeypatch.setenv("OMP_NUM_THREADS", "3")
@@ -207,7 +235,7 @@ class TestSideBySide:
         cells = [wine("RandomForest", seed) for seed in range(8)]
         with pytest.raises(StudyError, match=r"was killed.*kept: run the same command again, with --jobs 1") as failed:
             run_cells(STUDY, cells, tmp_path, jobs=2, report=kill)
-        assert isinstance(failed.value.__cause__, BrokenProcessPool)
+        assert isinstance(failed.value.__cause__, WorkerKilledError)
         assert n_workers() == 0
         assert 1 <= len(find_done(STUDY, cells, tmp_path)) < len(cells)
 
@@ -262,7 +290,7 @@ class TestCtrlC:
         reached = []
 
         def interrupted():
-            with runner._ctrl_c_waits():
+            with workers._ctrl_c_waits():
                 signal.raise_signal(signal.SIGINT)
                 reached.append("end")
 
@@ -272,11 +300,11 @@ class TestCtrlC:
 
     def test_the_mask_is_as_before(self):
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
-        with runner._ctrl_c_waits():
+        with workers._ctrl_c_waits():
             assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
         assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
 
     def test_where_there_are_no_masks_nothing_is_done(self, monkeypatch):
-        monkeypatch.setattr(runner, "signal", types.SimpleNamespace())
-        with runner._ctrl_c_waits():
+        monkeypatch.setattr(workers, "signal", types.SimpleNamespace())
+        with workers._ctrl_c_waits():
             pass

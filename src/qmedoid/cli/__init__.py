@@ -6,7 +6,8 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -35,11 +36,8 @@ def _run() -> int:
         if hasattr(stream, "reconfigure"):
             # A character that the terminal's encoding lacks is escaped; it is no reason to stop.
             stream.reconfigure(errors="backslashreplace")
-    if threading.current_thread() is threading.main_thread():
-        # Leave as after Ctrl-C, so that what was half written is removed.
-        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
-        with warnings.catch_warnings():
+        with _terminated_as_by_ctrl_c(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # those of other packages are not for the user of a command
             warnings.simplefilter("always", QMedoidWarning)
             warnings.showwarning = _show_warning
@@ -72,6 +70,31 @@ def _run() -> int:
     if code == INTERRUPTED and as_json:
         return _failed("Interrupted.", code, as_json)
     return code
+
+
+@contextmanager
+def _terminated_as_by_ctrl_c() -> Iterator[None]:
+    """Leave on SIGTERM as after Ctrl-C, so that what was half written is removed.
+
+    A process that is forked meanwhile just ends: a worker would take the exit for an error of its task, and go on.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = os.getpid()
+
+    def leave(number: int, _: Any) -> None:
+        if os.getpid() == ours:
+            sys.exit(128 + number)
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        if os.getpid() == ours:
+            signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

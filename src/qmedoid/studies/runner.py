@@ -3,18 +3,12 @@
 import gzip
 import hashlib
 import json
-import multiprocessing
-import os
-import signal
 import sys
-import threading
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -26,6 +20,7 @@ from qmedoid.exceptions import QMedoidError
 from qmedoid.storage.atomic import cannot_write, write_atomic
 from qmedoid.studies.code import module_digest, versions
 from qmedoid.studies.splits import Cell, Result, StudyMethod
+from qmedoid.studies.workers import WorkerKilledError, run_tasks
 
 Report = Callable[[Cell, Result], None]
 """Progress callback; receives each cell that is done with its result."""
@@ -125,7 +120,7 @@ def run_cells(
     ordered = sorted(cells, key=lambda cell: -study.seconds(cell))
     results: dict[Cell, Result] = {}
     if ordered and (fresh or (jobs > 1 and len(ordered) > 1)):
-        runs = _side_by_side(study, ordered, folder, jobs, 1 if fresh else None)
+        runs = _side_by_side(study, ordered, folder, jobs, fresh=fresh)
     else:
         runs = _in_turn(study, ordered, folder)
     # Closed here and not by the garbage collector: an interrupt within `report` must end the workers, too.
@@ -150,24 +145,12 @@ def _in_turn(study: Study, cells: Sequence[Cell], folder: Path | None) -> Genera
 
 
 def _side_by_side(
-    study: Study, cells: Sequence[Cell], folder: Path | None, jobs: int, most: int | None
+    study: Study, cells: Sequence[Cell], folder: Path | None, jobs: int, *, fresh: bool
 ) -> Generator[tuple[Cell, Result]]:
-    # Spawned, not forked: a fork would copy the threads of OpenMP in whatever state they are.
-    context = multiprocessing.get_context("spawn")
-    others = multiprocessing.active_children()
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare_worker, max_tasks_per_child=most) as pool:
-        try:
-            with _ctrl_c_waits():
-                futures = {pool.submit(_run_and_keep, *_task(study, cell, folder)): cell for cell in cells}
-            for future in as_completed(futures):
-                yield futures[future], _outcome(future.result, futures[future])
-        except BaseException:
-            for worker in multiprocessing.active_children():
-                if worker not in others:
-                    worker.terminate()
-            # Waits until they are gone. Without waiting, the end of the block would not wait either.
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
+    tasks = [_task(study, cell, folder) for cell in cells]
+    with closing(run_tasks(_run_and_keep, tasks, jobs, fresh=fresh)) as answers:
+        for number, answer in answers:
+            yield cells[number], _outcome(answer, cells[number])
 
 
 def _outcome(result: Callable[[], Result], cell: Cell) -> Result:
@@ -175,42 +158,13 @@ def _outcome(result: Callable[[], Result], cell: Cell) -> Result:
         return result()
     except QMedoidError:
         raise
-    except BrokenProcessPool as error:
+    except WorkerKilledError as error:
         raise StudyError(
             "A process that ran cells was killed, perhaps for want of memory. What was done is kept: run the same "
             "command again, with --jobs 1."
         ) from error
     except Exception as error:
         raise StudyError(f"The cell '{cell}' failed: {error}") from error
-
-
-@contextmanager
-def _ctrl_c_waits() -> Iterator[None]:
-    """Hold Ctrl-C back until the block ends, where the system can; processes that start meanwhile never hear of it.
-
-    It reaches the whole group, and a worker that is still importing would print where it was.
-    """
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _prepare_worker() -> None:
-    """Leave Ctrl-C to the parent, and end when the parent is gone: killed, it cannot tell."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def end_with_parent() -> None:
-        parent = multiprocessing.parent_process()
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def _run_and_keep(
