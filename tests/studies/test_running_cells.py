@@ -3,21 +3,12 @@
 import json
 import multiprocessing
 import os
-import signal
-import subprocess
-import sys
-import threading
-import time
-import types
 from dataclasses import replace
-from pathlib import Path
 
-import light_cells
 import pytest
-from light_cells import LIGHT, SLOW, light
 
 from qmedoid.exceptions import DataError, OutputError
-from qmedoid.studies import runner, workers
+from qmedoid.studies import runner
 from qmedoid.studies.plan import STUDY
 from qmedoid.studies.runner import CellStore, StudyError, find_done, run_cells
 from qmedoid.studies.splits import Cell
@@ -160,32 +151,6 @@ def test_what_is_kept_is_what_was_measured(tmp_path):
 
 
 class TestSideBySide:
-    def test_every_cell_has_a_new_process_where_that_is_asked_for(self):
-        results = run_cells(LIGHT, light(0, 1), None, jobs=1, fresh=True)
-        processes = {result["process"] for result in results.values()}
-        assert len(processes) == 2
-        assert os.getpid() not in processes
-
-    def test_a_worker_runs_one_task_after_another(self):
-        answers = list(workers.run_tasks(os.getpid, [(), (), ()], 1))
-        assert [number for number, _ in answers] == [0, 1, 2]
-        assert len({answer() for _, answer in answers}) == 1
-        assert n_workers() == 0
-
-    @pytest.mark.parametrize("jobs", [1, 2])
-    def test_fresh_workers_do_not_go_on_after_a_cell_that_fails(self, jobs):
-        begun = time.monotonic()
-        with pytest.raises(StudyError, match=r"'data, method, random split 13' failed: by seed") as failed:
-            run_cells(LIGHT, light(0, 13, 14, 15, 16), None, jobs=jobs, fresh=True)
-        assert time.monotonic() - begun < SLOW
-        assert n_workers() == 0
-        assert "in process_of" in failed.value.__cause__.__notes__[0]
-
-    def test_what_cannot_be_sent_back_is_an_error_of_the_task(self):
-        ((_, answer),) = workers.run_tasks(threading.Lock, [()], 1)
-        with pytest.raises(RuntimeError, match="cannot be sent"):
-            answer()
-
     def test_results_are_those_of_one_after_another(self, tmp_path, monkeypatch):
         monkeypatch.setenv("OMP_NUM_THREADS", "3")
         monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
@@ -200,70 +165,33 @@ class TestSideBySide:
         assert figures(pair) == figures(in_turn)
         assert figures(find_done(STUDY, cells, tmp_path / "2")) == figures(find_done(STUDY, cells, tmp_path / "1"))
 
-    def test_a_cell_that_fails_ends_all_and_is_named(self, tmp_path):
-        before = dict(os.environ)
+    def test_a_cell_that_fails_in_a_fresh_process_ends_all_and_is_named(self, tmp_path, monkeypatch):
+        before, asked, run_tasks = dict(os.environ), [], runner.run_tasks
+
+        def spied(*arguments, fresh):
+            asked.append(fresh)
+            return run_tasks(*arguments, fresh=fresh)
+
+        monkeypatch.setattr(runner, "run_tasks", spied)
         # A seed below 0 is refused by scikit-learn. The good cell is longer, so it is begun first.
         cells = [wine("printed"), wine("LogReg", -1), *(wine("LinearSVM", seed) for seed in range(4))]
         with pytest.raises(StudyError, match=r"The cell 'wine, LogReg, random split -1' failed: .*-1"):
-            run_cells(STUDY, cells, tmp_path, jobs=2)
+            run_cells(STUDY, cells, tmp_path, jobs=1, fresh=True)
+        assert asked == [True]
         assert dict(os.environ) == before
         assert n_workers() == 0
+        assert set(find_done(STUDY, cells, tmp_path)) == {cells[0]}
+        assert find_done(STUDY, cells, tmp_path)[cells[0]]["peak_mb"] > 0
 
     def test_an_interrupt_in_the_report_ends_the_workers_before_anybody_catches_it(self, tmp_path):
         def interrupt(_cell, _result):
             raise KeyboardInterrupt
 
-        before, cells = dict(os.environ), light(0, 14, 15, 16)
+        cells = [wine("LogReg", seed) for seed in range(8)]
         with pytest.raises(KeyboardInterrupt):
-            run_cells(LIGHT, cells, tmp_path, jobs=2, report=interrupt)
+            run_cells(STUDY, cells, tmp_path, jobs=2, report=interrupt)
         assert n_workers() == 0
-        assert dict(os.environ) == before
-        assert set(find_done(LIGHT, cells, tmp_path)) == {cells[0]}
-
-    @pytest.mark.skipif(os.name != "posix", reason="kills")
-    def test_a_worker_that_is_killed(self, tmp_path):
-        def kill(_cell, _result):
-            for worker in multiprocessing.active_children():
-                worker.kill()
-
-        cells = light(0, 14, 15, 16)
-        with pytest.raises(StudyError, match=r"was killed.*kept: run the same command again, with --jobs 1") as failed:
-            run_cells(LIGHT, cells, tmp_path, jobs=2, report=kill)
-        assert isinstance(failed.value.__cause__, WorkerKilledError)
-        assert n_workers() == 0
-        assert set(find_done(LIGHT, cells, tmp_path)) == {cells[0]}
-
-    @pytest.mark.skipif(os.name != "posix", reason="kills")
-    def test_workers_do_not_outlive_a_parent_that_is_killed(self, tmp_path):
-        code = f"""
-import os, signal, sys
-from pathlib import Path
-sys.path.insert(0, {str(Path(light_cells.__file__).parent)!r})
-from light_cells import LIGHT, light
-from qmedoid.studies.runner import run_cells
-if __name__ == "__main__":
-    end = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-    run_cells(LIGHT, light(0, 14, 15), Path({str(tmp_path)!r}), jobs=2, report=end)
-"""
-        script = tmp_path / "killed.py"
-        script.write_text(code)
-        # Workers hold the pipe of their parent: as long as one lives, reading does not end.
-        done = subprocess.run([sys.executable, str(script)], capture_output=True, timeout=SLOW - 10, check=False)
-        assert done.returncode == -signal.SIGKILL
-        assert b"Traceback" not in done.stderr
-        assert list(tmp_path.rglob("*.json.gz"))
-
-    def test_other_children_of_the_process_are_left_alone(self, tmp_path):
-        other = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
-        other.start()
-        try:
-            with pytest.raises(StudyError):
-                run_cells(LIGHT, light(13, 13), tmp_path, jobs=2)
-            other.join(0.5)
-            assert other.is_alive()
-        finally:
-            other.kill()
-            other.join()
+        assert 1 <= len(find_done(STUDY, cells, tmp_path)) < len(cells)
 
 
 class TestOutcome:
@@ -277,28 +205,10 @@ class TestOutcome:
         with pytest.raises(KeyboardInterrupt):
             runner._outcome(interrupted, wine("LogReg"))
 
+    def test_a_process_that_was_killed_is_named_with_the_way_out(self):
+        def killed():
+            raise WorkerKilledError
 
-@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="masks of POSIX")
-class TestCtrlC:
-    def test_it_waits_until_the_block_ends(self):
-        reached = []
-
-        def interrupted():
-            with workers._ctrl_c_waits():
-                signal.raise_signal(signal.SIGINT)
-                reached.append("end")
-
-        with pytest.raises(KeyboardInterrupt):
-            interrupted()
-        assert reached == ["end"]
-
-    def test_the_mask_is_as_before(self):
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
-        with workers._ctrl_c_waits():
-            assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
-        assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
-
-    def test_where_there_are_no_masks_nothing_is_done(self, monkeypatch):
-        monkeypatch.setattr(workers, "signal", types.SimpleNamespace())
-        with workers._ctrl_c_waits():
-            pass
+        with pytest.raises(StudyError, match=r"was killed.*kept: run the same command again, with --jobs 1") as failed:
+            runner._outcome(killed, wine("LogReg"))
+        assert isinstance(failed.value.__cause__, WorkerKilledError)
