@@ -16,6 +16,7 @@ import pytest
 from benchmarks._fingerprints import Fingerprint, difference, fingerprint, nudged
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 
+from few_trees import few_trees
 from qmedoid import MedoidClassifier, VariationalClassifier
 from qmedoid.kernels.ties import (
     first_largest,
@@ -32,6 +33,15 @@ ROOT = Path(__file__).parent.parent
 CORES = ("Prescott", "Sandybridge", "Haswell", "Zen", "SkylakeX")
 # Those older than the vector instructions of which NumPy has kernels of its own.
 OLD_CORES = ("Prescott", "Sandybridge")
+
+TREES = {"n_iterations": 30}
+"""Trees are grown alike, the first ones and the last ones."""
+
+
+@pytest.fixture(autouse=True)
+def thirty_trees():
+    with few_trees(**TREES):
+        yield
 
 
 def lattice():
@@ -178,4 +188,5 @@ def test_ordinary_and_crowded_columns_are_left_as_they_are():
 
 
 if __name__ == "__main__":
-    sys.stdout.buffer.write(pickle.dumps([tuple(fit) for fit in some_fits()]))
+    with few_trees(**TREES):
+        sys.stdout.buffer.write(pickle.dumps([tuple(fit) for fit in some_fits()]))

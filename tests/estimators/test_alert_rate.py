@@ -8,6 +8,8 @@ from sklearn.datasets import make_classification
 from qmedoid import MedoidClassifier
 from qmedoid.exceptions import ParameterError
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 
 @pytest.fixture(scope="module")
 def rows():

@@ -21,6 +21,7 @@ X2, Y2 = load_breast_cancer(return_X_y=True)
 X2 = X2[:, :6]
 X3, Y3 = load_wine(return_X_y=True)
 TABLES = pytest.mark.parametrize(("X", "y"), [(X2, Y2), (X3, Y3)], ids=["two", "three"])
+pytestmark = pytest.mark.usefixtures("few_trees")
 CIRCUIT = VariationalClassifier(n_steps=30, n_reps=1, n_seeds=1, cv=2)
 
 

@@ -1,7 +1,5 @@
 """Every estimator passes every check of scikit-learn with its default parameters; none is expected to fail."""
 
-from functools import partial
-
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -15,15 +13,9 @@ from qmedoid import (
     SumClassifier,
     VariationalClassifier,
 )
-from qmedoid.estimators import rare, sum
-from qmedoid.estimators._boosting import BoostingSettings
 
-
-@pytest.fixture(autouse=True)
-def few_trees(monkeypatch):
-    """The checks fit hundreds of models, and ask nothing of their trees."""
-    for module in (rare, sum):
-        monkeypatch.setattr(module, "BoostingSettings", partial(BoostingSettings, n_iterations=10))
+# The checks fit hundreds of models, and ask nothing of their trees.
+pytestmark = pytest.mark.usefixtures("few_trees")
 
 
 @parametrize_with_checks(
