@@ -1,0 +1,71 @@
+"""The study of quality: which cells there are, in which order, and what their keys depend on."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.quality.cells import ORDER, STUDY, planned
+from benchmarks.quality.figures import METHODS
+from benchmarks.quality.ours import OURS, build, recipes
+from benchmarks.quality.protocol import SPLITS
+from benchmarks.quality.rivals import RIVALS
+from benchmarks.quality.tables import Table
+
+from qmedoid.estimators._parameters import check_parameters
+from qmedoid.studies.code import Project, reached
+from qmedoid.studies.splits import Cell
+
+
+@pytest.mark.parametrize("part", ["tables", "card"])
+def test_every_recipe_names_parameters_that_there_are(part):
+    for own in recipes(part).values():
+        made = build(own, 0)
+        assert made.get_params()["random_state"] == 0
+        check_parameters("ours", made.get_params(deep=False), made._constraints)
+        if not isinstance(made.method, str):
+            check_parameters("ours", made.method.get_params(deep=False), made.method._constraints)
+            base = next(kind for kind in type(made.method).__mro__ if kind.__module__.startswith("qmedoid."))
+            plain = base()
+            assert (made.method._settings(), made.method.get_params()) != (plain._settings(), plain.get_params())
+
+
+def test_rivals_do_not_depend_on_ours_and_ours_depends_on_its_settings():
+    root = Path(__file__).parents[2]
+    project = Project({"qmedoid": root / "src" / "qmedoid", "benchmarks": root / "benchmarks"})
+    for part, own in STUDY.methods.items():
+        for name, method in own.items():
+            modules, kernels = reached(project, [method.run.__module__])
+            is_ours = any(module.startswith(("qmedoid.estimators", "qmedoid.methods")) for module in modules)
+            assert is_ours == bool(kernels) == name.startswith(OURS), (part, name)
+    change = next(name for name in STUDY.methods["4000"] if name.startswith(f"{OURS}, "))
+    rival, ours, changed = (Cell("4000", "wine", "random", 0, name) for name in ("LogReg", OURS, change))
+    others = (replace(rival, seed=1), replace(rival, part="1000"), ours, changed)
+    assert len({STUDY.key(cell) for cell in (rival, *others)}) == 5
+    methods = {"4000": {OURS: STUDY.method(changed)}}
+    assert replace(STUDY, methods=methods).key(ours) != STUDY.key(ours)
+    of_another_release = {**STUDY.methods["4000"], "LogReg": replace(STUDY.method(rival), settings={"release": "9"})}
+    assert replace(STUDY, methods={"4000": of_another_release}).key(rival) != STUDY.key(rival)
+
+
+def test_cells_are_run_seed_by_seed_and_size_by_size(monkeypatch):
+    import benchmarks.quality.cells as cells
+
+    sizes = {"small": 500, "large": 200_000}
+    tables = {name: Table(name, {}, np.zeros(n, dtype=int), ("0",), "nowhere") for name, n in sizes.items()}
+    monkeypatch.setattr(cells, "available", lambda: (list(tables), {}))
+    monkeypatch.setattr(cells, "load_table", tables.get)
+    found = planned("tables", "report")
+    order = list(dict.fromkeys((cell.seed, int(cell.part)) for cell in found))
+    assert order == [(60 + place, size) for place in range(3) for size in ORDER if place < SPLITS[size]]
+    assert {cell.method for cell in found} == set(METHODS)  # changes are run where they are asked for
+    assert {cell.part for cell in found if cell.data == "small"} == {"1000"}
+    assert {cell.method for cell in found if cell.part == "100000"} == {
+        *(OURS, "CatBoost", "LightGBM", "XGBoost", "HistGradientBoosting")
+    }
+    assert len(planned("tables", "tuning", methods=["baselines"], splits=1, sizes=[1_000], sets=["small"])) == len(
+        RIVALS
+    )
+    changes = planned("tables", "report", methods=["changes"], splits=1)
+    assert {cell.part for cell in changes} == {"4000"}
+    assert all(cell.method.startswith(f"{OURS}, ") for cell in changes)
