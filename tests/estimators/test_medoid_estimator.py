@@ -1,20 +1,19 @@
-"""MedoidClassifier as users meet it: who decides, what stays exact, operating points, meta-estimators, callbacks."""
+"""MedoidClassifier as users meet it: who decides, what stays exact, operating points, meta-estimators."""
 
-import io
 import pickle
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from rich.console import Console
+from quick_medoids import CANCER, FUSION, X2, X3, Y2, Y3, drawn, quick
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.datasets import load_wine
 from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
 
-from qmedoid import MedoidClassifier, NearestMedoidClassifier, TrainingProgress, VariationalClassifier
+from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
 from qmedoid.estimators import _methods, _refiner
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.exceptions import DataError, ParameterError, QMedoidWarning
@@ -22,27 +21,6 @@ from qmedoid.geometry.channels import nearest_two
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.model.hybrid import score_margins, two_nearest
 from qmedoid.model.refinement import CalibratedMethod
-
-CANCER, WINE = load_breast_cancer(), load_wine()
-X2, Y2 = CANCER.data[:, :6], CANCER.target
-X3, Y3 = WINE.data, WINE.target
-FUSION = {"max_passes": 0, "subset_sizes": (2, 2), "n_models": 1}
-CIRCUIT = {"n_steps": 40, "n_reps": 1, "n_seeds": 1, "cv": 2, "learning_rate": 0.2}
-
-
-def quick(*, method=None, variational=None, **changes):
-    """A classifier that searches nothing and trains little."""
-    return MedoidClassifier(
-        method=NearestMedoidClassifier(**(FUSION | (method or {}))),
-        variational=VariationalClassifier(**(CIRCUIT | (variational or {}))),
-        **({"random_state": 0} | changes),
-    )
-
-
-def drawn(n, share=0.5, seed=0):
-    rng = np.random.default_rng(seed)
-    y = (np.arange(n) < share * n).astype(int)
-    return rng.normal(size=(n, 3)) + 1.2 * y[:, None], y
 
 
 @pytest.fixture(scope="module")
@@ -458,110 +436,7 @@ def test_parameters_that_cannot_be_used_are_refused():
         quick(refine="always", deltas="nearest", variational={"class_weight": "balanced"}).fit(X3, Y3)
 
 
-# --- callbacks and checkpoints ----------------------------------------------------------------------------------
-
-
-class Listener:
-    """Keeps the names of the tasks that began and that ended, and may ask to stop."""
-
-    max_propagation_depth = None
-
-    def __init__(self, act=lambda _path: False):
-        self.begun, self.paths, self.act = [], [], act
-
-    def setup(self, estimator, context): ...
-
-    def teardown(self, estimator, context): ...
-
-    def on_fit_task_begin(self, estimator, context):  # noqa: ARG002
-        self.begun.append(path_of(context))
-
-    def on_fit_task_end(self, estimator, context, *, metadata=None):  # noqa: ARG002
-        self.paths.append(path_of(context))
-        return self.act(self.paths[-1])
-
-
-def path_of(context):
-    """Names of a task and of those it is part of; a fit inside a task bears the name of that."""
-    if context is None:
-        return ()
-    return (*path_of(context.parent), context.source_task_name or context.task_name)
-
-
-def steps(paths):
-    return [path for path in paths if path[-1].startswith("seed")]
-
-
-def test_callbacks_hear_of_both_stages():
-    listener = Listener()
-    quick(refine="always", method={"max_passes": 1}).set_callbacks(listener).fit(X2, Y2)
-    ended = [path[-1] for path in listener.paths]
-    assert ended.index("nearest") < ended.index("circuit") < len(ended) - 1
-    visits = [path for path in listener.paths if path[-1].startswith("k=2, pass 1")]
-    assert len(visits) == 6
-    assert all("nearest" in path for path in visits)
-    assert all("circuit" in path for path in steps(listener.paths))
-    assert len(steps(listener.paths)) == 3 * 40  # two folds and all rows
-    assert sorted(listener.begun) == sorted(listener.paths)
-
-
-def test_callback_can_stop_the_circuit():
-    listener = Listener(lambda path: "step 5" in path[-1] and len(steps(listener.paths)) > 2 * 40)
-    with pytest.warns(QMedoidWarning, match="The training was stopped after 5 steps"):
-        fitted = quick(refine="always").set_callbacks(listener).fit(X2, Y2)
-    assert fitted.refinement_ == "always"
-    assert np.isfinite(fitted.predict_proba(X2)).all()
-
-
-def test_callback_can_stop_the_search():
-    listener = Listener(lambda path: path[-1].startswith("k="))
-    with pytest.warns(QMedoidWarning, match="The search was interrupted"):
-        fitted = quick(refine="never", method={"max_passes": 2}).set_callbacks(listener).fit(X2, Y2)
-    assert fitted.score(X2, Y2) > 0.8
-
-
-def test_stop_while_the_circuit_is_judged_leaves_fusion_s_held_out_rows():
-    listener = Listener(lambda path: "step 5" in path[-1] and len(steps(listener.paths)) == 5)
-    with pytest.warns(QMedoidWarning, match="The choice was interrupted"):
-        fitted = quick(refine="always").set_callbacks(listener).fit(X2, Y2)
-    assert np.isfinite(fitted.held_out_scores_).all()
-    assert fitted.score(X2, Y2) > 0.8
-
-
-def test_circuit_that_was_not_judged_is_not_cut_where_fusion_would_be():
-    listener = Listener(lambda path: "step 5" in path[-1] and len(steps(listener.paths)) == 5)
-    with (
-        pytest.warns(QMedoidWarning, match="The choice was interrupted"),
-        pytest.warns(QMedoidWarning, match="No row was held out to choose the threshold by: it stays at even odds"),
-    ):
-        fitted = quick(refine="always", operating_point="f1").set_callbacks(listener).fit(X2, Y2)
-    assert fitted.refinement_ == "always"
-    assert fitted.threshold_ == 0.5
-
-
-def test_bar_shows_both_stages():
-    written = io.StringIO()
-    bar = TrainingProgress(Console(file=written, force_terminal=True, width=100))
-    quick(refine="always", method={"max_passes": 1}).set_callbacks(bar).fit(X2, Y2)
-    assert "MedoidClassifier" in written.getvalue()
-    assert "circuit" in written.getvalue()
-
-
-def test_fit_that_was_cut_off_goes_on_where_it_was(tmp_path):
-    def cut(path):
-        if path[-1] == "seed 0, step 20" and len(steps(listener.paths)) > 40:
-            raise RuntimeError("the power failed")
-
-    listener = Listener(cut)
-    circuit = {"checkpoint": tmp_path / "here"}
-    with pytest.raises(RuntimeError, match="the power failed"):
-        quick(refine="always", variational=circuit).set_callbacks(listener).fit(X2, Y2)
-    assert any((tmp_path / "here").iterdir())
-    rest = Listener()
-    resumed = quick(refine="always", variational=circuit).set_callbacks(rest).fit(X2, Y2)
-    assert len(steps(rest.paths)) <= 2 * 40  # the first fold was done
-    whole = quick(refine="always").fit(X2, Y2)
-    np.testing.assert_array_equal(resumed.predict_proba(X2), whole.predict_proba(X2))
+# --- circuits that cannot work, and many classes --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
