@@ -249,9 +249,9 @@ def _bounded(curve: Curve, scores: Array) -> Curve:
     at_ends = np.interp(ends, *curve) if len(curve[0]) else np.zeros(len(ends))
     stretch = _STRETCH * (1.0 + max(abs(lowest), abs(highest)))
     gone = (1.0 - _BEYOND) * stretch
-    knots = [[lowest - stretch], ends[:1], curve[0][inner], ends[1:], [highest + stretch]]
-    heights = [[at_ends[0] + gone], at_ends[:1], curve[1][inner], at_ends[1:], [at_ends[-1] - gone]]
-    return np.concatenate(knots), np.concatenate(heights)
+    knots = np.concatenate([ends[:1] - stretch, ends[:1], curve[0][inner], ends[1:], ends[-1:] + stretch])
+    heights = np.concatenate([at_ends[:1] + gone, at_ends[:1], curve[1][inner], at_ends[1:], at_ends[-1:] - gone])
+    return knots, heights
 
 
 def _typical_spread(fused: Array) -> float:
