@@ -11,10 +11,10 @@ from qmedoid.calibration.fit import (
     _knots,
     _likeliest,
     _Rows,
+    doubtful_targets,
     fit_calibration,
     fit_class_curve,
     fit_curve,
-    smoothed_targets,
 )
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.metrics.classification import calibration_error
@@ -91,7 +91,7 @@ def test_curve_keeps_the_order_whatever_the_rows(n, seed, scale):
 
 def test_curve_of_two_classes_is_the_likeliest():
     z, positive = drawn(400, curved_truth)
-    knots, targets = knots_of(z, positive), smoothed_targets(positive)
+    knots, targets = knots_of(z, positive), doubtful_targets(positive.astype(np.intp), 2)[:, 1]
     slopes = np.diff(np.eye(len(knots)), axis=0) / np.diff(knots)[:, None]
 
     def loss(heights):
@@ -150,7 +150,7 @@ def test_curve_keeps_the_likeliest_class_whatever_the_rows(n, n_classes, seed, s
     rng = np.random.default_rng(seed)
     fused, codes = np.round(rng.normal(size=(n, n_classes)) * scale, 1), rng.integers(0, n_classes, n)
     curved = fit_calibration(fused, codes, "curve")
-    straight = fit_calibration(fused, codes, "logistic")
+    straight = Calibration(curved.slope, curved.biases)
     new = rng.normal(size=(200, n_classes)) * scale * 2
     assert np.isfinite(curved.apply(new)).all()
     np.testing.assert_array_equal(curved.apply(new).argmax(axis=1), straight.apply(new).argmax(axis=1))
@@ -199,8 +199,48 @@ def test_calibration_of_separated_classes_and_of_scores_that_say_nothing():
     apart = fit_calibration(fused_of(np.where(codes == 1, 1.0, -1.0)), codes, "curve")
     scores = apart.apply(fused_of(np.array([1.0])))
     # As sure as a hundred rows of a class can make it.
-    assert scores[0, 1] - scores[0, 0] == pytest.approx(np.log(101), rel=0.05)
+    assert scores[0, 1] - scores[0, 0] == pytest.approx(np.log(4 * 100 - 1), rel=0.05)
     rng = np.random.default_rng(0)
     three = fit_calibration(rng.random((300, 3)), rng.integers(0, 3, 300), "curve")
-    assert len(three.knots) == 0
+    inside = rng.random((50, 3)) * 0.9 + 0.05
+    np.testing.assert_array_equal(three.curve_part(inside), 0)
     assert three.slope > 0
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_doubtful_targets_are_probabilities_with_a_quarter_of_a_draw_for_every_class(n_classes):
+    codes = np.random.default_rng(0).integers(0, n_classes, 60)
+    targets = doubtful_targets(codes, n_classes)
+    np.testing.assert_allclose(targets.sum(axis=1), 1)
+    missed = 1 - targets[np.arange(60), codes]
+    np.testing.assert_allclose(np.bincount(codes, missed), 0.25)
+    # Copies of a table are as many draws as the table.
+    np.testing.assert_allclose(doubtful_targets(np.tile(codes, 3), n_classes, 1 / 3)[:60], targets)
+    assert doubtful_targets(np.array([0]), n_classes)[0, 0] == 0.75
+
+
+def test_doubt_of_a_rare_class_is_that_of_its_own_rows():
+    codes = np.repeat([0, 1], [1980, 20])
+    apart = fit_calibration(fused_of(np.where(codes == 1, 1.0, -1.0)), codes, "logistic")
+    assert apart.slope > 0
+    scores = fit_calibration(fused_of(np.where(codes == 1, 1.0, -1.0)), codes, "curve").apply(fused_of(np.array([1.0])))
+    assert 0.002 < np.exp(log_softmax(scores))[0, 0] < 0.03  # 1/(4 · 20), and far from 1/(4 · 2000)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_records_beyond_all_rows_are_hardly_surer_than_the_surest_row_and_keep_their_order(n_classes):
+    if n_classes == 2:
+        z, positive = drawn(1500, curved_truth)
+        fused, codes = fused_of(z), positive.astype(np.intp)
+    else:
+        scores, codes = drawn_classes(1500)
+        fused = -scores
+    found = fit_calibration(fused, codes, "curve")
+    far = fused.min(axis=0) - np.linspace(0, 500, 40)[:, None] * np.eye(n_classes)[1]
+    margins = found.apply(far) @ (np.eye(n_classes)[1] - np.eye(n_classes)[0])
+    plain = Calibration(found.slope, found.biases).apply(far) @ (np.eye(n_classes)[1] - np.eye(n_classes)[0])
+    assert (np.diff(margins) > 0).all()
+    np.testing.assert_allclose(np.diff(margins)[3:], 0.05 * np.diff(plain)[3:], rtol=1e-6)
+    # Out-of-fold rows themselves are not touched by the bounds.
+    inner = Calibration(found.slope, found.biases, found.knots[1:-1], found.heights[1:-1])
+    np.testing.assert_allclose(found.apply(fused), inner.apply(fused), atol=1e-9)

@@ -57,9 +57,9 @@ def test_of_classes_of_equal_size_the_second_is_the_rare_one():
 
 @pytest.mark.parametrize("n", [3, 20, 300])
 def test_classes_told_apart_perfectly_leave_the_doubt_of_so_many_rows(n):
-    """N rows of each class, N at one score and N at another: a new one is of its class with (N + 1)/(N + 2)."""
+    """N rows of each class, N at one score and N at another: a new one is of the other class with 1/(4N)."""
     codes = np.repeat([0, 1], n)
     fused = np.where(np.eye(2)[codes] > 0, 0.3, 0.7)
     calibration = fit_calibration(fused, codes, "curve")
     chances = np.exp(log_softmax(calibration.apply(fused)))[np.arange(2 * n), codes]
-    np.testing.assert_allclose(chances, (n + 1) / (n + 2), rtol=1e-3)
+    np.testing.assert_allclose(1 - chances, 0.25 / n, rtol=1e-3)

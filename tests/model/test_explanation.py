@@ -13,6 +13,7 @@ from qmedoid import (
     VariationalClassifier,
 )
 from qmedoid.calibration.curve import Calibration
+from qmedoid.calibration.fit import fit_calibration
 from qmedoid.exceptions import ModelError
 from qmedoid.model.contract import Column, Contract, Numbers
 from qmedoid.model.decision import Decision
@@ -150,3 +151,22 @@ def test_a_circuit_alone_has_no_medoids_to_explain_by():
     fitted = VariationalClassifier(n_steps=5, n_seeds=1, random_state=0).fit(X, y)
     with pytest.raises(ModelError, match="no medoids"):
         explain(table_model([fitted.model_], 2, (0, 1)), [column[:1] for column in X.T])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_terms_of_a_record_beyond_all_out_of_fold_rows_add_up(n_classes):
+    """The bounds of a calibration are part of its term."""
+    model, X = geometric(n_classes, method=SMALL)
+    method, scores = model.method, model.method.measure(X).scores
+    spread = np.ptp(scores, axis=1)
+    mild = np.argsort(spread)[:80]
+    calibration = fit_calibration(scores[mild], rows_of(n_classes)[1][mild], "curve")
+    unbounded = Calibration(calibration.slope, calibration.biases)
+    record = [column[spread.argmax()][None] for column in X.T]
+    why, plain = (
+        explain(table_model([HybridModel(method, one)], X.shape[1], tuple(range(n_classes))), record)
+        for one in (calibration, unbounded)
+    )
+    assert why.margin == pytest.approx(why.columns.sum() + sum(why.terms.values()), abs=1e-9)
+    assert 0 < why.margin < 0.9 * plain.margin
+    np.testing.assert_array_equal(why.columns, plain.columns)

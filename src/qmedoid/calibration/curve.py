@@ -22,7 +22,7 @@ class Calibration:
     knots, heights : ndarray of shape (K,)
         A piecewise-linear curve that is added to the log-odds of the second of two classes, or to the score of every
         one of more: its knots, ascending, and its values there, constant beyond. Log-odds and scores keep their
-        order. Empty without a curve.
+        order. The outer two knots at either end bound it beyond all out-of-fold rows. Empty without a curve.
     """
 
     slope: Annotated[float, Values(above=0)]

@@ -5,6 +5,11 @@ function that is added to the log-odds z of two classes, with knots at quantiles
 or to the score of every one of more classes, with knots at quantiles of the two highest scores of a row. It maximizes
 the likelihood with a penalty :math:`\tfrac{\lambda}{2}\sum_j (\text{slope}_j)^2`; λ is chosen by cross-validation, and
 there is no curve unless it improves the likelihood of out-of-fold rows.
+
+Two rules keep probabilities honest where rows say little. A row of a class with N draws counts as 1/(4N) of the other
+classes: N right rows cannot rule out an error rate of that order, so classes that are separated have a finite slope.
+And log-odds or scores beyond those of all out-of-fold rows hardly grow: a record is no surer than the surest row that
+the model was judged on.
 """
 
 from typing import Literal, NamedTuple
@@ -30,6 +35,10 @@ _NEAREST = 0.3
 _FLATTEST_CURVE = 0.05
 # Pull of the heights to 0, in rows, where rows say nothing.
 _CURVE_PULL = 0.01
+# Draws of every class that count as one of another class.
+_DOUBT = 0.25
+# Scores beyond those of all out-of-fold rows grow by this share, over a stretch of so many times the largest of them.
+_BEYOND, _STRETCH = 0.05, 100.0
 
 
 def fit_curve(log_odds: Array, positive: Flags, groups: Codes | None = None) -> Curve:
@@ -39,14 +48,14 @@ def fit_curve(log_odds: Array, positive: Flags, groups: Codes | None = None) -> 
     """
     if positive.all() or not positive.any():
         return np.zeros(0), np.zeros(0)
-    targets = smoothed_targets(positive, draws_per_row(groups))
+    targets = doubtful_targets(positive.astype(np.intp), 2, draws_per_row(groups))
     scores = np.column_stack([np.zeros(len(log_odds)), log_odds])
     order = stable_order(log_odds)
     # Weights of which each class has half.
     halves = np.where(positive[order], 0.5 / positive.sum(), 0.5 / (len(positive) - positive.sum()))
     knots = _knots(log_odds[order], halves)
     # The first of two scores is 0 and stays there.
-    return _best_curve(_Rows(scores, np.column_stack([1.0 - targets, targets]), slice(1, 2)), knots, groups)
+    return _best_curve(_Rows(scores, targets, slice(1, 2)), knots, groups)
 
 
 def fit_class_curve(scores: Array, codes: Codes, groups: Codes | None = None) -> Curve:
@@ -57,11 +66,19 @@ def fit_class_curve(scores: Array, codes: Codes, groups: Codes | None = None) ->
     return _best_curve(_Rows(scores, np.eye(n_classes)[codes], slice(0, n_classes)), knots, groups)
 
 
-def smoothed_targets(positive: Flags, share: float = 1.0) -> Array:
-    """Platt's targets of classes with N draws: (N + 1)/(N + 2) instead of 1, and 1/(N + 2) instead of 0."""
-    n_positive = share * int(positive.sum())
-    n_others = share * len(positive) - n_positive
-    targets: Array = np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_others + 2.0))
+def doubtful_targets(codes: Codes, n_classes: int, share: float = 1.0) -> Array:
+    """Class probabilities to fit to, shape (n, C): 1 − d for the class of a row, d shared evenly by the others.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,)
+    share : float
+        Draws per row. d is a quarter of a draw over the N draws of the class, and at most that of one draw.
+    """
+    draws = share * np.bincount(codes, minlength=n_classes)
+    doubt = _DOUBT / np.maximum(draws, 1.0)[codes]
+    targets = np.repeat(doubt[:, None] / (n_classes - 1), n_classes, axis=1)
+    targets[np.arange(len(codes)), codes] = 1.0 - doubt
     return targets
 
 
@@ -170,8 +187,8 @@ def _likeliest(rows: _Rows, hats: csr_array, knots: Array, penalty: float, heigh
 
 CalibrationKind = Literal["curve", "logistic", "temperature"]
 CALIBRATION_KINDS: tuple[CalibrationKind, ...] = ("curve", "logistic", "temperature")
-# Weight of one imagined row that pulls β to 0 and the biases to the logarithms of the priors: without it, classes that
-# are separated perfectly would make β infinite.
+# Weight of one imagined row that pulls the biases to the logarithms of the priors, and β to 0 where targets leave no
+# doubt: without it, classes that are separated perfectly would make β infinite.
 _PULL = 1.0
 # Smallest β in units of a typical spread: where out-of-fold rows speak against the score, its order is kept all the
 # same.
@@ -179,7 +196,7 @@ _FLATTEST = 1e-3
 
 
 def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind, groups: Codes | None = None) -> Calibration:
-    """Slope and biases (none with "temperature") of the highest likelihood, and with "curve" a curve.
+    """Slope and biases (none with "temperature") of the highest likelihood, and with "curve" a curve and its bounds.
 
     Parameters
     ----------
@@ -191,50 +208,50 @@ def fit_calibration(fused: Array, codes: Codes, kind: CalibrationKind, groups: C
     groups : ndarray of shape (n,), optional
         Rows of one group count as one draw, where it matters how many there are.
     """
-    share = draws_per_row(groups)
+    share, n_classes = draws_per_row(groups), fused.shape[1]
     if kind != "curve":
-        return _straight(fused, codes, kind != "temperature", share)
-    two = fused.shape[1] == 2
-    straight = _doubtful(fused, codes, share) if two else _straight(fused, codes, True, share)
+        return _straight(fused, codes, np.eye(n_classes)[codes], share, biased=kind != "temperature", pull=_PULL)
+    straight = _straight(fused, codes, doubtful_targets(codes, n_classes, share), share)
     scores = straight.apply(fused)
-    curve = (
-        fit_curve(scores[:, 1] - scores[:, 0], codes == 1, groups) if two else fit_class_curve(scores, codes, groups)
-    )
+    if n_classes == 2:
+        log_odds = scores[:, 1] - scores[:, 0]
+        curve = _bounded(fit_curve(log_odds, codes == 1, groups), log_odds)
+    else:
+        curve = _bounded(fit_class_curve(scores, codes, groups), scores)
     return Calibration(straight.slope, straight.biases, *curve)
 
 
-def _straight(fused: Array, codes: Codes, biased: bool, share: float) -> Calibration:
-    """Slope and, if asked, biases, pulled to the priors by one imagined draw; `share` is draws per row."""
+def _straight(
+    fused: Array, codes: Codes, targets: Array, share: float, *, biased: bool = True, pull: float = 0.0
+) -> Calibration:
+    """Slope and, if asked, biases of the highest likelihood of the targets; `share` is draws per row.
+
+    One imagined draw pulls the biases to the priors; `pull` is that of the slope to 0.
+    """
     n, n_classes = fused.shape
     priors = (share * np.bincount(codes, minlength=n_classes) + 0.5) / (share * n + 0.5 * n_classes)
     prior_biases = np.log(priors / priors.max()) if biased else np.zeros(n_classes)
     unit = _typical_spread(fused)
     # One bias is redundant: the last class keeps its prior.
-    n_parameters = n_classes if biased else 1
+    n_biases = n_classes - 1 if biased else 0
     found = softmax_weights(
-        [-fused / unit], np.eye(n_classes)[codes], np.eye(n_parameters)[0], lowest=[_FLATTEST],
-        pulls=np.full(n_parameters, _PULL / share), towards=np.zeros(n_parameters), offset=prior_biases,
+        [-fused / unit], targets, np.append(1.0, np.zeros(n_biases)), lowest=[_FLATTEST],
+        pulls=np.append(pull, np.full(n_biases, _PULL)) / share, towards=np.zeros(1 + n_biases), offset=prior_biases,
     )  # fmt: skip
-    return Calibration(float(found[0]) / unit, prior_biases + np.pad(found[1:], (0, n_classes - len(found) + 1)))
+    return Calibration(float(found[0]) / unit, prior_biases + np.pad(found[1:], (0, n_classes - n_biases)))
 
 
-def _doubtful(fused: Array, codes: Codes, share: float) -> Calibration:
-    """Slope and biases of two classes for Platt's targets.
-
-    A row of class c, of which there are N_c draws, counts as (N_c + 1)/(N_c + 2) of c, and the rest of the other
-    (Platt): so classes that are separated perfectly have a finite slope, and no slope is pulled to 0.
-    """
-    n = len(fused)
-    counts = share * np.bincount(codes, minlength=2)
-    doubt = 1.0 / (counts[codes] + 2)
-    targets = np.tile(doubt[:, None], (1, 2))
-    targets[np.arange(n), codes] = 1.0 - doubt
-    unit = _typical_spread(fused)
-    start = np.log(np.maximum(counts, 0.5) / max(counts[-1], 0.5))[:1]
-    found = softmax_weights(
-        [-fused / unit], targets, np.append(1.0, start), lowest=[_FLATTEST], pulls=np.zeros(2), towards=np.zeros(2)
-    )
-    return Calibration(float(found[0]) / unit, np.append(found[1:], 0.0))
+def _bounded(curve: Curve, scores: Array) -> Curve:
+    """The curve, and beyond the lowest and the highest of these scores one that nearly cancels their growth."""
+    lowest, highest = float(scores.min()), float(scores.max())
+    inner = (curve[0] > lowest) & (curve[0] < highest)
+    ends = np.unique([lowest, highest])
+    at_ends = np.interp(ends, *curve) if len(curve[0]) else np.zeros(len(ends))
+    stretch = _STRETCH * (1.0 + max(abs(lowest), abs(highest)))
+    gone = (1.0 - _BEYOND) * stretch
+    knots = np.concatenate([ends[:1] - stretch, ends[:1], curve[0][inner], ends[1:], ends[-1:] + stretch])
+    heights = np.concatenate([at_ends[:1] + gone, at_ends[:1], curve[1][inner], at_ends[1:], at_ends[-1:] - gone])
+    return knots, heights
 
 
 def _typical_spread(fused: Array) -> float:
