@@ -1,5 +1,6 @@
 """Trees of comparisons, learnt by scikit-learn's histogram boosting and kept as pairs of real rows."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -16,8 +17,9 @@ from qmedoid.kernels.trees import LEVELS, N_LEAVES
 from qmedoid.methods.comparisons.fit import PlainTree, comparisons_of
 from qmedoid.methods.comparisons.model import ComparisonsModel
 
-# From this many rows on, or rows times classes, there are fewer folds, and one seed.
-_LARGE, _LARGE_TIMES_CLASSES = 20_000, 100_000
+# Rows times classes, which the time of a fit grows with, from which on there are fewer folds; and from which on these
+# are dealt once, and there is one seed.
+_FEWER_FOLDS, _LARGE = 25_000, 100_000
 # From this many classes on there is one seed: each class has a tree in every iteration.
 _MANY_CLASSES = 10
 # Trees fitted to all rows are grown a little longer than those of a fold.
@@ -34,21 +36,23 @@ class BoostingSettings:
     learning_rate: float = 0.1
     patience: int = 20
     n_folds: int = 5
+    n_deals: int = 2
     n_seeds: int = 2
     least_rows: int = 10
     share_of_columns: float = 0.5
     l2: float = 1.0
 
     def for_table(self, n_rows: int, n_classes: int, share: float) -> Self:
-        """The settings for a table of this size: fewer folds and seeds for large ones.
+        """The settings for a table of this size: fewer folds, deals of folds and seeds for large ones.
 
         The penalty is one for two classes: trees learn from p·(1 − p) of a row with probability p, which is smaller
         for more. Where a row is but a `share` of a draw, as in copies of a table, more rows count as much.
         """
-        large = n_rows >= _LARGE or n_rows * n_classes >= _LARGE_TIMES_CLASSES
+        size = n_rows * n_classes
         return replace(
-            self, n_folds=max(2, self.n_folds - 2) if large else self.n_folds,
-            n_seeds=1 if large or n_classes >= _MANY_CLASSES else self.n_seeds,
+            self, n_folds=max(2, self.n_folds - 2) if size >= _FEWER_FOLDS else self.n_folds,
+            n_deals=1 if size >= _LARGE else self.n_deals,
+            n_seeds=1 if size >= _LARGE or n_classes >= _MANY_CLASSES else self.n_seeds,
             l2=self.l2 * 4.0 * (n_classes - 1) / n_classes**2 / share, least_rows=round(self.least_rows / share),
         )  # fmt: skip
 
@@ -72,13 +76,15 @@ def fit_comparisons(
 ) -> FittedComparisons | None:
     """Grow trees in folds, and on all rows with a tenth more iterations than are best for the folds in the mean.
 
-    None where a fold would have nothing to learn from or to judge by.
+    Out-of-fold scores are means over deals of the folds: the trees of all rows, means over seeds that have seen more
+    rows, are better than one model of a fold, and would get too small a weight by its scores. None where a fold would
+    have nothing to learn from or to judge by.
     """
     rng = np.random.default_rng(seed)
     settings = settings.for_table(len(codes), n_classes, draws_per_row(groups))
-    n_folds = settings.n_folds
-    folds = _folds(codes, groups, n_classes, n_folds, rng)
-    if folds is None:
+    deals = [_folds(codes, groups, n_classes, settings.n_folds, rng) for _ in range(settings.n_deals)]
+    parts = [folds == fold for folds in deals if folds is not None for fold in range(settings.n_folds)]
+    if len(parts) < settings.n_deals * settings.n_folds:
         return None
     # What is learnt depends neither on the order of the columns nor on last digits: trees see ranks, which are exact.
     order = order_by_content(X)
@@ -86,26 +92,24 @@ def fit_comparisons(
     known, places = zip(*(np.unique(column, return_inverse=True) for column in values.T), strict=True)
     X = np.column_stack(places).astype(np.float64)
     grown = []
-    for fold in range(n_folds):
-        train, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+    for number, held in enumerate(parts):
         held_out = X[held], codes[held]
-        grown.append(_grown(settings, seed + fold, settings.n_iterations, X[train], codes[train], held_out))
-        progress((fold + 1) / (n_folds + 2))
+        grown.append(_grown(settings, seed + number, settings.n_iterations, X[~held], codes[~held], held_out))
+        progress((number + 1) / (len(parts) + 2))
     # The scores begin with that of no iteration.
     n_iterations = max(1, round(float(np.mean([np.argmax(one.validation_score_) for one in grown]))))
-    outputs = np.full((len(codes), 1 if n_classes == 2 else n_classes), np.nan)
-    for fold, one in enumerate(grown):
-        held = folds == fold
-        for stage in islice(one.staged_decision_function(X[held]), n_iterations):
-            outputs[held] = _outputs(stage, held.sum())
+    outputs = np.zeros((len(codes), 1 if n_classes == 2 else n_classes))
+    for one, held in zip(grown, parts, strict=True):
+        stages = deque(islice(one.staged_decision_function(X[held]), n_iterations), maxlen=1)
+        outputs[held] += _outputs(stages.pop(), held.sum()) / settings.n_deals
     fits = [
-        _grown(settings, seed + n_folds + number, max(1, round(_LONGER * n_iterations)), X, codes)
+        _grown(settings, seed + len(parts) + number, max(1, round(_LONGER * n_iterations)), X, codes)
         for number in range(settings.n_seeds)
     ]
     model = _mean_model(fits, X, known, values, codes, n_classes)
     # Rows that are never held out are the only ones of their class.
-    known = np.isfinite(outputs[:, 0])
-    outputs[~known] = outputs[known].mean(axis=0)
+    judged = np.any(parts, axis=0)
+    outputs[~judged] = outputs[judged].mean(axis=0)
     progress(1.0)
     return FittedComparisons(model.with_columns(order), model.class_scores(outputs), n_iterations)
 
