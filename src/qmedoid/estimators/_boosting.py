@@ -17,9 +17,11 @@ from qmedoid.kernels.trees import LEVELS, N_LEAVES
 from qmedoid.methods.comparisons.fit import PlainTree, comparisons_of
 from qmedoid.methods.comparisons.model import ComparisonsModel
 
-# Rows times classes, which the time of a fit grows with, from which on there are fewer folds; and from which on these
-# are dealt once, and there is one seed.
+# Rows times classes, which the time of a fit grows with: from the first on there are fewer folds, dealt twice; from the
+# second on they are dealt once, and there is one seed.
 _FEWER_FOLDS, _LARGE = 25_000, 100_000
+# Trees of all rows are grown this much longer than those of fewer folds, which see two thirds of the rows.
+_MUCH_LONGER = 1.5
 # From this many classes on there is one seed: each class has a tree in every iteration.
 _MANY_CLASSES = 10
 # Largest difference between our sum of the trees and the library's, relative to its size.
@@ -34,23 +36,25 @@ class BoostingSettings:
     learning_rate: float = 0.1
     patience: int = 20
     n_folds: int = 5
-    n_deals: int = 2
+    n_deals: int = 1
     n_seeds: int = 2
+    longer: float = 1.1
     least_rows: int = 10
     share_of_columns: float = 0.5
     l2: float = 1.0
 
     def for_table(self, n_rows: int, n_classes: int, share: float) -> Self:
-        """The settings for a table of this size: fewer folds, deals of folds and seeds for large ones.
+        """The settings for a table of this size: fewer folds and seeds for large ones, and folds dealt twice between.
 
         The penalty is one for two classes: trees learn from p·(1 − p) of a row with probability p, which is smaller
         for more. Where a row is but a `share` of a draw, as in copies of a table, more rows count as much.
         """
-        size = n_rows * n_classes
+        fewer, large = (n_rows * n_classes >= size for size in (_FEWER_FOLDS, _LARGE))
         return replace(
-            self, n_folds=max(2, self.n_folds - 2) if size >= _FEWER_FOLDS else self.n_folds,
-            n_deals=1 if size >= _LARGE else self.n_deals,
-            n_seeds=1 if size >= _LARGE or n_classes >= _MANY_CLASSES else self.n_seeds,
+            self, n_folds=max(2, self.n_folds - 2) if fewer else self.n_folds,
+            n_deals=2 * self.n_deals if fewer and not large else self.n_deals,
+            n_seeds=1 if large or n_classes >= _MANY_CLASSES else self.n_seeds,
+            longer=_MUCH_LONGER if fewer else self.longer,
             l2=self.l2 * 4.0 * (n_classes - 1) / n_classes**2 / share, least_rows=round(self.least_rows / share),
         )  # fmt: skip
 
@@ -74,10 +78,8 @@ def fit_comparisons(
 ) -> FittedComparisons | None:
     """Grow trees in folds, and on all rows with more iterations than are best for the folds in the mean.
 
-    These iterations grow as the rows: by a quarter from four fifths of them, by a half from two thirds.
-    Out-of-fold scores are means over deals of the folds: the trees of all rows, means over seeds that have seen more
-    rows, are better than one model of a fold, and would get too small a weight by its scores. None where a fold would
-    have nothing to learn from or to judge by.
+    Out-of-fold scores are means over deals of the folds: the trees of all rows are better than those of a fold, and
+    would get too small a weight by scores of one. None where a fold would have nothing to learn from or to judge by.
     """
     rng = np.random.default_rng(seed)
     settings = settings.for_table(len(codes), n_classes, draws_per_row(groups))
@@ -102,7 +104,7 @@ def fit_comparisons(
     for one, held in zip(grown, parts, strict=True):
         stages = deque(islice(one.staged_decision_function(X[held]), n_iterations), maxlen=1)
         outputs[held] += _outputs(stages.pop(), held.sum()) / len(deals)
-    longer = round(n_iterations * settings.n_folds / (settings.n_folds - 1))
+    longer = max(1, round(settings.longer * n_iterations))
     fits = [_grown(settings, seed + len(parts) + number, longer, X, codes) for number in range(settings.n_seeds)]
     model = _mean_model(fits, X, known, values, codes, n_classes)
     # Rows that are never held out are the only ones of their class.
