@@ -1,5 +1,6 @@
 """Trees of comparisons: what boosting learnt, said by pairs of real rows."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from qmedoid.geometry.row_groups import group_folds
 from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.comparisons.model import midpoints
 
-SETTINGS = BoostingSettings(n_iterations=12, n_folds=3)
+SETTINGS = BoostingSettings(n_iterations=12, n_folds=3, n_deals=2)
 
 
 def ranks(X):
@@ -44,7 +45,7 @@ def test_scores_are_those_of_the_boosted_trees(fitted):
         HistGradientBoostingClassifier(
             max_iter=max(1, round(1.1 * found.n_iterations)), early_stopping=False,
             l2_regularization=SETTINGS.for_table(len(X), found.model.n_classes, 1.0).l2,
-            random_state=3 + seed, **settings,
+            random_state=6 + seed, **settings,
         ).fit(ranks(X), codes).decision_function(ranks(X))
         for seed in range(2)
     ]  # fmt: skip
@@ -79,13 +80,16 @@ def test_values_of_several_rows_are_those_of_the_most_central_one():
 
 def test_large_tables_have_fewer_folds_and_seeds_and_more_classes_a_smaller_penalty():
     usual = BoostingSettings()
-    assert usual.for_table(19_999, 2, 1.0) == usual
-    assert usual.for_table(19_999, 5, 1.0) == replace(usual, l2=pytest.approx(0.64))
-    assert usual.for_table(20_000, 2, 1.0) == replace(usual, n_folds=3, n_seeds=1)
+    between = replace(usual, n_folds=3, n_deals=2, longer=1.5)
+    large = replace(between, n_deals=1, n_seeds=1)
+    assert usual.for_table(12_499, 2, 1.0) == usual
+    assert usual.for_table(12_500, 2, 1.0) == usual.for_table(49_999, 2, 1.0) == between
+    assert usual.for_table(19_999, 5, 1.0) == replace(between, l2=pytest.approx(0.64))
+    assert usual.for_table(50_000, 2, 1.0) == large
     assert usual.for_table(1000, 9, 1.0).n_seeds == 2
     assert usual.for_table(1000, 10, 1.0) == replace(usual, n_seeds=1, l2=pytest.approx(0.36))
     assert usual.for_table(1000, 2, 0.5) == replace(usual, l2=2.0, least_rows=20)
-    assert usual.for_table(10_000, 10, 1.0) == replace(usual, n_folds=3, n_seeds=1, l2=pytest.approx(0.36))
+    assert usual.for_table(10_000, 10, 1.0) == replace(large, l2=pytest.approx(0.36))
 
 
 def test_contributions_add_up_along_the_paths(fitted):
@@ -125,21 +129,23 @@ def test_out_of_fold_scores_have_not_seen_their_rows():
     assert np.mean(called == noise) < 0.62  # chance is 0.5, and trees that know the rows reach more than 0.7
 
 
-def test_iterations_are_the_mean_of_the_best_of_the_folds_and_the_same_for_all_out_of_fold_rows(fitted):
+def test_out_of_fold_rows_have_the_mean_of_two_deals_after_the_mean_of_the_best_iterations(fitted):
     X, codes, found = fitted
     n_classes, X = found.model.n_classes, ranks(X)
-    folds = group_folds(np.arange(len(X)), codes, 3, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    deals = [group_folds(np.arange(len(X)), codes, 3, rng) for _ in range(2)]
+    assert (deals[0] != deals[1]).any()
     best, scores = [], np.zeros((12, len(X), n_classes))
-    for fold in range(3):
+    for seed, (folds, fold) in enumerate(itertools.product(deals, range(3))):
         held = folds == fold
         grown = HistGradientBoostingClassifier(
             max_iter=12, max_depth=4, max_leaf_nodes=16, min_samples_leaf=10, max_features=0.5, early_stopping=False,
-            l2_regularization=4 * (n_classes - 1) / n_classes**2, random_state=fold,
+            l2_regularization=4 * (n_classes - 1) / n_classes**2, random_state=seed,
         ).fit(X[~held], codes[~held])  # fmt: skip
         losses = [log_loss(codes[held], p) for p in grown.staged_predict_proba(X[held])]
         best.append(np.argmin(losses) + 1)
         for number, outputs in enumerate(grown.staged_decision_function(X[held])):
-            scores[number, held] = found.model.class_scores(outputs.reshape(held.sum(), -1))
+            scores[number, held] += found.model.class_scores(outputs.reshape(held.sum(), -1)) / 2
     assert found.n_iterations == round(np.mean(best))
     np.testing.assert_allclose(found.out_of_fold, scores[found.n_iterations - 1], atol=1e-12)
 

@@ -1,5 +1,6 @@
 """Trees of comparisons, learnt by scikit-learn's histogram boosting and kept as pairs of real rows."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -16,12 +17,13 @@ from qmedoid.kernels.trees import LEVELS, N_LEAVES
 from qmedoid.methods.comparisons.fit import PlainTree, comparisons_of
 from qmedoid.methods.comparisons.model import ComparisonsModel
 
-# From this many rows on, or rows times classes, there are fewer folds, and one seed.
-_LARGE, _LARGE_TIMES_CLASSES = 20_000, 100_000
+# Rows times classes, which the time of a fit grows with: from the first on there are fewer folds, dealt twice; from the
+# second on they are dealt once, and there is one seed.
+_FEWER_FOLDS, _LARGE = 25_000, 100_000
+# Trees of all rows are grown this much longer than those of fewer folds, which see two thirds of the rows.
+_MUCH_LONGER = 1.5
 # From this many classes on there is one seed: each class has a tree in every iteration.
 _MANY_CLASSES = 10
-# Trees fitted to all rows are grown a little longer than those of a fold.
-_LONGER = 1.1
 # Largest difference between our sum of the trees and the library's, relative to its size.
 _SAME = 1e-9
 
@@ -34,21 +36,25 @@ class BoostingSettings:
     learning_rate: float = 0.1
     patience: int = 20
     n_folds: int = 5
+    n_deals: int = 1
     n_seeds: int = 2
+    longer: float = 1.1
     least_rows: int = 10
     share_of_columns: float = 0.5
     l2: float = 1.0
 
     def for_table(self, n_rows: int, n_classes: int, share: float) -> Self:
-        """The settings for a table of this size: fewer folds and seeds for large ones.
+        """The settings for a table of this size: fewer folds and seeds for large ones, and folds dealt twice between.
 
         The penalty is one for two classes: trees learn from p·(1 − p) of a row with probability p, which is smaller
         for more. Where a row is but a `share` of a draw, as in copies of a table, more rows count as much.
         """
-        large = n_rows >= _LARGE or n_rows * n_classes >= _LARGE_TIMES_CLASSES
+        fewer, large = (n_rows * n_classes >= size for size in (_FEWER_FOLDS, _LARGE))
         return replace(
-            self, n_folds=max(2, self.n_folds - 2) if large else self.n_folds,
+            self, n_folds=max(2, self.n_folds - 2) if fewer else self.n_folds,
+            n_deals=2 * self.n_deals if fewer and not large else self.n_deals,
             n_seeds=1 if large or n_classes >= _MANY_CLASSES else self.n_seeds,
+            longer=_MUCH_LONGER if fewer else self.longer,
             l2=self.l2 * 4.0 * (n_classes - 1) / n_classes**2 / share, least_rows=round(self.least_rows / share),
         )  # fmt: skip
 
@@ -70,42 +76,40 @@ def fit_comparisons(
     progress: Callable[[float], None],
     groups: Codes | None = None,
 ) -> FittedComparisons | None:
-    """Grow trees in folds, and on all rows with a tenth more iterations than are best for the folds in the mean.
+    """Grow trees in folds, and on all rows with more iterations than are best for the folds in the mean.
 
-    None where a fold would have nothing to learn from or to judge by.
+    Out-of-fold scores are means over deals of the folds: the trees of all rows are better than those of a fold, and
+    would get too small a weight by scores of one. None where a fold would have nothing to learn from or to judge by.
     """
     rng = np.random.default_rng(seed)
     settings = settings.for_table(len(codes), n_classes, draws_per_row(groups))
-    n_folds = settings.n_folds
-    folds = _folds(codes, groups, n_classes, n_folds, rng)
-    if folds is None:
+    dealt = [_folds(codes, groups, n_classes, settings.n_folds, rng) for _ in range(settings.n_deals)]
+    deals = [folds for folds in dealt if folds is not None]
+    if not deals:
         return None
+    parts = [folds == fold for folds in deals for fold in range(settings.n_folds)]
     # What is learnt depends neither on the order of the columns nor on last digits: trees see ranks, which are exact.
     order = order_by_content(X)
     values = with_equal_cells(np.ascontiguousarray(X[:, order]))
     known, places = zip(*(np.unique(column, return_inverse=True) for column in values.T), strict=True)
     X = np.column_stack(places).astype(np.float64)
     grown = []
-    for fold in range(n_folds):
-        train, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+    for number, held in enumerate(parts):
         held_out = X[held], codes[held]
-        grown.append(_grown(settings, seed + fold, settings.n_iterations, X[train], codes[train], held_out))
-        progress((fold + 1) / (n_folds + 2))
+        grown.append(_grown(settings, seed + number, settings.n_iterations, X[~held], codes[~held], held_out))
+        progress((number + 1) / (len(parts) + 2))
     # The scores begin with that of no iteration.
     n_iterations = max(1, round(float(np.mean([np.argmax(one.validation_score_) for one in grown]))))
-    outputs = np.full((len(codes), 1 if n_classes == 2 else n_classes), np.nan)
-    for fold, one in enumerate(grown):
-        held = folds == fold
-        for stage in islice(one.staged_decision_function(X[held]), n_iterations):
-            outputs[held] = _outputs(stage, held.sum())
-    fits = [
-        _grown(settings, seed + n_folds + number, max(1, round(_LONGER * n_iterations)), X, codes)
-        for number in range(settings.n_seeds)
-    ]
+    outputs = np.zeros((len(codes), 1 if n_classes == 2 else n_classes))
+    for one, held in zip(grown, parts, strict=True):
+        stages = deque(islice(one.staged_decision_function(X[held]), n_iterations), maxlen=1)
+        outputs[held] += _outputs(stages.pop(), held.sum()) / len(deals)
+    longer = max(1, round(settings.longer * n_iterations))
+    fits = [_grown(settings, seed + len(parts) + number, longer, X, codes) for number in range(settings.n_seeds)]
     model = _mean_model(fits, X, known, values, codes, n_classes)
     # Rows that are never held out are the only ones of their class.
-    known = np.isfinite(outputs[:, 0])
-    outputs[~known] = outputs[known].mean(axis=0)
+    judged = np.any(parts, axis=0)
+    outputs[~judged] = outputs[judged].mean(axis=0)
     progress(1.0)
     return FittedComparisons(model.with_columns(order), model.class_scores(outputs), n_iterations)
 
