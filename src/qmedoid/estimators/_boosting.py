@@ -17,11 +17,14 @@ from qmedoid.kernels.trees import LEVELS, N_LEAVES
 from qmedoid.methods.comparisons.fit import PlainTree, comparisons_of
 from qmedoid.methods.comparisons.model import ComparisonsModel
 
-# Rows times classes, which the time of a fit grows with: from the first on there are fewer folds, dealt twice; from the
-# second on they are dealt once, and there is one seed.
-_FEWER_FOLDS, _LARGE = 25_000, 100_000
-# Trees of all rows are grown this much longer than those of fewer folds, which see two thirds of the rows.
-_MUCH_LONGER = 1.5
+# From this many rows on there are fewer folds, dealt twice, and trees of all rows are grown so much longer than those
+# of a fold, which see two thirds of the rows.
+_MANY_ROWS, _MUCH_LONGER = 12_500, 1.5
+# From this many rows times classes on, which the time of a fit grows with, fewer folds are dealt once, for one seed.
+_LARGE = 100_000
+# Trees of a fold stop where their last iterations added no more than this to the log-likelihood of its held-out rows:
+# where classes lie apart they would gain less and less, and never nothing.
+_LEAST_GAIN = 0.05
 # From this many classes on there is one seed: each class has a tree in every iteration.
 _MANY_CLASSES = 10
 # Largest difference between our sum of the trees and the library's, relative to its size.
@@ -49,12 +52,12 @@ class BoostingSettings:
         The penalty is one for two classes: trees learn from p·(1 − p) of a row with probability p, which is smaller
         for more. Where a row is but a `share` of a draw, as in copies of a table, more rows count as much.
         """
-        fewer, large = (n_rows * n_classes >= size for size in (_FEWER_FOLDS, _LARGE))
+        many, large = n_rows >= _MANY_ROWS, n_rows * n_classes >= _LARGE
         return replace(
-            self, n_folds=max(2, self.n_folds - 2) if fewer else self.n_folds,
-            n_deals=2 * self.n_deals if fewer and not large else self.n_deals,
+            self, n_folds=max(2, self.n_folds - 2) if many or large else self.n_folds,
+            n_deals=2 * self.n_deals if many and not large else self.n_deals,
             n_seeds=1 if large or n_classes >= _MANY_CLASSES else self.n_seeds,
-            longer=_MUCH_LONGER if fewer else self.longer,
+            longer=_MUCH_LONGER if many else self.longer,
             l2=self.l2 * 4.0 * (n_classes - 1) / n_classes**2 / share, least_rows=round(self.least_rows / share),
         )  # fmt: skip
 
@@ -138,6 +141,7 @@ def _grown(
     )  # fmt: skip
     if held_out is None:
         return classifier.fit(X, codes)
+    classifier.set_params(tol=_LEAST_GAIN / len(held_out[1]))
     return classifier.fit(X, codes, X_val=held_out[0], y_val=held_out[1])
 
 
