@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.estimators._folds import FoldRows
 from qmedoid.exceptions import ModelError
 from qmedoid.geometry.row_groups import draws_per_row, group_folds
 from qmedoid.kernels.ties import order_by_content, with_equal_cells
@@ -69,9 +70,11 @@ def fit_comparisons(
     seed: int,
     progress: Callable[[float], None],
     groups: Codes | None = None,
+    fold_rows: FoldRows | None = None,
 ) -> FittedComparisons | None:
     """Grow trees in folds, and on all rows with a tenth more iterations than are best for the folds in the mean.
 
+    Where columns are made with labels, `fold_rows` makes those of a fold without the labels of its held-out rows.
     None where a fold would have nothing to learn from or to judge by.
     """
     rng = np.random.default_rng(seed)
@@ -83,20 +86,23 @@ def fit_comparisons(
     # What is learnt depends neither on the order of the columns nor on last digits: trees see ranks, which are exact.
     order = order_by_content(X)
     values = with_equal_cells(np.ascontiguousarray(X[:, order]))
-    known, places = zip(*(np.unique(column, return_inverse=True) for column in values.T), strict=True)
-    X = np.column_stack(places).astype(np.float64)
-    grown = []
+    known, X = _ranks(values)
+    grown, judged = [], []
     for fold in range(n_folds):
         train, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        held_out = X[held], codes[held]
-        grown.append(_grown(settings, seed + fold, settings.n_iterations, X[train], codes[train], held_out))
+        rows, judges = X[train], X[held]
+        if fold_rows is not None:
+            both = with_equal_cells(np.ascontiguousarray(np.vstack(fold_rows(train, held))[:, order]))
+            rows, judges = np.split(_ranks(both)[1], [len(train)])
+        judged.append(judges)
+        grown.append(_grown(settings, seed + fold, settings.n_iterations, rows, codes[train], (judges, codes[held])))
         progress((fold + 1) / (n_folds + 2))
     # The scores begin with that of no iteration.
     n_iterations = max(1, round(float(np.mean([np.argmax(one.validation_score_) for one in grown]))))
     outputs = np.full((len(codes), 1 if n_classes == 2 else n_classes), np.nan)
     for fold, one in enumerate(grown):
         held = folds == fold
-        for stage in islice(one.staged_decision_function(X[held]), n_iterations):
+        for stage in islice(one.staged_decision_function(judged[fold]), n_iterations):
             outputs[held] = _outputs(stage, held.sum())
     fits = [
         _grown(settings, seed + n_folds + number, max(1, round(_LONGER * n_iterations)), X, codes)
@@ -108,6 +114,12 @@ def fit_comparisons(
     outputs[~known] = outputs[known].mean(axis=0)
     progress(1.0)
     return FittedComparisons(model.with_columns(order), model.class_scores(outputs), n_iterations)
+
+
+def _ranks(X: Array) -> tuple[list[Array], Array]:
+    """The values of each column, rising, and the places of all cells among them."""
+    known, places = zip(*(np.unique(column, return_inverse=True) for column in X.T), strict=True)
+    return list(known), np.column_stack(places).astype(np.float64)
 
 
 def _folds(codes: Codes, groups: Codes | None, n_classes: int, n_folds: int, rng: np.random.Generator) -> Codes | None:
