@@ -10,15 +10,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import betabinom
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import cross_val_predict
 from sklearn.preprocessing import StandardScaler, TargetEncoder
 
 from qmedoid import MedoidClassifier
 from qmedoid.estimators import _encoding
+from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.estimators._encoding import (
     CROSS_FITS,
     FEW_ROWS,
+    ROWS_OF_A_LEVEL,
     Category,
     class_counts,
     fit_encodings,
@@ -26,6 +28,7 @@ from qmedoid.estimators._encoding import (
     spread_folds,
     target_statistics,
 )
+from qmedoid.estimators._folds import TrainingTable
 from qmedoid.model.contract import Column
 from qmedoid.tables.encode import encode_column
 
@@ -74,7 +77,8 @@ def test_level_that_occurs_nowhere_else_looks_like_a_new_one(table, seed):
     np.testing.assert_array_equal(alone, np.broadcast_to(new, alone.shape))
     # Others do not, so that new levels occur as often as Good and Turing estimate: singletons / n.
     assert (encoded.matrix[:, -1] == new[-1]).mean() == (counts == 1).mean()
-    np.testing.assert_allclose(encoded.matrix[:, -1], (counts - 1) / len(values), rtol=1e-13)
+    ratios = encoded.matrix[counts > 1, -1] / ((counts[counts > 1] - 1) / len(values))
+    assert (np.abs(np.log2(ratios)) <= 0.5).all()
 
 
 @given(categories(), st.integers(1, 6))
@@ -202,6 +206,104 @@ def test_strength_of_the_prior_is_the_likeliest():
         powers = 2.0 ** np.arange(11)
         likelihoods = [betabinom.logpmf(events, n_rows, mean * a, (1 - mean) * a).sum() for a in powers]
         assert found == powers[np.argmax(likelihoods)]
+
+
+def folded(codes, groups=None, n_classes=2, max_levels=20_000):
+    """A number and two categories, encoded, and the function that encodes folds of them."""
+    rng = np.random.default_rng(1)
+    cells = {f"c{size}": [f"level {level}" for level in rng.zipf(1.5, len(codes)) % size] for size in (15, 90)}
+    cells["c15"][3] = None
+    table = pa.table({"c15": cells["c15"], "x": rng.normal(size=len(codes)), "c90": cells["c90"]})
+    drafts = [Column("c15", "category", missing=True), Column("x", "number"), Column("c90", "category")]
+
+    def encode(rows):
+        part = None if groups is None else groups[rows]
+        fresh, classes = np.random.default_rng(0), "abcd"[:n_classes]
+        return fit_encodings(
+            table.take(rows), drafts, codes[rows], classes, fresh, part, max_one_hot=2, max_levels=max_levels
+        )
+
+    return table, encode
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.usefixtures("either_size")
+def test_fold_is_encoded_as_if_its_held_out_rows_were_new(n_classes, grouped):
+    rng = np.random.default_rng(0)
+    codes, groups = rng.integers(0, n_classes, 300), np.arange(300) // 2 if grouped else None
+    table, encode = folded(codes, groups, n_classes)
+    train, held = np.sort(rng.permutation(300)[:200]), np.arange(250)
+    held = np.setdiff1d(held, train)
+    everything, alone = encode(np.arange(300)), encode(train)
+    trained, judged = everything.statistics.fold(everything.matrix, train, held)
+    np.testing.assert_array_equal(trained, alone.matrix)
+    pairs = zip(alone.columns, alone.encodings, strict=True)
+    new = [encode_column(table.column(column.name).take(held), column, encoding) for column, encoding in pairs]
+    # A fill of numbers is no statistic of the classes, and no number is missing here.
+    np.testing.assert_array_equal(judged, np.column_stack([output for outputs in new for output in outputs]))
+    assert (trained != everything.matrix[train]).any()
+
+
+@pytest.mark.parametrize("max_levels", [5, 20_000])
+@pytest.mark.usefixtures("either_size")
+def test_labels_of_held_out_rows_change_nothing_in_a_fold(max_levels):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, 600)
+    train, held = np.arange(400), np.arange(400, 600)
+    turned = np.append(codes[train], 1 - codes[held])
+    every = [folded(labels, max_levels=max_levels)[1](np.arange(600)) for labels in (codes, turned)]
+    assert not np.array_equal(every[0].matrix[train], every[1].matrix[train])
+    one, other = (encoded.statistics.fold(encoded.matrix, train, held) for encoded in every)
+    np.testing.assert_array_equal(one[0], other[0])
+    np.testing.assert_array_equal(one[1], other[1])
+
+
+def test_category_with_many_rows_a_level_is_the_same_in_every_fold():
+    codes = np.random.default_rng(0).integers(0, 2, 15 * ROWS_OF_A_LEVEL)
+    encoded = folded(codes)[1](np.arange(len(codes)))
+    names = [column.name for column in encoded.columns]
+    assert [names[0], encoded.statistics.columns] == ["c15", (3,)]
+    train, held = np.arange(500), np.arange(500, len(codes))
+    trained, judged = encoded.statistics.fold(encoded.matrix, train, held)
+    np.testing.assert_array_equal(trained[:, :3], encoded.matrix[train, :3])
+    np.testing.assert_array_equal(judged[:, :3], encoded.matrix[held, :3])
+
+
+def test_part_of_a_table_has_the_folds_of_its_rows():
+    codes = np.random.default_rng(0).integers(0, 2, 200)
+    encoded = folded(codes)[1](np.arange(200))
+
+    def fold_rows(train, held):
+        return encoded.statistics.fold(encoded.matrix, train, held)
+
+    data = TrainingTable(encoded.matrix, codes, np.arange(2), fold_rows=fold_rows)
+    rows, train, held = np.arange(20, 180), np.arange(100), np.arange(100, 160)
+    for found, wanted in zip(data.part(rows).fold_rows(train, held), fold_rows(rows[train], rows[held]), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    assert TrainingTable(encoded.matrix, codes, np.arange(2)).part(rows).fold_rows is None
+
+
+def test_trees_learn_nothing_from_categories_that_say_nothing():
+    # Twelve categories of noise: trees that are judged by columns made with the labels of the judges seem to learn.
+    codes = many(0, 1200, chance=0.1)[1]
+    rng = np.random.default_rng(3)
+    drafts = [Column(f"c{place}", "category") for place in range(12)]
+    levels = {draft.name: [f"level {level}" for level in rng.zipf(1.3, 1200) % 300] for draft in drafts}
+    encoded = fit_encodings(pa.table(levels), drafts, codes, "ab", np.random.default_rng(0))
+
+    def fold_rows(train, held):
+        return encoded.statistics.fold(encoded.matrix, train, held)
+
+    settings_ = BoostingSettings(n_iterations=40, n_seeds=1)
+    losses = []
+    for one in (fold_rows, None):
+        found = fit_comparisons(encoded.matrix, codes, 2, settings_, 0, lambda _: None, fold_rows=one)
+        margins = found.out_of_fold[:, 0] - found.out_of_fold[:, 1]
+        losses.append(log_loss(codes, 1.0 / (1.0 + np.exp(-margins))))
+    chance = log_loss(codes, np.full(len(codes), codes.mean()))
+    assert losses[0] > 0.99 * chance
+    assert losses[1] < losses[0]
 
 
 def customers(seed, n_rows=4000):

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.estimators._folds import FoldRows
 from qmedoid.exceptions import ModelError
 from qmedoid.geometry.row_groups import draws_per_row, group_folds
 from qmedoid.kernels.ties import order_by_content, with_equal_cells
@@ -78,11 +79,13 @@ def fit_comparisons(
     seed: int,
     progress: Callable[[float], None],
     groups: Codes | None = None,
+    fold_rows: FoldRows | None = None,
 ) -> FittedComparisons | None:
     """Grow trees in folds, and on all rows with more iterations than are best for the folds in the mean.
 
     Out-of-fold scores are means over deals of the folds: the trees of all rows are better than those of a fold, and
-    would get too small a weight by scores of one. None where a fold would have nothing to learn from or to judge by.
+    would get too small a weight by scores of one. Where columns are made with labels, `fold_rows` makes those of a fold
+    without the labels of its held-out rows. None where a fold would have nothing to learn from or to judge by.
     """
     rng = np.random.default_rng(seed)
     settings = settings.for_table(len(codes), n_classes, draws_per_row(groups))
@@ -94,19 +97,25 @@ def fit_comparisons(
     # What is learnt depends neither on the order of the columns nor on last digits: trees see ranks, which are exact.
     order = order_by_content(X)
     values = with_equal_cells(np.ascontiguousarray(X[:, order]))
-    known, places = zip(*(np.unique(column, return_inverse=True) for column in values.T), strict=True)
-    X = np.column_stack(places).astype(np.float64)
-    grown = []
-    for number, held in enumerate(parts):
-        held_out = X[held], codes[held]
-        grown.append(_grown(settings, seed + number, settings.n_iterations, X[~held], codes[~held], held_out))
+    known, X = _ranks(values)
+    grown, judges = [], []
+    for number, part in enumerate(parts):
+        train, held = np.flatnonzero(~part), np.flatnonzero(part)
+        rows, held_out = X[train], X[held]
+        if fold_rows is not None:
+            both = with_equal_cells(np.ascontiguousarray(np.vstack(fold_rows(train, held))[:, order]))
+            rows, held_out = np.split(_ranks(both)[1], [len(train)])
+        judges.append(held_out)
+        grown.append(
+            _grown(settings, seed + number, settings.n_iterations, rows, codes[train], (held_out, codes[held]))
+        )
         progress((number + 1) / (len(parts) + 2))
     # The scores begin with that of no iteration.
     n_iterations = max(1, round(float(np.mean([np.argmax(one.validation_score_) for one in grown]))))
     outputs = np.zeros((len(codes), 1 if n_classes == 2 else n_classes))
-    for one, held in zip(grown, parts, strict=True):
-        stages = deque(islice(one.staged_decision_function(X[held]), n_iterations), maxlen=1)
-        outputs[held] += _outputs(stages.pop(), held.sum()) / len(deals)
+    for one, held_out, part in zip(grown, judges, parts, strict=True):
+        stages = deque(islice(one.staged_decision_function(held_out), n_iterations), maxlen=1)
+        outputs[part] += _outputs(stages.pop(), len(held_out)) / len(deals)
     longer = max(1, round(settings.longer * n_iterations))
     fits = [_grown(settings, seed + len(parts) + number, longer, X, codes) for number in range(settings.n_seeds)]
     model = _mean_model(fits, X, known, values, codes, n_classes)
@@ -115,6 +124,12 @@ def fit_comparisons(
     outputs[~judged] = outputs[judged].mean(axis=0)
     progress(1.0)
     return FittedComparisons(model.with_columns(order), model.class_scores(outputs), n_iterations)
+
+
+def _ranks(X: Array) -> tuple[list[Array], Array]:
+    """The values of each column, rising, and the places of all cells among them."""
+    known, places = zip(*(np.unique(column, return_inverse=True) for column in X.T), strict=True)
+    return list(known), np.column_stack(places).astype(np.float64)
 
 
 def _folds(codes: Codes, groups: Codes | None, n_classes: int, n_folds: int, rng: np.random.Generator) -> Codes | None:

@@ -10,6 +10,11 @@ n, is the Good-Turing estimate of how often new rows have a new level.
 From `FEW_ROWS` rows on, folds are dealt without a look at the classes. If the rows of a class are dealt evenly, the
 other folds lack one where the row is of that class: its share is a little lower, and with many categories the class can
 be read from it. Few rows need shares of less noise more than they need out-of-fold scores without that bias.
+
+Even so, the shares of a row know the labels of others of its level. A method that is fitted to some rows and judged by
+others asks `Statistics.fold` for both: the first are described by each other alone, and the others by the first, as new
+rows will be. And frequencies are powers of two: exact ones would name the level, and a method that knows it finds that
+those of its rows whose shares are a little lower are of the class.
 """
 
 import warnings
@@ -24,6 +29,7 @@ from sklearn.model_selection import PredefinedSplit
 from sklearn.preprocessing import TargetEncoder
 
 from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.geometry.row_groups import part_of
 from qmedoid.model.contract import DATE_PARTS, Column, Dates, Encoding, Levels, Numbers
 from qmedoid.tables import cells
 from qmedoid.tables.encode import date_part, encode_column
@@ -32,6 +38,8 @@ CROSS_FITS = 5
 """Folds of the shares: a training row is described by the rows of the other folds."""
 FEW_ROWS = 1000
 """Below it, shares are dealt by class and pulled by scikit-learn's encoder."""
+ROWS_OF_A_LEVEL = 50
+"""With so many in the mean, the shares of a level hardly know a single label, and are the same in every fold."""
 _STRENGTHS = 2.0 ** np.arange(11)
 
 
@@ -48,6 +56,13 @@ class Category(NamedTuple):
     order: Codes
     max_levels: int
 
+    def part(self, rows: Codes) -> "Category":
+        """Some of the rows, with the levels that are kept of all."""
+        places, n_kept = self.places[rows], len(self.levels)
+        return self._replace(
+            places=places, counts=np.bincount(places, minlength=n_kept)[:n_kept], order=np.arange(n_kept)
+        )
+
 
 def target_statistics(
     category: Category,
@@ -55,23 +70,26 @@ def target_statistics(
     classes: Sequence[Any],
     rng: np.random.Generator,
     groups: Codes | None = None,
+    *,
+    few: bool | None = None,
 ) -> tuple[Levels, list[Array]]:
     """Share of each class (of two, the second) in a level, shrunk to that of all rows; and the level's frequency.
 
     Returns the numbers of the levels for new rows, and those of the training rows, each made without the row itself
-    and without the other rows of its group, such as copies of one record.
+    and without the other rows of its group, such as copies of one record. They are made as for a table of `few` rows,
+    or as their number says.
     """
     places, n_classes = category.places, len(classes)
     n_rows, n_places = len(places), len(category.levels) + 2
     groups = np.arange(n_rows) if groups is None else groups
-    few = n_rows < FEW_ROWS
+    few = n_rows < FEW_ROWS if few is None else few
     folds = spread_folds(places, codes if few else np.zeros_like(codes), groups, rng)
     shares, own = (_encoder_shares if few else _likeliest_shares)(places, folds, codes, n_places, n_classes)
     mean = np.bincount(codes, minlength=n_classes) / n_rows
     if n_classes == 2:
         mean, shares, own = mean[1:], shares[:, -1:], own[:, -1:]
     new_level = np.append(mean, 0.0)
-    values = np.column_stack([shares, np.bincount(places, minlength=n_places) / n_rows])
+    values = np.column_stack([shares, _power_of_two(np.bincount(places, minlength=n_places) / n_rows)])
     values[values[:, -1] == 0.0] = new_level
     # Levels that were too rare to keep are, from here on, as unknown as those of rows to come.
     values[-1] = new_level
@@ -80,7 +98,13 @@ def target_statistics(
     own[~known] = mean
     described = classes[1:] if n_classes == 2 else classes
     outputs = (*(f": share of {label}" for label in described), ": frequency")
-    return Levels(category.levels, values, outputs), [*own.T, np.where(known, others, 0) / n_rows]
+    return Levels(category.levels, values, outputs), [*own.T, _power_of_two(np.where(known, others, 0) / n_rows)]
+
+
+def _power_of_two(frequencies: Array) -> Array:
+    """The power of two that is nearest to each of them, by their ratio; 0 stays."""
+    powers: Array = np.exp2(np.round(np.log2(np.where(frequencies > 0, frequencies, 1.0))))
+    return np.where(frequencies > 0, powers, 0.0)
 
 
 def _likeliest_shares(places: Codes, folds: Codes, codes: Codes, n_places: int, n_classes: int) -> tuple[Array, Array]:
@@ -180,12 +204,35 @@ def _counts_of_pairs(places: Codes, others: Codes) -> Codes:
     return pairs
 
 
+class Statistics(NamedTuple):
+    """Categories whose target statistics know single labels, each with the first of its columns in the matrix."""
+
+    categories: tuple[Category, ...]
+    columns: tuple[int, ...]
+    codes: Codes
+    classes: Sequence[Any]
+    seed: int
+    groups: Codes | None
+
+    def fold(self, X: Array, train: Codes, held: Codes) -> tuple[Array, Array]:
+        """Rows of a matrix that train and rows that are held out, with statistics of the first alone."""
+        trained, judged, few = X[train], X[held], len(self.codes) < FEW_ROWS
+        groups = part_of(self.groups, train)
+        for category, first in zip(self.categories, self.columns, strict=True):
+            rng = np.random.default_rng(self.seed)
+            levels, own = target_statistics(category.part(train), self.codes[train], self.classes, rng, groups, few=few)
+            columns = slice(first, first + len(own))
+            trained[:, columns], judged[:, columns] = np.column_stack(own), levels.values[category.places[held]]
+        return trained, judged
+
+
 class Encoded(NamedTuple):
     """Columns with their levels, their encodings, and the training rows as numbers, shape (n, M)."""
 
     columns: tuple[Column, ...]
     encodings: tuple[Encoding, ...]
     matrix: Array
+    statistics: Statistics | None
 
 
 def fit_encodings(
@@ -207,6 +254,7 @@ def fit_encodings(
     columns, encodings, outputs = list[Column](), list[Encoding](), list[Array]()
     # All categories have the same folds: what one is encoded as does not depend on which others stand before it.
     seed = int(rng.integers(2**63))
+    large, places = list[Category](), list[int]()
     for draft in drafts:
         given = cells.one_chunk(table.column(draft.name))
         category = _category(given, max_one_hot, max_levels) if draft.kind == "category" else None
@@ -214,6 +262,9 @@ def fit_encodings(
         encoding: Encoding
         if category is not None and len(category.counts) > max_one_hot:
             column = replace(draft, is_open=True)
+            if len(codes) < ROWS_OF_A_LEVEL * len(category.counts):
+                large.append(category)
+                places.append(len(outputs))
             encoding, own = target_statistics(category, codes, classes, np.random.default_rng(seed), groups)
         elif category is not None:
             column, encoding = replace(draft, levels=category.levels), one_hot(category.levels, draft.missing)
@@ -223,7 +274,9 @@ def fit_encodings(
         encodings.append(encoding)
         outputs.extend(encode_column(given, column, encoding) if own is None else own)
     # Row by row in memory, as the models are fitted.
-    return Encoded(tuple(columns), tuple(encodings), np.ascontiguousarray(np.column_stack(outputs), dtype=np.float64))
+    matrix = np.ascontiguousarray(np.column_stack(outputs), dtype=np.float64)
+    statistics = Statistics(tuple(large), tuple(places), codes, classes, seed, groups) if large else None
+    return Encoded(tuple(columns), tuple(encodings), matrix, statistics)
 
 
 def _fit_numbers(given: pa.Array, column: Column) -> Numbers:

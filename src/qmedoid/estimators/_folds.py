@@ -1,6 +1,6 @@
 """The rows of a fit, and folds and samples of them, also where some classes are tiny."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,8 @@ from qmedoid.geometry.row_groups import first_rows, group_classes, group_folds, 
 
 Split = tuple[Codes, Codes]
 Splits = list[Split]
+FoldRows = Callable[[Codes, Codes], tuple[Array, Array]]
+"""The rows of a table that train and those that are held out, both as numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +35,9 @@ class TrainingTable:
         Of the columns, for messages.
     is_checked : bool
         Whether constant columns were noted already.
+    fold_rows : callable or None
+        The numbers of some rows to train on and of some that judge, made without the labels of the latter; None where
+        no number is made with labels.
     """
 
     X: Array
@@ -41,10 +46,14 @@ class TrainingTable:
     groups: Codes | None = None
     names: Any = None
     is_checked: bool = False
+    fold_rows: FoldRows | None = None
 
     def part(self, rows: Codes) -> "TrainingTable":
         """Some of the rows."""
-        return replace(self, X=self.X[rows], codes=self.codes[rows], groups=part_of(self.groups, rows))
+        of_all = self.fold_rows
+        of_part = None if of_all is None else lambda train, held: of_all(rows[train], rows[held])
+        groups = part_of(self.groups, rows)
+        return replace(self, X=self.X[rows], codes=self.codes[rows], groups=groups, fold_rows=of_part)
 
     def splits(self, estimator: Any, rng: np.random.Generator) -> Splits:
         """Training and held-out rows of the folds of an estimator's `cv`.

@@ -1,5 +1,6 @@
 """Raw tables of a `MedoidClassifier`: how they are read and encoded for a fit, and what is done with its model."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
@@ -14,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._encoding import fit_encodings
+from qmedoid.estimators._encoding import Encoded, fit_encodings
 from qmedoid.estimators._folds import Splits, TrainingTable
 from qmedoid.estimators._inputs import (
     check_finite,
@@ -171,7 +172,8 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         self.positive_ = classes.tolist()[1] if len(classes) == 2 else None
         asked_rule(self.operating_point, list(classes))
         target = getattr(y, "name", None)
-        table, matrix, together = self._fit_columns(table, codes, target if isinstance(target, str) else None, groups)
+        table, encoded, together = self._fit_columns(table, codes, target if isinstance(target, str) else None, groups)
+        matrix, statistics = encoded.matrix, encoded.statistics
         tables, numbers, splits = [table], matrix, None
         if X_val is not None:
             tables.append(read_table(self, X_val, reset=False, name="X_val"))
@@ -186,7 +188,8 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
             splits = [(np.arange(n_train), np.arange(n_train, len(codes)))]
         check_finite(numbers, self.encoded_names_)
         numbers = np.ascontiguousarray(with_equal_cells(numbers))
-        data = TrainingTable(numbers, codes, classes, together, self.encoded_names_, is_checked=True)
+        fold_rows = None if statistics is None else functools.partial(statistics.fold, numbers)
+        data = TrainingTable(numbers, codes, classes, together, self.encoded_names_, True, fold_rows)
         return RawRows(data, splits, tables, matrix)
 
     def _class_codes(self, y: Any, n_rows: int) -> Codes:
@@ -232,7 +235,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
 
     def _fit_columns(
         self, table: pa.Table, codes: Codes, target: str | None, groups: Any
-    ) -> tuple[pa.Table, Array, Codes | None]:
+    ) -> tuple[pa.Table, Encoded, Codes | None]:
         """Fit contract and encodings, with notes; the table in its roles, as numbers, and the group of every row."""
         roles = _asked_roles(self.roles, self.ignore, table.column_names, target)
         table = in_roles(table, roles)
@@ -259,7 +262,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         limits = {"max_one_hot": self.max_one_hot, "max_levels": self.max_levels}
         classes = self._in_order(self.classes_).tolist()
         encoded = fit_encodings(table, inferred.columns, codes, classes, rng, together, **limits)
-        columns, self.encodings_, matrix = encoded
+        columns, self.encodings_, matrix, _ = encoded
         self.contract_ = Contract(columns, target, inferred.left_out)
         names, pairs = [column.name for column in columns], zip(columns, self.encodings_, strict=True)
         self.encoded_names_ = [column.name + output for column, encoding in pairs for output in encoding.outputs]
@@ -268,7 +271,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
             self._number_places = np.array([column_names(self).index(name) for name in names])
         same = np.flatnonzero(np.ptp(matrix, axis=0) == 0)
         self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
-        return table, matrix, together
+        return table, encoded, together
 
     def _keep(self, method: Any, models: Sequence[CalibratedMethod], rows: RawRows) -> None:
         """Hold a fitted method with its hybrid models, the best first."""

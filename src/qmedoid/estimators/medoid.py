@@ -89,7 +89,7 @@ class MedoidClassifier(RawTableClassifier):
         The order of dates that do not show it, such as ``01/02/2024``; None as with `decimal`.
     max_one_hot : int, default=10
         Maximum number of levels of a category that has a number for each; larger ones are encoded by the share of each
-        class, and the frequency, of a level.
+        class, and the frequency (to the nearest power of two), of a level.
     max_levels : int, default=20000
         Maximum number of levels of a category, the most frequent; the others count as new ones.
     random_state : int, RandomState or None, default=None

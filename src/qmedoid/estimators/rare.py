@@ -168,7 +168,7 @@ class RareEventClassifier(MethodClassifier):
             return fitted.model, fitted.out_of_fold
         trees = fit_comparisons(
             data.X, data.codes, 2, BoostingSettings(), seed,
-            lambda done: progress(_RARE_SHARE + (1.0 - _RARE_SHARE) * done), data.groups,
+            lambda done: progress(_RARE_SHARE + (1.0 - _RARE_SHARE) * done), data.groups, data.fold_rows,
         )  # fmt: skip
         if trees is None:
             return fitted.model, fitted.out_of_fold

@@ -146,6 +146,7 @@ class SumClassifier(EvidenceClassifier):
             trees = fit_comparisons(
                 X, codes, n_classes, BoostingSettings(), seed,
                 lambda done: progress(_EVIDENCE_SHARE + (_LEARNT_SHARE - _EVIDENCE_SHARE) * done), data.groups,
+                data.fold_rows,
             )  # fmt: skip
             if trees is not None:
                 parts.append(trees.model)
