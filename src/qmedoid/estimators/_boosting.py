@@ -153,10 +153,10 @@ def _grown(
         max_iter=n_iterations, learning_rate=settings.learning_rate, max_depth=LEVELS, max_leaf_nodes=N_LEAVES,
         min_samples_leaf=settings.least_rows, max_features=settings.share_of_columns, l2_regularization=settings.l2,
         early_stopping=held_out is not None, n_iter_no_change=settings.patience, random_state=seed,
+        tol=0.0 if held_out is None else _LEAST_GAIN / len(held_out[1]),
     )  # fmt: skip
     if held_out is None:
         return classifier.fit(X, codes)
-    classifier.set_params(tol=_LEAST_GAIN / len(held_out[1]))
     return classifier.fit(X, codes, X_val=held_out[0], y_val=held_out[1])
 
 
