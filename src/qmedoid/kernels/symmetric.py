@@ -6,7 +6,7 @@ derivatives of the loss by an output over the rows of a node, a level asks the c
 :math:`-\eta\, G / (H + \lambda)`. The loss is logistic for one output and that of a softmax for more.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,10 +77,11 @@ class SymmetricTrees(NamedTuple):
 
     def places(self, bins: Bins, tree: int) -> Codes:
         """The leaf that every row reaches in one tree, shape (n,)."""
-        node = np.zeros(bins.shape[1], dtype=np.intp)
-        for column, cut in zip(self.columns[tree], self.cuts[tree], strict=True):
-            node = 2 * node + (bins[column] > cut)
-        return node
+        node = np.zeros(bins.shape[1], dtype=np.uint8)
+        for column, cut in zip(self.columns[tree].tolist(), self.cuts[tree].tolist(), strict=True):
+            node += node
+            node += bins[column] > cut
+        return node.astype(np.intp)
 
     def outputs(self, bins: Bins, n_trees: int | None = None) -> Array:
         """Outputs of rows, shape (n, K), after some or all of the trees."""
@@ -97,8 +98,8 @@ def grow_symmetric(rows: Binned, growth: Growth, held_out: Binned | None = None)
     columns, cuts = (np.zeros((n_iterations, LEVELS), dtype=np.int32) for _ in range(2))
     leaves, losses = np.zeros((n_iterations, N_LEAVES, len(growth.start))), np.zeros(n_iterations + 1)
     kernel = compiled("symmetric")
-    grow = numpy_grow if kernel is None else kernel.grow
-    grown = grow(*rows, *held, *growth, columns, cuts, leaves, losses) if n_iterations else 0
+    grow: Any = numpy_grow if kernel is None else kernel.grow
+    grown: int = grow(*rows, *held, *growth, columns, cuts, leaves, losses) if n_iterations else 0
     return SymmetricTrees(columns[:grown], cuts[:grown], leaves[:grown], growth.start, losses[: grown + 1])
 
 

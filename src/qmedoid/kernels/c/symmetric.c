@@ -2,7 +2,7 @@
  *
  * A level has one comparison for all its nodes: the one with the largest sum of G^2 / (H + l2) over both sides of every
  * node and over the outputs, where G and H are sums of first and second derivatives of the loss. They are summed for
- * each node and bin of a column in one pass over the rows, in their order. */
+ * each node and bin of a column in one pass over the rows. */
 #include "symmetric.h"
 
 #include <math.h>
@@ -14,6 +14,7 @@
 #define BINS 256
 /* Gains that differ by no more than this share of the largest are equal, and the first is taken. */
 #define TIE 1e-9
+#define COPIES 4
 /* Rows whose likelihoods are multiplied before a logarithm is taken. */
 #define PRODUCT 32
 
@@ -73,21 +74,29 @@ static double losses_of(const double *outputs, const ptrdiff_t *codes, ptrdiff_t
     return k == 1 ? logistic(outputs, codes, n, derivatives) : softmax(outputs, codes, n, k, derivatives);
 }
 
-/* Sums (nodes, 256, k, 2) of the derivatives of the rows of each node and bin. */
+/* Add the derivatives of every row to the sums (nodes, bins, k, 2) of its node and bin. A row waits for the sum of the
+ * row before it where both are one, so that rows of few nodes and bins take turns between four copies. */
 QM_INLINE void summed(const uint8_t *bins, const uint8_t *nodes, ptrdiff_t n, ptrdiff_t k, const double *derivatives,
-                      double *QM_RESTRICT sums)
+                      int32_t n_bins, ptrdiff_t turn, double *QM_RESTRICT sums)
 {
-    for (ptrdiff_t i = 0; i < n; i++) {
-        double *to = sums + ((ptrdiff_t)nodes[i] * BINS + bins[i]) * 2 * k;
-        for (ptrdiff_t j = 0; j < 2 * k; j++) to[j] += derivatives[2 * i * k + j];
+    ptrdiff_t i = 0;
+    for (; i + COPIES <= n; i += COPIES) {
+        double *to[COPIES];
+        for (int copy = 0; copy < COPIES; copy++)
+            to[copy] = sums + copy * turn + (nodes[i + copy] * n_bins + bins[i + copy]) * 2 * k;
+        for (int copy = 0; copy < COPIES; copy++)
+            for (ptrdiff_t j = 0; j < 2 * k; j++) to[copy][j] += derivatives[2 * (i + copy) * k + j];
     }
+    for (; i < n; i++)
+        for (ptrdiff_t j = 0; j < 2 * k; j++)
+            sums[(nodes[i] * n_bins + bins[i]) * 2 * k + j] += derivatives[2 * i * k + j];
 }
 
 /* Add to `gains` of each cut what the nodes gain; `sums` become running sums. */
 QM_INLINE void gained(double *sums, ptrdiff_t n_nodes, ptrdiff_t n_bins, ptrdiff_t k, double l2, double *gains)
 {
     for (ptrdiff_t node = 0; node < n_nodes; node++) {
-        double *own = sums + node * BINS * 2 * k;
+        double *own = sums + node * n_bins * 2 * k;
         for (ptrdiff_t place = 2 * k; place < n_bins * 2 * k; place++) own[place] += own[place - 2 * k];
         const double *whole = own + (n_bins - 1) * 2 * k;
         for (ptrdiff_t cut = 0; cut < n_bins - 1; cut++) {
@@ -107,13 +116,20 @@ QM_CLONES
 static void gains_of(const uint8_t *bins, const uint8_t *nodes, ptrdiff_t n, ptrdiff_t k, const double *derivatives,
                      ptrdiff_t n_nodes, ptrdiff_t n_bins, double l2, double *sums, double *gains)
 {
+    const ptrdiff_t size = n_nodes * n_bins * 2 * k, room = QM_LEAVES / 2 * BINS * 2 * k;
+    const ptrdiff_t turn = COPIES * size <= room ? size : 0;
     memset(gains, 0, BINS * sizeof *gains);
-    for (ptrdiff_t node = 0; node < n_nodes; node++) memset(sums + node * BINS * 2 * k, 0, n_bins * 2 * k * sizeof *sums);
+    memset(sums, 0, (turn ? COPIES : 1) * size * sizeof *sums);
     if (k == 1) {
-        summed(bins, nodes, n, 1, derivatives, sums);
+        summed(bins, nodes, n, 1, derivatives, (int32_t)n_bins, turn, sums);
+    } else {
+        summed(bins, nodes, n, k, derivatives, (int32_t)n_bins, turn, sums);
+    }
+    for (ptrdiff_t copy = 1; turn && copy < COPIES; copy++)
+        for (ptrdiff_t place = 0; place < size; place++) sums[place] += sums[copy * turn + place];
+    if (k == 1) {
         gained(sums, n_nodes, n_bins, 1, l2, gains);
     } else {
-        summed(bins, nodes, n, k, derivatives, sums);
         gained(sums, n_nodes, n_bins, k, l2, gains);
     }
 }
