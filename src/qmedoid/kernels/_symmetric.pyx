@@ -15,7 +15,7 @@ cdef extern from "symmetric.h" nogil:
     ctypedef struct qm_growth:
         const int32_t *candidates
         const int32_t *n_bins
-        Py_ssize_t n_candidates, n_iterations, patience, k
+        Py_ssize_t n_columns, n_candidates, n_iterations, patience, k
         double rate, l2, least_gain
 
     Py_ssize_t qm_symmetric(const qm_binned *rows, const qm_binned *held, const qm_growth *how, const double *start,
@@ -49,7 +49,7 @@ def grow(
         held.bins, held.codes = &held_bins[0, 0], &held_codes[0]
     cdef qm_growth how
     how.candidates, how.n_bins = &candidates[0, 0, 0], &n_bins[0]
-    how.n_iterations, how.n_candidates = candidates.shape[0], candidates.shape[2]
+    how.n_columns, how.n_iterations, how.n_candidates = bins.shape[0], candidates.shape[0], candidates.shape[2]
     how.patience, how.k = patience, start.shape[0]
     how.rate, how.l2, how.least_gain = rate, l2, least_gain
     cdef Py_ssize_t grown

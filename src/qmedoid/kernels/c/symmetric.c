@@ -2,7 +2,8 @@
  *
  * A level has one comparison for all its nodes: the one with the largest sum of G^2 / (H + l2) over both sides of every
  * node and over the outputs, where G and H are sums of first and second derivatives of the loss. They are summed for
- * each node and bin of a column in one pass over the rows. */
+ * each node and bin of a column in one pass over the rows. Columns of few bins are packed: a cell is a combination of
+ * their bins, one pass sums the cells, and those are summed for each column. */
 #include "symmetric.h"
 
 #include <math.h>
@@ -15,6 +16,10 @@
 /* Gains that differ by no more than this share of the largest are equal, and the first is taken. */
 #define TIE 1e-9
 #define COPIES 4
+/* Numbers of all copies at most. */
+#define ROOM (QM_LEAVES * BINS)
+/* Cells of a pack of several columns at most. */
+#define PACKED 64
 /* Rows whose likelihoods are multiplied before a logarithm is taken. */
 #define PRODUCT 32
 
@@ -74,22 +79,52 @@ static double losses_of(const double *outputs, const ptrdiff_t *codes, ptrdiff_t
     return k == 1 ? logistic(outputs, codes, n, derivatives) : softmax(outputs, codes, n, k, derivatives);
 }
 
-/* Add the derivatives of every row to the sums (nodes, bins, k, 2) of its node and bin. A row waits for the sum of the
- * row before it where both are one, so that rows of few nodes and bins take turns between four copies. */
-QM_INLINE void summed(const uint8_t *bins, const uint8_t *nodes, ptrdiff_t n, ptrdiff_t k, const double *derivatives,
-                      int32_t n_bins, ptrdiff_t turn, double *QM_RESTRICT sums)
+/* Add the derivatives of every row to the sums (nodes, cells, k, 2) of its node and cell. A row waits for the sum of
+ * the row before it where both are one, so that rows of few nodes and cells take turns between four copies. */
+QM_INLINE void summed(const uint8_t *cells, const uint8_t *nodes, ptrdiff_t n, ptrdiff_t k, const double *derivatives,
+                      int32_t n_cells, ptrdiff_t turn, double *QM_RESTRICT sums)
 {
     ptrdiff_t i = 0;
     for (; i + COPIES <= n; i += COPIES) {
         double *to[COPIES];
         for (int copy = 0; copy < COPIES; copy++)
-            to[copy] = sums + copy * turn + (nodes[i + copy] * n_bins + bins[i + copy]) * 2 * k;
+            to[copy] = sums + copy * turn + (nodes[i + copy] * n_cells + cells[i + copy]) * 2 * k;
         for (int copy = 0; copy < COPIES; copy++)
             for (ptrdiff_t j = 0; j < 2 * k; j++) to[copy][j] += derivatives[2 * (i + copy) * k + j];
     }
     for (; i < n; i++)
         for (ptrdiff_t j = 0; j < 2 * k; j++)
-            sums[(nodes[i] * n_bins + bins[i]) * 2 * k + j] += derivatives[2 * i * k + j];
+            sums[(nodes[i] * n_cells + cells[i]) * 2 * k + j] += derivatives[2 * i * k + j];
+}
+
+QM_CLONES
+static void sums_of(const uint8_t *cells, const uint8_t *nodes, ptrdiff_t n, ptrdiff_t k, const double *derivatives,
+                    ptrdiff_t n_nodes, int32_t n_cells, double *sums)
+{
+    const ptrdiff_t size = n_nodes * n_cells * 2 * k, turn = COPIES * size <= ROOM ? size : 0;
+    memset(sums, 0, (turn ? COPIES : 1) * size * sizeof *sums);
+    if (k == 1) {
+        summed(cells, nodes, n, 1, derivatives, n_cells, turn, sums);
+    } else {
+        summed(cells, nodes, n, k, derivatives, n_cells, turn, sums);
+    }
+    for (ptrdiff_t copy = 1; turn && copy < COPIES; copy++)
+        for (ptrdiff_t place = 0; place < size; place++) sums[place] += sums[copy * turn + place];
+}
+
+/* Sums (nodes, bins, k, 2) of one column from those of the cells of its pack. */
+static void column_sums(const double *sums, ptrdiff_t n_nodes, ptrdiff_t n_cells, ptrdiff_t step, ptrdiff_t n_bins,
+                        ptrdiff_t k, double *QM_RESTRICT found)
+{
+    memset(found, 0, n_nodes * n_bins * 2 * k * sizeof *found);
+    for (ptrdiff_t node = 0; node < n_nodes; node++)
+        for (ptrdiff_t first = 0; first < n_cells; first += n_bins * step)
+            for (ptrdiff_t bin = 0; bin < n_bins; bin++) {
+                double *to = found + (node * n_bins + bin) * 2 * k;
+                const double *from = sums + (node * n_cells + first + bin * step) * 2 * k;
+                for (ptrdiff_t cell = 0; cell < step; cell++)
+                    for (ptrdiff_t j = 0; j < 2 * k; j++) to[j] += from[cell * 2 * k + j];
+            }
 }
 
 /* Add to `gains` of each cut what the nodes gain; `sums` become running sums. */
@@ -113,25 +148,54 @@ QM_INLINE void gained(double *sums, ptrdiff_t n_nodes, ptrdiff_t n_bins, ptrdiff
 }
 
 QM_CLONES
-static void gains_of(const uint8_t *bins, const uint8_t *nodes, ptrdiff_t n, ptrdiff_t k, const double *derivatives,
-                     ptrdiff_t n_nodes, ptrdiff_t n_bins, double l2, double *sums, double *gains)
+static void gains_of(double *sums, ptrdiff_t n_nodes, ptrdiff_t n_bins, ptrdiff_t k, double l2, double *gains)
 {
-    const ptrdiff_t size = n_nodes * n_bins * 2 * k, room = QM_LEAVES / 2 * BINS * 2 * k;
-    const ptrdiff_t turn = COPIES * size <= room ? size : 0;
     memset(gains, 0, BINS * sizeof *gains);
-    memset(sums, 0, (turn ? COPIES : 1) * size * sizeof *sums);
-    if (k == 1) {
-        summed(bins, nodes, n, 1, derivatives, (int32_t)n_bins, turn, sums);
-    } else {
-        summed(bins, nodes, n, k, derivatives, (int32_t)n_bins, turn, sums);
-    }
-    for (ptrdiff_t copy = 1; turn && copy < COPIES; copy++)
-        for (ptrdiff_t place = 0; place < size; place++) sums[place] += sums[copy * turn + place];
     if (k == 1) {
         gained(sums, n_nodes, n_bins, 1, l2, gains);
     } else {
         gained(sums, n_nodes, n_bins, k, l2, gains);
     }
+}
+
+/* Columns in packs: column j is in pack `pack[j]` of `n_cells` cells, of which its bin is cell / step[j] % n_bins[j].
+ * `cells` (packs, n) are those of the rows. */
+typedef struct {
+    int32_t *pack, *step, *n_cells;
+    ptrdiff_t n;
+    uint8_t *cells;
+} packs;
+
+static void free_packs(packs *in)
+{
+    free(in->pack);
+    free(in->cells);
+}
+
+/* Returns whether there was memory. */
+static int make_packs(const qm_binned *rows, const int32_t *n_bins, ptrdiff_t n_columns, packs *in)
+{
+    in->pack = malloc(3 * n_columns * sizeof *in->pack);
+    in->cells = malloc(n_columns * rows->n);
+    if (!in->pack || !in->cells) return 0;
+    in->step = in->pack + n_columns, in->n_cells = in->step + n_columns, in->n = 0;
+    ptrdiff_t open = -1;
+    for (ptrdiff_t j = 0; j < n_columns; j++) {
+        const uint8_t *bins = rows->bins + j * rows->n;
+        const int is_open = open >= 0 && in->n_cells[open] * n_bins[j] <= PACKED;
+        const ptrdiff_t own = is_open ? open : in->n++;
+        uint8_t *cells = in->cells + own * rows->n;
+        in->pack[j] = (int32_t)own;
+        in->step[j] = is_open ? in->n_cells[own] : 1;
+        in->n_cells[own] = in->step[j] * n_bins[j];
+        if (is_open) {
+            for (ptrdiff_t i = 0; i < rows->n; i++) cells[i] = (uint8_t)(cells[i] + in->step[j] * bins[i]);
+        } else {
+            memcpy(cells, bins, rows->n);
+        }
+        if (2 * n_bins[j] <= PACKED) open = own;
+    }
+    return 1;
 }
 
 /* The candidate and cut of the first gain that is the largest up to rounding; -1 where there is none. */
@@ -180,16 +244,40 @@ static int is_over(const double *losses, ptrdiff_t t, const qm_growth *how)
     return 1;
 }
 
+/* Gains (candidates, 256) of all cuts of the candidates of a level; `sums` has room for those of two columns. */
+static void level_gains(const packs *in, ptrdiff_t n, const uint8_t *nodes, const double *derivatives,
+                        ptrdiff_t n_nodes, const int32_t *candidates, const qm_growth *how, double *sums, double *gains)
+{
+    const ptrdiff_t k = how->k;
+    double *of_column = sums + ROOM * k;
+    for (ptrdiff_t pack = 0; pack < in->n; pack++) {
+        int is_summed = 0;
+        for (ptrdiff_t c = 0; c < how->n_candidates; c++) {
+            const ptrdiff_t column = candidates[c], n_cells = in->n_cells[pack], n_bins = how->n_bins[column];
+            if (in->pack[column] != pack) continue;
+            if (!is_summed)
+                sums_of(in->cells + pack * n, nodes, n, k, derivatives, n_nodes, in->n_cells[pack], sums), is_summed = 1;
+            if (n_cells == n_bins) {
+                gains_of(sums, n_nodes, n_bins, k, how->l2, gains + c * BINS);
+                break; /* the pack has no other column that asks anything */
+            }
+            column_sums(sums, n_nodes, n_cells, in->step[column], n_bins, k, of_column);
+            gains_of(of_column, n_nodes, n_bins, k, how->l2, gains + c * BINS);
+        }
+    }
+}
+
 ptrdiff_t qm_symmetric(const qm_binned *rows, const qm_binned *held, const qm_growth *how, const double *start,
                        int32_t *columns, int32_t *cuts, double *leaves, double *losses)
 {
     const ptrdiff_t n = rows->n, m = held->n, k = how->k;
     ptrdiff_t t = 0;
     double *outputs = malloc((n + m) * k * sizeof *outputs), *derivatives = malloc(2 * n * k * sizeof *derivatives);
-    double *sums = malloc(QM_LEAVES / 2 * BINS * 2 * k * sizeof *sums);
+    double *sums = malloc(2 * ROOM * k * sizeof *sums);
     double *gains = malloc(how->n_candidates * BINS * sizeof *gains);
     uint8_t *nodes = malloc(n + m);
-    if (!outputs || !derivatives || !sums || !gains || !nodes) {
+    packs in = {NULL};
+    if (!make_packs(rows, how->n_bins, how->n_columns, &in) || !outputs || !derivatives || !sums || !gains || !nodes) {
         t = -1;
         goto done;
     }
@@ -200,9 +288,7 @@ ptrdiff_t qm_symmetric(const qm_binned *rows, const qm_binned *held, const qm_gr
         memset(nodes, 0, n + m);
         for (int level = 0; level < QM_LEVELS; level++) {
             const int32_t *candidates = how->candidates + (t * QM_LEVELS + level) * how->n_candidates;
-            for (ptrdiff_t c = 0; c < how->n_candidates; c++)
-                gains_of(rows->bins + candidates[c] * n, nodes, n, k, derivatives, (ptrdiff_t)1 << level,
-                         how->n_bins[candidates[c]], how->l2, sums, gains + c * BINS);
+            level_gains(&in, n, nodes, derivatives, (ptrdiff_t)1 << level, candidates, how, sums, gains);
             const ptrdiff_t best = first_largest(gains, candidates, how);
             const int32_t column = best < 0 ? -1 : candidates[best / BINS], cut = (int32_t)(best % BINS);
             columns[t * QM_LEVELS + level] = column;
@@ -223,5 +309,6 @@ done:
     free(sums);
     free(gains);
     free(nodes);
+    free_packs(&in);
     return t;
 }

@@ -20,7 +20,7 @@ typedef struct {
  * There are k outputs: 1 with a logistic loss, more with a softmax. */
 typedef struct {
     const int32_t *candidates, *n_bins;
-    ptrdiff_t n_candidates, n_iterations, patience, k;
+    ptrdiff_t n_columns, n_candidates, n_iterations, patience, k;
     double rate, l2, least_gain;
 } qm_growth;
 
