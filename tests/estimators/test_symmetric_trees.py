@@ -63,7 +63,8 @@ def test_comparisons_of_symmetric_trees_say_the_same(n_classes):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_both_kinds_are_one_sum_with_weights_of_out_of_fold_rows(n_classes):
+def test_both_kinds_are_one_sum_with_weights_of_out_of_fold_rows(n_classes, monkeypatch):
+    monkeypatch.setattr(_boosting, "_WORTH_IT", 0.0)
     X, codes = made_rows(n_classes=n_classes)
     both = fitted(X, codes, n_classes)
     parts = [only_of(kind, X, codes, n_classes) for kind in (_histogram, _symmetric)]
@@ -85,6 +86,17 @@ def test_kind_that_adds_nothing_is_left_out(monkeypatch):
     alone = fitted(X, codes, symmetric=False)
     again = np.random.default_rng(0).permutation(codes)
     monkeypatch.setattr(_symmetric, "grow", lambda X, _, *rest: _histogram.grow(X, again[: len(X)], *rest))
+    np.testing.assert_array_equal(fitted(X, codes).model.scores(X), alone.model.scores(X))
+
+
+def test_symmetric_trees_are_added_where_they_are_clearly_better(monkeypatch):
+    X, codes = made_rows()
+    alone, both = fitted(X, codes, symmetric=False), fitted(X, codes)
+    assert len(both.model.columns) != len(alone.model.columns)
+    losses = [row_losses(-one.out_of_fold, codes) for one in (alone, both)]
+    gains = losses[0] - losses[1]
+    n_errors = gains.sum() / (np.sqrt(len(gains)) * gains.std())
+    monkeypatch.setattr(_boosting, "_WORTH_IT", n_errors + 0.5)
     np.testing.assert_array_equal(fitted(X, codes).model.scores(X), alone.model.scores(X))
 
 
@@ -110,6 +122,7 @@ def test_copies_of_rows_grow_the_trees_of_one_copy():
 def test_saved_is_loaded_and_explained(tmp_path, monkeypatch):
     X, codes = made_rows(600)
     monkeypatch.setattr(_boosting, "_MANY_ROWS", 500)
+    monkeypatch.setattr(_boosting, "_WORTH_IT", 0.0)
     with few_trees():
         classifier = SumClassifier(random_state=0).fit(X, codes)
     assert "comparisons" in classifier.weights_

@@ -11,9 +11,10 @@ from qmedoid.estimators import _histogram, _symmetric
 from qmedoid.estimators._folds import FoldRows
 from qmedoid.estimators._tree_kinds import Grow, Growing, Grown
 from qmedoid.exceptions import ModelError
-from qmedoid.geometry.row_groups import draws_per_row, group_folds
+from qmedoid.geometry.row_groups import draws_per_row, group_folds, is_clear_gain
+from qmedoid.kernels.cross_entropy import row_losses
 from qmedoid.kernels.ties import order_by_content, with_equal_cells
-from qmedoid.methods.comparisons.fit import FullTrees, comparisons_of, joined
+from qmedoid.methods.comparisons.fit import comparisons_of, joined
 from qmedoid.methods.comparisons.model import ComparisonsModel, class_scores
 from qmedoid.methods.sum.fit import fit_sum
 
@@ -27,6 +28,8 @@ _LARGE = 100_000
 _LEAST_GAIN = 0.05
 # From this many classes on there is one seed: each class has a tree in every iteration.
 _MANY_CLASSES = 10
+# Gain in log-likelihood out of fold, in standard errors, from which on symmetric trees are added.
+_WORTH_IT = 2.0
 # Largest difference between our sum of the trees and the library's, relative to its size.
 _SAME = 1e-9
 
@@ -121,22 +124,28 @@ def fit_comparisons(
         progress((number + 1) / (len(parts) + 2))
     # Rows that are never held out are the only ones of their class.
     judged = np.any(parts, axis=0)
-    made = []
-    for grow, fits in zip(kinds, grown, strict=True):
+    counts, made = [], []
+    for fits in grown:
         # The losses begin with that of no iteration.
-        n_iterations = max(1, round(float(np.mean([one.best for one in fits]))))
+        counts.append(max(1, round(float(np.mean([one.best for one in fits])))))
         outputs = np.zeros((len(codes), 1 if n_classes == 2 else n_classes))
         for one, held_out, part in zip(fits, judges, parts, strict=True):
-            outputs[part] += one.outputs(held_out, n_iterations) / len(deals)
+            outputs[part] += one.outputs(held_out, counts[-1]) / len(deals)
         outputs[~judged] = outputs[judged].mean(axis=0)
-        longer = max(1, round(settings.longer * n_iterations))
-        on_all = [grow(X, codes, growing, seed + len(parts) + place, longer) for place in range(settings.n_seeds)]
-        made.append(_mean_of(on_all, outputs, n_iterations, X, known))
-    mixed = _mixed(made, codes, n_classes, groups)
-    model = comparisons_of(mixed.trees, mixed.start, values, codes, n_classes)
-    _check_read(model, mixed, values)
+        made.append(outputs)
+    mix = _mix(made, codes, n_classes, groups)
+    kept = np.flatnonzero(mix.weights)
+    on_all = [
+        [
+            kinds[kind](X, codes, growing, seed + len(parts) + number, max(1, round(settings.longer * counts[kind])))
+            for number in range(settings.n_seeds)
+        ]
+        for kind in kept
+    ]
+    model = _model_of(on_all, mix.weights[kept], mix.bias, X, known, values, codes, n_classes)
+    out_of_fold = class_scores(mix.of(made), n_classes)
     progress(1.0)
-    return FittedComparisons(model.with_columns(order), class_scores(mixed.out_of_fold, n_classes), mixed.n_iterations)
+    return FittedComparisons(model.with_columns(order), out_of_fold, sum(counts[kind] for kind in kept))
 
 
 def _ranks(X: Array) -> tuple[list[Array], Array]:
@@ -158,54 +167,48 @@ def _folds(codes: Codes, groups: Codes | None, n_classes: int, n_folds: int, rng
     return folds if enough else None
 
 
-class _Part(NamedTuple):
-    """Trees of one kind or of both, their out-of-fold outputs (n, K), and their outputs of some training rows."""
+class _Mix(NamedTuple):
+    """Weights of the kinds of trees, 0 for one that is left out, and what is added to the outputs, shape (K,)."""
 
-    trees: FullTrees
-    start: Array
-    out_of_fold: Array
-    of_some: Array
-    n_iterations: int
+    weights: Array
+    bias: Array
 
-    def scaled(self, weight: float) -> "_Part":
-        return _Part(
-            self.trees.scaled(weight), weight * self.start, weight * self.out_of_fold, weight * self.of_some,
-            self.n_iterations,
-        )  # fmt: skip
+    def of(self, outputs: Sequence[Array]) -> Array:
+        """The mix of the outputs of each kind, shape (n, K)."""
+        return np.sum([weight * one for weight, one in zip(self.weights, outputs, strict=True)], axis=0) + self.bias
 
 
-def _mean_of(fits: list[Grown], out_of_fold: Array, n_iterations: int, ranks: Array, known: Sequence[Array]) -> _Part:
-    """The mean of some fits to all rows."""
-    trees = joined([fit.full_trees(known).scaled(1.0 / len(fits)) for fit in fits])
-    start = np.mean([fit.start for fit in fits], axis=0)
-    of_some = np.mean([fit.outputs(ranks[_some(ranks)]) for fit in fits], axis=0)
-    return _Part(trees, start, out_of_fold, of_some, n_iterations)
+def _mix(outputs: Sequence[Array], codes: Codes, n_classes: int, groups: Codes | None) -> _Mix:
+    """The mix of the highest likelihood out of fold where it is clearly likelier than the first kind; or one kind."""
+    first = _Mix(np.eye(len(outputs))[0], np.zeros(outputs[0].shape[1]))
+    if len(outputs) == 1:
+        return first
+    scores = [class_scores(one, n_classes) for one in outputs]
+    alone, both = fit_sum(scores[:1], codes, groups), fit_sum(scores, codes, groups)
+    gains = row_losses(-alone.scores, codes) - row_losses(-both.scores, codes)
+    if not is_clear_gain(gains, groups, _WORTH_IT):
+        return first
+    if not both.weights.all():
+        return first._replace(weights=(both.weights > 0).astype(np.float64))
+    return _Mix(both.weights, both.biases[1:] - both.biases[:1] if n_classes == 2 else both.biases)
 
 
-def _mixed(parts: list[_Part], codes: Codes, n_classes: int, groups: Codes | None) -> _Part:
-    """Both kinds of trees as one, with weights and biases of the highest likelihood out of fold; or the better one."""
-    if len(parts) == 1:
-        return parts[0]
-    fitted = fit_sum([class_scores(part.out_of_fold, n_classes) for part in parts], codes, groups)
-    if not fitted.weights.all():
-        return parts[int(np.argmax(fitted.weights))]
-    parts = [part.scaled(weight) for part, weight in zip(parts, fitted.weights.tolist(), strict=True)]
-    biases = fitted.biases[1:] - fitted.biases[:1] if n_classes == 2 else fitted.biases
-    return _Part(
-        joined([part.trees for part in parts]), sum((part.start for part in parts), biases),
-        sum((part.out_of_fold for part in parts), biases), sum((part.of_some for part in parts), biases),
-        sum(part.n_iterations for part in parts),
-    )  # fmt: skip
+def _model_of(
+    kinds: Sequence[Sequence[Grown]], weights: Array, bias: Array, ranks: Array, known: Sequence[Array], X: Array,
+    codes: Codes, n_classes: int,
+) -> ComparisonsModel:  # fmt: skip
+    """Weighted means of the fits of each kind as one model; raise where it says anything else on the training rows.
 
-
-def _some(rows: Array) -> slice:
-    return slice(None, None, max(1, len(rows) // 1000))
-
-
-def _check_read(model: ComparisonsModel, part: _Part, X: Array) -> None:
-    """Raise where trees of comparisons say anything else on training rows than the trees they were made of."""
-    if not np.allclose(model.scores(X[_some(X)]), model.class_scores(part.of_some), rtol=_SAME, atol=_SAME):
+    The fits saw ranks, the places of the cells of X among the `known` values of their columns.
+    """
+    fits = [(fit, weight / len(kind)) for kind, weight in zip(kinds, weights.tolist(), strict=True) for fit in kind]
+    trees = joined([fit.full_trees(known).scaled(weight) for fit, weight in fits])
+    model = comparisons_of(trees, bias + sum(weight * fit.start for fit, weight in fits), X, codes, n_classes)
+    some = slice(None, None, max(1, len(X) // 1000))
+    wanted = model.class_scores(bias + sum(weight * fit.outputs(ranks[some]) for fit, weight in fits))
+    if not np.allclose(model.scores(X[some]), wanted, rtol=_SAME, atol=_SAME):
         raise ModelError(
             "The trees of scikit-learn's histogram boosting could not be read: this version of scikit-learn keeps them "
             "in another form. Pass comparisons=False, or install the version that qmedoid was tested with."
         )
+    return model
