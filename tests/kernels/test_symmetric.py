@@ -119,6 +119,14 @@ def test_losses_are_those_of_the_held_out_rows_and_end_growth():
     assert all((found.losses[end - 4 : end + 1] < found.losses[end - 5]).any() for end in range(5, len(found.leaves)))
 
 
+def test_twin_ends_growth_where_the_kernel_does(monkeypatch):
+    rng = np.random.default_rng(2)
+    rows, held, how = binned(rng, 200, [20, 20], 2), binned(rng, 300, [20, 20], 2), growth(rng, [20, 20], 2, 60)
+    found = grow_symmetric(rows, how, held)
+    assert len(found.leaves) < 60
+    np.testing.assert_allclose(twin(monkeypatch, rows, how, held).losses, found.losses, rtol=1e-10)
+
+
 def test_one_tree_says_what_two_columns_say_together():
     """No single comparison helps on a chessboard, and two of a tree do."""
     cells = np.array(np.meshgrid(*[[0, 1]] * 2)).reshape(2, -1)

@@ -175,7 +175,8 @@ class _Mix(NamedTuple):
 
     def of(self, outputs: Sequence[Array]) -> Array:
         """The mix of the outputs of each kind, shape (n, K)."""
-        return np.sum([weight * one for weight, one in zip(self.weights, outputs, strict=True)], axis=0) + self.bias
+        mixed: Array = np.sum([weight * one for weight, one in zip(self.weights, outputs, strict=True)], axis=0)
+        return mixed + self.bias
 
 
 def _mix(outputs: Sequence[Array], codes: Codes, n_classes: int, groups: Codes | None) -> _Mix:

@@ -92,7 +92,8 @@ def _lasts(ranks: Array) -> Array:
     # Rounded up: of copies of all rows these are the same.
     places = -(-np.arange(1, MOST_BINS) * len(ranks) // MOST_BINS) - 1
     lasts = np.unique(np.sort(ranks)[places])
-    return lasts[lasts < known[-1]]
+    below: Array = lasts[lasts < known[-1]]
+    return below
 
 
 def _bins(ranks: Array, lasts: Sequence[Array]) -> Bins:
