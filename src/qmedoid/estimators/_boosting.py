@@ -1,22 +1,22 @@
-"""Trees of comparisons, learnt by scikit-learn's histogram boosting and kept as pairs of real rows."""
+"""Trees of comparisons, boosted in folds and on all rows, and kept as pairs of real rows."""
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier
 
 from qmedoid.arrays import Array, Codes
+from qmedoid.estimators import _histogram, _symmetric
 from qmedoid.estimators._folds import FoldRows
+from qmedoid.estimators._tree_kinds import Grow, Growing, Grown
 from qmedoid.exceptions import ModelError
-from qmedoid.geometry.row_groups import draws_per_row, group_folds
+from qmedoid.geometry.row_groups import draws_per_row, group_folds, is_clear_gain
+from qmedoid.kernels.cross_entropy import row_losses
 from qmedoid.kernels.ties import order_by_content, with_equal_cells
-from qmedoid.kernels.trees import LEVELS, N_LEAVES
-from qmedoid.methods.comparisons.fit import PlainTree, comparisons_of
-from qmedoid.methods.comparisons.model import ComparisonsModel
+from qmedoid.methods.comparisons.fit import comparisons_of, joined
+from qmedoid.methods.comparisons.model import ComparisonsModel, class_scores
+from qmedoid.methods.sum.fit import fit_sum
 
 # From this many rows on there are fewer folds, dealt twice, and trees of all rows are grown so much longer than those
 # of a fold, which see two thirds of the rows.
@@ -28,6 +28,8 @@ _LARGE = 100_000
 _LEAST_GAIN = 0.05
 # From this many classes on there is one seed: each class has a tree in every iteration.
 _MANY_CLASSES = 10
+# Gain in log-likelihood out of fold, in standard errors, from which on symmetric trees are added.
+_WORTH_IT = 2.0
 # Largest difference between our sum of the trees and the library's, relative to its size.
 _SAME = 1e-9
 
@@ -46,6 +48,7 @@ class BoostingSettings:
     least_rows: int = 10
     share_of_columns: float = 0.5
     l2: float = 1.0
+    symmetric: bool = False
 
     def for_table(self, n_rows: int, n_classes: int, share: float) -> Self:
         """The settings for a table of this size: fewer folds and seeds for large ones, and folds dealt twice between.
@@ -58,9 +61,14 @@ class BoostingSettings:
             self, n_folds=max(2, self.n_folds - 2) if many or large else self.n_folds,
             n_deals=2 * self.n_deals if many and not large else self.n_deals,
             n_seeds=1 if large or n_classes >= _MANY_CLASSES else self.n_seeds,
-            longer=_MUCH_LONGER if many else self.longer,
+            longer=_MUCH_LONGER if many else self.longer, symmetric=self.symmetric or many,
             l2=self.l2 * 4.0 * (n_classes - 1) / n_classes**2 / share, least_rows=round(self.least_rows / share),
         )  # fmt: skip
+
+    @property
+    def growing(self) -> Growing:
+        """How the trees of either kind are grown."""
+        return Growing(self.learning_rate, self.l2, self.share_of_columns, self.least_rows, self.patience, _LEAST_GAIN)
 
 
 class FittedComparisons(NamedTuple):
@@ -98,7 +106,10 @@ def fit_comparisons(
     order = order_by_content(X)
     values = with_equal_cells(np.ascontiguousarray(X[:, order]))
     known, X = _ranks(values)
-    grown, judges = [], []
+    growing = settings.growing
+    kinds: list[Grow] = [_histogram.grow, *([_symmetric.grow] if settings.symmetric else [])]
+    grown: list[list[Grown]] = [[] for _ in kinds]
+    judges = []
     for number, part in enumerate(parts):
         train, held = np.flatnonzero(~part), np.flatnonzero(part)
         rows, held_out = X[train], X[held]
@@ -106,24 +117,35 @@ def fit_comparisons(
             both = with_equal_cells(np.ascontiguousarray(np.vstack(fold_rows(train, held))[:, order]))
             rows, held_out = np.split(_ranks(both)[1], [len(train)])
         judges.append(held_out)
-        grown.append(
-            _grown(settings, seed + number, settings.n_iterations, rows, codes[train], (held_out, codes[held]))
-        )
+        for grow, fits in zip(kinds, grown, strict=True):
+            fits.append(
+                grow(rows, codes[train], growing, seed + number, settings.n_iterations, (held_out, codes[held]))
+            )
         progress((number + 1) / (len(parts) + 2))
-    # The scores begin with that of no iteration.
-    n_iterations = max(1, round(float(np.mean([np.argmax(one.validation_score_) for one in grown]))))
-    outputs = np.zeros((len(codes), 1 if n_classes == 2 else n_classes))
-    for one, held_out, part in zip(grown, judges, parts, strict=True):
-        stages = deque(islice(one.staged_decision_function(held_out), n_iterations), maxlen=1)
-        outputs[part] += _outputs(stages.pop(), len(held_out)) / len(deals)
-    longer = max(1, round(settings.longer * n_iterations))
-    fits = [_grown(settings, seed + len(parts) + number, longer, X, codes) for number in range(settings.n_seeds)]
-    model = _mean_model(fits, X, known, values, codes, n_classes)
     # Rows that are never held out are the only ones of their class.
     judged = np.any(parts, axis=0)
-    outputs[~judged] = outputs[judged].mean(axis=0)
+    counts, made = [], []
+    for fits in grown:
+        # The losses begin with that of no iteration.
+        counts.append(max(1, round(float(np.mean([one.best for one in fits])))))
+        outputs = np.zeros((len(codes), 1 if n_classes == 2 else n_classes))
+        for one, held_out, part in zip(fits, judges, parts, strict=True):
+            outputs[part] += one.outputs(held_out, counts[-1]) / len(deals)
+        outputs[~judged] = outputs[judged].mean(axis=0)
+        made.append(outputs)
+    mix = _mix(made, codes, n_classes, groups)
+    kept = np.flatnonzero(mix.weights)
+    on_all = [
+        [
+            kinds[kind](X, codes, growing, seed + len(parts) + number, max(1, round(settings.longer * counts[kind])))
+            for number in range(settings.n_seeds)
+        ]
+        for kind in kept
+    ]
+    model = _model_of(on_all, mix.weights[kept], mix.bias, X, known, values, codes, n_classes)
+    out_of_fold = class_scores(mix.of(made), n_classes)
     progress(1.0)
-    return FittedComparisons(model.with_columns(order), model.class_scores(outputs), n_iterations)
+    return FittedComparisons(model.with_columns(order), out_of_fold, sum(counts[kind] for kind in kept))
 
 
 def _ranks(X: Array) -> tuple[list[Array], Array]:
@@ -145,60 +167,49 @@ def _folds(codes: Codes, groups: Codes | None, n_classes: int, n_folds: int, rng
     return folds if enough else None
 
 
-def _grown(
-    settings: BoostingSettings, seed: int, n_iterations: int, X: Array, codes: Codes, held_out: Any = None
-) -> Any:
-    """Boosted trees; with held-out rows they stop growing when these gain nothing."""
-    classifier = HistGradientBoostingClassifier(
-        max_iter=n_iterations, learning_rate=settings.learning_rate, max_depth=LEVELS, max_leaf_nodes=N_LEAVES,
-        min_samples_leaf=settings.least_rows, max_features=settings.share_of_columns, l2_regularization=settings.l2,
-        early_stopping=held_out is not None, n_iter_no_change=settings.patience, random_state=seed,
-        tol=0.0 if held_out is None else _LEAST_GAIN / len(held_out[1]),
-    )  # fmt: skip
-    if held_out is None:
-        return classifier.fit(X, codes)
-    return classifier.fit(X, codes, X_val=held_out[0], y_val=held_out[1])
+class _Mix(NamedTuple):
+    """Weights of the kinds of trees, 0 for one that is left out, and what is added to the outputs, shape (K,)."""
+
+    weights: Array
+    bias: Array
+
+    def of(self, outputs: Sequence[Array]) -> Array:
+        """The mix of the outputs of each kind, shape (n, K)."""
+        mixed: Array = np.sum([weight * one for weight, one in zip(self.weights, outputs, strict=True)], axis=0)
+        return mixed + self.bias
 
 
-def _outputs(raw: Any, n_rows: int) -> Array:
-    return np.asarray(raw, dtype=np.float64).reshape(n_rows, -1)
+def _mix(outputs: Sequence[Array], codes: Codes, n_classes: int, groups: Codes | None) -> _Mix:
+    """The mix of the highest likelihood out of fold where it is clearly likelier than the first kind; or one kind."""
+    first = _Mix(np.eye(len(outputs))[0], np.zeros(outputs[0].shape[1]))
+    if len(outputs) == 1:
+        return first
+    scores = [class_scores(one, n_classes) for one in outputs]
+    alone, both = fit_sum(scores[:1], codes, groups), fit_sum(scores, codes, groups)
+    gains = row_losses(-alone.scores, codes) - row_losses(-both.scores, codes)
+    if not is_clear_gain(gains, groups, _WORTH_IT):
+        return first
+    if not both.weights.all():
+        return first._replace(weights=(both.weights > 0).astype(np.float64))
+    return _Mix(both.weights, both.biases[1:] - both.biases[:1] if n_classes == 2 else both.biases)
 
 
-def _mean_model(
-    fits: list[Any], ranks: Array, known: Sequence[Array], X: Array, codes: Codes, n_classes: int
-) -> ComparisonsModel:
-    """The mean of some fits as trees of comparisons; raise where these trees say anything else on the training rows.
+def _model_of(
+    kinds: Sequence[Sequence[Grown]], weights: Array, bias: Array, ranks: Array, known: Sequence[Array], X: Array,
+    codes: Codes, n_classes: int,
+) -> ComparisonsModel:  # fmt: skip
+    """Weighted means of the fits of each kind as one model; raise where it says anything else on the training rows.
 
     The fits saw ranks, the places of the cells of X among the `known` values of their columns.
     """
-    trees = [
-        _plain_tree(predictor.nodes, known, output, 1.0 / len(fits))
-        for fit in fits
-        for iteration in fit._predictors
-        for output, predictor in enumerate(iteration)
-    ]
-    intercepts = np.mean([fit._baseline_prediction.ravel() for fit in fits], axis=0)
-    model = comparisons_of(trees, intercepts, X, codes, n_classes)
+    fits = [(fit, weight / len(kind)) for kind, weight in zip(kinds, weights.tolist(), strict=True) for fit in kind]
+    trees = joined([fit.full_trees(known).scaled(weight) for fit, weight in fits])
+    model = comparisons_of(trees, bias + sum(weight * fit.start for fit, weight in fits), X, codes, n_classes)
     some = slice(None, None, max(1, len(X) // 1000))
-    wanted = model.class_scores(
-        np.mean([_outputs(fit.decision_function(ranks[some]), len(ranks[some])) for fit in fits], axis=0)
-    )
+    wanted = model.class_scores(bias + sum(weight * fit.outputs(ranks[some]) for fit, weight in fits))
     if not np.allclose(model.scores(X[some]), wanted, rtol=_SAME, atol=_SAME):
         raise ModelError(
             "The trees of scikit-learn's histogram boosting could not be read: this version of scikit-learn keeps them "
             "in another form. Pass comparisons=False, or install the version that qmedoid was tested with."
         )
     return model
-
-
-def _plain_tree(nodes: Any, known: Sequence[Array], output: int, share: float) -> PlainTree:
-    is_leaf = nodes["is_leaf"].astype(np.bool_)
-    column = np.where(is_leaf, -1, nodes["feature_idx"].astype(np.intp))
-    # The last value that goes to the left.
-    rank = np.where(is_leaf, 0, np.floor(nodes["num_threshold"])).astype(np.intp)
-    threshold = np.array([known[one][place] for one, place in zip(column, rank, strict=True)])
-    return PlainTree(
-        column, threshold,
-        nodes["left"].astype(np.intp), nodes["right"].astype(np.intp), share * nodes["value"].astype(np.float64),
-        nodes["count"].astype(np.float64), output,
-    )  # fmt: skip

@@ -1,7 +1,7 @@
 """Trees of comparisons from plain trees: every threshold becomes the middle between two real rows."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -36,20 +36,52 @@ class PlainTree(NamedTuple):
     output: int
 
 
-def comparisons_of(
-    trees: Sequence[PlainTree], intercepts: Array, X: Array, codes: Codes, n_classes: int
-) -> ComparisonsModel:
-    """The model of plain trees of at most four levels that were grown on the rows of X.
+class FullTrees(NamedTuple):
+    """T trees of four levels, nodes and leaves in breadth-first order.
 
-    A threshold between two values of a column becomes a pair of rows that have them: the last value at most at the
-    threshold and the first one above, each of the most central row that has it. Training rows take the same path
-    through either.
+    Attributes
+    ----------
+    columns, thresholds : ndarray of shape (T, 15)
+        As those of a `PlainTree`; column −1 where all rows go to the left.
+    values : ndarray of shape (T, 31)
+        Of each node the mean of what its training rows are given, then what the leaves add.
+    outputs : ndarray of shape (T,)
     """
+
+    columns: Codes
+    thresholds: Array
+    values: Array
+    outputs: Codes
+
+    def scaled(self, factor: float) -> Self:
+        """Trees that add this many times as much."""
+        return self._replace(values=factor * self.values)
+
+
+def full_trees(trees: Sequence[PlainTree]) -> FullTrees:
+    """Plain trees of at most four levels, with all levels."""
     shape = (len(trees), N_NODES)
     columns, thresholds = np.full(shape, -1, dtype=np.intp), np.zeros(shape)
     values = np.zeros((len(trees), N_NODES + N_LEAVES))
     for number, tree in enumerate(trees):
         _place(tree, 0, 0, _means(tree), columns[number], thresholds[number], values[number])
+    return FullTrees(columns, thresholds, values, np.array([tree.output for tree in trees], dtype=np.intp))
+
+
+def joined(parts: Sequence[FullTrees]) -> FullTrees:
+    """All trees of some parts, one part after the other."""
+    return FullTrees(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def comparisons_of(trees: FullTrees, intercepts: Array, X: Array, codes: Codes, n_classes: int) -> ComparisonsModel:
+    """The model of trees that were grown on the rows of X.
+
+    A threshold between two values of a column becomes a pair of rows that have them: the last value at most at the
+    threshold and the first one above, each of the most central row that has it. Training rows take the same path
+    through either.
+    """
+    columns, thresholds, values, outputs = trees
+    shape = columns.shape
     near, far = np.zeros(shape, dtype=np.intp), np.zeros(shape, dtype=np.intp)
     near_values, far_values = np.zeros(shape), np.zeros(shape)
     scaling = fit_standard(X)
@@ -64,7 +96,7 @@ def comparisons_of(
     near, far = (part.reshape(shape).astype(np.intp) for part in np.split(places, 2))
     return ComparisonsModel(
         columns, rows.astype(np.intp), codes[rows].astype(np.intp), near, far, near_values, far_values, values,
-        np.array([tree.output for tree in trees], dtype=np.intp), intercepts, scaling, n_classes,
+        outputs, intercepts, scaling, n_classes,
     )  # fmt: skip
 
 

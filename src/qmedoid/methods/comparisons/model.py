@@ -170,7 +170,7 @@ class ComparisonsModel:
 
     def class_scores(self, outputs: Array) -> Array:
         """Dissimilarities from outputs, shape (n, C)."""
-        return np.hstack([outputs / 2.0, outputs / -2.0]) if self.n_classes == 2 else -outputs
+        return class_scores(outputs, self.n_classes)
 
     def _signs(self, winner: int, other: int) -> Array:
         """What every tree counts for the winner against the other class."""
@@ -202,6 +202,11 @@ class ComparisonsModel:
         return GroupContribution(
             (column,), float(sum(shares.values())), name=self.name, records=tuple(found[place] for place in order)
         )
+
+
+def class_scores(outputs: Array, n_classes: int) -> Array:
+    """Dissimilarities (n, C) from outputs: of two classes (n, 1), of more (n, C)."""
+    return np.hstack([outputs / 2.0, outputs / -2.0]) if n_classes == 2 else -outputs
 
 
 def midpoints(near: Array, far: Array) -> Array:

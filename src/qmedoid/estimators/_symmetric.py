@@ -1,0 +1,101 @@
+"""Symmetric trees of comparisons: all nodes of a level ask one comparison."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.estimators._tree_kinds import Growing, HeldOut
+from qmedoid.kernels.symmetric import MOST_BINS, Binned, Bins, Growth, SymmetricTrees, grow_symmetric
+from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES
+from qmedoid.methods.comparisons.fit import FullTrees
+
+
+@dataclass(frozen=True, eq=False)
+class Symmetric:
+    """Symmetric trees over bins of ranks, and the training rows that reach each leaf, shape (T, 16); see `Grown`."""
+
+    trees: SymmetricTrees
+    lasts: Sequence[Array]
+    n_rows: Array
+
+    @property
+    def best(self) -> int:
+        return int(np.argmin(self.trees.losses))
+
+    @property
+    def start(self) -> Array:
+        return self.trees.start
+
+    def outputs(self, ranks: Array, n_iterations: int | None = None) -> Array:
+        return self.trees.outputs(_bins(ranks, self.lasts), n_iterations)
+
+    def full_trees(self, known: Sequence[Array]) -> FullTrees:
+        columns, cuts, leaves = self.trees.columns, self.trees.cuts, self.trees.leaves
+        n_trees, _, n_outputs = leaves.shape
+        asks = columns >= 0
+        thresholds = np.zeros(columns.shape)
+        thresholds[asks] = [
+            known[column][int(self.lasts[column][cut])] for column, cut in zip(columns[asks], cuts[asks], strict=True)
+        ]
+        levels = np.repeat(np.arange(LEVELS), 2 ** np.arange(LEVELS))
+        rows, by_level = self.n_rows[:, None], [leaves.transpose(0, 2, 1)]
+        for _ in range(LEVELS):
+            pairs, counts = by_level[0].reshape(n_trees, n_outputs, -1, 2), rows.reshape(n_trees, 1, -1, 2)
+            rows = counts.sum(axis=3)
+            # What no row reaches has the mean of all that is below.
+            weights = np.where(rows[..., None] > 0, counts / np.maximum(rows, 1)[..., None], 0.5)
+            by_level.insert(0, (weights * pairs).sum(axis=3))
+        values = np.concatenate(by_level, axis=2).reshape(n_trees * n_outputs, N_NODES + N_LEAVES)
+        return FullTrees(
+            np.repeat(columns[:, levels], n_outputs, axis=0).astype(np.intp),
+            np.repeat(thresholds[:, levels], n_outputs, axis=0), values,
+            np.tile(np.arange(n_outputs), n_trees),
+        )  # fmt: skip
+
+
+def grow(
+    ranks: Array, codes: Codes, growing: Growing, seed: int, n_iterations: int, held_out: HeldOut | None = None
+) -> Symmetric:
+    """Boosted trees with one comparison at every level; see `Grow`."""
+    lasts = [_lasts(column) for column in ranks.T]
+    rows, rng = Binned(_bins(ranks, lasts), codes), np.random.default_rng(seed)
+    n_columns = ranks.shape[1]
+    # Columns in a random order for each level, and the first of them.
+    drawn = np.argsort(rng.random((n_iterations, LEVELS, n_columns)), axis=2)
+    candidates = np.sort(drawn[:, :, : max(1, round(growing.share_of_columns * n_columns))], axis=2).astype(np.int32)
+    growth = Growth(
+        np.ascontiguousarray(candidates), np.array([len(one) + 1 for one in lasts], dtype=np.int32),
+        _start(codes), growing.rate, growing.l2, growing.patience,
+        0.0 if held_out is None else growing.least_gain / len(held_out[1]),
+    )  # fmt: skip
+    if held_out is not None:
+        trees = grow_symmetric(rows, growth, Binned(_bins(held_out[0], lasts), held_out[1]))
+        return Symmetric(trees, lasts, np.zeros((len(trees.leaves), N_LEAVES)))
+    trees = grow_symmetric(rows, growth)
+    reached = [np.bincount(trees.places(rows.bins, tree), minlength=N_LEAVES) for tree in range(len(trees.leaves))]
+    return Symmetric(trees, lasts, np.array(reached, dtype=np.float64).reshape(-1, N_LEAVES))
+
+
+def _start(codes: Codes) -> Array:
+    """The log-odds of two classes, or logarithms of the shares of more."""
+    logs = np.log(np.bincount(codes) / len(codes))
+    return logs[1:] - logs[:1] if len(logs) == 2 else logs - logs.mean()
+
+
+def _lasts(ranks: Array) -> Array:
+    """The last rank of every bin but the highest: of all values, or of about equally many rows."""
+    known = np.unique(ranks)
+    if len(known) <= MOST_BINS:
+        return known[:-1]
+    # Rounded up: of copies of all rows these are the same.
+    places = -(-np.arange(1, MOST_BINS) * len(ranks) // MOST_BINS) - 1
+    lasts = np.unique(np.sort(ranks)[places])
+    below: Array = lasts[lasts < known[-1]]
+    return below
+
+
+def _bins(ranks: Array, lasts: Sequence[Array]) -> Bins:
+    found = [np.searchsorted(last, column) for last, column in zip(lasts, ranks.T, strict=True)]
+    return np.array(found, dtype=np.uint8).reshape(len(lasts), len(ranks))

@@ -1,0 +1,52 @@
+"""What both kinds of boosted trees have in common."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.methods.comparisons.fit import FullTrees
+
+HeldOut = tuple[Array, Codes]
+
+
+class Growing(NamedTuple):
+    """How trees are grown: until `patience` iterations gain no more than `least_gain` over all held-out rows."""
+
+    rate: float
+    l2: float
+    share_of_columns: float
+    least_rows: int
+    patience: int
+    least_gain: float
+
+
+class Grown(Protocol):
+    """Boosted trees over ranks."""
+
+    @property
+    def best(self) -> int:
+        """The number of iterations with the smallest loss of the held-out rows."""
+
+    @property
+    def start(self) -> Array:
+        """Outputs before the first iteration, shape (K,)."""
+
+    def outputs(self, ranks: Array, n_iterations: int | None = None) -> Array:
+        """Outputs of rows, shape (n, K), after some or all of the iterations."""
+
+    def full_trees(self, known: Sequence[Array]) -> FullTrees:
+        """The trees; thresholds are the `known` values with these ranks."""
+
+
+class Grow(Protocol):
+    """Grows trees; with held-out rows they stop growing when these gain nothing."""
+
+    def __call__(
+        self,
+        ranks: Array,
+        codes: Codes,
+        growing: Growing,
+        seed: int,
+        n_iterations: int,
+        held_out: HeldOut | None = None,
+    ) -> Grown: ...
