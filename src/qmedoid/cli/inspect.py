@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from qmedoid.cli._output import print_json, tell
+from qmedoid.cli._output import plain_console, print_json, tell
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.contract import Levels
 from qmedoid.model.table import TableModel
@@ -26,12 +26,11 @@ def run(model: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(_summary(loaded))
         return
-    from rich.console import Console
     from rich.markdown import Markdown
 
     # Made from the model: a stored card may be of another version, or hold what steers a terminal.
     card = model_card(loaded.model, raw_rows=loaded.model.records is not None)
-    Console(highlight=False, emoji=False).print(Markdown(card))
+    plain_console(wide=False).print(Markdown(card))
     if card != loaded.card:
         tell("note: card.md in the file differs from this card: another version wrote it, or it was changed.")
 

@@ -11,6 +11,22 @@ def _column(help: str) -> Any:
     return typer.Option(metavar="NAME", help=help)
 
 
+def share(text: str | float) -> float:
+    """A share from what a user writes: ``5%`` and ``0.05`` are the same; a wrong call says what is none.
+
+    The whole range of numbers is taken: what is allowed is for the option to say.
+    """
+    given = str(text).strip()
+    try:
+        return float(given.removesuffix("%")) / 100.0 if given.endswith("%") else float(given)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no share: write 0.05 or 5%.") from None
+
+
+def _share(help: str) -> Any:
+    return typer.Option(parser=share, metavar="SHARE", help=help)
+
+
 Text = str | None
 Number = float | None
 Names = list[str] | None
@@ -111,6 +127,51 @@ class FitOptions(TrainingOptions):
     ] = "auto"
     raw_rows: Annotated[bool, typer.Option(help="Whether the model holds its medoids as rows of the table.")] = True
     circuits: Annotated[bool, typer.Option("--circuits", help="Write circuits too, as QPY and OpenQASM 3.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutOptions:
+    """A table about which a model decides, and where it cuts; one cut at most."""
+
+    model: Model
+    table: Table
+    threshold: Annotated[Number, _share("Probability above which a record is called positive.")] = None
+    alert_rate: Annotated[Number, _share("Share of the records to be called positive, by held-out rows.")] = None
+    min_precision: Annotated[Number, _share("Best recall with at least this precision on held-out rows.")] = None
+    min_recall: Annotated[Number, _share("Fewest alerts with at least this recall on held-out rows.")] = None
+    cost: Annotated[Number, typer.Option(help="What a missed positive costs, in false alerts.")] = None
+    on_mismatch: OnMismatch = "error"
+    delimiter: Delimiter = None
+    decimal: Decimal = None
+    json: AsJson = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions(CutOptions):
+    """Options of ``score``."""
+
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="File to write, CSV or Parquet by its ending; - for CSV on a pipe.")
+    ]
+    columns: Annotated[
+        Names, typer.Option(help="Columns to carry through, such as ids; repeated, or with commas between.")
+    ] = None
+    prevalence: Annotated[
+        Text,
+        typer.Option(help="Share of the positive class in this table, or 'estimate': probabilities are then for it."),
+    ] = None
+    safe_csv: Annotated[bool, typer.Option(help="Make texts safe that a spreadsheet would run as formulas.")] = True
+    force: Force = False
+    novelty: Annotated[
+        bool, typer.Option("--novelty", help="Add a column: above 1 for records unlike the training rows.")
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions(CutOptions):
+    """Options of ``evaluate``."""
+
+    target: Annotated[Text, typer.Option(help="Column of the classes, if it is called otherwise.")] = None
 
 
 @dataclass(frozen=True, kw_only=True)

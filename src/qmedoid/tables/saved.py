@@ -158,8 +158,33 @@ class SavedModel:
         Where the likelier class, a given probability or a cost decides, the threshold stays the same probability. One
         that was chosen on held-out rows moves along: the same records are called positive.
         """
-        shifted = replace(self.model, decision=self.model.decision.at_priors(new_prevalence))
-        return SavedModel(replace(shifted, parent=self.sha256 or self.model.parent), versions=self.versions)
+        return self._derived(replace(self.model, decision=self.model.decision.at_priors(new_prevalence)))
+
+    def at_operating_point(self, operating_point: Any) -> "SavedModel":
+        """A copy that cuts elsewhere, by the curve of held-out rows that the model keeps; two classes only.
+
+        Parameters
+        ----------
+        operating_point : None, float, str or mapping
+            The likelier class, a probability, a metric to maximize such as ``"f1"``, or one of ``{"alert_rate": …}``,
+            ``{"min_precision": …}``, ``{"min_recall": …}`` and ``{"cost": …}``.
+
+        Notes
+        -----
+        `expected_` of the copy has precision, recall and alert rate on the held-out rows with 95 % intervals. Figures
+        in ``model.metrics`` are about the cut of the fit, and the copy has none of them.
+
+        Raises
+        ------
+        DataError
+            The model keeps no curve; a probability can be cut at all the same.
+        ModelError
+            There are more than two classes, or no probabilities.
+        """
+        return self._derived(self.model.at_operating_point(operating_point))
+
+    def _derived(self, model: TableModel) -> "SavedModel":
+        return SavedModel(replace(model, parent=self.sha256 or self.model.parent), versions=self.versions)
 
     def estimate_prevalence(self, data: Any, *, on_mismatch: OnMismatch = "error") -> PrevalenceEstimate:
         """How frequent the classes are among unlabeled records, by EM, with 95 % intervals; for `prior_shift`."""

@@ -69,17 +69,26 @@ def _check_names(first: TableFile, other: TableFile) -> None:
     raise DataError(f"{first.name} and {other.name} do not have the same columns: {'; '.join(differences)}.")
 
 
+class Origin(NamedTuple):
+    """Where a batch comes from: the name of its file, and the place of its first row there (from 0)."""
+
+    source: str
+    first_row: int
+
+
 class TableSource:
     """A table in one or more files, made by `open_table`; a context manager.
 
     Types of texts in its schema are inferred from the first part of each file; a column without any value there has the
     null type. Dictionaries are decoded. `n_bytes` is None for standard input, `n_rows` for texts. `is_text` says that
-    at least one file is a text, `decimal` is the decimal sign of texts.
+    at least one file is a text, `decimal` is the decimal sign of texts. `origin` is that of the batch that was read
+    last.
     """
 
     def __init__(self, files: Sequence[TableFile], n_bytes: int | None, decimal: str | None = None) -> None:
         self._files, self._given_decimal = tuple(files), decimal
         self.n_bytes = n_bytes
+        self.origin = Origin("", 0)
         first = self._files[0]
         self.names = first.names
         self.is_text = any(file.is_text for file in files)
@@ -127,10 +136,13 @@ class TableSource:
         for file in self._files:
             file.n_taken = 0
         for file in self._files:
-            if isinstance(file, TextFile):
-                yield from file.batches(wanted, kinds, verbatim=verbatim, watched=watched)
-            else:
-                yield from file.batches(wanted, kinds)
+            row = 0
+            is_text = isinstance(file, TextFile)
+            how: dict[str, Any] = {"verbatim": verbatim, "watched": watched} if is_text else {}
+            for batch in file.batches(wanted, kinds, **how):
+                self.origin = Origin(file.name, row)
+                row += batch.num_rows
+                yield batch
 
     def read(
         self, max_rows: int | None = None, rng: "np.random.Generator | None" = None, *, texts: Collection[str] = ()
