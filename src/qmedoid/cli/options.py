@@ -162,9 +162,13 @@ class ScoreOptions(CutOptions):
     ] = None
     safe_csv: Annotated[bool, typer.Option(help="Make texts safe that a spreadsheet would run as formulas.")] = True
     force: Force = False
-    novelty: Annotated[
-        bool, typer.Option("--novelty", help="Add a column: above 1 for records unlike the training rows.")
-    ] = False
+    add: Annotated[
+        Names,
+        typer.Option(help="Add columns: probabilities, source, row, reasons, novelty; repeated, or with commas."),
+    ] = None
+    reasons: Annotated[
+        int | None, typer.Option(min=1, help="Add reasons: this many columns that contributed most (3).")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

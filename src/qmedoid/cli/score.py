@@ -43,7 +43,7 @@ def run(options: ScoreOptions) -> None:
         with reading_bar("scoring") as progress:
             scored = score_file(
                 loaded, options.table, options.output, carried=listed(options.columns), on_mismatch=options.on_mismatch,
-                safe_csv=options.safe_csv, force=options.force, add=["novelty"] if options.novelty else [],
+                safe_csv=options.safe_csv, force=options.force, add=_added(options), n_reasons=options.reasons or 3,
                 # Text shows no estimate, and need not wait for it.
                 prevalence=options.json and found is None and _can_estimate(loaded), on_progress=progress, **dialect,
             )  # fmt: skip
@@ -104,6 +104,11 @@ def _at_prevalence(
         half = 0.5 / found.n_rows
         prevalence = min(max(found.prevalence, half), 1.0 - half)
     return replace(model, decision=model.decision.at_priors(prevalence)), found
+
+
+def _added(options: ScoreOptions) -> list[str]:
+    """What is added to the results; a number of reasons asks for reasons."""
+    return [*listed(options.add), *(["reasons"] if options.reasons is not None else [])]
 
 
 def listed(columns: list[str] | None) -> list[str]:

@@ -9,10 +9,12 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ContractError, ModelError, ParameterError, some_of
+from qmedoid.model.explanation import explained_by
 from qmedoid.model.table import Decisions, TableModel
+from qmedoid.tables.cells import one_chunk
 from qmedoid.tables.novelty import record_novelty
 
-ADDED = ("probabilities", "source", "row", "novelty")
+ADDED = ("probabilities", "source", "row", "reasons", "novelty")
 """What can be added to the results, in the order of their columns."""
 
 
@@ -24,21 +26,27 @@ class ResultColumns:
     ----------
     model : TableModel
     add : tuple of str
-        Some of `ADDED`: all class probabilities, file and row (from 0) of a record, and its novelty.
+        Some of `ADDED`: all class probabilities, file and row (from 0) of a record, the columns that contributed
+        most to its decision, and its novelty.
+    n_reasons : int
+        Columns that are named at most as reasons.
     """
 
     model: TableModel
     add: tuple[str, ...] = ()
+    n_reasons: int = 3
 
     @classmethod
-    def of(cls, model: TableModel, add: Sequence[str] = ()) -> "ResultColumns":
+    def of(cls, model: TableModel, add: Sequence[str] = (), n_reasons: int = 3) -> "ResultColumns":
         """The columns that are asked for; raise for what there is not, or what this model does not have."""
         unknown = [name for name in add if name not in ADDED]
         if unknown:
             raise ParameterError(f"What is added must be among {', '.join(ADDED)}. Got {unknown[0]!r} instead.")
         if "probabilities" in add and not model.decision.probabilistic:
             raise ModelError("This model has no probabilities, only margins: fit a MedoidClassifier.")
-        return cls(model, tuple(name for name in ADDED if name in add))
+        if "reasons" in add:
+            explained_by(model)
+        return cls(model, tuple(name for name in ADDED if name in add), n_reasons)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,8 +70,9 @@ class ResultColumns:
 
     def batch(
         self,
-        carried: pa.RecordBatch,
+        carried: pa.RecordBatch | pa.Table,
         decided: Decisions,
+        records: pa.RecordBatch | pa.Table | None = None,
         encoded: Sequence[Array] = (),
         source: str = "",
         first_row: int = 0,
@@ -75,10 +84,10 @@ class ResultColumns:
 
         Parameters
         ----------
-        carried : RecordBatch
+        carried : RecordBatch or Table
         decided : Decisions
-        encoded : sequence of ndarray
-            The encoded columns, for the novelty.
+        records, encoded : RecordBatch, sequence of ndarray
+            The records under the names of the contract, for the reasons, and their encoded columns.
         source, first_row : str, int
             Name of the file, and place of the first of these rows in it.
         """
@@ -100,10 +109,21 @@ class ResultColumns:
             columns.append(pa.repeat(source, n_rows))
         if "row" in self.add:
             columns.append(np.arange(first_row, first_row + n_rows))
+        if "reasons" in self.add:
+            columns.append(self._reasons(records, encoded, decided))
         if "novelty" in self.add:
             columns.append(record_novelty(self.model, encoded, threads=1) if n_rows else np.zeros(0))
-        arrays = [column if isinstance(column, pa.Array) else pa.array(column) for column in columns]
+        arrays = [pa.array(column) if isinstance(column, np.ndarray) else one_chunk(column) for column in columns]
         return pa.record_batch(arrays, names=[*carried.schema.names, *self.names])
+
+    def _reasons(
+        self, records: pa.RecordBatch | pa.Table | None, encoded: Sequence[Array], decided: Decisions
+    ) -> pa.Array:
+        if records is None:
+            return pa.array([], pa.string())
+        from qmedoid.tables.reasons import reason_texts  # with Arrow's functions, which are slow to import
+
+        return reason_texts(self.model, records, encoded, decided, self.n_reasons)
 
     def nothing(self, carried: pa.Schema) -> pa.RecordBatch:
         """The results of no rows."""

@@ -1,6 +1,6 @@
 """A saved model in the hands of its user: data frames in, decisions out, without scikit-learn."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,18 +9,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Array
+from qmedoid.arrays import Array, row_slices
 from qmedoid.exceptions import DataError, ModelError
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.contract import Contract
 from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.storage.model_file import load_file, save_model
-from qmedoid.tables.arrow import as_table
+from qmedoid.tables.arrow import BATCH_ROWS, as_table
 from qmedoid.tables.difference import OnMismatch, compare_columns
 from qmedoid.tables.explaining import NearestRows, explain_record
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
+from qmedoid.tables.results import ResultColumns
 from qmedoid.tables.scoring import decide_batch
 
 T = TypeVar("T")
@@ -125,6 +126,46 @@ class SavedModel:
     def decide(self, data: Any, *, on_mismatch: OnMismatch = "error") -> Decisions:
         """Everything about every record: class codes, scores, margins, who decided, the nearest medoids."""
         return self._decide(data, on_mismatch)[0]
+
+    def score_table(
+        self,
+        data: Any,
+        *,
+        columns: Sequence[str] = (),
+        add: Sequence[str] = (),
+        n_reasons: int = 3,
+        on_mismatch: OnMismatch = "error",
+    ) -> pa.Table:
+        """The results that ``qmedoid score`` writes about every record, as an Arrow table.
+
+        Parameters
+        ----------
+        data : data frame, Arrow table, dict of columns or array
+        columns : sequence of str
+            Columns of the data to carry through, before the results.
+        add : sequence of str
+            Further results: ``"probabilities"`` of all classes, ``"row"``, ``"reasons"``, ``"novelty"``; see
+            `qmedoid.tables.results.ADDED`.
+        n_reasons : int
+            Columns that are named at most as reasons for a decision.
+        on_mismatch : {"error", "warn"}
+        """
+        wanted = ResultColumns.of(self.model, add, n_reasons)
+        given = as_table(data, names=self._plain_names(data))
+        wanted.check_carried(columns, given.column_names)
+        carried = given.select(list(columns))
+
+        def results(table: pa.Table, issues: Issues) -> pa.Table:
+            made = [wanted.nothing(carried.schema)]
+            for rows in row_slices(len(table), BATCH_ROWS):
+                part = table.slice(rows.start, rows.stop - rows.start).combine_chunks()
+                decided, encoded = decide_batch(self.model, part, issues)
+                extra = carried.slice(rows.start, len(part)).combine_chunks()
+                made.append(wanted.batch(extra, decided, part, encoded, "", rows.start))
+            return pa.Table.from_batches(made)
+
+        table: pa.Table = self._checked(given, on_mismatch, results)
+        return table
 
     def novelty(self, data: Any, *, on_mismatch: OnMismatch = "error") -> Array:
         """How far every record lies from the training rows, shape (n,); above 1 for records unlike them.
@@ -235,15 +276,19 @@ class SavedModel:
 
     def _checked(self, data: Any, on_mismatch: OnMismatch, use: Callable[[pa.Table, Issues], T]) -> T:
         """What is made of the data as a table under the names of the contract; differences are refused or a warning."""
-        names, issues = self.contract.names, Issues()
-        is_plain = isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == len(names)
-        table = as_table(data, names=names if is_plain else None)
+        issues = Issues()
+        table = as_table(data, names=self._plain_names(data))
         difference = compare_columns(self.contract, table.schema)
         if on_mismatch == "error":
             difference.raise_or_warn(on_mismatch)
         made = use(difference.renamed(table), issues)
         replace(difference, issues=issues).raise_or_warn(on_mismatch)
         return made
+
+    def _plain_names(self, data: Any) -> tuple[str, ...] | None:
+        """The names of the columns of an array, which has none; None for other data."""
+        names = self.contract.names
+        return names if isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == len(names) else None
 
     def __repr__(self) -> str:
         model = self.model

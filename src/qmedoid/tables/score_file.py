@@ -37,6 +37,7 @@ def score_file(
     *,
     carried: Sequence[str] = (),
     add: Sequence[str] = (),
+    n_reasons: int = 3,
     on_mismatch: OnMismatch = "error",
     safe_csv: bool = True,
     force: bool = False,
@@ -47,12 +48,12 @@ def score_file(
     """Score a table into a file, by one atomic replace, or to standard output (``"-"``).
 
     Carried columns go through to the output, before the results; `add` names further results of
-    `qmedoid.tables.results.ADDED`. A table that breaks the contract is refused, or scored as well as possible; one
-    without rows gives results without rows. Only `force` overwrites a file that holds something else than results. With
-    `prevalence` that of the second class is estimated.
+    `qmedoid.tables.results.ADDED`, with `n_reasons` columns among the reasons. A table that breaks the contract is
+    refused, or scored as well as possible; one without rows gives results without rows. Only `force` overwrites a file
+    that holds something else than results. With `prevalence` that of the second class is estimated.
     """
     check_output(out, where, force=force)
-    columns = ResultColumns.of(model, add)
+    columns = ResultColumns.of(model, add, n_reasons)
     as_text = out == "-" or out.lower().endswith(TEXT_SUFFIXES)
     with TableReading(model, where, on_mismatch, **dialect) as reading:
         columns.check_carried(carried, reading.source.names)
@@ -70,7 +71,7 @@ def score_file(
                     counts[:] += np.bincount(decided.codes, minlength=len(counts))
                     if log_odds is not None:
                         log_odds.add(decided.scores[:, 1] - decided.scores[:, 0])
-                    yield columns.batch(extra, decided, encoded, *reading.source.origin)
+                    yield columns.batch(extra, decided, batch, encoded, *reading.source.origin)
 
             batches = results()
             first = next(batches, None)
