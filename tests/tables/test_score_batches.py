@@ -11,12 +11,12 @@ from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import ContractError, ParameterError
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.results import ResultColumns
-from qmedoid.tables.scoring import decide_batch
+from qmedoid.tables.scoring import decide_rows
 
 
 def results(model, table, carried=()):
     (batch,) = table.combine_chunks().to_batches()
-    return ResultColumns.of(model).batch(batch.select(list(carried)), decide_batch(model, batch, Issues())[0])
+    return ResultColumns.of(model).batch(batch.select(list(carried)), decide_rows(model, batch, Issues()))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -164,10 +164,19 @@ class ScoreOptions(CutOptions):
     force: Force = False
     add: Annotated[
         Names,
-        typer.Option(help="Add columns: probabilities, source, row, reasons, novelty; repeated, or with commas."),
+        typer.Option(
+            help="Add columns: probabilities, source, row, reasons, novelty, flags; repeated, or with commas."
+        ),
     ] = None
     reasons: Annotated[
         int | None, typer.Option(min=1, help="Add reasons: this many columns that contributed most (3).")
+    ] = None
+    on_bad_row: Annotated[
+        Literal["refuse", "flag", "skip"],
+        typer.Option(help="A row that cannot be read: refuse the table, flag the row, or set it aside."),
+    ] = "refuse"
+    bad_rows: Annotated[
+        Text, typer.Option(metavar="FILE", help="File for rows set aside. Default: OUT with .bad-rows.csv.")
     ] = None
 
 

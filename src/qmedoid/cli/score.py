@@ -21,6 +21,7 @@ from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.novelty import ENOUGH_ROWS
 from qmedoid.tables.score_file import ScoredFile, estimate_in_file, score_file
 from qmedoid.tables.scoring import OnProgress
+from qmedoid.tables.writing import SUFFIXES
 
 # Classes whose counts are printed.
 _MANY = 10
@@ -33,6 +34,7 @@ def run(options: ScoreOptions) -> None:
     """Score a table, say how many records were called what, and whether that was to be expected."""
     if options.json and options.output == "-":
         raise ParameterError("--json prints where the results go with -o -: give a file to write instead.")
+    bad_rows = _bad_rows_file(options)
     point, prevalence = asked_cut(options), _asked_prevalence(options.prevalence)
     keep_pandas_away()
     dialect = {"delimiter": options.delimiter, "decimal": options.decimal}
@@ -44,6 +46,7 @@ def run(options: ScoreOptions) -> None:
             scored = score_file(
                 loaded, options.table, options.output, carried=listed(options.columns), on_mismatch=options.on_mismatch,
                 safe_csv=options.safe_csv, force=options.force, add=_added(options), n_reasons=options.reasons or 3,
+                on_bad_row=options.on_bad_row, bad_rows=bad_rows,
                 # Text shows no estimate, and need not wait for it.
                 prevalence=options.json and found is None and _can_estimate(loaded), on_progress=progress, **dialect,
             )  # fmt: skip
@@ -58,6 +61,8 @@ def run(options: ScoreOptions) -> None:
         print_json(
             {
                 "rows": scored.rows,
+                "bad_rows": scored.bad_rows,
+                "bad_rows_file": bad_rows,
                 "predicted": scored.predicted,
                 **_alerts(loaded, scored, drift),
                 "operating": None if operating is None else operating.as_dict(),
@@ -70,6 +75,9 @@ def run(options: ScoreOptions) -> None:
         )
     elif sys.stderr.isatty() or options.output != "-":
         _tell(loaded, scored, drift, found)
+        if scored.bad_rows:
+            where = f"written to {bad_rows}" if bad_rows else "flagged, without results"
+            tell(f"{scored.bad_rows:,} {'row' if scored.bad_rows == 1 else 'rows'} could not be read: {where}.")
         if point is not None:
             tell_cut(loaded)
 
@@ -98,12 +106,27 @@ def _at_prevalence(
     if isinstance(prevalence, str):
         with reading_bar("estimating") as progress:
             found = estimate_in_file(
-                model, options.table, on_mismatch=options.on_mismatch, on_progress=progress, **dialect
-            )
+                model, options.table, on_mismatch=options.on_mismatch, on_bad_row=options.on_bad_row,
+                on_progress=progress, **dialect,
+            )  # fmt: skip
         # Half a record at least: a class that does not occur has no odds.
         half = 0.5 / found.n_rows
         prevalence = min(max(found.prevalence, half), 1.0 - half)
     return replace(model, decision=model.decision.at_priors(prevalence)), found
+
+
+def _bad_rows_file(options: ScoreOptions) -> str | None:
+    """The file for rows that are set aside, None where none are."""
+    if options.on_bad_row != "skip":
+        if options.bad_rows is not None:
+            raise ParameterError("--bad-rows is the file for rows that --on-bad-row skip sets aside: give both.")
+        return None
+    if options.bad_rows is None and options.output == "-":
+        raise ParameterError("With -o - give --bad-rows FILE, the file for rows that are set aside.")
+    if options.bad_rows is not None and options.bad_rows in ("-", options.output):
+        raise ParameterError("--bad-rows must be a file of its own, not that of the results.")
+    ending = next((one for one in SUFFIXES if options.output.lower().endswith(one)), "")
+    return options.bad_rows or f"{options.output[: len(options.output) - len(ending)]}.bad-rows.csv"
 
 
 def _added(options: ScoreOptions) -> list[str]:

@@ -9,9 +9,10 @@ import pyarrow.compute as pc
 
 from qmedoid.arrays import Array
 from qmedoid.kernels.ties import first_largest_of_rows
+from qmedoid.model.contract import Column
 from qmedoid.model.explanation import column_contributions
 from qmedoid.model.table import Decisions, TableModel
-from qmedoid.tables.cells import as_text, one_chunk
+from qmedoid.tables.cells import as_text, is_text, joined_texts, one_chunk, read
 
 # Characters of a cell that are shown.
 _LONGEST = 40
@@ -38,18 +39,19 @@ def reason_texts(
     """
     names = model.contract.names
     by_name = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.intp)
+    ordered = [model.contract.columns[place] for place in by_name]
     contributions = column_contributions(model, encoded, decided)[:, by_name]
     sizes, each = np.abs(contributions), np.arange(len(contributions))
     parts = []
     for _ in range(min(n_reasons, len(names))):
         places = first_largest_of_rows(sizes)
-        parts.append(_named(batch, [names[place] for place in by_name], places, contributions[each, places]))
+        parts.append(_named(batch, ordered, places, contributions[each, places]))
         sizes[each, places] = 0.0
-    return pc.binary_join_element_wise(*parts, "; ", null_handling="skip")
+    return joined_texts(parts, "; ")
 
 
 def _named(
-    batch: pa.RecordBatch | pa.Table, names: Sequence[str], places: npt.NDArray[np.intp], values: Array
+    batch: pa.RecordBatch | pa.Table, columns: Sequence[Column], places: npt.NDArray[np.intp], values: Array
 ) -> pa.Array:
     """One column of each record with its cell and what it contributed; null where that is nothing."""
     order = np.argsort(places, kind="stable")
@@ -57,29 +59,34 @@ def _named(
     starts = np.flatnonzero(np.diff(places[order], prepend=-1))
     pieces = [pa.array([], pa.string())]
     for rows in np.split(order, starts[1:]) if len(order) else ():
-        name = names[places[rows[0]]]
+        column = columns[places[rows[0]]]
         amounts = pa.array(np.char.mod("%+.3g", values[rows]).tolist(), pa.string())
-        said = pc.binary_join_element_wise(name, " is ", _shown(batch, name, rows), " (", amounts, ")", "")
+        said = pc.binary_join_element_wise(column.name, " is ", _shown(batch, column, rows), " (", amounts, ")", "")
         pieces.append(pc.if_else(pa.array(values[rows] != 0), said, pa.scalar(None, pa.string())))
     back = np.empty(len(order), dtype=np.intp)
     back[order] = np.arange(len(order))
     return pa.concat_arrays(pieces).take(pa.array(back))
 
 
-def _shown(batch: pa.RecordBatch | pa.Table, name: str, rows: npt.NDArray[np.intp]) -> pa.Array:
+def _shown(batch: pa.RecordBatch | pa.Table, column: Column, rows: npt.NDArray[np.intp]) -> pa.Array:
     """Some cells of a column as `explain` shows them: numbers with six digits, and missing ones in words."""
-    if name not in batch.schema.names:
+    if column.name not in batch.schema.names:
         return pa.repeat("missing", len(rows))
-    cells = one_chunk(batch.column(name)).take(pa.array(rows))
-    if pa.types.is_dictionary(cells.type):
-        cells = cells.dictionary_decode()
-    if pa.types.is_floating(cells.type):
-        values = cells.to_numpy(zero_copy_only=False).astype(np.float64)
+    given = one_chunk(batch.column(column.name)).take(pa.array(rows))
+    if pa.types.is_dictionary(given.type):
+        given = given.dictionary_decode()
+    if is_text(given.type) and not column.spelling and column.kind in ("number", "boolean"):
+        # Cells of a file that had to be read as texts are shown as those of any other.
+        values = read(given, column.kind).values
+        given = pa.array(values, mask=np.isnan(values))
+        given = given.cast(pa.bool_()) if column.kind == "boolean" else given
+    if pa.types.is_floating(given.type):
+        values = given.to_numpy(zero_copy_only=False).astype(np.float64)
         text = pa.array(np.char.mod("%.6g", values).tolist(), pa.string(), mask=np.isnan(values))
-    elif pa.types.is_boolean(cells.type):
-        text = pc.if_else(cells, "True", "False")
+    elif pa.types.is_boolean(given.type):
+        text = pc.if_else(given, "True", "False")
     else:
-        text = as_text(cells).cast(pa.string())
+        text = as_text(given).cast(pa.string())
     text = pc.if_else(
         pc.greater(pc.utf8_length(text), _LONGEST),
         pc.binary_join_element_wise(pc.utf8_slice_codeunits(text, 0, _LONGEST - 1), "…", ""),

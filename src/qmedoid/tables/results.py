@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Codes
 from qmedoid.exceptions import ContractError, ModelError, ParameterError, some_of
 from qmedoid.model.explanation import explained_by
-from qmedoid.model.table import Decisions, TableModel
+from qmedoid.model.table import TableModel
 from qmedoid.tables.cells import one_chunk
 from qmedoid.tables.novelty import record_novelty
+from qmedoid.tables.scoring import DecidedRows
 
-ADDED = ("probabilities", "source", "row", "reasons", "novelty")
+ADDED = ("probabilities", "source", "row", "reasons", "novelty", "flags")
 """What can be added to the results, in the order of their columns."""
 
 
@@ -27,7 +28,7 @@ class ResultColumns:
     model : TableModel
     add : tuple of str
         Some of `ADDED`: all class probabilities, file and row (from 0) of a record, the columns that contributed
-        most to its decision, and its novelty.
+        most to its decision, its novelty, and why a row could not be decided about.
     n_reasons : int
         Columns that are named at most as reasons.
     """
@@ -53,7 +54,7 @@ class ResultColumns:
         """Names of the columns, in their order."""
         classes = self.model.decision.classes
         medoids = () if self.model.method is None else tuple(f"nearest_medoid_{label}" for label in classes)
-        added = {"probabilities": tuple(f"probability_{label}" for label in classes)}
+        added = {"probabilities": tuple(f"probability_{label}" for label in classes), "flags": ("flag",)}
         more = (name for one in self.add for name in added.get(one, (one,)))
         return ("prediction", "score", "margin", *medoids, "decided_by", *more)
 
@@ -71,11 +72,10 @@ class ResultColumns:
     def batch(
         self,
         carried: pa.RecordBatch | pa.Table,
-        decided: Decisions,
-        records: pa.RecordBatch | pa.Table | None = None,
-        encoded: Sequence[Array] = (),
-        source: str = "",
-        first_row: int = 0,
+        part: DecidedRows,
+        origin: tuple[str, int] = ("", 0),
+        *,
+        keep_bad: bool = False,
     ) -> pa.RecordBatch:
         """A batch of results, behind the carried columns.
 
@@ -85,53 +85,73 @@ class ResultColumns:
         Parameters
         ----------
         carried : RecordBatch or Table
-        decided : Decisions
-        records, encoded : RecordBatch, sequence of ndarray
-            The records under the names of the contract, for the reasons, and their encoded columns.
-        source, first_row : str, int
+            Columns of all rows.
+        part : DecidedRows
+            Decisions about those that are not bad.
+        origin : tuple of str and int
             Name of the file, and place of the first of these rows in it.
+        keep_bad : bool
+            Whether bad rows are kept, with empty results, or left out.
         """
-        decision, method = self.model.decision, self.model.method
-        n_classes, n_rows = len(decision.classes), len(decided.codes)
+        bad, columns = part.bad, self._of_decisions(part)
+        before = [one_chunk(column) for column in carried.columns]
+        places = self._places(part, *origin)
+        if bad is not None and keep_bad:
+            back = pa.array(np.cumsum(~bad.is_bad) - 1, mask=bad.is_bad)
+            columns = {name: column.take(back) for name, column in columns.items()}
+        elif bad is not None:
+            good = pa.array(~bad.is_bad)
+            before = [column.filter(good) for column in before]
+            places = {name: column.filter(good) for name, column in places.items()}
+        arrays = [*before, *(places[name] if name in places else columns[name] for name in self.names)]
+        return pa.record_batch(arrays, names=[*carried.schema.names, *self.names])
+
+    def _places(self, part: DecidedRows, source: str, first_row: int) -> dict[str, pa.Array]:
+        """The columns that say where a row stands and why it is bad, by name, of all rows."""
+        n_rows, places = part.n_rows, {}
+        if "source" in self.add:
+            places["source"] = pa.repeat(source, n_rows)
+        if "row" in self.add:
+            places["row"] = pa.array(np.arange(first_row, first_row + n_rows))
+        if "flags" in self.add:
+            places["flag"] = pa.nulls(n_rows, pa.string()) if part.bad is None else part.bad.reasons
+        return places
+
+    def _of_decisions(self, part: DecidedRows) -> dict[str, pa.Array]:
+        """The columns of decided rows, by name, without those that say where a row stands."""
+        decision, method, decided = self.model.decision, self.model.method, part.decided
+        classes = decision.classes
         if not decision.probabilistic:
             scores = decided.margins
-        elif n_classes == 2:
+        elif len(classes) == 2:
             scores = decision.probabilities_of_second(decided.scores)
         else:
             scores = np.take_along_axis(decision.probabilities(decided.scores), decided.codes[:, None], axis=1)[:, 0]
-        columns: list[Any] = [*carried.columns, _chosen(decision.classes, decided.codes), scores, decided.margins]
+        columns: list[Any] = [_chosen(classes, decided.codes), scores, decided.margins]
         if method is not None and decided.nearest is not None:
-            columns += [method.medoid_rows.take(decided.nearest[:, code]) for code in range(n_classes)]
+            columns += [method.medoid_rows.take(decided.nearest[:, code]) for code in range(len(classes))]
         columns.append(_chosen(self.model.deciders, decided.by_circuit.astype(np.intp)))
         if "probabilities" in self.add:
             columns += list(np.ascontiguousarray(decision.probabilities(decided.scores).T))
-        if "source" in self.add:
-            columns.append(pa.repeat(source, n_rows))
-        if "row" in self.add:
-            columns.append(np.arange(first_row, first_row + n_rows))
         if "reasons" in self.add:
-            columns.append(self._reasons(records, encoded, decided))
+            columns.append(self._reasons(part))
         if "novelty" in self.add:
-            columns.append(record_novelty(self.model, encoded, threads=1) if n_rows else np.zeros(0))
-        arrays = [pa.array(column) if isinstance(column, np.ndarray) else one_chunk(column) for column in columns]
-        return pa.record_batch(arrays, names=[*carried.schema.names, *self.names])
+            n_rows = len(decided.codes)
+            columns.append(record_novelty(self.model, part.encoded, threads=1) if n_rows else np.zeros(0))
+        names = [name for name in self.names if name not in ("source", "row", "flag")]
+        arrays = [pa.array(column) if isinstance(column, np.ndarray) else column for column in columns]
+        return dict(zip(names, arrays, strict=True))
 
-    def _reasons(
-        self, records: pa.RecordBatch | pa.Table | None, encoded: Sequence[Array], decided: Decisions
-    ) -> pa.Array:
-        if records is None:
+    def _reasons(self, part: DecidedRows) -> pa.Array:
+        if not len(part.decided.codes):
             return pa.array([], pa.string())
         from qmedoid.tables.reasons import reason_texts  # with Arrow's functions, which are slow to import
 
-        return reason_texts(self.model, records, encoded, decided, self.n_reasons)
+        return reason_texts(self.model, part.records, part.encoded, part.decided, self.n_reasons)
 
     def nothing(self, carried: pa.Schema) -> pa.RecordBatch:
         """The results of no rows."""
-        n_classes = len(self.model.decision.classes)
-        nearest = None if self.model.method is None else np.zeros((0, n_classes), dtype=np.intp)
-        codes = np.zeros(0, dtype=np.intp)
-        decided = Decisions(codes, np.zeros((0, n_classes)), np.zeros(0), codes.astype(np.bool_), nearest)
-        return self.batch(pa.RecordBatch.from_pylist([], schema=carried), decided)
+        return self.batch(pa.RecordBatch.from_pylist([], schema=carried), DecidedRows.none(self.model))
 
 
 def _chosen(values: Sequence[Any], places: Codes) -> Any:

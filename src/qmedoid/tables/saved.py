@@ -17,12 +17,13 @@ from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.storage.model_file import load_file, save_model
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
+from qmedoid.tables.bad_rows import OnBadRow
 from qmedoid.tables.difference import OnMismatch, compare_columns
 from qmedoid.tables.explaining import NearestRows, explain_record
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
 from qmedoid.tables.results import ResultColumns
-from qmedoid.tables.scoring import decide_batch
+from qmedoid.tables.scoring import decide_batch, decide_rows
 
 T = TypeVar("T")
 
@@ -135,6 +136,7 @@ class SavedModel:
         add: Sequence[str] = (),
         n_reasons: int = 3,
         on_mismatch: OnMismatch = "error",
+        on_bad_row: OnBadRow = "refuse",
     ) -> pa.Table:
         """The results that ``qmedoid score`` writes about every record, as an Arrow table.
 
@@ -149,8 +151,11 @@ class SavedModel:
         n_reasons : int
             Columns that are named at most as reasons for a decision.
         on_mismatch : {"error", "warn"}
+        on_bad_row : {"refuse", "flag", "skip"}
+            Rows with cells that cannot be read as their kind or are infinite refuse the data, have empty results and
+            a ``flag`` that says why, or are left out.
         """
-        wanted = ResultColumns.of(self.model, add, n_reasons)
+        wanted = ResultColumns.of(self.model, [*add, *(["flags"] if on_bad_row == "flag" else [])], n_reasons)
         given = as_table(data, names=self._plain_names(data))
         wanted.check_carried(columns, given.column_names)
         carried = given.select(list(columns))
@@ -159,9 +164,9 @@ class SavedModel:
             made = [wanted.nothing(carried.schema)]
             for rows in row_slices(len(table), BATCH_ROWS):
                 part = table.slice(rows.start, rows.stop - rows.start).combine_chunks()
-                decided, encoded = decide_batch(self.model, part, issues)
+                decided = decide_rows(self.model, part, issues, on_bad_row=on_bad_row)
                 extra = carried.slice(rows.start, len(part)).combine_chunks()
-                made.append(wanted.batch(extra, decided, part, encoded, "", rows.start))
+                made.append(wanted.batch(extra, decided, ("", rows.start), keep_bad=on_bad_row == "flag"))
             return pa.Table.from_batches(made)
 
         table: pa.Table = self._checked(given, on_mismatch, results)

@@ -1,17 +1,19 @@
 """Tables against a model: open, check, and decide batch by batch, with memory for one batch."""
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
-from qmedoid.arrays import Array
+from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.tables.arrow import CellTypeError, without_missing
+from qmedoid.tables.bad_rows import BadRows, OnBadRow, find_bad_rows
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
 from qmedoid.tables.encode import encode_batch, note_grouped, training_sizes
 from qmedoid.tables.issues import Issues
@@ -35,12 +37,19 @@ class TableReading:
     """
 
     def __init__(
-        self, model: TableModel, where: str, on_mismatch: OnMismatch, *, all_columns: bool = False, **dialect: Any
+        self,
+        model: TableModel,
+        where: str,
+        on_mismatch: OnMismatch,
+        *,
+        all_columns: bool = False,
+        on_bad_row: OnBadRow = "refuse",
+        **dialect: Any,
     ) -> None:
-        self.model, self.on_mismatch = model, on_mismatch
+        self.model, self.on_mismatch, self.on_bad_row = model, on_mismatch, on_bad_row
         # An explanation shows what the model does not read as well.
         self._places = range(len(model.contract.columns)) if all_columns else model.layout.used
-        self.source = open_table(where, **dialect)
+        self.source = open_table(where, **dialect, tolerant=on_bad_row != "refuse")
         self.can_repeat = self.source.n_bytes is not None
         self._trusts_points = dialect.get("decimal") is not None
         self.issues, self.novelty = Issues(), NoveltyTally(model)
@@ -109,6 +118,19 @@ class TableReading:
                 read = read.rename_columns([renames.get(name, name) for name in read.schema.names])
             yield read, batch.select(list(extra))
 
+    def decided(
+        self, lenient: bool, extra: Sequence[str] = (), **reading: Any
+    ) -> Iterator[tuple["DecidedRows", pa.RecordBatch]]:
+        """Decisions about the rows of `batches` that are not bad, and the extra columns of all rows."""
+        passed = 0
+        for batch, more in self.batches(lenient, extra, **reading):
+            malformed = self.source.origin.malformed(len(batch))
+            yield (
+                decide_rows(self.model, batch, self.issues, self.novelty, self.on_bad_row, malformed, passed),
+                more,
+            )
+            passed += len(batch)
+
     def schema(self, extra: Sequence[str], *, as_text: bool = False) -> pa.Schema:
         """The types that `extra` columns are read in, as `batches` has them."""
         source = self.source
@@ -152,12 +174,60 @@ def _with_points(batch: pa.RecordBatch, numbers: Sequence[str]) -> pa.RecordBatc
     return batch
 
 
+class DecidedRows(NamedTuple):
+    """Rows of a batch that could be decided about: records, encoded columns, decisions; and those that could not."""
+
+    n_rows: int
+    records: pa.RecordBatch | pa.Table
+    encoded: list[Array]
+    decided: Decisions
+    bad: BadRows | None = None
+
+    @classmethod
+    def none(cls, model: TableModel, n_rows: int = 0, bad: BadRows | None = None) -> "DecidedRows":
+        """No row that could be decided about."""
+        n_classes, codes = len(model.decision.classes), np.zeros(0, dtype=np.intp)
+        nearest = None if model.method is None else np.zeros((0, n_classes), dtype=np.intp)
+        decided = Decisions(codes, np.zeros((0, n_classes)), np.zeros(0), codes.astype(np.bool_), nearest)
+        return cls(n_rows, pa.table({}), [], decided, bad)
+
+
+def decide_rows(
+    model: TableModel,
+    batch: pa.RecordBatch | pa.Table,
+    issues: Issues,
+    tally: NoveltyTally | None = None,
+    on_bad_row: OnBadRow = "refuse",
+    malformed: Mapping[int, str] | None = None,
+    first_row: int = 0,
+) -> DecidedRows:
+    """Decisions about the records of a batch; unless they are refused, bad ones are found and left out.
+
+    `malformed` are rows that are bad however their cells are read; `first_row` is the place of the first in its table.
+    """
+    bad = None if on_bad_row == "refuse" else find_bad_rows(model, batch, issues, malformed)
+    if bad is None:
+        rows = None if on_bad_row == "refuse" else np.arange(first_row, first_row + len(batch))
+        decided, encoded = decide_batch(model, batch, issues, tally, rows)
+        return DecidedRows(len(batch), batch, encoded, decided)
+    if bad.is_bad.all():
+        return DecidedRows.none(model, len(batch), bad)
+    good = batch.filter(pa.array(~bad.is_bad))
+    decided, encoded = decide_batch(model, good, issues, tally, np.flatnonzero(~bad.is_bad) + first_row)
+    return DecidedRows(len(batch), good, encoded, decided, bad)
+
+
 def decide_batch(
-    model: TableModel, batch: pa.RecordBatch | pa.Table, issues: Issues, tally: NoveltyTally | None = None
+    model: TableModel,
+    batch: pa.RecordBatch | pa.Table,
+    issues: Issues,
+    tally: NoveltyTally | None = None,
+    rows: Codes | None = None,
 ) -> tuple[Decisions, list[Array]]:
     """Decisions about the records of a batch, and its encoded columns, those that the model reads.
 
-    What breaks the contract is counted in `issues`, records unlike the training rows in `tally`.
+    What breaks the contract is counted in `issues`, records unlike the training rows in `tally`, where `rows` are their
+    places in the table if some were left out.
     """
     # A batch of a file is too short to share between threads: starting them costs as much as they save.
     threads = None if len(batch) > _LONG else 1
@@ -175,7 +245,7 @@ def decide_batch(
     else:
         vars(issues).update(vars(counted))
     if tally is not None:
-        tally.add(columns)
+        tally.add(columns, rows)
     return decided, columns
 
 
