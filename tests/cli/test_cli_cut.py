@@ -91,3 +91,58 @@ def test_share_reads_percent_and_numbers():
     assert [share(text) for text in ("5%", "0.05", " 100 %", "2", 0.5)] == [0.05, 0.05, 1.0, 2.0, 0.5]
     with pytest.raises(typer.BadParameter, match="'five' is no share"):
         share("five")
+
+
+@pytest.mark.parametrize("top", [1, 7, 90, 500])
+def test_top_calls_the_highest_scores(cli, two, tmp_path, top):
+    out = tmp_path / "o.csv"
+    report = cli.ok("score", two.model, two.file, "-o", out, "--top", top, "--json").json
+    found = cells(out)
+    scores = np.array(found["score"], dtype=float)
+    called = np.array(found["prediction"]) == "yes"
+    assert report["alerts"] == called.sum() == min(top, 90)
+    assert scores[called].min() > scores[~called].max(initial=-1)
+    assert report["top"]["alerts"] <= min(top, 90) / 90 * report["top"]["rows"] + 1e-9
+    assert report["drift"] is None
+    said = cli.ok("score", two.model, two.file, "-o", out, "--top", top).err
+    assert f"the {top} highest scores of this table" in said
+    assert "held-out rows, with 95 % intervals: precision" in said
+
+
+def test_top_of_equal_scores_and_of_pipes(cli, two, tmp_path):
+    twice = write(pa.concat_tables([two.table] * 3), tmp_path / "thrice.csv")
+    outcome = cli.ok("score", two.model, twice, "-o", tmp_path / "o.csv", "--top", "4", "--json")
+    assert outcome.json["alerts"] == 3
+    assert any("3 records are alerts instead of 4" in note for note in outcome.json["notes"])
+    outcome = cli("score", two.model, "-", "-o", tmp_path / "o.csv", "--top", "4", stdin=two.file.read_bytes())
+    assert (outcome.code, "read twice" in outcome.err) == (2, True)
+    assert cli("score", two.model, two.file, "-o", tmp_path / "o.csv", "--top", "4", "--cost", "2").code == 2
+
+
+def test_top_holds_few_scores_and_cuts_the_same(two, monkeypatch):
+    from qmedoid.metrics.thresholds import threshold_at_count
+    from qmedoid.tables import _csv, score_file
+
+    model = qmedoid.load(two.model).model
+    decided = qmedoid.load(two.model).decide(two.table)
+    log_odds = decided.scores[:, 1] - decided.scores[:, 0]
+    monkeypatch.setattr(_csv, "_BLOCK", 500)
+    monkeypatch.setattr(_csv, "_SAMPLE", 500)
+    for count in (1, 3, 20):
+        found = score_file.top_in_file(model, str(two.file), count, on_mismatch="error")
+        assert found == (threshold_at_count(log_odds, count), 90)
+
+
+def test_budgets_on_labeled_rows_and_on_held_out_ones(cli, two, three):
+    asked = ("--budgets", "5,20%", "--budgets", "0.5")
+    model = qmedoid.load(two.model)
+    evaluated = cli.ok("evaluate", two.model, two.file, *asked, "--json").json["budgets"]
+    assert evaluated == model.budgets([5, "20%", 0.5], two.table)
+    assert [one["alerts"] for one in evaluated] == [5, 18, 45]
+    inspected = cli.ok("inspect", two.model, *asked, "--json").json["budgets"]
+    assert inspected == model.budgets(["5", 0.2, "50%"])
+    for command in (("evaluate", two.model, two.file), ("inspect", two.model)):
+        assert "20%" in cli.ok(*command, *asked).out
+        assert cli(*command, "--budgets", "some").code == 2
+    assert cli("inspect", three.model, "--budgets", "5").code == 4
+    assert cli("evaluate", three.model, three.file, "--budgets", "5").code == 4

@@ -1,12 +1,15 @@
 """The cut that options ask for, and what held-out rows say is to be expected of it."""
 
+import csv
 import math
+from collections.abc import Sequence
 from typing import Any
 
-from qmedoid.cli._output import shown, tell
+from qmedoid.cli._output import grid, plain_console, shown, tell
 from qmedoid.cli.options import CutOptions
 from qmedoid.exceptions import ParameterError
 from qmedoid.metrics.intervals import Interval
+from qmedoid.model.budgets import SpentBudget
 from qmedoid.model.operating_point import rule_in_words
 from qmedoid.model.table import TableModel
 
@@ -35,6 +38,12 @@ def asked_cut(options: CutOptions) -> Any:
     return given.get("threshold", given) or None
 
 
+def listed(columns: list[str] | None) -> list[str]:
+    """Names with commas between them; a name with a comma in it is put in double quotes."""
+    rows = [row for part in columns or [] for row in csv.reader([part], skipinitialspace=True)]
+    return [name for name in dict.fromkeys(name.strip() for row in rows for name in row) if name]
+
+
 def tell_cut(model: TableModel) -> None:
     """Say where a model cuts, and with which precision and recall on held-out rows."""
     summary = model.decision.operating
@@ -52,3 +61,30 @@ def tell_cut(model: TableModel) -> None:
 def with_interval(figure: Interval | None) -> str:
     """A figure with its interval, or a dash where it is not defined."""
     return "–" if figure is None else f"{figure.value:.4g} ({figure.low:.4g} to {figure.high:.4g})"
+
+
+def tell_top(positive: Any, asked: int, threshold: float, expected: SpentBudget | None) -> None:
+    """Say where the highest scores of a table begin, and what held-out rows show at this alert rate."""
+    tell(
+        f"called {shown(positive)}: the {asked:,} highest scores of this table, above a probability of {threshold:.4g}."
+    )
+    if expected is None:
+        tell("the model holds no curve of held-out rows: nothing is known of the precision at this alert rate.")
+        return
+    parts = ", ".join(f"{name} {with_interval(getattr(expected.operating, name))}" for name in ("precision", "recall"))
+    tell(
+        f"expected at this alert rate ({str(expected.budget).removesuffix('%')} %) from "
+        f"{expected.operating.n_rows:,} held-out rows, with 95 % intervals: {parts}."
+    )
+
+
+def print_budgets(spent: Sequence[SpentBudget], about: str) -> None:
+    """Print what budgets of alerts mean on some rows."""
+    rows = [
+        (str(one.budget), f"{one.operating.threshold:.4g}", f"{one.alerts:,}",
+         *(with_interval(figure) for figure in (one.operating.precision, one.operating.recall)))
+        for one in spent
+    ]  # fmt: skip
+    n_rows = spent[0].operating.n_rows if spent else 0
+    names = ("budget", "probability above", "alerts", "precision (95 %)", "recall (95 %)")
+    plain_console().print(grid(names, rows, title=f"budgets of alerts, {n_rows:,} {about}"))

@@ -8,6 +8,7 @@ import typer
 
 from qmedoid.cli.options import (
     AsJson,
+    Budgets,
     CheckOptions,
     Decimal,
     Delimiter,
@@ -123,11 +124,11 @@ def explain(
 
 
 @app.command("inspect")
-def inspect_model(model: Model, json: AsJson = False) -> None:
+def inspect_model(model: Model, budgets: Budgets = None, json: AsJson = False) -> None:
     """Show what a saved model is, which columns it needs and what it showed on held-out rows."""
     from qmedoid.cli.inspect import run
 
-    run(model, as_json=json)
+    run(model, budgets, as_json=json)
 
 
 @app.command()

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from qmedoid.cli._cut import asked_cut, tell_cut
+from qmedoid.cli._cut import asked_cut, listed, print_budgets, tell_cut
 from qmedoid.cli._output import noted, print_json, print_metrics, tell
 from qmedoid.cli.options import EvaluateOptions
 from qmedoid.cli.score import reading_bar
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
+from qmedoid.model.budgets import budgets_on_rows
 from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import joined, labeled_report, report_notes
@@ -30,6 +31,8 @@ def _evaluate(options: EvaluateOptions, point: Any, notes: list[str]) -> None:
     loaded = load_model(options.model)
     if point is not None:
         loaded = loaded.at_operating_point(point)
+    if options.budgets is not None:
+        loaded.decision.check_cuttable()
     name = options.target or loaded.contract.target
     if name is None:
         raise ParameterError("The model does not know the name of the target column: pass --target.")
@@ -60,6 +63,11 @@ def _evaluate(options: EvaluateOptions, point: Any, notes: list[str]) -> None:
     report = labeled_report(
         loaded, np.concatenate(codes), joined(decided), None if loaded.seen is None else np.concatenate(hashes)
     )
+    spent = None
+    if options.budgets is not None:
+        all_codes, scores = np.concatenate(codes), joined(decided).scores
+        known = all_codes >= 0
+        spent = budgets_on_rows(listed(options.budgets), all_codes[known] == 1, (scores[:, 1] - scores[:, 0])[known])
     left_out = report["left_out"]
     said = report_notes(loaded, report)
     if any(left_out.values()):
@@ -71,9 +79,12 @@ def _evaluate(options: EvaluateOptions, point: Any, notes: list[str]) -> None:
     novelty.warn()
     if options.json:
         operating = loaded.decision.operating
-        cut = {"operating": None if operating is None else operating.as_dict()}
+        cut: dict[str, Any] = {"operating": None if operating is None else operating.as_dict()}
+        cut |= {} if spent is None else {"budgets": [one.as_dict() for one in spent]}
         print_json({**report, **cut, "notes": [*said, *notes], "novelty": novelty.as_dict()})
         return
     print_metrics(report, f"{Path(options.table).name}: {report['rows']:,} rows")
+    if spent is not None:
+        print_budgets(spent, "labeled rows")
     if point is not None:
         tell_cut(loaded)

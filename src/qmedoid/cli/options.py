@@ -12,15 +12,13 @@ def _column(help: str) -> Any:
 
 
 def share(text: str | float) -> float:
-    """A share from what a user writes: ``5%`` and ``0.05`` are the same; a wrong call says what is none.
+    """A share from what a user writes: ``5%`` and ``0.05`` are the same; a wrong call says what is none."""
+    from qmedoid.model.operating_point import share as parsed  # with NumPy, which --help need not wait for
 
-    The whole range of numbers is taken: what is allowed is for the option to say.
-    """
-    given = str(text).strip()
-    try:
-        return float(given.removesuffix("%")) / 100.0 if given.endswith("%") else float(given)
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is no share: write 0.05 or 5%.") from None
+    value = parsed(text)
+    if value != value:
+        raise typer.BadParameter(f"{text!r} is no share: write 0.05 or 5%.")
+    return value
 
 
 def _share(help: str) -> Any:
@@ -40,6 +38,9 @@ Decimal = Annotated[Text, typer.Option(help="Decimal sign of a CSV file (detecte
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that another program or command wrote.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Random seed.")]
 MaxRows = Annotated[int, typer.Option(min=2, help="Maximum number of rows; of more, a random sample is used.")]
+Budgets = Annotated[
+    Names, typer.Option(help="Alerts to look at, such as 10,100,1%: precision and recall of each; with commas between.")
+]
 OnMismatch = Annotated[
     Literal["error", "warn"],
     typer.Option(help="Refuse a table that breaks the model's contract, or score it as well as possible."),
@@ -162,6 +163,7 @@ class ScoreOptions(CutOptions):
     ] = None
     safe_csv: Annotated[bool, typer.Option(help="Make texts safe that a spreadsheet would run as formulas.")] = True
     force: Force = False
+    top: Annotated[int | None, typer.Option(min=1, help="Call this many records positive: the highest scores.")] = None
     add: Annotated[
         Names,
         typer.Option(
@@ -185,6 +187,7 @@ class EvaluateOptions(CutOptions):
     """Options of ``evaluate``."""
 
     target: Annotated[Text, typer.Option(help="Column of the classes, if it is called otherwise.")] = None
+    budgets: Budgets = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,5 @@
 """``qmedoid score``: a table to a file of decisions."""
 
-import csv
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,17 +8,18 @@ from typing import Any
 
 import typer
 
-from qmedoid.cli._cut import asked_cut, tell_cut
+from qmedoid.cli._cut import asked_cut, listed, tell_cut, tell_top
 from qmedoid.cli._output import noted, print_json, progress_bar, shown, tell
 from qmedoid.cli.options import ScoreOptions, share
 from qmedoid.exceptions import ParameterError, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
+from qmedoid.model.budgets import SpentBudget, budgets_on_curve
 from qmedoid.model.operating_point import Drift
 from qmedoid.model.table import TableModel
 from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.novelty import ENOUGH_ROWS
-from qmedoid.tables.score_file import ScoredFile, estimate_in_file, score_file
+from qmedoid.tables.score_file import ScoredFile, estimate_in_file, score_file, top_in_file
 from qmedoid.tables.scoring import OnProgress
 from qmedoid.tables.writing import SUFFIXES
 
@@ -40,7 +40,10 @@ def run(options: ScoreOptions) -> None:
     dialect = {"delimiter": options.delimiter, "decimal": options.decimal}
     with noted() as notes:
         loaded, found = _at_prevalence(load_model(options.model), prevalence, options, dialect)
-        if point is not None:
+        top: SpentBudget | None = None
+        if options.top is not None:
+            loaded, top = _at_top(loaded, options.top, options, dialect)
+        elif point is not None:
             loaded = loaded.at_operating_point(point)
         with reading_bar("scoring") as progress:
             scored = score_file(
@@ -51,10 +54,17 @@ def run(options: ScoreOptions) -> None:
                 prevalence=options.json and found is None and _can_estimate(loaded), on_progress=progress, **dialect,
             )  # fmt: skip
         drift = None
-        if loaded.decision.operating is not None:
+        # How many of the highest scores there are says nothing of a drift.
+        if loaded.decision.operating is not None and options.top is None:
             drift = loaded.decision.operating.drift(scored.predicted[str(loaded.decision.classes[1])], scored.rows)
         if drift is not None and drift.direction != "none":
             warn(_changed(loaded, drift))
+        alerts = scored.predicted[str(loaded.decision.classes[1])]
+        if options.top is not None and alerts < min(options.top, scored.rows):
+            warn(
+                f"{alerts:,} records are alerts instead of {options.top:,}: those that come next have the same score, "
+                "and records of one score are all alerts or none is. A larger --top takes them all."
+            )
         scored.novelty.warn()
     if options.json:
         operating = loaded.decision.operating
@@ -66,6 +76,7 @@ def run(options: ScoreOptions) -> None:
                 "predicted": scored.predicted,
                 **_alerts(loaded, scored, drift),
                 "operating": None if operating is None else operating.as_dict(),
+                **({} if options.top is None else {"top": None if top is None else top.as_dict()}),
                 "prevalence": _prevalence(loaded, found or scored.prevalence),
                 "novelty": scored.novelty.as_dict(),
                 "output": options.output,
@@ -78,7 +89,9 @@ def run(options: ScoreOptions) -> None:
         if scored.bad_rows:
             where = f"written to {bad_rows}" if bad_rows else "flagged, without results"
             tell(f"{scored.bad_rows:,} {'row' if scored.bad_rows == 1 else 'rows'} could not be read: {where}.")
-        if point is not None:
+        if options.top is not None and loaded.decision.operating is not None and scored.rows:
+            tell_top(loaded.decision.classes[1], options.top, loaded.decision.operating.threshold, top)
+        elif point is not None:
             tell_cut(loaded)
 
 
@@ -115,6 +128,22 @@ def _at_prevalence(
     return replace(model, decision=model.decision.at_priors(prevalence)), found
 
 
+def _at_top(
+    model: TableModel, count: int, options: ScoreOptions, dialect: dict[str, Any]
+) -> tuple[TableModel, SpentBudget | None]:
+    """The model that calls the highest scores of the table positive, and what held-out rows show at this rate."""
+    with reading_bar("looking for the highest scores") as progress:
+        found = top_in_file(
+            model, options.table, count, on_mismatch=options.on_mismatch, on_bad_row=options.on_bad_row,
+            on_progress=progress, **dialect,
+        )  # fmt: skip
+    curve = None if model.training is None else model.training.curve
+    expected = None
+    if curve is not None and found.rows:
+        (expected,) = budgets_on_curve([f"{100 * min(count / found.rows, 1.0)}%"], model.decision, curve)
+    return replace(model, decision=model.decision.at_log_odds(found.log_odds, curve)), expected
+
+
 def _bad_rows_file(options: ScoreOptions) -> str | None:
     """The file for rows that are set aside, None where none are."""
     if options.on_bad_row != "skip":
@@ -132,12 +161,6 @@ def _bad_rows_file(options: ScoreOptions) -> str | None:
 def _added(options: ScoreOptions) -> list[str]:
     """What is added to the results; a number of reasons asks for reasons."""
     return [*listed(options.add), *(["reasons"] if options.reasons is not None else [])]
-
-
-def listed(columns: list[str] | None) -> list[str]:
-    """Names with commas between them; a name with a comma in it is put in double quotes."""
-    rows = [row for part in columns or [] for row in csv.reader([part], skipinitialspace=True)]
-    return [name for name in dict.fromkeys(name.strip() for row in rows for name in row) if name]
 
 
 @contextmanager

@@ -121,8 +121,13 @@ def cut_on_curve(rule: str, asked: float | None, curve: HeldOutCurve | None) -> 
             "or fit it again with rows held out."
         )
     else:
-        cut = chosen_cut(rule, asked or 0.0, *curve_rows(curve))
-        above = curve.thresholds[curve.thresholds > cut]
-        if len(above) and curve.n_positive + curve.n_negative > MOST_CUTS:
-            cut = math.nextafter(float(above[-1]), -math.inf)
+        cut = exact_cut(chosen_cut(rule, asked or 0.0, *curve_rows(curve)), curve)
     return OperatingSummary(rule, asked, cut, None if curve is None else curve_counts(curve, cut))
+
+
+def exact_cut(cut: float, curve: HeldOutCurve) -> float:
+    """A cut with the counts of a threshold that was kept: itself, or just below the next one above it."""
+    above = curve.thresholds[curve.thresholds > cut]
+    if len(above) == 0 or curve.n_positive + curve.n_negative <= MOST_CUTS:
+        return cut
+    return math.nextafter(float(above[-1]), -math.inf)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from qmedoid.arrays import Array, row_slices
 from qmedoid.exceptions import DataError, ModelError
 from qmedoid.metrics.prevalence import PrevalenceEstimate
+from qmedoid.model.budgets import budgets_on_curve, budgets_on_rows
 from qmedoid.model.contract import Contract
 from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.table import Decisions, TableModel
@@ -24,6 +25,7 @@ from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
 from qmedoid.tables.results import ResultColumns
 from qmedoid.tables.scoring import decide_batch, decide_rows
+from qmedoid.tables.targets import label_codes
 
 T = TypeVar("T")
 
@@ -231,6 +233,39 @@ class SavedModel:
 
     def _derived(self, model: TableModel) -> "SavedModel":
         return SavedModel(replace(model, parent=self.sha256 or self.model.parent), versions=self.versions)
+
+    def budgets(
+        self, budgets: Sequence[Any], data: Any = None, *, target: str | None = None, on_mismatch: OnMismatch = "error"
+    ) -> list[dict[str, Any]]:
+        """What budgets of alerts mean: threshold, alerts, precision and recall with 95 % intervals; two classes only.
+
+        Parameters
+        ----------
+        budgets : sequence of int, float or str
+            Numbers of alerts such as 100, or shares of the records such as 0.05 or ``"5%"``.
+        data : data frame, Arrow table, dict of columns or None
+            Rows with their classes. None takes the held-out rows of the fit, from the curve that the model keeps.
+        target : str or None
+            Column of the classes, if it is not called as in the fit.
+        on_mismatch : {"error", "warn"}
+
+        Returns
+        -------
+        list of dict
+            One for each budget, fit for a data frame.
+        """
+        decision, training = self.model.decision, self.model.training
+        if data is None:
+            curve = None if training is None else training.curve
+            return [one.as_dict() for one in budgets_on_curve(budgets, decision, curve)]
+        decision.check_cuttable()
+        table, name = as_table(data), target or self.contract.target
+        if name is None or name not in table.column_names:
+            raise DataError(f"There is no column {name!r} with the classes. Say which it is by 'target'.")
+        codes = label_codes(table.column(name), decision.classes)
+        scores = self.decide(table, on_mismatch=on_mismatch).scores[codes >= 0]
+        spent = budgets_on_rows(budgets, codes[codes >= 0] == 1, scores[:, 1] - scores[:, 0])
+        return [one.as_dict() for one in spent]
 
     def estimate_prevalence(self, data: Any, *, on_mismatch: OnMismatch = "error") -> PrevalenceEstimate:
         """How frequent the classes are among unlabeled records, by EM, with 95 % intervals; for `prior_shift`."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
+from qmedoid.metrics.thresholds import threshold_at_count
 from qmedoid.model.table import TableModel
 from qmedoid.tables.bad_rows import NAMES, OnBadRow, bad_rows_sink, set_aside
 from qmedoid.tables.difference import Difference, OnMismatch
@@ -147,3 +148,49 @@ def estimate_in_file(
     if histogram.n_rows == 0:
         raise DataError(f"{where} has no rows: there is no prevalence to estimate.")
     return histogram.estimate(float(priors[1]))
+
+
+class TopCut(NamedTuple):
+    """Where the highest scores of a table begin: log-odds above which they lie, and how many rows there are."""
+
+    log_odds: float
+    rows: int
+
+
+def top_in_file(
+    model: TableModel,
+    where: str,
+    count: int,
+    *,
+    on_mismatch: OnMismatch,
+    on_bad_row: OnBadRow = "refuse",
+    on_progress: OnProgress | None = None,
+    **dialect: Any,
+) -> TopCut:
+    """The log-odds above which the highest scores of a table lie; it is read once more afterwards, so it is no pipe.
+
+    Of records with equal scores all or none are above: those that would exceed the count are not. No more scores are
+    held than twice the count and a batch.
+    """
+    model.decision.check_cuttable()
+    with TableReading(model, where, on_mismatch, on_bad_row=on_bad_row, **dialect) as reading:
+        if not reading.can_repeat:
+            raise ParameterError(
+                "The table is read twice to find its highest scores, and a pipe can be read once: write it to a file, "
+                "or cut by --threshold or --alert-rate."
+            )
+
+        def find(lenient: bool) -> TopCut:
+            highest, rows = np.zeros(0), 0
+            for part, _ in reading.decided(lenient, on_progress=on_progress):
+                scores = part.decided.scores
+                rows += len(scores)
+                highest = np.concatenate([highest, scores[:, 1] - scores[:, 0]])
+                # One more than the count, as the cut lies between two scores.
+                if len(highest) > 2 * count + 1:
+                    highest = np.partition(highest, -count - 1)[-count - 1 :]
+            return TopCut(threshold_at_count(highest, count) if rows else 0.0, rows)
+
+        found: TopCut = reading.in_kind(find)
+        reading.check()
+    return found
