@@ -101,7 +101,8 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
 
         Notes
         -----
-        It is what a fit with this operating point gives; of more than 2,048 held-out rows to within 0.1 % of them.
+        It is what a fit with this operating point gives; of more than 2,048 held-out rows it is chosen among as many
+        thresholds.
         """
         check_is_fitted(self)
         moved = copy.copy(self)

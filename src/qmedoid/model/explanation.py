@@ -20,7 +20,7 @@ from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.table import Decisions, TableModel
 
 # Records that are explained at a time.
-_BLOCK_ROWS = 4096
+_BLOCK_ROWS = 1024
 
 
 @dataclass(frozen=True, eq=False)

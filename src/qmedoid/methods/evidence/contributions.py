@@ -115,22 +115,20 @@ def column_contributions(model: EvidenceModel, rows: Array, winners: Codes, othe
 
     The sum over medoids m of a_m·u·(x − v_m)² is u·(x²·Σa − 2x·(a·v) + a·v²): no array has rows, medoids and columns.
     """
-    terms, columns = model.terms, np.zeros(rows.shape)
-    if model.n_classes == 2:
-        amounts = np.where(winners == 1, 1.0, -1.0)[:, None] * terms.weights[:, 0]
-    else:
-        amounts = terms.weights[:, winners].T - terms.weights[:, others].T
+    terms, columns, is_two = model.terms, np.zeros(rows.shape), model.n_classes == 2
     scaled, medoids = model.scaled(rows), model.scaled(model.medoids)
     for places in _by_group_and_channel(model):
-        group, channel = model.groups[terms.group[places[0]]], int(terms.channel[places[0]])
+        group, channel, weights = model.groups[terms.group[places[0]]], int(terms.channel[places[0]]), terms.weights
         of, space = list(group.columns), 0 if group.by_rank else 1
         x, v, root = scaled[space][:, of], medoids[space][terms.medoid[places]][:, of], np.sqrt(group.weights)
         slope, far, _ = _slopes(root_distances(x * root, v * root), channel, terms.length[places], terms.center[places])
-        each = amounts[:, places] * slope
+        of_terms = weights[places, 0] if is_two else (weights[places][:, winners] - weights[places][:, others]).T
+        each = of_terms * slope
         squares = group.weights * (x * x * each.sum(axis=1, keepdims=True) - 2.0 * x * (each @ v) + each @ (v * v))
         usual = (far * far)[:, None] * _usual_shares(group.weights * (1.0 + v**2))
         columns[:, of] += squares - each @ usual
-    return columns
+    # Of two classes there is one output, for the second.
+    return np.asarray(np.where(winners == 1, 1.0, -1.0)[:, None] * columns) if is_two else columns
 
 
 def _by_group_and_channel(model: EvidenceModel) -> list[Codes]:
