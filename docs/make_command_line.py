@@ -44,7 +44,24 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "qmedoid score heart.qmedoid new.csv --columns Age,Sex -o decisions.csv",
         "head -4 decisions.csv",
     ),
+    "cut": (
+        "qmedoid score heart.qmedoid new.csv --alert-rate 10% -o decisions.csv",
+        "qmedoid score heart.qmedoid new.csv --top 20 -o decisions.csv",
+    ),
+    "added": (
+        "qmedoid score heart.qmedoid new.csv --add probabilities,row,reasons -o decisions.csv",
+        "cut -d, -f1,7- decisions.csv | head -3",
+    ),
+    "bad_rows": (
+        """sed '3s/^[^,]*/unknown/; 5s/$/,1/' new.csv > spoilt.csv""",
+        "qmedoid score heart.qmedoid spoilt.csv --columns Age,Sex --on-bad-row skip -o decisions.csv",
+        "cat decisions.bad-rows.csv",
+    ),
     "evaluate": ("qmedoid evaluate heart.qmedoid new.csv",),
+    "budgets": (
+        "qmedoid evaluate heart.qmedoid new.csv --budgets 10,50,25% | tail -8",
+        "qmedoid inspect heart.qmedoid --budgets 10,50,25%",
+    ),
     "explain": ("qmedoid explain heart.qmedoid new.csv --row 2",),
     "raw": (
         'awk -F, -v OFS=, \'NR == 1 {print "visit_id,day", $0; next} {if ($5 == 0) $5 = ""; '

@@ -54,7 +54,6 @@ def unusable_data(two, folder):
         "no file": ("score", two.model, folder / "none.csv", "-o", out),
         "no match": ("score", two.model, folder / "none-*.csv", "-o", out),
         "empty file": ("score", two.model, empty, "-o", out),
-        "no rows": ("score", two.model, header, "-o", out),
         "no rows to evaluate": ("evaluate", two.model, header),
         "no column": ("fit", two.file, "--target", "z", "-o", folder / "m"),
         "no time column": ("fit", two.file, "--target", "y", "-o", folder / "m", "--time-column", "z"),

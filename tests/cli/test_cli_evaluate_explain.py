@@ -65,7 +65,8 @@ class TestEvaluate:
         assert outcome.json["left_out"] == {"missing": 2, "unknown": 1}
         # Rows without a class are compared with the training rows all the same.
         assert outcome.json["novelty"]["compared_rows"] == whole["novelty"]["compared_rows"] + 3
-        own = {"left_out": None, "novelty": None}
+        assert len(outcome.json["notes"]) == len(whole["notes"]) + 1
+        own = {"left_out": None, "novelty": None, "notes": None}
         assert outcome.json | own == whole | own
         assert outcome.json["rows"] == len(kept)
 

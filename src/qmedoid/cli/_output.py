@@ -3,7 +3,9 @@
 import json
 import os
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,6 +46,23 @@ def tell(message: str) -> None:
     print("\n".join(shown(line) for line in message.split("\n")), file=sys.stderr)
 
 
+@contextmanager
+def noted() -> Iterator[list[str]]:
+    """The notes that a block gives as warnings, which are told as well, for its JSON document."""
+    notes: list[str] = []
+    show = warnings.showwarning
+
+    def keep(message: Warning | str, *rest: Any, **more: Any) -> None:
+        notes.append(str(message))
+        show(message, *rest, **more)
+
+    warnings.showwarning = keep
+    try:
+        yield notes
+    finally:
+        warnings.showwarning = show
+
+
 def shown(value: Any) -> str:
     """A cell or name of a table as text that is safe in a terminal: what does not print is escaped."""
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in str(value))
@@ -64,12 +83,18 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not abs(value) < float("inf") else value
 
 
-def plain_console() -> Any:
+def plain_console(*, wide: bool = True) -> Any:
     """A console that prints names and cells as they are, and cuts nothing off where there is no terminal."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDE
-    return Console(markup=False, highlight=False, emoji=False, width=width)
+    class PipedConsole(Console):
+        """A console that leaves it to the command what a closed pipe means."""
+
+        def on_broken_pipe(self) -> None:
+            raise  # it is called where the error is handled
+
+    width = None if not wide or sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDE
+    return PipedConsole(markup=False, highlight=False, emoji=False, width=width)
 
 
 def grid(

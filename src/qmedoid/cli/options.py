@@ -11,6 +11,20 @@ def _column(help: str) -> Any:
     return typer.Option(metavar="NAME", help=help)
 
 
+def share(text: str | float) -> float:
+    """A share from what a user writes: ``5%`` and ``0.05`` are the same; a wrong call says what is none."""
+    from qmedoid.model.operating_point import share as parsed  # with NumPy, which --help need not wait for
+
+    value = parsed(text)
+    if value != value:
+        raise typer.BadParameter(f"{text!r} is no share: write 0.05 or 5%.")
+    return value
+
+
+def _share(help: str) -> Any:
+    return typer.Option(parser=share, metavar="SHARE", help=help)
+
+
 Text = str | None
 Number = float | None
 Names = list[str] | None
@@ -24,6 +38,9 @@ Decimal = Annotated[Text, typer.Option(help="Decimal sign of a CSV file (detecte
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that another program or command wrote.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Random seed.")]
 MaxRows = Annotated[int, typer.Option(min=2, help="Maximum number of rows; of more, a random sample is used.")]
+Budgets = Annotated[
+    Names, typer.Option(help="Alerts to look at, such as 10,100,1%: precision and recall of each; with commas between.")
+]
 OnMismatch = Annotated[
     Literal["error", "warn"],
     typer.Option(help="Refuse a table that breaks the model's contract, or score it as well as possible."),
@@ -111,6 +128,66 @@ class FitOptions(TrainingOptions):
     ] = "auto"
     raw_rows: Annotated[bool, typer.Option(help="Whether the model holds its medoids as rows of the table.")] = True
     circuits: Annotated[bool, typer.Option("--circuits", help="Write circuits too, as QPY and OpenQASM 3.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutOptions:
+    """A table about which a model decides, and where it cuts; one cut at most."""
+
+    model: Model
+    table: Table
+    threshold: Annotated[Number, _share("Probability above which a record is called positive.")] = None
+    alert_rate: Annotated[Number, _share("Share of the records to be called positive, by held-out rows.")] = None
+    min_precision: Annotated[Number, _share("Best recall with at least this precision on held-out rows.")] = None
+    min_recall: Annotated[Number, _share("Fewest alerts with at least this recall on held-out rows.")] = None
+    cost: Annotated[Number, typer.Option(help="What a missed positive costs, in false alerts.")] = None
+    on_mismatch: OnMismatch = "error"
+    delimiter: Delimiter = None
+    decimal: Decimal = None
+    json: AsJson = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions(CutOptions):
+    """Options of ``score``."""
+
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="File to write, CSV or Parquet by its ending; - for CSV on a pipe.")
+    ]
+    columns: Annotated[
+        Names, typer.Option(help="Columns to carry through, such as ids; repeated, or with commas between.")
+    ] = None
+    prevalence: Annotated[
+        Text,
+        typer.Option(help="Share of the positive class in this table, or 'estimate': probabilities are then for it."),
+    ] = None
+    safe_csv: Annotated[bool, typer.Option(help="Make texts safe that a spreadsheet would run as formulas.")] = True
+    force: Force = False
+    top: Annotated[int | None, typer.Option(min=1, help="Call this many records positive: the highest scores.")] = None
+    add: Annotated[
+        Names,
+        typer.Option(
+            help="Add columns: probabilities, source, row, reasons, novelty, flags; repeated, or with commas."
+        ),
+    ] = None
+    reasons: Annotated[
+        int | None, typer.Option(min=1, help="Add reasons: this many columns that contributed most (3).")
+    ] = None
+    on_bad_row: Annotated[
+        Literal["refuse", "flag", "skip"],
+        typer.Option(help="A row that cannot be read: refuse the table, flag the row, or set it aside."),
+    ] = "refuse"
+    bad_rows: Annotated[
+        Text, typer.Option(metavar="FILE", help="File for rows set aside. Default: OUT with .bad-rows.csv.")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions(CutOptions):
+    """Options of ``evaluate``."""
+
+    target: Annotated[Text, typer.Option(help="Column of the classes, if it is called otherwise.")] = None
+    budgets: Budgets = None
 
 
 @dataclass(frozen=True, kw_only=True)
