@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from qmedoid.cli._output import print_json, print_metrics, print_operating, tell
 from qmedoid.cli._training_rows import Labeled, asked_roles, read_labeled, split_table
-from qmedoid.cli.options import FitOptions
+from qmedoid.cli.options import FitOptions, number_of
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
 from qmedoid.storage.atomic import check_target
@@ -171,18 +171,18 @@ def asked_method(method: str, medoids: int | None, neighbors: str | None) -> Any
 
 
 def _word_or_number(text: str) -> str | float:
-    """A number where the text is one; words are checked with the classifier's parameters."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    """A number where the text is one, or a percentage; words are checked with the classifier's parameters."""
+    number = number_of(text)
+    return text if number is None else number
 
 
 def _share_or_file(option: str, value: str | None) -> float | str:
     """A share of the rows as a number, or the name of a file; None and 0 are no rows at all."""
     share = 0.0 if value is None else _word_or_number(value)
     if isinstance(share, float) and not 0 <= share < 1:
-        raise ParameterError(f"{option} must be a file or a share of at least 0 and below 1. Got {value} instead.")
+        raise ParameterError(
+            f"{option} must be a file or a share of at least 0 and below 1, such as 0.25 or 25%. Got {value} instead."
+        )
     return share
 
 

@@ -11,6 +11,33 @@ def _column(help: str) -> Any:
     return typer.Option(metavar="NAME", help=help)
 
 
+def number_of(text: str) -> float | None:
+    """The number that a text writes, also as a percentage (5% is 0.05); None where it writes none."""
+    plain = text.strip()
+    try:
+        return float(plain.removesuffix("%")) / 100.0 if plain.endswith("%") else float(plain)
+    except ValueError:
+        return None
+
+
+def share(text: str) -> float:
+    """A share, written as a number (0.05) or as a percentage (5%): the parser of options that take one.
+
+    Raises
+    ------
+    typer.BadParameter
+        The text writes no number between 0 and 1.
+    """
+    # A default is parsed, too, and may be a number.
+    number = number_of(str(text))
+    if number is None or not 0.0 <= number <= 1.0:
+        meant = "" if number is None or not 1.0 < number <= 100.0 else f" {number:g} percent is {number:g}%."
+        raise typer.BadParameter(
+            f"A share is a number from 0 to 1, such as 0.05, or a percentage, such as 5%. Got {text!r} instead.{meant}"
+        )
+    return number
+
+
 Text = str | None
 Number = float | None
 Names = list[str] | None
@@ -99,10 +126,12 @@ class FitOptions(TrainingOptions):
     valid: Annotated[
         Text, typer.Option(help="Rows to choose settings by: a file or a share. Else cross-validation.")
     ] = None
-    alert_rate: Annotated[Number, typer.Option(help="Share of the records to be called positive.")] = None
+    alert_rate: Annotated[Number, typer.Option(parser=share, help="Share of the records to be called positive.")] = None
     operating_point: Annotated[Text, typer.Option(help="Probability to cut at, or metric to maximize.")] = None
-    min_precision: Annotated[Number, typer.Option(help="Best recall with at least this precision.")] = None
-    min_recall: Annotated[Number, typer.Option(help="Fewest alerts with at least this recall.")] = None
+    min_precision: Annotated[Number, typer.Option(parser=share, help="Best recall with at least this precision.")] = (
+        None
+    )
+    min_recall: Annotated[Number, typer.Option(parser=share, help="Fewest alerts with at least this recall.")] = None
     cost: Annotated[Number, typer.Option(help="What a missed positive costs, in false alerts.")] = None
     time_column: Annotated[Text, typer.Option(help="Order of the rows: the last ones are held out.")] = None
     paper: Annotated[bool, typer.Option("--paper", help="Everything as printed in the paper.")] = False

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from qmedoid.cli._output import print_json, print_metrics, progress_bar, shown, tell
+from qmedoid.cli.options import number_of
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.operating_point import Drift
@@ -45,10 +46,9 @@ def run(
     """Score a table, say how many records were called what, and whether that was to be expected."""
     if as_json and output == "-":
         raise ParameterError("--json prints where the results go with -o -: give a file to write instead.")
-    try:
-        asked = prevalence if prevalence in (None, "estimate") else float(str(prevalence))
-    except ValueError:
-        raise ParameterError(f"--prevalence must be 'estimate' or a number. Got {prevalence!r} instead.") from None
+    asked = prevalence if prevalence in (None, "estimate") else number_of(str(prevalence))
+    if prevalence is not None and asked is None:
+        raise ParameterError(f"--prevalence must be 'estimate' or a share (0.05, 5%). Got {prevalence!r} instead.")
     keep_pandas_away()
     loaded = load_model(model)
     found: PrevalenceEstimate | None = None
