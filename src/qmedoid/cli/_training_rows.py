@@ -13,6 +13,7 @@ from qmedoid.cli._output import tell
 from qmedoid.cli.options import FitOptions, TableOptions
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.geometry.row_groups import given_groups, group_classes, row_groups
+from qmedoid.suggestions import did_you_mean
 from qmedoid.tables.arrow import shortened
 from qmedoid.tables.cells import cell_codes
 from qmedoid.tables.kinds import DateOrder, kind_of_type
@@ -57,7 +58,8 @@ def read_rows(
     with closing(source):
         for name in needed:
             if name not in source.names:
-                raise DataError(f"There is no column {name!r} in {source.description}: it has {some_of(source.names)}.")
+                has, hint = some_of([repr(one) for one in source.names]), did_you_mean(name, source.names)
+                raise DataError(f"There is no column {name!r} in {source.description}.{hint} It has {has}.")
         # A number would lose part of the cells of these.
         texts = [name for name, role in roles.items() if role in ("category", "date")]
         table, rows = source.read(options.max_rows, np.random.default_rng(options.seed), texts=texts)

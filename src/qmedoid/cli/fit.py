@@ -18,6 +18,7 @@ from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
 from qmedoid.storage.atomic import check_target
 from qmedoid.storage.model_file import SUFFIX, save_model
+from qmedoid.suggestions import did_you_mean
 from qmedoid.tables._thousands import Grouped, grouped_columns
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.cells import read
@@ -34,6 +35,8 @@ from qmedoid.tables.targets import label_codes
 
 # Columns of one reason that are named one by one.
 _MANY = 5
+# Classes that are named where another was asked for.
+_CLASSES = 10
 
 
 def default_output(table: str) -> Path:
@@ -259,8 +262,8 @@ def _positive(data: Labeled, options: FitOptions) -> Any:
     code = label_codes(pa.array([options.positive]), tuple(labels))[0]
     if code < 0:
         raise ParameterError(
-            f"--positive {options.positive!r} is no class in {options.target!r}, which holds "
-            f"{', '.join(map(repr, labels[:10]))}."
+            f"--positive {options.positive!r} is no class in {options.target!r}."
+            f"{did_you_mean(options.positive, labels)} The classes are {some_of([*map(repr, labels)], _CLASSES)}."
         )
     return labels[code]
 

@@ -17,6 +17,7 @@ from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.operating_point import Drift
 from qmedoid.model.table import TableModel
 from qmedoid.storage.model_file import load_model
+from qmedoid.suggestions import did_you_mean
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.novelty import ENOUGH_ROWS
@@ -142,7 +143,7 @@ def _prevalence(model: TableModel, found: PrevalenceEstimate | None) -> dict[str
 
 def _tell(model: TableModel, scored: ScoredFile, drift: Drift | None, found: PrevalenceEstimate | None) -> None:
     most = sorted(scored.predicted.items(), key=lambda item: -item[1]) if len(scored.predicted) > _MANY else None
-    parts = some_of([f"{count:,} {label}" for label, count in most or scored.predicted.items()], _MANY)
+    parts = some_of([f"{count:,} of class {shown(label)}" for label, count in most or scored.predicted.items()], _MANY)
     tell(f"{scored.rows:,} {'row' if scored.rows == 1 else 'rows'} scored: {parts}.")
     if drift is not None and drift.direction == "none":
         tell(
@@ -190,8 +191,8 @@ def evaluate(
     with TableReading(loaded, table, on_mismatch, **dialect) as reading:
         if name not in reading.source.names:
             raise ContractError(
-                f"There is no column {name!r} with the classes. The table has: {some_of(reading.source.names)}. "
-                "Pass --target."
+                f"There is no column {name!r} with the classes.{did_you_mean(name, reading.source.names)} The table "
+                f"has: {some_of([*map(repr, reading.source.names)])}. Pass --target."
             )
 
         def decide(lenient: bool) -> list[Any]:

@@ -36,6 +36,7 @@ from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.refinement import CalibratedMethod
 from qmedoid.model.table import TableModel
+from qmedoid.suggestions import did_you_mean
 from qmedoid.tables.arrow import as_table, plain_records
 from qmedoid.tables.cells import cell_codes
 from qmedoid.tables.difference import compare_columns
@@ -115,6 +116,7 @@ def _place_of(positive: Any, labels: npt.NDArray[Any]) -> int:
             return int(np.flatnonzero(alike)[0])
     raise ParameterError(
         f"The 'positive' parameter must be one of the classes, {labels.tolist()[:10]}. Got {positive!r} instead."
+        f"{did_you_mean(positive, labels.tolist())}"
     )
 
 

@@ -38,6 +38,7 @@ from qmedoid.studies.datasets import (
     read_whole,
     shipped_path,
 )
+from qmedoid.suggestions import did_you_mean
 
 HEART_ORDINAL = "heart-ordinal"
 """The heart data with categories numbered in alphabetical order: one reading of what the paper leaves open."""
@@ -91,7 +92,8 @@ _GENERATED: dict[str, Callable[[], Dataset]] = {"breast-cancer": load_breast_can
 def entry(name: str) -> Entry:
     """The data set of that name."""
     if name not in CATALOG:
-        raise ParameterError(f"There is no data set {name!r}. The data sets are {', '.join(CATALOG)}.")
+        hint = did_you_mean(name, CATALOG)
+        raise ParameterError(f"There is no data set {name!r}.{hint} The data sets are {', '.join(CATALOG)}.")
     return CATALOG[name]
 
 

@@ -14,6 +14,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
 from qmedoid.model.table import Decisions, TableModel
+from qmedoid.suggestions import did_you_mean
 from qmedoid.tables.arrow import CellTypeError, without_missing
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
 from qmedoid.tables.encode import encode_batch, note_grouped, training_sizes
@@ -270,7 +271,8 @@ def check_carried(model: TableModel, carried: Sequence[str], names: Sequence[str
     """Refuse carried columns that the table does not have, or that would hide a result."""
     absent = [name for name in carried if name not in names]
     if absent:
-        raise ContractError(f"There is no column {absent[0]!r} to carry through. The table has: {some_of(names)}.")
+        has, hint = some_of([*map(repr, names)]), did_you_mean(absent[0], names)
+        raise ContractError(f"There is no column {absent[0]!r} to carry through.{hint} The table has: {has}.")
     hidden = [name for name in carried if name in result_names(model, novelty=novelty)]
     if hidden:
         raise ParameterError(

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.suggestions import did_you_mean
 from qmedoid.tables._binary import BinaryFile
 from qmedoid.tables._csv import TextFile
 from qmedoid.tables._detect import SUFFIXES, Bytes, format_of_name
@@ -121,7 +122,8 @@ class TableSource:
         unknown = [name for name in wanted if name not in self.names]
         if unknown:
             shown = some_of([repr(name) for name in self.names])
-            raise DataError(f"{self.description} has no column {unknown[0]!r}. It has {shown}.")
+            hint = did_you_mean(unknown[0], self.names)
+            raise DataError(f"{self.description} has no column {unknown[0]!r}.{hint} It has {shown}.")
         kinds = {name: self.schema.field(name).type for name in wanted} | dict(types or {})
         kinds = {name: pa.string() if pa.types.is_null(kinds[name]) else kinds[name] for name in wanted}
         for file in self._files:
