@@ -140,6 +140,12 @@ class FitOptions(TrainingOptions):
     ] = "auto"
     raw_rows: Annotated[bool, typer.Option(help="Whether the model holds its medoids as rows of the table.")] = True
     circuits: Annotated[bool, typer.Option("--circuits", help="Write circuits too, as QPY and OpenQASM 3.")] = False
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Fit plain baselines to the same rows, and compare on the held-out ones.")
+    ] = False
+    cv: Annotated[int | None, typer.Option(min=2, help="Also fit and judge this many folds of the training rows.")] = (
+        None
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
