@@ -131,3 +131,26 @@ def test_folds_without_rows_are_refused_before_the_fit(file):
     data = read_labeled(options(file), {})
     with pytest.raises(ParameterError, match=r"--cv 4: fold . has no row to judge by"):
         folds_of(data, ["x1"], options(file, cv=4, group_column="color"))
+
+
+def test_a_time_limit_leaves_out_what_it_names(cli, file, tmp_path, spy):
+    limited = ("fit", file, *QUICK, "-o", tmp_path / "m", "--compare", "--cv", 2, "--json", "--time-limit")
+    printed = cli.ok(*limited, "0.001").json
+    assert printed["time_limit"] == {
+        "seconds": 0.001,
+        "left_out": ["nothing", "folds 1 to 2 of --cv"],
+        "exceeded": True,
+    }
+    assert printed["cross_validation"] is None
+    assert [one["name"] for one in printed["comparison"]["methods"]] == ["qmedoid"]
+    assert spy == []
+    unlimited = cli.ok(*limited, "1000").json
+    assert unlimited["time_limit"] == {"seconds": 1000.0, "left_out": [], "exceeded": False}
+    assert unlimited["held_out"] == printed["held_out"]
+    assert cli(*limited, "0").code == cli(*limited, "nan").code == 2
+
+
+def test_a_time_limit_that_does_not_bite_changes_no_byte_of_the_model(cli, file, tmp_path):
+    for name, options in (("a", ()), ("b", ("--time-limit", "1000"))):
+        cli.ok("fit", file, *QUICK, "-o", tmp_path / name, *options)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

@@ -1,7 +1,7 @@
 """``qmedoid fit --compare`` and ``--cv``: our model next to plain baselines, on held-out rows and in folds."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,7 @@ from qmedoid.cli._fitting import Fitting, OneFit
 from qmedoid.cli._output import grid, plain_console, progress_bar
 from qmedoid.cli._training_rows import Labeled, given_row_groups, time_order
 from qmedoid.cli.options import FitOptions
+from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import InterruptedWarning, ParameterError, QMedoidWarning
 from qmedoid.geometry.row_groups import group_folds, row_groups
 from qmedoid.tables.cells import cell_codes
@@ -21,10 +22,9 @@ if TYPE_CHECKING:
 
 _TITLES = {"log_loss": "log-loss", "roc_auc": "ROC-AUC", "pr_auc": "PR-AUC", "macro_f1": "macro-F1",
            "fit_seconds": "fit s"}  # fmt: skip
-MayBegin = Callable[[str], bool]
 
 
-def judged_fold(fit: OneFit, options: FitOptions, may_begin: MayBegin) -> tuple["Fold", list[str]]:
+def judged_fold(fit: OneFit, options: FitOptions, limit: TimeLimit) -> tuple["Fold", list[str]]:
     """Our outcome on the judged rows, with those of the baselines if asked for; and sentences on those that lack."""
     from qmedoid.studies.comparison import OURS, Fold, Outcome
 
@@ -35,7 +35,7 @@ def judged_fold(fit: OneFit, options: FitOptions, may_begin: MayBegin) -> tuple[
 
         codes = label_codes(fit.train.target, fit.model.decision.classes)
         rows = plain_rows(columns, fit.train.table, judged.table)
-        for name, found in run_baselines(rows, codes, options.seed, may_begin):
+        for name, found in run_baselines(rows, codes, options.seed, limit.allows):
             if isinstance(found, str):
                 notes.append(f"{name} is not compared: {found}")
             else:
@@ -47,11 +47,11 @@ def judged_fold(fit: OneFit, options: FitOptions, may_begin: MayBegin) -> tuple[
     return Fold(outcomes, judged.codes, groups), notes
 
 
-def compare_fit(fit: OneFit, options: FitOptions, may_begin: MayBegin) -> tuple["Comparison", list[str]]:
+def compare_fit(fit: OneFit, options: FitOptions, limit: TimeLimit) -> tuple["Comparison", list[str]]:
     """A model and the baselines on its held-out rows, and sentences on baselines that lack."""
     from qmedoid.studies.comparison import compared
 
-    fold, notes = judged_fold(fit, options, may_begin)
+    fold, notes = judged_fold(fit, options, limit)
     return compared([fold]), notes
 
 
@@ -81,7 +81,7 @@ def folds_of(train: Labeled, learnt: Sequence[str], options: FitOptions) -> list
 
 
 def cross_validate(
-    train: Labeled, folds: Sequence[tuple[Codes, Codes]], fitting: Fitting, may_begin: MayBegin
+    train: Labeled, folds: Sequence[tuple[Codes, Codes]], fitting: Fitting, limit: TimeLimit
 ) -> tuple["Comparison | None", list[str]]:
     """Fit and judge every fold for which there is time; the notes of its fits were given for that of all rows."""
     from qmedoid.studies.comparison import compared
@@ -90,12 +90,14 @@ def cross_validate(
     with progress_bar() as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", QMedoidWarning)
         warnings.simplefilter("always", InterruptedWarning)
-        task = bar.add_task(f"{len(folds)} folds", total=len(folds))
+        task, began = bar.add_task(f"{len(folds)} folds", total=len(folds)), limit.clock()
         for place, (fit, judged) in enumerate(folds, 1):
-            if not may_begin(f"fold {place} of --cv"):
+            # A fold takes as long as the one before it.
+            if not limit.allows(f"folds {place} to {len(folds)} of --cv", limit.clock() - began):
                 break
+            began = limit.clock()
             one = fitting.again(part_of(train, fit), part_of(train, judged))
-            fold, lacking = judged_fold(one, fitting.options, may_begin)
+            fold, lacking = judged_fold(one, fitting.options, limit)
             done.append(fold)
             notes += [note for note in lacking if note not in notes]
             bar.update(task, completed=place)

@@ -1,5 +1,6 @@
 """``qmedoid fit``: from a table to a saved model, with figures on rows that were held out."""
 
+import math
 import shlex
 import time
 from collections.abc import Mapping
@@ -13,7 +14,8 @@ from qmedoid.cli._fitting import Fitting, Judged, OneFit, held_out_report, make_
 from qmedoid.cli._output import print_json, print_metrics, print_operating, tell
 from qmedoid.cli._training_rows import Labeled, asked_roles, read_labeled, split_table
 from qmedoid.cli.options import FitOptions
-from qmedoid.exceptions import ParameterError, some_of
+from qmedoid.estimators._time_limit import TimeLimit, time_limit
+from qmedoid.exceptions import ParameterError, some_of, warn
 from qmedoid.model.table import TableModel
 from qmedoid.storage.atomic import check_target
 from qmedoid.storage.model_file import SUFFIX, save_model
@@ -46,6 +48,13 @@ class Asked(NamedTuple):
 
 def run(options: FitOptions) -> None:
     """Fit, evaluate on held-out rows, save, compare, and print what came of it."""
+    if options.time_limit is not None and not 0 < options.time_limit < math.inf:
+        raise ParameterError(f"--time-limit must be a number of seconds above 0. Got {options.time_limit:g} instead.")
+    with time_limit(TimeLimit(options.time_limit or math.inf)) as limit:
+        _run(options, limit)
+
+
+def _run(options: FitOptions, limit: TimeLimit) -> None:
     keep_pandas_away()
     began, output = time.perf_counter(), options.output or default_output(options.table)
     classifier = make_classifier(options)
@@ -54,8 +63,13 @@ def run(options: FitOptions) -> None:
     classifier.set_params(roles=asked.fitting.roles, date_order=options.date_order)
     train, held_out = asked.train, asked.held_out
     (fitted, model), fit_seconds = timed(lambda: asked.fitting.fit(classifier, train, asked.groups))
-    # Seconds are printed and not kept: the same fit gives the same files.
+    # Seconds are printed and not kept: the same fit gives the same files, unless there was no time for a part.
     seconds = round(time.perf_counter() - began, 1)
+    if limit.is_up:
+        warn(f"The fit took {seconds:g} s, and --time-limit is {limit.seconds:g}: what it needs at least takes longer.")
+    if limit.left_out:
+        parameters = {**model.parameters, "time_limit": {"seconds": limit.seconds, "left_out": list(limit.left_out)}}
+        model = replace(model, parameters=parameters)
     metrics: dict[str, Any] = {"training_rows": len(train.table)}
     novelty: NoveltyReport | None = None
     judged: Judged | None = None
@@ -67,10 +81,10 @@ def run(options: FitOptions) -> None:
     notes = _notes(fitted, model)
     comparison, crossed = None, None
     if options.compare and judged is not None:
-        comparison, lacking = compare_fit(OneFit(model, train, fit_seconds, judged), options, _always)
+        comparison, lacking = compare_fit(OneFit(model, train, fit_seconds, judged), options, limit)
         notes += lacking
     if asked.folds is not None:
-        crossed, lacking = cross_validate(train, asked.folds, asked.fitting, _always)
+        crossed, lacking = cross_validate(train, asked.folds, asked.fitting, limit)
         notes += [note for note in lacking if note not in notes]
     if novelty is not None:
         novelty.warn()
@@ -83,6 +97,8 @@ def run(options: FitOptions) -> None:
              "operating": None if model.decision.operating is None else model.decision.operating.as_dict(),
              "parameters": dict(model.parameters), "seconds": seconds, **metrics,
              "novelty": None if novelty is None else novelty.as_dict(),
+             "time_limit": None if options.time_limit is None
+             else {"seconds": limit.seconds, "left_out": limit.left_out, "exceeded": limit.is_up},
              "comparison": None if comparison is None else comparison.to_dict(),
              "cross_validation": None if crossed is None else crossed.to_dict()}
         )  # fmt: skip
@@ -104,10 +120,6 @@ def run(options: FitOptions) -> None:
         f"{model.deciders[0]} model of {len(train.table):,} rows and {len(model.contract.columns)} columns "
         f"saved in {output} ({seconds:g} s)."
     )
-
-
-def _always(_: str) -> bool:
-    return True
 
 
 def _asked(options: FitOptions) -> Asked:

@@ -143,9 +143,11 @@ class FitOptions(TrainingOptions):
     compare: Annotated[
         bool, typer.Option("--compare", help="Fit plain baselines to the same rows, and compare on the held-out ones.")
     ] = False
-    cv: Annotated[int | None, typer.Option(min=2, help="Also fit and judge this many folds of the training rows.")] = (
-        None
-    )
+    cv: Annotated[int | None, typer.Option(min=2, help="Also fit and judge folds of the training rows.")] = None
+    time_limit: Annotated[
+        Number,
+        typer.Option(metavar="SECONDS", help="Leave out what would end later: trees, neighbors, circuit, folds."),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
