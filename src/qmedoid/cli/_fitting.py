@@ -216,7 +216,9 @@ def _positive(data: Labeled, options: FitOptions) -> Any:
     return labels[code]
 
 
-def held_out_report(model: TableModel, data: Labeled) -> tuple[dict[str, Any], NoveltyReport, Judged]:
+def held_out_report(
+    model: TableModel, data: Labeled, what: str = "The held-out rows are"
+) -> tuple[dict[str, Any], NoveltyReport, Judged]:
     """What the model shows on held-out rows, how unlike the training rows they are, and what it says of each.
 
     What breaks the contract there is said and filled in.
@@ -231,7 +233,7 @@ def held_out_report(model: TableModel, data: Labeled) -> tuple[dict[str, Any], N
         for name, example in grouped_columns(data.table).items()
     }
     note_grouped(issues, model, grouped)
-    replace(difference, issues=issues).raise_or_warn("warn")
+    replace(difference, issues=issues).raise_or_warn("warn", subject=f"{what} not like the training rows")
     codes = label_codes(data.target, model.decision.classes)
     report = labeled_report(model, codes, decided, row_hashes(model, table))
     judged = Judged(table, codes, model.decision.probabilities(decided.scores))

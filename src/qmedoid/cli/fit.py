@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from qmedoid.arrays import Codes
 from qmedoid.cli._compare import compare_fit, cross_validate, folds_of, print_comparison
 from qmedoid.cli._fitting import Fitting, Judged, OneFit, held_out_report, make_classifier, share_or_file, timed
-from qmedoid.cli._output import print_json, print_metrics, print_operating, tell
+from qmedoid.cli._output import keeps, note, print_json, print_metrics, print_operating
 from qmedoid.cli._training_rows import Labeled, asked_roles, read_labeled, split_table
 from qmedoid.cli.options import FitOptions
 from qmedoid.estimators._time_limit import TimeLimit, time_limit
@@ -36,7 +36,10 @@ def default_output(table: str) -> Path:
 
 
 class Asked(NamedTuple):
-    """What is fitted, on which rows, and by which it is judged; `is_new` where these are not of the same draw."""
+    """What is fitted, on which rows, and by which it is judged.
+
+    The latter are new where they are not of the same draw, and called by what they are.
+    """
 
     fitting: Fitting
     train: Labeled
@@ -44,6 +47,7 @@ class Asked(NamedTuple):
     groups: Any
     folds: list[tuple[Codes, Codes]] | None
     is_new: bool
+    judges: str
 
 
 def run(options: FitOptions) -> None:
@@ -74,10 +78,11 @@ def _run(options: FitOptions, limit: TimeLimit) -> None:
     novelty: NoveltyReport | None = None
     judged: Judged | None = None
     if held_out is not None:
-        metrics["held_out"], found, judged = held_out_report(model, held_out)
+        metrics["held_out"], found, judged = held_out_report(model, held_out, asked.judges)
         novelty = found if asked.is_new else None
     model = replace(model, metrics=metrics)
     save_model(model, output, circuits=options.circuits, raw_rows=options.raw_rows)
+    keeps(f"{output} was written before")
     notes = _notes(fitted, model)
     comparison, crossed = None, None
     if options.compare and judged is not None:
@@ -103,9 +108,8 @@ def _run(options: FitOptions, limit: TimeLimit) -> None:
              "cross_validation": None if crossed is None else crossed.to_dict()}
         )  # fmt: skip
         return
-    for note in notes:
-        if note not in fitted._warned:  # those are on standard error already
-            tell(f"note: {note}")
+    for one in notes:
+        note(one)
     if "held_out" in metrics:
         print_metrics(metrics["held_out"], _title(metrics["held_out"]))
     if model.decision.operating is not None:
@@ -140,7 +144,8 @@ def _asked(options: FitOptions) -> Asked:
         raise ParameterError("--compare judges by held-out rows, and --test 0 holds out none: add --cv 5.")
     # Rows that were drawn by chance are like the others; those of another file, or of a later time, may not be.
     is_new = isinstance(test, str) or options.time_column is not None
-    return Asked(Fitting(options, roles, inferred, validation), train, held_out, groups, folds, is_new)
+    judges = "The table of --test is" if isinstance(test, str) else "The held-out rows are"
+    return Asked(Fitting(options, roles, inferred, validation), train, held_out, groups, folds, is_new, judges)
 
 
 def _notes(fitted: Any, model: TableModel) -> list[str]:
@@ -178,7 +183,11 @@ def left_out_notes(left_out: Mapping[str, str]) -> list[str]:
         hint = " (--keep {} keeps it)" if why in IDENTIFIERS else ""
         names = [name for name, reason in left_out.items() if reason == why]
         if len(names) <= _MANY:
-            notes += [f"column {name!r} was left out: {why}{hint.format(shlex.quote(name))}" for name in names]
+            quoted = [shlex.quote(name) if name.isprintable() else "NAME" for name in names]
+            notes += [
+                f"column {name!r} was left out: {why}{hint.format(text)}"
+                for name, text in zip(names, quoted, strict=True)
+            ]
         else:
             some = some_of([repr(name) for name in names], _MANY)
             notes.append(f"{len(names):,} columns were left out ({some}): {why}{hint.format('NAME')}")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from qmedoid.cli._output import print_json, tell
+from qmedoid.cli._output import note, print_json
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.contract import Levels
 from qmedoid.model.table import TableModel
@@ -33,7 +33,7 @@ def run(model: Path, *, as_json: bool) -> None:
     card = model_card(loaded.model, raw_rows=loaded.model.records is not None)
     Console(highlight=False, emoji=False).print(Markdown(card))
     if card != loaded.card:
-        tell("note: card.md in the file differs from this card: another version wrote it, or it was changed.")
+        note("card.md in the file differs from this card: another version wrote it, or it was changed.")
 
 
 def _summary(loaded: ModelFile) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from qmedoid.cli._output import print_json, print_metrics, progress_bar, shown, tell
+from qmedoid.cli._output import keeps, note, print_json, print_metrics, progress_bar, shown, tell
 from qmedoid.cli.options import number_of
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
@@ -67,8 +67,10 @@ def run(
             asked = min(max(found.prevalence, half), 1.0 - half)
         loaded = replace(loaded, decision=loaded.decision.at_priors(asked))
     # Names with commas between them; a name with a comma in it is put in double quotes.
-    listed = [name.strip() for part in columns for row in csv.reader([part], skipinitialspace=True) for name in row]
+    listed = [name.strip() for part in columns for name in _names(part)]
     carried = [name for name in dict.fromkeys(listed) if name]
+    if output == "-":
+        keeps("the rows on standard output are not all")
     with _reading_bar("scoring") as progress:
         scored = score_file(
             loaded, table, output, carried=carried, on_mismatch=on_mismatch, safe_csv=safe_csv, force=force,
@@ -76,6 +78,7 @@ def run(
             novelty=novelty, prevalence=as_json and found is None and _can_estimate(loaded), on_progress=progress,
             **dialect,
         )  # fmt: skip
+    keeps(f"{output} was written before")
     drift = None
     if loaded.decision.operating is not None:
         drift = loaded.decision.operating.drift(scored.predicted[str(loaded.decision.classes[1])], scored.rows)
@@ -96,6 +99,14 @@ def run(
         )
     elif sys.stderr.isatty() or output != "-":
         _tell(loaded, scored, drift, found)
+
+
+def _names(part: str) -> list[str]:
+    """The names of an option; one that is no line of a CSV file, as it has a line break, is a name itself."""
+    try:
+        return [name for row in csv.reader([part], skipinitialspace=True) for name in row]
+    except csv.Error:
+        return [part]
 
 
 @contextmanager
@@ -215,10 +226,10 @@ def evaluate(
     )
     left_out = report["left_out"]
     if any(left_out.values()):
-        tell(f"note: left out: {left_out['missing']:,} rows without a class, {left_out['unknown']:,} of other classes.")
+        note(f"left out: {left_out['missing']:,} rows without a class, {left_out['unknown']:,} of other classes.")
     notes = report_notes(loaded, report)
-    for note in notes:
-        tell(f"note: {note}")
+    for one in notes:
+        note(one)
     novelty.warn()
     if as_json:
         print_json({**report, "notes": notes, "novelty": novelty.as_dict()})

@@ -204,9 +204,15 @@ def find_files(where: str | Path) -> list[Path]:
         pattern = str(path.relative_to(anchor))
         found = sorted(file for file in anchor.glob(pattern) if file.is_file() and not _is_hidden(Path(file.name)))
         if not found:
-            raise DataError(f"No file matches {where}. In a shell, put quotes around a pattern.")
+            raise DataError(f"No file matches {str(where)!r}. In a shell, put quotes around a pattern.")
         return found
-    raise DataError(f"There is no file {where}. Give a file, a folder, a pattern like 'part-*.csv', or - for a pipe.")
+    if "://" in str(where):
+        raise DataError(f"{str(where)!r} is a web address, and tables are read from files: download it first.")
+    near = sorted(file.name for file in path.parent.iterdir()) if path.parent.is_dir() else []
+    raise DataError(
+        f"There is no file {str(where)!r}.{did_you_mean(path.name, near)} Give a file, a folder, a pattern like "
+        "'part-*.csv', or - for a pipe."
+    )
 
 
 def _is_hidden(path: Path) -> bool:
