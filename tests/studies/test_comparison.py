@@ -1,16 +1,21 @@
 """Ours next to baselines: figures as scikit-learn has them, paired differences, and rows as baselines take them."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
+import qmedoid
+from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.studies import plain_baselines
 from qmedoid.studies.comparison import OURS, Fold, Outcome, compared, paired_difference, row_losses
 from qmedoid.studies.plain_baselines import plain_rows, run_baselines
 from qmedoid.tables.kinds import infer_columns
+
+TINY = qmedoid.EvidenceClassifier(n_medoids=6, n_neighbors=0)
 
 
 def probabilities(n, n_classes, seed):
@@ -143,3 +148,44 @@ def test_many_levels_are_merged_for_trees_that_have_no_bin_for_each():
     plain = plain_rows(infer_columns(table, roles={"code": "category", "x": "number"}).columns, table, table)
     found = dict(run_baselines(plain, np.arange(900) % 2, 0, lambda name: name == "scikit-learn boosted trees"))
     assert found["scikit-learn boosted trees"].probabilities.shape == (900, 2)
+
+
+@pytest.fixture(scope="module")
+def frames():
+    rng = np.random.default_rng(3)
+    code = np.arange(160) % 2
+    frame = pd.DataFrame({
+        "x": rng.normal(size=160) + code,
+        "town": pd.Categorical(rng.choice(["a", "b", "c"], 160)),
+        "y": np.where(code == 1, "no", "yes"),
+    })  # fmt: skip
+    return frame[:100], frame[100:]
+
+
+def test_compare_takes_data_frames_and_judges_by_the_positive_class(frames, monkeypatch):
+    monkeypatch.setattr(
+        plain_baselines, "BASELINES", {"logistic regression": plain_baselines.BASELINES["logistic regression"]}
+    )
+    fit, test = frames
+    classifier = qmedoid.MedoidClassifier(method=TINY, positive="no", random_state=0)
+    found = qmedoid.compare(classifier, fit[["x", "town"]], fit["y"], test[["x", "town"]], test["y"])
+    assert not hasattr(classifier, "classes_")
+    fitted = classifier.fit(fit[["x", "town"]], fit["y"])
+    said = fitted.predict_proba(test[["x", "town"]])
+    ours, plain = found.methods
+    assert ours.figures["log_loss"].mean == pytest.approx(metrics.log_loss(test["y"], said))
+    assert ours.figures["pr_auc"].mean == pytest.approx(
+        metrics.average_precision_score(test["y"] == "no", said[:, fitted.classes_.tolist().index("no")])
+    )
+    assert plain.figures["roc_auc"].mean > 0.6
+    assert found.to_dict()["methods"][1]["log_loss_difference"]["mean"] == pytest.approx(
+        plain.figures["log_loss"].mean - ours.figures["log_loss"].mean
+    )
+
+
+def test_compare_refuses_what_it_cannot_judge(frames):
+    fit, test = frames
+    with pytest.raises(ParameterError, match=r"must be a MedoidClassifier\. Got EvidenceClassifier"):
+        qmedoid.compare(TINY, fit[["x"]], fit["y"], test[["x"]], test["y"])
+    with pytest.raises(DataError, match=r"y_test has labels that are no class of the fit: 'maybe'"):
+        qmedoid.compare(qmedoid.MedoidClassifier(method=TINY), fit[["x"]], fit["y"], test[["x"]], ["maybe"] * len(test))
