@@ -20,6 +20,8 @@ from qmedoid.tables.targets import label_codes
 if TYPE_CHECKING:
     from qmedoid.studies.comparison import Comparison, Fold, Spread
 
+# Progress of a fold when our fit is done.
+_FIT_SHARE = 0.9
 _TITLES = {"log_loss": "log-loss", "roc_auc": "ROC-AUC", "pr_auc": "PR-AUC", "macro_f1": "macro-F1",
            "fit_seconds": "fit s"}  # fmt: skip
 
@@ -96,7 +98,9 @@ def cross_validate(
             if not limit.allows(f"folds {place} to {len(folds)} of --cv", limit.clock() - began):
                 break
             began = limit.clock()
-            one = fitting.again(part_of(train, fit), part_of(train, judged))
+            one = fitting.again(
+                part_of(train, fit), part_of(train, judged), lambda share: bar.advance(task, _FIT_SHARE * share)
+            )
             fold, lacking = judged_fold(one, fitting.options, limit)
             done.append(fold)
             notes += [note for note in lacking if note not in notes]

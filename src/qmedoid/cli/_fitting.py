@@ -127,6 +127,29 @@ class Judged(NamedTuple):
         return Judged(self.table.take(rows), self.codes[rows], self.probabilities[rows])
 
 
+class _Pieces:
+    """A scikit-learn callback that reports every piece of a fit as a share of the task that it is part of."""
+
+    max_propagation_depth: int | None = None
+
+    def __init__(self, report: Callable[[float], None]) -> None:
+        self._report = report
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Nothing is shown before the first piece."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """A piece is reported when it ends."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any, *, metadata: Any = None) -> None:  # noqa: ARG002
+        """Report a piece."""
+        if context.parent is not None and context.parent.max_subtasks:
+            self._report(1.0 / context.parent.max_subtasks)
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Nothing was begun."""
+
+
 class OneFit(NamedTuple):
     """A model, the rows it was fitted to, how long that took, and rows it was not fitted to."""
 
@@ -176,10 +199,13 @@ class Fitting(NamedTuple):
         parameters = {"command": asked, **model.parameters}
         return fitted, replace(model, contract=contract, models=models, parameters=parameters, training=training)
 
-    def again(self, train: Labeled, judged: Labeled) -> OneFit:
-        """Fit other rows in the same way, and decide about rows that they were not fitted to."""
+    def again(self, train: Labeled, judged: Labeled, progress: Callable[[float], None]) -> OneFit:
+        """Fit other rows in the same way, and decide about rows that they were not fitted to.
+
+        The progress callback receives what is done of the fit, piece by piece.
+        """
         options = self.options
-        classifier = make_classifier(options, shown=False)
+        classifier = make_classifier(options, shown=False).set_callbacks(_Pieces(progress))
         classifier.set_params(roles=self.roles, date_order=options.date_order)
         groups = None if options.group_column is None else given_row_groups(train, options.group_column)
         (_, model), seconds = timed(lambda: self.fit(classifier, train, groups))
