@@ -127,9 +127,10 @@ def print_comparison(comparison: "Comparison", title: str) -> None:
     if versus:
         console.print(
             "* best of the column; minus ours: mean over the same rows ± its standard error (paired); the baselines "
-            "have the settings of their libraries"
+            "have the settings of their libraries",
+            soft_wrap=True,
         )
-        console.print(comparison.verdict())
+        console.print(comparison.verdict(), soft_wrap=True)
 
 
 def _table_rows(comparison: "Comparison", figures: Sequence[str], versus: bool) -> Iterator[list[str]]:
