@@ -39,6 +39,10 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         STATUS,
     ),
     "fit": ("qmedoid fit known.csv --target HeartDisease -o heart.qmedoid",),
+    "compare": (
+        "qmedoid fit known.csv --target HeartDisease --method evidence --compare -o compared.qmedoid "
+        "| grep 'plain baseline'",
+    ),
     "inspect": ("qmedoid inspect heart.qmedoid | sed '/^How it was made/,$d'",),
     "score": (
         "qmedoid score heart.qmedoid new.csv --columns Age,Sex -o decisions.csv",
@@ -149,7 +153,7 @@ PAGES: Mapping[Path, Mapping[str, tuple[str, ...]]] = {
     SAVED_PAGE: SAVED_SECTIONS,
 }
 """The commands of each page; those of later ones run after the others in the same folder."""
-SLOW = ("raw", "fraud", "by_circuit", "circuit", "by_time", "reproduce", "budget", "why", "shifted")
+SLOW = ("compare", "raw", "fraud", "by_circuit", "circuit", "by_time", "reproduce", "budget", "why", "shifted")
 """Sections whose fits take most of the time; the others do not need them."""
 _WIDTH = 100
 

@@ -184,6 +184,7 @@ class TestInterrupted:
     def test_long_file(self, two, long_table, tmp_path, ending):
         code, said = self.interrupt(("score", two.model, long_table, "-o", tmp_path / f"o.{ending}"), tmp_path)
         assert code == 130
+        assert b"error: Interrupted: nothing was written.\n" in said
         assert b"Traceback" not in said
         assert list(tmp_path.iterdir()) == []
 
@@ -197,6 +198,7 @@ class TestInterrupted:
         child.send_signal(signal.SIGINT)
         said, _ = child.communicate(timeout=60)
         assert child.returncode == json.loads(said)["exit_code"] == 130
+        assert json.loads(said)["error"] == "Interrupted: nothing was written."
 
 
 @posix_alone

@@ -12,7 +12,19 @@ from typing import Any
 
 import typer
 
-from qmedoid.cli._output import DATA, FAILED, INTERRUPTED, MODEL, OK, USAGE, print_json, tell
+from qmedoid.cli._output import (
+    DATA,
+    FAILED,
+    INTERRUPTED,
+    MODEL,
+    OK,
+    USAGE,
+    begin_command,
+    interrupted,
+    note,
+    print_json,
+    tell,
+)
 from qmedoid.exceptions import DataError, ModelError, OutputError, ParameterError, QMedoidError, QMedoidWarning
 
 __all__ = ["main"]
@@ -31,6 +43,7 @@ def main() -> None:
 def _run() -> int:
     from qmedoid.cli.app import app
 
+    begin_command()
     as_json = "--json" in sys.argv
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -69,9 +82,7 @@ def _run() -> int:
         return FAILED
     except MemoryError:
         return _failed("There is not enough memory. Fit on fewer rows with --max-rows.", FAILED, as_json)
-    if code == INTERRUPTED and as_json:
-        return _failed("Interrupted.", code, as_json)
-    return code
+    return _failed(interrupted(), code, as_json) if code == INTERRUPTED else code
 
 
 def _call(app: Any) -> Any:
@@ -114,7 +125,7 @@ def _terminated_as_by_ctrl_c() -> Iterator[None]:
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     if issubclass(category, QMedoidWarning):
-        tell(f"note: {message}")
+        note(str(message))
 
 
 def _failed(message: str, code: int, as_json: bool, details: Mapping[str, Any] | None = None) -> int:

@@ -40,8 +40,16 @@ def asked_cut(options: CutOptions) -> Any:
 
 def listed(columns: list[str] | None) -> list[str]:
     """Names with commas between them; a name with a comma in it is put in double quotes."""
-    rows = [row for part in columns or [] for row in csv.reader([part], skipinitialspace=True)]
-    return [name for name in dict.fromkeys(name.strip() for row in rows for name in row) if name]
+    names = [name.strip() for part in columns or [] for name in _names(part)]
+    return [name for name in dict.fromkeys(names) if name]
+
+
+def _names(part: str) -> list[str]:
+    """The names of an option; one that is no line of a CSV file, as it has a line break, is a name itself."""
+    try:
+        return [name for row in csv.reader([part], skipinitialspace=True) for name in row]
+    except csv.Error:
+        return [part]
 
 
 def tell_cut(model: TableModel) -> None:

@@ -3,10 +3,8 @@
 import json
 import os
 import sys
-import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
@@ -46,21 +44,39 @@ def tell(message: str) -> None:
     print("\n".join(shown(line) for line in message.split("\n")), file=sys.stderr)
 
 
-@contextmanager
-def noted() -> Iterator[list[str]]:
-    """The notes that a block gives as warnings, which are told as well, for its JSON document."""
-    notes: list[str] = []
-    show = warnings.showwarning
+class _Said:
+    """What a command has said so far that its end needs: notes for JSON, and what a stop leaves behind."""
 
-    def keep(message: Warning | str, *rest: Any, **more: Any) -> None:
-        notes.append(str(message))
-        show(message, *rest, **more)
+    notes: ClassVar[list[str]] = []
+    kept = ""
 
-    warnings.showwarning = keep
-    try:
-        yield notes
-    finally:
-        warnings.showwarning = show
+
+def begin_command() -> None:
+    """Forget what the command before said, where one process runs several."""
+    _Said.notes.clear()
+    _Said.kept = "nothing was written"
+
+
+def note(message: str) -> None:
+    """A note on standard error, once; the JSON document of the command has it as well."""
+    if _plain(message) not in map(_plain, _Said.notes):
+        _Said.notes.append(message)
+        tell(f"note: {message}")
+
+
+def keeps(what: str) -> None:
+    """Say what there is if the command is stopped from now on, such as a file that is complete."""
+    _Said.kept = what
+
+
+def interrupted() -> str:
+    """What is said of a command that was stopped."""
+    return f"Interrupted: {_Said.kept}."
+
+
+def _plain(message: str) -> str:
+    """A note as it is compared: a warning begins with a capital, and the same note elsewhere does not."""
+    return message[:1].lower() + message[1:]
 
 
 def shown(value: Any) -> str:
@@ -69,9 +85,10 @@ def shown(value: Any) -> str:
 
 
 def print_json(document: Mapping[str, Any]) -> None:
-    """One JSON document on standard output; numbers that JSON does not have become null."""
+    """One JSON document on standard output, with all notes of the command; numbers that JSON lacks become null."""
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
-    text = json.dumps(_finite(document), indent=1, ensure_ascii=not is_unicode)
+    notes = {_plain(one): one for one in (*_Said.notes, *document.get("notes", ()))}
+    text = json.dumps(_finite({**document, "notes": list(notes.values())}), indent=1, ensure_ascii=not is_unicode)
     print("".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text))
 
 

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from qmedoid.cli._cut import asked_cut, listed, print_budgets, tell_cut
-from qmedoid.cli._output import noted, print_json, print_metrics, tell
+from qmedoid.cli._output import note, print_json, print_metrics
 from qmedoid.cli.options import EvaluateOptions
 from qmedoid.cli.score import reading_bar
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.model.budgets import budgets_on_rows
+from qmedoid.spelling import did_you_mean
 from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import joined, labeled_report, report_notes
@@ -23,11 +24,6 @@ def run(options: EvaluateOptions) -> None:
     """Decide about every record and print metrics."""
     point = asked_cut(options)
     keep_pandas_away()
-    with noted() as notes:
-        _evaluate(options, point, notes)
-
-
-def _evaluate(options: EvaluateOptions, point: Any, notes: list[str]) -> None:
     loaded = load_model(options.model)
     if point is not None:
         loaded = loaded.at_operating_point(point)
@@ -41,8 +37,8 @@ def _evaluate(options: EvaluateOptions, point: Any, notes: list[str]) -> None:
     ) as reading:
         if name not in reading.source.names:
             raise ContractError(
-                f"There is no column {name!r} with the classes. The table has: {some_of(reading.source.names)}. "
-                "Pass --target."
+                f"There is no column {name!r} with the classes.{did_you_mean(name, reading.source.names)} The table "
+                f"has: {some_of([*map(repr, reading.source.names)])}. Pass --target."
             )
 
         def decide(lenient: bool) -> list[Any]:
@@ -74,14 +70,14 @@ def _evaluate(options: EvaluateOptions, point: Any, notes: list[str]) -> None:
         said.insert(
             0, f"left out: {left_out['missing']:,} rows without a class, {left_out['unknown']:,} of other classes."
         )
-    for note in said:
-        tell(f"note: {note}")
+    for one in said:
+        note(one)
     novelty.warn()
     if options.json:
         operating = loaded.decision.operating
         cut: dict[str, Any] = {"operating": None if operating is None else operating.as_dict()}
         cut |= {} if spent is None else {"budgets": [one.as_dict() for one in spent]}
-        print_json({**report, **cut, "notes": [*said, *notes], "novelty": novelty.as_dict()})
+        print_json({**report, **cut, "novelty": novelty.as_dict()})
         return
     print_metrics(report, f"{Path(options.table).name}: {report['rows']:,} rows")
     if spent is not None:

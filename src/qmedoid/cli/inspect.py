@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from qmedoid.cli._cut import listed, print_budgets
-from qmedoid.cli._output import plain_console, print_json, tell
+from qmedoid.cli._output import note, plain_console, print_json
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.budgets import budgets_on_curve
 from qmedoid.model.contract import Levels
@@ -43,7 +43,7 @@ def run(model: Path, budgets: list[str] | None = None, *, as_json: bool) -> None
     card = model_card(loaded.model, raw_rows=loaded.model.records is not None)
     plain_console(wide=False).print(Markdown(card))
     if card != loaded.card:
-        tell("note: card.md in the file differs from this card: another version wrote it, or it was changed.")
+        note("card.md in the file differs from this card: another version wrote it, or it was changed.")
 
 
 def _summary(loaded: ModelFile) -> dict[str, Any]:

@@ -6,19 +6,29 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from qmedoid.spelling import number_of
+
 
 def _column(help: str) -> Any:
     return typer.Option(metavar="NAME", help=help)
 
 
-def share(text: str | float) -> float:
-    """A share from what a user writes: ``5%`` and ``0.05`` are the same; a wrong call says what is none."""
-    from qmedoid.model.operating_point import share as parsed  # with NumPy, which --help need not wait for
+def share(text: str) -> float:
+    """A share, written as a number (0.05) or as a percentage (5%): the parser of options that take one.
 
-    value = parsed(text)
-    if value != value:
-        raise typer.BadParameter(f"{text!r} is no share: write 0.05 or 5%.")
-    return value
+    Raises
+    ------
+    typer.BadParameter
+        The text writes no number between 0 and 1.
+    """
+    # A default is parsed, too, and may be a number.
+    number = number_of(str(text))
+    if number is None or not 0.0 <= number <= 1.0:
+        meant = "" if number is None or not 1.0 < number <= 100.0 else f" {number:g} percent is {number:g}%."
+        raise typer.BadParameter(
+            f"A share is a number from 0 to 1, such as 0.05, or a percentage, such as 5%. Got {text!r} instead.{meant}"
+        )
+    return number
 
 
 def _share(help: str) -> Any:
@@ -116,10 +126,10 @@ class FitOptions(TrainingOptions):
     valid: Annotated[
         Text, typer.Option(help="Rows to choose settings by: a file or a share. Else cross-validation.")
     ] = None
-    alert_rate: Annotated[Number, typer.Option(help="Share of the records to be called positive.")] = None
+    alert_rate: Annotated[Number, _share("Share of the records to be called positive.")] = None
     operating_point: Annotated[Text, typer.Option(help="Probability to cut at, or metric to maximize.")] = None
-    min_precision: Annotated[Number, typer.Option(help="Best recall with at least this precision.")] = None
-    min_recall: Annotated[Number, typer.Option(help="Fewest alerts with at least this recall.")] = None
+    min_precision: Annotated[Number, _share("Best recall with at least this precision.")] = None
+    min_recall: Annotated[Number, _share("Fewest alerts with at least this recall.")] = None
     cost: Annotated[Number, typer.Option(help="What a missed positive costs, in false alerts.")] = None
     time_column: Annotated[Text, typer.Option(help="Order of the rows: the last ones are held out.")] = None
     paper: Annotated[bool, typer.Option("--paper", help="Everything as printed in the paper.")] = False
@@ -128,6 +138,14 @@ class FitOptions(TrainingOptions):
     ] = "auto"
     raw_rows: Annotated[bool, typer.Option(help="Whether the model holds its medoids as rows of the table.")] = True
     circuits: Annotated[bool, typer.Option("--circuits", help="Write circuits too, as QPY and OpenQASM 3.")] = False
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Fit plain baselines to the same rows, and compare on the held-out ones.")
+    ] = False
+    cv: Annotated[int | None, typer.Option(min=2, help="Also fit and judge folds of the training rows.")] = None
+    time_limit: Annotated[
+        Number,
+        typer.Option(metavar="SECONDS", help="Leave out what would end later: trees, neighbors, circuit, folds."),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,16 +6,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import typer
-
 from qmedoid.cli._cut import asked_cut, listed, tell_cut, tell_top
-from qmedoid.cli._output import noted, print_json, progress_bar, shown, tell
-from qmedoid.cli.options import ScoreOptions, share
+from qmedoid.cli._output import keeps, print_json, progress_bar, shown, tell
+from qmedoid.cli.options import ScoreOptions
 from qmedoid.exceptions import ParameterError, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.budgets import SpentBudget, budgets_on_curve
 from qmedoid.model.operating_point import Drift
 from qmedoid.model.table import TableModel
+from qmedoid.spelling import number_of
 from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.novelty import ENOUGH_ROWS
@@ -38,34 +37,36 @@ def run(options: ScoreOptions) -> None:
     point, prevalence = asked_cut(options), _asked_prevalence(options.prevalence)
     keep_pandas_away()
     dialect = {"delimiter": options.delimiter, "decimal": options.decimal}
-    with noted() as notes:
-        loaded, found = _at_prevalence(load_model(options.model), prevalence, options, dialect)
-        top: SpentBudget | None = None
-        if options.top is not None:
-            loaded, top = _at_top(loaded, options.top, options, dialect)
-        elif point is not None:
-            loaded = loaded.at_operating_point(point)
-        with reading_bar("scoring") as progress:
-            scored = score_file(
-                loaded, options.table, options.output, carried=listed(options.columns), on_mismatch=options.on_mismatch,
-                safe_csv=options.safe_csv, force=options.force, add=_added(options), n_reasons=options.reasons or 3,
-                on_bad_row=options.on_bad_row, bad_rows=bad_rows,
-                # Text shows no estimate, and need not wait for it.
-                prevalence=options.json and found is None and _can_estimate(loaded), on_progress=progress, **dialect,
-            )  # fmt: skip
-        drift = None
-        # How many of the highest scores there are says nothing of a drift.
-        if loaded.decision.operating is not None and options.top is None:
-            drift = loaded.decision.operating.drift(scored.predicted[str(loaded.decision.classes[1])], scored.rows)
-        if drift is not None and drift.direction != "none":
-            warn(_changed(loaded, drift))
-        alerts = scored.predicted[str(loaded.decision.classes[1])]
-        if options.top is not None and alerts < min(options.top, scored.rows):
-            warn(
-                f"{alerts:,} records are alerts instead of {options.top:,}: those that come next have the same score, "
-                "and records of one score are all alerts or none is. A larger --top takes them all."
-            )
-        scored.novelty.warn()
+    loaded, found = _at_prevalence(load_model(options.model), prevalence, options, dialect)
+    top: SpentBudget | None = None
+    if options.top is not None:
+        loaded, top = _at_top(loaded, options.top, options, dialect)
+    elif point is not None:
+        loaded = loaded.at_operating_point(point)
+    if options.output == "-":
+        keeps("the rows on standard output are not all")
+    with reading_bar("scoring") as progress:
+        scored = score_file(
+            loaded, options.table, options.output, carried=listed(options.columns), on_mismatch=options.on_mismatch,
+            safe_csv=options.safe_csv, force=options.force, add=_added(options), n_reasons=options.reasons or 3,
+            on_bad_row=options.on_bad_row, bad_rows=bad_rows,
+            # Text shows no estimate, and need not wait for it.
+            prevalence=options.json and found is None and _can_estimate(loaded), on_progress=progress, **dialect,
+        )  # fmt: skip
+    keeps(f"{options.output} was written before")
+    drift = None
+    # How many of the highest scores there are says nothing of a drift.
+    if loaded.decision.operating is not None and options.top is None:
+        drift = loaded.decision.operating.drift(scored.predicted[str(loaded.decision.classes[1])], scored.rows)
+    if drift is not None and drift.direction != "none":
+        warn(_changed(loaded, drift))
+    alerts = scored.predicted[str(loaded.decision.classes[1])]
+    if options.top is not None and alerts < min(options.top, scored.rows):
+        warn(
+            f"{alerts:,} records are alerts instead of {options.top:,}: those that come next have the same score, "
+            "and records of one score are all alerts or none is. A larger --top takes them all."
+        )
+    scored.novelty.warn()
     if options.json:
         operating = loaded.decision.operating
         print_json(
@@ -81,7 +82,6 @@ def run(options: ScoreOptions) -> None:
                 "novelty": scored.novelty.as_dict(),
                 "output": options.output,
                 "difference": scored.difference.as_dict(),
-                "notes": notes,
             }
         )
     elif sys.stderr.isatty() or options.output != "-":
@@ -96,12 +96,10 @@ def run(options: ScoreOptions) -> None:
 
 
 def _asked_prevalence(text: str | None) -> float | str | None:
-    try:
-        return text if text in (None, "estimate") else share(str(text))
-    except typer.BadParameter:
-        raise ParameterError(
-            f"--prevalence must be 'estimate' or a number, such as 0.05 or 5%. Got {text!r} instead."
-        ) from None
+    asked = text if text in (None, "estimate") else number_of(str(text))
+    if text is not None and asked is None:
+        raise ParameterError(f"--prevalence must be 'estimate' or a share (0.05, 5%). Got {text!r} instead.")
+    return asked
 
 
 def _at_prevalence(
@@ -208,7 +206,7 @@ def _prevalence(model: TableModel, found: PrevalenceEstimate | None) -> dict[str
 
 def _tell(model: TableModel, scored: ScoredFile, drift: Drift | None, found: PrevalenceEstimate | None) -> None:
     most = sorted(scored.predicted.items(), key=lambda item: -item[1]) if len(scored.predicted) > _MANY else None
-    parts = some_of([f"{count:,} {label}" for label, count in most or scored.predicted.items()], _MANY)
+    parts = some_of([f"{count:,} of class {shown(label)}" for label, count in most or scored.predicted.items()], _MANY)
     tell(f"{scored.rows:,} {'row' if scored.rows == 1 else 'rows'} scored: {parts}.")
     if not scored.rows:
         tell("the table has a header and no rows, and so have the results.")

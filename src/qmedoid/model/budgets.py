@@ -10,8 +10,9 @@ from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.metrics.thresholds import counts_at, is_number, threshold_at_count
 from qmedoid.model.cut import curve_counts, curve_rows, exact_cut
 from qmedoid.model.decision import Decision
-from qmedoid.model.operating_point import Counts, OperatingSummary, share
+from qmedoid.model.operating_point import Counts, OperatingSummary
 from qmedoid.model.training_summary import HeldOutCurve
+from qmedoid.spelling import number_of
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class Budget:
             It is neither a whole number from 1 up nor a share above 0 and at most 1.
         """
         is_percent = str(given).strip().endswith("%")
-        value = share(given) if isinstance(given, str) or is_number(given) else math.nan
+        number = number_of(str(given)) if isinstance(given, str) or is_number(given) else None
+        value = math.nan if number is None else number
         if 0 < value <= 1 and (is_percent or value < 1):
             return cls(share=value)
         if not is_percent and value >= 1 and value.is_integer():

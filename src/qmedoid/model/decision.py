@@ -21,6 +21,7 @@ from qmedoid.model.cut import checked_rule, curve_counts, cut_on_curve
 from qmedoid.model.operating_point import ASKED, OperatingSummary, probability
 from qmedoid.model.training_summary import HeldOutCurve
 from qmedoid.schema import MODERATE, MOST_ROWS, RefusedError, Values
+from qmedoid.spelling import did_you_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,7 +300,8 @@ def asked_priors(asked: Any, classes: Sequence[Any]) -> Array:
         missing = [label for label in classes if label not in asked]
         if unknown or missing:
             what = f"names {unknown[0]!r}, which is no class" if unknown else f"lacks the class {missing[0]!r}"
-            raise ParameterError(f"The new prevalence {what}. The classes are {list(classes)[:10]}.")
+            hint = did_you_mean(unknown[0], classes) if unknown else ""
+            raise ParameterError(f"The new prevalence {what}.{hint} The classes are {list(classes)[:10]}.")
         given = [_number(asked[label], asked) for label in classes]
     else:
         given = [_number(value, asked) for value in np.ravel(np.asarray(asked, dtype=object)).tolist()]

@@ -196,18 +196,6 @@ class OperatingSummary:
         return rate * (1.0 - rate) / sum(weight**2 * one * (1.0 - one) / n for weight, one, n in rates)
 
 
-def share(given: str | float) -> float:
-    """A share from what a user writes: ``5%`` and ``0.05`` are the same; NaN where it is none.
-
-    The whole range of numbers is taken: what is allowed is for the parameter to say.
-    """
-    text = str(given).strip()
-    try:
-        return float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
-    except ValueError:
-        return math.nan
-
-
 def probability(log_odds: float) -> float:
     """The probability of these log-odds."""
     return 1.0 / (1.0 + math.exp(-log_odds)) if log_odds > 0 else math.exp(log_odds) / (1.0 + math.exp(log_odds))

@@ -11,6 +11,7 @@ from qmedoid.arrays import Codes
 from qmedoid.exceptions import ContractError, ModelError, ParameterError, some_of
 from qmedoid.model.explanation import explained_by
 from qmedoid.model.table import TableModel
+from qmedoid.spelling import did_you_mean
 from qmedoid.tables.cells import one_chunk
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.scoring import DecidedRows
@@ -62,7 +63,8 @@ class ResultColumns:
         """Refuse carried columns that the table does not have, or that would hide a result."""
         absent = [name for name in carried if name not in names]
         if absent:
-            raise ContractError(f"There is no column {absent[0]!r} to carry through. The table has: {some_of(names)}.")
+            has, hint = some_of([*map(repr, names)]), did_you_mean(absent[0], names)
+            raise ContractError(f"There is no column {absent[0]!r} to carry through.{hint} The table has: {has}.")
         hidden = [name for name in carried if name in self.names]
         if hidden:
             raise ParameterError(

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.spelling import did_you_mean
 from qmedoid.tables._binary import BinaryFile
 from qmedoid.tables._csv import TextFile
 from qmedoid.tables._detect import SUFFIXES, Bytes, format_of_name
@@ -152,7 +153,8 @@ class TableSource:
         unknown = [name for name in wanted if name not in self.names]
         if unknown:
             shown = some_of([repr(name) for name in self.names])
-            raise DataError(f"{self.description} has no column {unknown[0]!r}. It has {shown}.")
+            hint = did_you_mean(unknown[0], self.names)
+            raise DataError(f"{self.description} has no column {unknown[0]!r}.{hint} It has {shown}.")
         kinds = {name: self.schema.field(name).type for name in wanted} | dict(types or {})
         kinds = {name: pa.string() if pa.types.is_null(kinds[name]) else kinds[name] for name in wanted}
         for file in self._files:
@@ -236,9 +238,15 @@ def find_files(where: str | Path) -> list[Path]:
         pattern = str(path.relative_to(anchor))
         found = sorted(file for file in anchor.glob(pattern) if file.is_file() and not _is_hidden(Path(file.name)))
         if not found:
-            raise DataError(f"No file matches {where}. In a shell, put quotes around a pattern.")
+            raise DataError(f"No file matches {str(where)!r}. In a shell, put quotes around a pattern.")
         return found
-    raise DataError(f"There is no file {where}. Give a file, a folder, a pattern like 'part-*.csv', or - for a pipe.")
+    if "://" in str(where):
+        raise DataError(f"{str(where)!r} is a web address, and tables are read from files: download it first.")
+    near = sorted(file.name for file in path.parent.iterdir()) if path.parent.is_dir() else []
+    raise DataError(
+        f"There is no file {str(where)!r}.{did_you_mean(path.name, near)} Give a file, a folder, a pattern like "
+        "'part-*.csv', or - for a pipe."
+    )
 
 
 def _is_hidden(path: Path) -> bool:
