@@ -16,7 +16,7 @@ from qmedoid.studies.catalog import locate
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)|<img[^>]*src=\"([^\"]+)\"")
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
@@ -24,7 +24,7 @@ PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTA
 
 
 def name_of(page: Path) -> str:
-    return page.name
+    return page.relative_to(ROOT).as_posix()
 
 
 def heading_anchors(page: Path) -> set[str]:
