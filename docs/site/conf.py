@@ -41,3 +41,12 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
+
+autodoc_default_options = {"members": True, "inherited-members": "BaseEstimator"}
+autodoc_member_order = "groupwise"
+autodoc_typehints = "none"
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+# Types of parameters are words for readers, such as "ndarray of shape (n,)", and no names to look up.
+nitpick_ignore_regex = [("py:class", r"(?!qmedoid\.).*")]

@@ -9,6 +9,10 @@ from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 
+from qmedoid.estimators._methods import MethodMixin
+
+INNER = {*vars(MethodMixin), *MethodMixin.__annotations__, "table_model"}
+"""Members that the reference of the interface leaves out."""
 COMMANDS = "<!-- the commands -->"
 PAGE = '<!doctype html>\n<meta charset="utf-8">\n<title>{title}</title>\n{body}\n'
 
@@ -53,9 +57,16 @@ def write_entry(app: Sphinx, exception: Exception | None) -> None:
         (Path(app.outdir) / "index.html").write_text(page, encoding="utf-8")
 
 
+def skip_inner(_app: Sphinx, _what: str, name: str, value: object, _skip: bool, _options: object) -> bool | None:
+    """Leave out what estimators have from scikit-learn, and for each other: it is no part of the interface."""
+    of_sklearn = (getattr(value, "__module__", None) or "").startswith("sklearn.") or name.endswith("_request")
+    return True if of_sklearn or name in INNER else None
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the parts."""
     app.connect("source-read", add_commands)
     app.connect("doctree-read", link_folders)
+    app.connect("autodoc-skip-member", skip_inner)
     app.connect("build-finished", write_entry)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,7 +2,7 @@
 
 SWAP tests are called like the closed form, ``backend(X, Y)``. Every pair of a row of X and a row of Y is one circuit,
 and the norms are known beforehand. A pair with a zero vector has no circuit and takes the value that
-:func:`~qmedoid.geometry.overlap.compact_swap_test` gives it.
+:func:`~qmedoid.compact_swap_test` gives it.
 
 The variational circuit is called as ``backend(ansatz, rotations, inputs, observables)``. Every row of inputs is one
 circuit. Observables are diagonal: their eigenvalues at the basis states, in Qiskit's order of bits, which is also that
@@ -89,7 +89,13 @@ class StatevectorSwapTest:
     Parameters
     ----------
     angle : {"true", "printed"}
-        As in :func:`~qmedoid.geometry.overlap.compact_swap_test`.
+        As in :func:`~qmedoid.compact_swap_test`.
+
+    Examples
+    --------
+    >>> from qmedoid.circuits import StatevectorSwapTest
+    >>> StatevectorSwapTest()([[3.0, 0.0]], [[0.0, 4.0]]).distance.round(6)
+    array([[5.]])
     """
 
     angle: AngleKind = "true"
@@ -113,7 +119,7 @@ class SamplerSwapTest(Sampling):
     shots : int
         Measurements of the ancilla per pair.
     angle : {"true", "printed"}
-        As in :func:`~qmedoid.geometry.overlap.compact_swap_test`.
+        As in :func:`~qmedoid.compact_swap_test`.
     sampler : BaseSamplerV2 or None
         Whose ``run([(circuit, angles)], shots=shots)`` takes the measurements. None is
         ``qiskit.primitives.StatevectorSampler``.
@@ -131,6 +137,13 @@ class SamplerSwapTest(Sampling):
     -----
     A sampler that starts afresh from one seed in every job repeats its noise from job to job (Aer does, given
     ``seed``); ``StatevectorSampler(seed=int)`` repeats it from pair to pair. The default sampler does neither.
+
+    Examples
+    --------
+    >>> from qmedoid.circuits import SamplerSwapTest
+    >>> measured = SamplerSwapTest(shots=4096, seed=7)([[3.0, 0.0]], [[0.0, 4.0]])
+    >>> bool(abs(measured.distance - 5).max() < 0.5)
+    True
     """
 
     angle: AngleKind = "true"
@@ -178,7 +191,23 @@ def _by_circuit(X: ArrayLike, Y: ArrayLike, angle: AngleKind, measure: Callable[
 
 @dataclass(frozen=True)
 class StatevectorExpectations:
-    """Exact expectation values, from the statevector of every row's circuit."""
+    """Exact expectation values, from the statevector of every row's circuit.
+
+    Examples
+    --------
+    A network is measured by it as it is simulated:
+
+    >>> import numpy as np
+    >>> from qmedoid.circuits import StatevectorExpectations
+    >>> from qmedoid.variational.ansatz import Ansatz
+    >>> from qmedoid.variational.model import Network
+    >>> from qmedoid.variational.readout import make_readout
+    >>> network = Network(Ansatz(2, 2, 1), make_readout("strings", n_qubits=2, n_classes=2), scales=np.ones(2))
+    >>> theta, angles = network.start(np.random.default_rng(0), spread=1.0), np.array([[0.3, -1.1]])
+    >>> measured = network.measured_scores(theta, angles, StatevectorExpectations())
+    >>> bool(np.allclose(measured, network.scores(theta, angles)))
+    True
+    """
 
     def __call__(self, ansatz: Ansatz, rotations: ArrayLike, inputs: ArrayLike, observables: ArrayLike, /) -> Array:
         """Expectation values of every row, shape (n_rows, K)."""
@@ -216,6 +245,19 @@ class SamplerExpectations(Sampling):
     Notes
     -----
     What is said of samplers and their seeds at :class:`~qmedoid.circuits.SamplerSwapTest` holds here as well.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qmedoid.circuits import SamplerExpectations
+    >>> from qmedoid.variational.ansatz import Ansatz
+    >>> from qmedoid.variational.model import Network
+    >>> from qmedoid.variational.readout import make_readout
+    >>> network = Network(Ansatz(2, 2, 1), make_readout("strings", n_qubits=2, n_classes=2), scales=np.ones(2))
+    >>> theta, angles = network.start(np.random.default_rng(0), spread=1.0), np.array([[0.3, -1.1]])
+    >>> measured = network.measured_scores(theta, angles, SamplerExpectations(shots=4096, seed=7))
+    >>> bool(abs(measured - network.scores(theta, angles)).max() < 0.5)
+    True
     """
 
     rows_per_job: int = 100
