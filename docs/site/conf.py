@@ -38,6 +38,7 @@ html_theme = "furo"
 html_title = f"qmedoid {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}

@@ -1,4 +1,4 @@
-"""Parts of the site that no page holds: the reference of the commands, lists of folders, and the way in."""
+"""What the site needs and no page holds: the commands, lists of folders, formulas, the inner names, the way in."""
 
 import shutil
 from html import escape
@@ -6,8 +6,10 @@ from pathlib import Path
 
 import commands
 from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
 
 from qmedoid.estimators._methods import MethodMixin
 
@@ -63,8 +65,15 @@ def skip_inner(_app: Sphinx, _what: str, name: str, value: object, _skip: bool, 
     return True if of_sklearn or name in INNER else None
 
 
+def write_math(writer: HTML5Translator, node: nodes.math | nodes.math_block) -> None:
+    """Write a formula as MathML, which browsers show without a script."""
+    writer.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    raise nodes.SkipNode
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the parts."""
+    app.add_html_math_renderer("mathml", (write_math, None), (write_math, None))
     app.connect("source-read", add_commands)
     app.connect("doctree-read", link_folders)
     app.connect("autodoc-skip-member", skip_inner)
