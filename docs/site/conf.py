@@ -28,7 +28,9 @@ include_patterns = [
 ]
 exclude_patterns = [".*", "build", "dist", "tests", "typings"]
 source_suffix = {".md": "markdown"}
+smartquotes = False
 nitpicky = True
+default_role = "code"
 
 myst_heading_anchors = 4
 myst_enable_extensions = ["html_image"]
