@@ -213,7 +213,7 @@ def test_the_pages_on_quality_say_what_the_study_left(docs_scripts):
     shown = ""
     for page, made in script.sections().items():
         text = page.read_text(encoding="utf-8")
-        assert text == marked.fill(text, made.sections, made.others(page))
+        assert text == marked.fill(text, made.sections, made.waiting)
         shown += text
     for file in results.RESULTS.iterdir():
         assert f"`{file.name}`" in shown, f"No page says what {file.name} is."
