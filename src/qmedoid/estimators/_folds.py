@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,12 +10,14 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError, warn
-from qmedoid.geometry.row_groups import first_rows, group_classes, group_folds, part_of
+from qmedoid.geometry.row_groups import first_rows, group_classes, group_folds, numbered, part_of
+from qmedoid.methods.base import Method
 
 Split = tuple[Codes, Codes]
 Splits = list[Split]
 FoldRows = Callable[[Codes, Codes], tuple[Array, Array]]
 """The rows of a table that train and those that are held out, both as numbers."""
+AnyMethod = TypeVar("AnyMethod", bound=Method)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,8 @@ class TrainingTable:
         Of the columns, for messages.
     is_checked : bool
         Whether constant columns were noted already.
+    row_numbers : ndarray of shape (n,) or None
+        Place of every row in the table that was given; None where they are in its order.
     fold_rows : callable or None
         The numbers of some rows to train on and of some that judge, made without the labels of the latter; None where
         no number is made with labels.
@@ -47,13 +51,19 @@ class TrainingTable:
     names: Any = None
     is_checked: bool = False
     fold_rows: FoldRows | None = None
+    row_numbers: Codes | None = None
 
     def part(self, rows: Codes) -> "TrainingTable":
         """Some of the rows."""
         of_all = self.fold_rows
         of_part = None if of_all is None else lambda train, held: of_all(rows[train], rows[held])
         groups = part_of(self.groups, rows)
-        return replace(self, X=self.X[rows], codes=self.codes[rows], groups=groups, fold_rows=of_part)
+        part = replace(self, X=self.X[rows], codes=self.codes[rows], groups=groups, fold_rows=of_part)
+        return replace(part, row_numbers=None)
+
+    def as_given(self, model: AnyMethod) -> AnyMethod:
+        """A model of these rows with the row numbers of the table that was given."""
+        return model if self.row_numbers is None else model.with_row_numbers(self.row_numbers)
 
     def splits(self, estimator: Any, rng: np.random.Generator) -> Splits:
         """Training and held-out rows of the folds of an estimator's `cv`.
@@ -62,7 +72,7 @@ class TrainingTable:
         several and the training rows of a single one are to be kept.
         """
         codes, classes = self.codes, self.classes
-        splits = stratified_splits(estimator.cv, self.X, codes, classes, rng, self.groups)
+        splits = stratified_splits(estimator.cv, self.X, codes, classes, rng, self.groups, self.row_numbers)
         if not splits:
             name = type(estimator).__name__
             raise ParameterError(f"The 'cv' parameter of {name} holds no split: give at least one.")
@@ -90,15 +100,17 @@ def stratified_splits(
     classes: npt.NDArray[Any],
     rng: np.random.Generator,
     groups: Codes | None = None,
+    row_numbers: Codes | None = None,
 ) -> Splits:
     """Training and validation rows of every fold.
 
     A number makes shuffled stratified folds, fewer where the smallest class is smaller; a class of one row stays in
     the training part of every fold, so it is never judged but always there. Rows of one group are in one fold, and
-    a class of one group is as one of one row. A splitter splits groups instead of rows.
+    a class of one group is as one of one row. A splitter splits groups instead of rows, in the order in which they were
+    given; so are the rows of given splits numbered.
     """
     if not isinstance(cv, int | np.integer):
-        return _given_splits(cv, X, codes, groups)
+        return _given_splits(cv, X, codes, groups, row_numbers)
     # Rows of every class, or groups that have any.
     draws = codes if groups is None else np.unique(groups * len(classes) + codes) % len(classes)
     counts = np.bincount(draws, minlength=len(classes))
@@ -124,8 +136,12 @@ def stratified_splits(
     ]
 
 
-def _given_splits(cv: Any, X: Array, codes: Codes, groups: Codes | None) -> Splits:
+def _given_splits(cv: Any, X: Array, codes: Codes, groups: Codes | None, row_numbers: Codes | None = None) -> Splits:
     """Splits of a splitter, which splits groups where rows belong together, or of an iterable."""
+    if row_numbers is not None:
+        place = np.argsort(row_numbers, kind="stable")
+        given = _given_splits(cv, X[place], codes[place], None if groups is None else numbered(groups[place]))
+        return [(np.sort(place[train]), np.sort(place[val])) for train, val in given]
     if groups is not None and hasattr(cv, "split"):
         splits = _given_splits(cv, X[first_rows(groups)], group_classes(groups, codes), None)
         parts = [[np.flatnonzero(np.isin(groups, part)) for part in split] for split in splits]

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import DataError, ParameterError, warn
-from qmedoid.geometry.row_groups import equal_rows_note, given_groups, row_groups
+from qmedoid.geometry.row_groups import equal_rows_note, row_groups
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.base import LARGEST
 
@@ -65,15 +65,20 @@ def check_size(table: Array, names: Any = None) -> None:
         )
 
 
-def check_finite(table: Array, names: Any = None, name: str = "X") -> None:
-    """Raise with the column and first row of the first value that is NaN, infinite or beyond `LARGEST`."""
+def check_finite(table: Array, names: Any = None, name: str = "X", row_numbers: Codes | None = None) -> None:
+    """Raise with the column and first row of the first value that is NaN, infinite or beyond `LARGEST`.
+
+    Rows are numbered as given, or by their places.
+    """
     # Good tables, the many, need no temporary of their size: a NaN makes both extremes NaN.
     if table.max(initial=0.0) <= LARGEST and table.min(initial=0.0) >= -LARGEST:
         return
     bad = ~(np.abs(table) <= LARGEST)
     column = int(np.flatnonzero(bad.any(axis=0))[0])
-    row = int(np.flatnonzero(bad[:, column])[0])
-    value, count = table[row, column], int(bad[:, column].sum())
+    rows = np.flatnonzero(bad[:, column])
+    numbers = rows if row_numbers is None else row_numbers[rows]
+    row, count = int(numbers.min()), len(rows)
+    value = table[rows[numbers.argmin()], column]
     if np.isnan(value):
         what, remedy = "NaN", "Impute or drop missing values first, for example with sklearn.impute.SimpleImputer."
     elif np.isinf(value):
@@ -217,10 +222,8 @@ def given_weights(weights: Mapping[Any, float], classes: npt.NDArray[Any]) -> Ar
     return 1.0 / np.array([float(weights.get(label, 1.0)) for label in classes.tolist()])
 
 
-def groups_of_fit(given: Any, table: Array, codes: Codes) -> Codes | None:
-    """Group of every row, None where every row is a group; without labels of groups equal rows are, with a warning."""
-    if given is not None:
-        return given_groups(given, len(table))
+def groups_of_fit(table: Array, codes: Codes) -> Codes | None:
+    """Groups of equal rows, with a warning where they are many; None where every row is a group."""
     found = row_groups(table, codes)
     note = None if found is None else equal_rows_note(found)
     if note is not None:

@@ -19,9 +19,10 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._folds import Splits, TrainingTable
-from qmedoid.estimators._inputs import check_table, groups_of_fit, one_blas_thread
+from qmedoid.estimators._inputs import check_table, one_blas_thread
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._refiner import Refiner
+from qmedoid.estimators._row_order import in_own_order, ordered_table
 from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
@@ -132,8 +133,9 @@ class MethodMixin:
 
     def keep(self, fits: Sequence[CalibratedMethod], data: TrainingTable) -> None:
         """Set the fitted attributes, the best model first."""
-        self.models_ = [fit.model.method.plain for fit in fits]
-        self._medoid_tables = [data.X[model.medoid_rows] for model in self.models_]
+        models = [fit.model.method.plain for fit in fits]
+        self.models_ = [data.as_given(model) for model in models]
+        self._medoid_tables = [data.X[model.medoid_rows] for model in models]
 
 
 class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):
@@ -176,11 +178,11 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
             Rows with the same label belong together and are held out together. None takes equal rows as groups.
         """
         table, codes = self._checked(X, y)
-        names = getattr(self, "feature_names_in_", None)
-        data = TrainingTable(table, codes, self.classes_, groups_of_fit(groups, table, codes), names)
+        data = ordered_table(table, codes, self.classes_, groups, getattr(self, "feature_names_in_", None))
         report = FitReport(self, self._init_callback_context, X=X, y=y)
-        self.keep(_calibrated_fits(self, data, report, "auto", DeltaSettings("nearest")), data)
-        self._novelty = fit_novelty(table, method=self.models_[0])
+        fits = _calibrated_fits(self, data, report, "auto", DeltaSettings("nearest"))
+        self.keep(fits, data)
+        self._novelty = fit_novelty(data.X, method=fits[0].model.method.plain)
         report.end()
         return self
 
@@ -196,7 +198,8 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         n_fits = len(splits) + bool(self.refit)
         scores = np.full((len(data.codes), len(data.classes)), np.nan)
         deltas = None
-        for number, (train, held) in enumerate(splits):
+        for number, (some, held) in enumerate(splits):
+            train = in_own_order(data, some)
             model, _, own = self._fit_rows(data.part(train), seed, _part_of(progress, number, n_fits))
             found = model.measure(data.X[held])
             scores[held] = found.scores

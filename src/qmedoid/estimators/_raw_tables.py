@@ -26,9 +26,11 @@ from qmedoid.estimators._inputs import (
 )
 from qmedoid.estimators._operating import asked_rule
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
+from qmedoid.estimators._row_order import in_order, validation_order
 from qmedoid.estimators._saving import SavingMixin, measured_error, plain_parameters
 from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
+from qmedoid.geometry.row_order import row_order
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.base import LARGEST
 from qmedoid.model.contract import Contract
@@ -37,7 +39,7 @@ from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.refinement import CalibratedMethod
 from qmedoid.model.table import TableModel
 from qmedoid.tables.arrow import as_table, plain_records
-from qmedoid.tables.cells import cell_codes
+from qmedoid.tables.cells import cell_ranks
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import encode_batch, training_summary
 from qmedoid.tables.issues import Issues
@@ -97,17 +99,6 @@ def _asked_roles(roles: Any, ignore: Any, columns: Sequence[str], target: str | 
     return check_roles(("'roles'", roles), ("'ignore'", dict.fromkeys(ignored, "ignore")))
 
 
-def _with_equal_numbers(table: pa.Table) -> pa.Table:
-    """The table with numbers of a column that differ in their last digits alone made equal."""
-    for place, field in enumerate(table.schema):
-        if pa.types.is_floating(field.type):
-            values = table.column(place).to_numpy().astype(np.float64)
-            known = ~np.isnan(values)
-            values[known] = with_equal_cells(values[known, None])[:, 0]
-            table = table.set_column(place, field.name, pa.array(values))
-    return table
-
-
 def _place_of(positive: Any, labels: npt.NDArray[Any]) -> int:
     """The place of the positive class, given by its label or by how that is written."""
     for alike in (labels == positive, np.array([str(label) for label in labels.tolist()]) == str(positive)):
@@ -119,7 +110,10 @@ def _place_of(positive: Any, labels: npt.NDArray[Any]) -> int:
 
 
 class RawRows(NamedTuple):
-    """The rows of a fit: as numbers, with validation rows behind them; their split; the tables; and training rows."""
+    """The rows of a fit: as numbers, with validation rows behind them; their split; the tables; and training rows.
+
+    The tables are as they were given, the numbers in an order of their own.
+    """
 
     data: TrainingTable
     splits: Splits | None
@@ -172,24 +166,29 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         self.positive_ = classes.tolist()[1] if len(classes) == 2 else None
         asked_rule(self.operating_point, list(classes))
         target = getattr(y, "name", None)
-        table, encoded, together = self._fit_columns(table, codes, target if isinstance(target, str) else None, groups)
-        matrix, statistics = encoded.matrix, encoded.statistics
+        table, encoded, together, order = self._fit_columns(
+            table, codes, target if isinstance(target, str) else None, groups
+        )
+        matrix, statistics, codes = encoded.matrix, encoded.statistics, codes[order]
         tables, numbers, splits = [table], matrix, None
         if X_val is not None:
             tables.append(read_table(self, X_val, reset=False, name="X_val"))
             val_labels = check_target(y_val, tables[1].num_rows, name="y_val", table="X_val")
             val_matrix, n_train = self._encode(tables[1]), len(codes)
-            numbers = np.concatenate([matrix, val_matrix])
             val_codes = known_codes(self._meant(val_labels), self.classes_)
-            codes = np.concatenate([codes, 1 - val_codes if self._is_reversed else val_codes])
+            val_codes = 1 - val_codes if self._is_reversed else val_codes
+            val_order = validation_order(val_matrix, val_codes)
+            val_matrix, order = val_matrix[val_order], np.append(order, n_train + val_order)
+            numbers = np.concatenate([matrix, val_matrix])
+            codes = np.concatenate([codes, val_codes[val_order]])
             # Validation rows are held out as they are, but equal ones are one draw.
             before = np.arange(n_train) if together is None else together
             together = part_of(np.append(before, n_train + equal_rows(val_matrix)), np.arange(len(codes)))
             splits = [(np.arange(n_train), np.arange(n_train, len(codes)))]
-        check_finite(numbers, self.encoded_names_)
+        check_finite(numbers, self.encoded_names_, row_numbers=order)
         numbers = np.ascontiguousarray(with_equal_cells(numbers))
         fold_rows = None if statistics is None else functools.partial(statistics.fold, numbers)
-        data = TrainingTable(numbers, codes, classes, together, self.encoded_names_, True, fold_rows)
+        data = TrainingTable(numbers, codes, classes, together, self.encoded_names_, True, fold_rows, order)
         return RawRows(data, splits, tables, matrix)
 
     def _class_codes(self, y: Any, n_rows: int) -> Codes:
@@ -235,15 +234,18 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
 
     def _fit_columns(
         self, table: pa.Table, codes: Codes, target: str | None, groups: Any
-    ) -> tuple[pa.Table, Encoded, Codes | None]:
-        """Fit contract and encodings, with notes; the table in its roles, as numbers, and the group of every row."""
+    ) -> tuple[pa.Table, Encoded, Codes | None, Codes]:
+        """Fit contract and encodings, with notes, to rows in an order of their own.
+
+        Returns the table in its roles; and in that order the rows as numbers, the group of each, and its row number.
+        """
         roles = _asked_roles(self.roles, self.ignore, table.column_names, target)
         table = in_roles(table, roles)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
         together = None if groups is None else given_groups(groups, table.num_rows)
         if self._settled is None:
-            skip, order = set() if target is None else {target}, cast("DateOrder | None", self.date_order)
-            inferred = infer_columns(table, skip=skip, roles=roles, decimal=self.decimal, date_order=order)
+            skip, dates = set() if target is None else {target}, cast("DateOrder | None", self.date_order)
+            inferred = infer_columns(table, skip=skip, roles=roles, decimal=self.decimal, date_order=dates)
         else:
             inferred = infer_alike(table, self._settled)
         inferred.check_any()
@@ -254,14 +256,17 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
             # The name of the column is half of this reason, and names mislead.
             for note in (note for why, note in left_out.values() if why == OWN_NUMBER):
                 warn(note)
+        places, is_level = cell_ranks(table, inferred.columns)
+        order = row_order(places, codes, together, is_level=is_level)
+        together, codes = in_order(together, order), codes[order]
         if groups is None:
-            names = [column.name for column in inferred.columns]
-            together = row_groups(cell_codes(_with_equal_numbers(table), names), codes)
+            together = row_groups(places[order], codes)
             equal = None if together is None else equal_rows_note(together)
             self.notes_ += [] if equal is None else [equal]
         limits = {"max_one_hot": self.max_one_hot, "max_levels": self.max_levels}
         classes = self._in_order(self.classes_).tolist()
-        encoded = fit_encodings(table, inferred.columns, codes, classes, rng, together, **limits)
+        ordered = table.take(pa.array(order))
+        encoded = fit_encodings(ordered, inferred.columns, codes, classes, rng, together, **limits)
         columns, self.encodings_, matrix, _ = encoded
         self.contract_ = Contract(columns, target, inferred.left_out)
         names, pairs = [column.name for column in columns], zip(columns, self.encodings_, strict=True)
@@ -271,14 +276,15 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
             self._number_places = np.array([column_names(self).index(name) for name in names])
         same = np.flatnonzero(np.ptp(matrix, axis=0) == 0)
         self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
-        return table, encoded, together
+        return table, encoded, together, order
 
     def _keep(self, method: Any, models: Sequence[CalibratedMethod], rows: RawRows) -> None:
         """Hold a fitted method with its hybrid models, the best first."""
         best, table = models[0], rows.tables[0]
         self.estimator_, self.method_ = method, method.method_name
-        self.models_: list[HybridModel] = [one.model for one in models]
-        self.model_ = best.model
+        pairs = zip(models, method.models_, strict=True)
+        self.models_: list[HybridModel] = [replace(one.model, method=numbered) for one, numbered in pairs]
+        self.model_ = self.models_[0]
         self.refinement_, self.margin_ = best.model.refinement, best.model.refine_below
         self.variational_ = best.circuit
         self._set_cut(rows.data.codes, best.held_out, rows.data.groups)

@@ -91,11 +91,15 @@ class Refiner:
                 warn("No training row belongs to its second-nearest class: the method decides without a circuit.")
             return method
         circuit = clone(self.settings)
-        circuit.set_params(cv=splits_of_part(self.settings.cv, rows, len(codes)))
+        numbers = rows if self.data.row_numbers is None else self.data.row_numbers[rows]
+        circuit.set_params(cv=splits_of_part(self.settings.cv, np.sort(numbers), len(codes)))
         between_two = method.model.deltas.decides_between_two(len(classes))
         circuit.classes_ = np.array(["runner-up", "nearest"]) if between_two else classes
-        groups = part_of(self.data.groups, rows)
-        plan = TrainingPlan.of(circuit, data, circuit.classes_, self.entropy, out_of_fold=True, groups=groups)
+        part = TrainingTable(
+            data.features, data.codes, circuit.classes_, part_of(self.data.groups, rows),
+            row_numbers=np.argsort(np.argsort(numbers)),
+        )  # fmt: skip
+        plan = TrainingPlan.of(circuit, data, part, self.entropy, out_of_fold=True)
         task = self.context.subcontext("circuit", max_subtasks=plan.n_reports)
         task.call_on_fit_task_begin(estimator=self.owner)
         trained, params, choice = plan.run(reporting_watch(self.owner, task, self.settings.checkpoint))

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.callback import CallbackContext
 
-from qmedoid.arrays import Codes
 from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.exceptions import InterruptedWarning, warn
@@ -87,21 +85,19 @@ class TrainingPlan:
         cls,
         estimator: "VariationalClassifier",
         data: TrainingData,
-        classes: npt.NDArray[Any],
+        rows: TrainingTable,
         entropy: list[int],
         *,
         out_of_fold: bool,
-        groups: Codes | None = None,
     ) -> "TrainingPlan":
         """The plan that the parameters of an estimator describe; the circuits are checked against the data.
 
-        Folds are made where there is something to choose, or where out-of-fold scores are asked for; they keep groups
-        together.
+        Folds of the rows are made where there is something to choose, or where out-of-fold scores are asked for.
         """
         points, candidates = grid_candidates(estimator)
         n_rows, n_inputs = data.features.shape
         for point, candidate in zip(points, candidates, strict=True):
-            candidate.circuit.network(n_inputs, len(classes))
+            candidate.circuit.network(n_inputs, len(rows.classes))
             asked = point.get("batch_size", estimator.batch_size)
             if asked is not None and asked > n_rows:
                 warn(f"batch_size={asked} is more than the {n_rows} rows: every step uses all of them.")
@@ -109,7 +105,7 @@ class TrainingPlan:
         # Where every class has one row, no row can be held out.
         if (out_of_fold or len(candidates) > 1) and np.bincount(data.codes).max() > 1:
             rng = np.random.default_rng(entropy)
-            splits = TrainingTable(data.features, data.codes, classes, groups).splits(estimator, rng)
+            splits = rows.splits(estimator, rng)
         metric = estimator.operating_point if isinstance(estimator.operating_point, str) else None
         return cls(data, points, candidates, splits, entropy, estimator.n_seeds, metric)
 

@@ -19,11 +19,11 @@ from qmedoid.estimators._inputs import (
     check_table,
     check_target,
     class_codes,
-    groups_of_fit,
     known_codes,
     one_blas_thread,
 )
 from qmedoid.estimators._methods import FitReport, MethodMixin, Refine, is_large_and_rare
+from qmedoid.estimators._row_order import ordered_table, validation_order
 from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._search import CLASS_WEIGHTS, GROUPING_CONSTRAINTS, AnchorOrder, search_models
 from qmedoid.exceptions import ParameterError
@@ -246,9 +246,10 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         if X_val is not None:
             held_out = check_table(self, X_val, reset=False, name="X_val")
             labels = check_target(y_val, len(held_out), name="y_val", table="X_val")
-            validation = held_out, known_codes(labels, classes)
-        names = getattr(self, "feature_names_in_", None)
-        data = TrainingTable(table, codes, classes, groups_of_fit(groups, table, codes), names)
+            held_codes = known_codes(labels, classes)
+            order = validation_order(held_out, held_codes)
+            validation = held_out[order], held_codes[order]
+        data = ordered_table(table, codes, classes, groups, getattr(self, "feature_names_in_", None))
         report = FitReport(self, self._init_callback_context, X=X, y=y)
         self._keep(search_models(self, data, report, validation)[0], data)
         report.end()
@@ -318,14 +319,14 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
     def _keep(self, selected: Sequence[Selected], data: TrainingTable) -> None:
         best = selected[0]
         self.classes_, self.n_features_in_ = data.classes, data.X.shape[1]
-        self.models_: list[NearestModel] = [choice.model for choice in selected]
-        self.model_: NearestModel | MeasuredNearest = best.model
+        self.models_: list[NearestModel] = [data.as_given(choice.model) for choice in selected]
+        self.model_: NearestModel | MeasuredNearest = self.models_[0]
         self.alpha_ = best.model.alpha
         self.alpha_sweep_ = best.sweep
         self.one_se_: Best | None = best.best
         self.class_multipliers_ = best.model.multipliers
         self.configuration_ = best.model.configuration
-        self.medoid_indices_ = best.model.medoid_rows
+        self.medoid_indices_ = self.models_[0].medoid_rows
         self.medoid_classes_ = self.classes_[best.model.medoid_classes]
         self._medoid_tables = [data.X[choice.model.medoid_rows] for choice in selected]
         self.medoids_ = self._medoid_tables[0]

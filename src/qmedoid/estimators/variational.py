@@ -10,10 +10,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._inputs import check_table, column_label, groups_of_fit, loss_weights, one_blas_thread
+from qmedoid.estimators._inputs import check_table, column_label, loss_weights, one_blas_thread
 from qmedoid.estimators._operating import asked_rule
 from qmedoid.estimators._parameters import OPERATING_POINT, Constraint
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
+from qmedoid.estimators._row_order import ordered_table
 from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._training import TRAINING_CONSTRAINTS, TrainingPlan, reporting_watch
 from qmedoid.exceptions import ModelError, warn
@@ -231,17 +232,17 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
             Rows with the same label belong together and are held out together. None takes equal rows as groups.
         """
         table, codes = self._checked(X, y)
-        together = groups_of_fit(groups, table, codes)
-        warn_constant(table, getattr(self, "feature_names_in_", None))
-        data = TrainingData(table, codes, loss_weights(self.class_weight, codes, self.classes_))
+        rows = ordered_table(table, codes, self.classes_, groups, getattr(self, "feature_names_in_", None))
+        warn_constant(rows.X, rows.names)
+        data = TrainingData(rows.X, rows.codes, loss_weights(self.class_weight, codes, self.classes_))
         entropy = check_random_state(self.random_state).randint(2**31, size=4).tolist()
         rule, _ = asked_rule(self.operating_point, self.classes_.tolist())
         needed = rule not in ("likeliest", "probability")
-        plan = TrainingPlan.of(self, data, self.classes_, entropy, out_of_fold=needed, groups=together)
+        plan = TrainingPlan.of(self, data, rows, entropy, out_of_fold=needed)
         context = self._init_callback_context(max_subtasks=plan.n_reports)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        self._keep(*plan.run(reporting_watch(self, context, self.checkpoint)), codes, entropy, together)
-        self._novelty = fit_novelty(table)
+        self._keep(*plan.run(reporting_watch(self, context, self.checkpoint)), rows.codes, entropy, rows.groups)
+        self._novelty = fit_novelty(rows.X)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 

@@ -13,7 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Codes
-from qmedoid.model.contract import Kind
+from qmedoid.kernels.ties import with_equal_cells
+from qmedoid.model.contract import Column, Kind
 
 Floats = npt.NDArray[np.float64]
 _LAST_SECOND = 2**63 // 10**6
@@ -177,6 +178,32 @@ def cell_codes(table: pa.Table, names: Sequence[str]) -> npt.NDArray[np.int64]:
         codes = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         columns.append(codes.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64))
     return np.column_stack(columns)
+
+
+def cell_ranks(table: pa.Table, columns: Sequence[Column]) -> tuple[Codes, list[bool]]:
+    """Cells of some columns by their places among the different ones, shape (n, M), and which columns have levels.
+
+    Numbers, truth values and dates are in rising order, those that differ in their last digits alone in one place, and
+    missing ones last. Levels are in the order of their names, behind missing ones.
+    """
+    places = list[Codes]()
+    for column in columns:
+        given = table.column(column.name)
+        if column.kind == "category":
+            encoded = texts(given).dictionary_encode()
+            names = np.array(encoded.dictionary.to_pylist(), dtype=object)
+            codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+            found = np.append(np.argsort(np.argsort(names)), -1)[codes]
+            places.append(found - found.min(initial=0))
+            continue
+        values = read(given, column.kind, column.spelling).values
+        numbers = values.astype(np.float64)
+        if column.kind == "date":
+            numbers = np.where(np.isnat(values), np.nan, values.astype(np.int64).astype(np.float64))
+        known = ~np.isnan(numbers)
+        numbers[known] = with_equal_cells(numbers[known, None])[:, 0]
+        places.append(np.unique(numbers, return_inverse=True)[1])
+    return np.column_stack(places).astype(np.intp), [column.kind == "category" for column in columns]
 
 
 def level_codes(column: pa.Array | pa.ChunkedArray, levels: tuple[str, ...]) -> tuple[Codes, pa.Array]:

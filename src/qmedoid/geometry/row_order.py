@@ -1,0 +1,104 @@
+r"""An order of the rows that depends on what they hold alone, so that a fit is the same for rows in any order.
+
+Random draws go by the places of rows, and sums round by their order. So every fit begins with its rows in an order of
+their own: that of a hash of their cells and class,
+
+.. math:: h(r) = \operatorname{mix}\Bigl(c_{y(r)} + \sum_j \operatorname{mix}(t_j(x_{rj}) + s_j)\Bigr).
+
+The token t of a number is its rank in the column, so that units and last digits do not matter. The signature s of a
+column, the token of a level and the token c of a class are hashes of the rows that hold them: the order of the columns
+and the names of levels and classes play no part. They are made in rounds, each from the hashes of the last one, as
+colors of a graph are refined. Copies of a row change nothing: all sums go over different rows.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.geometry.row_groups import Bits, equal_rows, first_rows
+
+# Shifts and factors of SplitMix64's finalizer: every bit of a number moves half of the bits of the hash.
+_START = np.uint64(0x9E3779B97F4A7C15)
+_MIXING = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
+_LAST_SHIFT = np.uint64(31)
+# Rounds after which columns and levels that play different parts have different signatures.
+_ROUNDS = 2
+
+
+def ranks(X: Array) -> Codes:
+    """Place of every cell among the different values of its column, shape (n, M); missing cells come last."""
+    return np.column_stack([np.unique(column, return_inverse=True)[1] for column in X.T]).astype(np.intp)
+
+
+def row_order(
+    cells: Codes, codes: Codes, groups: Codes | None = None, *, is_level: Sequence[bool] | None = None
+) -> Codes:
+    """Places of the rows in an order that depends on the rows alone, with their classes and groups.
+
+    Equal rows of one class stay in the order in which they are given.
+
+    Parameters
+    ----------
+    cells : ndarray of shape (n, M)
+        Ranks of numbers, and numbers of levels in the order of their names, from 0 up.
+    codes : ndarray of shape (n,)
+        Classes.
+    groups : ndarray of shape (n,), optional
+        Groups that are given, from 0 up; their numbers play no part.
+    is_level : sequence of bool, optional
+        Whether each column has levels instead of numbers; none by default.
+    """
+    same = equal_rows(np.column_stack([cells, codes]))
+    first = first_rows(same)
+    hashes, signatures = _hashes(cells[first], codes[first], [False] * cells.shape[1] if is_level is None else is_level)
+    # Rows of one hash are mirror images of each other: any order of them that does not come from their places will do.
+    keys = [hashes] if len(np.unique(hashes)) == len(hashes) else [*cells[first][:, np.argsort(signatures)].T, hashes]
+    place = np.empty(len(first), dtype=np.intp)
+    place[np.lexsort(keys)] = np.arange(len(first))
+    if groups is None:
+        return np.argsort(place[same], kind="stable")
+    of_group = _sums(_mix(place.astype(np.uint64)[same]), groups)
+    return np.lexsort((groups, of_group[groups], place[same]))
+
+
+def _hashes(cells: Codes, codes: Codes, is_level: Sequence[bool]) -> tuple[Bits, Bits]:
+    """Hash of every row of different rows, and signature of every column."""
+    signatures = np.zeros(cells.shape[1], dtype=np.uint64)
+    of_class = _mix(np.bincount(codes))
+    tokens = [
+        _mix(np.bincount(column) if named else np.arange(column.max() + 1))
+        for column, named in zip(cells.T, is_level, strict=True)
+    ]
+    hashes = _row_hashes(cells, codes, tokens, signatures, of_class)
+    for _ in range(_ROUNDS):
+        of_class = _mix(_sums(hashes, codes))
+        for place, (column, named) in enumerate(zip(cells.T, is_level, strict=True)):
+            rows_of = _mix(_sums(hashes, column) + tokens[place])
+            signatures[place] = rows_of.sum(dtype=np.uint64)
+            tokens[place] = rows_of if named else tokens[place]
+        hashes = _row_hashes(cells, codes, tokens, signatures, of_class)
+    return hashes, signatures
+
+
+def _row_hashes(cells: Codes, codes: Codes, tokens: Sequence[Bits], signatures: Bits, of_class: Bits) -> Bits:
+    hashes = of_class[codes]
+    for column, token, signature in zip(cells.T, tokens, signatures, strict=True):
+        hashes += _mix(token + signature)[column]
+    return _mix(hashes)
+
+
+def _sums(values: Bits, places: Codes) -> Bits:
+    """Sum of the values at each place, modulo 2⁶⁴."""
+    sums = np.zeros(int(places.max()) + 1, dtype=np.uint64)
+    np.add.at(sums, places, values)
+    return sums
+
+
+def _mix(values: npt.NDArray[np.integer]) -> Bits:
+    mixed = values.astype(np.uint64) + _START
+    for shift, factor in _MIXING:
+        mixed ^= mixed >> shift
+        mixed *= factor
+    return mixed ^ (mixed >> _LAST_SHIFT)
