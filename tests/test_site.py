@@ -22,6 +22,7 @@ def test_site_builds_without_a_warning_and_stands_alone(tmp_path):
     assert done.returncode == 0, done.stderr
     check_way_in(site)
     check_commands((site / "docs" / "reference" / "commands.html").read_text(encoding="utf-8"))
+    assert "<strong>class_priors_</strong>" in (site / "docs" / "reference" / "api.html").read_text(encoding="utf-8")
     check_loads_nothing([*site.rglob("*.html"), *site.rglob("*.css")])
 
 
@@ -36,6 +37,7 @@ def check_way_in(site):
 def check_commands(page):
     for name in ("check", "fit", "score", "evaluate", "explain", "inspect", "data-fetch"):
         assert f'id="{name}"' in page
+    assert "--install-completion" in page
     assert "--operating-point" in page
     assert "Share of the records to be called positive." in page
 

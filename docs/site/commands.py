@@ -10,12 +10,12 @@ from qmedoid.cli.app import app
 
 def markdown() -> str:
     """A section for each command: how it is called, what it does, its arguments and options with their defaults."""
-    every = get_command(app)
-    return "\n".join(line for name, command in _commands(every) for line in _section(name, command))
+    return "\n".join(line for name, command in _commands(get_command(app)) for line in _section(name, command))
 
 
 def _commands(group: Any, before: str = "qmedoid") -> Iterator[tuple[str, Any]]:
-    """All commands by their full names, those of a group after each other."""
+    """All commands by their full names, those of a group after it."""
+    yield before, group
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from _commands(command, f"{before} {name}")
@@ -28,11 +28,11 @@ def _section(name: str, command: Any) -> Iterator[str]:
     pieces = " ".join(command.collect_usage_pieces(context))
     yield from [f"## {name.removeprefix('qmedoid ')}", "", command.help or "", ""]
     yield from ["```text", f"{name} {pieces}", "```", ""]
-    for title, kind in (("argument", "argument"), ("option", "option")):
+    for kind in ("argument", "option"):
         records = [one.get_help_record(context) for one in command.params if one.param_type_name == kind]
         rows = [f"| {_code(spelled)} | {_cell(meaning)} |" for spelled, meaning in filter(None, records)]
         if rows:
-            yield from [f"| {title} | meaning |", "|---|---|", *rows, ""]
+            yield from [f"| {kind} | meaning |", "|---|---|", *rows, ""]
 
 
 def _code(text: str) -> str:

@@ -28,7 +28,8 @@ include_patterns = [
 ]
 exclude_patterns = [".*", "build", "dist", "tests", "typings"]
 source_suffix = {".md": "markdown"}
-smartquotes = False
+smartquotes_action = "D"  # dashes alone: quotes stay as they are written
+strip_signature_backslash = True  # or fitted attributes would lose the _ at their end
 nitpicky = True
 default_role = "code"
 
