@@ -195,17 +195,13 @@ class StatevectorExpectations:
 
     Examples
     --------
-    A network is measured by it as it is simulated:
-
     >>> import numpy as np
+    >>> from qmedoid import VariationalClassifier
     >>> from qmedoid.circuits import StatevectorExpectations
-    >>> from qmedoid.variational.ansatz import Ansatz
-    >>> from qmedoid.variational.model import Network
-    >>> from qmedoid.variational.readout import make_readout
-    >>> network = Network(Ansatz(2, 2, 1), make_readout("strings", n_qubits=2, n_classes=2), scales=np.ones(2))
-    >>> theta, angles = network.start(np.random.default_rng(0), spread=1.0), np.array([[0.3, -1.1]])
-    >>> measured = network.measured_scores(theta, angles, StatevectorExpectations())
-    >>> bool(np.allclose(measured, network.scores(theta, angles)))
+    >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), [0, 0, 1, 1]
+    >>> model = VariationalClassifier(n_qubits=1, n_steps=5, n_seeds=1, random_state=0).fit(X, y)
+    >>> by_circuits = model.measured_by(StatevectorExpectations())
+    >>> bool(np.allclose(by_circuits.predict_proba(X), model.predict_proba(X)))
     True
     """
 
@@ -248,15 +244,12 @@ class SamplerExpectations(Sampling):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from qmedoid import VariationalClassifier
     >>> from qmedoid.circuits import SamplerExpectations
-    >>> from qmedoid.variational.ansatz import Ansatz
-    >>> from qmedoid.variational.model import Network
-    >>> from qmedoid.variational.readout import make_readout
-    >>> network = Network(Ansatz(2, 2, 1), make_readout("strings", n_qubits=2, n_classes=2), scales=np.ones(2))
-    >>> theta, angles = network.start(np.random.default_rng(0), spread=1.0), np.array([[0.3, -1.1]])
-    >>> measured = network.measured_scores(theta, angles, SamplerExpectations(shots=4096, seed=7))
-    >>> bool(abs(measured - network.scores(theta, angles)).max() < 0.5)
+    >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1]
+    >>> model = VariationalClassifier(n_qubits=1, n_steps=5, n_seeds=1, random_state=0).fit(X, y)
+    >>> measured = model.measured_by(SamplerExpectations(shots=4096, seed=7)).predict_proba(X)
+    >>> bool(abs(measured - model.predict_proba(X)).max() < 0.1)
     True
     """
 
