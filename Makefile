@@ -1,9 +1,9 @@
-# Both commands set up all they need in .venv, from nothing but Python 3.11+.
+# Every command sets up all it needs in .venv, from nothing but Python 3.11+.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint smoke bench clean
+.PHONY: demo test lint smoke docs bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/qmedoid demo
@@ -18,6 +18,11 @@ smoke: $(VENV)/.dev
 	rm -rf build/smoke && mkdir -p build/smoke
 	$(BIN)/qmedoid reproduce --quick --output build/smoke/report --cache build/smoke/cells > build/smoke/printed.txt
 	cat build/smoke/report/findings.txt
+
+# The documentation as a site in build/docs; it loads nothing from elsewhere, and a warning is an error.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx --builder html --nitpicky --fail-on-warning --quiet --conf-dir docs/site . build/docs
+	@echo "Open build/docs/index.html."
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -40,12 +45,17 @@ $(VENV)/.runtime: $(SOURCES) | $(VENV)/bin/python
 
 $(VENV)/.dev: $(SOURCES) | $(VENV)/bin/python
 	@echo "Installing qmedoid, the extras and the tools of the checks."
-	$(BIN)/python -m pip install --quiet --editable ".[dev,quantum,baselines]"
+	$(BIN)/python -m pip install --quiet --editable ".[dev,docs,baselines]"
+	touch $@ $(VENV)/.runtime $(VENV)/.docs
+
+$(VENV)/.docs: $(SOURCES) | $(VENV)/bin/python
+	@echo "Installing qmedoid and what builds its documentation."
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
 	touch $@ $(VENV)/.runtime
 
 # The committed tables in benchmarks/results; they need the extra packages that they compare with.
 bench: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --editable ".[dev,quantum,baselines]" banditpam pennylane jax qiskit-machine-learning
+	$(BIN)/python -m pip install --quiet --editable ".[dev,docs,baselines]" banditpam pennylane jax qiskit-machine-learning
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:

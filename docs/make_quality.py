@@ -1,4 +1,4 @@
-"""Fills ``docs/quality.md``, ``docs/rare-events.md`` and the README with what the study of quality left.
+"""Fills ``docs/quality.md``, ``docs/fraud-study.md`` and the README with what the study of quality left.
 
 ``python docs/make_quality.py`` writes tables and sentences between the markers of these pages, from the CSV files of
 ``benchmarks/results/quality``. A section whose files are not there yet stays as it is, and the script says so.
@@ -39,7 +39,7 @@ from quality_tables import (
 )
 
 FOLDER = Path(__file__).parent
-QUALITY, RARE, README = FOLDER / "quality.md", FOLDER / "rare-events.md", FOLDER.parent / "README.md"
+QUALITY, FRAUDS, README = FOLDER / "quality.md", FOLDER / "fraud-study.md", FOLDER.parent / "README.md"
 
 PICTURE = "../benchmarks/results/quality/ranks.svg"
 
@@ -60,7 +60,7 @@ PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
         "ablations": ablations,
         "again": lambda: whole("again", 1),
     },
-    RARE: {
+    FRAUDS: {
         "card_provenance": lambda: provenance("card"),
         "card": card,
         "card_raw": lambda: card_differences(is_plain),
@@ -77,23 +77,11 @@ PAGES: Mapping[Path, Mapping[str, Callable[[], str]]] = {
 """What is written between the markers of each page."""
 
 
-OTHERS: Mapping[Path, tuple[str, ...]] = {
-    QUALITY: (),
-    RARE: ("budget", "why", "shifted"),
-    README: (),
-}
-"""Sections that ``make_command_line.py`` fills."""
-
-
 class Made(NamedTuple):
     """The sections of a page that can be made, and why others cannot."""
 
     sections: dict[str, str]
     waiting: dict[str, str]
-
-    def others(self, page: Path) -> tuple[str, ...]:
-        """Sections of the page that stay as they are."""
-        return (*OTHERS[page], *self.waiting)
 
 
 def sections() -> dict[Path, Made]:
@@ -118,4 +106,4 @@ if __name__ == "__main__":
     for page, made in sections().items():
         for name, why in made.waiting.items():
             print(f"{page.name}: {name} stays as it is. {why}")
-        write_or_check(page, made.sections, check=arguments.check, others=made.others(page))
+        write_or_check(page, made.sections, check=arguments.check, others=made.waiting)

@@ -1,4 +1,4 @@
-"""The study on the credit-card payments, as ``docs/rare-events.md`` and the README show it."""
+"""The study on the credit-card payments, as ``docs/fraud-study.md`` and the README show it."""
 
 from collections.abc import Callable, Sequence
 

@@ -5,6 +5,7 @@ import importlib
 import inspect
 import math
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -16,15 +17,16 @@ from qmedoid.studies.catalog import locate
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)|<img[^>]*src=\"([^\"]+)\"")
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+SHELL_BLOCK = re.compile(r"^ *```sh\n(.*?)^ *```", flags=re.MULTILINE | re.DOTALL)
 PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 
 
 def name_of(page: Path) -> str:
-    return page.name
+    return page.relative_to(ROOT).as_posix()
 
 
 def heading_anchors(page: Path) -> set[str]:
@@ -63,7 +65,12 @@ def test_every_finding_has_a_test_or_says_that_it_has_none():
         assert bool(NAMED_TEST.search(finding)) != ("no test" in finding), finding.splitlines()[0]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if PYTHON_BLOCK.search(page.read_text("utf-8"))], ids=name_of)
+def has_code(page: Path) -> bool:
+    """Whether a page has code that is run here; the first steps and the tutorials have a test of their own."""
+    return page.parent.name != "tutorials" and page.stem != "start" and "```python" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if has_code(page)], ids=name_of)
 def test_code_runs(page, tmp_path, monkeypatch):
     """Blocks run in order and share their names; a comment of numbers below an expression is its value.
 
@@ -81,6 +88,27 @@ def test_code_runs(page, tmp_path, monkeypatch):
         shown = re.findall(r"^# ?(\s*\[.*)$", match[1], flags=re.MULTILINE)
         if shown:
             assert str(value) == "\n".join(shown), f"The block at line {line} of {page.name} shows another value."
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_code_hides_in_a_list(page):
+    assert not re.search(r"^ +```python", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if SHELL_BLOCK.search(page.read_text("utf-8"))], ids=name_of)
+def test_commands_of_the_shell_can_be_called_so(page):
+    """Commands that no script runs still name options that exist, with values of the right kind."""
+    from typer.main import get_command
+
+    from qmedoid.cli.app import app
+
+    for block in SHELL_BLOCK.findall(page.read_text(encoding="utf-8")):
+        for line in re.findall(r"^ *qmedoid (.*)$", block.replace("\\\n", " "), flags=re.MULTILINE):
+            group, words = get_command(app), shlex.split(line, comments=True)
+            while hasattr(group, "commands"):
+                name, *words = words
+                group = group.commands[name]
+            group.make_context(name, words)
 
 
 def run(code: str, names: dict[str, object], where: str) -> object:
@@ -185,7 +213,7 @@ def test_the_pages_on_quality_say_what_the_study_left(docs_scripts):
     shown = ""
     for page, made in script.sections().items():
         text = page.read_text(encoding="utf-8")
-        assert text == marked.fill(text, made.sections, made.others(page))
+        assert text == marked.fill(text, made.sections, made.waiting)
         shown += text
     for file in results.RESULTS.iterdir():
         assert f"`{file.name}`" in shown, f"No page says what {file.name} is."

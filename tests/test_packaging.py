@@ -1,12 +1,16 @@
 """Without a C compiler the package builds all the same, works on its NumPy twins, and says so."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from qmedoid import __version__
 
 ROOT = Path(__file__).parents[1]
 
@@ -65,3 +69,50 @@ def test_the_twins_on_request_give_the_same_model_without_a_word():
     asked = run(FIT, ROOT / "src", QMEDOID_KERNELS="numpy")
     assert asked[0] == "[]"
     assert asked[1:] == run(FIT, ROOT / "src")[1:]
+
+
+def test_kernels_are_plain_c_for_other_compilers(tmp_path):
+    """Without the extensions of GCC every file is C11 without variable-length arrays, as MSVC needs it."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    strict = ["-std=c11", "-pedantic-errors", "-Werror=vla", "-Wno-unknown-pragmas", "-DQM_PORTABLE", "-fsyntax-only"]
+    sources = sorted((ROOT / "src" / "qmedoid" / "kernels" / "c").glob("*.c"))
+    done = subprocess.run([compiler, *strict, *sources], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert sources
+    assert done.returncode == 0, done.stderr
+
+
+def test_extensions_of_gcc_are_behind_one_switch():
+    for file in (ROOT / "src" / "qmedoid" / "kernels" / "c").glob("*.[ch]"):
+        text, deep = file.read_text(encoding="utf-8"), []
+        for line in text.splitlines():
+            if line.startswith(("#if", "#else")):
+                deep = [*deep[: -1 if line.startswith("#else") else None], line]
+            elif line.startswith("#endif"):
+                deep.pop()
+            guarded = any("QM_GNU" in one or "__GNUC__" in one for one in deep)
+            foreign = re.search(r"__attribute__|__builtin_|__asm__|_Pragma|#pragma GCC", line)
+            assert guarded or not foreign, f"{file.name}: {line}"
+        if "QM_GNU" in text and file.name != "dispatch.h":
+            assert re.search(r'#include "(dispatch|angle|exp|sincos|nearest_keep)\.h"', text.partition("QM_GNU")[0])
+
+
+def test_version_is_the_same_everywhere():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "qmedoid._version.__version__"}
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (.+)$", citation, flags=re.MULTILINE)[1] == __version__
+    assert re.search(r"^license: (.+)$", citation, flags=re.MULTILINE)[1] == project["project"]["license"]
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(r"^## (\S+)", changes, flags=re.MULTILINE)[1] == __version__
+
+
+def test_wheels_are_built_for_every_python_and_system():
+    wheels = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["cibuildwheel"]
+    assert wheels["build"] == [f"cp3{minor}-*" for minor in range(11, 15)]
+    assert {"linux", "macos", "windows"} <= wheels.keys()
+    script = ROOT / wheels["test-command"].split("{project}/")[1]
+    assert script.exists()
+    assert "tests/check_wheel.py" in (ROOT / ".github" / "workflows" / "wheels.yml").read_text(encoding="utf-8")

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from qmedoid.kernels import _backend
+
 CODE = "from qmedoid.kernels._backend import compiled; print(compiled({name!r}))"
 
 
@@ -17,3 +19,15 @@ def test_the_twin_can_be_asked_for(name):
         command = [sys.executable, "-c", CODE.format(name=name)]
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
         assert done.stdout.startswith(expected)
+
+
+def test_version_says_which_kernels_run(monkeypatch):
+    pytest.importorskip("qmedoid.kernels._trees", reason="the compiled kernels were not built")
+    monkeypatch.delenv("QMEDOID_KERNELS", raising=False)
+    assert _backend.kernels_in_use() == "compiled"
+    monkeypatch.setattr(_backend, "_is_built", lambda module: module not in ("_trees", "_medoid"))
+    assert _backend.kernels_in_use().startswith("compiled, but NumPy for medoid, trees: not built")
+    monkeypatch.setattr(_backend, "_is_built", lambda _module: False)
+    assert _backend.kernels_in_use().startswith("NumPy: not built")
+    monkeypatch.setenv("QMEDOID_KERNELS", "numpy")
+    assert _backend.kernels_in_use() == "NumPy, as QMEDOID_KERNELS asks"

@@ -2,7 +2,7 @@
 
 SWAP tests are called like the closed form, ``backend(X, Y)``. Every pair of a row of X and a row of Y is one circuit,
 and the norms are known beforehand. A pair with a zero vector has no circuit and takes the value that
-:func:`~qmedoid.geometry.overlap.compact_swap_test` gives it.
+:func:`~qmedoid.compact_swap_test` gives it.
 
 The variational circuit is called as ``backend(ansatz, rotations, inputs, observables)``. Every row of inputs is one
 circuit. Observables are diagonal: their eigenvalues at the basis states, in Qiskit's order of bits, which is also that
@@ -89,7 +89,13 @@ class StatevectorSwapTest:
     Parameters
     ----------
     angle : {"true", "printed"}
-        As in :func:`~qmedoid.geometry.overlap.compact_swap_test`.
+        As in :func:`~qmedoid.compact_swap_test`.
+
+    Examples
+    --------
+    >>> from qmedoid.circuits import StatevectorSwapTest
+    >>> StatevectorSwapTest()([[3.0, 0.0]], [[0.0, 4.0]]).distance.round(6)
+    array([[5.]])
     """
 
     angle: AngleKind = "true"
@@ -113,7 +119,7 @@ class SamplerSwapTest(Sampling):
     shots : int
         Measurements of the ancilla per pair.
     angle : {"true", "printed"}
-        As in :func:`~qmedoid.geometry.overlap.compact_swap_test`.
+        As in :func:`~qmedoid.compact_swap_test`.
     sampler : BaseSamplerV2 or None
         Whose ``run([(circuit, angles)], shots=shots)`` takes the measurements. None is
         ``qiskit.primitives.StatevectorSampler``.
@@ -131,6 +137,13 @@ class SamplerSwapTest(Sampling):
     -----
     A sampler that starts afresh from one seed in every job repeats its noise from job to job (Aer does, given
     ``seed``); ``StatevectorSampler(seed=int)`` repeats it from pair to pair. The default sampler does neither.
+
+    Examples
+    --------
+    >>> from qmedoid.circuits import SamplerSwapTest
+    >>> measured = SamplerSwapTest(shots=4096, seed=7)([[3.0, 0.0]], [[0.0, 4.0]])
+    >>> bool(abs(measured.distance - 5).max() < 0.5)
+    True
     """
 
     angle: AngleKind = "true"
@@ -178,7 +191,19 @@ def _by_circuit(X: ArrayLike, Y: ArrayLike, angle: AngleKind, measure: Callable[
 
 @dataclass(frozen=True)
 class StatevectorExpectations:
-    """Exact expectation values, from the statevector of every row's circuit."""
+    """Exact expectation values, from the statevector of every row's circuit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qmedoid import VariationalClassifier
+    >>> from qmedoid.circuits import StatevectorExpectations
+    >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), [0, 0, 1, 1]
+    >>> model = VariationalClassifier(n_qubits=1, n_steps=5, n_seeds=1, random_state=0).fit(X, y)
+    >>> by_circuits = model.measured_by(StatevectorExpectations())
+    >>> bool(np.allclose(by_circuits.predict_proba(X), model.predict_proba(X)))
+    True
+    """
 
     def __call__(self, ansatz: Ansatz, rotations: ArrayLike, inputs: ArrayLike, observables: ArrayLike, /) -> Array:
         """Expectation values of every row, shape (n_rows, K)."""
@@ -216,6 +241,16 @@ class SamplerExpectations(Sampling):
     Notes
     -----
     What is said of samplers and their seeds at :class:`~qmedoid.circuits.SamplerSwapTest` holds here as well.
+
+    Examples
+    --------
+    >>> from qmedoid import VariationalClassifier
+    >>> from qmedoid.circuits import SamplerExpectations
+    >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1]
+    >>> model = VariationalClassifier(n_qubits=1, n_steps=5, n_seeds=1, random_state=0).fit(X, y)
+    >>> measured = model.measured_by(SamplerExpectations(shots=4096, seed=7)).predict_proba(X)
+    >>> bool(abs(measured - model.predict_proba(X)).max() < 0.1)
+    True
     """
 
     rows_per_job: int = 100

@@ -46,6 +46,12 @@ def compact_swap_circuit(x: npt.ArrayLike, y: npt.ArrayLike, *, measure: bool = 
     -------
     QuantumCircuit
         On the registers ``ancilla``, ``phi`` and ``psi``.
+
+    Examples
+    --------
+    >>> from qmedoid.circuits import compact_swap_circuit
+    >>> compact_swap_circuit([3.0, 1.0], [1.0, 2.0]).num_qubits
+    4
     """
     return _assemble(compact_swap_angles(x, y).tolist(), measure)
 
@@ -54,6 +60,13 @@ def compact_swap_template(n_features: int, *, measure: bool = True) -> QuantumCi
     """The circuit for vectors of `n_features` entries with its rotation angles left open.
 
     Its parameters, in order, are what :func:`compact_swap_angles` returns.
+
+    Examples
+    --------
+    >>> from qmedoid.circuits import compact_swap_angles, compact_swap_template
+    >>> template = compact_swap_template(2)
+    >>> len(template.parameters) == len(compact_swap_angles([3.0, 1.0], [1.0, 2.0]))
+    True
     """
     if isinstance(n_features, bool) or not isinstance(n_features, int | np.integer) or n_features < 1:
         raise ParameterError(f"The 'n_features' parameter must be an int >= 1. Got {n_features!r} instead.")
@@ -65,6 +78,12 @@ def compact_swap_angles(x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
 
     The first belongs to ``phi[0]``. Then follow one angle for ``psi[n-1]``, two for ``psi[n-2]``, and so on down to
     ``psi[0]``.
+
+    Examples
+    --------
+    >>> from qmedoid.circuits import compact_swap_angles
+    >>> compact_swap_angles([3.0, 1.0], [1.0, 2.0]).round(4)
+    array([-1.231 ,  1.4706,  1.6715, -0.7904])
     """
     a, b = _vector(x, "x"), _vector(y, "y")
     if len(a) != len(b):

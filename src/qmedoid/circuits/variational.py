@@ -52,6 +52,14 @@ def variational_circuit(
     -------
     QuantumCircuit
         Of ry, rz, cx and cz on the register ``q``.
+
+    Examples
+    --------
+    >>> from qmedoid.circuits import variational_circuit
+    >>> from qmedoid.variational.ansatz import Ansatz
+    >>> circuit = variational_circuit(Ansatz(n_qubits=2, n_inputs=2, n_reps=1))
+    >>> [parameter.name for parameter in circuit.parameters]
+    ['theta[0]', 'theta[1]', 'x[0]', 'x[1]']
     """
     layers, n = ansatz.weight_shape
     theta: Sequence[Angle] = list(ParameterVector("theta", layers * n))

@@ -51,8 +51,9 @@ def _command(options: type) -> Callable[[Callable[[Any], int | None]], None]:
 
 def _print_version() -> None:
     from qmedoid import __version__
+    from qmedoid.kernels._backend import kernels_in_use
 
-    typer.echo(f"qmedoid {__version__}")
+    typer.echo(f"qmedoid {__version__}\nkernels: {kernels_in_use()}")
     raise typer.Exit
 
 

@@ -156,6 +156,16 @@ class StabilityReport:
     groups : GroupStability or None
     medoids : MedoidStability or None
     decisions : DecisionStability
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from qmedoid import NearestMedoidClassifier, stability
+    >>> model = NearestMedoidClassifier(max_passes=1, random_state=0)
+    >>> report = stability(model, X, y, n_bootstraps=2, random_state=0)
+    >>> report.n_rows, report.decisions.flip_rate < 0.2
+    (150, True)
     """
 
     n_rows: int

@@ -136,7 +136,7 @@ class MedoidClassifier(RawTableClassifier):
 
     See Also
     --------
-    EvidenceClassifier, RareEventClassifier, SumClassifier, NearestMedoidClassifier : the methods, on tables of numbers.
+    EvidenceClassifier, RareEventClassifier, SumClassifier, NearestMedoidClassifier : the methods for tables of numbers.
     qmedoid.load : reads a saved classifier.
 
     Examples

@@ -78,7 +78,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         held-out rows among weights that help rare classes by π^−γ, γ in 0, ¼, ½; ``"balanced"`` is γ = 1;
         ``"printed"`` *multiplies* scores by 1/√π, which holds rare classes back.
     anchor_order : {"association", "codes", "columns"}, default="association"
-        Order of the anchors: by the correlation ratio with the classes, by |r| with label codes, or as they stand.
+        Order of the anchors: by the correlation ratio with the classes, by ``|r|`` with label codes, or as they stand.
     n_medoids : int, default=1
         Medoids per class in the final models. The search itself uses one.
     max_medoid_rows : int, default=1000

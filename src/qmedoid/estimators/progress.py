@@ -30,6 +30,15 @@ class TrainingProgress:
     ----------
     console : rich.console.Console or None, default=None
         Where to show it instead of standard error. It is not pickled with the callback.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from qmedoid import TrainingProgress, VariationalClassifier
+    >>> model = VariationalClassifier(n_qubits=2, n_steps=2, n_seeds=1, random_state=0)
+    >>> model.set_callbacks(TrainingProgress()).fit(X, y).loss_curve_.shape
+    (2,)
     """
 
     max_propagation_depth: int | None = None

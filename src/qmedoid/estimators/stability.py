@@ -68,6 +68,15 @@ def stability(
     -------
     StabilityReport
         `print` it, or look at its `groups`, `medoids` and `decisions`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from qmedoid import EvidenceClassifier, stability
+    >>> report = stability(EvidenceClassifier(random_state=0), X, y, n_bootstraps=2, random_state=0)
+    >>> report.medoids is not None
+    True
     """
     given = {"n_bootstraps": n_bootstraps, "sampling": sampling, "random_state": random_state}
     check_parameters("stability", given, _CONSTRAINTS)

@@ -38,8 +38,8 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
     subset_size : int or None, default=None
         Columns of each group that enter its feature. None takes the whole group.
     anchor_order : {"association", "codes", "columns"}, default="association"
-        By the correlation ratio with the classes (or |r| with a numeric target), by |r| with label codes as printed,
-        or as the columns stand. Without a target the column order stands.
+        By the correlation ratio with the classes (or ``|r|`` with a numeric target), by ``|r|`` with label codes as
+        printed, or as the columns stand. Without a target the column order stands.
     standardize : bool, default=True
         Bring every feature to mean 0 and deviation 1 on the training rows.
 
@@ -53,6 +53,15 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
         Fitted on the training rows.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from qmedoid import CorrelationGroups
+    >>> groups = CorrelationGroups(group_size=2).fit(X, y)
+    >>> groups.configuration_[0], groups.transform(X).shape
+    ((2, 3), (150, 4))
     """
 
     def __init__(
@@ -191,6 +200,14 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
         Training mean and deviation of the deltas.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from qmedoid import DeltaFeatures
+    >>> DeltaFeatures(random_state=0).fit_transform(X[:100], y[:100]).shape
+    (100, 2)
     """
 
     def __init__(

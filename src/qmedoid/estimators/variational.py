@@ -119,6 +119,15 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         Batch loss of every step of the training that was kept.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from qmedoid import VariationalClassifier
+    >>> model = VariationalClassifier(n_qubits=2, n_steps=60, n_seeds=1, random_state=0).fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.8
+    True
     """
 
     def __init__(

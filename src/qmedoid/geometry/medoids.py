@@ -45,13 +45,19 @@ def medoid_index(X: ArrayLike, *, weights: ArrayLike | None = None) -> int:
     Returns
     -------
     int
-        i minimizing sum_j w_j |x_j - x_i|; totals that differ by at most ``TIE_TOLERANCE`` of themselves count as
+        i minimizing ``sum_j w_j |x_j - x_i|``; totals that differ by at most ``TIE_TOLERANCE`` of themselves count as
         equal and the lowest index wins.
 
     Raises
     ------
     DataError
         If X has no rows or holds NaN or infinity, or if weights are negative, not finite or all zero.
+
+    Examples
+    --------
+    >>> from qmedoid import medoid_index
+    >>> medoid_index([[0.0], [1.0], [9.0]])
+    1
     """
     rows = _table(X)
     return medoid(rows, weights=None if weights is None else _weights(weights, len(rows)))

@@ -36,6 +36,12 @@ class SwapTest(NamedTuple):
         D = √(2Zs), the Euclidean distance.
     angle : ndarray
         Θ in radians: the angle between the vectors (``"true"``) or arccos √s (``"printed"``).
+
+    Examples
+    --------
+    >>> from qmedoid import compact_swap_test
+    >>> compact_swap_test([[3.0, 0.0]], [[0.0, 4.0]]).distance
+    array([[5.]])
     """
 
     overlap: Array
@@ -73,6 +79,13 @@ def compact_swap_test(
     -----
     A pair with a zero vector cannot be prepared as a state and is never drawn: its distance is exact, its overlap
     is ½ (0 if both are zero), and its true angle is π/2 (0 if both are zero). The printed angle is 0 for both.
+
+    Examples
+    --------
+    >>> from qmedoid import compact_swap_test
+    >>> measured = compact_swap_test([[1.0, 0.0]], [[1.0, 1.0]])
+    >>> measured.distance, measured.angle.round(4)
+    (array([[1.]]), array([[0.7854]]))
     """
     left, right = _rows(X, "X"), _rows(Y, "Y")
     if left.shape[1] != right.shape[1]:

@@ -4,6 +4,7 @@ import importlib
 import os
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -40,6 +41,26 @@ def _warn_not_built() -> None:
         "To get them, install a C compiler and reinstall qmedoid. "
         "Set QMEDOID_KERNELS=numpy to use the twins without this warning."
     )
+
+
+def kernels_in_use() -> str:
+    """Which kernels run, in words: ``"compiled"``, or the NumPy twins and why; without the warning."""
+    if os.environ.get("QMEDOID_KERNELS") == "numpy":
+        return "NumPy, as QMEDOID_KERNELS asks"
+    names = sorted(path.stem for path in Path(__file__).parent.glob("_*.pyi"))
+    missing = [name.removeprefix("_") for name in names if not _is_built(name)]
+    if not missing:
+        return "compiled"
+    which = "NumPy" if len(missing) == len(names) else f"compiled, but NumPy for {', '.join(missing)}"
+    return f"{which}: not built, so slower; install a C compiler and reinstall qmedoid"
+
+
+def _is_built(module: str) -> bool:
+    try:
+        importlib.import_module(f"{__package__}.{module}")
+    except ImportError:
+        return False
+    return True
 
 
 def thread_count(threads: int | None) -> int:

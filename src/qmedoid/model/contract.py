@@ -78,6 +78,15 @@ class Contract:
         The column that held the classes, where it had a name.
     left_out : mapping of str to str
         Columns of the training table that no model reads, each with the reason.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> from qmedoid import MedoidClassifier
+    >>> contract = MedoidClassifier(method="evidence", random_state=0).fit(X, y).contract_
+    >>> len(contract.names), contract.columns[0].kind
+    (4, 'number')
     """
 
     columns: tuple[Column, ...]

@@ -47,6 +47,19 @@ class Explanation:
         Place of the nearest medoid of each class.
     distances, angles : ndarray of shape (C,)
         To that medoid.
+
+    Examples
+    --------
+    A saved model explains a row as a dictionary of these values:
+
+    >>> from sklearn.datasets import load_iris
+    >>> from qmedoid import EvidenceClassifier, SavedModel
+    >>> X, y = load_iris(return_X_y=True)
+    >>> saved = SavedModel(EvidenceClassifier(random_state=0).fit(X, y).table_model())
+    >>> why = saved.explain(X, row=0)
+    >>> parts = sum(column["contribution"] for column in why["columns"]) + sum(why["terms"].values())
+    >>> bool(abs(parts - why["margin"]) < 1e-9)
+    True
     """
 
     winner: int

@@ -74,6 +74,15 @@ class OperatingSummary:
     draws_per_row : float
         Independent draws for each out-of-fold row, above 0 and at most 1: rows of one group, such as equal ones, are
         one draw. Intervals are as wide as those of that number of draws.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from qmedoid import EvidenceClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = EvidenceClassifier(operating_point={"min_recall": 0.99}, random_state=0).fit(X, y)
+    >>> model.expected_.rule, model.expected_.recall.value >= 0.99
+    ('min_recall', True)
     """
 
     rule: Annotated[str, Wording(RULES)]

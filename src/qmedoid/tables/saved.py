@@ -47,16 +47,9 @@ def load(path: str | Path) -> "SavedModel":
     ModelError
         The file is not a saved model, is damaged, or has a format that this version does not know.
 
-    Examples
-    --------
-    ::
-
-        model = qmedoid.load("heart.qmedoid")
-        model.predict(frame), model.explain(frame, row=3)
-
     See Also
     --------
-    save : Save a fitted classifier.
+    SavedModel : what can be done with it, with an example.
     """
     loaded = load_file(path)
     return SavedModel(loaded.model, sha256=loaded.sha256, versions=loaded.versions)
@@ -78,6 +71,19 @@ class SavedModel:
         Of the file that the model was loaded from; None for a model that was derived since.
     versions : mapping of str to str or None
         Versions of qmedoid, Python and libraries that the file was saved with.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from qmedoid import EvidenceClassifier, load
+    >>> model = EvidenceClassifier(random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     saved = load(model.save(Path(folder) / "iris.qmedoid"))
+    >>> bool((saved.predict(X) == model.predict(X)).all())
+    True
     """
 
     def __init__(

@@ -12,7 +12,7 @@
 /* Rows of two classes that are handled together, so that their exponentials and logarithms vectorise. */
 #define BLOCK 64
 
-#if defined(__GNUC__)
+#ifdef QM_GNU
 #define EACH_ROW _Pragma("omp simd") for (ptrdiff_t i = 0; i < BLOCK; i++)
 #else
 #define EACH_ROW for (ptrdiff_t i = 0; i < BLOCK; i++)

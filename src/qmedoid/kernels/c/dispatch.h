@@ -4,13 +4,19 @@
 #ifndef QMEDOID_DISPATCH_H
 #define QMEDOID_DISPATCH_H
 
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) && __GNUC__ >= 12
+/* Extensions of GCC and Clang. Without them every file is plain C11 without variable-length arrays, as other compilers
+ * (MSVC) need it; QM_PORTABLE asks for that, so that the plain branches can be tested by any compiler. */
+#if defined(__GNUC__) && !defined(QM_PORTABLE)
+#define QM_GNU
+#endif
+
+#if defined(QM_GNU) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) && __GNUC__ >= 12
 #define QM_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
 #define QM_CLONES
 #endif
 
-#if defined(__GNUC__)
+#ifdef QM_GNU
 #define QM_INLINE static inline __attribute__((always_inline))
 #define QM_RESTRICT __restrict__
 #else

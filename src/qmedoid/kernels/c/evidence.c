@@ -22,7 +22,7 @@
 #define FEW 5   /* groups with fewer lines than this have a loop of their own */
 #define LANES 8 /* vectors of rows whose sums stay in registers */
 
-#if defined(__GNUC__)
+#ifdef QM_GNU
 #define EACH_ROW _Pragma("omp simd") for (ptrdiff_t r = 0; r < T; r++)
 /* Sums stay in registers when they are vectors; the compiler would spill arrays. */
 #define WIDTH 4

@@ -58,7 +58,7 @@ QM_INLINE void fill_tile(const double *x, ptrdiff_t d, const ptrdiff_t *rows, pt
 /* Squared distances of QM_POINTS consecutive rows to the candidates of a tile. Several rows at once keep as many
  * sums going as it takes to hide the latency of an addition; compilers leave these sums in memory unless the vectors
  * are spelt out. */
-#if defined(__GNUC__)
+#ifdef QM_GNU
 typedef double four __attribute__((vector_size(32)));
 
 QM_INLINE void squares(const double *QM_RESTRICT points, const double *QM_RESTRICT tile, ptrdiff_t d,

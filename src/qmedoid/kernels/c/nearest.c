@@ -26,7 +26,7 @@
 #define STREAMS 32       /* values of the screen that are looked at together */
 #define TOO_LONG 0x1p100 /* |x|^2 beyond which single precision might overflow */
 
-#if defined(__GNUC__)
+#ifdef QM_GNU
 #define LOWEST_BIT(mask) __builtin_ctz(mask)
 #define PREFETCH(address) __builtin_prefetch(address, 0, 3)
 /* Sums stay in registers when they are vectors; the compiler would spill arrays. */
@@ -90,7 +90,7 @@ QM_INLINE void load_block(const qm_prototypes *to, const double *rows, ptrdiff_t
 QM_INLINE void screen_panel(const float *QM_RESTRICT x, const float *QM_RESTRICT panel, ptrdiff_t d, ptrdiff_t width,
                             float *QM_RESTRICT values)
 {
-#if defined(__GNUC__)
+#ifdef QM_GNU
     const lanes *p = (const lanes *)panel;
     lanes first[ROWS], second[ROWS];
     for (int i = 0; i < ROWS; i++) first[i] = p[0], second[i] = p[1];
@@ -151,7 +151,7 @@ static float limit_of_screen(double t, double square, double unit, double same)
 QM_INLINE uint32_t passing(const float *QM_RESTRICT values, float limit)
 {
     uint32_t mask = 0;
-#if defined(__GNUC__)
+#ifdef QM_GNU
 #pragma omp simd reduction(| : mask)
 #endif
     for (int l = 0; l < STREAMS; l++) mask |= values[l] <= limit ? (uint32_t)1 << l : 0;

@@ -5,7 +5,7 @@
 #include "dispatch.h"
 #include "nearest.h"
 
-#if defined(__GNUC__)
+#ifdef QM_GNU
 #define SIMD _Pragma("omp simd")
 #else
 #define SIMD

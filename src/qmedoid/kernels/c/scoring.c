@@ -31,7 +31,7 @@
 #define SLACK 1e-9
 
 /* Rows of a tile, none of which depends on another. */
-#if defined(__GNUC__)
+#ifdef QM_GNU
 #define EACH_ROW_OF(count) _Pragma("omp simd") for (ptrdiff_t r = 0; r < (count); r++)
 #define PREFETCH(address) __builtin_prefetch(address, 0, 2)
 #else

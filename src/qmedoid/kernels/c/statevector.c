@@ -21,7 +21,7 @@
 
 #include "sincos.h"
 
-#if defined(__GNUC__)
+#ifdef QM_GNU
 #define EACH_LANE _Pragma("omp simd") for (ptrdiff_t l = 0; l < W; l++)
 #else
 #define EACH_LANE for (ptrdiff_t l = 0; l < W; l++)

@@ -1,0 +1,49 @@
+"""Every public class and function has an example in its docstring, and the examples run and print what they show."""
+
+import doctest
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import qmedoid
+
+WITHOUT = {"load"}
+"""Shown at work in the example of another."""
+
+
+def documented(module):
+    return [
+        pytest.param(getattr(module, name), id=name)
+        for name in module.__all__
+        if callable(getattr(module, name)) and name not in WITHOUT
+    ]
+
+
+def run_examples(shown):
+    examples = doctest.DocTestParser().get_doctest(inspect.getdoc(shown), {}, shown.__name__, None, 0)
+    assert examples.examples, f"{shown.__name__} has no example."
+    printed = []
+    found = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(examples, out=printed.append)
+    assert found.failed == 0, "".join(printed)
+
+
+@pytest.mark.parametrize("shown", documented(qmedoid))
+def test_example_runs(shown):
+    run_examples(shown)
+
+
+def test_examples_of_the_circuits_run():
+    pytest.importorskip("qiskit", reason="needs the extra 'quantum'")
+    for parameter in documented(importlib.import_module("qmedoid.circuits")):
+        run_examples(*parameter.values)
+
+
+def test_page_of_the_interface_names_everything():
+    pytest.importorskip("qiskit", reason="needs the extra 'quantum'")
+    page = (Path(__file__).parents[1] / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+    names = [f"qmedoid.{name}" for name in qmedoid.__all__ if name != "__version__"]
+    names += [f"qmedoid.circuits.{name}" for name in importlib.import_module("qmedoid.circuits").__all__]
+    assert sorted(re.findall(r"^\.\. auto\w+:: ([\w.]+)$", page, flags=re.MULTILINE)) == sorted(names)

@@ -1,0 +1,49 @@
+"""The documentation builds as a site: no warning, every command in it, nothing loaded from elsewhere."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LOADED = re.compile(r"<(?:script|img|link|iframe)\b[^>]*?(?:src|href)=\"([^\"]+)\"|url\(([^)]+)\)|@import ([^;]+);")
+
+
+def test_site_builds_without_a_warning_and_stands_alone(tmp_path):
+    """One test, as the build takes ten seconds."""
+    for package in ("sphinx", "myst_parser", "furo", "qiskit"):
+        pytest.importorskip(package, reason="needs the extra 'docs'")
+    site = tmp_path / "site"
+    options = ["--nitpicky", "--fail-on-warning", "--quiet", "--doctree-dir", str(tmp_path / "read")]
+    command = [sys.executable, "-m", "sphinx", *options, "--conf-dir", "docs/site", ".", str(site)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    check_way_in(site)
+    check_commands((site / "docs" / "reference" / "commands.html").read_text(encoding="utf-8"))
+    assert "<strong>class_priors_</strong>" in (site / "docs" / "reference" / "api.html").read_text(encoding="utf-8")
+    check_loads_nothing([*site.rglob("*.html"), *site.rglob("*.css")])
+
+
+def check_way_in(site):
+    assert 'url=docs/index.html"' in (site / "index.html").read_text(encoding="utf-8")
+    assert (site / "docs" / "index.html").exists()
+    results = (site / "benchmarks" / "results" / "quality" / "index.html").read_text(encoding="utf-8")
+    assert 'href="ranks.csv"' in results  # a link to a folder leads to a list of its files
+    assert (site / "benchmarks" / "results" / "quality" / "ranks.csv").exists()
+
+
+def check_commands(page):
+    for name in ("check", "fit", "score", "evaluate", "explain", "inspect", "data-fetch"):
+        assert f'id="{name}"' in page
+    assert "--install-completion" in page
+    assert "--operating-point" in page
+    assert "Share of the records to be called positive." in page
+
+
+def check_loads_nothing(pages):
+    assert len(pages) > 20
+    for page in pages:
+        for target in filter(None, (one for match in LOADED.findall(page.read_text("utf-8")) for one in match)):
+            assert not re.match(r"[\"']?(https?:)?//", target), f"{page.name} loads {target}."

@@ -1,0 +1,45 @@
+"""The first steps and the tutorials run as they are printed, and print what they show."""
+
+import importlib
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = ["start.md", *(f"tutorials/{page.name}" for page in sorted((DOCS / "tutorials").glob("*.md")))]
+
+
+@pytest.fixture(scope="module")
+def script():
+    sys.path.insert(0, str(DOCS))
+    yield importlib.import_module("make_tutorials")
+    sys.path.remove(str(DOCS))
+    for path in DOCS.glob("*.py"):
+        sys.modules.pop(path.stem, None)
+
+
+@pytest.mark.skipif(shutil.which("sh") is None, reason="the commands of the pages are those of a POSIX shell")
+@pytest.mark.parametrize("name", PAGES)
+def test_page_prints_what_it_shows(script, name):
+    page = DOCS / name
+    if "qiskit" in page.read_text(encoding="utf-8"):
+        pytest.importorskip("qiskit")
+    assert page in (script.ANALYST, *script.PYTHON_PAGES)
+    assert script.made(page) == page.read_text(encoding="utf-8")
+
+
+def test_block_is_followed_by_what_it_prints(script, tmp_path):
+    page = tmp_path / "page.md"
+    code = "```python\nprint(6 * 7)  \n```\n"
+    page.write_text(f"{code}\n```text\n41\n```\n\nWords.\n\n```python\nx = 1\n```\n\n```sh\npip install x\n```\n")
+    assert script.made(page) == page.read_text().replace("41", "42")
+
+
+def test_fault_in_a_block_names_the_line_of_the_page(script, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# Title\n\n```python\nx = 1\n1 / 0\n```\n")
+    with pytest.raises(ZeroDivisionError) as fault:
+        script.made(page)
+    assert fault.traceback[-1].lineno + 1 == 5
