@@ -215,6 +215,17 @@ def data_fetch(
     fetch(name, output, force=force, as_json=json)
 
 
+@app.command("schema")
+def print_schema(
+    command: Annotated[Names, typer.Argument(help="Command, such as score or data list; or error.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Print the JSON Schema of what a command prints with --json; without a command, what schemas there are."""
+    from qmedoid.cli.schema import run
+
+    run(command or [], as_json=json)
+
+
 @app.command()
 def demo(
     splits: Annotated[int, typer.Option(min=1, help="Repeated splits of each small data set.")] = 5,
