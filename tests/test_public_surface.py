@@ -19,6 +19,7 @@ PUBLIC = [
     "NearestMedoidClassifier",
     "OperatingSummary",
     "RareEventClassifier",
+    "Recalibration",
     "SavedModel",
     "StabilityReport",
     "SumClassifier",
@@ -31,6 +32,7 @@ PUBLIC = [
     "exceptions",
     "load",
     "medoid_index",
+    "recalibrate",
     "stability",
 ]
 

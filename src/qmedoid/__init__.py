@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from qmedoid.estimators.nearest import NearestMedoidClassifier
     from qmedoid.estimators.progress import TrainingProgress
     from qmedoid.estimators.rare import RareEventClassifier
+    from qmedoid.estimators.recalibration import Recalibration, recalibrate
     from qmedoid.estimators.stability import stability
     from qmedoid.estimators.sum import SumClassifier
     from qmedoid.estimators.transformers import CorrelationGroups, DeltaFeatures
@@ -37,6 +38,7 @@ _HOMES = {
     "NearestMedoidClassifier": "qmedoid.estimators.nearest",
     "OperatingSummary": "qmedoid.model.operating_point",
     "RareEventClassifier": "qmedoid.estimators.rare",
+    "Recalibration": "qmedoid.estimators.recalibration",
     "SavedModel": "qmedoid.tables.saved",
     "StabilityReport": "qmedoid.estimators._stability_report",
     "SumClassifier": "qmedoid.estimators.sum",
@@ -47,6 +49,7 @@ _HOMES = {
     "compact_swap_test": "qmedoid.geometry.overlap",
     "load": "qmedoid.tables.saved",
     "medoid_index": "qmedoid.geometry.medoids",
+    "recalibrate": "qmedoid.estimators.recalibration",
     "stability": "qmedoid.estimators.stability",
 }
 
@@ -60,6 +63,7 @@ __all__ = [
     "NearestMedoidClassifier",
     "OperatingSummary",
     "RareEventClassifier",
+    "Recalibration",
     "SavedModel",
     "StabilityReport",
     "SumClassifier",
@@ -72,6 +76,7 @@ __all__ = [
     "exceptions",
     "load",
     "medoid_index",
+    "recalibrate",
     "stability",
 ]
 

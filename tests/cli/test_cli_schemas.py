@@ -7,6 +7,7 @@ import copy
 import json
 
 import pytest
+from small_tables import small_table, write
 from tests.printed_json import validator
 from typer.main import get_command
 
@@ -39,6 +40,7 @@ def printed(cli, two, three, tmp_path_factory):
         "evaluate": ["evaluate", two.model, two.file],
         "explain": ["explain", two.model, two.file, "--row", 3, "--known", two.file],
         "circuit": ["circuit", two.model, "--format", "qasm"],
+        "recalibrate": ["recalibrate", two.model, write(small_table(seed=5), folder / "new.csv"), "-o", folder / "new"],
         "stability": ["stability", two.file, "--target", "y", "--bootstraps", 2, "--medoids", 4],
         "data list": ["data", "list"],
         "data where": ["data", "where", "heart"],

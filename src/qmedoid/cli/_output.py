@@ -97,6 +97,11 @@ def _figure(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
 
+def figure_names() -> dict[str, str]:
+    """Names of figures by their keys in a report."""
+    return _NAMES | _CALIBRATION
+
+
 def print_metrics(report: Mapping[str, Any], title: str) -> None:
     """Print a report of `qmedoid.tables.evaluating`."""
     console = plain_console()

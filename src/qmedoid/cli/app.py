@@ -16,6 +16,7 @@ from qmedoid.cli.options import (
     Model,
     Names,
     OnMismatch,
+    RecalibrateOptions,
     ReproduceOptions,
     StabilityOptions,
     Table,
@@ -176,6 +177,14 @@ def circuit(
     from qmedoid.cli.inspect import write_circuit
 
     write_circuit(model, format, which, output, force=force, as_json=json)
+
+
+@_command(RecalibrateOptions)
+def recalibrate(options: RecalibrateOptions) -> None:
+    """Fit probabilities and operating point of a model to new labels; everything else stays as it was."""
+    from qmedoid.cli.recalibrate import run
+
+    run(options)
 
 
 @_command(StabilityOptions)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from qmedoid.cli._output import print_json, print_metrics, print_operating, tell
 from qmedoid.cli._training_rows import Labeled, asked_roles, read_labeled, split_table
-from qmedoid.cli.options import FitOptions
+from qmedoid.cli.options import FitOptions, PointOptions
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
 from qmedoid.storage.atomic import check_target
@@ -120,23 +120,15 @@ def _title(report: Mapping[str, Any]) -> str:
 
 def make_classifier(options: FitOptions) -> Any:
     """The classifier that the options describe; wrong values are refused before anything is read."""
-    from qmedoid.estimators._parameters import RULE_CONSTRAINTS, check_parameters
+    from qmedoid.estimators._parameters import check_parameters
     from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.progress import TrainingProgress
 
     settings: dict[str, Any] = {
         "refine": _word_or_number(options.refine),
-        "operating_point": None if options.operating_point is None else _word_or_number(options.operating_point),
+        "operating_point": asked_point("fit", options),
         "random_state": options.seed,
     }
-    rules = {name: getattr(options, name) for name in RULE_CONSTRAINTS}
-    asked = {name: value for name, value in rules.items() if value is not None}
-    check_parameters("fit", asked, {name: RULE_CONSTRAINTS[name] for name in asked})
-    given = [name for name in ("operating_point", *asked) if name in asked or settings[name] is not None]
-    if len(given) > 1:
-        first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
-        raise ParameterError(f"{first} and {second} both say where to cut: give one of them.")
-    settings["operating_point"] = asked or settings["operating_point"]
     method = asked_method(options.method, options.medoids, options.neighbors)
     if options.paper and method != "auto":
         raise ParameterError(
@@ -146,6 +138,20 @@ def make_classifier(options: FitOptions) -> Any:
     check_parameters("fit", made.get_params(deep=False), made._constraints)
     # Without a terminal nobody sees the progress.
     return made.set_callbacks(TrainingProgress()) if sys.stderr is not None and sys.stderr.isatty() else made
+
+
+def asked_point(command: str, options: PointOptions) -> Any:
+    """The operating point that options ask for; None where they ask for none."""
+    from qmedoid.estimators._parameters import RULE_CONSTRAINTS, check_parameters
+
+    rules = {name: getattr(options, name) for name in RULE_CONSTRAINTS}
+    asked = {name: value for name, value in rules.items() if value is not None}
+    check_parameters(command, asked, {name: RULE_CONSTRAINTS[name] for name in asked})
+    given = [*([] if options.operating_point is None else ["operating_point"]), *asked]
+    if len(given) > 1:
+        first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
+        raise ParameterError(f"{first} and {second} both say where to cut: give one of them.")
+    return asked or (None if options.operating_point is None else _word_or_number(options.operating_point))
 
 
 def asked_method(method: str, medoids: int | None, neighbors: str | None) -> Any:

@@ -59,7 +59,7 @@ def run(
         )
     if asked is not None:
         if asked == "estimate":
-            with _reading_bar("estimating") as progress:
+            with reading_bar("estimating") as progress:
                 found = estimate_in_file(loaded, table, on_mismatch=on_mismatch, on_progress=progress, **dialect)
             # Half a record at least: a class that does not occur has no odds.
             half = 0.5 / found.n_rows
@@ -68,7 +68,7 @@ def run(
     # Names with commas between them; a name with a comma in it is put in double quotes.
     listed = [name.strip() for part in columns for row in csv.reader([part], skipinitialspace=True) for name in row]
     carried = [name for name in dict.fromkeys(listed) if name]
-    with _reading_bar("scoring") as progress:
+    with reading_bar("scoring") as progress:
         scored = score_file(
             loaded, table, output, carried=carried, on_mismatch=on_mismatch, safe_csv=safe_csv, force=force,
             # Text shows no estimate, and need not wait for it.
@@ -98,7 +98,7 @@ def run(
 
 
 @contextmanager
-def _reading_bar(description: str) -> Iterator[OnProgress | None]:
+def reading_bar(description: str) -> Iterator[OnProgress | None]:
     """A bar over the bytes of a file with rows per second and time left; None where there is no terminal."""
     if not sys.stderr.isatty():
         yield None
@@ -202,7 +202,7 @@ def evaluate(
                 for batch, extra in reading.batches(lenient, [name], as_text=True, on_progress=progress)
             ]  # fmt: skip
 
-        with _reading_bar("evaluating") as progress:
+        with reading_bar("evaluating") as progress:
             parts = reading.in_kind(decide)
         reading.check()
         novelty = reading.novelty.report()

@@ -6,7 +6,7 @@ columns and of training rows to s_o − s_w. Calibration, circuit, prevalence an
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -75,16 +75,25 @@ def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanati
     calibration = best.calibration
     calibrated = calibration.apply(measured.scores)[0]
     row = np.column_stack(list(columns)).astype(np.float64)
-    shares = method.contributions(row, measured, winner, other).times(calibration.slope)
+    last = best.recalibration
+    # In units of the last scores: a calibration after the circuit stretches all that comes before it.
+    stretch = 1.0 if last is None else last.slope
+    shares = method.contributions(row, measured, winner, other).times(stretch * calibration.slope)
     shift = model.decision.shift
     prevalence = 0.0 if shift is None else float(shift.log_ratios[winner] - shift.log_ratios[other])
     # For two classes the cut is taken off the score of the second.
     cut, biases = model.decision.cut or 0.0, model.decision.biases
     cut = cut * (1.0 if winner == 0 else -1.0) if biases is None else float(biases[winner] - biases[other])
     added = calibration.biases + calibration.curve_part(measured.scores)[0]
+    moved = 0.0
+    if last is not None:
+        refined = -replace(best, recalibration=None).decide(columns)[0]
+        moved = float(np.diff((last.biases + last.curve_part(refined))[0, [other, winner]])[0])
+    circuit = (scores[winner] - scores[other]) - stretch * (calibrated[winner] - calibrated[other]) - prevalence - moved
     terms = dict(shares.terms) | {
-        "calibration": float(added[winner] - added[other]),
-        "circuit": float((scores[winner] - scores[other]) - (calibrated[winner] - calibrated[other]) - prevalence),
+        "calibration": float(stretch * (added[winner] - added[other])),
+        "circuit": float(circuit),
+        **({} if last is None else {"recalibration": moved}),
         "prevalence": prevalence,
         "operating point": cut,
     }
