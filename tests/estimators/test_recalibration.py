@@ -1,4 +1,4 @@
-"""Recalibration: right probabilities after new labels, nothing else changed, and figures from rows that fitted nothing."""
+"""Recalibration: right probabilities after new labels, nothing else changed, figures of rows that fitted nothing."""
 
 import numpy as np
 import pytest
