@@ -61,6 +61,8 @@ def _kind(value: dict[str, Any]) -> str:
         return " or ".join(_kind(one) for one in value["anyOf"])
     if "enum" in value:
         return ", ".join("null" if one is None else f"`{one}`" for one in value["enum"])
+    if "type" not in value:
+        return "any"
     kinds = [value["type"]] if isinstance(value["type"], str) else value["type"]
     of = {"array": value.get("items"), "object": value.get("additionalProperties")}
     shown = []

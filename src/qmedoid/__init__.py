@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from qmedoid.model.explanation import Explanation
     from qmedoid.model.operating_point import OperatingSummary
     from qmedoid.tables.checking import check_table
+    from qmedoid.tables.diff import ModelDiff, diff
     from qmedoid.tables.saved import SavedModel, load
 
 _HOMES = {
@@ -35,6 +36,7 @@ _HOMES = {
     "EvidenceClassifier": "qmedoid.estimators.evidence",
     "Explanation": "qmedoid.model.explanation",
     "MedoidClassifier": "qmedoid.estimators.medoid",
+    "ModelDiff": "qmedoid.tables.diff",
     "NearestMedoidClassifier": "qmedoid.estimators.nearest",
     "OperatingSummary": "qmedoid.model.operating_point",
     "RareEventClassifier": "qmedoid.estimators.rare",
@@ -47,6 +49,7 @@ _HOMES = {
     "VariationalClassifier": "qmedoid.estimators.variational",
     "check_table": "qmedoid.tables.checking",
     "compact_swap_test": "qmedoid.geometry.overlap",
+    "diff": "qmedoid.tables.diff",
     "load": "qmedoid.tables.saved",
     "medoid_index": "qmedoid.geometry.medoids",
     "recalibrate": "qmedoid.estimators.recalibration",
@@ -60,6 +63,7 @@ __all__ = [
     "EvidenceClassifier",
     "Explanation",
     "MedoidClassifier",
+    "ModelDiff",
     "NearestMedoidClassifier",
     "OperatingSummary",
     "RareEventClassifier",
@@ -73,6 +77,7 @@ __all__ = [
     "__version__",
     "check_table",
     "compact_swap_test",
+    "diff",
     "exceptions",
     "load",
     "medoid_index",

@@ -41,6 +41,7 @@ def printed(cli, two, three, tmp_path_factory):
         "explain": ["explain", two.model, two.file, "--row", 3, "--known", two.file],
         "circuit": ["circuit", two.model, "--format", "qasm"],
         "recalibrate": ["recalibrate", two.model, write(small_table(seed=5), folder / "new.csv"), "-o", folder / "new"],
+        "diff": ["diff", two.model, folder / "new", two.file],
         "stability": ["stability", two.file, "--target", "y", "--bootstraps", 2, "--medoids", 4],
         "data list": ["data", "list"],
         "data where": ["data", "where", "heart"],

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -66,7 +67,7 @@ def qmedoid(version: Version = False) -> None:
     """A geometry-first, quantum-inspired classifier for tables.
 
     Exit codes: 0 all well, 1 the machine failed, 2 wrong call, 3 data that cannot be used or break the model's
-    contract, 4 model unreadable, 130 interrupted.
+    contract, 4 model unreadable, 5 models differ (diff --exit-code), 130 interrupted.
     """
 
 
@@ -177,6 +178,27 @@ def circuit(
     from qmedoid.cli.inspect import write_circuit
 
     write_circuit(model, format, which, output, force=force, as_json=json)
+
+
+@app.command()
+def diff(
+    old: Annotated[Path, typer.Argument(help="File of a saved model.")],
+    new: Annotated[Path, typer.Argument(help="File of the model that came after it.")],
+    table: Annotated[Text, typer.Argument(help="Table about whose records both decide.")] = None,
+    exit_code: Annotated[
+        bool,
+        typer.Option("--exit-code", help="End with exit code 5 if decisions differ (without a table, models)."),
+    ] = False,
+    on_mismatch: OnMismatch = "error",
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    json: AsJson = False,
+) -> int:
+    """Show what changed between two saved models and, with a table, in their decisions about its records."""
+    from qmedoid.cli.diff import run
+
+    return run(old, new, table, exit_code=exit_code, on_mismatch=on_mismatch, as_json=json, delimiter=delimiter,
+               decimal=decimal)  # fmt: skip
 
 
 @_command(RecalibrateOptions)

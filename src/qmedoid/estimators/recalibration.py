@@ -78,8 +78,9 @@ class Recalibration:
         if self.gain.high < 0:
             what = "makes the probabilities worse"
         return (
-            f"Recalibration {what}: the log-loss falls by {self.gain.value:.4f} (95 %: {self.gain.low:.4f} to "
-            f"{self.gain.high:.4f}), out of fold."
+            f"Recalibration {what}: the log-loss is {self.before['log_loss']:.4f} before and "
+            f"{self.after['log_loss']:.4f} after, out of fold: a gain of {self.gain.value:.4f} (95 %: "
+            f"{self.gain.low:.4f} to {self.gain.high:.4f})."
         )
 
     def as_dict(self) -> dict[str, Any]:

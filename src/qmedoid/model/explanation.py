@@ -60,8 +60,11 @@ class Explanation:
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanation:
-    """Explain the decision about one record from its encoded columns, each of shape (1,)."""
+def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]], pair: tuple[int, int] | None = None) -> Explanation:
+    """Explain the decision about one record from its encoded columns, each of shape (1,).
+
+    With a `pair` of class codes the first is explained against the second, whichever won: the margin may be below 0.
+    """
     method, best = model.method, model.best
     if method is None or not isinstance(best, HybridModel):
         raise ModelError(
@@ -72,6 +75,7 @@ def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanati
     measured = method.measure(columns)
     scores, winner = decided.scores[0], int(decided.codes[0])
     other = int(np.argmax(np.where(np.arange(len(scores)) == winner, -np.inf, model.decision.biased(scores))))
+    winner, other = pair or (winner, other)
     calibration = best.calibration
     calibrated = calibration.apply(measured.scores)[0]
     row = np.column_stack(list(columns)).astype(np.float64)
