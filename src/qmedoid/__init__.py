@@ -9,13 +9,14 @@ from qmedoid._version import __version__
 
 if TYPE_CHECKING:
     from qmedoid import exceptions
+    from qmedoid.estimators._recalibration_report import Recalibration
     from qmedoid.estimators._stability_report import StabilityReport
     from qmedoid.estimators.evidence import EvidenceClassifier
     from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.nearest import NearestMedoidClassifier
     from qmedoid.estimators.progress import TrainingProgress
     from qmedoid.estimators.rare import RareEventClassifier
-    from qmedoid.estimators.recalibration import Recalibration, recalibrate
+    from qmedoid.estimators.recalibration import recalibrate
     from qmedoid.estimators.stability import stability
     from qmedoid.estimators.sum import SumClassifier
     from qmedoid.estimators.transformers import CorrelationGroups, DeltaFeatures
@@ -40,7 +41,7 @@ _HOMES = {
     "NearestMedoidClassifier": "qmedoid.estimators.nearest",
     "OperatingSummary": "qmedoid.model.operating_point",
     "RareEventClassifier": "qmedoid.estimators.rare",
-    "Recalibration": "qmedoid.estimators.recalibration",
+    "Recalibration": "qmedoid.estimators._recalibration_report",
     "SavedModel": "qmedoid.tables.saved",
     "StabilityReport": "qmedoid.estimators._stability_report",
     "SumClassifier": "qmedoid.estimators.sum",

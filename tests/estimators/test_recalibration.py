@@ -176,6 +176,13 @@ def test_operating_point_is_chosen_on_the_labeled_rows(saved):
         qmedoid.recalibrate(chosen, *data)
 
 
+def test_priors_are_those_of_the_labeled_rows(saved):
+    table, y = labeled(200, [0.7, 0.3])
+    decision = qmedoid.recalibrate(saved().prior_shift(0.5), table, y).model.model.decision
+    np.testing.assert_allclose(decision.priors, [(y == "no").mean(), (y == "yes").mean()])
+    assert decision.shift is None
+
+
 def test_known_rows_are_left_out_or_refused(saved):
     model = saved()
     X, y = drawn(240, [0.5, 0.5], labels=LABELS[2])  # those of the fit

@@ -1,6 +1,7 @@
 """What changed between two models: nothing for the same, mirrored for swapped ones, and contributions that add up."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -8,9 +9,10 @@ import pytest
 
 import qmedoid
 from qmedoid import EvidenceClassifier, MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
-from qmedoid.exceptions import DataError
+from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.tables.decision_diff import DecisionTally, aligned
 from qmedoid.tables.issues import Issues
+from qmedoid.tables.saved import SavedModel
 
 
 def drawn(n, seed=0, classes=("no", "yes")):
@@ -149,6 +151,20 @@ def test_static_parts_say_what_changed(models, tmp_path):
     assert not without.differs
 
 
+def test_medoids_are_matched_one_by_one(models):
+    one = models["old"]
+    records, model = one.model.records[0], one.model
+    twice = replace(model, records=((records[0], *records[:-1]),))
+    method = replace(
+        model.method, medoid_classes=np.array([model.method.medoid_classes[0], *model.method.medoid_classes[:-1]])
+    )
+    twice = replace(twice, models=(replace(model.best, method=method),))
+    found = qmedoid.diff(one, SavedModel(twice)).medoids
+    assert (found["kept"], len(found["added"]), len(found["removed"])) == (5, 1, 1)
+    assert found["added"][0]["record"] == dict(records[0])
+    assert found["removed"][0]["record"] == dict(records[-1])
+
+
 def test_derived_models_name_their_parent(models, tmp_path):
     shifted = qmedoid.load(models["old"].prior_shift(0.1).save(tmp_path / "shifted"))
     found = qmedoid.diff(models["old"], shifted, ROWS)
@@ -194,6 +210,18 @@ def test_models_without_probabilities_or_contributions_are_compared(tmp_path):
     assert found.decisions["changed"] == (one.predict(X) != other.predict(X)).sum()
     assert all(record["columns"] is None and record["change"] is None for record in found.decisions["largest"])
     assert found.as_dict()["medoids"]["removed"]
+
+
+def test_arrays_and_other_things_in_place_of_models(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 2)), np.repeat([0, 1], 40)
+    model = EvidenceClassifier(n_medoids=4, n_neighbors=0, random_state=0).fit(X + y[:, None], y)
+    saved = qmedoid.load(model.save(tmp_path / "m"))
+    assert qmedoid.diff(saved, saved.prior_shift(0.2), X).decisions["rows"] == 80
+    with pytest.raises(ParameterError, match=r"The 'new' parameter must be a SavedModel.* Got EvidenceClassifier"):
+        qmedoid.diff(saved, model)
+    with pytest.raises(ParameterError, match="The 'model' parameter must be a SavedModel"):
+        qmedoid.recalibrate(tmp_path / "m", X, y)
 
 
 def test_empty_tables_are_refused(models):

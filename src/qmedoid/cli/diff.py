@@ -124,7 +124,7 @@ def _decision_lines(found: Mapping[str, Any], table: str) -> Iterator[Any]:
     flows = [(shown(one["old"]), shown(one["new"]), f"{one['rows']:,}") for one in found["flows"]]
     yield grid(("old", "new", "records"), flows, left=(0, 1))
     if found["largest"]:
-        yield "the largest changes, and what moved them for the new class"
+        yield "the largest changes of probability, and what moved the margin of the new class"
         yield grid(("row", "old", "new", "probability", "moved by"), map(_record, found["largest"]), left=(1, 2, 4))
 
 

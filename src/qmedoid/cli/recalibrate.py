@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from qmedoid.cli._output import figure_names, grid, plain_console, print_json, print_operating, shown
+from qmedoid.cli._output import figure_names, grid, plain_console, print_json, print_operating, progress_bar, shown
 from qmedoid.cli.fit import asked_point
 from qmedoid.cli.options import RecalibrateOptions
 from qmedoid.cli.score import reading_bar
@@ -18,7 +18,7 @@ from qmedoid.tables.scoring import TableReading
 
 def run(options: RecalibrateOptions) -> None:
     """Score the labeled rows, calibrate, save the new model, and print figures before and after."""
-    from qmedoid.estimators.recalibration import SAME, check_point, recalibrated
+    from qmedoid.estimators.recalibration import N_FOLDS, SAME, check_point, recalibrated
 
     keep_pandas_away()
     asked = asked_point("recalibrate", options)
@@ -27,7 +27,9 @@ def run(options: RecalibrateOptions) -> None:
     check_target(options.output)
     saved = load(options.model)
     tally, novelty = _labeled(saved, options)
-    found = recalibrated(saved, tally, point)
+    with progress_bar() as bar:
+        task = bar.add_task("calibrating", total=N_FOLDS + 1)
+        found = recalibrated(saved, tally, point, lambda: bar.advance(task))
     written = found.model.save(options.output)
     novelty.warn()
     if options.json:

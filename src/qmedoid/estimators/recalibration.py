@@ -1,7 +1,7 @@
 """Recalibration: probabilities and operating point of a saved model from new labels, everything else as it was."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from qmedoid.calibration.fit import CalibrationKind, fit_calibration
 from qmedoid.estimators._folds import stratified_splits
 from qmedoid.estimators._operating import ChosenPoint, asked_rule, choose_point
 from qmedoid.estimators._parameters import OPERATING_POINT, Constraint, check_parameters
+from qmedoid.estimators._recalibration_report import Recalibration
 from qmedoid.exceptions import DataError, ParameterError, some_of, warn
 from qmedoid.geometry.row_groups import draws_per_row, group_sums, part_of, row_groups
 from qmedoid.kernels.cross_entropy import log_softmax
@@ -20,10 +21,11 @@ from qmedoid.metrics.intervals import Interval
 from qmedoid.model.decision import Decision
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.table import Decisions, TableModel
+from qmedoid.tables.arrow import as_table
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.evaluating import decision_report
 from qmedoid.tables.labeled import LabeledRows, LabeledTally
-from qmedoid.tables.saved import SavedModel
+from qmedoid.tables.saved import SavedModel, check_saved
 
 LEAST_ROWS = 10
 """Rows of every class without which nothing is calibrated; rows that are equal count once."""
@@ -36,69 +38,6 @@ _TWO_ERRORS = 1.96
 _POINTS = {
     "operating_point": Constraint(f"{SAME!r}, {OPERATING_POINT.text}", lambda value: value == SAME) | OPERATING_POINT
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Recalibration:
-    """A recalibrated model, and what that does to rows that it was not fitted on.
-
-    Attributes
-    ----------
-    model : SavedModel
-        The new model; save it with ``model.save(path)``.
-    rows : int
-        Labeled rows that it was calibrated on.
-    left_out : mapping of str to int
-        Other rows of the table: ``"known"`` from the fit, without a class (``"missing"``), of a class that the model
-        does not have (``"unknown"``), and beyond the largest sample (``"sampled"``).
-    before, after : mapping
-        Figures on these rows of the model as it was, and of models calibrated in folds without the row.
-    gain : Interval
-        By how much the mean log-loss falls, with its 95 % interval.
-    notes : tuple of str
-    """
-
-    model: SavedModel
-    rows: int
-    left_out: Mapping[str, int]
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
-    gain: Interval
-    notes: tuple[str, ...]
-
-    @property
-    def helps(self) -> bool:
-        """Whether the gain is beyond chance."""
-        return self.gain.low > 0
-
-    @property
-    def verdict(self) -> str:
-        """Whether it helps, in a sentence."""
-        what = "makes the probabilities better" if self.helps else "does not help beyond chance"
-        if self.gain.high < 0:
-            what = "makes the probabilities worse"
-        return (
-            f"Recalibration {what}: the log-loss is {self.before['log_loss']:.4f} before and "
-            f"{self.after['log_loss']:.4f} after, out of fold: a gain of {self.gain.value:.4f} (95 %: "
-            f"{self.gain.low:.4f} to {self.gain.high:.4f})."
-        )
-
-    def as_dict(self) -> dict[str, Any]:
-        """Everything but the model by name, fit for JSON."""
-        operating = self.model.expected_
-        priors = self.model.model.decision.priors
-        return {
-            "parent": self.model.model.parent,
-            "rows": self.rows,
-            "left_out": dict(self.left_out),
-            "priors": None if priors is None else priors.tolist(),
-            "operating": None if operating is None else operating.as_dict(),
-            "before": dict(self.before),
-            "after": dict(self.after),
-            "gain": self.gain._asdict(),
-            "helps": self.helps,
-            "notes": list(self.notes),
-        }
 
 
 def recalibrate(
@@ -151,12 +90,13 @@ def recalibrate(
     --------
     SavedModel.prior_shift : where only class frequencies have changed, and no labels are known.
     """
+    check_saved(model=model)
     check_point(operating_point)
     tally = LabeledTally(model.model)
     name = target or model.contract.target
     if y is None and name is None:
         raise ParameterError("The model does not know the name of the target column: pass target= or y=.")
-    labels = None if y is None else pa.array(np.asarray(y).tolist())
+    labels = None if y is None else as_table({"y": y}).column("y")
 
     def collect(table: pa.Table, issues: Any) -> None:
         if labels is None and name not in table.column_names:
@@ -175,8 +115,13 @@ def check_point(operating_point: Any) -> None:
     check_parameters("recalibrate", {"operating_point": operating_point}, _POINTS)
 
 
-def recalibrated(saved: SavedModel, tally: LabeledTally, operating_point: Any) -> Recalibration:
-    """Recalibrate a model on the rows that a tally has collected; notes are warnings, too."""
+def recalibrated(
+    saved: SavedModel, tally: LabeledTally, operating_point: Any, progress: Callable[[], None] = lambda: None
+) -> Recalibration:
+    """Recalibrate a model on the rows that a tally has collected; notes are warnings, too.
+
+    `progress` is called after each of `N_FOLDS` + 1 fits.
+    """
     model, best = saved.model, saved.model.best
     assert isinstance(best, HybridModel), "a tally refuses circuits alone"
     labels = list(model.decision.classes)
@@ -187,7 +132,11 @@ def recalibrated(saved: SavedModel, tally: LabeledTally, operating_point: Any) -
     _check_enough(model, rows.codes, groups)
     kind: CalibrationKind = "curve" if len(best.calibration.knots) else "logistic"
     calibration, chosen = _fitted(rows, point, labels, kind, groups)
-    decided = _decided(rows, best.last_calibration, model.decision), _cross_fitted(rows, point, labels, kind, groups)
+    progress()
+    decided = (
+        _decided(rows, best.last_calibration, model.decision),
+        _cross_fitted(rows, point, labels, kind, groups, progress),
+    )
     before, after = (_figures(model, rows.codes, one) for one in decided)
     gains = _log_chances(decided[1].scores, rows.codes) - _log_chances(decided[0].scores, rows.codes)
     if model.decision.shift is not None:
@@ -277,7 +226,12 @@ def _decided(rows: LabeledRows, calibration: Calibration, decision: Decision) ->
 
 
 def _cross_fitted(
-    rows: LabeledRows, point: Any, labels: list[Any], kind: CalibrationKind, groups: Codes | None
+    rows: LabeledRows,
+    point: Any,
+    labels: list[Any],
+    kind: CalibrationKind,
+    groups: Codes | None,
+    progress: Callable[[], None],
 ) -> Decisions:
     """Decisions about every row by calibration and operating point of the other folds."""
     found = Decisions(
@@ -289,6 +243,7 @@ def _cross_fitted(
         decision = Decision(tuple(labels), chosen.cut, biases=chosen.biases)
         for whole, part in zip(found[:3], _decided(rows.take(test), calibration, decision)[:3], strict=True):
             whole[test] = part
+        progress()
     return found
 
 

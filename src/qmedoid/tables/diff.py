@@ -10,10 +10,9 @@ import numpy as np
 from qmedoid.model.contract import Column
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.table import TableModel
-from qmedoid.tables.arrow import as_table
 from qmedoid.tables.decision_diff import DecisionTally
 from qmedoid.tables.difference import OnMismatch
-from qmedoid.tables.saved import SavedModel
+from qmedoid.tables.saved import SavedModel, check_saved
 
 # Rows that both models decide about at a time.
 _AT_ONCE = 2**16
@@ -96,18 +95,19 @@ def diff(old: SavedModel, new: SavedModel, data: Any = None, *, on_mismatch: OnM
         found = qmedoid.diff(qmedoid.load("heart.qmedoid"), qmedoid.load("heart-2.qmedoid"), frame)
         found.decisions["changed"], found.decisions["largest"][0]["columns"]
     """
+    check_saved(old=old, new=new)
     decisions = None
     if data is not None:
-        table, tally = as_table(data), DecisionTally(old.model, new.model)
+        tally = DecisionTally(old.model, new.model)
 
         def compare(of_old: Any, old_issues: Any) -> None:
             def with_new(of_new: Any, new_issues: Any) -> None:
                 for start in range(0, max(len(of_old), 1), _AT_ONCE):
                     tally.add([one.slice(start, _AT_ONCE) for one in (of_old, of_new)], [old_issues, new_issues])
 
-            new._checked(table, on_mismatch, with_new)
+            new._checked(data, on_mismatch, with_new)
 
-        old._checked(table, on_mismatch, compare)
+        old._checked(data, on_mismatch, compare)
         decisions = tally.report()
     return compare_models(old, new, decisions)
 

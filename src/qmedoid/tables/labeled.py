@@ -15,8 +15,10 @@ from qmedoid.tables.row_hashes import keyed_hashes
 from qmedoid.tables.scoring import decide_batch
 from qmedoid.tables.targets import MISSING, UNKNOWN, label_codes
 
-MOST_ROWS = 1_000_000
-"""Labeled rows that are kept at most: those with the smallest hashes, which are a random sample."""
+MOST_ROWS = 250_000
+"""Labeled rows that are kept at most: those with the smallest hashes, which are a random sample.
+
+A calibration has a dozen numbers; more rows would take minutes and change none of them."""
 
 
 class LabeledRows(NamedTuple):

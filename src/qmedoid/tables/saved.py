@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Array
-from qmedoid.exceptions import DataError, ModelError
+from qmedoid.exceptions import DataError, ModelError, ParameterError
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.contract import Contract
 from qmedoid.model.operating_point import Drift, OperatingSummary
@@ -226,3 +226,13 @@ class SavedModel:
             f"SavedModel({len(model.contract.columns)} columns, classes {list(model.decision.classes)!r}, "
             f"decided by {model.deciders[0]!r})"
         )
+
+
+def check_saved(**models: Any) -> None:
+    """Refuse parameters that are no saved models."""
+    for name, model in models.items():
+        if not isinstance(model, SavedModel):
+            raise ParameterError(
+                f"The {name!r} parameter must be a SavedModel, such as qmedoid.load(path). Got {type(model).__name__} "
+                "instead."
+            )
