@@ -39,6 +39,7 @@ def test_text_tells_the_same(cli, two, new):
 def test_exit_codes(cli, two, new):
     assert cli("diff", two.model, new, two.file).code == 0
     assert cli("diff", two.model, new, two.file, "--exit-code").code == 5
+    assert cli("diff", new, two.model, two.file, "--exit-code").code == 5
     assert cli("diff", two.model, new, "--exit-code", "--json").code == 5
     same = cli("diff", two.model, two.model, two.file, "--exit-code")
     assert same.code == 0
@@ -73,6 +74,7 @@ def test_tables_that_cannot_be_compared(cli, two, new, tmp_path, table, code):
     write(two.table.drop_columns(["x1"]), tmp_path / "fewer.csv")
     outcome = cli("diff", two.model, new, table if table == "-" else tmp_path / table, "--json")
     assert outcome.code == outcome.json["exit_code"] == code
+    assert ("The old model cannot read the table." in outcome.json["error"]) == (table == "fewer.csv")
     damaged = tmp_path / "damaged"
     damaged.write_bytes(two.model.read_bytes()[:-1])
     assert cli("diff", two.model, damaged, "--json").code == 4

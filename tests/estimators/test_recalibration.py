@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from gaussian_classes import drawn
 from quick_medoids import CIRCUIT, FUSION
+from tests.few_trees import few_trees
 
 import qmedoid
 from qmedoid import EvidenceClassifier, MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
@@ -26,10 +27,13 @@ def make(kind, n_classes, **changes):
     """A classifier that is quick to fit."""
     if kind == "circuit":
         changes |= {"variational": VariationalClassifier(**CIRCUIT), "refine": 0.3}
-    method = NearestMedoidClassifier(**FUSION) if kind == "nearest" else EvidenceClassifier(n_medoids=6, n_neighbors=0)
+    method = {"nearest": NearestMedoidClassifier(**FUSION), "sum": "sum", "rare": "rare"}.get(
+        kind, EvidenceClassifier(n_medoids=6, n_neighbors=0)
+    )
     settings = {"random_state": 0, "refine": "never"} | changes
     X, y = drawn(240, [1 / n_classes] * n_classes, labels=LABELS[n_classes])
-    return MedoidClassifier(method=method, **settings).fit(frame(X), y)
+    with few_trees():
+        return MedoidClassifier(method=method, **settings).fit(frame(X), y)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +55,10 @@ def labeled(n, priors, seed=1):
     return frame(X), y
 
 
-CASES = [("evidence", 2), ("evidence", 3), ("nearest", 2), ("nearest", 3), ("circuit", 2), ("circuit", 3)]
+CASES = [
+    *(("evidence", 2), ("evidence", 3), ("nearest", 2), ("nearest", 3), ("circuit", 2), ("circuit", 3)),
+    *(("sum", 2), ("rare", 2)),
+]
 
 
 def error(model, table, y):

@@ -1,7 +1,7 @@
 """``qmedoid diff``: what changed between two saved models, and in their decisions about a table."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.decision_diff import DecisionTally, aligned
 from qmedoid.tables.diff import ModelDiff, compare_models
-from qmedoid.tables.difference import OnMismatch
+from qmedoid.tables.difference import BrokenContractError, OnMismatch
 from qmedoid.tables.saved import SavedModel, load
 from qmedoid.tables.scoring import TableReading
 
@@ -56,7 +56,10 @@ def _decisions(
 ) -> dict[str, Any]:
     """The decisions of both models, batch by batch."""
     with ExitStack() as stack:
-        readings = [stack.enter_context(TableReading(one.model, table, on_mismatch, **dialect)) for one in (old, new)]
+        readings = []
+        for name, one in (("old", old), ("new", new)):
+            with _named(name):
+                readings.append(stack.enter_context(TableReading(one.model, table, on_mismatch, **dialect)))
 
         def compare(lenient: bool) -> DecisionTally:
             tally = DecisionTally(old.model, new.model)
@@ -68,9 +71,22 @@ def _decisions(
 
         progress = stack.enter_context(reading_bar("comparing"))
         tally: DecisionTally = readings[0].in_kind(compare)
-        for reading in readings:
-            reading.check()
+        with _named("old"):
+            readings[0].check()
+        # Two models that read alike would say the same twice.
+        if new.contract != old.contract or new.model.layout.used != old.model.layout.used:
+            with _named("new"):
+                readings[1].check()
     return tally.report()
+
+
+@contextmanager
+def _named(model: str) -> Iterator[None]:
+    """Say which model a table is refused by."""
+    try:
+        yield
+    except BrokenContractError as error:
+        raise BrokenContractError(f"The {model} model cannot read the table. {error}", error.difference) from None
 
 
 def _lines(found: ModelDiff, old: str, new: str, table: str) -> Iterator[Any]:
