@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
@@ -22,6 +21,7 @@ from qmedoid.estimators._inputs import (
     check_target,
     class_codes,
     column_names,
+    dense,
     known_codes,
 )
 from qmedoid.estimators._operating import asked_rule
@@ -55,8 +55,8 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X"
 
     Columns of arrays go by their place; so do those of a named table where the fit was on an array.
     """
-    # Some sparse matrices are mappings, and all are refused as arrays are checked.
-    if issparse(X) or not (isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "column_names")):
+    X = dense(X, name)
+    if not (isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "column_names")):
         array = validate_data(
             estimator, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=2 if reset else 1
         )

@@ -209,7 +209,7 @@ class MedoidClassifier(RawTableClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        tags.input_tags.string = tags.input_tags.categorical = True
         return tags
 
     @classmethod
@@ -253,7 +253,8 @@ class MedoidClassifier(RawTableClassifier):
 
         Parameters
         ----------
-        X : data frame, Arrow table, dict of columns or array of shape (n, M)
+        X : data frame, Arrow table, dict of columns, array or sparse matrix of shape (n, M)
+            A sparse table of at most 2²⁷ cells (1 GiB) is made dense.
         y : array-like of shape (n,)
             Class labels, numbers or strings.
         X_val, y_val : optional
