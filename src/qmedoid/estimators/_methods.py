@@ -19,8 +19,15 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._folds import Splits, TrainingTable
+from qmedoid.estimators._importances import keep_importances
 from qmedoid.estimators._inputs import groups_of_fit, one_blas_thread
-from qmedoid.estimators._number_columns import encoded_names, number_columns, number_encodings, read_numbers
+from qmedoid.estimators._number_columns import (
+    encoded_names,
+    number_columns,
+    number_encodings,
+    number_places,
+    read_numbers,
+)
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._refiner import Refiner
 from qmedoid.estimators._saving import SavingMixin
@@ -181,8 +188,11 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         table, codes = self._checked(X, y)
         data = TrainingTable(table, codes, self.classes_, groups_of_fit(groups, table, codes), encoded_names(self))
         report = FitReport(self, self._init_callback_context, X=X, y=y)
-        self.keep(_calibrated_fits(self, data, report, "auto", DeltaSettings("nearest")), data)
+        fits = _calibrated_fits(self, data, report, "auto", DeltaSettings("nearest"))
+        self.keep(fits, data)
         self._novelty = fit_novelty(table, number_encodings(self), self.models_[0])
+        self._importances = None
+        keep_importances(self, table, fits[0].held_out, number_places(self))
         report.end()
         return self
 

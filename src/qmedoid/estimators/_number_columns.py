@@ -123,6 +123,12 @@ def number_columns(estimator: Any) -> NumberColumns | None:
     return found
 
 
+def number_places(estimator: Any) -> Codes:
+    """Places of the columns of the contract among those that an estimator was fitted on."""
+    columns = number_columns(estimator)
+    return np.arange(estimator.n_features_in_) if columns is None else columns.places
+
+
 def number_encodings(estimator: Any) -> tuple[Numbers, ...] | None:
     """The encodings of the columns of an estimator; None where it was fitted on encoded columns."""
     columns = number_columns(estimator)

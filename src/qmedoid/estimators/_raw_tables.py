@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._encoding import Encoded, fit_encodings
 from qmedoid.estimators._folds import Splits, TrainingTable
+from qmedoid.estimators._importances import keep_importances
 from qmedoid.estimators._inputs import (
     check_finite,
     check_target,
@@ -161,6 +162,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
             novelty=self._novelty,
             training=self._training,
             seen=self._seen,
+            importances=self._importances,
         )
 
     def _read_rows(self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any) -> RawRows:
@@ -290,7 +292,10 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         self._records = tuple(tuple(plain_records(known.take(pa.array(model.medoid_rows)))) for model in method.models_)
         self.medoid_records_ = list(self._records[0])
         self._training = training_summary(table, self.contract_, self.encodings_, self._training.curve)
-        self._seen = None
+        self._seen, self._importances = None, None
+        names = column_names(self)
+        places = np.array([names.index(name) for name in self.contract_.names])
+        keep_importances(self, rows.data.X, best.held_out, places)
         self._seen = remember_rows(self.table_model(), rows.tables)
 
     def _scores(self, X: Any) -> Array:

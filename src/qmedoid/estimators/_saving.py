@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from qmedoid.arrays import Array
 from qmedoid.estimators._inputs import column_names
 from qmedoid.estimators._number_columns import NumberColumns, number_columns
 from qmedoid.exceptions import ModelError
@@ -21,6 +22,9 @@ _LONGEST = 100
 
 class SavingMixin:
     """A classifier that is saved as its `table_model`."""
+
+    # Importances of the columns of the contract; None before they are known, and where there are none.
+    _importances: Array | None = None
 
     @abstractmethod
     def table_model(self) -> TableModel:
@@ -69,6 +73,7 @@ class SavingMixin:
             metrics=metrics,
             novelty=getattr(self, "_novelty", None),
             training=getattr(self, "_training", None),
+            importances=self._importances,
         )
 
 

@@ -15,6 +15,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.curve import Calibration
 from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._folds import TrainingTable
+from qmedoid.estimators._importances import keep_importances
 from qmedoid.estimators._inputs import (
     check_target,
     class_codes,
@@ -28,6 +29,7 @@ from qmedoid.estimators._number_columns import (
     fit_numbers,
     number_columns,
     number_encodings,
+    number_places,
     read_numbers,
 )
 from qmedoid.estimators._saving import SavingMixin
@@ -107,8 +109,8 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
     model_ : NearestModel
         The best model; `models_` holds the best `n_models`, best first.
     medoids_ : ndarray of shape (P, M)
-        The medoids of `model_`, in encoded columns where cells were missing; `medoid_indices_` and `medoid_classes_` are
-        their rows and classes.
+        The medoids of `model_`, in encoded columns where cells were missing; `medoid_indices_` and `medoid_classes_`
+        are their rows and classes.
     configuration_ : tuple of tuple of int
         Columns of each anchor's subset, the anchor first.
     alpha_ : float
@@ -121,6 +123,9 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         Validation macro-F1 of `model_` along α.
     one_se_ : Best or None
         The best held-out macro-F1 and its standard error; None unless ``selection="one_se"`` chose.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Mean absolute contribution of each column to the margin between the decided class and the runner-up, in
+        units of the score, over at most 1,000 rows of the fit.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -264,6 +269,8 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         data = TrainingTable(table, codes, classes, groups_of_fit(groups, table, codes), encoded_names(self))
         report = FitReport(self, self._init_callback_context, X=X, y=y)
         self._keep(search_models(self, data, report, validation)[0], data)
+        self._importances = None
+        keep_importances(self, table, None, number_places(self))
         report.end()
         return self
 

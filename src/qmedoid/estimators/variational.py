@@ -216,8 +216,8 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n, m)
-            A few features. Missing cells (NaN) get the median of their column, and a column that has any a second number that
-            says so. A sparse table of at most 2²⁷ cells (1 GiB) is made dense.
+            A few features. Missing cells (NaN) get the median of their column, and a column that has any a second
+            number that says so. A sparse table of at most 2²⁷ cells (1 GiB) is made dense.
         y : array-like of shape (n,)
             Class labels, numbers or strings.
         groups : array-like of shape (n,), optional

@@ -4,7 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from qmedoid.arrays import Array
+import numpy as np
+
+from qmedoid.arrays import Array, Codes
+
+BLOCK_NUMBERS = 2**21
+"""Numbers of a block of rows, so that contributions in a table of any length are found in bounded memory."""
 
 
 class RowContribution(NamedTuple):
@@ -92,3 +97,12 @@ class Contributions:
 
 def _times(records: tuple[RowContribution, ...], factor: float) -> tuple[RowContribution, ...]:
     return tuple(one._replace(contribution=factor * one.contribution) for one in records)
+
+
+def pair_signs(winner: Codes, other: Codes, n_classes: int) -> Array:
+    """What outputs say for the winner of every row against the other class, shape (n, K): 1, −1 or 0."""
+    if n_classes == 2:
+        return np.where(winner == 1, 1.0, -1.0)[:, None]
+    each = np.arange(n_classes)
+    signs: Array = (winner[:, None] == each).astype(np.float64) - (other[:, None] == each)
+    return signs

@@ -59,19 +59,24 @@ class Explanation:
     angles: Array
 
 
+def circuit_alone_error() -> ModelError:
+    """The refusal to explain a circuit."""
+    return ModelError(
+        "This model is a circuit alone: it has no medoids to explain a decision by. Explain a model of "
+        "MedoidClassifier or NearestMedoidClassifier instead."
+    )
+
+
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanation:
     """Explain the decision about one record from its encoded columns, each of shape (1,)."""
     method, best = model.method, model.best
     if method is None or not isinstance(best, HybridModel):
-        raise ModelError(
-            "This model is a circuit alone: it has no medoids to explain a decision by. Explain a model of "
-            "MedoidClassifier or NearestMedoidClassifier instead."
-        )
+        raise circuit_alone_error()
     decided = model.decide(columns)
     measured = method.measure(columns)
     scores, winner = decided.scores[0], int(decided.codes[0])
-    other = int(np.argmax(np.where(np.arange(len(scores)) == winner, -np.inf, model.decision.biased(scores))))
+    other = int(model.decision.runners_up(decided.scores, decided.codes)[0])
     calibration = best.calibration
     calibrated = calibration.apply(measured.scores)[0]
     row = np.column_stack(list(columns)).astype(np.float64)

@@ -20,7 +20,7 @@ from qmedoid.kernels._backend import row_block
 from qmedoid.kernels.ties import stable_order
 from qmedoid.kernels.trees import LEVELS, N_NODES, Trees, tree_outputs
 from qmedoid.methods.base import LARGEST, measured_distances
-from qmedoid.methods.contributions import Contributions, GroupContribution, RowContribution
+from qmedoid.methods.contributions import BLOCK_NUMBERS, Contributions, GroupContribution, RowContribution, pair_signs
 from qmedoid.schema import MODERATE, RefusedError, Values
 
 # Share of the gap of two rows by which a record has to be nearer to the second: records halfway between them, where
@@ -157,6 +157,24 @@ class ComparisonsModel:
         groups = tuple(self._group(row, column, shares) for column, shares in sorted(by_column.items()))
         start = float(signs @ self.values[:, 0]) + self._between(winner, other)
         return Contributions(columns, groups, {"intercept": start})
+
+    def column_contributions(self, X: Array, winner: Codes, other: Codes) -> Array:
+        """What the comparisons in every column change, row by row, shape (n, M)."""
+        columns = np.zeros(X.shape)
+        number, n_columns = np.arange(len(self.columns)), X.shape[1]
+        for block in row_slices(X, max(1, BLOCK_NUMBERS // max(len(number), n_columns))):
+            rows = X[block]
+            each, node = np.arange(len(rows))[:, None], np.zeros((len(rows), len(number)), dtype=np.intp)
+            signs = pair_signs(winner[block], other[block], self.n_classes)[:, self.outputs]
+            for _ in range(LEVELS):
+                column = self.trees.columns[number, node]
+                child = 2 * node + 1 + (rows[each, column] > self.trees.thresholds[number, node])
+                changes = signs * (self.values[number, child] - self.values[number, node])
+                places = (each * n_columns + column).ravel()
+                added = np.bincount(places, weights=changes.ravel(), minlength=rows.size)
+                columns[block] += added.reshape(rows.shape)
+                node = child
+        return columns
 
     def with_row_numbers(self, rows: Codes) -> Self:
         """A copy where training row i is row ``rows[i]`` of a larger table."""

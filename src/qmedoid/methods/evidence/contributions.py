@@ -20,11 +20,14 @@ References
 R. J. Aumann and L. S. Shapley, *Values of Non-Atomic Games*, Princeton University Press, 1974.
 """
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 
-from qmedoid.arrays import Array
+from qmedoid.arrays import Array, Codes, row_slices
 from qmedoid.kernels.ties import stable_order
-from qmedoid.methods.contributions import Contributions, GroupContribution, RowContribution
+from qmedoid.methods.contributions import BLOCK_NUMBERS, Contributions, GroupContribution, RowContribution, pair_signs
 from qmedoid.methods.evidence.model import DISTANCE, NEAR, EvidenceModel, root_distances
 from qmedoid.methods.evidence.neighbors import Neighbors, weights
 
@@ -48,7 +51,20 @@ def split_channel(squares: Array, usual: Array, channel: int, length: Array, cen
     length, center : ndarray of shape (q,)
         ℓ, and the mean of the channel over the training rows.
     """
-    distance = np.sqrt(squares.sum(axis=1))
+    found = _slopes(np.sqrt(squares.sum(axis=1)), channel, length, center)
+    return found.slope[:, None] * (squares - (found.far**2)[:, None] * _shares(usual)), found.reference
+
+
+class _Slopes(NamedTuple):
+    """What a squared difference counts (…, q), the distance D of the reference, and the channel there, each (q,)."""
+
+    slope: Array
+    far: Array
+    reference: Array
+
+
+def _slopes(distance: Array, channel: int, length: Array, center: Array) -> _Slopes:
+    """The channel minus that of the reference, by unit of squared distance."""
     if channel == NEAR:
         reference = np.clip(center, _SMALLEST, 1.0)
         far = -length * np.log(reference)
@@ -59,10 +75,15 @@ def split_channel(squares: Array, usual: Array, channel: int, length: Array, cen
         slope = 1.0 / _positive(distance + far)
     else:
         reference = np.maximum(center, 0.0)
-        far, slope = np.sqrt(reference), np.ones(len(center))
+        far, slope = np.sqrt(reference), np.ones(distance.shape)
+    return _Slopes(slope, far, reference)
+
+
+def _shares(usual: Array) -> Array:
+    """The share of each column in the usual squared difference, shape (q, g)."""
     total = usual.sum(axis=1, keepdims=True)
-    shares = np.divide(usual, total, out=np.full(usual.shape, 1.0 / usual.shape[1]), where=total > 0)
-    return slope[:, None] * (squares - (far * far)[:, None] * shares), reference
+    shares: Array = np.divide(usual, total, out=np.full(usual.shape, 1.0 / usual.shape[1]), where=total > 0)
+    return shares
 
 
 def _positive(values: Array) -> Array:
@@ -84,9 +105,17 @@ NEIGHBORS = "neighbors"
 def contributions(model: EvidenceModel, row: Array, winner: int, other: int) -> Contributions:
     """Contributions of every column, and of every group of columns and medoid; `row` has the shape (1, M)."""
     of_terms = _between(model.terms.weights, model.n_classes, winner, other)
-    columns, added, beyond = _split(model, row, of_terms)
+    added, beyond = np.zeros(len(of_terms)), 0.0
+    columns = np.zeros(row.shape[1])
+    for part in _parts(model, row):
+        squares = part.weights * (part.rows - part.medoids) ** 2
+        split, reference = split_channel(squares, part.usual, part.channel, part.length, part.center)
+        columns[part.columns] += of_terms[part.terms] @ split
+        added[part.terms] = of_terms[part.terms] * split.sum(axis=1)
+        beyond += float(of_terms[part.terms] @ (reference - part.center))
     by_columns: dict[tuple[int, ...], dict[int, float]] = {}
-    for group, medoid, amount in zip(model.terms.group.tolist(), model.terms.medoid.tolist(), added, strict=True):
+    of_group, of_medoid = model.terms.group.tolist(), model.terms.medoid.tolist()
+    for group, medoid, amount in zip(of_group, of_medoid, added.tolist(), strict=True):
         of_medoids = by_columns.setdefault(model.groups[group].columns, {})
         of_medoids[medoid] = of_medoids.get(medoid, 0.0) + amount
     ranks = model.rank_scaling.apply(row), model.rank_scaling.apply(model.medoids)
@@ -108,23 +137,56 @@ def _between(outputs: Array, n_classes: int, winner: int, other: int) -> Array:
     return difference
 
 
-def _split(model: EvidenceModel, row: Array, of_terms: Array) -> tuple[Array, list[float], float]:
-    """What columns (M,) and terms with these weights (T,) add, and what centers add that no distance can have."""
-    terms, columns, added, beyond = model.terms, np.zeros(row.shape[1]), np.zeros(len(of_terms)), 0.0
-    rows, medoids = model.scaled(row), model.scaled(model.medoids)
+def column_contributions(model: EvidenceModel, X: Array, winner: Codes, other: Codes) -> Array:
+    r"""What every column says for the winner of a row against the other class, shape (n, M).
+
+    With the weights and slopes A (n, q) of terms, the squares of their differences add up by column as products of
+    matrices: :math:`\sum_m A_m (v - v(m))^2 = v^2 \sum_m A_m - 2 v \sum_m A_m v(m) + \sum_m A_m v(m)^2`.
+    """
+    columns = np.zeros(X.shape)
+    for block in row_slices(X, max(1, BLOCK_NUMBERS // max(len(model.terms), X.shape[1]))):
+        of_terms = pair_signs(winner[block], other[block], model.n_classes) @ model.terms.weights.T
+        for part in _parts(model, X[block]):
+            roots = np.sqrt(part.weights)
+            distance = root_distances(part.rows * roots, part.medoids * roots)
+            slope, far, _ = _slopes(distance, part.channel, part.length, part.center)
+            each = of_terms[:, part.terms] * slope
+            squares = part.rows**2 * each.sum(axis=1, keepdims=True) + each @ part.medoids**2
+            squares -= 2.0 * part.rows * (each @ part.medoids)
+            columns[block, part.columns] += part.weights * squares - (each * far**2) @ _shares(part.usual)
+    return columns
+
+
+class _Part(NamedTuple):
+    """Terms of one group and channel: their columns, the rows (n, g) and medoids (q, g) there, and what they count."""
+
+    terms: Codes
+    columns: list[int]
+    rows: Array
+    medoids: Array
+    weights: Array
+    channel: int
+    length: Array
+    center: Array
+
+    @property
+    def usual(self) -> Array:
+        """Mean squared differences to the medoids, shape (q, g)."""
+        return self.weights * (1.0 + self.medoids**2)
+
+
+def _parts(model: EvidenceModel, X: Array) -> Iterator[_Part]:
+    """All terms, group by group and channel by channel."""
+    terms, rows, medoids = model.terms, model.scaled(X), model.scaled(model.medoids)
     order = np.lexsort((terms.channel, terms.group))
     starts = np.flatnonzero(np.diff(terms.group[order]) | np.diff(terms.channel[order])) + 1
     for places in np.split(order, starts):
-        group, channel = model.groups[terms.group[places[0]]], int(terms.channel[places[0]])
+        group = model.groups[terms.group[places[0]]]
         of, space = list(group.columns), 0 if group.by_rank else 1
-        of_medoids = medoids[space][terms.medoid[places]][:, of]
-        squares = group.weights * (rows[space][:, of] - of_medoids) ** 2
-        usual = group.weights * (1.0 + of_medoids**2)
-        split, reference = split_channel(squares, usual, channel, terms.length[places], terms.center[places])
-        columns[of] += of_terms[places] @ split
-        added[places] = of_terms[places] * split.sum(axis=1)
-        beyond += float(of_terms[places] @ (reference - terms.center[places]))
-    return columns, added.tolist(), beyond
+        yield _Part(
+            places, of, rows[space][:, of], medoids[space][terms.medoid[places]][:, of], group.weights,
+            int(terms.channel[places[0]]), terms.length[places], terms.center[places],
+        )  # fmt: skip
 
 
 def _group(

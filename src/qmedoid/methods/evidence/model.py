@@ -294,6 +294,13 @@ class EvidenceModel:
         neighbors = self.neighbors and replace(self.neighbors, rows=rows[self.neighbors.rows].astype(np.intp))
         return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp), neighbors=neighbors)
 
+    def column_contributions(self, X: Array, measured: Measured, winner: Codes, other: Codes) -> Array:
+        """Contributions of every column to the difference of two classes' scores, row by row, shape (n, M)."""
+        from qmedoid.methods.evidence.contributions import column_contributions
+
+        del measured
+        return column_contributions(self, X, winner, other)
+
     def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
         """Contributions to the difference of two classes' scores, for one row of shape (1, M)."""
         from qmedoid.methods.evidence.contributions import contributions

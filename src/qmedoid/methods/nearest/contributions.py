@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from qmedoid.arrays import Array
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.geometry.channels import EPSILON
 from qmedoid.methods.base import Measured
 from qmedoid.methods.contributions import Contributions, GroupContribution
@@ -27,72 +27,115 @@ from qmedoid.methods.nearest.model import NearestModel
 
 
 class _Linear(NamedTuple):
-    """What every anchor adds, slope·(v − reference), each of shape (A,)."""
+    """What every anchor adds, slope·(v − reference), each of shape (n, A)."""
 
     slope: Array
     reference: Array
 
 
+class _Between(NamedTuple):
+    """What decides between two classes of n rows.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n, A)
+    added : list of _Linear
+        By distance, and by angle.
+    splits_angle : ndarray of shape (n,)
+        Whether the angle is a sum over the anchors: the true one between vectors that are not 0.
+    angle, class_weights : ndarray of shape (n,)
+        What an angle adds that is no such sum, and what class weights add.
+    """
+
+    features: Array
+    added: list[_Linear]
+    splits_angle: Flags
+    angle: Array
+    class_weights: Array
+
+
 def contributions(model: NearestModel, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
     """Contributions of columns, of the anchors' groups and of the class weights; `row` has the shape (1, M)."""
-    features, nearest, pair = model.features(row)[0], measured.nearest[0], [winner, other]
-    distance, theta = (channel[0] for channel in measured.channels)
-    medoids = model.medoids[nearest[pair]]
-    alpha = model.alpha if model.use_angular else 1.0
-    shares = alpha, 1.0 - alpha
-    totals = distance.sum() + EPSILON, theta.sum() + EPSILON
-    mean, half = model.multipliers[pair].sum() / 2.0, (model.multipliers[other] - model.multipliers[winner]) / 2.0
-    # The angle is a sum over the anchors where it is the true one between vectors that are not 0.
-    splits_angle = model.angle == "true" and bool(features.any() and medoids.any(axis=1).all())
-    added = [_by_distance(medoids, distance[pair], shares[0] * mean / totals[0])]
-    both = alpha * distance[pair].sum() / totals[0] + (1.0 - alpha) * theta[pair].sum() / totals[1]
-    terms = {"class weights": float(half * both)}
-    if splits_angle:
-        added.append(_by_angle(features, medoids, theta[pair], shares[1] * mean / totals[1]))
-    else:
-        terms["angle"] = float(shares[1] * mean * (theta[other] - theta[winner]) / totals[1])
-    columns, scaled, groups = np.zeros(row.shape[1]), model.input_scaling.apply(row)[0], []
-    for anchor, subset in enumerate(model.configuration):
-        for of_channel in added:
-            change = of_channel.slope[anchor], of_channel.reference[anchor]
-            columns[list(subset)] += _feature_columns(model, scaled, anchor, *change)
-        groups.append(
-            GroupContribution(
-                subset,
-                float(sum(one.slope[anchor] * (features[anchor] - one.reference[anchor]) for one in added)),
-                value=float(features[anchor]),
-                medoid_values={code: float(model.medoids[nearest[code], anchor]) for code in pair},
-            )
+    found = _between(model, row, measured, np.array([winner]), np.array([other]))
+    terms = {"class weights": float(found.class_weights[0])}
+    if not found.splits_angle[0]:
+        terms["angle"] = float(found.angle[0])
+    amounts = sum(one.slope[0] * (found.features[0] - one.reference[0]) for one in found.added)
+    nearest = measured.nearest[0]
+    groups = tuple(
+        GroupContribution(
+            subset,
+            float(amount),
+            value=float(value),
+            medoid_values={code: float(model.medoids[nearest[code], anchor]) for code in (winner, other)},
         )
-    return Contributions(columns, tuple(groups), terms)
+        for anchor, (subset, amount, value) in enumerate(
+            zip(model.configuration, np.asarray(amounts), found.features[0], strict=True)
+        )
+    )
+    return Contributions(_columns(model, row, found)[0], groups, terms)
 
 
-def _by_distance(medoids: Array, distance: Array, factor: float) -> _Linear:
-    """What every anchor adds by distance; medoids and distances are those of the winner and of the other class."""
-    winner, other = medoids
-    both = distance.sum()
-    slope = 2.0 * factor * (winner - other) / both if both > 0 else np.zeros(len(winner))
-    return _Linear(slope, (winner + other) / 2.0)
+def column_contributions(model: NearestModel, X: Array, measured: Measured, winner: Codes, other: Codes) -> Array:
+    """The contributions of every column, row by row, shape (n, M)."""
+    return _columns(model, X, _between(model, X, measured, winner, other))
 
 
-def _by_angle(features: Array, medoids: Array, theta: Array, factor: float) -> _Linear:
+def _between(model: NearestModel, X: Array, measured: Measured, winner: Codes, other: Codes) -> _Between:
+    features, each = model.features(X), np.arange(len(X))
+    distance, theta = measured.channels
+    of_winner, of_other = (model.medoids[measured.nearest[each, code]] for code in (winner, other))
+    alpha = model.alpha if model.use_angular else 1.0
+    by_distance, by_angle = alpha / (distance.sum(axis=1) + EPSILON), (1.0 - alpha) / (theta.sum(axis=1) + EPSILON)
+    mean = (model.multipliers[winner] + model.multipliers[other]) / 2.0
+    half = (model.multipliers[other] - model.multipliers[winner]) / 2.0
+    near, far = (distance[each, code] for code in (winner, other))
+    narrow, wide = (theta[each, code] for code in (winner, other))
+    added = [_by_distance(of_winner, of_other, near + far, by_distance * mean)]
+    splits: Flags = np.all([rows.any(axis=1) for rows in (features, of_winner, of_other)], axis=0)
+    splits &= model.angle == "true"
+    if splits.any():
+        added.append(_by_angle(features, of_winner, of_other, narrow, wide, by_angle * mean * splits))
+    angle = np.where(splits, 0.0, by_angle * mean * (wide - narrow))
+    class_weights = half * (by_distance * (near + far) + by_angle * (narrow + wide))
+    return _Between(features, added, splits, angle, class_weights)
+
+
+def _by_distance(winner: Array, other: Array, both: Array, factor: Array) -> _Linear:
+    """What every anchor adds by distance to the medoids of the winner and of the other class."""
+    rate = np.divide(2.0 * factor, both, out=np.zeros_like(both), where=both > 0)
+    return _Linear(rate[:, None] * (winner - other), (winner + other) / 2.0)
+
+
+def _by_angle(features: Array, winner: Array, other: Array, narrow: Array, wide: Array, factor: Array) -> _Linear:
     """What every anchor adds by the true angle."""
-    winner, other = (medoid / np.sqrt(medoid @ medoid) for medoid in medoids)
-    half, mean = (theta[1] - theta[0]) / 2.0, (theta[1] + theta[0]) / 2.0
+    half, mean = (wide - narrow) / 2.0, (wide + narrow) / 2.0
+    is_inner = (mean > 0) & (mean < np.pi)
     # cos w − cos o = 2 sin(mean) sin(half): no difference of nearly equal numbers.
-    rate = 1.0 / (np.sinc(half / np.pi) * np.sin(mean)) if 0 < mean < np.pi else 0.0
-    return _Linear(factor * rate / np.sqrt(features @ features) * (winner - other), np.zeros(len(features)))
+    rate = np.divide(factor, np.sinc(half / np.pi) * np.sin(mean), out=np.zeros_like(mean), where=is_inner)
+    between = winner / _length(winner) - other / _length(other)
+    return _Linear(rate[:, None] / _length(features) * between, np.zeros_like(features))
 
 
-def _feature_columns(model: NearestModel, scaled: Array, anchor: int, slope: float, reference: float) -> Array:
-    """What slope·(v − reference) of an anchor's feature v is by its columns, shape (k,)."""
-    weights = model.weights[anchor]
-    terms = scaled[list(model.configuration[anchor])] * weights
-    norm = float(np.sqrt(np.sum(terms**2)))
-    feature = -norm if model.signed and np.sum(terms) < 0 else norm
-    parts = feature * (terms / norm) ** 2 if norm > 0 else np.zeros(len(terms))
-    center, scale = (float(one[anchor]) for one in (model.feature_scaling.center, model.feature_scaling.scale))
-    total = float(np.sum(weights**2))
-    usual = weights**2 / total if total > 0 else np.full(len(weights), 1.0 / len(weights))
-    columns: Array = slope / scale * (parts - (center + scale * reference) * usual)
+def _length(rows: Array) -> Array:
+    """The length of every row, shape (n, 1); 1 for rows of zeros."""
+    lengths = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
+    return np.where(lengths > 0, lengths, 1.0)
+
+
+def _columns(model: NearestModel, X: Array, found: _Between) -> Array:
+    """What slope·(v − reference) of the anchors' features v is by columns, shape (n, M)."""
+    columns, scaled = np.zeros(X.shape), model.input_scaling.apply(X)
+    for anchor, subset in enumerate(model.configuration):
+        weights = model.weights[anchor]
+        terms = scaled[:, list(subset)] * weights
+        norm = np.sqrt(np.sum(terms**2, axis=1))
+        feature = np.where(np.sum(terms, axis=1) < 0, -norm, norm) if model.signed else norm
+        parts = feature[:, None] * (terms / np.where(norm > 0, norm, 1.0)[:, None]) ** 2
+        center, scale = (float(one[anchor]) for one in (model.feature_scaling.center, model.feature_scaling.scale))
+        total = float(np.sum(weights**2))
+        usual = weights**2 / total if total > 0 else np.full(len(weights), 1.0 / len(weights))
+        for one in found.added:
+            slope, reference = one.slope[:, [anchor]] / scale, one.reference[:, [anchor]]
+            columns[:, list(subset)] += slope * (parts - (center + scale * reference) * usual)
     return columns

@@ -243,6 +243,12 @@ class NearestModel(_Scores):
 
         return contributions(self, row, measured, winner, other)
 
+    def column_contributions(self, X: Array, measured: Measured, winner: Codes, other: Codes) -> Array:
+        """The contributions of every column, row by row, shape (n, M)."""
+        from qmedoid.methods.nearest.contributions import column_contributions
+
+        return column_contributions(self, X, measured, winner, other)
+
 
 class MeasuredNearest(MeasuredMethod, _Scores):
     """A nearest-medoid model whose overlaps a SWAP test measures, such as by circuits."""

@@ -140,6 +140,11 @@ class NeighborsModel:
         total = float(sum(one.contribution for one in neighbors))
         return Contributions(np.zeros(row.shape[1]), (), {self.name: total}, neighbors)
 
+    def column_contributions(self, X: Array, winner: Codes, other: Codes) -> Array:
+        """Zeros, shape (n, M): votes are those of rows, and belong to no column."""
+        del winner, other
+        return np.zeros(X.shape)
+
     def with_row_numbers(self, rows: Codes) -> Self:
         """A copy where training row i is row ``rows[i]`` of a larger table."""
         return replace(self, rows=rows[self.rows].astype(np.intp))

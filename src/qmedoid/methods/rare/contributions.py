@@ -12,8 +12,9 @@ rare prototypes are: so a column in which the record lies between both classes a
 
 import numpy as np
 
-from qmedoid.arrays import Array
-from qmedoid.methods.contributions import Contributions, GroupContribution
+from qmedoid.arrays import Array, Codes, row_slices
+from qmedoid.kernels.nearest import nearest_squared
+from qmedoid.methods.contributions import BLOCK_NUMBERS, Contributions, GroupContribution
 from qmedoid.methods.rare.model import CLIP, RareEventModel
 
 
@@ -25,42 +26,59 @@ def contributions(model: RareEventModel, row: Array, winner: int) -> Contributio
         GroupContribution(columns, float(amount), name=name)
         for columns, name, amount in zip(model.feature_columns, model.feature_names, added, strict=True)
     )
-    n_deltas, n_columns = model.geometry.n_features[0], row.shape[1]
-    columns = added[n_deltas:].reshape(4, n_columns).sum(axis=0)
-    columns += _delta_columns(model, model.scaled(row, range(1))[0], sign * model.weights)
+    columns = column_contributions(model, row, np.array([winner]))[0]
     return Contributions(columns, groups, {"intercept": sign * float(model.intercept)})
 
 
-def _delta_columns(model: RareEventModel, scaled: Array, weights: Array) -> Array:
-    """What the deltas, weighted, add by every column, shape (M,)."""
-    geometry, columns = model.geometry, np.zeros(len(scaled))
+def column_contributions(model: RareEventModel, X: Array, winner: Codes) -> Array:
+    """What every column says for the winner of a row, shape (n, M)."""
+    columns, n_deltas = np.zeros(X.shape), model.geometry.n_features[0]
+    for block in row_slices(X, max(1, BLOCK_NUMBERS // (max(model.geometry.counts) * X.shape[1]))):
+        rows = X[block]
+        added = (model.standardized(model.features(rows)) * model.weights)[:, n_deltas:]
+        scaled = model.scaled(rows, range(len(rows)))
+        for_rare = added.reshape(len(rows), 4, -1).sum(axis=1) + _delta_columns(model, scaled)
+        columns[block] = np.where(winner[block] == model.rare_class, 1.0, -1.0)[:, None] * for_rare
+    return columns
+
+
+def _delta_columns(model: RareEventModel, scaled: Array) -> Array:
+    """What the deltas, weighted, add by every column, shape (n, M)."""
+    geometry, columns = model.geometry, np.zeros(scaled.shape)
     between = _squares_between(geometry.common[~geometry.hard], geometry.rare)
     number = 0
     for metric in geometry.metrics:
         usual = _shares(metric * between, metric)
+        far, near = (_nearest(scaled, rows, metric, max(geometry.counts)) for rows in (geometry.common, geometry.rare))
         for k in geometry.counts:
             center, scale = float(model.center[number]), float(model.scale[number])
-            parts = _delta(scaled, geometry.common, geometry.rare, metric, k)
+            parts = _delta(far, near, k)
             # A delta that is held at ±CLIP deviations counts less, in all columns alike.
-            deviations = abs(float(parts.sum()) - center) / scale
-            held = CLIP / deviations if deviations > CLIP else 1.0
-            columns += held * float(weights[number]) / scale * (parts - center * usual)
+            deviations = np.abs(parts.sum(axis=1, keepdims=True) - center) / scale
+            held = CLIP / np.maximum(deviations, CLIP)
+            columns += held * (float(model.weights[number]) / scale) * (parts - center * usual)
             number += 1
     return columns
 
 
-def _delta(row: Array, common: Array, rare: Array, weights: Array, k: int) -> Array:
-    """The delta of the k nearest prototypes in one metric, column by column, shape (M,)."""
-    parts, means = [], []
-    for prototypes in (common, rare):
-        squares = weights * (row - prototypes) ** 2
-        distances = np.sqrt(squares.sum(axis=1))
-        # A prototype has one less to be compared with, so that there are never as many as all.
-        nearest = np.argsort(distances, kind="stable")[: min(k, len(prototypes) - 1)]
-        of_nearest = distances[nearest]
-        parts.append((squares[nearest] / np.where(of_nearest > 0, of_nearest, 1.0)[:, None]).mean(axis=0))
-        means.append(float(of_nearest.mean()))
-    delta: Array = (parts[0] - parts[1]) / (means[0] + means[1] + 1e-300)
+def _nearest(rows: Array, prototypes: Array, weights: Array, k: int) -> tuple[Array, Array]:
+    """Distances (n, k) to the nearest prototypes in one metric, and what each column adds to them, (n, k, M)."""
+    of, roots = np.flatnonzero(weights), np.sqrt(weights[weights > 0])
+    # A prototype has one less to be compared with, so that there are never as many as all.
+    found, places = nearest_squared(
+        np.ascontiguousarray(rows[:, of] * roots), np.ascontiguousarray(prototypes[:, of] * roots),
+        k=min(k, len(prototypes) - 1), threads=1,
+    )  # fmt: skip
+    distances = np.sqrt(found)
+    squares = weights * (rows[:, None] - prototypes[places]) ** 2
+    return distances, squares / np.where(distances > 0, distances, 1.0)[:, :, None]
+
+
+def _delta(common: tuple[Array, Array], rare: tuple[Array, Array], k: int) -> Array:
+    """The delta of the k nearest prototypes in one metric, column by column, shape (n, M)."""
+    (far, of_far), (near, of_near) = common, rare
+    total = far[:, :k].mean(axis=1) + near[:, :k].mean(axis=1) + 1e-300
+    delta: Array = (of_far[:, :k].mean(axis=1) - of_near[:, :k].mean(axis=1)) / total[:, None]
     return delta
 
 

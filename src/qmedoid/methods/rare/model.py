@@ -241,6 +241,13 @@ class RareEventModel:
         del measured, other  # of two classes, and exact sums of the features
         return contributions(self, row, winner)
 
+    def column_contributions(self, X: Array, measured: Measured, winner: Codes, other: Codes) -> Array:
+        """The contributions of every column, row by row, shape (n, M)."""
+        from qmedoid.methods.rare.contributions import column_contributions
+
+        del measured, other
+        return column_contributions(self, X, winner)
+
 
 def _nearest(k: int, name: str) -> str:
     return f"nearest {name} row" if k == 1 else f"{k} nearest {name} rows"

@@ -154,6 +154,13 @@ class SumModel:
         bias = float(self.biases[winner] - self.biases[other])
         return replace(total, terms={**total.terms, "intercept": total.terms.get("intercept", 0.0) + bias})
 
+    def column_contributions(self, X: Array, measured: Measured, winner: Codes, other: Codes) -> Array:
+        """Contributions of every column to the difference of two classes' scores, row by row, shape (n, M)."""
+        total: Array = self.weights[0] * self.base.column_contributions(X, measured, winner, other)
+        for part, weight in zip(self.parts, self.weights[1:].tolist(), strict=True):
+            total += weight * part.column_contributions(X, winner, other)
+        return total
+
     def with_swap_test(self, swap_test: SwapTestFunction) -> MeasuredMethod:
         """A copy whose distances a SWAP test measures."""
         return MeasuredMethod(self, swap_test)
