@@ -43,11 +43,13 @@ from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import encode_batch, training_summary
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
-from qmedoid.tables.roles import IDENTIFIERS, OWN_NUMBER, Role, check_roles, in_roles
+from qmedoid.tables.roles import IDENTIFIERS, Role, check_roles, in_roles
 from qmedoid.tables.row_hashes import remember_rows
 from qmedoid.tables.targets import choose_positive, rest_label, seldom_note, target_notes
 from qmedoid.variational.model import MeasuredVariational
 
+# Columns that a warning names.
+_NAMED = 5
 _WAY_OUT = "Make it so, or fit on tables like this one."
 
 
@@ -252,10 +254,9 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         left_out = {name: (why, left_out_note(name, why)) for name, why in inferred.left_out.items()}
         self._inferred, self._left_out_notes = inferred, [note for _, note in left_out.values()]
         self.notes_ += [*inferred.notes.values(), *self._left_out_notes]
-        if self._settled is None:
-            # The name of the column is half of this reason, and names mislead.
-            for note in (note for why, note in left_out.values() if why == OWN_NUMBER):
-                warn(note)
+        guessed = {name: note for name, (_, note) in left_out.items() if roles.get(name) != "ignore"}
+        if self._settled is None and guessed:
+            warn(_left_out_warning(guessed))
         if groups is None:
             names = [column.name for column in inferred.columns]
             together = row_groups(cell_codes(_with_equal_numbers(table), names), codes)
@@ -321,6 +322,16 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         columns = encode_batch(table, self.contract_, self.encodings_, issues=issues)
         replace(difference, issues=issues, tolerate_unseen=True).raise_or_warn("error", way_out=_WAY_OUT)
         return np.column_stack(columns)
+
+
+def _left_out_warning(notes: Mapping[str, str]) -> str:
+    """One message about the columns that were left out by a guess, by their notes."""
+    if len(notes) == 1:
+        note = next(iter(notes.values()))
+        return f"{note[0].upper()}{note[1:]}."
+    lines = [note.replace(f"column {name!r} was left out", f"- {name!r}", 1) for name, note in notes.items()]
+    more = [f"- and {len(lines) - _NAMED:,} more: see notes_"] if len(lines) > _NAMED else []
+    return "\n".join([f"{len(lines):,} columns were left out:", *lines[:_NAMED], *more])
 
 
 def left_out_note(name: str, why: str) -> str:
