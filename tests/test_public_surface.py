@@ -13,6 +13,7 @@ PUBLIC = [
     "Contract",
     "CorrelationGroups",
     "DeltaFeatures",
+    "Effect",
     "EvidenceClassifier",
     "Explanation",
     "MedoidClassifier",

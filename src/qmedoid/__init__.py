@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from qmedoid.model.explanation import Explanation
     from qmedoid.model.operating_point import OperatingSummary
     from qmedoid.tables.checking import check_table
+    from qmedoid.tables.effect import Effect
     from qmedoid.tables.saved import SavedModel, load
 
 _HOMES = {
     "Contract": "qmedoid.model.contract",
     "CorrelationGroups": "qmedoid.estimators.transformers",
     "DeltaFeatures": "qmedoid.estimators.transformers",
+    "Effect": "qmedoid.tables.effect",
     "EvidenceClassifier": "qmedoid.estimators.evidence",
     "Explanation": "qmedoid.model.explanation",
     "MedoidClassifier": "qmedoid.estimators.medoid",
@@ -54,6 +56,7 @@ __all__ = [
     "Contract",
     "CorrelationGroups",
     "DeltaFeatures",
+    "Effect",
     "EvidenceClassifier",
     "Explanation",
     "MedoidClassifier",

@@ -2,15 +2,13 @@
 
 import csv
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from qmedoid.cli._output import print_json, print_metrics, progress_bar, shown, tell
+from qmedoid.cli._output import print_json, print_metrics, reading_bar, shown, tell
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.operating_point import Drift
@@ -19,7 +17,7 @@ from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.difference import OnMismatch
 from qmedoid.tables.novelty import ENOUGH_ROWS
-from qmedoid.tables.scoring import OnProgress, ScoredFile, TableReading, decide_batch, estimate_in_file, score_file
+from qmedoid.tables.scoring import ScoredFile, TableReading, decide_batch, estimate_in_file, score_file
 
 # Classes whose counts are printed.
 _MANY = 10
@@ -59,7 +57,7 @@ def run(
         )
     if asked is not None:
         if asked == "estimate":
-            with _reading_bar("estimating") as progress:
+            with reading_bar("estimating") as progress:
                 found = estimate_in_file(loaded, table, on_mismatch=on_mismatch, on_progress=progress, **dialect)
             # Half a record at least: a class that does not occur has no odds.
             half = 0.5 / found.n_rows
@@ -68,7 +66,7 @@ def run(
     # Names with commas between them; a name with a comma in it is put in double quotes.
     listed = [name.strip() for part in columns for row in csv.reader([part], skipinitialspace=True) for name in row]
     carried = [name for name in dict.fromkeys(listed) if name]
-    with _reading_bar("scoring") as progress:
+    with reading_bar("scoring") as progress:
         scored = score_file(
             loaded, table, output, carried=carried, on_mismatch=on_mismatch, safe_csv=safe_csv, force=force,
             # Text shows no estimate, and need not wait for it.
@@ -95,25 +93,6 @@ def run(
         )
     elif sys.stderr.isatty() or output != "-":
         _tell(loaded, scored, drift, found)
-
-
-@contextmanager
-def _reading_bar(description: str) -> Iterator[OnProgress | None]:
-    """A bar over the bytes of a file with rows per second and time left; None where there is no terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.progress import DownloadColumn, TextColumn
-
-    with progress_bar(DownloadColumn(), TextColumn("{task.fields[rate]}")) as bar:
-        task = bar.add_task(description, total=None, rate="")
-
-        def advance(rows: int, n_read: int, n_bytes: int | None) -> None:
-            elapsed = bar.tasks[0].elapsed or 0.0
-            rate = f"{rows:,} rows, {rows / elapsed:,.0f}/s" if elapsed > 0 else f"{rows:,} rows"
-            bar.update(task, completed=n_read, total=n_bytes, rate=rate)
-
-        yield advance
 
 
 def _can_estimate(model: TableModel) -> bool:
@@ -202,7 +181,7 @@ def evaluate(
                 for batch, extra in reading.batches(lenient, [name], as_text=True, on_progress=progress)
             ]  # fmt: skip
 
-        with _reading_bar("evaluating") as progress:
+        with reading_bar("evaluating") as progress:
             parts = reading.in_kind(decide)
         reading.check()
         novelty = reading.novelty.report()

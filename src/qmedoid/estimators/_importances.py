@@ -1,11 +1,15 @@
-"""Importances of the columns of a fit, by contributions to the margins of its training rows."""
+"""Contributions of columns: importances of a fit, and of any rows, and effects of single columns."""
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.model.importance import training_importances
+from qmedoid.model.importance import ImportanceTally, by_importance, training_importances
+from qmedoid.model.table import TableModel
+from qmedoid.tables.effect import N_BINS, Effect, EffectTally, check_bins
 from qmedoid.variational.selection import OutOfFold
 
 
@@ -28,3 +32,38 @@ def keep_importances(estimator: Any, X: Array, held_out: OutOfFold | None, place
     importances = np.zeros(estimator.n_features_in_)
     importances[places] = found
     estimator.feature_importances_ = importances
+
+
+class ContributionsMixin:
+    """What the columns of raw tables contribute to the decisions of a fitted classifier."""
+
+    @abstractmethod
+    def table_model(self) -> TableModel:
+        """The fitted model."""
+
+    @abstractmethod
+    def _matrix(self, X: Any) -> Array:
+        """The rows as encoded columns, shape (n, M)."""
+
+    @abstractmethod
+    def _table_and_matrix(self, X: Any) -> tuple[pa.Table, Array]:
+        """The rows as a table under the names of the fit, and as encoded columns."""
+
+    def importances(self, X: Any) -> dict[str, float]:
+        """Mean absolute contribution of every column to the decisions about these rows, the largest first.
+
+        A contribution is what the column adds to the margin between the decided class and the runner-up, in log-odds:
+        those of an explanation, and exact for these rows. `feature_importances_` are the same of training rows.
+        """
+        model = self.table_model()
+        tally, columns = ImportanceTally(model), list(self._matrix(X).T)
+        tally.add(columns, model.decide(columns))
+        return by_importance(model.contract.names, tally.importances)
+
+    def effect(self, X: Any, column: str, *, toward: Any = None, bins: int = N_BINS) -> Effect:
+        """What the values of a column contribute to the decisions about these rows; see `SavedModel.effect`."""
+        tally = EffectTally(self.table_model(), column, toward)
+        check_bins(bins)
+        table, matrix = self._table_and_matrix(X)
+        tally.add(table, list(matrix.T))
+        return tally.report(bins)

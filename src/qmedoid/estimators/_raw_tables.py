@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._encoding import Encoded, fit_encodings
 from qmedoid.estimators._folds import Splits, TrainingTable
-from qmedoid.estimators._importances import keep_importances
+from qmedoid.estimators._importances import ContributionsMixin, keep_importances
 from qmedoid.estimators._inputs import (
     check_finite,
     check_target,
@@ -130,7 +130,7 @@ class RawRows(NamedTuple):
     matrix: Array
 
 
-class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):
+class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):
     """How a `MedoidClassifier` reads tables, and what it does once fitted."""
 
     positive: Any
@@ -312,6 +312,10 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
             array = validate_data(self, X, reset=False, ensure_all_finite=False)
             return np.ascontiguousarray(array[:, self._number_places])
         return self._encode(read_table(self, X, reset=False))
+
+    def _table_and_matrix(self, X: Any) -> tuple[pa.Table, Array]:
+        table = read_table(self, X, reset=False)
+        return table, self._encode(table)
 
     def _encode(self, table: pa.Table) -> Array:
         """The rows as numbers, (n, M); a table that breaks the contract is refused, new levels are warned of."""

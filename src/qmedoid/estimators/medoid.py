@@ -22,7 +22,6 @@ from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DELTA_KINDS, DeltaKind
 from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.methods.registry import METHODS
-from qmedoid.model.importance import ImportanceTally, by_importance
 from qmedoid.tables.novelty import record_novelty
 from qmedoid.tables.roles import Role
 from qmedoid.variational.model import ExpectationFunction, MeasuredVariational
@@ -291,17 +290,6 @@ class MedoidClassifier(RawTableClassifier):
         how far a value lies beyond the limits of its column. See `SavedModel.novelty_report` for a table as a whole.
         """
         return record_novelty(self.table_model(), list(self._matrix(X).T))
-
-    def importances(self, X: Any) -> dict[str, float]:
-        """Mean absolute contribution of every column to the decisions about these rows, the largest first.
-
-        A contribution is what the column adds to the margin between the decided class and the runner-up, in log-odds:
-        those of an explanation, and exact for these rows. `feature_importances_` are the same of training rows.
-        """
-        model = self.table_model()
-        tally, columns = ImportanceTally(model), list(self._matrix(X).T)
-        tally.add(columns, model.decide(columns))
-        return by_importance(model.contract.names, tally.importances)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows that are classified rightly."""

@@ -18,6 +18,7 @@ from qmedoid.model.table import Decisions, TableModel
 from qmedoid.storage.model_file import load_file, save_model
 from qmedoid.tables.arrow import as_table
 from qmedoid.tables.difference import OnMismatch, compare_columns
+from qmedoid.tables.effect import N_BINS, Effect, table_effect
 from qmedoid.tables.explaining import NearestRows, explain_record
 from qmedoid.tables.importance import table_importances
 from qmedoid.tables.issues import Issues
@@ -214,6 +215,27 @@ class SavedModel:
         `explain`, in log-odds. Votes of neighbors and other terms belong to no column.
         """
         return self._checked(data, on_mismatch, lambda table, issues: table_importances(self.model, table, issues))
+
+    def effect(
+        self, data: Any, column: str, *, toward: Any = None, bins: int = N_BINS, on_mismatch: OnMismatch = "error"
+    ) -> Effect:
+        """What the values of a column contribute to the decisions about these records.
+
+        Parameters
+        ----------
+        data : data frame, Arrow table, dict of columns or array
+        column : str
+            A column of the contract.
+        toward : label, optional
+            The class that contributions above 0 are for, against the mean of all others; of two classes the positive
+            one by default.
+        bins : int
+            Bins of numbers and dates, of about equally many rows.
+        on_mismatch : {"error", "warn"}
+        """
+        return self._checked(
+            data, on_mismatch, lambda table, issues: table_effect(self.model, table, issues, column, toward, bins)
+        )
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
         """Write the model to a file, such as ``heart.qmedoid``; see `qmedoid.save` for the parameters."""
