@@ -46,6 +46,10 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "evaluate": ("qmedoid evaluate heart.qmedoid new.csv",),
     "explain": ("qmedoid explain heart.qmedoid new.csv --row 2",),
+    "importance": (
+        "qmedoid importance heart.qmedoid new.csv",
+        "qmedoid effect heart.qmedoid new.csv --column Oldpeak --bins 4",
+    ),
     "raw": (
         'awk -F, -v OFS=, \'NR == 1 {print "visit_id,day", $0; next} {if ($5 == 0) $5 = ""; '
         'print 70000 + 7 * NR, sprintf("2024-%02d-%02d", 1 + NR % 12, 1 + NR % 28), $0}\' heart.csv > visits.csv',

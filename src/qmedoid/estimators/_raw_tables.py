@@ -294,8 +294,7 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         self.medoid_records_ = list(self._records[0])
         self._training = training_summary(table, self.contract_, self.encodings_, self._training.curve)
         self._seen, self._importances = None, None
-        names = column_names(self)
-        places = np.array([names.index(name) for name in self.contract_.names])
+        places = np.flatnonzero(np.isin(column_names(self), self.contract_.names))
         keep_importances(self, rows.data.X, best.held_out, places)
         self._seen = remember_rows(self.table_model(), rows.tables)
 
