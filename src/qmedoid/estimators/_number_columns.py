@@ -138,5 +138,6 @@ def number_encodings(estimator: Any) -> tuple[Numbers, ...] | None:
 def encoded_names(estimator: Any) -> Any:
     """Names of the encoded columns for messages; None where the columns have no names, and none was added."""
     columns = number_columns(estimator)
-    is_plain = columns is None or columns.is_plain
-    return getattr(estimator, "feature_names_in_", None) if columns is None or is_plain else columns.encoded_names
+    if columns is None or columns.is_plain:
+        return getattr(estimator, "feature_names_in_", None)
+    return columns.encoded_names

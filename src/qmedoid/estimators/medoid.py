@@ -133,7 +133,8 @@ class MedoidClassifier(RawTableClassifier):
         Notes about columns and classes.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Mean absolute contribution of each column to the margin between the decided class and the runner-up, in
-        log-odds, over at most 1,000 rows of the fit; 0 for columns that were left out. See `importances`.
+        log-odds, over at most 1,000 rows of the fit: out-of-fold scores name the two classes, and the fitted model,
+        which has seen the rows, has the contributions. 0 for columns that were left out; see `importances`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 

@@ -125,7 +125,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         The best held-out macro-F1 and its standard error; None unless ``selection="one_se"`` chose.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Mean absolute contribution of each column to the margin between the decided class and the runner-up, in
-        units of the score, over at most 1,000 rows of the fit.
+        units of the score, over at most 1,000 rows of the fit, which the model has seen.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
