@@ -55,7 +55,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         'print 70000 + 7 * NR, sprintf("2024-%02d-%02d", 1 + NR % 12, 1 + NR % 28), $0}\' heart.csv > visits.csv',
         "head -2 visits.csv",
         "qmedoid fit visits.csv --target HeartDisease --refine never -o visits.qmedoid | tail -1",
-        "qmedoid inspect visits.qmedoid | grep -E '^ (visit_id|day|Cholesterol|Sex) '",
+        "qmedoid inspect visits.qmedoid | grep -E '^ (visit_id|day|Cholesterol|Sex) .*[a-z]'",
     ),
     "broken": (
         """sed '1s/"MaxHR"/"max_hr"/; 1s/"Oldpeak"/"depression"/; s/"ATA"/"atypical"/' new.csv > changed.csv""",

@@ -79,6 +79,9 @@ def test_bins_have_equally_many_rows_and_equal_values_are_in_one(two):
     assert len(bins) == 7
     assert max(one.rows for one in bins) - min(one.rows for one in bins) <= 1
     assert all(before.high < after.low for before, after in itertools.pairwise(bins))
+    often = frame.assign(**{"paid €": np.concatenate([np.zeros(110), 1.0 + np.arange(129), [-5.0]])})
+    # The rows of a frequent value do not leave a single one behind.
+    assert [one.rows for one in classifier.effect(often, "paid €", bins=4).bins] == [111, 43, 43, 43]
     few = frame.assign(**{"paid €": np.repeat([1.0, 2.0, 5.0], len(frame) // 3)})
     assert [(one.low, one.high, one.value) for one in classifier.effect(few, "paid €").bins] == [
         (1.0, 1.0, "1"), (2.0, 2.0, "2"), (5.0, 5.0, "5"),

@@ -170,14 +170,15 @@ def _importances(model: TableModel) -> list[str]:
     if model.importances is None:
         return []
     ranked = list(by_importance(model.contract.names, model.importances).items())
-    rows = [[cell(name), _number(value)] for name, value in ranked[:_MOST_IMPORTANT]]
+    rows = [[cell(name), f"{value:.4f}"] for name, value in ranked[:_MOST_IMPORTANT]]
     more = len(ranked) - len(rows)
+    others = "1 more column contributes less." if more == 1 else f"{more} more columns contribute less."
     unit = "in log-odds" if model.decision.probabilistic else "in units of the score"
     return [
         f"Mean absolute contribution to the margin of training rows, {unit}:",
         "",
         *_table(["column", "contribution"], rows),
-        *(["", f"{more} more columns contribute less."] if more else []),
+        *(["", others] if more else []),
     ]
 
 

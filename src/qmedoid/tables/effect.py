@@ -3,7 +3,7 @@
 import difflib
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,7 @@ MOST_LEVELS = 20
 """Levels of a category that are shown one by one, the most frequent; the others are one."""
 _BLOCK_ROWS = 4096
 _OTHERS = "other levels"
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 class EffectBin(NamedTuple):
@@ -164,11 +165,7 @@ class EffectTally:
         """Bins of about equally many rows; equal values are in one."""
         if not len(values):
             return ()
-        ordered = np.sort(values)
-        different = np.unique(ordered)
-        # Inner edges: the first value of every bin but the lowest.
-        edges = different[1:] if len(different) <= n_bins else ordered[np.arange(1, n_bins) * len(values) // n_bins]
-        place = np.searchsorted(np.unique(edges), values, side="right")
+        place = np.searchsorted(_edges(np.sort(values), n_bins), values, side="right")
         found = []
         for number in np.unique(place):
             inside = place == number
@@ -196,6 +193,23 @@ class EffectTally:
         bins = [_bin(names[level], None, None, added[codes == level]) for level in shown]
         rest = ~np.isin(codes, shown)
         return (*bins, *([_bin(_OTHERS, None, None, added[rest])] if rest.any() else []))
+
+
+def _edges(ordered: Array, n_bins: int) -> Array:
+    """The first value of every bin but the lowest, from values in order; rows of a frequent value stay together.
+
+    Each bin ends where the rows that are left have the same number for every bin that is left, or at the nearer end of
+    the value that is there.
+    """
+    n_rows, begin, edges = len(ordered), 0, list[float]()
+    for n_left in range(n_bins, 1, -1):
+        wanted = begin + (n_rows - begin) // n_left
+        first, last = (int(np.searchsorted(ordered, ordered[wanted], side=side)) for side in _SIDES)
+        begin = first if begin < first and wanted - first <= last - wanted else last
+        if begin >= n_rows:
+            break
+        edges.append(float(ordered[begin]))
+    return np.array(edges)
 
 
 def _bin(value: str, low: float | str | None, high: float | str | None, added: Array) -> EffectBin:
