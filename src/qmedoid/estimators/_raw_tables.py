@@ -99,13 +99,15 @@ def _asked_roles(roles: Any, ignore: Any, columns: Sequence[str], target: str | 
 
 def _with_equal_numbers(table: pa.Table) -> pa.Table:
     """The table with numbers of a column that differ in their last digits alone made equal."""
-    for place, field in enumerate(table.schema):
+    columns: list[pa.Array | pa.ChunkedArray] = []
+    for field, column in zip(table.schema, table.columns, strict=True):
         if pa.types.is_floating(field.type):
-            values = table.column(place).to_numpy().astype(np.float64)
+            values = column.to_numpy().astype(np.float64)
             known = ~np.isnan(values)
             values[known] = with_equal_cells(values[known, None])[:, 0]
-            table = table.set_column(place, field.name, pa.array(values))
-    return table
+            column = pa.array(values)
+        columns.append(column)
+    return pa.Table.from_arrays(columns, names=table.column_names)
 
 
 def _place_of(positive: Any, labels: npt.NDArray[Any]) -> int:
@@ -268,7 +270,8 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         self.encoded_names_ = [column.name + output for column, encoding in pairs for output in encoding.outputs]
         self._number_places: Codes | None = None
         if all(column.kind == "number" for column in columns) and matrix.shape[1] == len(columns):
-            self._number_places = np.array([column_names(self).index(name) for name in names])
+            place_of = {name: place for place, name in enumerate(column_names(self))}
+            self._number_places = np.array([place_of[name] for name in names])
         same = np.flatnonzero(np.ptp(matrix, axis=0) == 0)
         self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
         return table, encoded, together

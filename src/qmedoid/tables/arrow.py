@@ -242,8 +242,14 @@ def _plain(table: pa.Table) -> pa.Table:
 
 def plain_records(table: pa.Table) -> list[dict[str, Any]]:
     """The rows as dictionaries of numbers, texts, truth values and None; dates as ISO text."""
-    columns = [[_plain_cell(cell) for cell in _in_microseconds(column)] for column in table.columns]
-    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+    columns, names = [_plain_cells(column) for column in table.columns], table.column_names
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _plain_cells(column: pa.ChunkedArray) -> list[Any]:
+    if pa.types.is_float64(column.type):  # most columns of wide tables
+        return [value if value is not None and math.isfinite(value) else None for value in column.to_pylist()]
+    return [_plain_cell(cell) for cell in _in_microseconds(column)]
 
 
 def _in_microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:

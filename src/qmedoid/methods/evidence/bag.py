@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.kernels.ties import TIE, stable_order
 from qmedoid.methods.evidence.design import Blocks, Columns, Design
 from qmedoid.methods.evidence.logistic import fit_logistic
@@ -159,6 +159,8 @@ class Bag(NamedTuple):
     penalty : float
         The λ that was chosen.
     path : RidgePath
+    unseen : ndarray of shape (n,) or None
+        Rows by which no column was chosen; None where all columns have terms.
     """
 
     design: Design
@@ -167,6 +169,7 @@ class Bag(NamedTuple):
     out_of_fold: Array
     penalty: float
     path: RidgePath
+    unseen: Flags | None = None
 
 
 def fit_bags(
@@ -206,7 +209,7 @@ def fit_bags(
             design, ridge = table.fit_ridge(parts, blocks.medoids, settings.selection, judged, rng)
             bags.append(fit_bag(design, ridge, all_targets, settings.logistic, None, table.blocks))
         if folds is not None:
-            refits.append(_multinomial(design, ridge, codes, folds))
+            refits.append(multinomial_bag(design, ridge, codes, folds))
         report(0.25 + 0.7 * (number + 1) / len(places))
     if refits:
         plain, refitted = (np.mean([bag.out_of_fold for bag in one], axis=0) for one in (bags, refits))
@@ -242,7 +245,7 @@ def _kept_rows(ridge: Ridge, kept: Codes) -> Array | Stored:
     return ridge.rotated if ridge.rotated.dtype == np.float32 else ridge.rotated[:, kept]
 
 
-def _multinomial(design: Design, ridge: Ridge, codes: Codes, folds: Codes) -> Bag:
+def multinomial_bag(design: Design, ridge: Ridge, codes: Codes, folds: Codes) -> Bag:
     """The same bag with weights by multinomial regression."""
     penalty = ridge.penalty * len(codes)
     kept = kept_directions(ridge.sizes, penalty)

@@ -19,6 +19,7 @@ from qmedoid.methods.evidence.long_table import LongTable, row_blocks, scaled_ro
 from qmedoid.methods.evidence.model import EvidenceModel, Group, Terms
 from qmedoid.methods.evidence.neighbors import Neighbors
 from qmedoid.methods.evidence.ridge import RidgePath, RowGroups
+from qmedoid.methods.evidence.wide import MOST_COLUMNS, fit_wide_bags, mean_out_of_fold
 
 MAX_KNOTS = 256
 """Knots of a column at most; beyond, those at evenly spaced ranks are kept."""
@@ -234,10 +235,11 @@ def fit_evidence(
             table, _targets(all_labels, n_classes), all_groups, sample, rank_scaling, linear_scaling,
             list(row_blocks(table, all_groups)),
         )  # fmt: skip
-    bags = fit_bags(blocks, targets, places, together, rng, report, long_table)
+    fit = fit_wide_bags if len(varying) > MOST_COLUMNS else fit_bags
+    bags = fit(blocks, targets, places, together, rng, report, long_table)
     numbers = kept[sample]
     model = _joined(bags, rank_scaling, linear_scaling, known[every], labels[every], numbers[every], varying, n_classes)
-    outputs = np.mean([bag.out_of_fold for bag in bags], axis=0)
+    outputs = mean_out_of_fold(bags)
     scores = alone = _of_all_rows(model, outputs, X, kept)
     if settings.n_neighbors:
         # One row of a group is enough, and so a row has one neighbor at most that is not to be compared with.
