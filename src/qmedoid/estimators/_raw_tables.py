@@ -280,6 +280,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         """Hold a fitted method with its hybrid models, the best first."""
         best, table = models[0], rows.tables[0]
         self.estimator_, self.method_ = method, method.method_name
+        self.notes_ += method._fit_notes
         self.models_: list[HybridModel] = [one.model for one in models]
         self.model_ = best.model
         self.refinement_, self.margin_ = best.model.refinement, best.model.refine_below

@@ -129,6 +129,7 @@ class EvidenceClassifier(MethodClassifier):
     def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Method, OutOfFold, Array | None]:
         fitted = fit_evidence(data.X, data.codes, len(data.classes), self._settings(), seed, progress, data.groups)
         self.regularization_, self.path_ = fitted.regularization, fitted.path
+        self._fit_notes = [] if fitted.note is None else [fitted.note]
         # Rows are left out one by one: one fold stands for all of them.
         held_out = OutOfFold(fitted.out_of_fold, np.zeros(len(data.codes), dtype=np.intp))
         return fitted.model, held_out, None

@@ -13,6 +13,7 @@ from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import Progress
 from qmedoid.estimators._parameters import FLAG, Constraint
 from qmedoid.estimators.evidence import EvidenceClassifier
+from qmedoid.geometry.column_worth import MOST_COLUMNS
 from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.base import Method, Part
 from qmedoid.methods.evidence.design import EvidenceSettings
@@ -26,6 +27,8 @@ LEAST_ROWS = 300
 """Rows from which on ``method="auto"`` takes the sum; with fewer, trees have little to learn from."""
 # Progress when the evidence and the comparisons are fitted.
 _EVIDENCE_SHARE, _LEARNT_SHARE = 0.3, 0.7
+# Of a wide table, more than evidence is limited.
+_WIDE = f"; trees compare the {MOST_COLUMNS} columns that are worth most, and no metric of neighbors is learnt"
 
 
 class SumClassifier(EvidenceClassifier):
@@ -140,6 +143,7 @@ class SumClassifier(EvidenceClassifier):
             X, codes, n_classes, self._settings(), seed, lambda done: progress(_EVIDENCE_SHARE * done), data.groups
         )
         self.regularization_, self.path_ = evidence.regularization, evidence.path
+        self._fit_notes = [] if evidence.note is None else [f"{evidence.note}{_WIDE}"]
         model, scores, parts = evidence.model, evidence.out_of_fold, list[Part]()
         added = list[Array]()
         if self.comparisons:

@@ -15,6 +15,8 @@ import numpy as np
 from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.ties import stable_order
 
+MOST_COLUMNS = 500
+"""Columns that vary up to which all of them are looked at; of more, those that are worth most."""
 # Numbers of the columns that are looked at together.
 _BLOCK_NUMBERS = 2**18
 # A row of which less than this share is left to the others is not predicted by the column.

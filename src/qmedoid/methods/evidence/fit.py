@@ -9,6 +9,7 @@ from scipy.special import ndtri
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ParameterError
+from qmedoid.geometry.column_worth import MOST_COLUMNS
 from qmedoid.geometry.row_groups import draw_rows, equal_rows, first_rows, part_of
 from qmedoid.geometry.scaling import RankScaling, Scaling, fit_standard
 from qmedoid.kernels.ties import SAME_PLACE, TIE, order_by_content, stable_order
@@ -19,7 +20,7 @@ from qmedoid.methods.evidence.long_table import LongTable, row_blocks, scaled_ro
 from qmedoid.methods.evidence.model import EvidenceModel, Group, Terms
 from qmedoid.methods.evidence.neighbors import Neighbors
 from qmedoid.methods.evidence.ridge import RidgePath, RowGroups
-from qmedoid.methods.evidence.wide import MOST_COLUMNS, fit_wide_bags, mean_out_of_fold
+from qmedoid.methods.evidence.wide import fit_wide_bags, mean_out_of_fold, wide_note
 
 MAX_KNOTS = 256
 """Knots of a column at most; beyond, those at evenly spaced ranks are kept."""
@@ -164,6 +165,8 @@ class FittedEvidence:
     regularization : float
         The λ that was chosen, geometric mean of the bags.
     path : RidgePath
+    note : str or None
+        What was limited, of a wide table.
     """
 
     model: EvidenceModel
@@ -171,6 +174,7 @@ class FittedEvidence:
     without_neighbors: Array
     regularization: float
     path: RidgePath
+    note: str | None = None
 
 
 def fit_evidence(
@@ -259,7 +263,8 @@ def fit_evidence(
     report(1.0)
     path = RidgePath(*(np.mean([bag.path[part] for bag in bags], axis=0) for part in range(3)))
     penalty = float(np.exp(np.mean([np.log(bag.penalty) for bag in bags])))
-    return FittedEvidence(_in_order(model, order), scores, alone, penalty, path)
+    note = wide_note(bags, len(varying)) if len(varying) > MOST_COLUMNS else None
+    return FittedEvidence(_in_order(model, order), scores, alone, penalty, path, note)
 
 
 def _targets(labels: Codes, n_classes: int) -> Array:

@@ -22,8 +22,6 @@ from qmedoid.methods.evidence.long_table import LongTable
 from qmedoid.methods.evidence.multinomial import deal_folds, is_likelier
 from qmedoid.methods.evidence.ridge import RidgePath, RowGroups, fit_ridge
 
-MOST_COLUMNS = 500
-"""Columns that vary up to which there are terms of each."""
 # Numbers of columns that are tried, and those at most that have nearnesses of their own or are crossed in groups.
 _COUNTS = (12, 40, 125, 400, 1200)
 _MOST_CURVED = 125
@@ -151,3 +149,13 @@ def _chosen(
     else:
         found = drawn_groups(len(curved), settings.n_pairs, settings.n_triples, rng)
     return _Chosen(narrow, places, [tuple(curved[list(group)].tolist()) for group in found], judged)
+
+
+def wide_note(bags: Sequence[Bag], n_columns: int) -> str:
+    """What was limited, in words."""
+    count = sum(part.block == "linear" for part in bags[0].design.parts)
+    return (
+        f"of {n_columns:,} columns that vary, each of the {len(bags)} models of the evidence has terms of the "
+        f"{count:,} that are worth most to rows that do not judge it; the others count in the distances to medoids and "
+        "neighbors"
+    )
