@@ -163,7 +163,8 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> pa.Table:
     else:
         return _plain(_from_array(data, names))
     check_unique(table.column_names, "The table")
-    missing = [name for name in names or () if name not in table.column_names]
+    known = set(table.column_names)
+    missing = [name for name in names or () if name not in known]
     if missing:
         raise DataError(f"The table has no column {missing[0]!r}. It has {', '.join(map(repr, table.column_names))}.")
     return _plain(table if names is None else table.select(list(names)))

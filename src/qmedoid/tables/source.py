@@ -118,7 +118,8 @@ class TableSource:
         damaged file, or standard input that is read again, a `DataError`.
         """
         wanted = list(self.names) if columns is None else list(columns)
-        unknown = [name for name in wanted if name not in self.names]
+        known = set(self.names)
+        unknown = [name for name in wanted if name not in known]
         if unknown:
             shown = some_of([repr(name) for name in self.names])
             raise DataError(f"{self.description} has no column {unknown[0]!r}. It has {shown}.")
