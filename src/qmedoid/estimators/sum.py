@@ -42,7 +42,8 @@ class SumClassifier(EvidenceClassifier):
     .. math:: b + w_1 \cdot \text{evidence} + w_2 \cdot \text{comparisons} + w_3 \cdot \text{neighbors},
               \qquad w \ge 0,
 
-    with weights of the highest likelihood on out-of-fold rows; a part that adds nothing to it is dropped.
+    with weights of the highest likelihood on out-of-fold rows; a part that adds nothing to it is dropped. Of more than
+    500 columns trees compare those that are worth most to the rows that they are grown on, and no metric is learnt.
 
     Parameters
     ----------
