@@ -243,3 +243,22 @@ def test_old_model_is_replaced_atomically(cli, two, tmp_path):
     cli.ok("fit", write(table, tmp_path / "t.csv"), "--target", "y", "-o", model, "--refine", "never")
     assert model.read_bytes() != before
     assert {path.name for path in tmp_path.iterdir()} == {"m", "q.csv", "t.csv"}
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "remedy"), [(3, "Fit on fewer rows with --max-rows."), (40, "Leave out columns with --ignore NAME.")]
+)
+def test_lack_of_memory_names_what_there_is_too_much_of(cli, tmp_path, monkeypatch, n_columns, remedy):
+    from qmedoid.estimators.medoid import MedoidClassifier
+
+    def too_much(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(MedoidClassifier, "fit", too_much)
+    values = np.random.default_rng(0).normal(size=(30, n_columns)).round(3)
+    lines = [",".join([*(f"c{number}" for number in range(n_columns)), "y"])]
+    lines += [",".join([*map(str, row), "ab"[place % 2]]) for place, row in enumerate(values)]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    found = cli("fit", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "m.qmedoid", "--test", "0")
+    assert found.code != 0
+    assert f"30 rows of {n_columns} columns. {remedy}" in found.err
