@@ -491,3 +491,10 @@ def test_wrong_class_weights_name_the_class(weights, message):
 def test_wrong_sample_weights(weights, message):
     with pytest.raises(DataError, match=message):
         CorrelationGroups().fit(X, Y, sample_weight=weights)
+
+
+@BOTH
+def test_more_columns_than_can_be_correlated_are_refused(make):
+    wide = np.random.default_rng(1).normal(size=(8, 5001))
+    with pytest.raises(DataError, match=r"5,000 of them\. X has 5,001 columns: leave some out"):
+        make().fit(wide, np.arange(8) % 2)

@@ -118,6 +118,8 @@ class MethodMixin:
     refined_share: ClassVar[float] = 0.1
     models_: Sequence[Method]
     _medoid_tables: Sequence[Array]
+    # What a fit limited, in words.
+    _fit_notes: Sequence[str] = ()
 
     @classmethod
     def suits(cls, counts: Codes) -> bool:  # noqa: ARG003

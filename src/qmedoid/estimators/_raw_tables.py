@@ -278,7 +278,8 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         self.encoded_names_ = [column.name + output for column, encoding in pairs for output in encoding.outputs]
         self._number_places: Codes | None = None
         if all(column.kind == "number" for column in columns) and matrix.shape[1] == len(columns):
-            self._number_places = np.array([column_names(self).index(name) for name in names])
+            place_of = {name: place for place, name in enumerate(column_names(self))}
+            self._number_places = np.array([place_of[name] for name in names])
         same = np.flatnonzero(np.ptp(matrix, axis=0) == 0)
         self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
         return table, encoded, together, order
@@ -287,6 +288,7 @@ class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, 
         """Hold a fitted method with its hybrid models, the best first."""
         best, table = models[0], rows.tables[0]
         self.estimator_, self.method_ = method, method.method_name
+        self.notes_ += method._fit_notes
         pairs = zip(models, method.models_, strict=True)
         self.models_: list[HybridModel] = [replace(one.model, method=numbered) for one, numbered in pairs]
         self.model_ = self.models_[0]

@@ -14,6 +14,7 @@ from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._parameters import FLAG, Constraint
 from qmedoid.estimators._time_limit import Progress, part_in_time
 from qmedoid.estimators.evidence import EvidenceClassifier
+from qmedoid.geometry.column_worth import MOST_COLUMNS
 from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.base import Method, Part
 from qmedoid.methods.evidence.design import EvidenceSettings
@@ -27,6 +28,8 @@ LEAST_ROWS = 300
 """Rows from which on ``method="auto"`` takes the sum; with fewer, trees have little to learn from."""
 # Progress when the evidence and the comparisons are fitted.
 _EVIDENCE_SHARE, _LEARNT_SHARE = 0.3, 0.7
+# Of a wide table, more than evidence is limited.
+_WIDE = f"; trees compare the {MOST_COLUMNS} columns that are worth most, and no metric of neighbors is learnt"
 
 
 class SumClassifier(EvidenceClassifier):
@@ -40,7 +43,8 @@ class SumClassifier(EvidenceClassifier):
     .. math:: b + w_1 \cdot \text{evidence} + w_2 \cdot \text{comparisons} + w_3 \cdot \text{neighbors},
               \qquad w \ge 0,
 
-    with weights of the highest likelihood on out-of-fold rows; a part that adds nothing to it is dropped.
+    with weights of the highest likelihood on out-of-fold rows; a part that adds nothing to it is dropped. Of more than
+    500 columns trees compare those that are worth most to the rows that they are grown on, and no metric is learnt.
 
     Parameters
     ----------
@@ -147,6 +151,7 @@ class SumClassifier(EvidenceClassifier):
         )
         spent = time.monotonic() - began
         self.regularization_, self.path_ = evidence.regularization, evidence.path
+        self._fit_notes = [] if evidence.note is None else [f"{evidence.note}{_WIDE}"]
         model, scores, parts = evidence.model, evidence.out_of_fold, list[Part]()
         added = list[Array]()
         if self.comparisons:

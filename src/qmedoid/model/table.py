@@ -206,8 +206,8 @@ class TableModel:
         used = tuple(np.unique(source if method is None else source[method.used]).tolist())
         checked: frozenset[int] = frozenset()
         if method is not None:
-            first = np.cumsum([0, *widths])
-            checked = frozenset(place for place in used if method.notices_bad_values[first[place]])
+            first, notices = np.cumsum([0, *widths]), method.notices_bad_values
+            checked = frozenset(place for place in used if notices[first[place]])
         return Layout(names, used, np.isin(source, used), checked)
 
     def before_calibration(self) -> "TableModel":

@@ -143,9 +143,9 @@ def infer_alike(table: pa.Table, settled: Inferred) -> Inferred:
 
 def with_levels_of(columns: tuple[Column, ...], table: pa.Table) -> tuple[Column, ...]:
     """Columns with the names of all levels in a table, where categories are closed; no encoding learns of them."""
-    made = []
+    made, names = [], set(table.column_names)
     for column in columns:
-        if column.levels and column.name in table.column_names:
+        if column.levels and column.name in names:
             levels = cells.texts(table.column(column.name)).drop_null().unique().to_pylist()
             column = replace(column, levels=tuple(sorted({*column.levels, *levels})))
         made.append(column)
