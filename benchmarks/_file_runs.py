@@ -29,7 +29,7 @@ def score(model: str, table: str, out: str) -> Any:
 
     from qmedoid.storage.model_file import load_model
     from qmedoid.tables.arrow import keep_pandas_away
-    from qmedoid.tables.scoring import score_file
+    from qmedoid.tables.score_file import score_file
 
     keep_pandas_away()
     loaded = load_model(model)

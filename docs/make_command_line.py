@@ -39,12 +39,33 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         STATUS,
     ),
     "fit": ("qmedoid fit known.csv --target HeartDisease -o heart.qmedoid",),
+    "compare": (
+        "qmedoid fit known.csv --target HeartDisease --method evidence --compare -o compared.qmedoid "
+        "| grep 'plain baseline'",
+    ),
     "inspect": ("qmedoid inspect heart.qmedoid | sed '/^How it was made/,$d'",),
     "score": (
         "qmedoid score heart.qmedoid new.csv --columns Age,Sex -o decisions.csv",
         "head -4 decisions.csv",
     ),
+    "cut": (
+        "qmedoid score heart.qmedoid new.csv --alert-rate 10% -o decisions.csv",
+        "qmedoid score heart.qmedoid new.csv --top 20 -o decisions.csv",
+    ),
+    "added": (
+        "qmedoid score heart.qmedoid new.csv --add probabilities,row,reasons -o decisions.csv",
+        "cut -d, -f1,7- decisions.csv | head -3",
+    ),
+    "bad_rows": (
+        """sed '3s/^[^,]*/unknown/; 5s/$/,1/' new.csv > spoilt.csv""",
+        "qmedoid score heart.qmedoid spoilt.csv --columns Age,Sex --on-bad-row skip -o decisions.csv",
+        "cat decisions.bad-rows.csv",
+    ),
     "evaluate": ("qmedoid evaluate heart.qmedoid new.csv",),
+    "budgets": (
+        "qmedoid evaluate heart.qmedoid new.csv --budgets 10,50,25% | tail -8",
+        "qmedoid inspect heart.qmedoid --budgets 10,50,25%",
+    ),
     "explain": ("qmedoid explain heart.qmedoid new.csv --row 2",),
     "raw": (
         'awk -F, -v OFS=, \'NR == 1 {print "visit_id,day", $0; next} {if ($5 == 0) $5 = ""; '
@@ -132,7 +153,7 @@ PAGES: Mapping[Path, Mapping[str, tuple[str, ...]]] = {
     SAVED_PAGE: SAVED_SECTIONS,
 }
 """The commands of each page; those of later ones run after the others in the same folder."""
-SLOW = ("raw", "fraud", "by_circuit", "circuit", "by_time", "reproduce", "budget", "why", "shifted")
+SLOW = ("compare", "raw", "fraud", "by_circuit", "circuit", "by_time", "reproduce", "budget", "why", "shifted")
 """Sections whose fits take most of the time; the others do not need them."""
 _WIDTH = 100
 

@@ -10,6 +10,7 @@ import pytest
 import qmedoid
 
 PUBLIC = [
+    "Comparison",
     "Contract",
     "CorrelationGroups",
     "DeltaFeatures",
@@ -28,6 +29,7 @@ PUBLIC = [
     "__version__",
     "check_table",
     "compact_swap_test",
+    "compare",
     "exceptions",
     "load",
     "medoid_index",

@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from qmedoid.model.contract import Contract
     from qmedoid.model.explanation import Explanation
     from qmedoid.model.operating_point import OperatingSummary
+    from qmedoid.studies.compare import compare
+    from qmedoid.studies.comparison import Comparison
     from qmedoid.tables.checking import check_table
     from qmedoid.tables.saved import SavedModel, load
 
 _HOMES = {
+    "Comparison": "qmedoid.studies.comparison",
     "Contract": "qmedoid.model.contract",
     "CorrelationGroups": "qmedoid.estimators.transformers",
     "DeltaFeatures": "qmedoid.estimators.transformers",
@@ -44,6 +47,7 @@ _HOMES = {
     "TrainingProgress": "qmedoid.estimators.progress",
     "VariationalClassifier": "qmedoid.estimators.variational",
     "check_table": "qmedoid.tables.checking",
+    "compare": "qmedoid.studies.compare",
     "compact_swap_test": "qmedoid.geometry.overlap",
     "load": "qmedoid.tables.saved",
     "medoid_index": "qmedoid.geometry.medoids",
@@ -51,6 +55,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Comparison",
     "Contract",
     "CorrelationGroups",
     "DeltaFeatures",
@@ -69,6 +74,7 @@ __all__ = [
     "__version__",
     "check_table",
     "compact_swap_test",
+    "compare",
     "exceptions",
     "load",
     "medoid_index",

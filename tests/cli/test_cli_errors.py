@@ -54,7 +54,6 @@ def unusable_data(two, folder):
         "no file": ("score", two.model, folder / "none.csv", "-o", out),
         "no match": ("score", two.model, folder / "none-*.csv", "-o", out),
         "empty file": ("score", two.model, empty, "-o", out),
-        "no rows": ("score", two.model, header, "-o", out),
         "no rows to evaluate": ("evaluate", two.model, header),
         "no column": ("fit", two.file, "--target", "z", "-o", folder / "m"),
         "no time column": ("fit", two.file, "--target", "y", "-o", folder / "m", "--time-column", "z"),
@@ -243,3 +242,25 @@ def test_old_model_is_replaced_atomically(cli, two, tmp_path):
     cli.ok("fit", write(table, tmp_path / "t.csv"), "--target", "y", "-o", model, "--refine", "never")
     assert model.read_bytes() != before
     assert {path.name for path in tmp_path.iterdir()} == {"m", "q.csv", "t.csv"}
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "words"),
+    [
+        ("a,y\n1,no\n2,no\n", "y", "The target 'y' holds one class only, 'no'"),
+        ("Report,\na,y\n1,no\n2,yes\n", "y", "A row holds 'y': if it has the names of the columns"),
+        ("y\nno\nyes\n", "y", "the table has no column besides the target"),
+        ("a,b,y\n1,2,no\n2,3,yes\n", "a,b", "Give an option for each column"),
+    ],
+)
+def test_first_mistakes_are_answered_with_a_way_out(cli, tmp_path, text, target, words):
+    (tmp_path / "t.csv").write_text(text)
+    outcome = cli("fit", tmp_path / "t.csv", "--target", target, "-o", tmp_path / "m")
+    assert outcome.code == 3
+    assert words in outcome.err
+
+
+def test_files_that_are_not_there(cli, tmp_path):
+    (tmp_path / "heart.csv").write_text("a,y\n")
+    assert "Did you mean 'heart.csv'?" in cli("check", tmp_path / "hart.csv").err
+    assert "is a web address" in cli("check", "https://example.org/t.csv").err

@@ -65,7 +65,8 @@ class TestEvaluate:
         assert outcome.json["left_out"] == {"missing": 2, "unknown": 1}
         # Rows without a class are compared with the training rows all the same.
         assert outcome.json["novelty"]["compared_rows"] == whole["novelty"]["compared_rows"] + 3
-        own = {"left_out": None, "novelty": None}
+        assert outcome.json["notes"][0] == "left out: 2 rows without a class, 1 of other classes."
+        own = {"left_out": None, "novelty": None, "notes": None}
         assert outcome.json | own == whole | own
         assert outcome.json["rows"] == len(kept)
 
@@ -135,7 +136,7 @@ class TestExplain:
             "day": row["day"].isoformat(),
         }  # fmt: skip
         in_python = qmedoid.load(two.model).explain(two.table, 7)
-        assert in_python == {name: value for name, value in report.items() if name != "row"}
+        assert in_python == {name: value for name, value in report.items() if name not in ("row", "notes")}
 
     def test_text_shows_the_decision_the_rows_and_the_sum(self, cli, two):
         report = cli.ok("explain", two.model, two.file, "--row", "7", "--json").json
@@ -168,13 +169,13 @@ class TestInspectAndCircuit:
         assert text.startswith("OPENQASM 3")
         assert text.rstrip("\n") == qasm3.dumps(circuit).rstrip("\n")
         assert "H" in cli.ok("circuit", two.model).out
-        assert cli.ok("circuit", two.model, "--format", "qasm", "--json").json == {"format": "qasm", "content": text}
+        assert cli.ok("circuit", two.model, "--format", "qasm", "--json").json["content"] == text
         packed = cli.ok("circuit", two.model, "--format", "qpy", "--json").json
         (again,) = qpy.load(io.BytesIO(base64.b64decode(packed["content"])))
         assert qasm3.dumps(again) == qasm3.dumps(circuit)
         out = tmp_path / "c.qasm"
         report = cli.ok("circuit", two.model, "--format", "qasm", "-o", out, "--json").json
-        assert report == {"format": "qasm", "output": str(out)}
+        assert report == {"format": "qasm", "output": str(out), "notes": []}
         assert out.read_text() == text
 
     def test_model_without_a_trained_circuit_says_so(self, cli, two):

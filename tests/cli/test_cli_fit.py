@@ -87,7 +87,7 @@ def test_positive_may_be_written_in_any_way(cli, tmp_path):
     assert fit(cli, file, tmp_path / "m", "--positive", "0.0")["classes"] == [1, 0]
     outcome = cli("fit", file, "--target", "y", "-o", tmp_path / "n", "--positive", "2")
     assert outcome.code == 2
-    assert "'2' is no class in 'y', which holds 0, 1" in outcome.err
+    assert "'2' is no class in 'y'. The classes are 0, 1." in outcome.err
 
 
 def test_alert_rate_bounds_the_positive_calls(cli, two, tmp_path):

@@ -42,7 +42,7 @@ def test_json_has_it(cli, tables, tmp_path):
 def test_column_on_request(cli, tables, tmp_path):
     model, _, odd = tables
     cli.ok("score", model, odd, "-o", tmp_path / "plain.csv")
-    cli.ok("score", model, odd, "-o", tmp_path / "with.csv", "--novelty")
+    cli.ok("score", model, odd, "-o", tmp_path / "with.csv", "--add", "novelty")
     plain, more = cells(tmp_path / "plain.csv"), cells(tmp_path / "with.csv")
     assert [*plain, "novelty"] == list(more)
     assert all(float(cell) > 1 for cell in more.pop("novelty"))
@@ -64,7 +64,7 @@ def test_carried_column_cannot_hide_it(cli, tables, tmp_path):
     named = tmp_path / "named.csv"
     named.write_text("\n".join([lines[0] + ",novelty", *(line + ",1" for line in lines[1:])]))
     assert cli("score", model, named, "-o", tmp_path / "o.csv", "--columns", "novelty").code == 0
-    outcome = cli("score", model, named, "-o", tmp_path / "o.csv", "--columns", "novelty", "--novelty")
+    outcome = cli("score", model, named, "-o", tmp_path / "o.csv", "--columns", "novelty", "--add", "novelty")
     assert outcome.code == 2
     assert "a result has this name" in outcome.err
 

@@ -64,7 +64,7 @@ def test_only_one_rule(cli, two, tmp_path):
     assert "--min-recall and --cost both say where to cut" in outcome.err
     outcome = cli("fit", two.file, "--target", "y", "-o", tmp_path / "m", "--min-precision", 1.5)
     assert outcome.code == 2
-    assert "'min_precision' parameter" in outcome.err
+    assert "'--min-precision': A share is a number from 0 to 1" in outcome.err
 
 
 def test_alert_rate_like_the_held_out_one_is_no_drift(cli, case, tmp_path):

@@ -8,6 +8,8 @@ import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from small_tables import cells, replaced, small_table, write
 
 from qmedoid.cli._output import shown
@@ -142,3 +144,64 @@ class TestTerminal:
         assert shown(text).isprintable()
         assert shown("plain [red] ü") == "plain [red] ü"
         assert shown(text) == text or "\\" in shown(text)
+
+
+BREAK = "\nBROKEN"
+
+
+@pytest.fixture(scope="module")
+def broken(cli, tmp_path_factory):
+    """A model and tables whose names, classes and cells break lines."""
+    folder = tmp_path_factory.mktemp("broken")
+    table = small_table((f"no{BREAK}", f"yes{BREAK}"))
+    for name in ("id", "x1", "y"):
+        table = replaced(table, name, table[name], name + BREAK)
+    table = replaced(table, "color", [[color + BREAK for color in table["color"].to_pylist()]], f"color{BREAK}\x07")
+    table = table.append_column(f"same{BREAK}", [[f"a{BREAK}"] * 90])
+    new = replaced(table, f"color{BREAK}\x07", [[f"new{BREAK}"] * 90]).drop_columns([f"x1{BREAK}"])
+    files = [write(one, folder / f"{name}.parquet") for name, one in (("t", table), ("new", new))]
+    cli.ok("fit", files[0], "--target", f"y{BREAK}", "-o", folder / "m", *TINY)
+    return folder / "m", *files
+
+
+TINY = ("--medoids", "6", "--neighbors", "0")
+
+
+def test_no_name_class_or_cell_breaks_a_line(cli, broken, tmp_path):
+    model, file, new = broken
+    target, out = f"y{BREAK}", tmp_path / "o.csv"
+    calls = [
+        ("check", file, "--target", target),
+        ("fit", file, "--target", target, "-o", tmp_path / "m", *TINY, "--alert-rate", "20%", "--cv", 2),
+        ("fit", file, "--target", target, "-o", tmp_path / "m", *TINY, "--test", new),
+        ("fit", file, "--target", target, "-o", tmp_path / "m", "--positive", f"none{BREAK}"),
+        ("fit", file, "--target", f"other{BREAK}"),
+        ("fit", file, "--target", target, "--ignore", f"other{BREAK}"),
+        ("fit", tmp_path / f"none{BREAK}.csv", "--target", "y"),
+        ("inspect", model),
+        ("inspect", tmp_path / f"none{BREAK}"),
+        ("score", model, file, "-o", out),
+        ("score", model, new, "-o", out),
+        ("score", model, new, "-o", out, "--on-mismatch", "warn"),
+        ("score", model, file, "-o", out, "--columns", f"none{BREAK}"),
+        ("evaluate", model, file),
+        ("evaluate", model, file, "--target", f"none{BREAK}"),
+        ("explain", model, file, "--row", 3, "--known", file),
+    ]
+    for arguments in calls:
+        outcome = cli(*arguments)
+        for line in (outcome.out + outcome.err).split("\n"):
+            assert line.isprintable(), (arguments, line)
+            assert not line.lstrip("│┃ ").startswith("BROKEN"), (arguments, line)
+
+
+@settings(max_examples=20, deadline=None)
+@given(names=st.lists(st.text(min_size=1, max_size=8), min_size=3, max_size=3, unique_by=str.strip), cell=st.text())
+def test_check_prints_a_line_for_a_line_whatever_names_are(cli, tmp_path_factory, names, cell):
+    """As many lines as for the same table with plain names."""
+    folder = tmp_path_factory.mktemp("names")
+    columns = [[1.5, 2.5, 4.5] * 8, [cell, "b", "c"] * 8, ["no", "yes", "no"] * 8]
+    table = pa.table(dict(zip(names, columns, strict=True)))
+    outcome = cli("check", write(table, folder / "t.parquet"), "--target", names[2])
+    assert outcome.code in (0, 3)
+    assert all(line.isprintable() for line in (outcome.out + outcome.err).split("\n"))

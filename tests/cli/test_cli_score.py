@@ -88,7 +88,7 @@ def test_one_answer_for_every_way_out(cli, two, tmp_path, ending):
     outcome = cli.ok("score", two.model, two.file, "-o", out)
     counts = {label: expected["prediction"].count(label) for label in ("no", "yes")}
     said, expected_rate = outcome.err.splitlines()
-    assert said == f"90 rows scored: {counts['no']} no, {counts['yes']} yes."
+    assert said == f"90 rows scored: {counts['no']} of class no, {counts['yes']} of class yes."
     assert expected_rate.startswith(f"alert rate {counts['yes'] / 90:.4g}, as expected: ")
     if ending in ("feather", "arrow"):
         assert feather.read_table(out).to_pydict() == expected

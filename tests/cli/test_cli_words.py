@@ -121,3 +121,36 @@ def test_held_out_rows_are_called_new_only_where_they_are(cli, two, tmp_path):
     assert "never seen" not in outcome.out
     assert "held out: 90 rows, 90 of them with the cells of training rows" in outcome.out
     assert "90 of 90 rows have the same cells" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("--target", "Y"), "y"),
+        (("--target", "y", "--ignore", "colour"), "color"),
+        (("--target", "y", "--time-column", "days"), "day"),
+        (("--target", "y", "--group-column", "membr"), "member"),
+        (("--target", "y", "--positive", "Yess"), "yes"),
+    ],
+)
+def test_misspelt_names_in_a_fit_are_asked_back(cli, two, tmp_path, arguments, meant):
+    outcome = cli("fit", two.file, *arguments, "-o", tmp_path / "m", "--method", "evidence")
+    assert outcome.code in (2, 3)
+    assert f"Did you mean {meant!r}?" in outcome.err
+    assert not (tmp_path / "m").exists()
+
+
+def test_misspelt_names_of_other_commands_are_asked_back(cli, two, tmp_path):
+    assert (
+        "Did you mean 'color'?" in cli("score", two.model, two.file, "-o", tmp_path / "s.csv", "--columns", "colr").err
+    )
+    assert "Did you mean 'y'?" in cli("evaluate", two.model, two.file, "--target", "Y").err
+    assert "Did you mean 'heart'?" in cli("data", "where", "hart").err
+
+
+def test_counts_and_classes_that_are_numbers_are_kept_apart(cli, tmp_path):
+    file = write(small_table((175, 20)), tmp_path / "t.csv")
+    cli.ok("fit", file, "--target", "y", "-o", tmp_path / "m", "--method", "evidence")
+    outcome = cli.ok("score", tmp_path / "m", file, "-o", tmp_path / "s.csv")
+    assert re.search(r"90 rows scored: \d+ of class 20, \d+ of class 175\.", outcome.err)
+    assert re.search(r"classes: 175: 45 rows \(50\.0%\), 20: 45 rows", cli.ok("check", file, "--target", "y").out)

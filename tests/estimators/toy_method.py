@@ -68,6 +68,9 @@ class ToyModel:
         columns = (row[0] - self.medoids[other]) ** 2 - (row[0] - self.medoids[winner]) ** 2
         return Contributions(columns, (GroupContribution(self.column_groups[0], float(columns.sum())),), {})
 
+    def column_contributions(self, rows, winners, others):
+        return (rows - self.medoids[others]) ** 2 - (rows - self.medoids[winners]) ** 2
+
     def with_swap_test(self, swap_test):
         return MeasuredMethod(self, swap_test)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.few_trees import few_trees
 
 from qmedoid import (
     EvidenceClassifier,
@@ -17,7 +18,7 @@ from qmedoid.calibration.fit import fit_calibration
 from qmedoid.exceptions import ModelError
 from qmedoid.model.contract import Column, Contract, Numbers
 from qmedoid.model.decision import Decision
-from qmedoid.model.explanation import explain
+from qmedoid.model.explanation import column_contributions, explain
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.table import TableModel
 
@@ -43,6 +44,11 @@ def geometric(n_classes, cut=None, **parameters):
     return table_model(fitted.models_, X.shape[1], tuple(range(n_classes)), cut), X
 
 
+def sum_model(n_classes):
+    with few_trees():
+        return geometric(n_classes, method="sum", refine="never")
+
+
 MODELS = {
     "two classes": lambda: geometric(2, refine="never", method="nearest"),
     "two classes, cut": lambda: geometric(2, cut=0.7, refine="never", method="nearest"),
@@ -55,6 +61,8 @@ MODELS = {
     "rare, some by the circuit": lambda: geometric(
         2, method=RareEventClassifier(n_common=50, n_hard=20), refine=0.3, variational=QUICK
     ),
+    "sum": lambda: sum_model(2),
+    "sum, three classes": lambda: sum_model(3),
     "medoids and weights": lambda: geometric(
         3, refine="never", method=NearestMedoidClassifier(n_medoids=3, class_weight={0: 1.0, 1: 2.0, 2: 0.5})
     ),
@@ -68,6 +76,15 @@ MODELS = {
 @pytest.fixture(scope="module", params=MODELS)
 def model_and_rows(request):
     return MODELS[request.param]()
+
+
+def test_many_records_at_once_are_explained_as_one_by_one(model_and_rows):
+    model, X = model_and_rows
+    X = np.vstack([X[:30], X[:1] * 1e3, np.zeros((1, X.shape[1]))])
+    together = column_contributions(model, list(X.T), model.decide(list(X.T)))
+    alone = [explain(model, [column[[row]] for column in X.T]).columns for row in range(len(X))]
+    np.testing.assert_allclose(together, alone, rtol=1e-9, atol=1e-10)
+    assert np.abs(together).max() > 0.01
 
 
 def test_the_terms_add_up_to_the_margin(model_and_rows):

@@ -6,9 +6,11 @@ import pyarrow.parquet
 import pytest
 from fitted_tables import fitted, raw_table, with_column
 
-from qmedoid.exceptions import ContractError, DataError, QMedoidWarning
+from qmedoid.exceptions import ContractError, QMedoidWarning
 from qmedoid.tables.difference import BrokenContractError
-from qmedoid.tables.scoring import TableReading, score_file
+from qmedoid.tables.results import ADDED
+from qmedoid.tables.score_file import score_file
+from qmedoid.tables.scoring import TableReading
 
 
 @pytest.fixture(scope="module")
@@ -82,12 +84,22 @@ def test_carried_column_of_numbers_may_hold_late_texts(model, tmp_path):
     assert pyarrow.parquet.read_table(tmp_path / "o.parquet")["key"].to_pylist() == key.to_pylist()
 
 
-def test_table_without_rows_is_refused(model, tmp_path):
-    for ending in ("csv", "parquet"):
-        file = saved(raw_table().slice(0, 0), tmp_path / f"t.{ending}")
-        with pytest.raises(DataError, match="has no rows: there is nothing to score"):
-            score_file(model, file, str(tmp_path / "o.csv"))
-    assert not (tmp_path / "o.csv").exists()
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_table_without_rows_gives_results_without_rows(model, tmp_path, ending):
+    files = [saved(raw_table().slice(0, n), tmp_path / f"{n}.{ending}") for n in (0, 5)]
+    outs = [tmp_path / "none.parquet", tmp_path / "some.parquet"]
+    none, _ = (
+        score_file(model, file, str(out), carried=["x1"], add=ADDED, prevalence=True)
+        for file, out in zip(files, outs, strict=True)
+    )
+    assert (none.rows, set(none.predicted.values()), none.prevalence) == (0, {0}, None)
+    empty, some = map(pyarrow.parquet.read_table, outs)
+    assert len(empty) == 0
+    assert empty.schema.names == some.schema.names
+    if ending == "parquet":  # the cells of a text say what type they are of
+        assert empty.schema == some.schema
+    score_file(model, files[0], str(tmp_path / "o.csv"), carried=["x1"])
+    assert (tmp_path / "o.csv").read_text().startswith('"x1","prediction",')
 
 
 def test_reading_takes_only_columns_that_the_model_reads(model, tmp_path):

@@ -13,7 +13,7 @@ from qmedoid.estimators._encoding import fit_encodings
 from qmedoid.exceptions import DataError, QMedoidError
 from qmedoid.model.contract import Contract
 from qmedoid.tables.kinds import infer_columns
-from qmedoid.tables.scoring import score_file
+from qmedoid.tables.score_file import score_file
 from qmedoid.tables.source import open_table
 
 ALL = {one.name: one for one in spellings()}

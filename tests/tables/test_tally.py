@@ -11,7 +11,8 @@ from fitted_tables import fitted, raw_table
 from qmedoid import NearestMedoidClassifier
 from qmedoid.exceptions import DataError, ModelError, ParameterError, QMedoidWarning
 from qmedoid.tables.issues import Issues
-from qmedoid.tables.scoring import decide_batch, estimate_in_file, score_file
+from qmedoid.tables.score_file import estimate_in_file, score_file
+from qmedoid.tables.scoring import decide_batch
 
 
 @pytest.fixture(scope="module")

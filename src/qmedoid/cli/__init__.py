@@ -12,7 +12,19 @@ from typing import Any
 
 import typer
 
-from qmedoid.cli._output import DATA, FAILED, INTERRUPTED, MODEL, OK, USAGE, print_json, tell
+from qmedoid.cli._output import (
+    DATA,
+    FAILED,
+    INTERRUPTED,
+    MODEL,
+    OK,
+    USAGE,
+    begin_command,
+    interrupted,
+    note,
+    print_json,
+    tell,
+)
 from qmedoid.exceptions import DataError, ModelError, OutputError, ParameterError, QMedoidError, QMedoidWarning
 
 __all__ = ["main"]
@@ -31,6 +43,7 @@ def main() -> None:
 def _run() -> int:
     from qmedoid.cli.app import app
 
+    begin_command()
     as_json = "--json" in sys.argv
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -41,7 +54,7 @@ def _run() -> int:
             warnings.simplefilter("ignore")  # those of other packages are not for the user of a command
             warnings.simplefilter("always", QMedoidWarning)
             warnings.showwarning = _show_warning
-            code = app(standalone_mode=False)
+            code = _call(app)
         # Now, while an error can still be reported, such as a full disk.
         sys.stdout.flush()
         code = code if isinstance(code, int) else OK
@@ -59,17 +72,30 @@ def _run() -> int:
     except KeyboardInterrupt:
         code = INTERRUPTED
     except OSError as error:
+        if error.errno == errno.EPIPE:  # whoever closed the pipe of standard output has read enough
+            _turn_output_off()
+            return OK
         reason = error.strerror or str(error)
         if _can_print():
             return _failed(f"{error.filename}: {reason}" if error.filename else reason, FAILED, as_json)
-        if error.errno != errno.EPIPE:  # whoever closed a pipe has read enough
-            tell(f"error: standard output cannot be written: {reason}.")
+        tell(f"error: standard output cannot be written: {reason}.")
         return FAILED
     except MemoryError:
         return _failed("There is not enough memory. Fit on fewer rows with --max-rows.", FAILED, as_json)
-    if code == INTERRUPTED and as_json:
-        return _failed("Interrupted.", code, as_json)
-    return code
+    return _failed(interrupted(), code, as_json) if code == INTERRUPTED else code
+
+
+def _call(app: Any) -> Any:
+    """What a command returns; a closed pipe is an error here, not the exit that the parser of calls makes of it."""
+    streams = sys.stdout, sys.stderr
+    try:
+        return app(standalone_mode=False)
+    except SystemExit as stop:
+        cause = stop.__context__
+        if isinstance(cause, OSError) and cause.errno == errno.EPIPE:
+            sys.stdout, sys.stderr = streams
+            raise cause from None
+        raise
 
 
 @contextmanager
@@ -99,7 +125,7 @@ def _terminated_as_by_ctrl_c() -> Iterator[None]:
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     if issubclass(category, QMedoidWarning):
-        tell(f"note: {message}")
+        note(str(message))
 
 
 def _failed(message: str, code: int, as_json: bool, details: Mapping[str, Any] | None = None) -> int:
@@ -118,12 +144,17 @@ def _failed(message: str, code: int, as_json: bool, details: Mapping[str, Any] |
 
 
 def _can_print() -> bool:
-    """Whether standard output takes what was printed; if not, it is turned off, or Python complains at exit."""
+    """Whether standard output takes what was printed; if not, it is turned off."""
     try:
         sys.stdout.flush()
     except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        _turn_output_off()
         return False
     return True
+
+
+def _turn_output_off() -> None:
+    """Send what is left of standard output nowhere, or Python complains at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

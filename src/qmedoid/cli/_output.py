@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
@@ -44,15 +44,51 @@ def tell(message: str) -> None:
     print("\n".join(shown(line) for line in message.split("\n")), file=sys.stderr)
 
 
+class _Said:
+    """What a command has said so far that its end needs: notes for JSON, and what a stop leaves behind."""
+
+    notes: ClassVar[list[str]] = []
+    kept = ""
+
+
+def begin_command() -> None:
+    """Forget what the command before said, where one process runs several."""
+    _Said.notes.clear()
+    _Said.kept = "nothing was written"
+
+
+def note(message: str) -> None:
+    """A note on standard error, once; the JSON document of the command has it as well."""
+    if _plain(message) not in map(_plain, _Said.notes):
+        _Said.notes.append(message)
+        tell(f"note: {message}")
+
+
+def keeps(what: str) -> None:
+    """Say what there is if the command is stopped from now on, such as a file that is complete."""
+    _Said.kept = what
+
+
+def interrupted() -> str:
+    """What is said of a command that was stopped."""
+    return f"Interrupted: {_Said.kept}."
+
+
+def _plain(message: str) -> str:
+    """A note as it is compared: a warning begins with a capital, and the same note elsewhere does not."""
+    return message[:1].lower() + message[1:]
+
+
 def shown(value: Any) -> str:
     """A cell or name of a table as text that is safe in a terminal: what does not print is escaped."""
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in str(value))
 
 
 def print_json(document: Mapping[str, Any]) -> None:
-    """One JSON document on standard output; numbers that JSON does not have become null."""
+    """One JSON document on standard output, with all notes of the command; numbers that JSON lacks become null."""
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
-    text = json.dumps(_finite(document), indent=1, ensure_ascii=not is_unicode)
+    notes = {_plain(one): one for one in (*_Said.notes, *document.get("notes", ()))}
+    text = json.dumps(_finite({**document, "notes": list(notes.values())}), indent=1, ensure_ascii=not is_unicode)
     print("".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text))
 
 
@@ -64,12 +100,18 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not abs(value) < float("inf") else value
 
 
-def plain_console() -> Any:
+def plain_console(*, wide: bool = True) -> Any:
     """A console that prints names and cells as they are, and cuts nothing off where there is no terminal."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDE
-    return Console(markup=False, highlight=False, emoji=False, width=width)
+    class PipedConsole(Console):
+        """A console that leaves it to the command what a closed pipe means."""
+
+        def on_broken_pipe(self) -> None:
+            raise  # it is called where the error is handled
+
+    width = None if not wide or sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDE
+    return PipedConsole(markup=False, highlight=False, emoji=False, width=width)
 
 
 def grid(

@@ -9,18 +9,21 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Codes
-from qmedoid.cli._output import tell
+from qmedoid.cli._output import note
 from qmedoid.cli.options import FitOptions, TableOptions
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.geometry.row_groups import given_groups, group_classes, row_groups
+from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import shortened
 from qmedoid.tables.cells import cell_codes
 from qmedoid.tables.kinds import DateOrder, kind_of_type
 from qmedoid.tables.roles import ROLES, Role, check_roles, in_roles, read_roles_file
-from qmedoid.tables.source import open_table
+from qmedoid.tables.source import TableSource, open_table
 from qmedoid.tables.targets import class_labels
 
 Rows = npt.NDArray[np.int64]
+# Rows among which the names of the columns are looked for, below a title.
+_TITLES = 5
 
 
 def asked_roles(options: TableOptions) -> dict[str, Role]:
@@ -57,7 +60,10 @@ def read_rows(
     with closing(source):
         for name in needed:
             if name not in source.names:
-                raise DataError(f"There is no column {name!r} in {source.description}: it has {some_of(source.names)}.")
+                has = some_of([repr(one) for one in source.names])
+                raise DataError(
+                    f"There is no column {name!r} in {source.description}.{_way_out(name, source)} It has {has}."
+                )
         # A number would lose part of the cells of these.
         texts = [name for name, role in roles.items() if role in ("category", "date")]
         table, rows = source.read(options.max_rows, np.random.default_rng(options.seed), texts=texts)
@@ -66,6 +72,20 @@ def read_rows(
         of = "" if known is None else f" of {known:,}"
         notes.append(f"a random sample of {len(table):,}{of} rows is used (--max-rows).")
     return in_roles(table, roles), rows, roles, notes
+
+
+def _way_out(name: str, source: TableSource) -> str:
+    """What may be meant by a column that is not there: several, one below a title, or one of a similar name."""
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) > 1 and set(parts) <= set(source.names):
+        return " Give an option for each column, not names with commas between."
+    hint = did_you_mean(name, source.names)
+    if not hint and source.is_text and source.n_bytes is not None:
+        first = next(iter(source.batches(types=dict.fromkeys(source.names, pa.string()))), None)
+        rows = [] if first is None else first.slice(0, _TITLES).to_pylist()
+        if any(name in row.values() for row in rows):
+            return f" A row holds {name!r}: if it has the names of the columns, remove the lines above it."
+    return hint
 
 
 class Labeled(NamedTuple):
@@ -85,19 +105,24 @@ class Labeled(NamedTuple):
 def read_labeled(options: TableOptions, asked: Mapping[str, Role], other: str | None = None) -> Labeled:
     """Read a table with its target, as `read_rows` does; rows without a class are left out with a note."""
     read, rows, roles, notes = read_rows(options, asked, other)
-    for note in notes:
-        tell(f"note: {note}")
+    for one in notes:
+        note(one)
     target = str(options.target)
     table, (labeled, labels) = read, class_labels(read[target], target)
     if len(labeled) < len(table):
         missing = len(table) - len(labeled)
-        tell(f"note: {missing:,} of {len(table):,} rows have no class in {target!r} and are left out.")
+        note(f"{missing:,} of {len(table):,} rows have no class in {target!r} and are left out.")
         table, rows = table.take(labeled), rows[labeled]
     if len(table) == 0:
         raise DataError(f"No row of {other or options.table} has a class in {target!r}: there is nothing to fit.")
     merged = len(table[target].unique()) - len(labels.unique())
+    if len(labels.unique()) == 1 and other is None:
+        raise DataError(
+            f"The target {target!r} holds one class only, {labels[0].as_py()!r}: a fit needs at least 2. "
+            "Give another column as --target, or a table with other rows as well."
+        )
     if merged > 0:
-        tell(f"note: {merged:,} of the classes in {target!r} differ from another by blanks around them only.")
+        note(f"{merged:,} of the classes in {target!r} differ from another by blanks around them only.")
     return Labeled(table, labels, rows, roles, read)
 
 
@@ -186,7 +211,7 @@ def split_table(
         known = int(np.isin(groups[np.append(parts.valid, parts.test)], groups[parts.train]).sum())
         if known:
             what = "are equal to one" if given is None else f"have the {given!r} of one"
-            tell(f"note: {known:,} of the rows that are held out by time {what} of the training rows.")
+            note(f"{known:,} of the rows that are held out by time {what} of the training rows.")
     taken = [
         data._replace(table=data.table.take(rows), target=data.target.take(rows), rows=data.rows[rows])
         for rows in parts

@@ -8,15 +8,17 @@ import typer
 
 from qmedoid.cli.options import (
     AsJson,
+    Budgets,
     CheckOptions,
     Decimal,
     Delimiter,
+    EvaluateOptions,
     FitOptions,
     Force,
     Model,
-    Names,
     OnMismatch,
     ReproduceOptions,
+    ScoreOptions,
     StabilityOptions,
     Table,
     Text,
@@ -86,51 +88,20 @@ def fit(options: FitOptions) -> None:
     run(options)
 
 
-@app.command()
-def score(
-    model: Model,
-    table: Table,
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="File to write, CSV or Parquet by its ending; - for CSV on a pipe.")
-    ],
-    columns: Annotated[
-        Names, typer.Option(help="Columns to carry through, such as ids; repeated, or with commas between.")
-    ] = None,
-    prevalence: Annotated[
-        Text,
-        typer.Option(help="Share of the positive class in this table, or 'estimate': probabilities are then for it."),
-    ] = None,
-    safe_csv: Annotated[bool, typer.Option(help="Make texts safe that a spreadsheet would run as formulas.")] = True,
-    force: Force = False,
-    novelty: Annotated[
-        bool, typer.Option("--novelty", help="Add a column: above 1 for records unlike the training rows.")
-    ] = False,
-    on_mismatch: OnMismatch = "error",
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    json: AsJson = False,
-) -> None:
+@_command(ScoreOptions)
+def score(options: ScoreOptions) -> None:
     """Score a table of any size: prediction, score, margin, nearest medoid of each class, who decided."""
     from qmedoid.cli.score import run
 
-    run(model, table, output, columns=columns or [], prevalence=prevalence, safe_csv=safe_csv, force=force,
-        novelty=novelty, on_mismatch=on_mismatch, as_json=json, delimiter=delimiter, decimal=decimal)  # fmt: skip
+    run(options)
 
 
-@app.command()
-def evaluate(
-    model: Model,
-    table: Table,
-    target: Annotated[Text, typer.Option(help="Column of the classes, if it is called otherwise.")] = None,
-    on_mismatch: OnMismatch = "error",
-    delimiter: Delimiter = None,
-    decimal: Decimal = None,
-    json: AsJson = False,
-) -> None:
+@_command(EvaluateOptions)
+def evaluate(options: EvaluateOptions) -> None:
     """Compare a model's decisions with the classes in a table."""
-    from qmedoid.cli.score import evaluate as run
+    from qmedoid.cli.evaluate import run
 
-    run(model, table, target=target, on_mismatch=on_mismatch, as_json=json, delimiter=delimiter, decimal=decimal)
+    run(options)
 
 
 @app.command()
@@ -154,11 +125,11 @@ def explain(
 
 
 @app.command("inspect")
-def inspect_model(model: Model, json: AsJson = False) -> None:
+def inspect_model(model: Model, budgets: Budgets = None, json: AsJson = False) -> None:
     """Show what a saved model is, which columns it needs and what it showed on held-out rows."""
     from qmedoid.cli.inspect import run
 
-    run(model, as_json=json)
+    run(model, budgets, as_json=json)
 
 
 @app.command()

@@ -47,7 +47,7 @@ def _print(report: Mapping[str, Any]) -> None:
         console.print(f"alone: how well the column alone separates the classes, out-of-fold {figure} on {on}")
     if report["classes"]:
         total = sum(one["rows"] for one in report["classes"])
-        texts = [f"{one['class']} {one['rows']:,} ({one['rows'] / total:.1%})" for one in report["classes"]]
+        texts = [f"{one['class']}: {one['rows']:,} rows ({one['rows'] / total:.1%})" for one in report["classes"]]
         console.print(shown(f"classes: {some_of(texts, _CLASSES)}"))
     for severity in ("problem", "note"):
         messages = [finding["message"] for finding in report["findings"] if finding["severity"] == severity]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from qmedoid.cli._output import grid, plain_console, print_json, tell
+from qmedoid.cli._output import grid, note, plain_console, print_json, tell
 from qmedoid.exceptions import DataError
 from qmedoid.storage.atomic import check_unchanged
 from qmedoid.studies.catalog import CATALOG, entry, locate, status, table_of
@@ -34,7 +34,7 @@ def list_sets(*, as_json: bool) -> None:
         hint = "" if state.here else f"; to get it: qmedoid data fetch {name}"
         print(f"{name}: {known.source}, {known.licence}; checked by {known.check}{hint}")
         if state.problem:
-            tell(f"note: {state.problem}")
+            note(str(state.problem))
 
 
 def where(name: str, *, as_json: bool) -> None:

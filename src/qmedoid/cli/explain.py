@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from qmedoid.cli._output import grid, plain_console, print_json, shown, tell
+from qmedoid.cli._output import grid, note, plain_console, print_json, shown
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.model.table import TableModel
 from qmedoid.storage.model_file import load_model
@@ -57,7 +57,7 @@ def _nearest(
     with TableReading(model, known, on_mismatch, all_columns=True, **dialect) as reading:
         labeled = [] if target is None or target not in reading.source.names else [target]
         if not labeled:
-            tell(f"note: {known} has no column with the classes ({target!r}): those of its rows are not shown.")
+            note(f"{known} has no column with the classes ({target!r}): those of its rows are not shown.")
 
         def look(lenient: bool) -> NearestRows:
             nearest = NearestRows(model, record)

@@ -1,36 +1,29 @@
 """``qmedoid fit``: from a table to a saved model, with figures on rows that were held out."""
 
+import math
 import shlex
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple
 
-import numpy as np
-import pyarrow as pa
-
-from qmedoid.cli._output import print_json, print_metrics, print_operating, tell
+from qmedoid.arrays import Codes
+from qmedoid.cli._compare import compare_fit, cross_validate, folds_of, print_comparison
+from qmedoid.cli._fitting import Fitting, Judged, OneFit, held_out_report, make_classifier, share_or_file, timed
+from qmedoid.cli._output import keeps, note, print_json, print_metrics, print_operating
 from qmedoid.cli._training_rows import Labeled, asked_roles, read_labeled, split_table
 from qmedoid.cli.options import FitOptions
-from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.estimators._time_limit import TimeLimit, time_limit
+from qmedoid.exceptions import ParameterError, some_of, warn
 from qmedoid.model.table import TableModel
 from qmedoid.storage.atomic import check_target
 from qmedoid.storage.model_file import SUFFIX, save_model
-from qmedoid.tables._thousands import Grouped, grouped_columns
 from qmedoid.tables.arrow import keep_pandas_away
-from qmedoid.tables.cells import read
-from qmedoid.tables.difference import compare_columns
-from qmedoid.tables.encode import note_grouped
-from qmedoid.tables.evaluating import labeled_report, report_notes
-from qmedoid.tables.issues import Issues
-from qmedoid.tables.kinds import Inferred, infer_columns, with_levels_of
-from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
-from qmedoid.tables.roles import IDENTIFIERS, ROLES
-from qmedoid.tables.row_hashes import row_hashes
-from qmedoid.tables.scoring import decide_batch
-from qmedoid.tables.targets import label_codes
+from qmedoid.tables.evaluating import report_notes
+from qmedoid.tables.kinds import infer_columns
+from qmedoid.tables.novelty import NoveltyReport
+from qmedoid.tables.roles import IDENTIFIERS
 
 # Columns of one reason that are named one by one.
 _MANY = 5
@@ -42,44 +35,62 @@ def default_output(table: str) -> Path:
     return Path((name if name and name != "-" and not set(name) & set("*?[]") else "model") + SUFFIX)
 
 
+class Asked(NamedTuple):
+    """What is fitted, on which rows, and by which it is judged.
+
+    The latter are new where they are not of the same draw, and called by what they are.
+    """
+
+    fitting: Fitting
+    train: Labeled
+    held_out: Labeled | None
+    groups: Any
+    folds: list[tuple[Codes, Codes]] | None
+    is_new: bool
+    judges: str
+
+
 def run(options: FitOptions) -> None:
-    """Fit, evaluate on held-out rows, save, and print what came of it."""
+    """Fit, evaluate on held-out rows, save, compare, and print what came of it."""
+    if options.time_limit is not None and not 0 < options.time_limit < math.inf:
+        raise ParameterError(f"--time-limit must be a number of seconds above 0. Got {options.time_limit:g} instead.")
+    with time_limit(TimeLimit(options.time_limit or math.inf)) as limit:
+        _run(options, limit)
+
+
+def _run(options: FitOptions, limit: TimeLimit) -> None:
     keep_pandas_away()
-    began, output, roles = time.perf_counter(), options.output or default_output(options.table), asked_roles(options)
-    valid, test = _share_or_file("--valid", options.valid), _share_or_file("--test", options.test)
-    classifier = make_classifier(options).set_params(roles=roles, date_order=options.date_order)
+    began, output = time.perf_counter(), options.output or default_output(options.table)
+    classifier = make_classifier(options)
     check_target(output)
-    data = read_labeled(options, roles)
-    # How columns are read is settled on all rows, as `qmedoid check` shows it; numbers and levels are of training rows.
-    inferred = infer_columns(data.table, skip={options.target}, roles=data.roles, date_order=options.date_order)
-    inferred.check_any()
-    shares = [share if isinstance(share, float) else 0.0 for share in (valid, test)]
-    learnt = [column.name for column in inferred.columns]
-    train, validation, held_out, groups = split_table(data, options, learnt, *shares)
-    # Other files are read before the fit, so that what is wrong with them shows before it.
-    validation = read_labeled(options, roles, valid) if isinstance(valid, str) else validation
-    held_out = read_labeled(options, roles, test) if isinstance(test, str) else held_out
-    fitted, model = _fit(classifier, train, validation, options, inferred, groups)
-    # Seconds are printed and not kept: the same fit gives the same files.
+    asked = _asked(options)
+    classifier.set_params(roles=asked.fitting.roles, date_order=options.date_order)
+    train, held_out = asked.train, asked.held_out
+    (fitted, model), fit_seconds = timed(lambda: asked.fitting.fit(classifier, train, asked.groups))
+    # Seconds are printed and not kept: the same fit gives the same files, unless there was no time for a part.
     seconds = round(time.perf_counter() - began, 1)
+    if limit.is_up:
+        warn(f"The fit took {seconds:g} s, and --time-limit is {limit.seconds:g}: what it needs at least takes longer.")
+    if limit.left_out:
+        parameters = {**model.parameters, "time_limit": {"seconds": limit.seconds, "left_out": list(limit.left_out)}}
+        model = replace(model, parameters=parameters)
     metrics: dict[str, Any] = {"training_rows": len(train.table)}
     novelty: NoveltyReport | None = None
+    judged: Judged | None = None
     if held_out is not None:
-        metrics["held_out"], found = _held_out(model, held_out)
-        # Rows that were drawn by chance are like the others; those of another file, or of a later time, may not be.
-        novelty = found if isinstance(test, str) or options.time_column is not None else None
+        metrics["held_out"], found, judged = held_out_report(model, held_out, asked.judges)
+        novelty = found if asked.is_new else None
     model = replace(model, metrics=metrics)
     save_model(model, output, circuits=options.circuits, raw_rows=options.raw_rows)
-    notes = [note for note in fitted.notes_ if note not in fitted._left_out_notes]
-    notes += left_out_notes(model.contract.left_out)
-    if held_out is not None:
-        # The fit has noted a class that is hardly ever called.
-        notes += report_notes(model, metrics["held_out"], seldom=False)
-    if model.n_neighbors:
-        notes.append(
-            f"the model keeps {model.n_neighbors:,} training rows as neighbors; with --method {model.deciders[0]} "
-            "--neighbors 0 it keeps none but the medoids"
-        )
+    keeps(f"{output} was written before")
+    notes = _notes(fitted, model)
+    comparison, crossed = None, None
+    if options.compare and judged is not None:
+        comparison, lacking = compare_fit(OneFit(model, train, fit_seconds, judged), options, limit)
+        notes += lacking
+    if asked.folds is not None:
+        crossed, lacking = cross_validate(train, asked.folds, asked.fitting, limit)
+        notes += [note for note in lacking if note not in notes]
     if novelty is not None:
         novelty.warn()
     if options.json:
@@ -90,20 +101,66 @@ def run(options: FitOptions) -> None:
              "left_out": dict(model.contract.left_out), "notes": notes,
              "operating": None if model.decision.operating is None else model.decision.operating.as_dict(),
              "parameters": dict(model.parameters), "seconds": seconds, **metrics,
-             "novelty": None if novelty is None else novelty.as_dict()}
+             "novelty": None if novelty is None else novelty.as_dict(),
+             "time_limit": None if options.time_limit is None
+             else {"seconds": limit.seconds, "left_out": limit.left_out, "exceeded": limit.is_up},
+             "comparison": None if comparison is None else comparison.to_dict(),
+             "cross_validation": None if crossed is None else crossed.to_dict()}
         )  # fmt: skip
         return
-    for note in notes:
-        if note not in fitted._warned:  # those are on standard error already
-            tell(f"note: {note}")
+    for one in notes:
+        note(one)
     if "held_out" in metrics:
         print_metrics(metrics["held_out"], _title(metrics["held_out"]))
     if model.decision.operating is not None:
         print_operating(model.decision.operating, model.decision.classes[1])
+    if comparison is not None:
+        rows = f"{comparison.n_rows:,} held-out rows"
+        print_comparison(comparison, f"compared on the {rows}: fits of the same {len(train.table):,} training rows")
+    if crossed is not None:
+        mean = "mean ± standard error" if crossed.n_folds > 1 else "one fold"
+        print_comparison(crossed, f"{crossed.n_folds} folds of the {len(train.table):,} training rows: {mean}")
     print(
         f"{model.deciders[0]} model of {len(train.table):,} rows and {len(model.contract.columns)} columns "
         f"saved in {output} ({seconds:g} s)."
     )
+
+
+def _asked(options: FitOptions) -> Asked:
+    """Read and split the tables; what is wrong with any of them, or with the folds, shows before the fit."""
+    roles = asked_roles(options)
+    valid, test = share_or_file("--valid", options.valid), share_or_file("--test", options.test)
+    data = read_labeled(options, roles)
+    # How columns are read is settled on all rows, as `qmedoid check` shows it; numbers and levels are of training rows.
+    inferred = infer_columns(data.table, skip={options.target}, roles=data.roles, date_order=options.date_order)
+    inferred.check_any()
+    shares = [share if isinstance(share, float) else 0.0 for share in (valid, test)]
+    learnt = [column.name for column in inferred.columns]
+    train, validation, held_out, groups = split_table(data, options, learnt, *shares)
+    validation = read_labeled(options, roles, valid) if isinstance(valid, str) else validation
+    held_out = read_labeled(options, roles, test) if isinstance(test, str) else held_out
+    folds = None if options.cv is None else folds_of(train, learnt, options)
+    if options.compare and held_out is None and folds is None:
+        raise ParameterError("--compare judges by held-out rows, and --test 0 holds out none: add --cv 5.")
+    # Rows that were drawn by chance are like the others; those of another file, or of a later time, may not be.
+    is_new = isinstance(test, str) or options.time_column is not None
+    judges = "The table of --test is" if isinstance(test, str) else "The held-out rows are"
+    return Asked(Fitting(options, roles, inferred, validation), train, held_out, groups, folds, is_new, judges)
+
+
+def _notes(fitted: Any, model: TableModel) -> list[str]:
+    """Notes about columns, classes, held-out rows and neighbors."""
+    notes = [note for note in fitted.notes_ if note not in fitted._left_out_notes]
+    notes += left_out_notes(model.contract.left_out)
+    if "held_out" in model.metrics:
+        # The fit has noted a class that is hardly ever called.
+        notes += report_notes(model, model.metrics["held_out"], seldom=False)
+    if model.n_neighbors:
+        notes.append(
+            f"the model keeps {model.n_neighbors:,} training rows as neighbors; with --method {model.deciders[0]} "
+            "--neighbors 0 it keeps none but the medoids"
+        )
+    return notes
 
 
 def _title(report: Mapping[str, Any]) -> str:
@@ -118,124 +175,6 @@ def _title(report: Mapping[str, Any]) -> str:
     return f"{about}, never seen in fitting"
 
 
-def make_classifier(options: FitOptions) -> Any:
-    """The classifier that the options describe; wrong values are refused before anything is read."""
-    from qmedoid.estimators._parameters import RULE_CONSTRAINTS, check_parameters
-    from qmedoid.estimators.medoid import MedoidClassifier
-    from qmedoid.estimators.progress import TrainingProgress
-
-    settings: dict[str, Any] = {
-        "refine": _word_or_number(options.refine),
-        "operating_point": None if options.operating_point is None else _word_or_number(options.operating_point),
-        "random_state": options.seed,
-    }
-    rules = {name: getattr(options, name) for name in RULE_CONSTRAINTS}
-    asked = {name: value for name, value in rules.items() if value is not None}
-    check_parameters("fit", asked, {name: RULE_CONSTRAINTS[name] for name in asked})
-    given = [name for name in ("operating_point", *asked) if name in asked or settings[name] is not None]
-    if len(given) > 1:
-        first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
-        raise ParameterError(f"{first} and {second} both say where to cut: give one of them.")
-    settings["operating_point"] = asked or settings["operating_point"]
-    method = asked_method(options.method, options.medoids, options.neighbors)
-    if options.paper and method != "auto":
-        raise ParameterError(
-            "--paper fits the nearest-medoid method of the paper: leave --method, --medoids and --neighbors out."
-        )
-    made = MedoidClassifier.paper(**settings) if options.paper else MedoidClassifier(method=method, **settings)
-    check_parameters("fit", made.get_params(deep=False), made._constraints)
-    # Without a terminal nobody sees the progress.
-    return made.set_callbacks(TrainingProgress()) if sys.stderr is not None and sys.stderr.isatty() else made
-
-
-def asked_method(method: str, medoids: int | None, neighbors: str | None) -> Any:
-    """The method that was asked for."""
-    asked: dict[str, Any] = {} if medoids is None else {"n_medoids": medoids}
-    if neighbors is not None:
-        asked["n_neighbors"] = int(neighbors) if neighbors.isdecimal() else neighbors
-    if not asked:
-        return method
-    from qmedoid.estimators._parameters import check_parameters
-    from qmedoid.methods.registry import estimator_class
-
-    # So many medoids, or none beside them, is a small model: evidence alone.
-    kind = estimator_class("evidence" if method == "auto" else method)
-    for name in asked:
-        if name not in kind().get_params():
-            raise ParameterError(
-                f"--{name.removeprefix('n_')} is of --method evidence and sum, and {method} was asked for."
-            )
-    made = kind(**asked)
-    check_parameters(kind.__name__, made.get_params(deep=False), made._constraints)
-    return made
-
-
-def _word_or_number(text: str) -> str | float:
-    """A number where the text is one; words are checked with the classifier's parameters."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def _share_or_file(option: str, value: str | None) -> float | str:
-    """A share of the rows as a number, or the name of a file; None and 0 are no rows at all."""
-    share = 0.0 if value is None else _word_or_number(value)
-    if isinstance(share, float) and not 0 <= share < 1:
-        raise ParameterError(f"{option} must be a file or a share of at least 0 and below 1. Got {value} instead.")
-    return share
-
-
-def _fit(
-    classifier: Any, train: Labeled, valid: Labeled | None, options: FitOptions, inferred: Inferred, groups: Any
-) -> tuple[Any, TableModel]:
-    fitted = classifier.set_params(positive=_positive(train, options))
-    fitted._settled = inferred
-    validation = {} if valid is None else _validation(train, valid, options)
-    labels = np.array(train.target.to_pylist())
-    fitted.fit(train.table.drop_columns([options.target]), labels, groups=groups, **validation)
-    model = fitted.table_model()
-    left_out = dict(model.contract.left_out)
-    if options.time_column is not None:
-        left_out[options.time_column] = "it orders the rows in time"
-    if options.group_column is not None:
-        left_out[options.group_column] = "it says which rows belong together"
-    # A level that only rows held out have is encoded as one not seen, and the file that was fitted on can be scored.
-    columns = with_levels_of(model.contract.columns, train.read)
-    contract = replace(model.contract, columns=columns, target=options.target, left_out=left_out)
-    training = model.training
-    if training is not None and options.time_column is not None:
-        times = train.table[options.time_column]
-        from qmedoid.tables._text_kinds import rows_per_day
-
-        training = replace(training, days=rows_per_day(times, options.time_column, options.date_order))
-    # Medoids are numbered by their rows in the file, not among the training rows.
-    hybrids = cast("tuple[Any, ...]", model.models)
-    models = tuple(replace(one, method=one.method.with_row_numbers(train.rows)) for one in hybrids)
-    # The options that were given, for the model card; of the table its name.
-    others = ("output", "json", *ROLES)
-    asked = {name: value for name, value in vars(options).items() if value is not None and name not in others}
-    asked |= {"table": Path(options.table).name, "roles": fitted.roles}
-    parameters = {"command": asked, **model.parameters}
-    return fitted, replace(model, contract=contract, models=models, parameters=parameters, training=training)
-
-
-def _validation(train: Labeled, valid: Labeled, options: FitOptions) -> dict[str, Any]:
-    """Validation rows with the labels of the training rows, however their file spells them."""
-    labels = tuple(dict.fromkeys(train.target.to_pylist()))
-    codes = label_codes(valid.target, labels)
-    # Against all others together, a class that is new is one of the others.
-    rest = next((code for code, label in enumerate(labels) if label != _positive(train, options)), 0)
-    if options.positive is not None and len(labels) > 2:
-        codes = np.where(codes < 0, rest, codes)
-    if (codes < 0).any():
-        unknown = valid.target.filter(pa.array(codes < 0)).unique().to_pylist()
-        raise DataError(
-            f"The validation rows have classes that the training rows do not: {some_of(list(map(repr, unknown)))}."
-        )
-    return {"X_val": valid.table.drop_columns([options.target]), "y_val": np.array(labels)[codes]}
-
-
 def left_out_notes(left_out: Mapping[str, str]) -> list[str]:
     """A line for each column that was left out, or for all of one reason where they are many."""
     notes = []
@@ -244,42 +183,12 @@ def left_out_notes(left_out: Mapping[str, str]) -> list[str]:
         hint = " (--keep {} keeps it)" if why in IDENTIFIERS else ""
         names = [name for name, reason in left_out.items() if reason == why]
         if len(names) <= _MANY:
-            notes += [f"column {name!r} was left out: {why}{hint.format(shlex.quote(name))}" for name in names]
+            quoted = [shlex.quote(name) if name.isprintable() else "NAME" for name in names]
+            notes += [
+                f"column {name!r} was left out: {why}{hint.format(text)}"
+                for name, text in zip(names, quoted, strict=True)
+            ]
         else:
             some = some_of([repr(name) for name in names], _MANY)
             notes.append(f"{len(names):,} columns were left out ({some}): {why}{hint.format('NAME')}")
     return notes
-
-
-def _positive(data: Labeled, options: FitOptions) -> Any:
-    """The positive class as the table spells it."""
-    if options.positive is None:
-        return None
-    labels = sorted(set(data.target.to_pylist()), key=str)
-    code = label_codes(pa.array([options.positive]), tuple(labels))[0]
-    if code < 0:
-        raise ParameterError(
-            f"--positive {options.positive!r} is no class in {options.target!r}, which holds "
-            f"{', '.join(map(repr, labels[:10]))}."
-        )
-    return labels[code]
-
-
-def _held_out(model: TableModel, data: Labeled) -> tuple[dict[str, Any], NoveltyReport]:
-    """What the model shows on held-out rows, and how unlike the training rows they are.
-
-    What breaks the contract there is said and filled in.
-    """
-    issues, tally = Issues(), NoveltyTally(model)
-    difference = compare_columns(model.contract, data.table.schema)
-    table = difference.renamed(data.table)
-    decided, _ = decide_batch(model, table, issues, tally)
-    # Columns in which every point may part thousands, by their names in training.
-    grouped = {
-        difference.renames.get(name, name): Grouped.of(example, read(data.table[name], "number").values)
-        for name, example in grouped_columns(data.table).items()
-    }
-    note_grouped(issues, model, grouped)
-    replace(difference, issues=issues).raise_or_warn("warn")
-    report = labeled_report(model, label_codes(data.target, model.decision.classes), decided, row_hashes(model, table))
-    return report, tally.report().with_rows(data.rows)

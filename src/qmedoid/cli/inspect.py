@@ -7,8 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from qmedoid.cli._output import print_json, tell
+from qmedoid.cli._cut import listed, print_budgets
+from qmedoid.cli._output import note, plain_console, print_json
 from qmedoid.exceptions import ParameterError
+from qmedoid.model.budgets import budgets_on_curve
 from qmedoid.model.contract import Levels
 from qmedoid.model.table import TableModel
 from qmedoid.storage.atomic import atomic_file, check_unchanged
@@ -20,20 +22,28 @@ Format = Literal["qpy", "qasm", "text"]
 Which = Literal["auto", "variational", "swap-test"]
 
 
-def run(model: Path, *, as_json: bool) -> None:
-    """Print the model card, or its contents as JSON."""
+def run(model: Path, budgets: list[str] | None = None, *, as_json: bool) -> None:
+    """Print the model card, or its contents as JSON; or what budgets of alerts mean on held-out rows."""
     loaded = load_file(model)
+    spent = None
+    if budgets is not None:
+        training = loaded.model.training
+        curve = None if training is None else training.curve
+        spent = budgets_on_curve(listed(budgets), loaded.model.decision, curve)
     if as_json:
-        print_json(_summary(loaded))
+        more = {} if spent is None else {"budgets": [one.as_dict() for one in spent]}
+        print_json({**_summary(loaded), **more})
         return
-    from rich.console import Console
+    if spent is not None:
+        print_budgets(spent, "held-out rows of the fit")
+        return
     from rich.markdown import Markdown
 
     # Made from the model: a stored card may be of another version, or hold what steers a terminal.
     card = model_card(loaded.model, raw_rows=loaded.model.records is not None)
-    Console(highlight=False, emoji=False).print(Markdown(card))
+    plain_console(wide=False).print(Markdown(card))
     if card != loaded.card:
-        tell("note: card.md in the file differs from this card: another version wrote it, or it was changed.")
+        note("card.md in the file differs from this card: another version wrote it, or it was changed.")
 
 
 def _summary(loaded: ModelFile) -> dict[str, Any]:

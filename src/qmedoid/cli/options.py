@@ -6,9 +6,33 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from qmedoid.spelling import number_of
+
 
 def _column(help: str) -> Any:
     return typer.Option(metavar="NAME", help=help)
+
+
+def share(text: str) -> float:
+    """A share, written as a number (0.05) or as a percentage (5%): the parser of options that take one.
+
+    Raises
+    ------
+    typer.BadParameter
+        The text writes no number between 0 and 1.
+    """
+    # A default is parsed, too, and may be a number.
+    number = number_of(str(text))
+    if number is None or not 0.0 <= number <= 1.0:
+        meant = "" if number is None or not 1.0 < number <= 100.0 else f" {number:g} percent is {number:g}%."
+        raise typer.BadParameter(
+            f"A share is a number from 0 to 1, such as 0.05, or a percentage, such as 5%. Got {text!r} instead.{meant}"
+        )
+    return number
+
+
+def _share(help: str) -> Any:
+    return typer.Option(parser=share, metavar="SHARE", help=help)
 
 
 Text = str | None
@@ -24,6 +48,9 @@ Decimal = Annotated[Text, typer.Option(help="Decimal sign of a CSV file (detecte
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that another program or command wrote.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Random seed.")]
 MaxRows = Annotated[int, typer.Option(min=2, help="Maximum number of rows; of more, a random sample is used.")]
+Budgets = Annotated[
+    Names, typer.Option(help="Alerts to look at, such as 10,100,1%: precision and recall of each; with commas between.")
+]
 OnMismatch = Annotated[
     Literal["error", "warn"],
     typer.Option(help="Refuse a table that breaks the model's contract, or score it as well as possible."),
@@ -99,10 +126,10 @@ class FitOptions(TrainingOptions):
     valid: Annotated[
         Text, typer.Option(help="Rows to choose settings by: a file or a share. Else cross-validation.")
     ] = None
-    alert_rate: Annotated[Number, typer.Option(help="Share of the records to be called positive.")] = None
+    alert_rate: Annotated[Number, _share("Share of the records to be called positive.")] = None
     operating_point: Annotated[Text, typer.Option(help="Probability to cut at, or metric to maximize.")] = None
-    min_precision: Annotated[Number, typer.Option(help="Best recall with at least this precision.")] = None
-    min_recall: Annotated[Number, typer.Option(help="Fewest alerts with at least this recall.")] = None
+    min_precision: Annotated[Number, _share("Best recall with at least this precision.")] = None
+    min_recall: Annotated[Number, _share("Fewest alerts with at least this recall.")] = None
     cost: Annotated[Number, typer.Option(help="What a missed positive costs, in false alerts.")] = None
     time_column: Annotated[Text, typer.Option(help="Order of the rows: the last ones are held out.")] = None
     paper: Annotated[bool, typer.Option("--paper", help="Everything as printed in the paper.")] = False
@@ -111,6 +138,74 @@ class FitOptions(TrainingOptions):
     ] = "auto"
     raw_rows: Annotated[bool, typer.Option(help="Whether the model holds its medoids as rows of the table.")] = True
     circuits: Annotated[bool, typer.Option("--circuits", help="Write circuits too, as QPY and OpenQASM 3.")] = False
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Fit plain baselines to the same rows, and compare on the held-out ones.")
+    ] = False
+    cv: Annotated[int | None, typer.Option(min=2, help="Also fit and judge folds of the training rows.")] = None
+    time_limit: Annotated[
+        Number,
+        typer.Option(metavar="SECONDS", help="Leave out what would end later: trees, neighbors, circuit, folds."),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutOptions:
+    """A table about which a model decides, and where it cuts; one cut at most."""
+
+    model: Model
+    table: Table
+    threshold: Annotated[Number, _share("Probability above which a record is called positive.")] = None
+    alert_rate: Annotated[Number, _share("Share of the records to be called positive, by held-out rows.")] = None
+    min_precision: Annotated[Number, _share("Best recall with at least this precision on held-out rows.")] = None
+    min_recall: Annotated[Number, _share("Fewest alerts with at least this recall on held-out rows.")] = None
+    cost: Annotated[Number, typer.Option(help="What a missed positive costs, in false alerts.")] = None
+    on_mismatch: OnMismatch = "error"
+    delimiter: Delimiter = None
+    decimal: Decimal = None
+    json: AsJson = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions(CutOptions):
+    """Options of ``score``."""
+
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="File to write, CSV or Parquet by its ending; - for CSV on a pipe.")
+    ]
+    columns: Annotated[
+        Names, typer.Option(help="Columns to carry through, such as ids; repeated, or with commas between.")
+    ] = None
+    prevalence: Annotated[
+        Text,
+        typer.Option(help="Share of the positive class in this table, or 'estimate': probabilities are then for it."),
+    ] = None
+    safe_csv: Annotated[bool, typer.Option(help="Make texts safe that a spreadsheet would run as formulas.")] = True
+    force: Force = False
+    top: Annotated[int | None, typer.Option(min=1, help="Call this many records positive: the highest scores.")] = None
+    add: Annotated[
+        Names,
+        typer.Option(
+            help="Add columns: probabilities, source, row, reasons, novelty, flags; repeated, or with commas."
+        ),
+    ] = None
+    reasons: Annotated[
+        int | None, typer.Option(min=1, help="Add reasons: this many columns that contributed most (3).")
+    ] = None
+    on_bad_row: Annotated[
+        Literal["refuse", "flag", "skip"],
+        typer.Option(help="A row that cannot be read: refuse the table, flag the row, or set it aside."),
+    ] = "refuse"
+    bad_rows: Annotated[
+        Text, typer.Option(metavar="FILE", help="File for rows set aside. Default: OUT with .bad-rows.csv.")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions(CutOptions):
+    """Options of ``evaluate``."""
+
+    target: Annotated[Text, typer.Option(help="Column of the classes, if it is called otherwise.")] = None
+    budgets: Budgets = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from qmedoid.cli._fitting import asked_method
 from qmedoid.cli._output import grid, plain_console, print_json, progress_bar, shown, with_error
 from qmedoid.cli._training_rows import Labeled, asked_roles, given_row_groups, read_labeled
-from qmedoid.cli.fit import asked_method
 from qmedoid.cli.options import StabilityOptions
 from qmedoid.estimators._stability_parts import GroupStability, MedoidStability
 from qmedoid.estimators._stability_report import DecisionStability, StabilityReport

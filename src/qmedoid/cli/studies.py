@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from qmedoid.cli._output import grid, plain_console, print_json, progress_bar, tell, with_error
+from qmedoid.cli._output import grid, keeps, note, plain_console, print_json, progress_bar, tell, with_error
 from qmedoid.cli.options import ReproduceOptions
 from qmedoid.exceptions import OutputError
 from qmedoid.reporting.document import Table
@@ -33,7 +33,7 @@ def run_demo(*, splits: int, fraud_splits: int, seed: int, as_json: bool) -> Non
     try:
         check_folder(cell_folder())
     except OutputError as error:
-        tell(f"note: {error} Results of this run are not kept.")
+        note(f"{error} Results of this run are not kept.")
         folder = None
     small = list(plan.small_outcomes(_demo_results(plan.demo_cells("small", range(seed, seed + splits)), folder)))
     if not as_json:
@@ -162,6 +162,8 @@ def _run_left(study: Study, cells: Sequence[Cell], folder: Path | None, jobs: in
         def report(cell: Cell, _: Result) -> None:
             nonlocal n_done
             n_done += 1
+            if folder is not None:
+                keeps(f"{n_done:,} results of this run are kept in {folder}, and the same command goes on from there")
             bar.update(task, advance=study.seconds(cell), description=str(cell), count=f"{n_done}/{len(cells)}")
 
         return run_cells(study, cells, folder, jobs=jobs, report=report)

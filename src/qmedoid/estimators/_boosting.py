@@ -30,6 +30,8 @@ _LEAST_GAIN = 0.05
 _MANY_CLASSES = 10
 # Gain in log-likelihood out of fold, in standard errors, from which on symmetric trees are added.
 _WORTH_IT = 2.0
+# The fits of all rows take about as long as those of so many folds.
+_LAST_PARTS = 2
 # Largest difference between our sum of the trees and the library's, relative to its size.
 _SAME = 1e-9
 
@@ -117,11 +119,11 @@ def fit_comparisons(
             both = with_equal_cells(np.ascontiguousarray(np.vstack(fold_rows(train, held))[:, order]))
             rows, held_out = np.split(_ranks(both)[1], [len(train)])
         judges.append(held_out)
-        for grow, fits in zip(kinds, grown, strict=True):
+        for kind, (grow, fits) in enumerate(zip(kinds, grown, strict=True), 1):
             fits.append(
                 grow(rows, codes[train], growing, seed + number, settings.n_iterations, (held_out, codes[held]))
             )
-        progress((number + 1) / (len(parts) + 2))
+            progress((number + kind / len(kinds)) / (len(parts) + _LAST_PARTS))
     # Rows that are never held out are the only ones of their class.
     judged = np.any(parts, axis=0)
     counts, made = [], []
@@ -135,13 +137,14 @@ def fit_comparisons(
         made.append(outputs)
     mix = _mix(made, codes, n_classes, groups)
     kept = np.flatnonzero(mix.weights)
-    on_all = [
-        [
-            kinds[kind](X, codes, growing, seed + len(parts) + number, max(1, round(settings.longer * counts[kind])))
-            for number in range(settings.n_seeds)
-        ]
-        for kind in kept
-    ]
+    on_all = list[list[Grown]]()
+    for place, kind in enumerate(kept.tolist(), 1):
+        n_iterations = max(1, round(settings.longer * counts[kind]))
+        on_all.append([])
+        for number in range(settings.n_seeds):
+            on_all[-1].append(kinds[kind](X, codes, growing, seed + len(parts) + number, n_iterations))
+            done = (place - 1 + (number + 1) / settings.n_seeds) / (len(kept) + 1)
+            progress((len(parts) + _LAST_PARTS * done) / (len(parts) + _LAST_PARTS))
     model = _model_of(on_all, mix.weights[kept], mix.bias, X, known, values, codes, n_classes)
     out_of_fold = class_scores(mix.of(made), n_classes)
     progress(1.0)

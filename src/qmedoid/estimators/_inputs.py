@@ -16,6 +16,7 @@ from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.geometry.row_groups import equal_rows_note, row_groups
 from qmedoid.kernels.ties import with_equal_cells
 from qmedoid.methods.base import LARGEST
+from qmedoid.spelling import did_you_mean
 
 SMALLEST = 1e-150
 """Columns without a value of at least this size have squares that vanish, unless they are scaled."""
@@ -210,8 +211,9 @@ def given_weights(weights: Mapping[Any, float], classes: npt.NDArray[Any]) -> Ar
     """The inverse of the weight of every class, from a dict of some of them."""
     unknown = [label for label in weights if label not in classes.tolist()]
     if unknown:
+        hint = did_you_mean(unknown[0], classes.tolist())
         raise ParameterError(
-            f"'class_weight' names {unknown[0]!r}, which is not a class. The classes are {classes.tolist()[:10]}."
+            f"'class_weight' names {unknown[0]!r}, which is not a class.{hint} The classes are {classes.tolist()[:10]}."
         )
     for label, weight in weights.items():
         if not (isinstance(weight, Real) and 1e-300 < float(weight) < 1e300):

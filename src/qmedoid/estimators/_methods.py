@@ -24,6 +24,7 @@ from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._refiner import Refiner
 from qmedoid.estimators._row_order import in_own_order, ordered_table
 from qmedoid.estimators._saving import SavingMixin
+from qmedoid.estimators._time_limit import Progress, is_time_for, time_is_up
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
@@ -38,9 +39,6 @@ from qmedoid.model.table import TableModel
 from qmedoid.variational.selection import OutOfFold, out_of_fold_score
 
 Refine = Literal["auto", "always", "never"]
-Progress = Callable[[float], None]
-"""Progress callback; receives the fraction done."""
-
 LARGE = 10_000
 """Rows from which on a table counts as large."""
 RARE = 0.05
@@ -48,7 +46,7 @@ RARE = 0.05
 PAIRS_UP_TO = 5
 """Classes up to which a circuit is fed the deltas of all pairs by default; there are 20 of them then."""
 # Reports of a fit that tells its progress as a fraction.
-_REPORTS = 20
+_REPORTS = 100
 
 
 def is_large_and_rare(counts: Codes) -> bool:
@@ -69,13 +67,13 @@ class FitReport:
         self.task = self._make(max_subtasks=n_steps).call_on_fit_task_begin(estimator=self._owner, **self._data)
 
     def step(self, name: str) -> bool:
-        """Report a step; whether a callback asks to stop."""
+        """Report a step; whether a callback asks to stop, or the time is up."""
         assert self.task is not None, "the task has begun"
         step = self.task.subcontext(task_name=name).call_on_fit_task_begin(estimator=self._owner)
-        return bool(step.call_on_fit_task_end(estimator=self._owner))
+        return bool(step.call_on_fit_task_end(estimator=self._owner)) or time_is_up()
 
     def fraction(self, done: float) -> None:
-        """Report the fraction done, in at most 20 steps."""
+        """Report the fraction done, in steps of a percent."""
         if self.task is None:
             self.begin(_REPORTS)
         while self._done < min(_REPORTS, int(done * _REPORTS + 1e-9)):
@@ -302,7 +300,8 @@ def fit_hybrid(
     report = FitReport(owner, functools.partial(context.subcontext, method.method_name))
     fits = _calibrated_fits(method, data, report, owner.calibration, deltas, residual)
     report.end()
-    refined = fits if refiner is None or policy == "never" else [refiner.fit(fit) for fit in fits]
+    is_refined = refiner is not None and policy != "never" and is_time_for("the circuit")
+    refined = [refiner.fit(fit) for fit in fits] if refiner is not None and is_refined else fits
     metric = owner.operating_point if isinstance(owner.operating_point, str) else None
     # A circuit that was stopped before it had out-of-fold scores is as good as the method alone.
     held_out = [after.held_out or before.held_out for after, before in zip(refined, fits, strict=True)]

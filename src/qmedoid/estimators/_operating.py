@@ -1,20 +1,12 @@
-"""The operating point that a user asks for, as a rule and as a cut on held-out rows."""
+"""The operating point that a user asks for in a fit, as a rule."""
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
-import numpy as np
-
-from qmedoid.arrays import Array, Flags
-from qmedoid.exceptions import DataError, ParameterError, warn
+from qmedoid.exceptions import ParameterError
 from qmedoid.metrics.class_biases import CLASS_METRICS, cost_matrix
-from qmedoid.metrics.operating import at_cost, at_precision, at_recall, most_precise
-from qmedoid.metrics.thresholds import steady_threshold, threshold_at_rate
 from qmedoid.schema import shown
-
-# Rules that cut where labels of both classes say.
-_NEED_BOTH = ("min_precision", "min_recall", "cost")
 
 
 def asked_rule(operating_point: Any, classes: Sequence[Any]) -> tuple[str, float | None]:
@@ -41,37 +33,3 @@ def asked_rule(operating_point: Any, classes: Sequence[Any]) -> tuple[str, float
             raise ParameterError("'cost' of two classes is one number: a missed alert costs as many false ones.")
         return name, float(asked)
     return (operating_point, None) if isinstance(operating_point, str) else ("probability", float(operating_point))
-
-
-def chosen_cut(rule: str, asked: float, positive: Flags, margins: Array) -> float:
-    """The log-odds above which a record is called the second class, by held-out rows.
-
-    Where they cannot say, the cut is at even odds; a floor that is out of reach is replaced by the nearest that is not.
-    """
-    if len(positive) == 0:
-        warn("No row was held out to choose the threshold by: it stays at even odds.")
-        return 0.0
-    if rule in _NEED_BOTH and len(set(positive)) < 2:
-        warn(f"All {len(positive):,} held-out rows are of one class: the threshold stays at even odds.")
-        return 0.0
-    match rule:
-        case "alert_rate":
-            cut = threshold_at_rate(margins, asked)
-            if not (margins > cut).any():
-                warn(
-                    f"An alert rate of {asked:g} is less than one of the {len(margins):,} held-out rows, or their "
-                    "highest scores are equal: the threshold is their highest score, and alerts will be rarer than "
-                    "asked for."
-                )
-            return cut
-        case "min_recall":
-            return at_recall(positive, margins, asked).threshold
-        case "cost":
-            return at_cost(positive, margins, asked).threshold
-        case "min_precision":
-            try:
-                return at_precision(positive, margins, asked).threshold
-            except DataError as error:
-                warn(f"{error} The threshold of this best precision is used.")
-                return most_precise(positive, margins).threshold
-    return steady_threshold(positive.astype(np.intp), margins, rule)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._inputs import check_table, class_codes, loss_weights
-from qmedoid.estimators._operating import asked_rule, chosen_cut
+from qmedoid.estimators._operating import asked_rule
 from qmedoid.estimators._parameters import Constraint, check_parameters
 from qmedoid.exceptions import MajorityAlertWarning, warn
 from qmedoid.geometry.row_groups import draws_per_row, part_of
@@ -22,6 +22,7 @@ from qmedoid.kernels.ties import merged
 from qmedoid.metrics.class_biases import cost_matrix, fit_class_biases
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.metrics.thresholds import counts_at
+from qmedoid.model.cut import chosen_cut
 from qmedoid.model.decision import Decision, PriorShift, asked_priors
 from qmedoid.model.operating_point import Counts, OperatingSummary, probability
 from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
@@ -89,6 +90,25 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         shifted = copy.copy(self)
         shifted._set_decision(self.decision_.at_priors(new_prevalence))
         return shifted
+
+    def at_operating_point(self, operating_point: Any) -> Self:
+        """A copy that cuts elsewhere, chosen on the held-out rows of the fit; two classes only.
+
+        Parameters
+        ----------
+        operating_point : None, float, str or mapping
+            As the parameter of this name. `expected_` of the copy says what to expect of it.
+
+        Notes
+        -----
+        It is what a fit with this operating point gives; of more than 2,048 held-out rows it is chosen among as many
+        thresholds.
+        """
+        check_is_fitted(self)
+        moved = copy.copy(self)
+        moved.operating_point = operating_point
+        moved._set_decision(self.decision_.at_operating_point(operating_point, self._training.curve))
+        return moved
 
     def estimate_prevalence(self, X: Any) -> PrevalenceEstimate:
         """How frequent the classes are among unlabeled rows, by EM (Saerens et al., 2002), with 95 % intervals.

@@ -38,6 +38,7 @@ from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.refinement import CalibratedMethod
 from qmedoid.model.table import TableModel
+from qmedoid.spelling import did_you_mean
 from qmedoid.tables.arrow import as_table, plain_records
 from qmedoid.tables.cells import cell_ranks
 from qmedoid.tables.difference import compare_columns
@@ -106,6 +107,7 @@ def _place_of(positive: Any, labels: npt.NDArray[Any]) -> int:
             return int(np.flatnonzero(alike)[0])
     raise ParameterError(
         f"The 'positive' parameter must be one of the classes, {labels.tolist()[:10]}. Got {positive!r} instead."
+        f"{did_you_mean(positive, labels.tolist())}"
     )
 
 

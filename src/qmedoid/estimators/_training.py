@@ -11,6 +11,7 @@ from sklearn.callback import CallbackContext
 
 from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._folds import TrainingTable
+from qmedoid.estimators._time_limit import time_is_up
 from qmedoid.exceptions import InterruptedWarning, warn
 from qmedoid.kernels.statevector import MAX_QUBITS
 from qmedoid.optimize.training import Stopping
@@ -187,7 +188,7 @@ def _candidate(parameters: Mapping[str, Any]) -> Candidate:
 def reporting_watch(estimator: Any, context: CallbackContext, checkpoint: Any) -> Watch:
     """A watch that tells scikit-learn's callbacks of the trainings, with the loss among the metadata.
 
-    A callback may ask to stop; the trainings then keep their best.
+    A callback may ask to stop, or the time be up; the trainings then keep their best.
     """
 
     def on_step(report: Report) -> bool:
@@ -195,9 +196,8 @@ def reporting_watch(estimator: Any, context: CallbackContext, checkpoint: Any) -
             return False
         task = context.subcontext(task_name=f"seed {report.seed}, step {report.step}")
         metadata = {"seed": report.seed, "step": report.step, "steps": report.steps, "loss": report.loss}
-        return task.call_on_fit_task_begin(estimator=estimator).call_on_fit_task_end(
-            estimator=estimator, metadata=metadata
-        )
+        begun = task.call_on_fit_task_begin(estimator=estimator)
+        return bool(begun.call_on_fit_task_end(estimator=estimator, metadata=metadata)) or time_is_up()
 
     if checkpoint is not None and estimator.random_state is None:
         warn(

@@ -8,8 +8,9 @@ import numpy as np
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._folds import TrainingTable
-from qmedoid.estimators._methods import MethodClassifier, Progress
+from qmedoid.estimators._methods import MethodClassifier
 from qmedoid.estimators._parameters import AUTO, Constraint, whole
+from qmedoid.estimators._time_limit import Progress
 from qmedoid.methods.base import Method
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from sklearn.callback import CallbackContext
 
 # Weight of the past in the loss that is shown: batch losses jump.
@@ -104,6 +104,8 @@ class _Display:
             BarColumn(),
             TextColumn("{task.percentage:>3.0f}%"),
             TextColumn("{task.fields[detail]}"),
+            # It moves on where a step takes long.
+            TimeElapsedColumn(),
             TimeRemainingColumn(),
             console=console,
             redirect_stdout=False,

@@ -1,5 +1,6 @@
 """The rare-event method as an estimator: prototypes of a rare class, its hardest counterparts, and comparisons."""
 
+import time
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
@@ -7,8 +8,9 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.estimators._folds import TrainingTable
-from qmedoid.estimators._methods import MethodClassifier, Progress, Refine, is_large_and_rare
+from qmedoid.estimators._methods import MethodClassifier, Refine, is_large_and_rare
 from qmedoid.estimators._parameters import FLAG, Constraint, whole
+from qmedoid.estimators._time_limit import Progress, part_in_time
 from qmedoid.exceptions import ParameterError
 from qmedoid.methods.base import Method
 from qmedoid.methods.rare.fit import FittedRare, fit_rare
@@ -152,23 +154,27 @@ class RareEventClassifier(MethodClassifier):
                 f"separates one rare class from another, and there are {len(data.classes)} classes. Use "
                 "method='evidence'."
             )
+        began = time.monotonic()
         share = _RARE_SHARE if self.comparisons else 1.0
         fitted = fit_rare(data.X, data.codes, self._settings(), seed, lambda done: progress(share * done), data.groups)
-        model, scores = self._with_comparisons(fitted, data, seed, progress)
+        model, scores = self._with_comparisons(fitted, data, seed, progress, time.monotonic() - began)
         progress(1.0)
         return model, OutOfFold(scores, fitted.fold), fitted.circuit_features
 
     def _with_comparisons(
-        self, fitted: FittedRare, data: TrainingTable, seed: int, progress: Progress
+        self, fitted: FittedRare, data: TrainingTable, seed: int, progress: Progress, spent: float
     ) -> tuple[Method, Array]:
         """The model and its out-of-fold dissimilarities, with trees of comparisons if these make the rows likelier."""
         self.weights_ = {fitted.model.name: 1.0}
         # Without folds there is nothing to weigh by.
         if not self.comparisons or not fitted.fold.any():
             return fitted.model, fitted.out_of_fold
-        trees = fit_comparisons(
-            data.X, data.codes, 2, BoostingSettings(), seed,
-            lambda done: progress(_RARE_SHARE + (1.0 - _RARE_SHARE) * done), data.groups, data.fold_rows,
+        trees = part_in_time(
+            "trees of comparisons", spent * (1.0 - _RARE_SHARE) / _RARE_SHARE,
+            lambda report: fit_comparisons(
+                data.X, data.codes, 2, BoostingSettings(), seed, report, data.groups, data.fold_rows
+            ),
+            lambda done: progress(_RARE_SHARE + (1.0 - _RARE_SHARE) * done),
         )  # fmt: skip
         if trees is None:
             return fitted.model, fitted.out_of_fold

@@ -1,5 +1,6 @@
 """The sum as an estimator: evidence and trees of comparisons, weighted by the likelihood of out-of-fold rows."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
@@ -10,8 +11,8 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.estimators._folds import TrainingTable
-from qmedoid.estimators._methods import Progress
 from qmedoid.estimators._parameters import FLAG, Constraint
+from qmedoid.estimators._time_limit import Progress, part_in_time
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.kernels.ties import order_by_content
 from qmedoid.methods.base import Method, Part
@@ -135,18 +136,22 @@ class SumClassifier(EvidenceClassifier):
 
     def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Method, OutOfFold, Array | None]:
         n_classes, X, codes = len(data.classes), data.X, data.codes
+        began = time.monotonic()
         most_rows = MOST_ROWS if self.n_neighbors == "auto" else int(self.n_neighbors)
         evidence = fit_evidence(
             X, codes, n_classes, self._settings(), seed, lambda done: progress(_EVIDENCE_SHARE * done), data.groups
         )
+        spent = time.monotonic() - began
         self.regularization_, self.path_ = evidence.regularization, evidence.path
         model, scores, parts = evidence.model, evidence.out_of_fold, list[Part]()
         added = list[Array]()
         if self.comparisons:
-            trees = fit_comparisons(
-                X, codes, n_classes, BoostingSettings(), seed,
-                lambda done: progress(_EVIDENCE_SHARE + (_LEARNT_SHARE - _EVIDENCE_SHARE) * done), data.groups,
-                data.fold_rows,
+            trees = part_in_time(
+                "trees of comparisons", spent * (_LEARNT_SHARE - _EVIDENCE_SHARE) / _EVIDENCE_SHARE,
+                lambda report: fit_comparisons(
+                    X, codes, n_classes, BoostingSettings(), seed, report, data.groups, data.fold_rows
+                ),
+                lambda done: progress(_EVIDENCE_SHARE + (_LEARNT_SHARE - _EVIDENCE_SHARE) * done),
             )  # fmt: skip
             if trees is not None:
                 parts.append(trees.model)
@@ -159,7 +164,13 @@ class SumClassifier(EvidenceClassifier):
             # The neighbors of the evidence have spoken to the same rows, by another metric: one of both is enough.
             alone = fit_sum([evidence.without_neighbors, *added], codes, data.groups)
             rng = np.random.default_rng(seed)
-            rows = fit_neighbors(ordered, codes, -alone.scores, scaling, rng, data.groups, most_rows)
+            rows = part_in_time(
+                "neighbors under a learnt metric", spent * (1.0 - _LEARNT_SHARE) / _EVIDENCE_SHARE,
+                lambda report: fit_neighbors(
+                    ordered, codes, -alone.scores, scaling, rng, data.groups, most_rows, report
+                ),
+                lambda done: progress(_LEARNT_SHARE + (1.0 - _LEARNT_SHARE) * done),
+            )  # fmt: skip
             if rows is not None:
                 learnt = fit_sum([evidence.without_neighbors, *added, rows.out_of_fold], codes, data.groups)
                 if learnt.loss < fitted.loss:

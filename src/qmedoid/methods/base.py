@@ -145,6 +145,10 @@ class Part(Protocol):
         """Contributions to the difference of two classes' scores, for one row of shape (1, M)."""
         ...
 
+    def column_contributions(self, rows: Array, winners: Codes, others: Codes) -> Array:
+        """The `columns` of `contributions` for many rows, each with its two classes, shape (n, M)."""
+        ...
+
     def with_row_numbers(self, rows: Codes) -> Self:
         """A copy where training row i is row ``rows[i]`` of a larger table."""
         ...
@@ -232,6 +236,10 @@ class Method(Scorer, Protocol):
 
     def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> "Contributions":
         """Contributions to the difference of two classes' scores, for one row of shape (1, M)."""
+        ...
+
+    def column_contributions(self, rows: Array, winners: Codes, others: Codes) -> Array:
+        """The `columns` of `contributions` for many rows, each with its two classes, shape (n, M)."""
         ...
 
     def with_swap_test(self, swap_test: SwapTestFunction) -> Scorer:

@@ -178,10 +178,14 @@ def threshold_at_rate(scores: Array, rate: float) -> float:
 
     Scores that are equal are all above or all below; those that would exceed the budget are below.
     """
-    rising = np.sort(scores)
     # 0.29 · 100 is 28.999…96 in floating point, and means 29.
-    budget = min(len(rising), math.floor(rate * len(rising) + 1e-9))
-    cut = len(rising) - budget
+    return threshold_at_count(scores, math.floor(rate * len(scores) + 1e-9))
+
+
+def threshold_at_count(scores: Array, count: int) -> float:
+    """The threshold above which so many scores lie, or fewer where scores are equal: see `threshold_at_rate`."""
+    rising = np.sort(scores)
+    cut = len(rising) - min(len(rising), count)
     if 0 < cut < len(rising):
         cut = int(np.searchsorted(rising, rising[cut - 1], side="right"))
     return _between(rising, cut)

@@ -17,8 +17,11 @@ from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.kernels.ties import TIE, first_largest_of_rows
 from qmedoid.metrics.prevalence import PrevalenceEstimate, estimate_prevalence, estimate_priors
 from qmedoid.model.contract import Label
-from qmedoid.model.operating_point import ASKED, OperatingSummary
+from qmedoid.model.cut import checked_rule, curve_counts, cut_on_curve
+from qmedoid.model.operating_point import ASKED, OperatingSummary, probability
+from qmedoid.model.training_summary import HeldOutCurve
 from qmedoid.schema import MODERATE, MOST_ROWS, RefusedError, Values
+from qmedoid.spelling import did_you_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +213,52 @@ class Decision:
         operating = self.operating.at_prevalence(shift.prevalence, shift.of_log_odds - before)
         return replace(self, shift=shift, operating=operating, cut=None if self.cut is None else operating.log_odds)
 
+    def at_operating_point(self, operating_point: Any, curve: HeldOutCurve | None) -> "Decision":
+        """A copy that cuts elsewhere, by the curve of held-out rows; expected priors stay as they are.
+
+        Parameters
+        ----------
+        operating_point : None, float, str or mapping
+            The likelier class, a probability, a metric to maximize, or one of ``{"alert_rate": …}``,
+            ``{"min_precision": …}``, ``{"min_recall": …}`` and ``{"cost": …}``.
+        curve : HeldOutCurve or None
+            At the training priors.
+        """
+        self.check_cuttable()
+        return self._at(cut_on_curve(*checked_rule(operating_point), curve), curve)
+
+    def at_log_odds(self, log_odds: float, curve: HeldOutCurve | None) -> "Decision":
+        """A copy that cuts at log-odds of the expected priors, with what the curve of held-out rows says of it."""
+        self.check_cuttable()
+        plain = OperatingSummary("probability", probability(log_odds), log_odds)
+        if self.shift is None and curve is not None:
+            plain = replace(plain, counts=curve_counts(curve, log_odds))
+        return self._at(plain, curve)
+
+    def expected_at(self, operating: OperatingSummary, curve: HeldOutCurve | None) -> OperatingSummary:
+        """An operating point at the training priors, as it is at the expected ones, with its draws per row."""
+        if self.operating is not None:
+            operating = replace(operating, draws_per_row=self.operating.draws_per_row)
+        if self.shift is not None:
+            operating = operating.at_prevalence(self.shift.prevalence, self.shift.of_log_odds)
+            if operating.counts is None and curve is not None:
+                operating = replace(operating, counts=curve_counts(curve, operating.log_odds - self.shift.of_log_odds))
+        return operating
+
+    def _at(self, plain: OperatingSummary, curve: HeldOutCurve | None) -> "Decision":
+        operating = self.expected_at(plain, curve)
+        return replace(self, operating=operating, cut=None if operating.rule == "likeliest" else operating.log_odds)
+
+    def check_cuttable(self) -> None:
+        """Raise where there are no two classes with probabilities to cut at."""
+        if not self.probabilistic:
+            raise ModelError("This model has no probabilities to cut at: fit a MedoidClassifier.")
+        if len(self.classes) != 2:
+            raise ModelError(
+                f"The cut of {len(self.classes)} classes is chosen on out-of-fold scores, which a model does not keep: "
+                "fit it again with the operating point."
+            )
+
     def estimated_priors(self, scores: Array) -> PrevalenceEstimate:
         """The class priors among unlabeled records, by EM on their shifted scores."""
         known = self.known_priors()
@@ -251,7 +300,8 @@ def asked_priors(asked: Any, classes: Sequence[Any]) -> Array:
         missing = [label for label in classes if label not in asked]
         if unknown or missing:
             what = f"names {unknown[0]!r}, which is no class" if unknown else f"lacks the class {missing[0]!r}"
-            raise ParameterError(f"The new prevalence {what}. The classes are {list(classes)[:10]}.")
+            hint = did_you_mean(unknown[0], classes) if unknown else ""
+            raise ParameterError(f"The new prevalence {what}.{hint} The classes are {list(classes)[:10]}.")
         given = [_number(asked[label], asked) for label in classes]
     else:
         given = [_number(value, asked) for value in np.ravel(np.asarray(asked, dtype=object)).tolist()]

@@ -1,7 +1,7 @@
 """The model of a raw table: contract, encodings, hybrid model and decision."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import lt
 from typing import Annotated, Any, NamedTuple
@@ -174,6 +174,15 @@ class TableModel:
         """Who decides without and with the circuit: the method's name, and ``"circuit"``."""
         method = self.method
         return "circuit" if method is None else method.decider, "circuit"
+
+    def at_operating_point(self, operating_point: Any) -> "TableModel":
+        """A copy that cuts elsewhere, by the curve of held-out rows; see `Decision.at_operating_point`.
+
+        Metrics are about the cut of the fit, and are left out.
+        """
+        curve = None if self.training is None else self.training.curve
+        kept = {name: value for name, value in self.metrics.items() if name == "training_rows"}
+        return replace(self, decision=self.decision.at_operating_point(operating_point, curve), metrics=kept)
 
     @cached_property
     def layout(self) -> Layout:

@@ -63,7 +63,7 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
             yield out
         except OSError as error:
             # Other errors come from the block, such as from reading an input.
-            if error.errno in _NO_ROOM and error.filename is None:
+            if error.errno in (*_NO_ROOM, *([errno.EPIPE] if is_stream else [])) and error.filename is None:
                 raise cannot_write(path, error) from error
             raise
         try:

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.spelling import did_you_mean
 from qmedoid.storage.atomic import atomic_file
 from qmedoid.studies.datasets import (
     FILE,
@@ -91,7 +92,8 @@ _GENERATED: dict[str, Callable[[], Dataset]] = {"breast-cancer": load_breast_can
 def entry(name: str) -> Entry:
     """The data set of that name."""
     if name not in CATALOG:
-        raise ParameterError(f"There is no data set {name!r}. The data sets are {', '.join(CATALOG)}.")
+        hint = did_you_mean(name, CATALOG)
+        raise ParameterError(f"There is no data set {name!r}.{hint} The data sets are {', '.join(CATALOG)}.")
     return CATALOG[name]
 
 

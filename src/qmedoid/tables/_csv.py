@@ -15,6 +15,7 @@ import pyarrow as pa
 from qmedoid.exceptions import DataError
 from qmedoid.tables._detect import Bytes, first_line
 from qmedoid.tables._dialect import decoded, detect_dialect
+from qmedoid.tables._records import WRONG_LENGTH, BlockRecords, length_reason, line_of_record, with_empty_rows
 from qmedoid.tables._thousands import Grouped, floats_show_points, grouped_example, maybe_thousands
 from qmedoid.tables.arrow import BATCH_ROWS, MISSING, CellTypeError, shortened
 
@@ -27,7 +28,6 @@ _PARSED_AT_ONCE = 1 << 20
 _PADDED = re.compile(r"\s*0\d+\s*")
 # Not so in dates, times and fractions; the zero comes first, as it is searched for fast.
 _MAYBE_PADDED = re.compile(rb"0\d(?<![\w.:/-]0\d)")
-_WRONG_LENGTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _WRONG_CELL = re.compile(r"column #(\d+).*?Row #(\d+): CSV conversion error to ([^:]+): (.*)", re.DOTALL)
 _BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _NULLS = [before + cell + after for cell in MISSING for before in ("", " ") for after in ("", " ")]
@@ -38,14 +38,17 @@ _Block: TypeAlias = tuple[bytes | memoryview, bool]
 class TextFile:
     """A table in a text file; `n_taken` are the bytes that the last iteration has taken so far.
 
-    Its schema is inferred from the first part; a column without any value there has the null type.
+    Its schema is inferred from the first part; a column without any value there has the null type. If it is tolerant,
+    records with too few or too many cells are rows without values, and `block` says which; else they are refused.
     """
 
     is_text = True
     n_rows = None
+    block: BlockRecords | None = None
+    """The records that the last batch is of, until the next batch is asked for; of tolerant files."""
 
-    def __init__(self, data: Bytes, delimiter: str | None, decimal: str | None) -> None:
-        self.name, self.notes, self.n_taken = data.name, list[str](), 0
+    def __init__(self, data: Bytes, delimiter: str | None, decimal: str | None, *, tolerant: bool = False) -> None:
+        self.name, self.notes, self.n_taken, self._tolerant = data.name, list[str](), 0, tolerant
         self._asked, self._is_used = (delimiter, decimal), False
         self._open(data)
         self.names, self.decimal = self._dialect.names, self._dialect.decimal
@@ -127,9 +130,13 @@ class TextFile:
         doubtful = {name for name in watched if self._may_have_thousands(name)} if self.decimal == "." else set()
         rows, lines = 0, self._dialect.header_lines
         for text, has_quotes in self._blocks():
-            table = self._parse((text, has_quotes), columns, types, rows, lines, verbatim)
+            malformed: dict[int, str] = {}
+            table = self._parse((text, has_quotes), columns, types, rows, lines, verbatim, malformed)
+            if self._tolerant:
+                table = with_empty_rows(table, sorted(malformed)) if malformed else table
+                self.block = BlockRecords(text, self._dialect, rows, lines, malformed)
             rows += table.num_rows
-            lines += bytes(text).count(self._dialect.newline) if has_quotes else table.num_rows
+            lines += bytes(text).count(self._dialect.newline) if has_quotes or self._tolerant else table.num_rows
             for batch in table.combine_chunks().to_batches(BATCH_ROWS):
                 for name in sorted(doubtful):
                     _check_points(name, batch.column(name), doubtful)
@@ -246,11 +253,22 @@ class TextFile:
         rows: int,
         lines: int,
         verbatim: bool = False,
+        malformed: dict[int, str] | None = None,
     ) -> pa.Table:
+        """The rows of a block; in a tolerant file without those that are `malformed`, by place in the block."""
         from pyarrow import csv
 
         text, has_quotes = block
-        parsing = csv.ParseOptions(delimiter=self._dialect.delimiter, newlines_in_values=has_quotes)
+        bad: dict[int, str] = {} if malformed is None else malformed
+
+        def pass_over(row: Any) -> str:
+            bad[row.number - 1] = length_reason(row.actual_columns, row.expected_columns)
+            return "skip"
+
+        parsing = csv.ParseOptions(
+            delimiter=self._dialect.delimiter, newlines_in_values=has_quotes,
+            invalid_row_handler=pass_over if self._tolerant else None,
+        )  # fmt: skip
         converting = csv.ConvertOptions(
             include_columns=list(columns),
             column_types={name: types[name] for name in columns if name in types},
@@ -261,6 +279,7 @@ class TextFile:
         # A record may be longer than what is parsed at once.
         for size in (_PARSED_AT_ONCE, len(text) + 1):
             reading = csv.ReadOptions(column_names=self.names, use_threads=False, block_size=size)
+            bad.clear()
             try:
                 return csv.read_csv(pa.BufferReader(text), reading, parsing, converting)
             except pa.ArrowInvalid as error:
@@ -271,9 +290,9 @@ class TextFile:
     def _translated(self, error: Exception, block: bytes, rows: int, lines: int) -> DataError:
         """The error in words that help: the line of a record that is too short or long, the row and text of a cell."""
         message = str(error)
-        if found := _WRONG_LENGTH.search(message):
+        if found := WRONG_LENGTH.search(message):
             row, allowed, given = (int(number) for number in found.groups())
-            line = lines + _line_of_record(block, self._dialect.mask_quoted(block), row)
+            line = lines + line_of_record(block, self._dialect.mask_quoted(block), row)
             return DataError(
                 f"{self.name}: line {line} has {given} {'cell' if given == 1 else 'cells'}, the header has {allowed}. "
                 f"Correct the line, or put cells that hold {self._dialect.delimiter!r} into quotes."
@@ -296,17 +315,6 @@ def _check_points(name: str, column: pa.Array, doubtful: set[str]) -> None:
         doubtful.discard(name)
     elif (values != np.trunc(values))[~np.isnan(values)].any():
         raise CellTypeError(f"Column {name!r} may have points between thousands.")
-
-
-def _line_of_record(block: bytes, masked: bytes, number: int) -> int:
-    """The line of a block (from 1) where a record (from 1) begins; blank lines are no records."""
-    place = 0
-    for line in masked.splitlines(keepends=True):
-        number -= bool(line.strip(b"\r\n"))
-        if number == 0:
-            break
-        place += len(line)
-    return len(block[:place].splitlines()) + 1
 
 
 def _enlarged(content: bytes | bytearray, size: int) -> bytearray:

@@ -162,7 +162,10 @@ def clean_names(header: Sequence[str], name: str) -> tuple[tuple[str, ...], list
 
 
 def check_unique(names: Sequence[str], source: str) -> None:
-    """Refuse a table that has two columns of one name."""
+    """Refuse column names that occur more than once, or hold a zero byte, which Arrow looks up in vain."""
+    for name in names:
+        if "\0" in name:
+            raise DataError(f"{source} has a column whose name holds a zero byte, {name!r}. Rename it.")
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         places = [

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.exceptions import DataError
+from qmedoid.exceptions import DataError, some_of
+from qmedoid.spelling import did_you_mean
 from qmedoid.tables._dialect import check_unique
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "?", "-",
@@ -165,7 +166,8 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> pa.Table:
     check_unique(table.column_names, "The table")
     missing = [name for name in names or () if name not in table.column_names]
     if missing:
-        raise DataError(f"The table has no column {missing[0]!r}. It has {', '.join(map(repr, table.column_names))}.")
+        has, hint = some_of([*map(repr, table.column_names)]), did_you_mean(missing[0], table.column_names)
+        raise DataError(f"The table has no column {missing[0]!r}.{hint} It has {has}.")
     return _plain(table if names is None else table.select(list(names)))
 
 

@@ -165,6 +165,19 @@ def as_text(array: pa.Array) -> pa.Array:
         return pa.array([None if cell is None else str(cell) for cell in array.to_pylist()], pa.string())
 
 
+def joined_texts(parts: Sequence[pa.Array], sign: str) -> pa.Array:
+    """Texts of several arrays with a sign between those that are there; null where none is.
+
+    One pair after the other: Arrow's own way to skip nulls drops rows in which all are null.
+    """
+    import pyarrow.compute as pc
+
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = pc.coalesce(pc.binary_join_element_wise(joined, part, sign), joined, part)
+    return joined
+
+
 def _decoded(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     array = one_chunk(column)
     return array.dictionary.take(array.indices) if pa.types.is_dictionary(array.type) else array

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
 from qmedoid.tables._check_columns import Codes, Finding, describe, facts_of, judged_alone, leaks, oddities
 from qmedoid.tables.arrow import as_table
@@ -68,8 +69,8 @@ def check_table(
     """
     table = as_table(data)
     if target is not None and target not in table.column_names:
-        names = some_of([repr(name) for name in table.column_names])
-        raise ParameterError(f"The target {target!r} is not a column. The columns are {names}.")
+        names, hint = some_of([repr(name) for name in table.column_names]), did_you_mean(target, table.column_names)
+        raise ParameterError(f"The target {target!r} is not a column.{hint} The columns are {names}.")
     asked = check_roles(("The 'roles' parameter", roles), names=table.column_names, target=target)
     return check_rows(in_roles(table, asked), target, asked, decimal=decimal, date_order=date_order)
 

@@ -20,6 +20,7 @@ _NO_FILL = (
     "This model has nothing to put in place of such cells, so on_mismatch='warn' cannot go on either. Fill them in "
     "first, or fit with MedoidClassifier or the command 'qmedoid fit', which fill in missing cells."
 )
+_SUBJECT = "The table is not like the one that the model was fitted on"
 _SHOWN = 20
 _OPEN = re.compile(r"[+-]?\d{1,3}\.\d{3}")
 _CLOSE = 0.8
@@ -95,17 +96,18 @@ class Difference:
             return table
         return table.rename_columns([self.renames.get(name, name) for name in table.schema.names])
 
-    def raise_or_warn(self, on_mismatch: OnMismatch, *, way_out: str | None = None) -> None:
+    def raise_or_warn(self, on_mismatch: OnMismatch, *, way_out: str | None = None, subject: str = _SUBJECT) -> None:
         """Raise `BrokenContractError` with the diff if the contract is broken, or warn and go on; notes are warnings.
 
-        Cells that the model cannot fill in are an error in any case. `way_out` ends the message: what can be done.
+        Cells that the model cannot fill in are an error in any case. `way_out` ends the message: what can be done;
+        `subject` begins it: which rows are not like which.
         """
         lines = self.lines()
         if not lines:
             return
         breaking, notes = self._lines()
         shown = lines[:_SHOWN] + ([f"… and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])
-        message = "The table is not like the one that the model was fitted on:\n" + "\n".join(shown)
+        message = f"{subject}:\n" + "\n".join(shown)
         if self.has_refused_cells or (breaking and on_mismatch == "error"):
             after = ": columns that are not there then count as missing." if self.missing else "."
             go_on = _NO_FILL if self.has_refused_cells else f"Make it so, or go on with on_mismatch='warn'{after}"

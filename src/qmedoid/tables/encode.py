@@ -60,11 +60,9 @@ def encode_column(
     issues = Issues() if issues is None else issues
     if isinstance(encoding, Levels):
         return _levels(given, column, encoding, issues)
-    values, wrong = cells.read(given, column.kind, column.spelling)
+    values, wrong = read_column(given, column, issues)
     if isinstance(encoding, Dates):
         return _dates(cells.Cells(values, wrong), column, encoding, issues)
-    if column.kind == "number" and cells.is_text(given.type) and not issues.trusts_points:
-        values, wrong = _without_doubtful(given, cells.Cells(values, wrong), column, issues)
     # Most columns are in order, and the sum of their squares says so at the speed of memory: a NaN would make it NaN.
     with np.errstate(over="ignore", invalid="ignore"):
         squares = float(np.einsum("i,i->", values, values))  # a BLAS would wake threads for it
@@ -82,6 +80,14 @@ def encode_column(
         issues.column(column.name).refused += n_absent
     filled = np.where(absent, encoding.fill, values)
     return [filled, absent.astype(np.float64)] if encoding.indicator else [filled]
+
+
+def read_column(given: pa.Array | pa.ChunkedArray, column: Column, issues: Issues) -> cells.Cells:
+    """Cells of a column that is no category; those whose decimals may be thousands are not of the kind."""
+    read = cells.read(given, column.kind, column.spelling)
+    if column.kind == "number" and cells.is_text(given.type) and not issues.trusts_points:
+        return _without_doubtful(given, read, column, issues)
+    return read
 
 
 def _without_doubtful(given: pa.Array, read: cells.Cells, column: Column, issues: Issues) -> cells.Cells:

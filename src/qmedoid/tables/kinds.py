@@ -58,7 +58,8 @@ class Inferred:
         """Refuse a table that has no column to learn from."""
         if not self.columns:
             reasons = "; ".join(f"{name!r}: {reason}" for name, reason in list(self.left_out.items())[:5])
-            raise DataError(f"No column is left to learn from ({reasons}).")
+            why = f" ({reasons})" if reasons else ": the table has no column besides the target"
+            raise DataError(f"No column is left to learn from{why}.")
 
 
 def kind_of_type(kind: pa.DataType) -> Kind | None:

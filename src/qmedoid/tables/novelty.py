@@ -172,18 +172,21 @@ class NoveltyTally:
     _all: _Counts = field(default_factory=_Counts)
     _thin: _Counts = field(default_factory=_Counts)
 
-    def add(self, columns: Columns) -> None:
-        """Count the encoded columns of the next rows, all of which the model could decide about."""
+    def add(self, columns: Columns, rows: Codes | None = None) -> None:
+        """Count the encoded columns of the next rows, all of which the model could decide about.
+
+        `rows` are their places in the table, where rows between them were left out.
+        """
         novelty, n_rows = self.model.novelty, len(columns[0])
         if novelty is None or not n_rows:
             return
-        self._add_outside(novelty, columns)
+        self._add_outside(novelty, columns, rows)
         if self.rows < _SHORT:
             self._all.add(self.model, novelty, columns, slice(0, _SHORT - self.rows))
         self._thin.add(self.model, novelty, columns, slice(-self.rows % _EVERY, n_rows, _EVERY))
         self.rows += n_rows
 
-    def _add_outside(self, novelty: Novelty, columns: Columns) -> None:
+    def _add_outside(self, novelty: Novelty, columns: Columns, places: Codes | None) -> None:
         found = novelty.outside(columns, self.model.layout.is_read)
         if not found:
             return
@@ -193,8 +196,9 @@ class NoveltyTally:
             column = int(novelty.limited[place])
             excess = novelty.excess(place, columns[column])
             row = int(np.argmax(excess))
+            place_in_table = self.rows + row if places is None else int(places[row])
             worst = Outside(
-                self.model.layout.names[column], 0, self.rows + row, float(columns[column][row]),
+                self.model.layout.names[column], 0, place_in_table, float(columns[column][row]),
                 float(novelty.lowest[place]), float(novelty.highest[place]), are_days[column],
             )  # fmt: skip
             before = self.outside.get(place, (0.0, worst))

@@ -3,7 +3,6 @@
 Columns that number or name the rows, by their names and by their cells.
 """
 
-import difflib
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.spelling import did_you_mean
 from qmedoid.tables import cells
 
 Role = Literal["category", "number", "date", "keep", "ignore"]
@@ -45,10 +45,8 @@ def check_roles(
             if name == target:
                 raise ParameterError(f"Column {name!r} is the target and cannot have the role {role!r}: leave one out.")
             if names is not None and name not in names:
-                close = difflib.get_close_matches(name, list(names), 1)
-                hint = f" Did you mean {close[0]!r}?" if close else ""
                 raise ParameterError(
-                    f"Column {name!r} has the role {role!r}, but is not a column.{hint} "
+                    f"Column {name!r} has the role {role!r}, but is not a column.{did_you_mean(name, names)} "
                     f"The columns are {some_of([repr(one) for one in names])}."
                 )
             before = merged.get(name, role)

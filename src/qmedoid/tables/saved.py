@@ -1,6 +1,6 @@
 """A saved model in the hands of its user: data frames in, decisions out, without scikit-learn."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,19 +9,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from qmedoid.arrays import Array
+from qmedoid.arrays import Array, row_slices
 from qmedoid.exceptions import DataError, ModelError
 from qmedoid.metrics.prevalence import PrevalenceEstimate
+from qmedoid.model.budgets import budgets_on_curve, budgets_on_rows
 from qmedoid.model.contract import Contract
 from qmedoid.model.operating_point import Drift, OperatingSummary
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.storage.model_file import load_file, save_model
-from qmedoid.tables.arrow import as_table
+from qmedoid.tables.arrow import BATCH_ROWS, as_table
+from qmedoid.tables.bad_rows import OnBadRow
 from qmedoid.tables.difference import OnMismatch, compare_columns
 from qmedoid.tables.explaining import NearestRows, explain_record
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
-from qmedoid.tables.scoring import decide_batch
+from qmedoid.tables.results import ResultColumns
+from qmedoid.tables.scoring import decide_batch, decide_rows
+from qmedoid.tables.targets import label_codes
 
 T = TypeVar("T")
 
@@ -132,6 +136,50 @@ class SavedModel:
         """Everything about every record: class codes, scores, margins, who decided, the nearest medoids."""
         return self._decide(data, on_mismatch)[0]
 
+    def score_table(
+        self,
+        data: Any,
+        *,
+        columns: Sequence[str] = (),
+        add: Sequence[str] = (),
+        n_reasons: int = 3,
+        on_mismatch: OnMismatch = "error",
+        on_bad_row: OnBadRow = "refuse",
+    ) -> pa.Table:
+        """The results that ``qmedoid score`` writes about every record, as an Arrow table.
+
+        Parameters
+        ----------
+        data : data frame, Arrow table, dict of columns or array
+        columns : sequence of str
+            Columns of the data to carry through, before the results.
+        add : sequence of str
+            Further results: ``"probabilities"`` of all classes, ``"row"``, ``"reasons"``, ``"novelty"``; see
+            `qmedoid.tables.results.ADDED`.
+        n_reasons : int
+            Columns that are named at most as reasons for a decision.
+        on_mismatch : {"error", "warn"}
+        on_bad_row : {"refuse", "flag", "skip"}
+            Rows with cells that cannot be read as their kind or are infinite refuse the data, have empty results and
+            a ``flag`` that says why, or are left out.
+        """
+        wanted = ResultColumns.of(self.model, [*add, *(["flags"] if on_bad_row == "flag" else [])], n_reasons)
+        given = as_table(data, names=self._plain_names(data))
+        wanted.check_carried(columns, given.column_names)
+        carried = given.select(list(columns))
+
+        def results(table: pa.Table, issues: Issues) -> pa.Table:
+            made = [wanted.nothing(carried.schema)]
+            for rows in row_slices(len(table), BATCH_ROWS):
+                part = table.slice(rows.start, rows.stop - rows.start).combine_chunks()
+                decided = decide_rows(self.model, part, issues, on_bad_row=on_bad_row)
+                extra = carried.slice(rows.start, len(part)).combine_chunks()
+                made.append(wanted.batch(extra, decided, ("", rows.start), keep_bad=on_bad_row == "flag"))
+            return pa.Table.from_batches(made)
+
+        table: pa.Table = self._checked(given, on_mismatch, results)
+        return table
+
     def novelty(self, data: Any, *, on_mismatch: OnMismatch = "error") -> Array:
         """How far every record lies from the training rows, shape (n,); above 1 for records unlike them.
 
@@ -164,8 +212,66 @@ class SavedModel:
         Where the likelier class, a given probability or a cost decides, the threshold stays the same probability. One
         that was chosen on held-out rows moves along: the same records are called positive.
         """
-        shifted = replace(self.model, decision=self.model.decision.at_priors(new_prevalence))
-        return SavedModel(replace(shifted, parent=self.sha256 or self.model.parent), versions=self.versions)
+        return self._derived(replace(self.model, decision=self.model.decision.at_priors(new_prevalence)))
+
+    def at_operating_point(self, operating_point: Any) -> "SavedModel":
+        """A copy that cuts elsewhere, by the curve of held-out rows that the model keeps; two classes only.
+
+        Parameters
+        ----------
+        operating_point : None, float, str or mapping
+            The likelier class, a probability, a metric to maximize such as ``"f1"``, or one of ``{"alert_rate": …}``,
+            ``{"min_precision": …}``, ``{"min_recall": …}`` and ``{"cost": …}``.
+
+        Notes
+        -----
+        `expected_` of the copy has precision, recall and alert rate on the held-out rows with 95 % intervals. Figures
+        in ``model.metrics`` are about the cut of the fit, and the copy has none of them.
+
+        Raises
+        ------
+        DataError
+            The model keeps no curve; a probability can be cut at all the same.
+        ModelError
+            There are more than two classes, or no probabilities.
+        """
+        return self._derived(self.model.at_operating_point(operating_point))
+
+    def _derived(self, model: TableModel) -> "SavedModel":
+        return SavedModel(replace(model, parent=self.sha256 or self.model.parent), versions=self.versions)
+
+    def budgets(
+        self, budgets: Sequence[Any], data: Any = None, *, target: str | None = None, on_mismatch: OnMismatch = "error"
+    ) -> list[dict[str, Any]]:
+        """What budgets of alerts mean: threshold, alerts, precision and recall with 95 % intervals; two classes only.
+
+        Parameters
+        ----------
+        budgets : sequence of int, float or str
+            Numbers of alerts such as 100, or shares of the records such as 0.05 or ``"5%"``.
+        data : data frame, Arrow table, dict of columns or None
+            Rows with their classes. None takes the held-out rows of the fit, from the curve that the model keeps.
+        target : str or None
+            Column of the classes, if it is not called as in the fit.
+        on_mismatch : {"error", "warn"}
+
+        Returns
+        -------
+        list of dict
+            One for each budget, fit for a data frame.
+        """
+        decision, training = self.model.decision, self.model.training
+        if data is None:
+            curve = None if training is None else training.curve
+            return [one.as_dict() for one in budgets_on_curve(budgets, decision, curve)]
+        decision.check_cuttable()
+        table, name = as_table(data), target or self.contract.target
+        if name is None or name not in table.column_names:
+            raise DataError(f"There is no column {name!r} with the classes. Say which it is by 'target'.")
+        codes = label_codes(table.column(name), decision.classes)
+        scores = self.decide(table, on_mismatch=on_mismatch).scores[codes >= 0]
+        spent = budgets_on_rows(budgets, codes[codes >= 0] == 1, scores[:, 1] - scores[:, 0])
+        return [one.as_dict() for one in spent]
 
     def estimate_prevalence(self, data: Any, *, on_mismatch: OnMismatch = "error") -> PrevalenceEstimate:
         """How frequent the classes are among unlabeled records, by EM, with 95 % intervals; for `prior_shift`."""
@@ -216,15 +322,19 @@ class SavedModel:
 
     def _checked(self, data: Any, on_mismatch: OnMismatch, use: Callable[[pa.Table, Issues], T]) -> T:
         """What is made of the data as a table under the names of the contract; differences are refused or a warning."""
-        names, issues = self.contract.names, Issues()
-        is_plain = isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == len(names)
-        table = as_table(data, names=names if is_plain else None)
+        issues = Issues()
+        table = as_table(data, names=self._plain_names(data))
         difference = compare_columns(self.contract, table.schema)
         if on_mismatch == "error":
             difference.raise_or_warn(on_mismatch)
         made = use(difference.renamed(table), issues)
         replace(difference, issues=issues).raise_or_warn(on_mismatch)
         return made
+
+    def _plain_names(self, data: Any) -> tuple[str, ...] | None:
+        """The names of the columns of an array, which has none; None for other data."""
+        names = self.contract.names
+        return names if isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == len(names) else None
 
     def __repr__(self) -> str:
         model = self.model

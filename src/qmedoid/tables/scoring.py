@@ -1,26 +1,24 @@
-"""Tables against a model: open, check, decide batch by batch, and write the decisions, with memory for one batch."""
+"""Tables against a model: open, check, and decide batch by batch, with memory for one batch."""
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
-from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
+from qmedoid.exceptions import DataError
 from qmedoid.model.table import Decisions, TableModel
 from qmedoid.tables.arrow import CellTypeError, without_missing
+from qmedoid.tables.bad_rows import BadRows, OnBadRow, find_bad_rows
 from qmedoid.tables.difference import Difference, OnMismatch, compare_columns
 from qmedoid.tables.encode import encode_batch, note_grouped, training_sizes
 from qmedoid.tables.issues import Issues
-from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
+from qmedoid.tables.novelty import NoveltyTally
 from qmedoid.tables.source import open_table
-from qmedoid.tables.writing import TEXT_SUFFIXES, check_output, open_sink
 
 OnProgress = Callable[[int, int, int | None], None]
 """Progress callback; receives the rows and the bytes read so far, and all bytes there are, where that is known."""
@@ -39,12 +37,19 @@ class TableReading:
     """
 
     def __init__(
-        self, model: TableModel, where: str, on_mismatch: OnMismatch, *, all_columns: bool = False, **dialect: Any
+        self,
+        model: TableModel,
+        where: str,
+        on_mismatch: OnMismatch,
+        *,
+        all_columns: bool = False,
+        on_bad_row: OnBadRow = "refuse",
+        **dialect: Any,
     ) -> None:
-        self.model, self.on_mismatch = model, on_mismatch
+        self.model, self.on_mismatch, self.on_bad_row = model, on_mismatch, on_bad_row
         # An explanation shows what the model does not read as well.
         self._places = range(len(model.contract.columns)) if all_columns else model.layout.used
-        self.source = open_table(where, **dialect)
+        self.source = open_table(where, **dialect, tolerant=on_bad_row != "refuse")
         self.can_repeat = self.source.n_bytes is not None
         self._trusts_points = dialect.get("decimal") is not None
         self.issues, self.novelty = Issues(), NoveltyTally(model)
@@ -113,6 +118,26 @@ class TableReading:
                 read = read.rename_columns([renames.get(name, name) for name in read.schema.names])
             yield read, batch.select(list(extra))
 
+    def decided(
+        self, lenient: bool, extra: Sequence[str] = (), **reading: Any
+    ) -> Iterator[tuple["DecidedRows", pa.RecordBatch]]:
+        """Decisions about the rows of `batches` that are not bad, and the extra columns of all rows."""
+        passed = 0
+        for batch, more in self.batches(lenient, extra, **reading):
+            malformed = self.source.origin.malformed(len(batch))
+            yield (
+                decide_rows(self.model, batch, self.issues, self.novelty, self.on_bad_row, malformed, passed),
+                more,
+            )
+            passed += len(batch)
+
+    def schema(self, extra: Sequence[str], *, as_text: bool = False) -> pa.Schema:
+        """The types that `extra` columns are read in, as `batches` has them."""
+        source = self.source
+        types = {name: source.schema.field(name).type for name in extra}
+        texts = [name for name, kind in types.items() if pa.types.is_null(kind) or (as_text and source.is_text)]
+        return pa.schema(list((types | dict.fromkeys(texts, pa.string())).items()))
+
     def in_kind(self, run: Callable[[bool], Any], *, once: bool = False) -> Any:
         """The result of a run over the batches: first with cells read as the contract says, then leniently if needed.
 
@@ -149,12 +174,60 @@ def _with_points(batch: pa.RecordBatch, numbers: Sequence[str]) -> pa.RecordBatc
     return batch
 
 
+class DecidedRows(NamedTuple):
+    """Rows of a batch that could be decided about: records, encoded columns, decisions; and those that could not."""
+
+    n_rows: int
+    records: pa.RecordBatch | pa.Table
+    encoded: list[Array]
+    decided: Decisions
+    bad: BadRows | None = None
+
+    @classmethod
+    def none(cls, model: TableModel, n_rows: int = 0, bad: BadRows | None = None) -> "DecidedRows":
+        """No row that could be decided about."""
+        n_classes, codes = len(model.decision.classes), np.zeros(0, dtype=np.intp)
+        nearest = None if model.method is None else np.zeros((0, n_classes), dtype=np.intp)
+        decided = Decisions(codes, np.zeros((0, n_classes)), np.zeros(0), codes.astype(np.bool_), nearest)
+        return cls(n_rows, pa.table({}), [], decided, bad)
+
+
+def decide_rows(
+    model: TableModel,
+    batch: pa.RecordBatch | pa.Table,
+    issues: Issues,
+    tally: NoveltyTally | None = None,
+    on_bad_row: OnBadRow = "refuse",
+    malformed: Mapping[int, str] | None = None,
+    first_row: int = 0,
+) -> DecidedRows:
+    """Decisions about the records of a batch; unless they are refused, bad ones are found and left out.
+
+    `malformed` are rows that are bad however their cells are read; `first_row` is the place of the first in its table.
+    """
+    bad = None if on_bad_row == "refuse" else find_bad_rows(model, batch, issues, malformed)
+    if bad is None:
+        rows = None if on_bad_row == "refuse" else np.arange(first_row, first_row + len(batch))
+        decided, encoded = decide_batch(model, batch, issues, tally, rows)
+        return DecidedRows(len(batch), batch, encoded, decided)
+    if bad.is_bad.all():
+        return DecidedRows.none(model, len(batch), bad)
+    good = batch.filter(pa.array(~bad.is_bad))
+    decided, encoded = decide_batch(model, good, issues, tally, np.flatnonzero(~bad.is_bad) + first_row)
+    return DecidedRows(len(batch), good, encoded, decided, bad)
+
+
 def decide_batch(
-    model: TableModel, batch: pa.RecordBatch | pa.Table, issues: Issues, tally: NoveltyTally | None = None
+    model: TableModel,
+    batch: pa.RecordBatch | pa.Table,
+    issues: Issues,
+    tally: NoveltyTally | None = None,
+    rows: Codes | None = None,
 ) -> tuple[Decisions, list[Array]]:
     """Decisions about the records of a batch, and its encoded columns, those that the model reads.
 
-    What breaks the contract is counted in `issues`, records unlike the training rows in `tally`.
+    What breaks the contract is counted in `issues`, records unlike the training rows in `tally`, where `rows` are their
+    places in the table if some were left out.
     """
     # A batch of a file is too short to share between threads: starting them costs as much as they save.
     threads = None if len(batch) > _LONG else 1
@@ -172,7 +245,7 @@ def decide_batch(
     else:
         vars(issues).update(vars(counted))
     if tally is not None:
-        tally.add(columns)
+        tally.add(columns, rows)
     return decided, columns
 
 
@@ -187,161 +260,3 @@ def refused_by_column(model: TableModel, batch: pa.RecordBatch | pa.Table, issue
         if difference.has_refused_cells:
             difference.raise_or_warn("error")
         raise
-
-
-class ScoredFile(NamedTuple):
-    """How many rows were written and called each class, how the table differs from the contract and the training rows.
-
-    `prevalence` is how frequent the second class seems to be, where that was asked for.
-    """
-
-    rows: int
-    predicted: dict[str, int]
-    difference: Difference
-    novelty: NoveltyReport
-    prevalence: PrevalenceEstimate | None
-
-
-def score_file(
-    model: TableModel,
-    where: str,
-    out: str,
-    *,
-    carried: Sequence[str] = (),
-    on_mismatch: OnMismatch = "error",
-    safe_csv: bool = True,
-    force: bool = False,
-    novelty: bool = False,
-    prevalence: bool = False,
-    on_progress: OnProgress | None = None,
-    **dialect: Any,
-) -> ScoredFile:
-    """Score a table into a file, by one atomic replace, or to standard output (``"-"``).
-
-    Carried columns go through to the output, before the results; with `novelty` the results have a last column with the
-    novelty of each record. A table that breaks the contract is refused, or scored as well as possible. Only `force`
-    overwrites a file that holds something else than results. With `prevalence` that of the second class is estimated.
-    """
-    check_output(out, where, force=force)
-    as_text = out == "-" or out.lower().endswith(TEXT_SUFFIXES)
-    with TableReading(model, where, on_mismatch, **dialect) as reading:
-        if carried:
-            check_carried(model, carried, reading.source.names, novelty=novelty)
-
-        def write(lenient: bool) -> ScoredFile:
-            parts = reading.batches(lenient, carried, as_text=as_text, verbatim=as_text, on_progress=on_progress)
-            counts, log_odds = (
-                np.zeros(len(model.decision.classes), dtype=np.int64),
-                LogOddsHistogram() if prevalence else None,
-            )
-
-            def results() -> Iterator[pa.RecordBatch]:
-                for batch, extra in parts:
-                    decided, columns = decide_batch(model, batch, reading.issues, reading.novelty)
-                    counts[:] += np.bincount(decided.codes, minlength=len(counts))
-                    if log_odds is not None:
-                        log_odds.add(decided.scores[:, 1] - decided.scores[:, 0])
-                    distances = record_novelty(model, columns, threads=1) if novelty else None
-                    yield result_batch(model, extra, decided, distances)
-
-            batches = results()
-            first = next(batches, None)
-            if first is None:
-                raise DataError(f"{reading.source.description} has no rows: there is nothing to score.")
-            with open_sink(out, first.schema, safe_csv=safe_csv, harmless=("decided_by",)) as sink:
-                sink.write(first)
-                for batch in batches:
-                    sink.write(batch)
-                # Before the file is put in its place: a table that is refused leaves none behind.
-                difference = reading.check()
-            predicted = {str(label): int(count) for label, count in zip(model.decision.classes, counts, strict=True)}
-            estimate = None
-            if log_odds is not None and (priors := model.decision.expected_priors) is not None:
-                estimate = log_odds.estimate(float(priors[1]))
-            return ScoredFile(int(counts.sum()), predicted, difference, reading.novelty.report(), estimate)
-
-        # What went to a pipe cannot be taken back.
-        is_pipe = out == "-" or (Path(out).exists() and not Path(out).is_file())
-        scored: ScoredFile = reading.in_kind(write, once=is_pipe)
-    return scored
-
-
-def check_carried(model: TableModel, carried: Sequence[str], names: Sequence[str], *, novelty: bool = False) -> None:
-    """Refuse carried columns that the table does not have, or that would hide a result."""
-    absent = [name for name in carried if name not in names]
-    if absent:
-        raise ContractError(f"There is no column {absent[0]!r} to carry through. The table has: {some_of(names)}.")
-    hidden = [name for name in carried if name in result_names(model, novelty=novelty)]
-    if hidden:
-        raise ParameterError(
-            f"The column {hidden[0]!r} cannot be carried through: a result has this name. Rename it in the table."
-        )
-
-
-def result_names(model: TableModel, *, novelty: bool = False) -> tuple[str, ...]:
-    """Names of the columns of results, with the novelty of each record where that is asked for."""
-    medoids = () if model.method is None else tuple(f"nearest_medoid_{label}" for label in model.decision.classes)
-    return ("prediction", "score", "margin", *medoids, "decided_by", *(["novelty"] if novelty else []))
-
-
-def result_batch(
-    model: TableModel, carried: pa.RecordBatch, decided: Decisions, novelty: Array | None = None
-) -> pa.RecordBatch:
-    """A batch of results, behind the carried columns.
-
-    ``score`` is the probability of the second of two classes, else of the predicted one (the margin where the model
-    has no probabilities); ``nearest_medoid_…`` is the training row of the nearest medoid of each class.
-    """
-    decision, method = model.decision, model.method
-    if not decision.probabilistic:
-        scores = decided.margins
-    elif len(model.decision.classes) == 2:
-        scores = decision.probabilities_of_second(decided.scores)
-    else:
-        scores = np.take_along_axis(decision.probabilities(decided.scores), decided.codes[:, None], axis=1)[:, 0]
-    columns: list[Any] = [*carried.columns, _chosen(model.decision.classes, decided.codes), scores, decided.margins]
-    if method is not None and decided.nearest is not None:
-        columns += [method.medoid_rows.take(decided.nearest[:, code]) for code in range(len(model.decision.classes))]
-    columns.append(_chosen(model.deciders, decided.by_circuit.astype(np.intp)))
-    columns += [] if novelty is None else [novelty]
-    arrays = [column if isinstance(column, pa.Array) else pa.array(column) for column in columns]
-    return pa.record_batch(arrays, names=[*carried.schema.names, *result_names(model, novelty=novelty is not None)])
-
-
-def _chosen(values: Sequence[Any], places: Codes) -> Any:
-    """The value at each place; Arrow's functions, which are slow to import, only where texts differ."""
-    if isinstance(values[0], str):
-        same = places[0] if len(places) else 0
-        if (places == same).all():
-            return pa.repeat(values[same], len(places))
-        return pa.array(values).take(pa.array(places))
-    return np.array(values)[places]
-
-
-def estimate_in_file(
-    model: TableModel, where: str, *, on_mismatch: OnMismatch, on_progress: OnProgress | None = None, **dialect: Any
-) -> PrevalenceEstimate:
-    """How frequent the second class is in a table that can be read once more afterwards, so not in a pipe."""
-    # Another prevalence is refused where it has no meaning, before anything is read.
-    model.decision.at_priors(0.5)
-    priors = model.decision.expected_priors
-    assert priors is not None, "a model without priors cannot be shifted"
-    with TableReading(model, where, on_mismatch, **dialect) as reading:
-        if not reading.can_repeat:
-            raise ParameterError(
-                "The table is read twice to estimate the prevalence, and a pipe can be read once: write it to a file, "
-                "or give the prevalence as a number."
-            )
-
-        def count(lenient: bool) -> LogOddsHistogram:
-            histogram = LogOddsHistogram()
-            for batch, _ in reading.batches(lenient, on_progress=on_progress):
-                scores = decide_batch(model, batch, reading.issues)[0].scores
-                histogram.add(scores[:, 1] - scores[:, 0])
-            return histogram
-
-        histogram: LogOddsHistogram = reading.in_kind(count)
-        reading.check()
-    if histogram.n_rows == 0:
-        raise DataError(f"{where} has no rows: there is no prevalence to estimate.")
-    return histogram.estimate(float(priors[1]))

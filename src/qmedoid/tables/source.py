@@ -12,9 +12,11 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array
 from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.spelling import did_you_mean
 from qmedoid.tables._binary import BinaryFile
 from qmedoid.tables._csv import TextFile
 from qmedoid.tables._detect import SUFFIXES, Bytes, format_of_name
+from qmedoid.tables._records import BlockRecords, Written
 from qmedoid.tables._thousands import Grouped
 from qmedoid.tables.arrow import DECIMAL, as_category, common_type
 
@@ -28,18 +30,21 @@ class Rows(NamedTuple):
     rows: npt.NDArray[np.int64]
 
 
-def open_table(where: str | Path, *, delimiter: str | None = None, decimal: str | None = None) -> "TableSource":
+def open_table(
+    where: str | Path, *, delimiter: str | None = None, decimal: str | None = None, tolerant: bool = False
+) -> "TableSource":
     """Open a table: a file, a folder, a pattern such as ``part-*.csv``, or ``"-"`` for standard input.
 
     Formats and compressions are detected from content. Several files are one table, in the order of their names. Field
-    separator (comma, semicolon, tab or bar) and decimal sign of a text are detected where not given.
+    separator (comma, semicolon, tab or bar) and decimal sign of a text are detected where not given. In a tolerant
+    source, lines of a text with too few or too many cells are rows without values, and the `origin` says which.
     """
     if str(where) == "-":
-        return TableSource([_open_file(None, delimiter, decimal)], None, decimal)
+        return TableSource([_open_file(None, delimiter, decimal, tolerant)], None, decimal)
     files: list[TableFile] = []
     try:
         for path in (paths := find_files(where)):
-            files.append(_open_file(path, delimiter, decimal))
+            files.append(_open_file(path, delimiter, decimal, tolerant))
             _check_names(files[0], files[-1])
     except BaseException:
         for file in files:
@@ -49,10 +54,10 @@ def open_table(where: str | Path, *, delimiter: str | None = None, decimal: str 
     return TableSource(files, n_bytes, decimal)
 
 
-def _open_file(path: Path | None, delimiter: str | None, decimal: str | None) -> TableFile:
+def _open_file(path: Path | None, delimiter: str | None, decimal: str | None, tolerant: bool) -> TableFile:
     data = Bytes(path)
     try:
-        return TextFile(data, delimiter, decimal) if data.form == "csv" else BinaryFile(data)
+        return TextFile(data, delimiter, decimal, tolerant=tolerant) if data.form == "csv" else BinaryFile(data)
     except BaseException:
         data.close()
         raise
@@ -69,20 +74,47 @@ def _check_names(first: TableFile, other: TableFile) -> None:
     raise DataError(f"{first.name} and {other.name} do not have the same columns: {'; '.join(differences)}.")
 
 
+class Origin(NamedTuple):
+    """Where a batch comes from: the name of its file, and the place of its first row there (from 0).
+
+    Of a text in a tolerant source also the block of text that its rows are written in.
+    """
+
+    source: str
+    first_row: int
+    block: BlockRecords | None = None
+
+    def malformed(self, n_rows: int) -> dict[int, str]:
+        """Which of the rows of the batch are no rows, and why."""
+        if self.block is None:
+            return {}
+        ahead = self.first_row - self.block.first_row
+        return {place - ahead: why for place, why in self.block.malformed.items() if 0 <= place - ahead < n_rows}
+
+    def written(self, places: Sequence[int]) -> list[Written] | None:
+        """Rows of the batch as they are written; None where they are not a text."""
+        if self.block is None:
+            return None
+        ahead = self.first_row - self.block.first_row
+        return self.block.written([place + ahead for place in places])
+
+
 class TableSource:
     """A table in one or more files, made by `open_table`; a context manager.
 
     Types of texts in its schema are inferred from the first part of each file; a column without any value there has the
     null type. Dictionaries are decoded. `n_bytes` is None for standard input, `n_rows` for texts. `is_text` says that
-    at least one file is a text, `decimal` is the decimal sign of texts.
+    at least one file is a text, `is_all_text` that all are, `decimal` is the decimal sign of texts. `origin` is that
+    of the batch that was read last.
     """
 
     def __init__(self, files: Sequence[TableFile], n_bytes: int | None, decimal: str | None = None) -> None:
         self._files, self._given_decimal = tuple(files), decimal
         self.n_bytes = n_bytes
+        self.origin = Origin("", 0)
         first = self._files[0]
         self.names = first.names
-        self.is_text = any(file.is_text for file in files)
+        self.is_text, self.is_all_text = (of(file.is_text for file in files) for of in (any, all))
         self.decimal = next((file.decimal for file in files if file.is_text), ".")
         self.description = first.name if len(files) == 1 else f"{first.name} and {len(files) - 1} more"
         counts = [file.n_rows for file in files if file.n_rows is not None]
@@ -121,16 +153,20 @@ class TableSource:
         unknown = [name for name in wanted if name not in self.names]
         if unknown:
             shown = some_of([repr(name) for name in self.names])
-            raise DataError(f"{self.description} has no column {unknown[0]!r}. It has {shown}.")
+            hint = did_you_mean(unknown[0], self.names)
+            raise DataError(f"{self.description} has no column {unknown[0]!r}.{hint} It has {shown}.")
         kinds = {name: self.schema.field(name).type for name in wanted} | dict(types or {})
         kinds = {name: pa.string() if pa.types.is_null(kinds[name]) else kinds[name] for name in wanted}
         for file in self._files:
             file.n_taken = 0
         for file in self._files:
-            if isinstance(file, TextFile):
-                yield from file.batches(wanted, kinds, verbatim=verbatim, watched=watched)
-            else:
-                yield from file.batches(wanted, kinds)
+            row = 0
+            is_text = isinstance(file, TextFile)
+            how: dict[str, Any] = {"verbatim": verbatim, "watched": watched} if is_text else {}
+            for batch in file.batches(wanted, kinds, **how):
+                self.origin = Origin(file.name, row, file.block if isinstance(file, TextFile) else None)
+                row += batch.num_rows
+                yield batch
 
     def read(
         self, max_rows: int | None = None, rng: "np.random.Generator | None" = None, *, texts: Collection[str] = ()
@@ -202,9 +238,15 @@ def find_files(where: str | Path) -> list[Path]:
         pattern = str(path.relative_to(anchor))
         found = sorted(file for file in anchor.glob(pattern) if file.is_file() and not _is_hidden(Path(file.name)))
         if not found:
-            raise DataError(f"No file matches {where}. In a shell, put quotes around a pattern.")
+            raise DataError(f"No file matches {str(where)!r}. In a shell, put quotes around a pattern.")
         return found
-    raise DataError(f"There is no file {where}. Give a file, a folder, a pattern like 'part-*.csv', or - for a pipe.")
+    if "://" in str(where):
+        raise DataError(f"{str(where)!r} is a web address, and tables are read from files: download it first.")
+    near = sorted(file.name for file in path.parent.iterdir()) if path.parent.is_dir() else []
+    raise DataError(
+        f"There is no file {str(where)!r}.{did_you_mean(path.name, near)} Give a file, a folder, a pattern like "
+        "'part-*.csv', or - for a pipe."
+    )
 
 
 def _is_hidden(path: Path) -> bool:

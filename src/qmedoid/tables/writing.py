@@ -36,10 +36,13 @@ class Sink(Protocol):
         """Write a batch."""
 
 
-def check_output(out: str, table: str | None = None, *, force: bool = False) -> None:
+def check_output(
+    out: str, table: str | None = None, *, force: bool = False, columns: Collection[str] = _RESULTS
+) -> None:
     """Refuse an output before any work is done: an ending that says no format, a folder that does not exist.
 
-    Results about a table must not replace the table itself nor, unless forced, a file that holds no results.
+    Results about a table must not replace the table itself nor, unless forced, a file that holds no results, which have
+    at least these columns.
     """
     file = Path(out)
     if out == "-":
@@ -58,7 +61,7 @@ def check_output(out: str, table: str | None = None, *, force: bool = False) -> 
         return
     try:
         with open_table(out) as source:
-            is_result = set(source.names) >= _RESULTS
+            is_result = set(source.names) >= set(columns)
     except QMedoidError:
         is_result = False
     if not is_result:

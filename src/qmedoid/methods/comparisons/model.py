@@ -18,7 +18,7 @@ from qmedoid.geometry.overlap import SwapTestFunction
 from qmedoid.geometry.scaling import Scaling
 from qmedoid.kernels._backend import row_block
 from qmedoid.kernels.ties import stable_order
-from qmedoid.kernels.trees import LEVELS, N_NODES, Trees, tree_outputs
+from qmedoid.kernels.trees import LEVELS, N_LEAVES, N_NODES, Trees, tree_outputs
 from qmedoid.methods.base import LARGEST, measured_distances
 from qmedoid.methods.contributions import Contributions, GroupContribution, RowContribution
 from qmedoid.schema import MODERATE, RefusedError, Values
@@ -157,6 +157,31 @@ class ComparisonsModel:
         groups = tuple(self._group(row, column, shares) for column, shares in sorted(by_column.items()))
         start = float(signs @ self.values[:, 0]) + self._between(winner, other)
         return Contributions(columns, groups, {"intercept": start})
+
+    def column_contributions(self, rows: Array, winners: Codes, others: Codes) -> Array:
+        """The `columns` of `contributions` for many rows, each with its two classes, shape (n, M)."""
+        n_columns, n_outputs = rows.shape[1], len(self.intercepts)
+        added = tree_outputs(rows, self._column_trees, n_columns, n_outputs * n_columns)
+        by_output, each = added.reshape(len(rows), n_outputs, n_columns), np.arange(len(rows))
+        if self.n_classes == 2:
+            return np.asarray(np.where(winners == 1, 1.0, -1.0)[:, None] * by_output[:, 0])
+        return np.asarray(by_output[each, winners] - by_output[each, others])
+
+    @cached_property
+    def _column_trees(self) -> Trees:
+        """Trees whose leaves are what one column changes along the way: output k·M + f for column f of output k."""
+        trees, n_columns = self.trees, len(self.scaling.center)
+        tree = np.arange(len(trees.output))
+        changes = np.zeros((len(tree), n_columns, N_LEAVES))
+        for leaf in range(N_LEAVES):
+            node = leaf + N_NODES
+            while node > 0:
+                parent = (node - 1) // 2
+                changes[tree, trees.columns[:, parent], leaf] += self.values[:, node] - self.values[:, parent]
+                node = parent
+        of, column = np.nonzero(changes.any(axis=2))
+        output = (trees.output[of] * n_columns + column).astype(np.int32)
+        return Trees(trees.columns[of], trees.thresholds[of], changes[of, column], output)
 
     def with_row_numbers(self, rows: Codes) -> Self:
         """A copy where training row i is row ``rows[i]`` of a larger table."""

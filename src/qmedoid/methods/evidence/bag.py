@@ -145,6 +145,10 @@ def _main_directions(residuals: Array) -> Array:
 _LOGISTIC_SHARE = 0.8
 
 
+# Progress of a bag when its ridge is fitted, and its logistic regression where another one follows.
+_RIDGE_SHARE, _LOGISTIC_END = 0.6, 0.7
+
+
 class Bag(NamedTuple):
     """A design with the weights of its terms.
 
@@ -194,24 +198,34 @@ def fit_bags(
     codes = all_targets.argmax(axis=1)
     folds = deal_folds(codes, all_groups, rng) if refit else None
     for number, of_bag in enumerate(places):
+        done = _part_of(report, *(0.25 + 0.7 * (number + end) / len(places) for end in (0, 1)))
         groups, judged = bag_groups(blocks, residuals, rng, row_groups)
         if table is None:
             design = blocks.design(of_bag, groups)
             ridge = fit_ridge(
                 design.features, targets, settings.selection, judged, together=together, same_intercept=True
             )
+            done(_RIDGE_SHARE)
             bags.append(fit_bag(design, ridge, targets, settings.logistic, together))
         else:
             parts = blocks.parts(of_bag, groups)
-            design, ridge = table.fit_ridge(parts, blocks.medoids, settings.selection, judged, rng)
+            design, ridge = table.fit_ridge(
+                parts, blocks.medoids, settings.selection, judged, rng, _part_of(done, 0.0, _RIDGE_SHARE)
+            )
             bags.append(fit_bag(design, ridge, all_targets, settings.logistic, None, table.blocks))
+        done(_LOGISTIC_END if refit else 1.0)
         if folds is not None:
             refits.append(_multinomial(design, ridge, codes, folds))
-        report(0.25 + 0.7 * (number + 1) / len(places))
+        done(1.0)
     if refits:
         plain, refitted = (np.mean([bag.out_of_fold for bag in one], axis=0) for one in (bags, refits))
         return refits if is_likelier(refitted, plain, codes, all_groups) else bags
     return bags
+
+
+def _part_of(report: Callable[[float], None], begin: float, end: float) -> Callable[[float], None]:
+    """Progress of a part that takes a fit from one fraction done to another."""
+    return lambda done: report(begin + (end - begin) * done)
 
 
 def fit_bag(

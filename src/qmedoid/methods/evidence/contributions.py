@@ -22,7 +22,7 @@ R. J. Aumann and L. S. Shapley, *Values of Non-Atomic Games*, Princeton Universi
 
 import numpy as np
 
-from qmedoid.arrays import Array
+from qmedoid.arrays import Array, Codes
 from qmedoid.kernels.ties import stable_order
 from qmedoid.methods.contributions import Contributions, GroupContribution, RowContribution
 from qmedoid.methods.evidence.model import DISTANCE, NEAR, EvidenceModel, root_distances
@@ -48,7 +48,12 @@ def split_channel(squares: Array, usual: Array, channel: int, length: Array, cen
     length, center : ndarray of shape (q,)
         ℓ, and the mean of the channel over the training rows.
     """
-    distance = np.sqrt(squares.sum(axis=1))
+    slope, far, reference = _slopes(np.sqrt(squares.sum(axis=1)), channel, length, center)
+    return slope[:, None] * (squares - (far * far)[:, None] * _usual_shares(usual)), reference
+
+
+def _slopes(distance: Array, channel: int, length: Array, center: Array) -> tuple[Array, Array, Array]:
+    """What a squared difference adds to a channel of q distances, shape (…, q), and the reference as D and channel."""
     if channel == NEAR:
         reference = np.clip(center, _SMALLEST, 1.0)
         far = -length * np.log(reference)
@@ -59,10 +64,15 @@ def split_channel(squares: Array, usual: Array, channel: int, length: Array, cen
         slope = 1.0 / _positive(distance + far)
     else:
         reference = np.maximum(center, 0.0)
-        far, slope = np.sqrt(reference), np.ones(len(center))
+        far, slope = np.sqrt(reference), np.ones(distance.shape)
+    return slope, far, reference
+
+
+def _usual_shares(usual: Array) -> Array:
+    """Mean squared differences (q, g) as shares of their sum; equal ones where all are 0."""
     total = usual.sum(axis=1, keepdims=True)
-    shares = np.divide(usual, total, out=np.full(usual.shape, 1.0 / usual.shape[1]), where=total > 0)
-    return slope[:, None] * (squares - (far * far)[:, None] * shares), reference
+    shares: Array = np.divide(usual, total, out=np.full(usual.shape, 1.0 / usual.shape[1]), where=total > 0)
+    return shares
 
 
 def _positive(values: Array) -> Array:
@@ -100,6 +110,35 @@ def contributions(model: EvidenceModel, row: Array, winner: int, other: int) -> 
     return Contributions(columns, groups, terms, neighbors)
 
 
+def column_contributions(model: EvidenceModel, rows: Array, winners: Codes, others: Codes) -> Array:
+    """What columns add for many rows, each with its two classes, shape (n, M): `contributions`, all rows at once.
+
+    The sum over medoids m of a_m·u·(x − v_m)² is u·(x²·Σa − 2x·(a·v) + a·v²): no array has rows, medoids and columns.
+    """
+    terms, columns, is_two = model.terms, np.zeros(rows.shape), model.n_classes == 2
+    scaled, medoids = model.scaled(rows), model.scaled(model.medoids)
+    for places in _by_group_and_channel(model):
+        group, channel, weights = model.groups[terms.group[places[0]]], int(terms.channel[places[0]]), terms.weights
+        of, space = list(group.columns), 0 if group.by_rank else 1
+        x, v, root = scaled[space][:, of], medoids[space][terms.medoid[places]][:, of], np.sqrt(group.weights)
+        slope, far, _ = _slopes(root_distances(x * root, v * root), channel, terms.length[places], terms.center[places])
+        of_terms = weights[places, 0] if is_two else (weights[places][:, winners] - weights[places][:, others]).T
+        each = of_terms * slope
+        squares = group.weights * (x * x * each.sum(axis=1, keepdims=True) - 2.0 * x * (each @ v) + each @ (v * v))
+        usual = (far * far)[:, None] * _usual_shares(group.weights * (1.0 + v**2))
+        columns[:, of] += squares - each @ usual
+    # Of two classes there is one output, for the second.
+    return np.asarray(np.where(winners == 1, 1.0, -1.0)[:, None] * columns) if is_two else columns
+
+
+def _by_group_and_channel(model: EvidenceModel) -> list[Codes]:
+    """Places of the terms that share a group of columns and a channel."""
+    terms = model.terms
+    order = np.lexsort((terms.channel, terms.group))
+    starts = np.flatnonzero(np.diff(terms.group[order]) | np.diff(terms.channel[order])) + 1
+    return list(np.split(order, starts)) if len(order) else []
+
+
 def _between(outputs: Array, n_classes: int, winner: int, other: int) -> Array:
     """What outputs, or parts of them, of shape (…, K) say for the winner against the other class."""
     if n_classes == 2:
@@ -112,9 +151,7 @@ def _split(model: EvidenceModel, row: Array, of_terms: Array) -> tuple[Array, li
     """What columns (M,) and terms with these weights (T,) add, and what centers add that no distance can have."""
     terms, columns, added, beyond = model.terms, np.zeros(row.shape[1]), np.zeros(len(of_terms)), 0.0
     rows, medoids = model.scaled(row), model.scaled(model.medoids)
-    order = np.lexsort((terms.channel, terms.group))
-    starts = np.flatnonzero(np.diff(terms.group[order]) | np.diff(terms.channel[order])) + 1
-    for places in np.split(order, starts):
+    for places in _by_group_and_channel(model):
         group, channel = model.groups[terms.group[places[0]]], int(terms.channel[places[0]])
         of, space = list(group.columns), 0 if group.by_rank else 1
         of_medoids = medoids[space][terms.medoid[places]][:, of]

@@ -7,7 +7,7 @@ directions of all rows, :math:`T = \Phi V`, in single precision, for the refits,
 made in double precision.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -34,6 +34,8 @@ _JUDGING_ROWS = 20_000
 # Directions that a refit keeps: at most so many, and none that the ridge shrinks below this share.
 _MAX_DIRECTIONS = 400
 _LEAST_SHARE = 0.003
+# Progress when the sums are made, and when λ is chosen.
+_SUMS_SHARE, _ERRORS_SHARE = 0.4, 0.7
 
 
 def kept_directions(sizes: Array, penalty: float) -> Codes:
@@ -83,29 +85,34 @@ class LongTable:
         selection: Selection,
         judged: Codes | None,
         rng: np.random.Generator,
+        progress: Callable[[float], None] = lambda _: None,
     ) -> tuple[Design, Ridge]:
         """Design of all rows and its ridge, see `fit_ridge`; `judged` are rows of the sample."""
         n, means = len(self.X), self.targets.mean(axis=0)
-        design, gram, along = self._sums(parts, medoids)
+        design, gram, along = self._sums(parts, medoids, lambda done: progress(_SUMS_SHARE * done))
         sizes, directions = principal(gram)
         inner = directions.T @ along / np.sqrt(sizes)[:, None]
         path = RidgePath.of(penalties_for(n), *self._errors(design, medoids, sizes, directions, inner, judged, rng))
+        progress(_ERRORS_SHARE)
         place = path.chosen(selection)
         penalty = float(path.penalties[place])
         kept = kept_directions(sizes, n * penalty)
         shrunk = n * penalty / (sizes + n * penalty)
         rotated, out_of_fold = np.empty((n, len(kept)), dtype=np.float32), np.empty(self.targets.shape)
-        for block in self.blocks:
+        for number, block in enumerate(self.blocks, 1):
             rows = self._rotated(design, medoids, directions, block.rows)
             rotated[block.rows] = rows[:, kept]
             missing = self._missing(rows, sizes, inner, block)
             missed = missing.out_of_fold(shrunk, same_intercept=True)
             out_of_fold[block.rows] = self.targets[block.rows] - missed
+            progress(_ERRORS_SHARE + (1.0 - _ERRORS_SHARE) * number / len(self.blocks))
         coefficients = np.sqrt(sizes)[:, None] * inner / (sizes + n * penalty)[:, None]
         ridge = Ridge(penalty, path, place, means, out_of_fold, sizes, directions, rotated, coefficients)
         return design, ridge
 
-    def _sums(self, parts: Sequence[DesignPart], medoids: Scaled) -> tuple[Design, Array, Array]:
+    def _sums(
+        self, parts: Sequence[DesignPart], medoids: Scaled, progress: Callable[[float], None]
+    ) -> tuple[Design, Array, Array]:
         """The design, ΦᵀΦ and Φᵀy of all rows."""
         ends = np.cumsum([0, *(part.n_features for part in parts)])
         places = [slice(*pair) for pair in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
@@ -115,7 +122,7 @@ class LongTable:
         off = [np.zeros(len(center)) for center in near]
         gram, along, sums = np.zeros((p, p)), np.zeros((p, self.targets.shape[1])), np.zeros(p)
         centered = self.targets - self.targets.mean(axis=0)
-        for block in self.blocks:
+        for number, block in enumerate(self.blocks, 1):
             scaled = self.scaled(block.rows)
             features = np.empty((len(scaled.ranks), p))
             for part, place, center, total in zip(parts, places, near, off, strict=True):
@@ -125,6 +132,7 @@ class LongTable:
             gram += features.T @ features
             along += features.T @ centered[block.rows]
             sums += features.sum(axis=0)
+            progress(number / len(self.blocks))
         gram -= np.outer(sums, sums) / n
         scales = block_scales(parts, places, np.diag(gram) / n)
         by_feature = np.repeat(scales, np.diff(ends))

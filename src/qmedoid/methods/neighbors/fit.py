@@ -18,7 +18,7 @@ References
 J. Goldberger, S. Roweis, G. Hinton and R. Salakhutdinov, "Neighbourhood components analysis", NeurIPS, 2004.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -80,6 +80,7 @@ def fit_neighbors(
     rng: np.random.Generator,
     groups: Codes | None = None,
     most_rows: int = MOST_ROWS,
+    progress: Callable[[float], None] = lambda _: None,
 ) -> FittedNeighbors | None:
     """Fit neighbors to what scores miss; None where they do not make left-out rows clearly likelier.
 
@@ -93,6 +94,8 @@ def fit_neighbors(
         Rows of one group are no neighbors of each other.
     most_rows : int
         Training rows that are kept at most.
+    progress : callable
+        Progress callback; receives the fraction done.
     """
     n, n_classes = scores.shape
     n_draws = n if groups is None else int(groups.max()) + 1
@@ -119,8 +122,11 @@ def fit_neighbors(
             hoped = _left_out(_rounded(descent.steps(_FIRST_STEPS, rng)), table, kept, some, rng)
             if not _pays(scores[some], hoped, codes[some], part_of(groups, some), *_HOPEFUL):
                 return None
+            progress(0.5 / (_PARTS + 1))
         metrics.append(_rounded(descent.steps(_STEPS - descent.done, rng)))
+        progress((number + 0.75) / (_PARTS + 1))
         moved[judges] = _left_out(metrics[-1], table, kept, judges, rng)
+        progress((number + 1) / (_PARTS + 1))
     if not _pays(scores, moved, codes, groups, *_WORTH_IT):
         return None
     metric = _rounded(_Descent(table, _mean(metrics), _LAST_STEPS).steps(_LAST_STEPS, rng))

@@ -140,6 +140,11 @@ class NeighborsModel:
         total = float(sum(one.contribution for one in neighbors))
         return Contributions(np.zeros(row.shape[1]), (), {self.name: total}, neighbors)
 
+    def column_contributions(self, rows: Array, winners: Codes, others: Codes) -> Array:
+        """Nothing, shape (n, M): what neighbors add depends on all columns at once, and is a term."""
+        del winners, others
+        return np.zeros(rows.shape)
+
     def with_row_numbers(self, rows: Codes) -> Self:
         """A copy where training row i is row ``rows[i]`` of a larger table."""
         return replace(self, rows=rows[self.rows].astype(np.intp))

@@ -12,7 +12,8 @@ rare prototypes are: so a column in which the record lies between both classes a
 
 import numpy as np
 
-from qmedoid.arrays import Array
+from qmedoid.arrays import Array, Codes
+from qmedoid.kernels.nearest import nearest_squared
 from qmedoid.methods.contributions import Contributions, GroupContribution
 from qmedoid.methods.rare.model import CLIP, RareEventModel
 
@@ -29,6 +30,43 @@ def contributions(model: RareEventModel, row: Array, winner: int) -> Contributio
     columns = added[n_deltas:].reshape(4, n_columns).sum(axis=0)
     columns += _delta_columns(model, model.scaled(row, range(1))[0], sign * model.weights)
     return Contributions(columns, groups, {"intercept": sign * float(model.intercept)})
+
+
+def column_contributions(model: RareEventModel, rows: Array, winners: Codes) -> Array:
+    """What columns add for many rows, each with its class, shape (n, M): `contributions`, all rows at once."""
+    signs = np.where(winners == model.rare_class, 1.0, -1.0)
+    n_deltas = model.geometry.n_features[0]
+    added = model.standardized(model.features(rows))[:, n_deltas:] * model.weights[n_deltas:]
+    columns = added.reshape(len(rows), 4, rows.shape[1]).sum(axis=1)
+    columns += _deltas_by_column(model, model.scaled(rows, range(len(rows))))
+    return np.asarray(signs[:, None] * columns)
+
+
+def _deltas_by_column(model: RareEventModel, scaled: Array) -> Array:
+    """`_delta_columns` of many rows, by the weights of the model, shape (n, M)."""
+    geometry, columns = model.geometry, np.zeros(scaled.shape)
+    between = _squares_between(geometry.common[~geometry.hard], geometry.rare)
+    most, number = max(geometry.counts), 0
+    for metric in geometry.metrics:
+        usual, root = _shares(metric * between, metric), np.sqrt(metric)
+        found = []
+        for prototypes in (geometry.common, geometry.rare):
+            k = min(most, len(prototypes) - 1)
+            squared, places = nearest_squared(np.ascontiguousarray(scaled * root), prototypes * root, k=k)
+            found.append((np.sqrt(squared), metric * (scaled[:, None] - prototypes[places]) ** 2))
+        for count in geometry.counts:
+            center, scale = float(model.center[number]), float(model.scale[number])
+            parts, means = [], []
+            for distances, squares in found:
+                near = distances[:, :count]
+                parts.append((squares[:, :count] / np.where(near > 0, near, 1.0)[:, :, None]).mean(axis=1))
+                means.append(near.mean(axis=1))
+            delta = (parts[0] - parts[1]) / (means[0] + means[1] + 1e-300)[:, None]
+            deviations = np.abs(delta.sum(axis=1) - center) / scale
+            held = np.where(deviations > CLIP, CLIP / np.maximum(deviations, CLIP), 1.0)
+            columns += (held * float(model.weights[number]) / scale)[:, None] * (delta - center * usual)
+            number += 1
+    return columns
 
 
 def _delta_columns(model: RareEventModel, scaled: Array, weights: Array) -> Array:

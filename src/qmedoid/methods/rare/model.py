@@ -234,6 +234,13 @@ class RareEventModel:
         """A copy where training row i is row ``rows[i]`` of a larger table."""
         return replace(self, medoid_rows=rows[self.medoid_rows].astype(np.intp))
 
+    def column_contributions(self, rows: Array, winners: Codes, others: Codes) -> Array:
+        """The `columns` of `contributions` for many rows, each with its two classes, shape (n, M)."""
+        from qmedoid.methods.rare.contributions import column_contributions
+
+        del others  # of two classes
+        return column_contributions(self, rows, winners)
+
     def contributions(self, row: Array, measured: Measured, winner: int, other: int) -> Contributions:
         """Contributions to the difference of two classes' scores, for one row of shape (1, M)."""
         from qmedoid.methods.rare.contributions import contributions

@@ -154,6 +154,13 @@ class SumModel:
         bias = float(self.biases[winner] - self.biases[other])
         return replace(total, terms={**total.terms, "intercept": total.terms.get("intercept", 0.0) + bias})
 
+    def column_contributions(self, rows: Array, winners: Codes, others: Codes) -> Array:
+        """The `columns` of `contributions` for many rows, each with its two classes, shape (n, M)."""
+        total: Array = self.weights[0] * self.base.column_contributions(rows, winners, others)
+        for part, weight in zip(self.parts, self.weights[1:], strict=True):
+            total += weight * part.column_contributions(rows, winners, others)
+        return total
+
     def with_swap_test(self, swap_test: SwapTestFunction) -> MeasuredMethod:
         """A copy whose distances a SWAP test measures."""
         return MeasuredMethod(self, swap_test)

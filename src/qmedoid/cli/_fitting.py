@@ -1,0 +1,266 @@
+"""The fit of ``qmedoid fit``: from options to a classifier, and from labeled rows to a model and its report."""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import pyarrow as pa
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.cli._training_rows import Labeled, given_row_groups
+from qmedoid.cli.options import FitOptions
+from qmedoid.exceptions import DataError, ParameterError, some_of
+from qmedoid.model.table import TableModel
+from qmedoid.spelling import did_you_mean, number_of
+from qmedoid.tables._thousands import Grouped, grouped_columns
+from qmedoid.tables.cells import read
+from qmedoid.tables.difference import compare_columns
+from qmedoid.tables.encode import note_grouped
+from qmedoid.tables.evaluating import labeled_report
+from qmedoid.tables.issues import Issues
+from qmedoid.tables.kinds import Inferred, with_levels_of
+from qmedoid.tables.novelty import NoveltyReport, NoveltyTally
+from qmedoid.tables.roles import ROLES, Role
+from qmedoid.tables.row_hashes import row_hashes
+from qmedoid.tables.scoring import decide_batch
+from qmedoid.tables.targets import label_codes
+
+# Classes that are named where another was asked for.
+_CLASSES = 10
+# Options that change no model.
+_OF_THE_CALL = ("output", "json", "compare", "cv", "time_limit", *ROLES)
+
+
+def make_classifier(options: FitOptions, *, shown: bool = True) -> Any:
+    """The classifier that the options describe; wrong values are refused before anything is read.
+
+    Its fit is `shown` on a terminal.
+    """
+    from qmedoid.estimators._parameters import RULE_CONSTRAINTS, check_parameters
+    from qmedoid.estimators.medoid import MedoidClassifier
+    from qmedoid.estimators.progress import TrainingProgress
+
+    settings: dict[str, Any] = {
+        "refine": word_or_number(options.refine),
+        "operating_point": None if options.operating_point is None else word_or_number(options.operating_point),
+        "random_state": options.seed,
+    }
+    rules = {name: getattr(options, name) for name in RULE_CONSTRAINTS}
+    asked = {name: value for name, value in rules.items() if value is not None}
+    check_parameters("fit", asked, {name: RULE_CONSTRAINTS[name] for name in asked})
+    given = [name for name in ("operating_point", *asked) if name in asked or settings[name] is not None]
+    if len(given) > 1:
+        first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
+        raise ParameterError(f"{first} and {second} both say where to cut: give one of them.")
+    settings["operating_point"] = asked or settings["operating_point"]
+    method = asked_method(options.method, options.medoids, options.neighbors)
+    if options.paper and method != "auto":
+        raise ParameterError(
+            "--paper fits the nearest-medoid method of the paper: leave --method, --medoids and --neighbors out."
+        )
+    made = MedoidClassifier.paper(**settings) if options.paper else MedoidClassifier(method=method, **settings)
+    check_parameters("fit", made.get_params(deep=False), made._constraints)
+    # Without a terminal nobody sees the progress.
+    is_seen = shown and sys.stderr is not None and sys.stderr.isatty()
+    return made.set_callbacks(TrainingProgress()) if is_seen else made
+
+
+def asked_method(method: str, medoids: int | None, neighbors: str | None) -> Any:
+    """The method that was asked for."""
+    asked: dict[str, Any] = {} if medoids is None else {"n_medoids": medoids}
+    if neighbors is not None:
+        asked["n_neighbors"] = int(neighbors) if neighbors.isdecimal() else neighbors
+    if not asked:
+        return method
+    from qmedoid.estimators._parameters import check_parameters
+    from qmedoid.methods.registry import estimator_class
+
+    # So many medoids, or none beside them, is a small model: evidence alone.
+    kind = estimator_class("evidence" if method == "auto" else method)
+    for name in asked:
+        if name not in kind().get_params():
+            raise ParameterError(
+                f"--{name.removeprefix('n_')} is of --method evidence and sum, and {method} was asked for."
+            )
+    made = kind(**asked)
+    check_parameters(kind.__name__, made.get_params(deep=False), made._constraints)
+    return made
+
+
+def word_or_number(text: str) -> str | float:
+    """A number where the text is one, or a percentage; words are checked with the classifier's parameters."""
+    number = number_of(text)
+    return text if number is None else number
+
+
+def share_or_file(option: str, value: str | None) -> float | str:
+    """A share of the rows as a number, or the name of a file; None and 0 are no rows at all."""
+    share = 0.0 if value is None else word_or_number(value)
+    if isinstance(share, float) and not 0 <= share < 1:
+        raise ParameterError(
+            f"{option} must be a file or a share of at least 0 and below 1, such as 0.25 or 25%. Got {value} instead."
+        )
+    return share
+
+
+def timed(run: Callable[[], Any]) -> tuple[Any, float]:
+    """What a call returns, and the seconds that it took."""
+    began = time.perf_counter()
+    made = run()
+    return made, time.perf_counter() - began
+
+
+class Judged(NamedTuple):
+    """Rows under the names of a model's contract, with their class codes, and its probabilities of them."""
+
+    table: pa.Table
+    codes: Codes
+    probabilities: Array
+
+    def known(self) -> "Judged":
+        """The rows whose class is one of the model."""
+        rows = np.flatnonzero(self.codes >= 0)
+        return Judged(self.table.take(rows), self.codes[rows], self.probabilities[rows])
+
+
+class _Pieces:
+    """A scikit-learn callback that reports every piece of a fit as a share of the task that it is part of."""
+
+    max_propagation_depth: int | None = None
+
+    def __init__(self, report: Callable[[float], None]) -> None:
+        self._report = report
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Nothing is shown before the first piece."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """A piece is reported when it ends."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any, *, metadata: Any = None) -> None:  # noqa: ARG002
+        """Report a piece."""
+        if context.parent is not None and context.parent.max_subtasks:
+            self._report(1.0 / context.parent.max_subtasks)
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Nothing was begun."""
+
+
+class OneFit(NamedTuple):
+    """A model, the rows it was fitted to, how long that took, and rows it was not fitted to."""
+
+    model: TableModel
+    train: Labeled
+    seconds: float
+    judged: Judged
+
+
+class Fitting(NamedTuple):
+    """What every fit of a command has in common: options and roles, how columns are read, and validation rows."""
+
+    options: FitOptions
+    roles: dict[str, Role]
+    inferred: Inferred
+    validation: Labeled | None
+
+    def fit(self, classifier: Any, train: Labeled, groups: Any) -> tuple[Any, TableModel]:
+        """The fitted classifier, and its model as it is saved: under the names of the file and with its row numbers."""
+        options = self.options
+        fitted = classifier.set_params(positive=_positive(train, options))
+        fitted._settled = self.inferred
+        validation = {} if self.validation is None else _validation(train, self.validation, options)
+        labels = np.array(train.target.to_pylist())
+        fitted.fit(train.table.drop_columns([options.target]), labels, groups=groups, **validation)
+        model = fitted.table_model()
+        left_out = dict(model.contract.left_out)
+        if options.time_column is not None:
+            left_out[options.time_column] = "it orders the rows in time"
+        if options.group_column is not None:
+            left_out[options.group_column] = "it says which rows belong together"
+        # A level that only held-out rows have is encoded as one not seen, and the file that was fitted can be scored.
+        columns = with_levels_of(model.contract.columns, train.read)
+        contract = replace(model.contract, columns=columns, target=options.target, left_out=left_out)
+        training = model.training
+        if training is not None and options.time_column is not None:
+            times = train.table[options.time_column]
+            from qmedoid.tables._text_kinds import rows_per_day
+
+            training = replace(training, days=rows_per_day(times, options.time_column, options.date_order))
+        # Medoids are numbered by their rows in the file, not among the training rows.
+        hybrids = cast("tuple[Any, ...]", model.models)
+        models = tuple(replace(one, method=one.method.with_row_numbers(train.rows)) for one in hybrids)
+        # The options that were given, for the model card; of the table its name.
+        asked = {name: value for name, value in vars(options).items() if value is not None and name not in _OF_THE_CALL}
+        asked |= {"table": Path(options.table).name, "roles": fitted.roles}
+        parameters = {"command": asked, **model.parameters}
+        return fitted, replace(model, contract=contract, models=models, parameters=parameters, training=training)
+
+    def again(self, train: Labeled, judged: Labeled, progress: Callable[[float], None]) -> OneFit:
+        """Fit other rows in the same way, and decide about rows that they were not fitted to.
+
+        The progress callback receives what is done of the fit, piece by piece.
+        """
+        options = self.options
+        classifier = make_classifier(options, shown=False).set_callbacks(_Pieces(progress))
+        classifier.set_params(roles=self.roles, date_order=options.date_order)
+        groups = None if options.group_column is None else given_row_groups(train, options.group_column)
+        (_, model), seconds = timed(lambda: self.fit(classifier, train, groups))
+        return OneFit(model, train, seconds, held_out_report(model, judged)[2])
+
+
+def _validation(train: Labeled, valid: Labeled, options: FitOptions) -> dict[str, Any]:
+    """Validation rows with the labels of the training rows, however their file spells them."""
+    labels = tuple(dict.fromkeys(train.target.to_pylist()))
+    codes = label_codes(valid.target, labels)
+    # Against all others together, a class that is new is one of the others.
+    rest = next((code for code, label in enumerate(labels) if label != _positive(train, options)), 0)
+    if options.positive is not None and len(labels) > 2:
+        codes = np.where(codes < 0, rest, codes)
+    if (codes < 0).any():
+        unknown = valid.target.filter(pa.array(codes < 0)).unique().to_pylist()
+        raise DataError(
+            f"The validation rows have classes that the training rows do not: {some_of(list(map(repr, unknown)))}."
+        )
+    return {"X_val": valid.table.drop_columns([options.target]), "y_val": np.array(labels)[codes]}
+
+
+def _positive(data: Labeled, options: FitOptions) -> Any:
+    """The positive class as the table spells it."""
+    if options.positive is None:
+        return None
+    labels = sorted(set(data.target.to_pylist()), key=str)
+    code = label_codes(pa.array([options.positive]), tuple(labels))[0]
+    if code < 0:
+        raise ParameterError(
+            f"--positive {options.positive!r} is no class in {options.target!r}."
+            f"{did_you_mean(options.positive, labels)} The classes are {some_of([*map(repr, labels)], _CLASSES)}."
+        )
+    return labels[code]
+
+
+def held_out_report(
+    model: TableModel, data: Labeled, what: str = "The held-out rows are"
+) -> tuple[dict[str, Any], NoveltyReport, Judged]:
+    """What the model shows on held-out rows, how unlike the training rows they are, and what it says of each.
+
+    What breaks the contract there is said and filled in.
+    """
+    issues, tally = Issues(), NoveltyTally(model)
+    difference = compare_columns(model.contract, data.table.schema)
+    table = difference.renamed(data.table)
+    decided, _ = decide_batch(model, table, issues, tally)
+    # Columns in which every point may part thousands, by their names in training.
+    grouped = {
+        difference.renames.get(name, name): Grouped.of(example, read(data.table[name], "number").values)
+        for name, example in grouped_columns(data.table).items()
+    }
+    note_grouped(issues, model, grouped)
+    replace(difference, issues=issues).raise_or_warn("warn", subject=f"{what} not like the training rows")
+    codes = label_codes(data.target, model.decision.classes)
+    report = labeled_report(model, codes, decided, row_hashes(model, table))
+    judged = Judged(table, codes, model.decision.probabilities(decided.scores))
+    return report, tally.report().with_rows(data.rows), judged

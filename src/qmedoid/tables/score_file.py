@@ -1,0 +1,196 @@
+"""Tables in files to files of decisions, batch by batch, and what a whole table says of its classes."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
+from qmedoid.metrics.thresholds import threshold_at_count
+from qmedoid.model.table import TableModel
+from qmedoid.tables.bad_rows import NAMES, OnBadRow, bad_rows_sink, set_aside
+from qmedoid.tables.difference import Difference, OnMismatch
+from qmedoid.tables.novelty import NoveltyReport
+from qmedoid.tables.results import ResultColumns
+from qmedoid.tables.scoring import OnProgress, TableReading
+from qmedoid.tables.writing import TEXT_SUFFIXES, Sink, check_output, open_sink
+
+
+class ScoredFile(NamedTuple):
+    """How many rows were written and called each class, how the table differs from the contract and the training rows.
+
+    `bad_rows` more could not be decided about. `prevalence` is how frequent the second class seems to be, where that
+    was asked for.
+    """
+
+    rows: int
+    bad_rows: int
+    predicted: dict[str, int]
+    difference: Difference
+    novelty: NoveltyReport
+    prevalence: PrevalenceEstimate | None
+
+
+def score_file(
+    model: TableModel,
+    where: str,
+    out: str,
+    *,
+    carried: Sequence[str] = (),
+    add: Sequence[str] = (),
+    n_reasons: int = 3,
+    on_mismatch: OnMismatch = "error",
+    on_bad_row: OnBadRow = "refuse",
+    bad_rows: str | None = None,
+    safe_csv: bool = True,
+    force: bool = False,
+    prevalence: bool = False,
+    on_progress: OnProgress | None = None,
+    **dialect: Any,
+) -> ScoredFile:
+    """Score a table into a file, by one atomic replace, or to standard output (``"-"``).
+
+    Carried columns go through to the output, before the results; `add` names further results of
+    `qmedoid.tables.results.ADDED`, with `n_reasons` columns among the reasons. A table that breaks the contract is
+    refused, or scored as well as possible; one without rows gives results without rows. Only `force` overwrites a file
+    that holds something else than results. With `prevalence` that of the second class is estimated.
+
+    Rows that cannot be decided about (`qmedoid.tables.bad_rows`) refuse the table, are kept with empty results and a
+    column ``flag`` that says why, or are left out and written to the file `bad_rows`, as they were.
+    """
+    check_output(out, where, force=force)
+    if bad_rows is not None:
+        check_output(bad_rows, where, force=force, columns=NAMES)
+    columns = ResultColumns.of(model, [*add, *(["flags"] if on_bad_row == "flag" else [])], n_reasons)
+    as_text = out == "-" or out.lower().endswith(TEXT_SUFFIXES)
+    with TableReading(model, where, on_mismatch, on_bad_row=on_bad_row, **dialect) as reading:
+        columns.check_carried(carried, reading.source.names)
+        # A row that is set aside is written with all its cells, where there is no line of text to write.
+        others: Sequence[str] = [] if bad_rows is None or reading.source.is_all_text else reading.source.names
+        extra = list(dict.fromkeys([*carried, *others]))
+
+        def write(lenient: bool) -> ScoredFile:
+            how: dict[str, Any] = {"as_text": as_text, "verbatim": as_text, "on_progress": on_progress}
+            parts = reading.decided(lenient, extra, **how)
+            counts, n_bad = np.zeros(len(model.decision.classes), dtype=np.int64), 0
+            log_odds = LogOddsHistogram() if prevalence else None
+
+            def results(aside: Sink | None) -> Iterator[pa.RecordBatch]:
+                nonlocal n_bad
+                for part, more in parts:
+                    decided, origin = part.decided, reading.source.origin
+                    counts[:] += np.bincount(decided.codes, minlength=len(counts))
+                    if log_odds is not None:
+                        log_odds.add(decided.scores[:, 1] - decided.scores[:, 0])
+                    if part.bad is not None:
+                        n_bad += len(part.bad.places)
+                        if aside is not None:
+                            set_aside(aside, part.bad, origin, more)
+                    yield columns.batch(more.select(list(carried)), part, origin[:2], keep_bad=on_bad_row == "flag")
+
+            with bad_rows_sink(bad_rows, safe_csv=safe_csv) as aside:
+                batches = results(aside)
+                first = next(batches, None)
+                if first is None:
+                    first = columns.nothing(reading.schema(carried, as_text=as_text))
+                with open_sink(out, first.schema, safe_csv=safe_csv, harmless=("decided_by",)) as sink:
+                    sink.write(first)
+                    for batch in batches:
+                        sink.write(batch)
+                    # Before the file is put in its place: a table that is refused leaves none behind.
+                    difference = reading.check()
+            predicted = {str(label): int(count) for label, count in zip(model.decision.classes, counts, strict=True)}
+            estimate = None
+            if log_odds is not None and counts.any() and (priors := model.decision.expected_priors) is not None:
+                estimate = log_odds.estimate(float(priors[1]))
+            return ScoredFile(int(counts.sum()), n_bad, predicted, difference, reading.novelty.report(), estimate)
+
+        # What went to a pipe cannot be taken back.
+        is_pipe = any(
+            one == "-" or (Path(one).exists() and not Path(one).is_file()) for one in (out, bad_rows) if one is not None
+        )
+        scored: ScoredFile = reading.in_kind(write, once=is_pipe)
+    return scored
+
+
+def estimate_in_file(
+    model: TableModel,
+    where: str,
+    *,
+    on_mismatch: OnMismatch,
+    on_bad_row: OnBadRow = "refuse",
+    on_progress: OnProgress | None = None,
+    **dialect: Any,
+) -> PrevalenceEstimate:
+    """How frequent the second class is in a table that can be read once more afterwards, so not in a pipe."""
+    # Another prevalence is refused where it has no meaning, before anything is read.
+    model.decision.at_priors(0.5)
+    priors = model.decision.expected_priors
+    assert priors is not None, "a model without priors cannot be shifted"
+    with TableReading(model, where, on_mismatch, on_bad_row=on_bad_row, **dialect) as reading:
+        if not reading.can_repeat:
+            raise ParameterError(
+                "The table is read twice to estimate the prevalence, and a pipe can be read once: write it to a file, "
+                "or give the prevalence as a number."
+            )
+
+        def count(lenient: bool) -> LogOddsHistogram:
+            histogram = LogOddsHistogram()
+            for part, _ in reading.decided(lenient, on_progress=on_progress):
+                histogram.add(part.decided.scores[:, 1] - part.decided.scores[:, 0])
+            return histogram
+
+        histogram: LogOddsHistogram = reading.in_kind(count)
+        reading.check()
+    if histogram.n_rows == 0:
+        raise DataError(f"{where} has no rows: there is no prevalence to estimate.")
+    return histogram.estimate(float(priors[1]))
+
+
+class TopCut(NamedTuple):
+    """Where the highest scores of a table begin: log-odds above which they lie, and how many rows there are."""
+
+    log_odds: float
+    rows: int
+
+
+def top_in_file(
+    model: TableModel,
+    where: str,
+    count: int,
+    *,
+    on_mismatch: OnMismatch,
+    on_bad_row: OnBadRow = "refuse",
+    on_progress: OnProgress | None = None,
+    **dialect: Any,
+) -> TopCut:
+    """The log-odds above which the highest scores of a table lie; it is read once more afterwards, so it is no pipe.
+
+    Of records with equal scores all or none are above: those that would exceed the count are not. No more scores are
+    held than twice the count and a batch.
+    """
+    model.decision.check_cuttable()
+    with TableReading(model, where, on_mismatch, on_bad_row=on_bad_row, **dialect) as reading:
+        if not reading.can_repeat:
+            raise ParameterError(
+                "The table is read twice to find its highest scores, and a pipe can be read once: write it to a file, "
+                "or cut by --threshold or --alert-rate."
+            )
+
+        def find(lenient: bool) -> TopCut:
+            highest, rows = np.zeros(0), 0
+            for part, _ in reading.decided(lenient, on_progress=on_progress):
+                scores = part.decided.scores
+                rows += len(scores)
+                highest = np.concatenate([highest, scores[:, 1] - scores[:, 0]])
+                # One more than the count, as the cut lies between two scores.
+                if len(highest) > 2 * count + 1:
+                    highest = np.partition(highest, -count - 1)[-count - 1 :]
+            return TopCut(threshold_at_count(highest, count) if rows else 0.0, rows)
+
+        found: TopCut = reading.in_kind(find)
+        reading.check()
+    return found

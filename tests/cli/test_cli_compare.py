@@ -1,0 +1,156 @@
+"""``fit --compare`` and ``--cv``: the same rows for all methods, folds as the split has them, and the same model."""
+
+import sys
+
+import numpy as np
+import pytest
+from small_tables import small_table, write
+
+from qmedoid.cli._compare import folds_of
+from qmedoid.cli._training_rows import read_labeled, time_order
+from qmedoid.cli.options import FitOptions
+from qmedoid.exceptions import ParameterError
+from qmedoid.studies import plain_baselines
+
+QUICK = ("--target", "y", "--medoids", "6", "--neighbors", "0", "--refine", "never")
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    return write(small_table(n=90), tmp_path_factory.mktemp("compare") / "t.csv")
+
+
+@pytest.fixture
+def spy(monkeypatch):
+    """Only one baseline, which remembers what it was given and knows nothing."""
+    given = []
+
+    def make(_, is_category):
+        def fit(X, codes):
+            given.append((X, codes, is_category))
+            return lambda new: np.full((len(new), codes.max() + 1), 1.0 / (codes.max() + 1))
+
+        return fit
+
+    monkeypatch.setattr(plain_baselines, "BASELINES", {"nothing": make})
+    return given
+
+
+def test_baselines_get_our_training_rows_and_our_held_out_rows(cli, file, tmp_path, spy):
+    printed = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--compare", "--json").json
+    (X, codes, is_category), found = spy[0], printed["comparison"]
+    assert len(spy) == 1
+    assert len(X) == len(codes) == printed["training_rows"]
+    assert is_category.sum() == 1
+    assert found["rows"] == printed["held_out"]["rows"]
+    ours, plain = found["methods"]
+    for name in ("log_loss", "roc_auc", "pr_auc", "macro_f1"):
+        assert ours[name] == pytest.approx(printed["held_out"][name])
+    assert plain["log_loss"] == pytest.approx(np.log(2))
+    assert plain["log_loss_difference"]["mean"] == pytest.approx(np.log(2) - ours["log_loss"])
+    assert printed["cross_validation"] is None
+
+
+def test_text_marks_the_best_and_says_who_wins(cli, file, tmp_path, spy, monkeypatch):
+    said = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--compare").out
+    assert "compared on the 22 held-out rows: fits of the same 68 training rows" in said
+    assert "No plain baseline wins" in said
+    row = next(line for line in said.splitlines() if "qmedoid " in line)
+    assert row.count("*") == 4  # all but the seconds
+    known = small_table(n=90)
+
+    def clairvoyant(*_):
+        sure = dict(zip(known["x1"].to_pylist(), known["y"].to_pylist(), strict=True))
+        return lambda *_: lambda new: np.array([[0.01, 0.99][:: 1 if sure[x] == "yes" else -1] for x in new[:, 0]])
+
+    monkeypatch.setattr(plain_baselines, "BASELINES", {"oracle": clairvoyant})
+    said = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--compare").out
+    assert "A plain baseline wins: the log-loss of oracle is lower than ours" in said
+    assert spy
+
+
+def test_a_package_that_is_not_here_is_named_with_its_extra(cli, file, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    monkeypatch.setattr(plain_baselines, "BASELINES", {"LightGBM": plain_baselines.BASELINES["LightGBM"]})
+    printed = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--compare", "--json").json
+    assert [one["name"] for one in printed["comparison"]["methods"]] == ["qmedoid"]
+    assert any("pip install 'qmedoid[baselines]'" in note for note in printed["notes"])
+
+
+def test_folds_change_no_model(cli, file, tmp_path, spy):
+    plain = cli.ok("fit", file, *QUICK, "-o", tmp_path / "a", "--json").json
+    printed = cli.ok("fit", file, *QUICK, "-o", tmp_path / "b", "--cv", 3, "--compare", "--json").json
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert printed["held_out"] == plain["held_out"]
+    found = printed["cross_validation"]
+    assert (found["folds"], found["rows"]) == (3, printed["training_rows"])
+    assert [one["name"] for one in found["methods"]] == ["qmedoid", "nothing"]
+    assert found["methods"][0]["errors"]["log_loss"] > 0
+    assert sum(len(codes) for _, codes, _ in spy[1:]) == 2 * printed["training_rows"]
+
+
+def test_folds_alone_need_no_held_out_rows(cli, file, tmp_path):
+    printed = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--test", 0, "--cv", 2, "--json").json
+    assert printed["training_rows"] == printed["cross_validation"]["rows"] == 90
+    said = cli.ok("fit", file, *QUICK, "-o", tmp_path / "m", "--test", 0, "--cv", 2).out
+    assert "2 folds of the 90 training rows: mean ± standard error" in said
+    assert "minus ours" not in said
+    refused = cli("fit", file, *QUICK, "-o", tmp_path / "m", "--test", 0, "--compare")
+    assert refused.code == 2
+    assert "add --cv 5" in refused.err
+
+
+def options(file, **asked):
+    return FitOptions(table=str(file), target="y", **asked)
+
+
+def test_folds_hold_every_row_out_once_and_keep_groups_together(file):
+    data = read_labeled(options(file), {})
+    for asked in ({}, {"group_column": "color"}):
+        chosen = options(file, cv=3, **asked)
+        folds = folds_of(data, ["x1", "x2"], chosen)
+        assert sorted(np.concatenate([judged for _, judged in folds])) == list(range(90))
+        for fit, judged in folds:
+            assert not set(fit) & set(judged)
+            assert len(fit) + len(judged) == 90
+            if asked:
+                color = np.array(data.table["color"].to_pylist())
+                assert not set(color[fit]) & set(color[judged])
+
+
+def test_folds_in_time_judge_what_is_later(file):
+    data = read_labeled(options(file), {})
+    folds = folds_of(data, ["x1"], options(file, cv=4, time_column="day"))
+    place = np.argsort(time_order(data.table["day"], "day"))
+    for fit, judged in folds:
+        assert place[fit].max() < place[judged].min()
+    assert [len(fit) for fit, _ in folds] == sorted(len(fit) for fit, _ in folds)
+
+
+def test_folds_without_rows_are_refused_before_the_fit(file):
+    data = read_labeled(options(file), {})
+    with pytest.raises(ParameterError, match=r"--cv 4: fold . has no row to judge by"):
+        folds_of(data, ["x1"], options(file, cv=4, group_column="color"))
+
+
+def test_a_time_limit_leaves_out_what_it_names(cli, file, tmp_path, spy):
+    limited = ("fit", file, *QUICK, "-o", tmp_path / "m", "--compare", "--cv", 2, "--json", "--time-limit")
+    printed = cli.ok(*limited, "0.001").json
+    assert printed["time_limit"] == {
+        "seconds": 0.001,
+        "left_out": ["nothing", "folds 1 to 2 of --cv"],
+        "exceeded": True,
+    }
+    assert printed["cross_validation"] is None
+    assert [one["name"] for one in printed["comparison"]["methods"]] == ["qmedoid"]
+    assert spy == []
+    unlimited = cli.ok(*limited, "1000").json
+    assert unlimited["time_limit"] == {"seconds": 1000.0, "left_out": [], "exceeded": False}
+    assert unlimited["held_out"] == printed["held_out"]
+    assert cli(*limited, "0").code == cli(*limited, "nan").code == 2
+
+
+def test_a_time_limit_that_does_not_bite_changes_no_byte_of_the_model(cli, file, tmp_path):
+    for name, options in (("a", ()), ("b", ("--time-limit", "1000"))):
+        cli.ok("fit", file, *QUICK, "-o", tmp_path / name, *options)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

@@ -1,0 +1,148 @@
+"""`score` and `evaluate` cut where they are asked to, by the held-out rows of the fit."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import typer
+from small_tables import cells, replaced, write
+
+import qmedoid
+from qmedoid.cli.options import share
+
+CUTS = {
+    ("--threshold", "0.8"): 0.8,
+    ("--threshold", "80%"): 0.8,
+    ("--alert-rate", "20%"): {"alert_rate": 0.2},
+    ("--min-precision", "0.9"): {"min_precision": 0.9},
+    ("--min-recall", "0.9"): {"min_recall": 0.9},
+    ("--cost", "3"): {"cost": 3.0},
+}
+
+
+@pytest.mark.parametrize("cut", CUTS, ids="=".join)
+def test_every_command_cuts_as_the_model_in_python(cli, two, tmp_path, cut):
+    model = qmedoid.load(two.model).at_operating_point(CUTS[cut])
+    out = tmp_path / "o.csv"
+    report = cli.ok("score", two.model, two.file, "-o", out, *cut, "--json").json
+    predicted = model.predict(two.table)
+    assert cells(out)["prediction"] == predicted.tolist()
+    assert report["operating"] == model.expected_.as_dict()
+    evaluated = cli.ok("evaluate", two.model, two.file, *cut, "--json").json
+    assert evaluated["operating"] == report["operating"]
+    assert evaluated["alert_rate"] == report["alert_rate"] == (predicted == "yes").mean()
+    said = cli.ok("score", two.model, two.file, "-o", out, *cut).err
+    assert f"called yes above a probability of {model.expected_.threshold:.4g}" in said
+    assert "held-out rows, with 95 % intervals: precision" in said
+
+
+def test_derived_model_is_saved_with_its_parent_and_without_the_figures_of_the_old_cut(two, tmp_path):
+    model = qmedoid.load(two.model)
+    derived = model.at_operating_point({"alert_rate": 0.2})
+    assert (derived.model.parent, derived.sha256) == (model.sha256, None)
+    again = qmedoid.load(derived.save(tmp_path / "m"))
+    assert again.expected_ == derived.expected_
+    assert again.predict(two.table).tolist() == derived.predict(two.table).tolist()
+    assert "held_out" in model.model.metrics
+    assert list(again.model.metrics) == ["training_rows"]
+
+
+def test_two_cuts_and_numbers_out_of_range_are_wrong_calls(cli, two, tmp_path):
+    out = tmp_path / "o.csv"
+    for command in (("score", two.model, two.file, "-o", out), ("evaluate", two.model, two.file)):
+        outcome = cli(*command, "--threshold", "0.3", "--cost", "2")
+        assert outcome.code == 2
+        assert "--threshold and --cost both say where to cut" in outcome.err
+        for option, value in (("threshold", "1"), ("alert-rate", "150%"), ("min-recall", "0"), ("cost", "-1")):
+            outcome = cli(*command, f"--{option}", value)
+            assert (outcome.code, f"--{option} must be a number above 0" in outcome.err) == (2, True)
+        outcome = cli(*command, "--alert-rate", "many")
+        assert outcome.code == 2
+        assert "write 0.05 or 5%" in outcome.err
+    assert not out.exists()
+
+
+def test_three_classes_have_no_cut(cli, three, tmp_path):
+    outcome = cli("score", three.model, three.file, "-o", tmp_path / "o.csv", "--threshold", "0.3")
+    assert outcome.code == 4
+    assert "cut of 3 classes" in outcome.err
+
+
+def test_header_alone_gives_a_header_alone(cli, two, tmp_path):
+    header, out = tmp_path / "h.csv", tmp_path / "o.csv"
+    header.write_text(two.file.read_text().splitlines()[0] + "\n")
+    outcome = cli.ok("score", two.model, header, "-o", out, "--columns", "id")
+    assert "0 rows scored" in outcome.err
+    assert (
+        out.read_text() == '"id","prediction","score","margin","nearest_medoid_no","nearest_medoid_yes","decided_by"\n'
+    )
+    report = cli.ok("score", two.model, header, "-o", out, "--json").json
+    assert (report["rows"], report["alert_rate"], report["notes"]) == (0, None, [])
+    assert cli("evaluate", two.model, header).code == 3
+
+
+def test_notes_are_in_the_document(cli, two, tmp_path):
+    far = write(replaced(two.table, "x1", pa.array(np.full(90, 1e6))), tmp_path / "far.csv")
+    outcome = cli.ok("score", two.model, far, "-o", tmp_path / "o.csv", "--json")
+    assert any(note.startswith("Records are unlike") for note in outcome.json["notes"])
+    assert all(f"note: {note}" in outcome.err for note in outcome.json["notes"])
+
+
+def test_share_reads_percent_and_numbers():
+    assert [share(text) for text in ("5%", "0.05", " 100 %", "2", 0.5)] == [0.05, 0.05, 1.0, 2.0, 0.5]
+    with pytest.raises(typer.BadParameter, match="'five' is no share"):
+        share("five")
+
+
+@pytest.mark.parametrize("top", [1, 7, 90, 500])
+def test_top_calls_the_highest_scores(cli, two, tmp_path, top):
+    out = tmp_path / "o.csv"
+    report = cli.ok("score", two.model, two.file, "-o", out, "--top", top, "--json").json
+    found = cells(out)
+    scores = np.array(found["score"], dtype=float)
+    called = np.array(found["prediction"]) == "yes"
+    assert report["alerts"] == called.sum() == min(top, 90)
+    assert scores[called].min() > scores[~called].max(initial=-1)
+    assert report["top"]["alerts"] <= min(top, 90) / 90 * report["top"]["rows"] + 1e-9
+    assert report["drift"] is None
+    said = cli.ok("score", two.model, two.file, "-o", out, "--top", top).err
+    assert f"the {top} highest scores of this table" in said
+    assert "held-out rows, with 95 % intervals: precision" in said
+
+
+def test_top_of_equal_scores_and_of_pipes(cli, two, tmp_path):
+    twice = write(pa.concat_tables([two.table] * 3), tmp_path / "thrice.csv")
+    outcome = cli.ok("score", two.model, twice, "-o", tmp_path / "o.csv", "--top", "4", "--json")
+    assert outcome.json["alerts"] == 3
+    assert any("3 records are alerts instead of 4" in note for note in outcome.json["notes"])
+    outcome = cli("score", two.model, "-", "-o", tmp_path / "o.csv", "--top", "4", stdin=two.file.read_bytes())
+    assert (outcome.code, "read twice" in outcome.err) == (2, True)
+    assert cli("score", two.model, two.file, "-o", tmp_path / "o.csv", "--top", "4", "--cost", "2").code == 2
+
+
+def test_top_holds_few_scores_and_cuts_the_same(two, monkeypatch):
+    from qmedoid.metrics.thresholds import threshold_at_count
+    from qmedoid.tables import _csv, score_file
+
+    model = qmedoid.load(two.model).model
+    decided = qmedoid.load(two.model).decide(two.table)
+    log_odds = decided.scores[:, 1] - decided.scores[:, 0]
+    monkeypatch.setattr(_csv, "_BLOCK", 500)
+    monkeypatch.setattr(_csv, "_SAMPLE", 500)
+    for count in (1, 3, 20):
+        found = score_file.top_in_file(model, str(two.file), count, on_mismatch="error")
+        assert found == (threshold_at_count(log_odds, count), 90)
+
+
+def test_budgets_on_labeled_rows_and_on_held_out_ones(cli, two, three):
+    asked = ("--budgets", "5,20%", "--budgets", "0.5")
+    model = qmedoid.load(two.model)
+    evaluated = cli.ok("evaluate", two.model, two.file, *asked, "--json").json["budgets"]
+    assert evaluated == model.budgets([5, "20%", 0.5], two.table)
+    assert [one["alerts"] for one in evaluated] == [5, 18, 45]
+    inspected = cli.ok("inspect", two.model, *asked, "--json").json["budgets"]
+    assert inspected == model.budgets(["5", 0.2, "50%"])
+    for command in (("evaluate", two.model, two.file), ("inspect", two.model)):
+        assert "20%" in cli.ok(*command, *asked).out
+        assert cli(*command, "--budgets", "some").code == 2
+    assert cli("inspect", three.model, "--budgets", "5").code == 4
+    assert cli("evaluate", three.model, three.file, "--budgets", "5").code == 4

@@ -1,0 +1,98 @@
+"""What can be added to results: probabilities, places, reasons and novelty, the same in a file and in memory."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from fitted_tables import fitted, with_column
+
+from qmedoid.cli.explain import _reason
+from qmedoid.exceptions import ModelError, ParameterError
+from qmedoid.tables.explaining import explain_record
+from qmedoid.tables.issues import Issues
+from qmedoid.tables.results import ADDED, ResultColumns
+from qmedoid.tables.saved import SavedModel
+from qmedoid.tables.score_file import score_file
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def case(request):
+    table, classifier = fitted(request.param)
+    return table, SavedModel(classifier.table_model())
+
+
+def test_reasons_are_the_columns_that_an_explanation_names_first(case):
+    table, model = case
+    for n_reasons in (1, 3, 99):
+        found = model.score_table(table, add=["reasons"], n_reasons=n_reasons)["reasons"].to_pylist()
+        for row in range(0, len(table), 7):
+            columns = explain_record(model.model, table.slice(row, 1), Issues())["columns"]
+            expected = [_reason(column) for column in columns if column["contribution"]][:n_reasons]
+            assert found[row] == "; ".join(expected)
+
+
+def test_probabilities_are_those_of_the_model_and_add_up(case):
+    table, model = case
+    found = model.score_table(table, add=["probabilities"])
+    names = [f"probability_{label}" for label in model.classes_]
+    assert found.column_names[-len(names) :] == names
+    values = np.column_stack([found[name].to_numpy() for name in names])
+    np.testing.assert_array_equal(values, model.predict_proba(table))
+    np.testing.assert_allclose(values.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_file_and_memory_have_the_same_results(case, tmp_path, ending):
+    table, model = case
+    write = pyarrow.csv.write_csv if ending == "csv" else pyarrow.parquet.write_table
+    write(table, tmp_path / f"t.{ending}")
+    out = tmp_path / "o.parquet"
+    score_file(model.model, str(tmp_path / f"t.{ending}"), str(out), carried=["y"], add=ADDED, n_reasons=2)
+    of_file = pyarrow.parquet.read_table(out)
+    in_memory = model.score_table(table, columns=["y"], add=ADDED, n_reasons=2)
+    assert of_file.column_names == in_memory.column_names
+    assert of_file.drop_columns(["source"]).equals(in_memory.drop_columns(["source"]))
+
+
+def test_rows_are_counted_in_each_file(case, tmp_path):
+    table, model = case
+    for part, n in (("a", 3), ("b", 5)):
+        pyarrow.csv.write_csv(table.slice(0, n), tmp_path / f"{part}.csv")
+    out = tmp_path / "o.parquet"
+    score_file(model.model, str(tmp_path / "[ab].csv"), str(out), add=["row", "source"])
+    found = pyarrow.parquet.read_table(out)
+    assert found["row"].to_pylist() == [0, 1, 2, 0, 1, 2, 3, 4]
+    assert found["source"].to_pylist() == [str(tmp_path / "a.csv")] * 3 + [str(tmp_path / "b.csv")] * 5
+
+
+def test_cells_are_shown_short_and_missing_ones_in_words(case):
+    table, model = case
+    absent = with_column(table, "x1", pa.nulls(len(table), pa.float64()))
+    with pytest.warns(UserWarning, match="missing cells"):
+        found = model.score_table(absent, add=["reasons"], n_reasons=99, on_mismatch="warn")
+    assert all("x1 is missing (" in text for text in found["reasons"].to_pylist())
+    long = with_column(table, "color", pa.array(["x" * 100] * len(table)))
+    with pytest.warns(UserWarning, match="unseen"):
+        found = model.score_table(long, add=["reasons"], n_reasons=99, on_mismatch="warn")
+    assert all(f"color is {'x' * 39}… (" in text for text in found["reasons"].to_pylist())
+
+
+def test_what_there_is_not_is_refused(case):
+    table, model = case
+    with pytest.raises(ParameterError, match=r"must be among probabilities, source, row, reasons.*Got 'prices'"):
+        model.score_table(table, add=["row", "prices"])
+    with pytest.raises(ParameterError, match="'row' cannot be carried"):
+        model.score_table({**table.to_pydict(), "row": list(range(len(table)))}, columns=["row"], add=["row"])
+    assert ResultColumns.of(model.model, ["row", "row", "source"]).add == ("source", "row")
+
+
+def test_models_without_probabilities_add_none():
+    from qmedoid import NearestMedoidClassifier
+
+    table, _ = fitted()
+    classifier = NearestMedoidClassifier(random_state=0).fit(
+        table.select(["x1", "x2"]).to_pandas(), table["y"].to_pylist()
+    )
+    with pytest.raises(ModelError, match="no probabilities"):
+        SavedModel(classifier.table_model()).score_table(table, add=["probabilities"])

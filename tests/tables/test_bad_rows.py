@@ -1,0 +1,227 @@
+"""Rows that cannot be decided about are flagged or set aside, and no other row moves."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from fitted_tables import fitted, raw_table, with_column
+
+from qmedoid import NearestMedoidClassifier
+from qmedoid.exceptions import ContractError, DataError
+from qmedoid.model.contract import Column, Numbers
+from qmedoid.tables import _csv
+from qmedoid.tables.bad_rows import NAMES, _bad_cells, find_bad_rows
+from qmedoid.tables.issues import Issues
+from qmedoid.tables.saved import SavedModel
+from qmedoid.tables.score_file import estimate_in_file, score_file
+from qmedoid.tables.source import open_table
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted()[1].table_model()
+
+
+def broken_lines(n=60, seed=0, newline="\n"):
+    """A text of good and bad lines, the lines of its records, and for bad ones a part of the reason."""
+    rng = np.random.default_rng(seed)
+    rows = raw_table(n=n, seed=5).to_pylist()
+    records, reasons = [], {}
+    for number, row in enumerate(rows):
+        cells = [f"id {number}", *map(str, row.values())]
+        match int(rng.integers(0, 9)):
+            case 0:
+                cells[1], reasons[number] = "abc", "x1: 'abc' is no number"
+            case 1:
+                cells[2], reasons[number] = "-inf", "x2: '-inf' is beyond 1e+150"
+            case 2:
+                cells.append("more"), reasons.update({number: "the line has 7 cells, the header has 6"})
+            case 3:
+                cells, reasons[number] = cells[:1], "the line has 1 cell, the header has 6"
+            case 4:
+                cells[4], reasons[number] = "perhaps", "member: 'perhaps' is no truth value"
+            case 5:
+                cells[0] = f'"id\n{number}"'
+        records.append(",".join(cells))
+    lines, text = [], newline.join(["id,x1,x2,color,member,y", ""])
+    for number, record in enumerate(records):
+        text += newline * (number % 11 == 3)  # blank lines are no records
+        lines.append(text.count("\n") + 1)
+        text += record + newline
+    return text, records, reasons, lines
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("block", [300, 1 << 20])
+def test_no_row_is_lost_and_none_moves(model, tmp_path, monkeypatch, block, newline):
+    monkeypatch.setattr(_csv, "_BLOCK", block)
+    monkeypatch.setattr(_csv, "_SAMPLE", min(block, 1 << 18))
+    text, records, reasons, lines = broken_lines(newline=newline)
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    file, out, aside = (str(tmp_path / name) for name in ("t.csv", "o.parquet", "bad.csv"))
+    ids = [next(csv.reader(io.StringIO(record, newline="")))[0] for record in records]
+    good = [row for row in range(len(records)) if row not in reasons]
+
+    flagged = score_file(model, file, out, carried=["id"], add=["row"], on_bad_row="flag")
+    found = pyarrow.parquet.read_table(out).to_pydict()
+    assert (flagged.rows, flagged.bad_rows) == (len(good), len(reasons))
+    assert found["row"] == list(range(len(records)))
+    assert {row: why for row, why in enumerate(found["flag"]) if why is not None} == reasons
+    assert [row for row, label in enumerate(found["prediction"]) if label is None] == sorted(reasons)
+    assert all((found[name][row] is None) == (row in reasons) for name in ("score", "margin") for row in found["row"])
+    # What stands in which column of a line of another length is not known; all others keep their cells.
+    assert all(got in (None if "header" in reasons.get(row, "") else ids[row],) for row, got in enumerate(found["id"]))
+
+    skipped = score_file(model, file, out, carried=["id"], add=["row"], on_bad_row="skip", bad_rows=aside)
+    kept = pyarrow.parquet.read_table(out).to_pydict()
+    assert skipped.rows + skipped.bad_rows == len(records)
+    assert kept["row"] == good
+    assert kept["id"] == [ids[row] for row in good]
+    assert kept["score"] == [found["score"][row] for row in good]
+    with open(aside, newline="") as opened:  # noqa: PTH123
+        set_aside = list(csv.DictReader(opened))
+    assert [int(one["row"]) for one in set_aside] == sorted(reasons)
+    assert [one["record"] for one in set_aside] == [records[row] for row in sorted(reasons)]
+    assert [int(one["line"]) for one in set_aside] == [lines[row] for row in sorted(reasons)]
+    assert [one["reason"] for one in set_aside] == [reasons[row] for row in sorted(reasons)]
+    assert {one["file"] for one in set_aside} == {file}
+
+
+def test_good_rows_are_decided_as_without_the_bad_ones(model, tmp_path):
+    text, records, reasons, _ = broken_lines()
+    clean = "\n".join([text.split("\n")[0], *(one for row, one in enumerate(records) if row not in reasons)]) + "\n"
+    (tmp_path / "all.csv").write_text(text)
+    (tmp_path / "clean.csv").write_text(clean)
+    outs = [tmp_path / "one.parquet", tmp_path / "other.parquet"]
+    score_file(model, str(tmp_path / "clean.csv"), str(outs[0]), add=["reasons", "novelty"])
+    aside = str(tmp_path / "bad.csv")
+    file = str(tmp_path / "all.csv")
+    score_file(model, file, str(outs[1]), add=["reasons", "novelty"], on_bad_row="skip", bad_rows=aside)
+    one, other = map(pyarrow.parquet.read_table, outs)
+    assert one.equals(other)
+    estimates = [
+        estimate_in_file(model, str(tmp_path / name), on_mismatch="error", on_bad_row="skip")
+        for name in ("clean.csv", "all.csv")
+    ]
+    assert estimates[0].prevalence == estimates[1].prevalence
+
+
+def test_table_is_refused_by_default(model, tmp_path):
+    text, *_ = broken_lines()
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(DataError, match="cells, the header has 6"):
+        score_file(model, str(tmp_path / "t.csv"), str(tmp_path / "o.csv"))
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_rows_of_other_formats_are_set_aside_with_all_their_cells(model, tmp_path):
+    table = with_column(raw_table(n=6), "x1", pa.array([1.0, np.inf, 2.0, 1e200, -1.0, 0.5]))
+    table = table.append_column("note", pa.array(["a", "b", "c", "d", "e", "f"]))
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    aside = tmp_path / "bad.parquet"
+    scored = score_file(
+        model, str(tmp_path / "t.parquet"), str(tmp_path / "o.csv"), on_bad_row="skip", bad_rows=str(aside)
+    )
+    found = pyarrow.parquet.read_table(aside)
+    assert (scored.rows, scored.bad_rows, found.column_names) == (4, 2, list(NAMES))
+    assert found["row"].to_pylist() == [1, 3]
+    assert found["line"].null_count == 2
+    assert [json.loads(one)["note"] for one in found["record"].to_pylist()] == ["b", "d"]
+
+
+def test_file_of_rows_set_aside_is_there_when_there_are_none(model, tmp_path):
+    pyarrow.parquet.write_table(raw_table(), tmp_path / "t.parquet")
+    for _ in range(2):  # and is replaced by the next run
+        score_file(
+            model, str(tmp_path / "t.parquet"), str(tmp_path / "o.csv"), on_bad_row="skip",
+            bad_rows=str(tmp_path / "bad.csv"),
+        )  # fmt: skip
+        assert (tmp_path / "bad.csv").read_text() == '"file","line","row","reason","record"\n'
+
+
+def test_table_of_bad_rows_alone(model, tmp_path):
+    (tmp_path / "t.csv").write_text("x1,x2,color,member\n1,2\n3\nabc,1,red,true\n")
+    out = tmp_path / "o.parquet"
+    scored = score_file(model, str(tmp_path / "t.csv"), str(out), carried=["color"], on_bad_row="flag")
+    assert (scored.rows, scored.bad_rows) == (0, 3)
+    assert pyarrow.parquet.read_table(out)["prediction"].null_count == 3
+
+
+def test_in_memory_as_in_a_file(model):
+    table, saved = raw_table(n=5), SavedModel(model)
+    odd = with_column(table, "x1", pa.array(["1", "abc", " ", "nan", "inf"]))
+    with pytest.warns(UserWarning, match="missing cells"):
+        found = saved.score_table(odd, columns=["color"], add=["row"], on_bad_row="flag").to_pydict()
+    assert [why is None for why in found["flag"]] == [True, False, True, True, False]
+    assert [label is None for label in found["prediction"]] == [False, True, False, False, True]
+    assert found["color"] == table["color"].to_pylist()
+    with pytest.warns(UserWarning, match="missing cells"):
+        assert saved.score_table(odd, add=["row"], on_bad_row="skip")["row"].to_pylist() == [0, 2, 3]
+    with pytest.raises(ContractError):
+        saved.score_table(odd)
+
+
+def test_unseen_levels_and_missing_cells_are_no_bad_rows(model):
+    table = with_column(raw_table(n=3), "color", pa.array(["violet", None, "red"]))
+    assert find_bad_rows(model, with_column(table, "x2", pa.nulls(3, pa.float64())), Issues()) is None
+
+
+def test_cells_that_a_model_cannot_fill_in_are_bad():
+    table, _ = fitted()
+    numbers = table.select(["x1", "x2"])
+    plain = SavedModel(
+        NearestMedoidClassifier(random_state=0).fit(numbers.to_pandas(), table["y"].to_pylist()).table_model()
+    )
+    odd = with_column(numbers.slice(0, 3), "x2", pa.array([1.0, None, float("nan")]))
+    found = plain.score_table(odd, on_bad_row="flag")["flag"].to_pylist()
+    assert found == [None, *["x2 is missing, and the model cannot fill it in"] * 2]
+
+
+FILLED = Numbers(0.0)
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "bad"),
+    [
+        (Column("n", "number"), pa.array(["1", " 2.5 ", "", None, "NaN", "-nan", "1e3", "x", "1 2"]), {7, 8}),
+        (Column("n", "number"), pa.array([1, 2, None]), set()),
+        (Column("n", "number"), pa.array([1.0, np.nan, np.inf, -1e151, None]), {2, 3}),
+        (Column("n", "number"), pa.array(["x", "y"]).dictionary_encode(), {0, 1}),
+        (Column("n", "number", is_open=True), pa.array(["x", "inf", "1"]), {1}),
+        (Column("n", "number", spelling="1.234,5"), pa.array(["1.234,5", "x", " "]), {1}),
+        (Column("b", "boolean"), pa.array(["yes", "No", "", None, "2"]), {4}),
+        (Column("b", "boolean"), pa.array([0.0, 1.0, 2.0, np.nan]), {2}),
+        (Column("d", "date"), pa.array(["2024-01-31", "2024-02-30", "", None, "soon"]), {1, 4}),
+        (Column("d", "date", spelling="d.m.y"), pa.array(["31.1.2024", "x", None]), {1}),
+    ],
+)
+def test_bad_cells_are_those_that_are_counted_as_wrong_or_huge(column, cells, bad):
+    issues = Issues(trusts_points=True)
+    found = set()
+    for said in _bad_cells(cells, column, FILLED, issues):
+        assert len(said) == len(cells)
+        found |= {row for row, why in enumerate(said.to_pylist()) if why is not None}
+    assert found == bad
+
+
+def test_spelling_in_doubt_still_refuses_the_table():
+    issues = Issues()
+    column = Column("d", "date", spelling="d/m/y")
+    list(_bad_cells(pa.array(["01/02/2024", "01/31/2024"]), column, FILLED, issues))
+    assert issues.columns["d"].respelt == 1
+
+
+def test_records_of_a_text_are_found_as_they_are_written(tmp_path):
+    lines = ["a,b", "1,2", "", '"x\ny",3', "4", "", "5,6,7", '"8","9"']
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    with open_table(tmp_path / "t.csv", tolerant=True) as source:
+        (batch,) = source.batches(types={"a": pa.string(), "b": pa.string()})
+        assert batch.to_pydict() == {"a": ["1", "x\ny", None, None, "8"], "b": ["2", "3", None, None, "9"]}
+        assert sorted(source.origin.malformed(len(batch))) == [2, 3]
+        written = source.origin.written(range(5))
+        assert [one.text for one in written] == ["1,2", '"x\ny",3', "4", "5,6,7", '"8","9"']
+        assert [one.line for one in written] == [2, 4, 6, 8, 9]

@@ -1,0 +1,4 @@
+from typing import Any
+
+class SimpleImputer:
+    def __init__(self, **params: Any) -> None: ...
