@@ -140,6 +140,13 @@ SAVED_SECTIONS: Mapping[str, tuple[str, ...]] = {
         "unzip -p heart.qmedoid manifest.json | head -10",
         "unzip -p heart.qmedoid card.md | head -5",
     ),
+    "life": (
+        "qmedoid recalibrate heart.qmedoid new.csv -o heart-2.qmedoid --min-recall 0.95 | sed '$d'",
+        "qmedoid diff heart.qmedoid heart-2.qmedoid | head -13",
+        "qmedoid diff heart.qmedoid heart-2.qmedoid new.csv | sed -n '/^new.csv/,$p'",
+        "qmedoid diff heart.qmedoid heart-2.qmedoid new.csv --exit-code > /dev/null",
+        STATUS,
+    ),
     "damaged": (
         "printf x >> heart.qmedoid",
         "qmedoid inspect heart.qmedoid",

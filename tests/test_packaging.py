@@ -56,6 +56,7 @@ def test_the_build_has_no_kernels_but_all_else(built_without_compiler):
     assert (package / "py.typed").exists()
     for name in ("heart.csv", "creditcard_sample.parquet", "README.md"):
         assert (package / "studies" / "data" / name).exists()
+    assert (package / "cli" / "schemas" / "score.json").exists()
 
 
 def test_it_works_and_says_once_that_it_is_slower(built_without_compiler):

@@ -17,9 +17,11 @@ PUBLIC = [
     "EvidenceClassifier",
     "Explanation",
     "MedoidClassifier",
+    "ModelDiff",
     "NearestMedoidClassifier",
     "OperatingSummary",
     "RareEventClassifier",
+    "Recalibration",
     "SavedModel",
     "StabilityReport",
     "SumClassifier",
@@ -30,9 +32,11 @@ PUBLIC = [
     "check_table",
     "compact_swap_test",
     "compare",
+    "diff",
     "exceptions",
     "load",
     "medoid_index",
+    "recalibrate",
     "stability",
 ]
 

@@ -9,12 +9,14 @@ from qmedoid._version import __version__
 
 if TYPE_CHECKING:
     from qmedoid import exceptions
+    from qmedoid.estimators._recalibration_report import Recalibration
     from qmedoid.estimators._stability_report import StabilityReport
     from qmedoid.estimators.evidence import EvidenceClassifier
     from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.nearest import NearestMedoidClassifier
     from qmedoid.estimators.progress import TrainingProgress
     from qmedoid.estimators.rare import RareEventClassifier
+    from qmedoid.estimators.recalibration import recalibrate
     from qmedoid.estimators.stability import stability
     from qmedoid.estimators.sum import SumClassifier
     from qmedoid.estimators.transformers import CorrelationGroups, DeltaFeatures
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from qmedoid.studies.compare import compare
     from qmedoid.studies.comparison import Comparison
     from qmedoid.tables.checking import check_table
+    from qmedoid.tables.diff import ModelDiff, diff
     from qmedoid.tables.saved import SavedModel, load
 
 _HOMES = {
@@ -37,9 +40,11 @@ _HOMES = {
     "EvidenceClassifier": "qmedoid.estimators.evidence",
     "Explanation": "qmedoid.model.explanation",
     "MedoidClassifier": "qmedoid.estimators.medoid",
+    "ModelDiff": "qmedoid.tables.diff",
     "NearestMedoidClassifier": "qmedoid.estimators.nearest",
     "OperatingSummary": "qmedoid.model.operating_point",
     "RareEventClassifier": "qmedoid.estimators.rare",
+    "Recalibration": "qmedoid.estimators._recalibration_report",
     "SavedModel": "qmedoid.tables.saved",
     "StabilityReport": "qmedoid.estimators._stability_report",
     "SumClassifier": "qmedoid.estimators.sum",
@@ -49,8 +54,10 @@ _HOMES = {
     "check_table": "qmedoid.tables.checking",
     "compare": "qmedoid.studies.compare",
     "compact_swap_test": "qmedoid.geometry.overlap",
+    "diff": "qmedoid.tables.diff",
     "load": "qmedoid.tables.saved",
     "medoid_index": "qmedoid.geometry.medoids",
+    "recalibrate": "qmedoid.estimators.recalibration",
     "stability": "qmedoid.estimators.stability",
 }
 
@@ -62,9 +69,11 @@ __all__ = [
     "EvidenceClassifier",
     "Explanation",
     "MedoidClassifier",
+    "ModelDiff",
     "NearestMedoidClassifier",
     "OperatingSummary",
     "RareEventClassifier",
+    "Recalibration",
     "SavedModel",
     "StabilityReport",
     "SumClassifier",
@@ -75,9 +84,11 @@ __all__ = [
     "check_table",
     "compact_swap_test",
     "compare",
+    "diff",
     "exceptions",
     "load",
     "medoid_index",
+    "recalibrate",
     "stability",
 ]
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pandas  # noqa: F401 (before a command keeps it away from Arrow for the rest of this process)
 import pytest
 from small_tables import small_table, write
+from tests.printed_json import check_printed
 
 from qmedoid.cli import main
 
@@ -30,7 +31,7 @@ class Outcome(NamedTuple):
 
 
 def _call(arguments, stdin=None):
-    """Run a command with its streams apart from those of the test."""
+    """Run a command with its streams apart from those of the test; JSON must be as its schema says."""
     kept = sys.argv, sys.stdin, sys.stdout, sys.stderr
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     sys.argv, sys.stdout, sys.stderr = ["qmedoid", *map(str, arguments)], out, err
@@ -44,6 +45,7 @@ def _call(arguments, stdin=None):
         sys.argv, sys.stdin, sys.stdout, sys.stderr = kept
     outcome = Outcome(code, out.buffer.getvalue(), err.buffer.getvalue().decode())
     assert b"Traceback" not in outcome.raw + err.buffer.getvalue()
+    check_printed(arguments, outcome.raw)
     return outcome
 
 

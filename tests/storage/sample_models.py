@@ -178,6 +178,12 @@ def geometric(
     return HybridModel(method, calibration, deltas, trained, refine_below, residual)
 
 
+def recalibrated(rng):
+    """A model with a circuit and a calibration after it."""
+    calibration = Calibration(1.5, rng.normal(size=2), np.array([-1.0, 0.5, 2.0]), np.array([0.2, -0.1, 0.4]))
+    return geometric(rng, first=evidence_model, refine_below=1.0).with_last_calibration(calibration)
+
+
 def records_of(model):
     """Rows as a table would give them, one for each medoid."""
     cells = {"amount": 1.5, "age | `x`\n_y_": None, "paid": True, "when": "2026-02-03T04:05:06", "Größe": "日本"}
@@ -332,6 +338,7 @@ def all_models():
         ),
         "rare": table_model((geometric(rng, first=rare_model, curved=True),), cut=0.5, priors=np.array([0.99, 0.01])),
         "rare and circuit": table_model((geometric(rng, first=rare_model, refine_below=1.0, residual=True),)),
+        "recalibrated circuit": table_model((recalibrated(rng),)),
         "rare and comparisons": table_model((geometric(rng, first=rare_sum, refine_below=1.0, residual=True),)),
         "rare, not compressed": table_model((geometric(rng, first=rare_model, compress=False),)),
     }

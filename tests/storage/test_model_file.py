@@ -278,7 +278,7 @@ def test_format_1_stores_these_fields():
         Numbers: "fill indicator",
         Dates: "parts fills indicator",
         Levels: "levels values outputs",
-        HybridModel: "method calibration deltas variational refine_below residual",
+        HybridModel: "method calibration deltas variational refine_below residual recalibration",
         NearestModel: "input_scaling configuration weights signed feature_scaling medoids medoid_classes medoid_rows "
         "multipliers alpha use_angular angle",
         EvidenceModel: "rank_scaling linear_scaling medoids medoid_classes medoid_rows column_weights groups terms "

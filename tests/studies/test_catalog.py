@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from tests.printed_json import check_printed
 
 from qmedoid.cli import main
 from qmedoid.exceptions import DataError, ParameterError
@@ -31,6 +32,7 @@ def call(monkeypatch, *arguments):
         patch.setattr(sys, "stderr", err)
         with pytest.raises(SystemExit) as stop:
             main()
+    check_printed(["data", *arguments], out.buffer.getvalue().decode())
     return stop.value.code or 0, out.buffer.getvalue().decode(), err.buffer.getvalue().decode()
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, log_loss
+from tests.printed_json import check_printed
 from typer.testing import CliRunner
 
 from qmedoid import NearestMedoidClassifier, __version__
@@ -88,6 +89,7 @@ def quick_methods(monkeypatch):
 def run(*arguments, fraud_splits=0):
     result = CliRunner().invoke(app, ["demo", "--fraud-splits", str(fraud_splits), *arguments])
     assert result.exit_code == 0, result.output
+    check_printed(["demo", *arguments], result.stdout)
     return result.stdout
 
 

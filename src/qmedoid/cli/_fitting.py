@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.cli._training_rows import Labeled, given_row_groups
-from qmedoid.cli.options import FitOptions
+from qmedoid.cli.options import FitOptions, PointOptions
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
 from qmedoid.spelling import did_you_mean, number_of
@@ -40,23 +40,15 @@ def make_classifier(options: FitOptions, *, shown: bool = True) -> Any:
 
     Its fit is `shown` on a terminal.
     """
-    from qmedoid.estimators._parameters import RULE_CONSTRAINTS, check_parameters
+    from qmedoid.estimators._parameters import check_parameters
     from qmedoid.estimators.medoid import MedoidClassifier
     from qmedoid.estimators.progress import TrainingProgress
 
     settings: dict[str, Any] = {
         "refine": word_or_number(options.refine),
-        "operating_point": None if options.operating_point is None else word_or_number(options.operating_point),
+        "operating_point": asked_point("fit", options),
         "random_state": options.seed,
     }
-    rules = {name: getattr(options, name) for name in RULE_CONSTRAINTS}
-    asked = {name: value for name, value in rules.items() if value is not None}
-    check_parameters("fit", asked, {name: RULE_CONSTRAINTS[name] for name in asked})
-    given = [name for name in ("operating_point", *asked) if name in asked or settings[name] is not None]
-    if len(given) > 1:
-        first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
-        raise ParameterError(f"{first} and {second} both say where to cut: give one of them.")
-    settings["operating_point"] = asked or settings["operating_point"]
     method = asked_method(options.method, options.medoids, options.neighbors)
     if options.paper and method != "auto":
         raise ParameterError(
@@ -67,6 +59,20 @@ def make_classifier(options: FitOptions, *, shown: bool = True) -> Any:
     # Without a terminal nobody sees the progress.
     is_seen = shown and sys.stderr is not None and sys.stderr.isatty()
     return made.set_callbacks(TrainingProgress()) if is_seen else made
+
+
+def asked_point(command: str, options: PointOptions) -> Any:
+    """The operating point that options ask for; None where they ask for none."""
+    from qmedoid.estimators._parameters import RULE_CONSTRAINTS, check_parameters
+
+    rules = {name: getattr(options, name) for name in RULE_CONSTRAINTS}
+    asked = {name: value for name, value in rules.items() if value is not None}
+    check_parameters(command, asked, {name: RULE_CONSTRAINTS[name] for name in asked})
+    given = [*([] if options.operating_point is None else ["operating_point"]), *asked]
+    if len(given) > 1:
+        first, second = (f"--{name.replace('_', '-')}" for name in given[:2])
+        raise ParameterError(f"{first} and {second} both say where to cut: give one of them.")
+    return asked or (None if options.operating_point is None else word_or_number(options.operating_point))
 
 
 def asked_method(method: str, medoids: int | None, neighbors: str | None) -> Any:

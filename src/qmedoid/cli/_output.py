@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
     from qmedoid.model.operating_point import OperatingSummary
 
-OK, FAILED, USAGE, DATA, MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 130
+OK, FAILED, USAGE, DATA, MODEL, DIFFERENT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 """Exit codes: all well, the machine failed (a full disk, say), a wrong call, data that cannot be used or that break
-the contract, a model that cannot be read, Ctrl-C."""
+the contract, a model that cannot be read, two models that differ (where that was asked), Ctrl-C."""
 # Columns of text in a file or a pipe.
 _WIDE = 200
 _NAMES = {
@@ -137,6 +137,11 @@ def with_error(mean: float, error: float | None) -> str:
 def _figure(value: float | None) -> str:
     """Four digits, or a dash for what is not defined, such as the precision without an alert."""
     return "–" if value is None else f"{value:.4f}"
+
+
+def figure_names() -> dict[str, str]:
+    """Names of figures by their keys in a report."""
+    return _NAMES | _CALIBRATION
 
 
 def print_metrics(report: Mapping[str, Any], title: str) -> None:

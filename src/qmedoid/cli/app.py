@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -16,7 +17,9 @@ from qmedoid.cli.options import (
     FitOptions,
     Force,
     Model,
+    Names,
     OnMismatch,
+    RecalibrateOptions,
     ReproduceOptions,
     ScoreOptions,
     StabilityOptions,
@@ -68,7 +71,7 @@ def qmedoid(version: Version = False) -> None:
     """A geometry-first, quantum-inspired classifier for tables.
 
     Exit codes: 0 all well, 1 the machine failed, 2 wrong call, 3 data that cannot be used or break the model's
-    contract, 4 model unreadable, 130 interrupted.
+    contract, 4 model unreadable, 5 models differ (diff --exit-code), 130 interrupted.
     """
 
 
@@ -150,6 +153,35 @@ def circuit(
     write_circuit(model, format, which, output, force=force, as_json=json)
 
 
+@app.command()
+def diff(
+    old: Annotated[Path, typer.Argument(help="File of a saved model.")],
+    new: Annotated[Path, typer.Argument(help="File of the model that came after it.")],
+    table: Annotated[Text, typer.Argument(help="Table about whose records both decide.")] = None,
+    exit_code: Annotated[
+        bool,
+        typer.Option("--exit-code", help="End with exit code 5 if decisions differ (without a table, models)."),
+    ] = False,
+    on_mismatch: OnMismatch = "error",
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    json: AsJson = False,
+) -> int:
+    """Show what changed between two saved models and, with a table, in their decisions about its records."""
+    from qmedoid.cli.diff import run
+
+    return run(old, new, table, exit_code=exit_code, on_mismatch=on_mismatch, as_json=json, delimiter=delimiter,
+               decimal=decimal)  # fmt: skip
+
+
+@_command(RecalibrateOptions)
+def recalibrate(options: RecalibrateOptions) -> None:
+    """Fit probabilities and operating point of a model to new labels; everything else stays as it was."""
+    from qmedoid.cli.recalibrate import run
+
+    run(options)
+
+
 @_command(StabilityOptions)
 def stability(options: StabilityOptions) -> None:
     """Fit bootstrap samples of a table, and show how much groups, medoids and decisions change."""
@@ -185,6 +217,17 @@ def data_fetch(
     from qmedoid.cli.data import fetch
 
     fetch(name, output, force=force, as_json=json)
+
+
+@app.command("schema")
+def print_schema(
+    command: Annotated[Names, typer.Argument(help="Command, such as score or data list; or error.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Print the JSON Schema of what a command prints with --json; without a command, what schemas there are."""
+    from qmedoid.cli.schema import run
+
+    run(command or [], as_json=json)
 
 
 @app.command()

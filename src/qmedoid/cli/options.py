@@ -116,7 +116,32 @@ class StabilityOptions(TrainingOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions(TrainingOptions):
+class PointOptions:
+    """Where records are separated."""
+
+    alert_rate: Annotated[Number, _share("Share of the records to be called positive.")] = None
+    operating_point: Annotated[Text, typer.Option(help="Probability to cut at, or metric to maximize.")] = None
+    min_precision: Annotated[Number, _share("Best recall with at least this precision.")] = None
+    min_recall: Annotated[Number, _share("Fewest alerts with at least this recall.")] = None
+    cost: Annotated[Number, typer.Option(help="What a missed positive costs, in false alerts.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecalibrateOptions(PointOptions):
+    """Options of ``recalibrate``."""
+
+    model: Model
+    table: Table
+    output: Annotated[Path, typer.Option("--output", "-o", help="File of the new model.")]
+    target: Annotated[Text, typer.Option(help="Column of the classes, if it is called otherwise.")] = None
+    on_mismatch: OnMismatch = "error"
+    delimiter: Delimiter = None
+    decimal: Decimal = None
+    json: AsJson = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions(PointOptions, TrainingOptions):
     """Options of ``fit``."""
 
     output: Annotated[
@@ -126,11 +151,6 @@ class FitOptions(TrainingOptions):
     valid: Annotated[
         Text, typer.Option(help="Rows to choose settings by: a file or a share. Else cross-validation.")
     ] = None
-    alert_rate: Annotated[Number, _share("Share of the records to be called positive.")] = None
-    operating_point: Annotated[Text, typer.Option(help="Probability to cut at, or metric to maximize.")] = None
-    min_precision: Annotated[Number, _share("Best recall with at least this precision.")] = None
-    min_recall: Annotated[Number, _share("Fewest alerts with at least this recall.")] = None
-    cost: Annotated[Number, typer.Option(help="What a missed positive costs, in false alerts.")] = None
     time_column: Annotated[Text, typer.Option(help="Order of the rows: the last ones are held out.")] = None
     paper: Annotated[bool, typer.Option("--paper", help="Everything as printed in the paper.")] = False
     refine: Annotated[

@@ -1,11 +1,21 @@
-"""The operating point that a user asks for in a fit, as a rule."""
+"""The operating point that a user asks for: as a rule, and on held-out rows."""
 
 from collections.abc import Mapping, Sequence
+from math import log, log1p
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
-from qmedoid.exceptions import ParameterError
-from qmedoid.metrics.class_biases import CLASS_METRICS, cost_matrix
+import numpy as np
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.exceptions import ParameterError, warn
+from qmedoid.geometry.row_groups import draws_per_row
+from qmedoid.kernels.ties import merged
+from qmedoid.metrics.class_biases import CLASS_METRICS, cost_matrix, fit_class_biases
+from qmedoid.metrics.thresholds import counts_at
+from qmedoid.model.cut import chosen_cut
+from qmedoid.model.operating_point import Counts, OperatingSummary
+from qmedoid.model.training_summary import HeldOutCurve
 from qmedoid.schema import shown
 
 
@@ -33,3 +43,47 @@ def asked_rule(operating_point: Any, classes: Sequence[Any]) -> tuple[str, float
             raise ParameterError("'cost' of two classes is one number: a missed alert costs as many false ones.")
         return name, float(asked)
     return (operating_point, None) if isinstance(operating_point, str) else ("probability", float(operating_point))
+
+
+class ChosenPoint(NamedTuple):
+    """An operating point on held-out rows: cut, figures and curve of two classes, or biases of more."""
+
+    cut: float | None = None
+    expected: OperatingSummary | None = None
+    curve: HeldOutCurve | None = None
+    biases: Array | None = None
+
+
+def choose_point(
+    operating_point: Any, classes: Sequence[Any], scores: Array, codes: Codes, groups: Codes | None = None
+) -> ChosenPoint:
+    """Turn an operating point into a cut or into biases by the scores (n, C) of held-out rows, of which none may be.
+
+    Rows of one group count as one draw.
+    """
+    rule, asked = asked_rule(operating_point, classes)
+    if len(classes) > 2:
+        return ChosenPoint(
+            biases=None if rule == "likeliest" else _class_biases(operating_point, classes, scores, codes)
+        )
+    positive, margins, curve, cut = codes == 1, np.zeros(0), None, None
+    if len(scores):
+        margins = merged(scores[:, 1] - scores[:, 0])
+        curve = HeldOutCurve.of(positive, margins)
+    if rule == "probability" and asked is not None:
+        cut = log(asked) - log1p(-asked)
+    elif rule != "likeliest":
+        cut = chosen_cut(rule, asked or 0.0, positive, margins)
+    counts = Counts(**counts_at(positive, margins, cut or 0.0)) if len(scores) else None
+    share = draws_per_row(groups) if len(scores) else 1.0
+    return ChosenPoint(cut, OperatingSummary(rule, asked, cut or 0.0, counts, draws_per_row=share), curve)
+
+
+def _class_biases(operating_point: Any, classes: Sequence[Any], scores: Array, codes: Codes) -> Array | None:
+    """Biases of three or more classes."""
+    if not len(scores):
+        warn("No row was held out to choose class biases by: the likeliest class is called.")
+        return None
+    rule, _ = asked_rule(operating_point, classes)
+    cost = cost_matrix(operating_point["cost"], list(classes)) if rule == "cost" else None
+    return fit_class_biases(scores, codes, rule, cost)

@@ -1,7 +1,6 @@
 """What fitted classifiers share: probabilities, the decision at an operating point, and prior shift."""
 
 import copy
-import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,18 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._inputs import check_table, class_codes, loss_weights
-from qmedoid.estimators._operating import asked_rule
+from qmedoid.estimators._operating import asked_rule, choose_point
 from qmedoid.estimators._parameters import Constraint, check_parameters
 from qmedoid.exceptions import MajorityAlertWarning, warn
-from qmedoid.geometry.row_groups import draws_per_row, part_of
-from qmedoid.kernels.ties import merged
-from qmedoid.metrics.class_biases import cost_matrix, fit_class_biases
+from qmedoid.geometry.row_groups import part_of
 from qmedoid.metrics.prevalence import PrevalenceEstimate
-from qmedoid.metrics.thresholds import counts_at
-from qmedoid.model.cut import chosen_cut
 from qmedoid.model.decision import Decision, PriorShift, asked_priors
-from qmedoid.model.operating_point import Counts, OperatingSummary, probability
-from qmedoid.model.training_summary import HeldOutCurve, TrainingSummary
+from qmedoid.model.operating_point import probability
+from qmedoid.model.training_summary import TrainingSummary
 from qmedoid.variational.selection import OutOfFold
 
 
@@ -162,37 +157,13 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         Rows of one group count as one draw.
         """
         rows = np.zeros(0, dtype=np.intp) if held_out is None else held_out.judged
-        curve, cut, expected, biases = None, None, None, None
-        if len(self.classes_) == 2:
-            rule, asked = asked_rule(self.operating_point, self.classes_.tolist())
-            positive, margins = codes[rows] == 1, np.zeros(0)
-            if held_out is not None and len(rows):
-                margins = merged(held_out.scores[rows, 1] - held_out.scores[rows, 0])
-                curve = HeldOutCurve.of(positive, margins)
-            if rule == "probability" and asked is not None:
-                cut = math.log(asked) - math.log1p(-asked)
-            elif rule != "likeliest":
-                cut = chosen_cut(rule, asked or 0.0, positive, margins)
-            log_odds = cut or 0.0
-            counts = Counts(**counts_at(positive, margins, log_odds)) if len(rows) else None
-            share = draws_per_row(part_of(groups, rows)) if len(rows) else 1.0
-            expected = OperatingSummary(rule, asked, log_odds, counts, draws_per_row=share)
-        elif self.operating_point is not None:
-            biases = self._class_biases(codes, held_out, rows)
-        self._training = TrainingSummary.of_numbers(len(codes), self.n_features_in_, curve)
-        labels = tuple(self._in_order(self.classes_).tolist())
-        decision = Decision(labels, cut, priors=self._priors(codes, rows), operating=expected, biases=biases)
+        scores = np.zeros((0, len(self.classes_))) if held_out is None else held_out.scores[rows]
+        together = part_of(groups, rows) if len(rows) else None
+        found = choose_point(self.operating_point, self.classes_.tolist(), scores, codes[rows], together)
+        self._training = TrainingSummary.of_numbers(len(codes), self.n_features_in_, found.curve)
+        labels, priors = tuple(self._in_order(self.classes_).tolist()), self._priors(codes, rows)
+        decision = Decision(labels, found.cut, priors=priors, operating=found.expected, biases=found.biases)
         self._set_decision(decision)
-
-    def _class_biases(self, codes: Codes, held_out: OutOfFold | None, rows: Codes) -> Array | None:
-        """Biases of three or more classes by held-out rows."""
-        labels = self.classes_.tolist()
-        rule, _ = asked_rule(self.operating_point, labels)
-        if held_out is None or not len(rows):
-            warn("No row was held out to choose class biases by: the likeliest class is called.")
-            return None
-        cost = cost_matrix(self.operating_point["cost"], labels) if rule == "cost" else None
-        return fit_class_biases(held_out.scores[rows], codes[rows], rule, cost)
 
     def _set_decision(self, decision: Decision) -> None:
         """Keep a decision, and what users read of it."""

@@ -114,6 +114,11 @@ class Part(Protocol):
     name: ClassVar[str]
 
     @property
+    def facts(self) -> Mapping[str, Any]:
+        """Facts about the part by name, for reports; plain values."""
+        ...
+
+    @property
     def n_neighbors(self) -> int:
         """Number of training rows kept with all columns that are read."""
         ...

@@ -6,7 +6,7 @@ columns and of training rows to s_o − s_w. Calibration, circuit, prevalence an
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -113,32 +113,44 @@ def column_contributions(model: TableModel, columns: Sequence[npt.NDArray[Any]],
     for rows in row_slices(added, _BLOCK_ROWS):
         part = np.column_stack([column[rows] for column in columns]).astype(np.float64)
         by_number = method.column_contributions(part, decided.codes[rows], others[rows])
-        added[rows] = best.calibration.slope * np.add.reduceat(by_number, starts, axis=1)
+        added[rows] = best.slope * np.add.reduceat(by_number, starts, axis=1)
     refuse_overflow(added)
     return added
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]]) -> Explanation:
-    """Explain the decision about one record from its encoded columns, each of shape (1,)."""
+def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]], pair: tuple[int, int] | None = None) -> Explanation:
+    """Explain the decision about one record from its encoded columns, each of shape (1,).
+
+    With a `pair` of class codes the first is explained against the second, whichever won: the margin may be below 0.
+    """
     method, best = explained_by(model)
     decided = model.decide(columns)
     measured = method.measure(columns)
     scores, winner = decided.scores[0], int(decided.codes[0])
-    other = int(next_best(model, decided)[0])
+    winner, other = pair or (winner, int(next_best(model, decided)[0]))
     calibration = best.calibration
     calibrated = calibration.apply(measured.scores)[0]
     row = np.column_stack(list(columns)).astype(np.float64)
-    shares = method.contributions(row, measured, winner, other).times(calibration.slope)
+    last = best.recalibration
+    # In units of the last scores: a calibration after the circuit stretches all that comes before it.
+    stretch = 1.0 if last is None else last.slope
+    shares = method.contributions(row, measured, winner, other).times(best.slope)
     shift = model.decision.shift
     prevalence = 0.0 if shift is None else float(shift.log_ratios[winner] - shift.log_ratios[other])
     # For two classes the cut is taken off the score of the second.
     cut, biases = model.decision.cut or 0.0, model.decision.biases
     cut = cut * (1.0 if winner == 0 else -1.0) if biases is None else float(biases[winner] - biases[other])
     added = calibration.biases + calibration.curve_part(measured.scores)[0]
+    moved = 0.0
+    if last is not None:
+        refined = -replace(best, recalibration=None).decide(columns)[0]
+        moved = float(np.diff((last.biases + last.curve_part(refined))[0, [other, winner]])[0])
+    circuit = (scores[winner] - scores[other]) - stretch * (calibrated[winner] - calibrated[other]) - prevalence - moved
     terms = dict(shares.terms) | {
-        "calibration": float(added[winner] - added[other]),
-        "circuit": float((scores[winner] - scores[other]) - (calibrated[winner] - calibrated[other]) - prevalence),
+        "calibration": float(stretch * (added[winner] - added[other])),
+        "circuit": float(circuit),
+        **({} if last is None else {"recalibration": moved}),
         "prevalence": prevalence,
         "operating point": cut,
     }

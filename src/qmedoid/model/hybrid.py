@@ -1,6 +1,6 @@
 """The hybrid model: a calibrated method, and a circuit that decides the records its policy picks (algorithm 20)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from qmedoid.geometry.channels import Channels, DeltaKind, delta_features, delta
 from qmedoid.kernels.cross_entropy import log_softmax
 from qmedoid.methods.base import Measured, Scorer
 from qmedoid.methods.registry import METHODS, model_class
-from qmedoid.schema import Given, Tagged, Values
+from qmedoid.schema import Given, RefusedError, Tagged, Values
 from qmedoid.variational.model import MeasuredVariational, VariationalModel
 
 
@@ -64,6 +64,9 @@ class HybridModel:
         −∞ is none, ∞ is all. For rare events the margin is the score of the common class minus that of the rare one.
     residual : bool
         Whether the circuit corrects the calibrated scores instead of replacing them.
+    recalibration : Calibration or None
+        Of the scores after the circuit, fitted to new labels: the circuit keeps the scores that it was trained on.
+        Without a circuit new labels replace `calibration`.
     """
 
     method: Annotated[Scorer, Tagged(model_class, METHODS)]
@@ -72,6 +75,30 @@ class HybridModel:
     variational: Annotated[VariationalModel | MeasuredVariational | None, Given(VariationalModel | None)] = None
     refine_below: Annotated[float, Values(infinite=True)] = -np.inf
     residual: bool = False
+    recalibration: Calibration | None = None
+
+    def validate(self) -> None:
+        """Refuse a second calibration where there is no circuit between the two."""
+        if self.recalibration is not None and self.variational is None:
+            raise RefusedError("recalibration belongs to a model with a circuit, and there is none")
+
+    @property
+    def slope(self) -> float:
+        """What the scores of the method are stretched by, before and after the circuit."""
+        return self.calibration.slope * (1.0 if self.recalibration is None else self.recalibration.slope)
+
+    @property
+    def last_calibration(self) -> Calibration:
+        """The calibration that class scores come from; that of a circuit which nobody recalibrated changes nothing."""
+        if self.variational is None:
+            return self.calibration
+        return self.recalibration or Calibration(1.0, np.zeros(len(self.calibration.biases)))
+
+    def with_last_calibration(self, calibration: Calibration) -> "HybridModel":
+        """A copy with another last calibration."""
+        if self.variational is None:
+            return replace(self, calibration=calibration)
+        return replace(self, recalibration=calibration)
 
     @property
     def refinement(self) -> str:
@@ -95,6 +122,8 @@ class HybridModel:
         if len(rows):
             features = self.deltas.features(self.method, _part(measured, rows), scores[rows])
             scores[rows] = self.refined(scores[rows], features)
+        if self.recalibration is not None:
+            scores = self.recalibration.apply(-scores)
         return scores, picked, measured.nearest
 
     def picks(self, scores: Array) -> Flags:

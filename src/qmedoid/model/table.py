@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.calibration.curve import Calibration
+from qmedoid.exceptions import ModelError
 from qmedoid.methods.base import Method, refuse_overflow
 from qmedoid.model.contract import Contract, Dates, Encoding, Kind, Levels, Numbers
 from qmedoid.model.decision import Decision
@@ -197,6 +199,23 @@ class TableModel:
             first = np.cumsum([0, *widths])
             checked = frozenset(place for place in used if method.notices_bad_values[first[place]])
         return Layout(names, used, np.isin(source, used), checked)
+
+    def before_calibration(self) -> "TableModel":
+        """A copy whose scores are those that the last calibration of the best model is fitted to, the largest first.
+
+        Raises
+        ------
+        ModelError
+            The scores are no probabilities, or the model is a circuit alone.
+        """
+        best = self.best
+        if not self.decision.probabilistic or not isinstance(best, HybridModel):
+            what = "a circuit alone" if isinstance(best, VariationalModel) else "without probabilities"
+            raise ModelError(
+                f"This model is {what}: it has no calibration that new labels could replace. Fit a MedoidClassifier."
+            )
+        plain = best.with_last_calibration(Calibration(1.0, np.zeros(len(self.decision.classes))))
+        return replace(self, models=(plain, *self.models[1:]), decision=Decision(self.decision.classes))
 
     def decide(self, columns: Sequence[npt.NDArray[Any]], *, threads: int | None = None) -> Decisions:
         """Decide about records from their encoded columns; what the best model does not read may be anything.

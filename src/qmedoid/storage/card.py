@@ -83,6 +83,12 @@ def _facts(model: TableModel) -> Iterator[str]:
             for label, bias in zip(model.decision.classes, model.decision.biases, strict=True)
         )
         yield f"- A record is called the class of the highest score with its bias: {biases}."
+    about = model.metrics.get("recalibration")
+    if isinstance(about, Mapping):
+        yield (
+            f"- Probabilities and operating point were fitted anew to {cell(about.get('rows'))} labeled rows that the "
+            f"model was not fitted on. All else is of the model file with the SHA-256 {model.parent or '(not known)'}."
+        )
     if model.decision.probabilistic:
         yield "- The softmax of the scores is a probability."
     else:

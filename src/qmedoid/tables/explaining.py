@@ -54,10 +54,15 @@ def _columns(model: TableModel, why: Explanation, cells: Mapping[str, Any]) -> l
     Numbers that a column is encoded by, such as the levels of a category, the parts of a date or whether a cell is
     missing, count together.
     """
+    columns = sorted(by_column(model, why).items())
+    return _largest_first([{"name": name, "cell": cells.get(name), "contribution": value} for name, value in columns])
+
+
+def by_column(model: TableModel, why: Explanation) -> dict[str, float]:
+    """What every column of the table contributed to the margin, by name."""
     source = np.repeat(np.arange(len(model.encodings)), [len(encoding.outputs) for encoding in model.encodings])
     added = np.bincount(source, weights=why.columns, minlength=len(model.encodings)).tolist()
-    columns = sorted(zip(model.contract.names, added, strict=True), key=lambda column: column[0])
-    return _largest_first([{"name": name, "cell": cells.get(name), "contribution": value} for name, value in columns])
+    return dict(zip(model.contract.names, added, strict=True))
 
 
 def _largest_first(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -33,9 +33,11 @@ def remember_rows(model: TableModel, tables: Sequence[pa.Table], *, most: int = 
 
 def row_hashes(model: TableModel, batch: pa.RecordBatch | pa.Table) -> Hashes | None:
     """The hash of every row by the key of a model; None where the model keeps none to compare with."""
-    if model.seen is None:
-        return None
-    key = model.seen.key
+    return None if model.seen is None else keyed_hashes(model, batch, model.seen.key)
+
+
+def keyed_hashes(model: TableModel, batch: pa.RecordBatch | pa.Table, key: bytes) -> Hashes:
+    """The hash of every row by a key: equal for rows that are equal in all columns that the best model reads."""
     hashes = [_hashed(_bits(model, part), key) for part in _parts([batch])]
     return np.concatenate([np.zeros(0, dtype=np.int64), *hashes])
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from qmedoid.arrays import Array, row_slices
-from qmedoid.exceptions import DataError, ModelError
+from qmedoid.exceptions import DataError, ModelError, ParameterError
 from qmedoid.metrics.prevalence import PrevalenceEstimate
 from qmedoid.model.budgets import budgets_on_curve, budgets_on_rows
 from qmedoid.model.contract import Contract
@@ -342,3 +342,13 @@ class SavedModel:
             f"SavedModel({len(model.contract.columns)} columns, classes {list(model.decision.classes)!r}, "
             f"decided by {model.deciders[0]!r})"
         )
+
+
+def check_saved(**models: Any) -> None:
+    """Refuse parameters that are no saved models."""
+    for name, model in models.items():
+        if not isinstance(model, SavedModel):
+            raise ParameterError(
+                f"The {name!r} parameter must be a SavedModel, such as qmedoid.load(path). Got {type(model).__name__} "
+                "instead."
+            )

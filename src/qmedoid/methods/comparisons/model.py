@@ -9,7 +9,7 @@ which is the sign of the difference of two distances that a SWAP test measures. 
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
@@ -71,6 +71,11 @@ class ComparisonsModel:
     name: ClassVar[str] = "comparisons"
     n_neighbors: ClassVar[int] = 0
     n_measured: ClassVar[int] = 1
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How many trees there are, and real rows that they compare with."""
+        return {"trees": len(self.columns), "rows": len(self.rows)}
 
     @property
     def kept_rows(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ statements gave its classes out of fold.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
@@ -86,6 +86,11 @@ class NeighborsModel:
     cells: RowCells | None = None
 
     name: ClassVar[str] = "neighbors"
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How many rows are kept, and how many of them, the nearest, have a vote."""
+        return {"rows": len(self.rows), "nearest": self.n_nearest}
 
     @property
     def n_neighbors(self) -> int:

@@ -122,9 +122,10 @@ class SumModel:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """Weights by the name of what they weigh, and facts about the base."""
+        """Weights by the name of what they weigh, and facts about the base and the parts."""
         names = [self.base.name, *(part.name for part in self.parts)]
-        return {**self.base.facts, "weights": dict(zip(names, self.weights.tolist(), strict=True))}
+        parts = {part.name: part.facts for part in self.parts}
+        return {**self.base.facts, **parts, "weights": dict(zip(names, self.weights.tolist(), strict=True))}
 
     @property
     def distance_name(self) -> str:

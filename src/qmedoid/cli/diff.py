@@ -1,0 +1,172 @@
+"""``qmedoid diff``: what changed between two saved models, and in their decisions about a table."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from qmedoid.cli._output import DIFFERENT, OK, grid, plain_console, print_json, shown
+from qmedoid.cli.score import reading_bar
+from qmedoid.exceptions import ParameterError, some_of
+from qmedoid.tables.arrow import keep_pandas_away
+from qmedoid.tables.decision_diff import DecisionTally, aligned
+from qmedoid.tables.diff import ModelDiff, compare_models
+from qmedoid.tables.difference import BrokenContractError, OnMismatch
+from qmedoid.tables.saved import SavedModel, load
+from qmedoid.tables.scoring import TableReading
+
+# Values, and columns that moved a record, that are printed.
+_VALUES, _NAMED = 40, 3
+# Of what models showed on held-out rows.
+_METRICS = (
+    "accuracy",
+    "macro_f1",
+    "log_loss",
+    "roc_auc",
+    "pr_auc",
+    "precision",
+    "recall",
+    "alert_rate",
+    "training_rows",
+)
+
+
+def run(
+    old: Path, new: Path, table: str | None, *, exit_code: bool, on_mismatch: OnMismatch, as_json: bool, **dialect: Any
+) -> int:
+    """Compare two models, and print what differs; the exit code says whether anything does, if that was asked."""
+    if table == "-":
+        raise ParameterError("The table is read by both models, and a pipe can be read once: give it as a file.")
+    keep_pandas_away()
+    before, after = load(old), load(new)
+    decisions = None if table is None else _decisions(before, after, table, on_mismatch, dialect)
+    found = compare_models(before, after, decisions)
+    if as_json:
+        about = {"old": {"path": str(old), "sha256": before.sha256}, "new": {"path": str(new), "sha256": after.sha256}}
+        print_json({**about, **found.as_dict()})
+    else:
+        console = plain_console()
+        for line in _lines(found, old.name, new.name, "" if table is None else Path(table).name):
+            console.print(line, soft_wrap=isinstance(line, str))
+    return DIFFERENT if exit_code and found.differs else OK
+
+
+def _decisions(
+    old: SavedModel, new: SavedModel, table: str, on_mismatch: OnMismatch, dialect: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The decisions of both models, batch by batch."""
+    with ExitStack() as stack:
+        readings = []
+        for name, one in (("old", old), ("new", new)):
+            with _named(name):
+                readings.append(stack.enter_context(TableReading(one.model, table, on_mismatch, **dialect)))
+
+        def compare(lenient: bool) -> DecisionTally:
+            tally = DecisionTally(old.model, new.model)
+            first = (batch for batch, _ in readings[0].batches(lenient, on_progress=progress))
+            second = (batch for batch, _ in readings[1].batches(lenient))
+            for batches in aligned(first, second):
+                tally.add(batches, [reading.issues for reading in readings])
+            return tally
+
+        progress = stack.enter_context(reading_bar("comparing"))
+        tally: DecisionTally = readings[0].in_kind(compare)
+        with _named("old"):
+            readings[0].check()
+        # Two models that read alike would say the same twice.
+        if new.contract != old.contract or new.model.layout.used != old.model.layout.used:
+            with _named("new"):
+                readings[1].check()
+    return tally.report()
+
+
+@contextmanager
+def _named(model: str) -> Iterator[None]:
+    """Say which model a table is refused by."""
+    try:
+        yield
+    except BrokenContractError as error:
+        raise BrokenContractError(f"The {model} model cannot read the table. {error}", error.difference) from None
+
+
+def _lines(found: ModelDiff, old: str, new: str, table: str) -> Iterator[Any]:
+    """What there is to say; first what the models are made of, then what they decide."""
+    if found.derived:
+        yield f"{shown(new)} was made from {shown(old)}."
+    for title, part in (("columns", found.columns), ("classes", found.classes)):
+        changes = [f"{what} {_names(part[what])}" for what in ("added", "removed") if part[what]]
+        yield f"{title}: {'; '.join(changes) if changes else 'the same'}"
+    for column in found.columns["changed"]:
+        yield f"~ {shown(column['name'])}: " + "; ".join(_column_changes(column))
+    for one in found.columns["left_out"]:
+        was, now = (
+            "used, or not there" if why is None else f"left out, {shown(why)}" for why in (one["old"], one["new"])
+        )
+        yield f"~ {shown(one['name'])}: {was}; now {now}"
+    medoids, groups = found.medoids, found.groups
+    yield (
+        f"medoids (by their {medoids['matched_by']}): {medoids['kept']:,} kept, {len(medoids['added']):,} added, "
+        f"{len(medoids['removed']):,} removed"
+    )
+    yield f"groups: {groups['kept']:,} kept, {len(groups['added']):,} added, {len(groups['removed']):,} removed"
+    listed = [one for one in found.values if _is_listed(one["name"])]
+    if listed:
+        rows = [(shown(one["name"]), _text(one["old"]), _text(one["new"])) for one in listed[:_VALUES]]
+        yield grid(("value", "old", "new"), rows, left=(0, 1, 2))
+    if len(found.values) > len(listed[:_VALUES]):
+        yield f"{len(found.values) - len(listed[:_VALUES]):,} more values differ: --json lists all."
+    if found.decisions is not None:
+        yield from _decision_lines(found.decisions, table)
+    elif not found.differs:
+        yield "the models decide alike."
+
+
+def _is_listed(name: str) -> bool:
+    """Whether a value is printed: of what a model showed, the main figures."""
+    if name.startswith("metrics."):
+        is_main = name.endswith(tuple(f".{one}" for one in _METRICS)) and ".classes." not in name
+        return is_main and not name.startswith("metrics.parent.")
+    return not name.startswith("operating.counts.")
+
+
+def _decision_lines(found: Mapping[str, Any], table: str) -> Iterator[Any]:
+    share = found["changed_share"]
+    yield (
+        f"{shown(table)}: {found['changed']:,} of {found['rows']:,} records are called otherwise, "
+        f"{100 * share['value']:.3g} % (95 %: {100 * share['low']:.3g} to {100 * share['high']:.3g} %)"
+    )
+    if found["mean_change"] is not None:
+        yield f"mean change of the probability: {found['mean_change']:.4f}"
+    flows = [(shown(one["old"]), shown(one["new"]), f"{one['rows']:,}") for one in found["flows"]]
+    yield grid(("old", "new", "records"), flows, left=(0, 1))
+    if found["largest"]:
+        yield "the largest changes of probability, and what moved the margin of the new class"
+        yield grid(("row", "old", "new", "probability", "moved by"), map(_record, found["largest"]), left=(1, 2, 4))
+
+
+def _record(one: Mapping[str, Any]) -> tuple[str, ...]:
+    chances = "" if one["probabilities"] is None else " → ".join(f"{value:.3f}" for value in one["probabilities"])
+    parts = sorted([*(one["columns"] or ()), *(one["terms"] or ())], key=lambda part: -abs(part["change"]))
+    moved = ", ".join(f"{shown(part['name'])} {part['change']:+.3g}" for part in parts[:_NAMED] if part["change"])
+    return f"{one['row']}", shown(one["old"]), shown(one["new"]), chances, moved
+
+
+def _column_changes(column: Mapping[str, Any]) -> Iterator[str]:
+    for what, change in column.items():
+        if what.startswith("levels_"):
+            yield f"levels {what.removeprefix('levels_')}: {_names(change)}"
+        elif what != "name":
+            yield f"{what} was {_text(change[0])}, is {_text(change[1])}"
+
+
+def _names(names: Any) -> str:
+    return some_of([shown(repr(name)) for name in names], 10)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4f}" if abs(value) < 1 else f"{value:.6g}"
+    if isinstance(value, list) and value and all(isinstance(one, float) for one in value):
+        value = ", ".join(f"{one:.4g}" for one in value)
+    text = "–" if value is None else str(value)
+    return shown(text if len(text) <= 60 else f"{text[:59]}…")

@@ -1,0 +1,81 @@
+"""``qmedoid recalibrate``: probabilities and operating point of a saved model from new labels."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from qmedoid.cli._fitting import asked_point
+from qmedoid.cli._output import figure_names, grid, plain_console, print_json, print_operating, progress_bar, shown
+from qmedoid.cli.options import RecalibrateOptions
+from qmedoid.cli.score import reading_bar
+from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
+from qmedoid.spelling import did_you_mean
+from qmedoid.storage.atomic import check_target
+from qmedoid.tables.arrow import keep_pandas_away
+from qmedoid.tables.labeled import LabeledTally
+from qmedoid.tables.saved import SavedModel, load
+from qmedoid.tables.scoring import TableReading
+
+
+def run(options: RecalibrateOptions) -> None:
+    """Score the labeled rows, calibrate, save the new model, and print figures before and after."""
+    from qmedoid.estimators.recalibration import N_FOLDS, SAME, check_point, recalibrated
+
+    keep_pandas_away()
+    asked = asked_point("recalibrate", options)
+    point = SAME if asked is None else asked
+    check_point(point)
+    check_target(options.output)
+    saved = load(options.model)
+    tally, novelty = _labeled(saved, options)
+    with progress_bar() as bar:
+        task = bar.add_task("calibrating", total=N_FOLDS + 1)
+        found = recalibrated(saved, tally, point, lambda: bar.advance(task))
+    written = found.model.save(options.output)
+    novelty.warn()
+    if options.json:
+        print_json({"model": str(written), **found.as_dict(), "novelty": novelty.as_dict()})
+        return
+    console = plain_console()
+    console.print(f"{shown(Path(options.table).name)}: {found.rows:,} labeled rows that the model was not fitted on")
+    console.print(grid(("", "before", "after, out of fold"), _rows(found.before, found.after)))
+    console.print(found.verdict)
+    if found.model.expected_ is not None:
+        print_operating(found.model.expected_, found.model.model.decision.classes[1])
+    print(f"recalibrated model saved in {written}; the model it was made from is {found.model.model.parent}.")
+
+
+def _labeled(saved: SavedModel, options: RecalibrateOptions) -> tuple[LabeledTally, Any]:
+    """The labeled rows of the table, and how unlike the training rows they are."""
+    name = options.target or saved.contract.target
+    if name is None:
+        raise ParameterError("The model does not know the name of the target column: pass --target.")
+    LabeledTally(saved.model)  # a model that has no calibration is refused before anything is read
+    dialect: Any = {"delimiter": options.delimiter, "decimal": options.decimal}
+    with TableReading(saved.model, options.table, options.on_mismatch, **dialect) as reading:
+        if name not in reading.source.names:
+            raise ContractError(
+                f"There is no column {name!r} with the classes.{did_you_mean(name, reading.source.names)} The table "
+                f"has: {some_of([*map(repr, reading.source.names)])}. Pass --target."
+            )
+
+        def collect(lenient: bool) -> LabeledTally:
+            tally = LabeledTally(saved.model)
+            for batch, extra in reading.batches(lenient, [name], as_text=True, on_progress=progress):
+                tally.add(batch, extra.column(name), reading.issues, reading.novelty)
+            return tally
+
+        with reading_bar("scoring") as progress:
+            tally: LabeledTally = reading.in_kind(collect)
+        reading.check()
+        novelty = reading.novelty.report()
+    if not tally.labeled + tally.missing + tally.unknown:
+        raise DataError("The table has no rows: there is nothing to calibrate on.")
+    return tally, novelty
+
+
+def _rows(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    for key, name in figure_names().items():
+        values = [one.get(key, one.get("calibration", {}).get(key)) for one in (before, after)]
+        if key in before or key in before.get("calibration", {}):
+            yield name, *("–" if value is None else f"{value:.4f}" for value in values)

@@ -1,0 +1,286 @@
+"""Recalibration: probabilities and operating point of a saved model from new labels, everything else as it was."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from qmedoid.arrays import Array, Codes
+from qmedoid.calibration.curve import Calibration
+from qmedoid.calibration.fit import CalibrationKind, fit_calibration
+from qmedoid.estimators._folds import stratified_splits
+from qmedoid.estimators._operating import ChosenPoint, asked_rule, choose_point
+from qmedoid.estimators._parameters import OPERATING_POINT, Constraint, check_parameters
+from qmedoid.estimators._recalibration_report import Recalibration
+from qmedoid.exceptions import DataError, ParameterError, some_of, warn
+from qmedoid.geometry.row_groups import draws_per_row, group_sums, part_of, row_groups
+from qmedoid.kernels.cross_entropy import log_softmax
+from qmedoid.metrics.intervals import Interval
+from qmedoid.model.decision import Decision
+from qmedoid.model.hybrid import HybridModel
+from qmedoid.model.table import Decisions, TableModel
+from qmedoid.tables.arrow import as_table
+from qmedoid.tables.difference import OnMismatch
+from qmedoid.tables.evaluating import decision_report
+from qmedoid.tables.labeled import LabeledRows, LabeledTally
+from qmedoid.tables.saved import SavedModel, check_saved
+
+LEAST_ROWS = 10
+"""Rows of every class without which nothing is calibrated; rows that are equal count once."""
+SAME = "same"
+"""The operating point that asks for the rule of the model as it is."""
+N_FOLDS = 5
+# Figures that are compared before and after; areas under curves are those of one ranking, which stays.
+_COMPARED = ("log_loss", "calibration", "accuracy", "macro_f1", "alert_rate", "precision", "recall")
+_TWO_ERRORS = 1.96
+_POINTS = {
+    "operating_point": Constraint(f"{SAME!r}, {OPERATING_POINT.text}", lambda value: value == SAME) | OPERATING_POINT
+}
+
+
+def recalibrate(
+    model: SavedModel,
+    data: Any,
+    y: Any = None,
+    *,
+    target: str | None = None,
+    operating_point: Any = SAME,
+    on_mismatch: OnMismatch = "error",
+) -> Recalibration:
+    """Fit probabilities and operating point of a saved model to new labels, and leave everything else as it was.
+
+    The calibration is fitted anew to the scores of the labeled rows; their class frequencies become the priors, and
+    the operating point and what is expected of it are those of these rows. Medoids, weights and encodings stay. A
+    circuit keeps the scores that it was trained on: there the calibration is fitted to the scores after it.
+
+    Parameters
+    ----------
+    model : SavedModel
+    data : data frame, Arrow table, dict of columns or array
+        Rows that the model was not fitted on. Those that it knows by their hashes are left out, with a warning.
+    y : array-like of shape (n,) or None, default=None
+        Their classes; None takes them from the column `target`.
+    target : str or None, default=None
+        Column of the classes; None is the one of the model.
+    operating_point : as of `MedoidClassifier`, or "same", default="same"
+        ``"same"`` applies the rule of the model to the labeled rows.
+    on_mismatch : {"error", "warn"}, default="error"
+
+    Returns
+    -------
+    Recalibration
+        The new model, and figures before and after.
+
+    Raises
+    ------
+    DataError
+        Rows are too few, a class is missing, or most rows are those that the model was fitted on.
+
+    Examples
+    --------
+    ::
+
+        found = qmedoid.recalibrate(qmedoid.load("heart.qmedoid"), frame)
+        print(found.verdict)
+        found.model.save("heart-2.qmedoid")
+
+    See Also
+    --------
+    SavedModel.prior_shift : where only class frequencies have changed, and no labels are known.
+    """
+    check_saved(model=model)
+    check_point(operating_point)
+    tally = LabeledTally(model.model)
+    name = target or model.contract.target
+    if y is None and name is None:
+        raise ParameterError("The model does not know the name of the target column: pass target= or y=.")
+    labels = None if y is None else as_table({"y": y}).column("y")
+
+    def collect(table: pa.Table, issues: Any) -> None:
+        if labels is None and name not in table.column_names:
+            raise DataError(f"There is no column {name!r} with the classes: pass y= or target=.")
+        found = table.column(name) if labels is None else labels
+        if len(found) != len(table):
+            raise DataError(f"The table has {len(table)} rows and y has {len(found)}: pass one class for every row.")
+        tally.add(table, found, issues)
+
+    model._checked(data, on_mismatch, collect)
+    return recalibrated(model, tally, operating_point)
+
+
+def check_point(operating_point: Any) -> None:
+    """Refuse an operating point that is none."""
+    check_parameters("recalibrate", {"operating_point": operating_point}, _POINTS)
+
+
+def recalibrated(
+    saved: SavedModel, tally: LabeledTally, operating_point: Any, progress: Callable[[], None] = lambda: None
+) -> Recalibration:
+    """Recalibrate a model on the rows that a tally has collected; notes are warnings, too.
+
+    `progress` is called after each of `N_FOLDS` + 1 fits.
+    """
+    model, best = saved.model, saved.model.best
+    assert isinstance(best, HybridModel), "a tally refuses circuits alone"
+    labels = list(model.decision.classes)
+    point = _same_point(model) if isinstance(operating_point, str) and operating_point == SAME else operating_point
+    asked_rule(point, labels)
+    rows, left_out, notes = _new_rows(model, tally)
+    groups = row_groups(rows.cells, rows.codes)
+    _check_enough(model, rows.codes, groups)
+    kind: CalibrationKind = "curve" if len(best.calibration.knots) else "logistic"
+    calibration, chosen = _fitted(rows, point, labels, kind, groups)
+    progress()
+    decided = (
+        _decided(rows, best.last_calibration, model.decision),
+        _cross_fitted(rows, point, labels, kind, groups, progress),
+    )
+    before, after = (_figures(model, rows.codes, one) for one in decided)
+    gains = _log_chances(decided[1].scores, rows.codes) - _log_chances(decided[0].scores, rows.codes)
+    if model.decision.shift is not None:
+        notes.append("the model was adjusted to other class frequencies: those of the labeled rows replace them")
+    made = _made(saved, rows.codes, calibration, chosen, {"left_out": left_out, "before": before, "after": after})
+    for note in notes:
+        warn(note)
+    return Recalibration(made, len(rows.codes), left_out, before, after, _interval(gains, groups), tuple(notes))
+
+
+def _new_rows(model: TableModel, tally: LabeledTally) -> tuple[LabeledRows, dict[str, int], list[str]]:
+    """The rows that the fit has not seen, how many others there are, and notes on them."""
+    if not tally.labeled:
+        classes = some_of([repr(label) for label in model.decision.classes], 10)
+        raise DataError(
+            f"No row has a class of the model ({classes}): {tally.missing:,} are missing, {tally.unknown:,} are others."
+        )
+    rows, notes = tally.rows(), []
+    left_out = {
+        "missing": tally.missing,
+        "unknown": tally.unknown,
+        "known": 0,
+        "sampled": tally.labeled - len(rows.codes),
+    }
+    if left_out["sampled"]:
+        notes.append(f"a random sample of {len(rows.codes):,} of {tally.labeled:,} labeled rows is used")
+    if tally.missing or tally.unknown:
+        notes.append(f"left out: {tally.missing:,} rows without a class, {tally.unknown:,} of other classes")
+    if model.seen is None:
+        notes.append("the model keeps no hashes of its training rows: that these are new rows was not checked")
+        return rows, left_out, notes
+    known, checked = np.isin(rows.hashes, model.seen.hashes), model.seen.among(rows.hashes).checked
+    left_out["known"] = count = int(known.sum())
+    if 2 * count > max(checked, 1):
+        raise DataError(
+            f"{count:,} of {checked:,} labeled rows have the cells of rows that the model was fitted on. Its scores of "
+            "these are better than of new rows, and say nothing about them: give rows that are new."
+        )
+    if count:
+        notes.append(f"{count:,} rows have the cells of rows that the model was fitted on, and are left out")
+    return rows.take(~known), left_out, notes
+
+
+def _check_enough(model: TableModel, codes: Codes, groups: Codes | None) -> None:
+    """Refuse rows that are too few of some class."""
+    n_classes = len(model.decision.classes)
+    draws = codes if groups is None else np.unique(groups * n_classes + codes) % n_classes
+    counts = np.bincount(draws, minlength=n_classes)
+    if counts.min() < LEAST_ROWS:
+        found = [f"{label!r} has {count:,}" for label, count in zip(model.decision.classes, counts, strict=True)]
+        raise DataError(
+            f"Recalibration needs {LEAST_ROWS} different new rows of every class: {some_of(found, 10)}. Label more "
+            "rows, or, if only class frequencies have changed, score with --prevalence (prior_shift)."
+        )
+
+
+def _same_point(model: TableModel) -> Any:
+    """The operating point that the model was fitted with, as a parameter."""
+    decision, stored = model.decision, model.parameters.get("operating_point")
+    operating = decision.operating
+    if operating is not None:
+        if operating.rule in ("likeliest", "probability"):
+            return operating.asked
+        return operating.rule if operating.asked is None else {operating.rule: operating.asked}
+    if decision.biases is None and decision.cut is None:
+        return None
+    try:
+        asked_rule(stored, list(decision.classes))
+    except ParameterError:
+        stored = None
+    if stored is None:
+        raise ParameterError("The model does not hold the rule of its operating point: pass operating_point=.")
+    return stored
+
+
+def _fitted(
+    rows: LabeledRows, point: Any, labels: list[Any], kind: CalibrationKind, groups: Codes | None
+) -> tuple[Calibration, ChosenPoint]:
+    """Calibration and operating point of some rows."""
+    calibration = fit_calibration(-rows.scores, rows.codes, kind, groups)
+    return calibration, choose_point(point, labels, calibration.apply(-rows.scores), rows.codes, groups)
+
+
+def _decided(rows: LabeledRows, calibration: Calibration, decision: Decision) -> Decisions:
+    codes, scores, margins = decision.decide(calibration.apply(-rows.scores))
+    return Decisions(codes, scores, margins, rows.by_circuit, None)
+
+
+def _cross_fitted(
+    rows: LabeledRows,
+    point: Any,
+    labels: list[Any],
+    kind: CalibrationKind,
+    groups: Codes | None,
+    progress: Callable[[], None],
+) -> Decisions:
+    """Decisions about every row by calibration and operating point of the other folds."""
+    found = Decisions(
+        np.empty_like(rows.codes), np.empty_like(rows.scores), np.empty(len(rows.codes)), rows.by_circuit, None
+    )
+    rng = np.random.default_rng(0)
+    for train, test in stratified_splits(N_FOLDS, rows.scores, rows.codes, np.array(labels), rng, groups):
+        calibration, chosen = _fitted(rows.take(train), point, labels, kind, part_of(groups, train))
+        decision = Decision(tuple(labels), chosen.cut, biases=chosen.biases)
+        for whole, part in zip(found[:3], _decided(rows.take(test), calibration, decision)[:3], strict=True):
+            whole[test] = part
+        progress()
+    return found
+
+
+def _figures(model: TableModel, codes: Codes, decided: Decisions) -> dict[str, Any]:
+    report = decision_report(model, codes, decided)
+    return {name: report[name] for name in _COMPARED if name in report}
+
+
+def _log_chances(scores: Array, codes: Codes) -> Array:
+    """Logarithm of the probability of every row's class."""
+    return np.asarray(log_softmax(scores)[np.arange(len(codes)), codes])
+
+
+def _interval(gains: Array, groups: Codes | None) -> Interval:
+    """Mean of the gains with its 95 % interval; rows of one group are one draw."""
+    by_draw = draws_per_row(groups) * group_sums(gains, groups)
+    mean, error = float(by_draw.mean()), float(by_draw.std(ddof=1) / np.sqrt(len(by_draw)))
+    return Interval(mean, mean - _TWO_ERRORS * error, mean + _TWO_ERRORS * error)
+
+
+def _made(
+    saved: SavedModel, codes: Codes, calibration: Calibration, chosen: ChosenPoint, figures: Mapping[str, Any]
+) -> SavedModel:
+    """The model with another calibration, priors, curve and decision, and nothing else changed."""
+    model, best = saved.model, saved.model.best
+    assert isinstance(best, HybridModel), "a tally refuses circuits alone"
+    counts = np.bincount(codes, minlength=len(model.decision.classes))
+    decision = Decision(
+        model.decision.classes, chosen.cut, priors=counts / counts.sum(), operating=chosen.expected,
+        biases=chosen.biases,
+    )  # fmt: skip
+    training = None if model.training is None else replace(model.training, curve=chosen.curve)
+    # What the fit showed is about other probabilities.
+    before = model.metrics.get("parent", dict(model.metrics))
+    new = replace(
+        model, models=(best.with_last_calibration(calibration), *model.models[1:]), decision=decision,
+        training=training, metrics={"recalibration": {"rows": len(codes), **figures}, "parent": before},
+        parent=saved.sha256 or model.parent,
+    )  # fmt: skip
+    return SavedModel(new, versions=saved.versions)

@@ -1,0 +1,263 @@
+"""What changed between two saved models: columns, classes, medoids, groups, values, and decisions about a table."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qmedoid.model.contract import Column
+from qmedoid.model.hybrid import HybridModel
+from qmedoid.model.table import TableModel
+from qmedoid.tables.decision_diff import DecisionTally
+from qmedoid.tables.difference import OnMismatch
+from qmedoid.tables.saved import SavedModel, check_saved
+
+# Rows that both models decide about at a time.
+_AT_ONCE = 2**16
+# What two models that decide alike may differ in.
+_ABOUT = ("versions.", "parameters.", "metrics.")
+
+
+@dataclass(frozen=True, eq=False)
+class ModelDiff:
+    """What changed from an old model to a new one; everything is fit for JSON.
+
+    Attributes
+    ----------
+    derived : bool
+        Whether the new model was made from the file of the old one.
+    columns : mapping
+        ``"added"``, ``"removed"`` and ``"changed"`` columns, and those left out with their reasons.
+    classes : mapping
+        Classes ``"added"`` and ``"removed"``.
+    medoids : mapping
+        How many are ``"kept"``, and those ``"added"`` and ``"removed"``, with their cells where both models hold them.
+    groups : mapping
+        Groups of encoded columns, in the same way.
+    values : tuple of mapping
+        Everything else that differs: ``"name"``, ``"old"`` and ``"new"``.
+    decisions : mapping or None
+        Decisions about the records of a table, where one was given.
+    """
+
+    derived: bool
+    columns: Mapping[str, Any]
+    classes: Mapping[str, Any]
+    medoids: Mapping[str, Any]
+    groups: Mapping[str, Any]
+    values: tuple[Mapping[str, Any], ...]
+    decisions: Mapping[str, Any] | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether decisions differ; without a table whether anything does that decisions are made of."""
+        if self.decisions is not None:
+            return bool(self.decisions["changed"])
+        lists = [part[key] for part in (self.columns, self.classes, self.medoids, self.groups) for key in part]
+        return any(isinstance(one, list | Mapping) and len(one) for one in lists) or any(
+            not value["name"].startswith(_ABOUT) for value in self.values
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything by name, fit for JSON."""
+        return {
+            "derived": self.derived,
+            "columns": dict(self.columns),
+            "classes": dict(self.classes),
+            "medoids": dict(self.medoids),
+            "groups": dict(self.groups),
+            "values": [dict(value) for value in self.values],
+            "decisions": None if self.decisions is None else dict(self.decisions),
+            "differs": self.differs,
+        }
+
+
+def diff(old: SavedModel, new: SavedModel, data: Any = None, *, on_mismatch: OnMismatch = "error") -> ModelDiff:
+    """What changed between two saved models and, with a table, in their decisions about its records.
+
+    Parameters
+    ----------
+    old, new : SavedModel
+    data : data frame, Arrow table, dict of columns, array or None, default=None
+        Records that both models decide about; each must be able to read them.
+    on_mismatch : {"error", "warn"}, default="error"
+
+    Returns
+    -------
+    ModelDiff
+
+    Examples
+    --------
+    ::
+
+        found = qmedoid.diff(qmedoid.load("heart.qmedoid"), qmedoid.load("heart-2.qmedoid"), frame)
+        found.decisions["changed"], found.decisions["largest"][0]["columns"]
+    """
+    check_saved(old=old, new=new)
+    decisions = None
+    if data is not None:
+        tally = DecisionTally(old.model, new.model)
+
+        def compare(of_old: Any, old_issues: Any) -> None:
+            def with_new(of_new: Any, new_issues: Any) -> None:
+                for start in range(0, max(len(of_old), 1), _AT_ONCE):
+                    tally.add([one.slice(start, _AT_ONCE) for one in (of_old, of_new)], [old_issues, new_issues])
+
+            new._checked(data, on_mismatch, with_new)
+
+        old._checked(data, on_mismatch, compare)
+        decisions = tally.report()
+    return compare_models(old, new, decisions)
+
+
+def compare_models(old: SavedModel, new: SavedModel, decisions: Mapping[str, Any] | None = None) -> ModelDiff:
+    """Everything that two models differ in, with decisions that were compared before."""
+    first, second = old.model, new.model
+    labels = [[str(label) for label in model.decision.classes] for model in (first, second)]
+    facts = [_flat({"versions": one.versions} | _facts(one.model)) for one in (old, new)]
+    values = tuple(
+        {"name": name, "old": facts[0].get(name), "new": facts[1].get(name)}
+        for name in dict.fromkeys([*facts[0], *facts[1]])
+        if facts[0].get(name) != facts[1].get(name)
+    )
+    return ModelDiff(
+        derived=old.sha256 is not None and second.parent == old.sha256,
+        columns=_columns(first, second),
+        classes=_added_removed(*labels),
+        medoids=_medoids(first, second),
+        groups=_groups(first, second),
+        values=values,
+        decisions=decisions,
+    )
+
+
+def _added_removed(old: Sequence[Any], new: Sequence[Any]) -> dict[str, Any]:
+    return {"added": [one for one in new if one not in old], "removed": [one for one in old if one not in new]}
+
+
+def _columns(old: TableModel, new: TableModel) -> dict[str, Any]:
+    before, after = ({column.name: column for column in model.contract.columns} for model in (old, new))
+    pairs = [(before[name], after[name]) for name in before if name in after]
+    left = [dict(model.contract.left_out) for model in (old, new)]
+    return {
+        **_added_removed(list(before), list(after)),
+        "changed": [_changed(a, b) for a, b in pairs if a != b],
+        "left_out": [
+            {"name": name, "old": left[0].get(name), "new": left[1].get(name)}
+            for name in dict.fromkeys([*left[0], *left[1]])
+            if left[0].get(name) != left[1].get(name)
+        ],
+    }
+
+
+def _changed(old: Column, new: Column) -> dict[str, Any]:
+    """What changed in a column, as pairs of old and new; of levels those added and removed."""
+    levels = _added_removed(old.levels, new.levels)
+    others = {"kind": "kind", "missing": "missing", "is_open": "open", "spelling": "spelling"}
+    pairs = {name: [getattr(old, key), getattr(new, key)] for key, name in others.items()}
+    return {
+        "name": old.name,
+        **{name: pair for name, pair in pairs.items() if pair[0] != pair[1]},
+        **{f"levels_{what}": found for what, found in levels.items() if found},
+    }
+
+
+def _medoids(old: TableModel, new: TableModel) -> dict[str, Any]:
+    """Medoids by their cells where both models hold them, else by the numbers of their rows."""
+    with_cells = bool(old.records and old.records[0]) and bool(new.records and new.records[0])
+    found = []
+    for model in (old, new):
+        method = model.method
+        rows = [] if method is None else method.medoid_rows.tolist()
+        classes = [] if method is None else [str(model.decision.classes[code]) for code in method.medoid_classes]
+        cells = model.records[0] if with_cells and model.records else ({},) * len(rows)
+        found.append([
+            {"training_row": row, "class": label, **({"record": dict(record)} if with_cells else {})}
+            for row, label, record in zip(rows, classes, cells, strict=True)
+        ])  # fmt: skip
+    keys = [[_key(one, with_cells) for one in part] for part in found]
+    kept = sum((Counter(keys[0]) & Counter(keys[1])).values())
+    by = "cells" if with_cells else "row numbers"
+    return {"matched_by": by, "kept": kept, "added": _not_in(found[1], keys[1], keys[0]),
+            "removed": _not_in(found[0], keys[0], keys[1])}  # fmt: skip
+
+
+def _key(medoid: Mapping[str, Any], with_cells: bool) -> Any:
+    what = sorted(medoid["record"].items()) if with_cells else medoid["training_row"]
+    return repr((medoid["class"], what))
+
+
+def _not_in(medoids: Sequence[Any], keys: Sequence[str], others: Sequence[str]) -> list[Any]:
+    """Those without a match, each of which takes one away."""
+    left, found = Counter(others), []
+    for medoid, key in zip(medoids, keys, strict=True):
+        if left[key]:
+            left[key] -= 1
+        else:
+            found.append(medoid)
+    return found
+
+
+def _groups(old: TableModel, new: TableModel) -> dict[str, Any]:
+    """Groups by the names of their encoded columns, whatever their order."""
+    named = []
+    for model in (old, new):
+        groups = () if model.method is None else model.method.column_groups
+        named.append(sorted({tuple(sorted(model.layout.names[column] for column in group)) for group in groups}))
+    found = {what: [list(group) for group in groups] for what, groups in _added_removed(*named).items()}
+    return {"kept": len({*named[0]} & {*named[1]}), **found}
+
+
+def _facts(model: TableModel) -> dict[str, Any]:
+    """A model as nested plain values."""
+    decision, method, best = model.decision, model.method, model.best
+    labels = [str(label) for label in decision.classes]
+    operating: dict[str, Any] = {} if decision.operating is None else decision.operating.as_dict()
+    for figure in ("alert_rate", "precision", "recall"):
+        # A figure and its interval change together.
+        if operating.get(figure) is not None:
+            operating[figure] = list(operating[figure].values())
+
+    def by_class(values: Any) -> Any:
+        return None if values is None else dict(zip(labels, np.asarray(values).tolist(), strict=True))
+
+    calibrations = {}
+    if isinstance(best, HybridModel):
+        for name, one in (("calibration", best.calibration), ("recalibration", best.recalibration)):
+            if one is not None:
+                curve = {"knots": one.knots.tolist(), "heights": one.heights.tolist()}
+                calibrations[name] = {"slope": one.slope, "biases": by_class(one.biases), **curve}
+    return {
+        "method": {"name": model.deciders[0], **({} if method is None else method.facts)},
+        "refinement": model.refinement,
+        "refine_below": best.refine_below if isinstance(best, HybridModel) and best.variational is not None else None,
+        "target": model.contract.target,
+        "classes": labels,
+        "medoids": 0 if method is None else len(method.medoid_rows),
+        "neighbors": model.n_neighbors,
+        "models": len(model.models),
+        **calibrations,
+        "priors": by_class(decision.priors),
+        "expected_priors": by_class(decision.expected_priors),
+        "class_biases": by_class(decision.biases),
+        "cut": decision.cut,
+        "operating": operating,
+        "training_rows": None if model.training is None else model.training.n_rows,
+        "parameters": model.parameters,
+        "metrics": model.metrics,
+    }
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Nested mappings as one, with points between the names."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            found |= _flat(value, f"{before}{name}.")
+        else:
+            # What is no number equals nothing, not even itself.
+            is_nan = isinstance(value, float) and value != value
+            found[f"{before}{name}"] = list(value) if isinstance(value, tuple) else None if is_nan else value
+    return found
