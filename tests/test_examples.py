@@ -10,7 +10,7 @@ import pytest
 
 import qmedoid
 
-WITHOUT = {"load": "SavedModel", "Comparison": "compare"}
+WITHOUT = {"load": "SavedModel", "Comparison": "compare", "ModelDiff": "diff", "Recalibration": "recalibrate"}
 """Names that the example of another shows at work."""
 
 
