@@ -67,12 +67,16 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         "qmedoid inspect heart.qmedoid --budgets 10,50,25%",
     ),
     "explain": ("qmedoid explain heart.qmedoid new.csv --row 2",),
+    "importance": (
+        "qmedoid importance heart.qmedoid new.csv",
+        "qmedoid effect heart.qmedoid new.csv --column Oldpeak --bins 4",
+    ),
     "raw": (
         'awk -F, -v OFS=, \'NR == 1 {print "visit_id,day", $0; next} {if ($5 == 0) $5 = ""; '
         'print 70000 + 7 * NR, sprintf("2024-%02d-%02d", 1 + NR % 12, 1 + NR % 28), $0}\' heart.csv > visits.csv',
         "head -2 visits.csv",
         "qmedoid fit visits.csv --target HeartDisease --refine never -o visits.qmedoid | tail -1",
-        "qmedoid inspect visits.qmedoid | grep -E '^ (visit_id|day|Cholesterol|Sex) '",
+        "qmedoid inspect visits.qmedoid | grep -E '^ (visit_id|day|Cholesterol|Sex) .*[a-z]'",
     ),
     "broken": (
         """sed '1s/"MaxHR"/"max_hr"/; 1s/"Oldpeak"/"depression"/; s/"ATA"/"atypical"/' new.csv > changed.csv""",

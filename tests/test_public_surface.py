@@ -14,6 +14,7 @@ PUBLIC = [
     "Contract",
     "CorrelationGroups",
     "DeltaFeatures",
+    "Effect",
     "EvidenceClassifier",
     "Explanation",
     "MedoidClassifier",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from qmedoid.studies.comparison import Comparison
     from qmedoid.tables.checking import check_table
     from qmedoid.tables.diff import ModelDiff, diff
+    from qmedoid.tables.effect import Effect
     from qmedoid.tables.saved import SavedModel, load
 
 _HOMES = {
@@ -37,6 +38,7 @@ _HOMES = {
     "Contract": "qmedoid.model.contract",
     "CorrelationGroups": "qmedoid.estimators.transformers",
     "DeltaFeatures": "qmedoid.estimators.transformers",
+    "Effect": "qmedoid.tables.effect",
     "EvidenceClassifier": "qmedoid.estimators.evidence",
     "Explanation": "qmedoid.model.explanation",
     "MedoidClassifier": "qmedoid.estimators.medoid",
@@ -66,6 +68,7 @@ __all__ = [
     "Contract",
     "CorrelationGroups",
     "DeltaFeatures",
+    "Effect",
     "EvidenceClassifier",
     "Explanation",
     "MedoidClassifier",

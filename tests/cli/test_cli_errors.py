@@ -264,3 +264,22 @@ def test_files_that_are_not_there(cli, tmp_path):
     (tmp_path / "heart.csv").write_text("a,y\n")
     assert "Did you mean 'heart.csv'?" in cli("check", tmp_path / "hart.csv").err
     assert "is a web address" in cli("check", "https://example.org/t.csv").err
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "remedy"), [(3, "Fit on fewer rows with --max-rows."), (40, "Leave out columns with --ignore NAME.")]
+)
+def test_lack_of_memory_names_what_there_is_too_much_of(cli, tmp_path, monkeypatch, n_columns, remedy):
+    from qmedoid.estimators.medoid import MedoidClassifier
+
+    def too_much(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(MedoidClassifier, "fit", too_much)
+    values = np.random.default_rng(0).normal(size=(30, n_columns)).round(3)
+    lines = [",".join([*(f"c{number}" for number in range(n_columns)), "y"])]
+    lines += [",".join([*map(str, row), "ab"[place % 2]]) for place, row in enumerate(values)]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    found = cli("fit", tmp_path / "t.csv", "--target", "y", "-o", tmp_path / "m.qmedoid", "--test", "0")
+    assert found.code != 0
+    assert f"30 rows of {n_columns} columns. {remedy}" in found.err

@@ -9,7 +9,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import get_scorer
@@ -337,7 +336,7 @@ def test_encoded_column_that_is_the_same_everywhere_is_noted_by_name(data, recwa
     fitted = clone(FAST).set_params(random_state=0).fit(frame.assign(flag=[1.0, None] * (N // 2)), labels)
     assert "'flag' is the same in all rows once encoded" in fitted.notes_
     assert "flag is missing" in fitted.encoded_names_
-    assert not recwarn.list
+    assert not [one for one in recwarn.list if "flag" in str(one.message)]
 
 
 def test_same_seed_is_the_same_model(data):
@@ -358,11 +357,6 @@ def test_same_seed_is_the_same_model(data):
 def test_tables_without_anything_to_learn_from(X, message):
     with pytest.raises(DataError, match=message):
         MedoidClassifier().fit(X, [0, 1, 0, 1, 0])
-
-
-def test_sparse_tables_are_refused():
-    with pytest.raises(TypeError, match="Sparse"):
-        MedoidClassifier().fit(sp.csr_array(np.eye(6)), [0, 1] * 3)
 
 
 def test_other_misuse(data):

@@ -129,14 +129,17 @@ def test_ranking_of_two_classes_stays(saved, kind):
 def test_explanations_add_up(saved, kind, n_classes):
     new = qmedoid.recalibrate(saved(kind, n_classes), *labeled(300, [0.7] + [0.3 / (n_classes - 1)] * (n_classes - 1)))
     table, _ = labeled(30, [1 / n_classes] * n_classes, seed=6)
-    by_circuit = new.model.decide(table).by_circuit
+    by_circuit, sizes = new.model.decide(table).by_circuit, []
     for row in range(30):
         why = new.model.explain(table, row=row)
+        sizes.append({column["name"]: abs(column["contribution"]) for column in why["columns"]})
         total = sum(column["contribution"] for column in why["columns"]) + sum(why["terms"].values())
         assert total == pytest.approx(why["margin"], abs=1e-9)
         assert ("recalibration" in why["terms"]) == (kind == "circuit")
         if not by_circuit[row]:
             assert why["terms"]["circuit"] == pytest.approx(0.0, abs=1e-9)
+    mean = {name: np.mean([one[name] for one in sizes]) for name in sizes[0]}
+    assert new.model.importances(table) == pytest.approx(mean)
 
 
 def test_circuit_keeps_the_scores_that_it_was_trained_on(saved):

@@ -79,9 +79,8 @@ def test_contract_and_parameters_say_what_was_fitted(fitted):
     model = named.table_model()
     assert model.contract.names == tuple(table.columns)
     assert {column.kind for column in model.contract.columns} == {"number"}
-    # Estimators of numbers refuse missing cells; the front door fills them in.
-    fills = isinstance(named, MedoidClassifier)
-    assert all(np.isfinite(one.fill) == fills and not one.indicator for one in model.encodings)
+    medians = np.median(table, axis=0)
+    assert [(one.fill, one.indicator) for one in model.encodings] == [(median, False) for median in medians]
     assert model.decision.classes == ("benign", "malignant")
     assert model.parameters["estimator"] == type(named).__name__
     parameters = json.loads(json.dumps(model.parameters, allow_nan=False))

@@ -84,6 +84,22 @@ def test_identifiers_by_name_are_told_of_and_can_be_kept():
     assert "paid_id" in kept.contract_.names
 
 
+def test_columns_left_out_by_a_guess_are_told_of_once_and_those_ignored_are_not():
+    frame, label = parity()
+    few = frame.assign(same=3, empty=np.nan)
+    with pytest.warns(QMedoidWarning, match="left out") as caught:
+        found = fitted(few, label, ignore=["noise"])
+    (message,) = [str(one.message) for one in caught if "left out" in str(one.message)]
+    assert message == "2 columns were left out:\n- 'same': every cell is 3\n- 'empty': every cell is missing"
+    assert set(found.contract_.left_out) == {"same", "empty", "noise"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", QMedoidWarning)
+        fitted(few, label, ignore=["noise", "same"], roles={"empty": "ignore"})
+    many = frame.assign(**{f"same{number}": number for number in range(8)})
+    with pytest.warns(QMedoidWarning, match=r"(?s)^8 columns were left out:\n- .*- 'same4'.*\n- and 3 more"):
+        fitted(many, label)
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [

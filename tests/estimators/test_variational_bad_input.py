@@ -49,7 +49,7 @@ def one_warning(caught):
 
 @pytest.mark.parametrize(
     ("value", "what"),
-    [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity"), (1e200, "1e+200, beyond ±1e+150")],
+    [(np.inf, "infinity"), (-np.inf, "infinity"), (1e200, "1e+200, beyond ±1e+150")],
 )
 def test_value_that_is_no_usable_number_is_named_with_its_place(value, what):
     with pytest.raises(DataError, match=re.escape(f"contains {what} in column 2, first at row 7")):

@@ -81,7 +81,9 @@ def model_and_rows(request):
 def test_many_records_at_once_are_explained_as_one_by_one(model_and_rows):
     model, X = model_and_rows
     X = np.vstack([X[:30], X[:1] * 1e3, np.zeros((1, X.shape[1]))])
-    together = column_contributions(model, list(X.T), model.decide(list(X.T)))
+    decided = model.decide(list(X.T))
+    others = model.decision.runners_up(decided.scores, decided.codes)
+    together = column_contributions(model, list(X.T), decided.codes, others)
     alone = [explain(model, [column[[row]] for column in X.T]).columns for row in range(len(X))]
     np.testing.assert_allclose(together, alone, rtol=1e-9, atol=1e-10)
     assert np.abs(together).max() > 0.01

@@ -72,7 +72,7 @@ def test_day_counts_keep_the_latest_days():
 
 
 def test_summary_of_numbers_has_nothing_missing():
-    summary = TrainingSummary.of_numbers(20, 3)
+    summary = TrainingSummary.of_numbers(20, np.zeros(3, dtype=np.intp))
     assert summary.missing_shares.tolist() == [0, 0, 0]
     assert [len(shares) for shares in summary.level_shares] == [0, 0, 0]
     assert replace(summary, days=DayCounts.of(np.array([1, 1]))).days.counts == pytest.approx([2])

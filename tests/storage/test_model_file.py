@@ -265,7 +265,8 @@ def test_path_without_a_model_is_refused_in_one_line(tmp_path):
 def test_format_1_stores_these_fields():
     """Another field of a model would be lost by it, and takes the next format."""
     stored = {
-        TableModel: "contract encodings decision models records parameters metrics seen novelty training parent",
+        TableModel: "contract encodings decision models records parameters metrics seen novelty training "
+        "importances parent",
         Decision: "classes cut probabilistic priors shift operating biases",
         TrainingSummary: "n_rows missing levels curve days",
         HeldOutCurve: "thresholds true_positives false_positives n_positive n_negative",

@@ -9,7 +9,7 @@ import pytest
 from fitted_tables import fitted, with_column
 
 import qmedoid
-from qmedoid import EvidenceClassifier, MedoidClassifier, NearestMedoidClassifier, SavedModel
+from qmedoid import MedoidClassifier, NearestMedoidClassifier, SavedModel
 from qmedoid.exceptions import ContractError, DataError, ModelError, QMedoidWarning
 
 
@@ -123,27 +123,27 @@ def test_nothing_at_a_path(tmp_path):
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    """A model of numbers alone, which has nothing to put in place of missing cells."""
+    """A model of encoded columns, which has nothing to put in place of missing cells."""
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(80, 3)), columns=["a", "b", "c"])
-    y = (frame["a"] + frame["b"] - frame["c"] > 0).astype(int)
-    classifier = EvidenceClassifier(random_state=0).fit(frame, y)
+    frame = pd.DataFrame(rng.normal(size=(80, 3)), columns=["x0", "x1", "x2"])
+    y = (frame["x0"] + frame["x1"] - frame["x2"] > 0).astype(int)
+    classifier = MedoidClassifier(method="evidence", random_state=0).fit(frame, y).estimator_
     return frame, qmedoid.load(classifier.save(tmp_path_factory.mktemp("plain") / "m"))
 
 
 @pytest.mark.parametrize("mode", ["error", "warn"])
 @pytest.mark.parametrize(
     ("cell", "said"),
-    [(np.nan, "missing cells: 'a' has 2 of 80"), (np.inf, "huge: 'a' has 2"), (1e200, "huge: 'a' has")],
+    [(np.nan, "missing cells: 'x0' has 2 of 80"), (np.inf, "huge: 'x0' has 2"), (1e200, "huge: 'x0' has")],
 )
 def test_refused_cells_are_named_by_column_in_either_mode(plain, mode, cell, said):
     frame, model = plain
     broken = frame.copy()
-    broken.loc[[5, 9], "a"] = cell
+    broken.loc[[5, 9], "x0"] = cell
     with pytest.raises(ContractError, match=said) as raised:
         model.predict(broken, on_mismatch=mode)
     assert "MedoidClassifier" in str(raised.value)
-    with pytest.raises(ContractError, match="'a' has 1 of 1"):
+    with pytest.raises(ContractError, match="'x0' has 1 of 1"):
         model.explain(broken, 5, on_mismatch=mode)
     np.testing.assert_array_equal(model.predict(frame, on_mismatch=mode), model.predict(frame))
 
@@ -151,8 +151,8 @@ def test_refused_cells_are_named_by_column_in_either_mode(plain, mode, cell, sai
 @pytest.mark.parametrize("mode", ["error", "warn"])
 def test_absent_column_of_such_a_model_is_refused_in_either_mode(plain, mode):
     frame, model = plain
-    with pytest.raises(ContractError, match="missing: 'b'"):
-        model.predict(frame[["a", "c"]], on_mismatch=mode)
+    with pytest.raises(ContractError, match="missing: 'x1'"):
+        model.predict(frame[["x0", "x2"]], on_mismatch=mode)
 
 
 def test_declared_categories_of_numbers_stay_categories_whatever_is_scored(tmp_path):

@@ -180,7 +180,14 @@ class Fitting(NamedTuple):
         fitted._settled = self.inferred
         validation = {} if self.validation is None else _validation(train, self.validation, options)
         labels = np.array(train.target.to_pylist())
-        fitted.fit(train.table.drop_columns([options.target]), labels, groups=groups, **validation)
+        table = train.table.drop_columns([options.target])
+        try:
+            fitted.fit(table, labels, groups=groups, **validation)
+        except MemoryError as error:
+            size = f"{table.num_rows:,} rows of {table.num_columns:,} columns"
+            is_wide = table.num_columns > table.num_rows
+            remedy = "Leave out columns with --ignore NAME." if is_wide else "Fit on fewer rows with --max-rows."
+            raise DataError(f"There is not enough memory to fit {size}. {remedy}") from error
         model = fitted.table_model()
         left_out = dict(model.contract.left_out)
         if options.time_column is not None:

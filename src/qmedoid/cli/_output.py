@@ -3,13 +3,15 @@
 import json
 import os
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
     from qmedoid.model.operating_point import OperatingSummary
+    from qmedoid.tables.scoring import OnProgress
 
 OK, FAILED, USAGE, DATA, MODEL, DIFFERENT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 """Exit codes: all well, the machine failed (a full disk, say), a wrong call, data that cannot be used or that break
@@ -192,3 +194,22 @@ def progress_bar(*columns: "ProgressColumn") -> "Progress":
         TextColumn("{task.description}", markup=False), BarColumn(), *(columns or [MofNCompleteColumn()]),
         TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal,
     )  # fmt: skip
+
+
+@contextmanager
+def reading_bar(description: str) -> Iterator["OnProgress | None"]:
+    """A bar over the bytes of a file with rows per second and time left; None where there is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import DownloadColumn, TextColumn
+
+    with progress_bar(DownloadColumn(), TextColumn("{task.fields[rate]}")) as bar:
+        task = bar.add_task(description, total=None, rate="")
+
+        def advance(rows: int, n_read: int, n_bytes: int | None) -> None:
+            elapsed = bar.tasks[0].elapsed or 0.0
+            rate = f"{rows:,} rows, {rows / elapsed:,.0f}/s" if elapsed > 0 else f"{rows:,} rows"
+            bar.update(task, completed=n_read, total=n_bytes, rate=rate)
+
+        yield advance

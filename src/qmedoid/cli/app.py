@@ -127,6 +127,44 @@ def explain(
     run(model, table, row, known=known, on_mismatch=on_mismatch, as_json=json, delimiter=delimiter, decimal=decimal)
 
 
+@app.command()
+def importance(
+    model: Model,
+    table: Annotated[Text, typer.Argument(help="Table whose rows are decided about; else training rows.")] = None,
+    on_mismatch: OnMismatch = "error",
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    json: AsJson = False,
+) -> None:
+    """Show how much each column contributes to decisions, on average."""
+    from qmedoid.cli.importance import run
+
+    run(model, table, on_mismatch=on_mismatch, as_json=json, delimiter=delimiter, decimal=decimal)
+
+
+@app.command()
+def effect(
+    model: Model,
+    table: Table,
+    column: Annotated[str, typer.Option(metavar="NAME", help="Column of the model.")],
+    toward: Annotated[
+        Text, typer.Option(metavar="CLASS", help="Class that is spoken for; of two the positive one by default.")
+    ] = None,
+    bins: Annotated[int, typer.Option(min=1, help="Bins of a number or a date, with about equally many rows.")] = 10,
+    plot: Annotated[Path | None, typer.Option(help="Picture to write, .svg or .png (needs the extra 'plots').")] = None,
+    force: Force = False,
+    on_mismatch: OnMismatch = "error",
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    json: AsJson = False,
+) -> None:
+    """Show what the values of one column contribute to decisions about a table."""
+    from qmedoid.cli.importance import effect as run
+
+    run(model, table, column, toward=toward, bins=bins, plot=plot, force=force, on_mismatch=on_mismatch, as_json=json,
+        delimiter=delimiter, decimal=decimal)  # fmt: skip
+
+
 @app.command("inspect")
 def inspect_model(model: Model, budgets: Budgets = None, json: AsJson = False) -> None:
     """Show what a saved model is, which columns it needs and what it showed on held-out rows."""

@@ -5,8 +5,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from qmedoid.cli._output import DIFFERENT, OK, grid, plain_console, print_json, shown
-from qmedoid.cli.score import reading_bar
+from qmedoid.cli._output import DIFFERENT, OK, grid, plain_console, print_json, reading_bar, shown
 from qmedoid.exceptions import ParameterError, some_of
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.decision_diff import DecisionTally, aligned

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from qmedoid.cli._cut import asked_cut, listed, print_budgets, tell_cut
-from qmedoid.cli._output import note, print_json, print_metrics
+from qmedoid.cli._output import note, print_json, print_metrics, reading_bar
 from qmedoid.cli.options import EvaluateOptions
-from qmedoid.cli.score import reading_bar
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.model.budgets import budgets_on_rows
 from qmedoid.spelling import did_you_mean

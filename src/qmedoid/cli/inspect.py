@@ -12,6 +12,7 @@ from qmedoid.cli._output import note, plain_console, print_json
 from qmedoid.exceptions import ParameterError
 from qmedoid.model.budgets import budgets_on_curve
 from qmedoid.model.contract import Levels
+from qmedoid.model.importance import by_importance
 from qmedoid.model.table import TableModel
 from qmedoid.storage.atomic import atomic_file, check_unchanged
 from qmedoid.storage.card import model_card
@@ -68,6 +69,7 @@ def _summary(loaded: ModelFile) -> dict[str, Any]:
              "open": column.is_open, "spelling": column.spelling}
             for column in model.contract.columns
         ],
+        "importances": None if model.importances is None else by_importance(model.contract.names, model.importances),
         "left_out": dict(model.contract.left_out),
         "encoded_columns": list(model.layout.names),
         "models": len(model.models),

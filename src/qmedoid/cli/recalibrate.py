@@ -5,9 +5,17 @@ from pathlib import Path
 from typing import Any
 
 from qmedoid.cli._fitting import asked_point
-from qmedoid.cli._output import figure_names, grid, plain_console, print_json, print_operating, progress_bar, shown
+from qmedoid.cli._output import (
+    figure_names,
+    grid,
+    plain_console,
+    print_json,
+    print_operating,
+    progress_bar,
+    reading_bar,
+    shown,
+)
 from qmedoid.cli.options import RecalibrateOptions
-from qmedoid.cli.score import reading_bar
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
 from qmedoid.spelling import did_you_mean
 from qmedoid.storage.atomic import check_target

@@ -1,13 +1,11 @@
 """``qmedoid score``: a table to a file of decisions."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from qmedoid.cli._cut import asked_cut, listed, tell_cut, tell_top
-from qmedoid.cli._output import keeps, print_json, progress_bar, shown, tell
+from qmedoid.cli._output import keeps, print_json, reading_bar, shown, tell
 from qmedoid.cli.options import ScoreOptions
 from qmedoid.exceptions import ParameterError, some_of, warn
 from qmedoid.metrics.prevalence import PrevalenceEstimate
@@ -19,7 +17,6 @@ from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.novelty import ENOUGH_ROWS
 from qmedoid.tables.score_file import ScoredFile, estimate_in_file, score_file, top_in_file
-from qmedoid.tables.scoring import OnProgress
 from qmedoid.tables.writing import SUFFIXES
 
 # Classes whose counts are printed.
@@ -159,25 +156,6 @@ def _bad_rows_file(options: ScoreOptions) -> str | None:
 def _added(options: ScoreOptions) -> list[str]:
     """What is added to the results; a number of reasons asks for reasons."""
     return [*listed(options.add), *(["reasons"] if options.reasons is not None else [])]
-
-
-@contextmanager
-def reading_bar(description: str) -> Iterator[OnProgress | None]:
-    """A bar over the bytes of a file with rows per second and time left; None where there is no terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.progress import DownloadColumn, TextColumn
-
-    with progress_bar(DownloadColumn(), TextColumn("{task.fields[rate]}")) as bar:
-        task = bar.add_task(description, total=None, rate="")
-
-        def advance(rows: int, n_read: int, n_bytes: int | None) -> None:
-            elapsed = bar.tasks[0].elapsed or 0.0
-            rate = f"{rows:,} rows, {rows / elapsed:,.0f}/s" if elapsed > 0 else f"{rows:,} rows"
-            bar.update(task, completed=n_read, total=n_bytes, rate=rate)
-
-        yield advance
 
 
 def _can_estimate(model: TableModel) -> bool:

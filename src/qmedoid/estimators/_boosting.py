@@ -11,11 +11,14 @@ from qmedoid.estimators import _histogram, _symmetric
 from qmedoid.estimators._folds import FoldRows
 from qmedoid.estimators._tree_kinds import Grow, Growing, Grown
 from qmedoid.exceptions import ModelError
+from qmedoid.geometry.column_worth import MOST_COLUMNS, most_worth
 from qmedoid.geometry.row_groups import draws_per_row, group_folds, is_clear_gain
+from qmedoid.geometry.scaling import fit_standard
 from qmedoid.kernels.cross_entropy import row_losses
 from qmedoid.kernels.ties import order_by_content, with_equal_cells
 from qmedoid.methods.comparisons.fit import comparisons_of, joined
 from qmedoid.methods.comparisons.model import ComparisonsModel, class_scores
+from qmedoid.methods.evidence.ridge import RowGroups
 from qmedoid.methods.sum.fit import fit_sum
 
 # From this many rows on there are fewer folds, dealt twice, and trees of all rows are grown so much longer than those
@@ -95,7 +98,8 @@ def fit_comparisons(
 
     Out-of-fold scores are means over deals of the folds: the trees of all rows are better than those of a fold, and
     would get too small a weight by scores of one. Where columns are made with labels, `fold_rows` makes those of a fold
-    without the labels of its held-out rows. None where a fold would have nothing to learn from or to judge by.
+    without the labels of its held-out rows. Of very many columns trees see those that are worth most to the rows that
+    they are grown on. None where a fold would have nothing to learn from or to judge by.
     """
     rng = np.random.default_rng(seed)
     settings = settings.for_table(len(codes), n_classes, draws_per_row(groups))
@@ -108,7 +112,9 @@ def fit_comparisons(
     order = order_by_content(X)
     values = with_equal_cells(np.ascontiguousarray(X[:, order]))
     known, X = _ranks(values)
-    growing = settings.growing
+    growing, sizes = settings.growing, None
+    if groups is not None and X.shape[1] > MOST_COLUMNS:
+        sizes = RowGroups.of(groups, X).sizes
     kinds: list[Grow] = [_histogram.grow, *([_symmetric.grow] if settings.symmetric else [])]
     grown: list[list[Grown]] = [[] for _ in kinds]
     judges = []
@@ -118,6 +124,8 @@ def fit_comparisons(
         if fold_rows is not None:
             both = with_equal_cells(np.ascontiguousarray(np.vstack(fold_rows(train, held))[:, order]))
             rows, held_out = np.split(_ranks(both)[1], [len(train)])
+        seen = _worthy(rows, codes[train], n_classes, None if sizes is None else sizes[train])
+        rows, held_out = rows[:, seen], held_out[:, seen]
         judges.append(held_out)
         for kind, (grow, fits) in enumerate(zip(kinds, grown, strict=True), 1):
             fits.append(
@@ -137,6 +145,8 @@ def fit_comparisons(
         made.append(outputs)
     mix = _mix(made, codes, n_classes, groups)
     kept = np.flatnonzero(mix.weights)
+    seen = _worthy(X, codes, n_classes, sizes)
+    X = X[:, seen]
     on_all = list[list[Grown]]()
     for place, kind in enumerate(kept.tolist(), 1):
         n_iterations = max(1, round(settings.longer * counts[kind]))
@@ -145,10 +155,21 @@ def fit_comparisons(
             on_all[-1].append(kinds[kind](X, codes, growing, seed + len(parts) + number, n_iterations))
             done = (place - 1 + (number + 1) / settings.n_seeds) / (len(kept) + 1)
             progress((len(parts) + _LAST_PARTS * done) / (len(parts) + _LAST_PARTS))
-    model = _model_of(on_all, mix.weights[kept], mix.bias, X, known, values, codes, n_classes)
+    narrow = [known[column] for column in np.arange(len(known))[seen]]
+    model = _model_of(on_all, mix.weights[kept], mix.bias, X, narrow, values[:, seen], codes, n_classes)
+    if len(narrow) < len(known):
+        model = model.of_some_columns(np.arange(len(known))[seen], fit_standard(values))
     out_of_fold = class_scores(mix.of(made), n_classes)
     progress(1.0)
     return FittedComparisons(model.with_columns(order), out_of_fold, sum(counts[kind] for kind in kept))
+
+
+def _worthy(ranks: Array, codes: Codes, n_classes: int, sizes: Array | None) -> Codes | slice:
+    """The columns that trees of these rows compare: all, or of very many those that are worth most, ascending."""
+    if ranks.shape[1] <= MOST_COLUMNS:
+        return slice(None)
+    targets = np.eye(n_classes)[codes][:, 1 if n_classes == 2 else 0 :]
+    return np.sort(most_worth(ranks, targets, MOST_COLUMNS, sizes))
 
 
 def _ranks(X: Array) -> tuple[list[Array], Array]:

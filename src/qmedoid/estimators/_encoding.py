@@ -281,9 +281,14 @@ def fit_encodings(
 
 def _fit_numbers(given: pa.Array, column: Column) -> Numbers:
     values, _ = cells.read(given, column.kind, column.spelling)
+    return fit_number(values, column.missing)
+
+
+def fit_number(values: Array, missing: bool) -> Numbers:
+    """The encoding of a column of numbers: the median is filled in, and missing cells, if any, have an indicator."""
     with np.errstate(invalid="ignore"):
         usable = values[np.abs(values) <= cells.LARGEST]
-    return Numbers(float(np.median(usable)), indicator=column.missing)
+    return Numbers(float(np.median(usable)), indicator=missing)
 
 
 def _fit_dates(given: pa.Array, column: Column) -> Dates:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
@@ -20,6 +21,8 @@ from qmedoid.spelling import did_you_mean
 
 SMALLEST = 1e-150
 """Columns without a value of at least this size have squares that vanish, unless they are scaled."""
+MOST_CELLS = 2**27
+"""Cells of a sparse table that is made dense at most: 1 GiB, of which a fit makes a few copies."""
 one_blas_thread = threadpool_limits.wrap(limits=1, user_api="blas")
 """Let a fit use one thread for matrix products: on more, the order of their sums depends on how many there are.
 
@@ -31,12 +34,20 @@ _NOT_NUMBERS = ("could not convert", "could not be promoted", "cannot be convert
 
 
 def check_table(
-    estimator: BaseEstimator, X: Any, *, reset: bool, ensure_min_samples: int = 1, name: str = "X"
+    estimator: BaseEstimator,
+    X: Any,
+    *,
+    reset: bool,
+    ensure_min_samples: int = 1,
+    name: str = "X",
+    allow_nan: bool = False,
 ) -> Array:
     """X as a float matrix with its feature names checked; NaN, infinities, text and huge values are refused.
 
-    With `reset`, for a fit, cells of a column that differ in their last digits alone are one value.
+    With `reset`, for a fit, cells of a column that differ in their last digits alone are one value. With `allow_nan`
+    cells may be NaN, and are left as they are.
     """
+    X = dense(X, name)
     if hasattr(X, "collect"):
         raise DataError(f"Input {name} is a {type(X).__name__}, whose rows are not there yet: collect() it first.")
     if hasattr(X, "columns") and len(X.columns) == 0:
@@ -51,8 +62,24 @@ def check_table(
         if not any(words in str(error).lower() for words in _NOT_NUMBERS):
             raise
         raise DataError(_text_message(estimator, X, name)) from error
-    check_finite(table, getattr(estimator, "feature_names_in_", None), name)
-    return with_equal_cells(table) if reset else table
+    check_finite(table, getattr(estimator, "feature_names_in_", None), name, allow_nan=allow_nan)
+    return with_equal_cells(table) if reset and not allow_nan else table
+
+
+def dense(X: Any, name: str = "X") -> Any:
+    """A sparse matrix or array as a dense one, if it has at most `MOST_CELLS` cells; else X as it is."""
+    if not issparse(X):
+        return X
+    table: Any = X
+    n_rows, n_columns = table.shape if table.ndim == 2 else (len(table.data), 1)
+    if n_rows * n_columns > MOST_CELLS:
+        raise DataError(
+            f"Input {name} is sparse, with {n_rows:,} rows x {n_columns:,} columns, and the estimator works on dense "
+            f"numbers: they would take {n_rows * n_columns * 8 / 2**30:,.1f} GiB, and at most "
+            f"{MOST_CELLS * 8 / 2**30:g} GiB are made of a sparse table. Keep fewer columns, for example with "
+            "sklearn.feature_selection.SelectKBest or sklearn.decomposition.TruncatedSVD, or pass fewer rows at a time."
+        )
+    return table.toarray()
 
 
 def check_size(table: Array, names: Any = None) -> None:
@@ -66,7 +93,14 @@ def check_size(table: Array, names: Any = None) -> None:
         )
 
 
-def check_finite(table: Array, names: Any = None, name: str = "X", row_numbers: Codes | None = None) -> None:
+def check_finite(
+    table: Array,
+    names: Any = None,
+    name: str = "X",
+    row_numbers: Codes | None = None,
+    *,
+    allow_nan: bool = False,
+) -> None:
     """Raise with the column and first row of the first value that is NaN, infinite or beyond `LARGEST`.
 
     Rows are numbered as given, or by their places.
@@ -74,7 +108,9 @@ def check_finite(table: Array, names: Any = None, name: str = "X", row_numbers: 
     # Good tables, the many, need no temporary of their size: a NaN makes both extremes NaN.
     if table.max(initial=0.0) <= LARGEST and table.min(initial=0.0) >= -LARGEST:
         return
-    bad = ~(np.abs(table) <= LARGEST)
+    bad = np.abs(table) > LARGEST if allow_nan else ~(np.abs(table) <= LARGEST)
+    if not bad.any():
+        return
     column = int(np.flatnonzero(bad.any(axis=0))[0])
     rows = np.flatnonzero(bad[:, column])
     numbers = rows if row_numbers is None else row_numbers[rows]

@@ -19,7 +19,15 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._folds import Splits, TrainingTable
-from qmedoid.estimators._inputs import check_table, one_blas_thread
+from qmedoid.estimators._importances import keep_importances
+from qmedoid.estimators._inputs import one_blas_thread
+from qmedoid.estimators._number_columns import (
+    encoded_names,
+    number_columns,
+    number_encodings,
+    number_places,
+    read_numbers,
+)
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._refiner import Refiner
 from qmedoid.estimators._row_order import in_own_order, ordered_table
@@ -110,6 +118,8 @@ class MethodMixin:
     refined_share: ClassVar[float] = 0.1
     models_: Sequence[Method]
     _medoid_tables: Sequence[Array]
+    # What a fit limited, in words.
+    _fit_notes: Sequence[str] = ()
 
     @classmethod
     def suits(cls, counts: Codes) -> bool:  # noqa: ARG003
@@ -169,18 +179,22 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n, M)
+        X : array-like, sparse matrix or data frame of shape (n, M)
+            Numbers. Missing cells (NaN) get the median of their column, and a column that has any a second number that
+            says so. A sparse table of at most 2²⁷ cells (1 GiB) is made dense.
         y : array-like of shape (n,)
             Class labels, numbers or strings.
         groups : array-like of shape (n,), optional
             Rows with the same label belong together and are held out together. None takes equal rows as groups.
         """
         table, codes = self._checked(X, y)
-        data = ordered_table(table, codes, self.classes_, groups, getattr(self, "feature_names_in_", None))
+        data = ordered_table(table, codes, self.classes_, groups, encoded_names(self))
         report = FitReport(self, self._init_callback_context, X=X, y=y)
         fits = _calibrated_fits(self, data, report, "auto", DeltaSettings("nearest"))
         self.keep(fits, data)
-        self._novelty = fit_novelty(data.X, method=fits[0].model.method.plain)
+        self._novelty = fit_novelty(data.X, number_encodings(self), fits[0].model.method.plain)
+        self._importances = None
+        keep_importances(self, data.X, fits[0].held_out, number_places(self))
         report.end()
         return self
 
@@ -216,7 +230,9 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
     def keep(self, fits: Sequence[CalibratedMethod], data: TrainingTable) -> None:
         """Set the fitted attributes, the best model first."""
         super().keep(fits, data)
-        self.classes_, self.n_features_in_ = data.classes, data.X.shape[1]
+        self.classes_ = data.classes
+        if number_columns(self) is None:
+            self.n_features_in_ = data.X.shape[1]
         self.model_: Scorer = self.models_[0]
         self.calibration_ = fits[0].model.calibration
         self._set_cut(data.codes, fits[0].held_out, data.groups)
@@ -237,7 +253,7 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
-        return self.calibration_.apply(self.model_.scores_and_medoids(check_table(self, X, reset=False))[0])
+        return self.calibration_.apply(self.model_.scores_and_medoids(read_numbers(self, X))[0])
 
     def _seed(self) -> int:
         """The seed of the fit: `random_state` itself, or drawn from it where it is no number."""

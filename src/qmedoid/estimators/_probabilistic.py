@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._inputs import check_table, class_codes, loss_weights
+from qmedoid.estimators._inputs import class_codes, loss_weights
+from qmedoid.estimators._number_columns import fit_numbers, number_columns
 from qmedoid.estimators._operating import asked_rule, choose_point
 from qmedoid.estimators._parameters import Constraint, check_parameters
 from qmedoid.exceptions import MajorityAlertWarning, warn
@@ -42,6 +43,11 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
     classes_: npt.NDArray[Any]
     # Of two classes, whether the first in order is the positive one, whose code is 1.
     _is_reversed: bool = False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        return tags
 
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities, shape (n, C), in the order of `classes_`."""
@@ -136,8 +142,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
     def _checked(self, X: Any, y: Any) -> tuple[Array, Codes]:
         """The table and the class codes of a fit, once parameters and data are found to be in order."""
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
-        # Data frames arrive column by column; one layout in memory means one order of sums, and the same bits.
-        table = np.ascontiguousarray(check_table(self, X, reset=True, ensure_min_samples=2))
+        table = fit_numbers(self, X)
         self.classes_, codes = class_codes(y, len(table))
         rule, _ = asked_rule(self.operating_point, self.classes_.tolist())
         share = float((codes == 1).mean())
@@ -160,7 +165,9 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         scores = np.zeros((0, len(self.classes_))) if held_out is None else held_out.scores[rows]
         together = part_of(groups, rows) if len(rows) else None
         found = choose_point(self.operating_point, self.classes_.tolist(), scores, codes[rows], together)
-        self._training = TrainingSummary.of_numbers(len(codes), self.n_features_in_, found.curve)
+        columns = number_columns(self)
+        n_missing = np.zeros(self.n_features_in_, dtype=np.intp) if columns is None else columns.n_missing
+        self._training = TrainingSummary.of_numbers(len(codes), n_missing, found.curve)
         labels, priors = tuple(self._in_order(self.classes_).tolist()), self._priors(codes, rows)
         decision = Decision(labels, found.cut, priors=priors, operating=found.expected, biases=found.biases)
         self._set_decision(decision)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
@@ -17,11 +16,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._encoding import Encoded, fit_encodings
 from qmedoid.estimators._folds import Splits, TrainingTable
+from qmedoid.estimators._importances import ContributionsMixin, keep_importances
 from qmedoid.estimators._inputs import (
     check_finite,
     check_target,
     class_codes,
     column_names,
+    dense,
     known_codes,
 )
 from qmedoid.estimators._operating import asked_rule
@@ -45,11 +46,13 @@ from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import encode_batch, training_summary
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
-from qmedoid.tables.roles import IDENTIFIERS, OWN_NUMBER, Role, check_roles, in_roles
+from qmedoid.tables.roles import IDENTIFIERS, Role, check_roles, in_roles
 from qmedoid.tables.row_hashes import remember_rows
 from qmedoid.tables.targets import choose_positive, rest_label, seldom_note, target_notes
 from qmedoid.variational.model import MeasuredVariational
 
+# Columns that a warning names.
+_NAMED = 5
 _WAY_OUT = "Make it so, or fit on tables like this one."
 
 
@@ -58,8 +61,8 @@ def read_table(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X"
 
     Columns of arrays go by their place; so do those of a named table where the fit was on an array.
     """
-    # Some sparse matrices are mappings, and all are refused as arrays are checked.
-    if issparse(X) or not (isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "column_names")):
+    X = dense(X, name)
+    if not (isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "column_names")):
         array = validate_data(
             estimator, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=2 if reset else 1
         )
@@ -123,7 +126,7 @@ class RawRows(NamedTuple):
     matrix: Array
 
 
-class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):
+class RawTableClassifier(ContributionsMixin, SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):
     """How a `MedoidClassifier` reads tables, and what it does once fitted."""
 
     positive: Any
@@ -157,6 +160,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
             novelty=self._novelty,
             training=self._training,
             seen=self._seen,
+            importances=self._importances,
         )
 
     def _read_rows(self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any) -> RawRows:
@@ -254,10 +258,9 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         left_out = {name: (why, left_out_note(name, why)) for name, why in inferred.left_out.items()}
         self._inferred, self._left_out_notes = inferred, [note for _, note in left_out.values()]
         self.notes_ += [*inferred.notes.values(), *self._left_out_notes]
-        if self._settled is None:
-            # The name of the column is half of this reason, and names mislead.
-            for note in (note for why, note in left_out.values() if why == OWN_NUMBER):
-                warn(note)
+        guessed = {name: note for name, (_, note) in left_out.items() if roles.get(name) != "ignore"}
+        if self._settled is None and guessed:
+            warn(_left_out_warning(guessed))
         places, is_level = cell_ranks(table, inferred.columns)
         order = row_order(places, codes, together, is_level=is_level)
         together, codes = in_order(together, order), codes[order]
@@ -275,7 +278,8 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         self.encoded_names_ = [column.name + output for column, encoding in pairs for output in encoding.outputs]
         self._number_places: Codes | None = None
         if all(column.kind == "number" for column in columns) and matrix.shape[1] == len(columns):
-            self._number_places = np.array([column_names(self).index(name) for name in names])
+            place_of = {name: place for place, name in enumerate(column_names(self))}
+            self._number_places = np.array([place_of[name] for name in names])
         same = np.flatnonzero(np.ptp(matrix, axis=0) == 0)
         self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
         return table, encoded, together, order
@@ -284,6 +288,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         """Hold a fitted method with its hybrid models, the best first."""
         best, table = models[0], rows.tables[0]
         self.estimator_, self.method_ = method, method.method_name
+        self.notes_ += method._fit_notes
         pairs = zip(models, method.models_, strict=True)
         self.models_: list[HybridModel] = [replace(one.model, method=numbered) for one, numbered in pairs]
         self.model_ = self.models_[0]
@@ -298,7 +303,9 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         self._records = tuple(tuple(plain_records(known.take(pa.array(model.medoid_rows)))) for model in method.models_)
         self.medoid_records_ = list(self._records[0])
         self._training = training_summary(table, self.contract_, self.encodings_, self._training.curve)
-        self._seen = None
+        self._seen, self._importances = None, None
+        places = np.flatnonzero(np.isin(column_names(self), self.contract_.names))
+        keep_importances(self, rows.data.X, best.held_out, places)
         self._seen = remember_rows(self.table_model(), rows.tables)
 
     def _scores(self, X: Any) -> Array:
@@ -315,6 +322,10 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
             return np.ascontiguousarray(array[:, self._number_places])
         return self._encode(read_table(self, X, reset=False))
 
+    def _table_and_matrix(self, X: Any) -> tuple[pa.Table, Array]:
+        table = read_table(self, X, reset=False)
+        return table, self._encode(table)
+
     def _encode(self, table: pa.Table) -> Array:
         """The rows as numbers, (n, M); a table that breaks the contract is refused, new levels are warned of."""
         difference = compare_columns(self.contract_, table.schema)
@@ -324,6 +335,16 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         columns = encode_batch(table, self.contract_, self.encodings_, issues=issues)
         replace(difference, issues=issues, tolerate_unseen=True).raise_or_warn("error", way_out=_WAY_OUT)
         return np.column_stack(columns)
+
+
+def _left_out_warning(notes: Mapping[str, str]) -> str:
+    """One message about the columns that were left out by a guess, by their notes."""
+    if len(notes) == 1:
+        note = next(iter(notes.values()))
+        return f"{note[0].upper()}{note[1:]}."
+    lines = [note.replace(f"column {name!r} was left out", f"- {name!r}", 1) for name, note in notes.items()]
+    more = [f"- and {len(lines) - _NAMED:,} more: see notes_"] if len(lines) > _NAMED else []
+    return "\n".join([f"{len(lines):,} columns were left out:", *lines[:_NAMED], *more])
 
 
 def left_out_note(name: str, why: str) -> str:

@@ -1,6 +1,5 @@
 """Saving a fitted classifier as its table model, with its parameters in plain form."""
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,9 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from qmedoid.arrays import Array
 from qmedoid.estimators._inputs import column_names
+from qmedoid.estimators._number_columns import NumberColumns, number_columns
 from qmedoid.exceptions import ModelError
-from qmedoid.model.contract import Column, Contract, Numbers
 from qmedoid.model.decision import Decision
 from qmedoid.model.table import Record, TableModel
 
@@ -22,6 +22,9 @@ _LONGEST = 100
 
 class SavingMixin:
     """A classifier that is saved as its `table_model`."""
+
+    # Importances of the columns of the contract; None before they are known, and where there are none.
+    _importances: Array | None = None
 
     @abstractmethod
     def table_model(self) -> TableModel:
@@ -53,18 +56,16 @@ class SavingMixin:
         return save_model(self.table_model(), path, circuits=circuits, raw_rows=raw_rows)
 
     def _numbers_model(self, models: Any, decision: Decision, is_measured: bool, **metrics: float) -> TableModel:
-        """The models of a classifier of numbers; missing values are refused, as by itself."""
+        """The models of a classifier of numbers; missing values are filled in, as by itself."""
         if is_measured:
             raise measured_error()
-        names = column_names(self)
+        columns = number_columns(self) or NumberColumns.unfilled(column_names(self))
         records: tuple[tuple[Record, ...], ...] | None = None
         if hasattr(self, "_medoid_tables"):
-            records = tuple(
-                tuple(dict(zip(names, row, strict=True)) for row in rows.tolist()) for rows in self._medoid_tables
-            )
+            records = tuple(columns.records(rows) for rows in self._medoid_tables)
         return TableModel(
-            contract=Contract(tuple(Column(name, "number") for name in names)),
-            encodings=tuple(Numbers(fill=math.nan) for _ in names),
+            contract=columns.contract,
+            encodings=columns.encodings,
             decision=decision,
             models=models,
             records=records,
@@ -72,6 +73,7 @@ class SavingMixin:
             metrics=metrics,
             novelty=getattr(self, "_novelty", None),
             training=getattr(self, "_training", None),
+            importances=self._importances,
         )
 
 

@@ -34,6 +34,8 @@ DEFAULT_GROUP_SIZE = 8
 AnchorOrder = Literal["association", "codes", "columns"]
 ANCHOR_ORDERS: tuple[AnchorOrder, ...] = ("association", "codes", "columns")
 DEFAULT_SIZES = (2, 5)
+MOST_CORRELATED = 5_000
+"""Columns at most: their correlations, and copies of them, take a gigabyte."""
 GROUPING_CONSTRAINTS: Mapping[str, Constraint] = {
     "kind": choice(FEATURE_KINDS),
     "input_scaling": choice(SCALING_KINDS),
@@ -58,6 +60,11 @@ def make_groups(
     The target is class codes (integers), numbers, or None for the order of the columns. With `quiet`, constant columns
     are dropped without a warning.
     """
+    if X.shape[1] > MOST_CORRELATED:
+        raise DataError(
+            f"Groups are made of the correlations of all pairs of columns, at most {MOST_CORRELATED:,} of them. X has "
+            f"{X.shape[1]:,} columns: leave some out, or take method='evidence', which has no such limit."
+        )
     constant = constant_columns(X)
     if constant.all():
         raise DataError(

@@ -62,11 +62,14 @@ def grow(
     lasts = [_lasts(column) for column in ranks.T]
     rows, rng = Binned(_bins(ranks, lasts), codes), np.random.default_rng(seed)
     n_columns = ranks.shape[1]
-    # Columns in a random order for each level, and the first of them.
-    drawn = np.argsort(rng.random((n_iterations, LEVELS, n_columns)), axis=2)
-    candidates = np.sort(drawn[:, :, : max(1, round(growing.share_of_columns * n_columns))], axis=2).astype(np.int32)
+    n_tried = max(1, round(growing.share_of_columns * n_columns))
+    candidates = np.empty((n_iterations, LEVELS, n_tried), dtype=np.int32)
+    for iteration in range(n_iterations):
+        # Columns in a random order for each level, and the first of them.
+        drawn = np.argsort(rng.random((LEVELS, n_columns)), axis=1)
+        candidates[iteration] = np.sort(drawn[:, :n_tried], axis=1)
     growth = Growth(
-        np.ascontiguousarray(candidates), np.array([len(one) + 1 for one in lasts], dtype=np.int32),
+        candidates, np.array([len(one) + 1 for one in lasts], dtype=np.int32),
         _start(codes), growing.rate, growing.l2, growing.patience,
         0.0 if held_out is None else growing.least_gain / len(held_out[1]),
     )  # fmt: skip

@@ -131,6 +131,10 @@ class MedoidClassifier(RawTableClassifier):
         The medoids of the best model as rows of the training table.
     notes_ : list of str
         Notes about columns and classes.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Mean absolute contribution of each column to the margin between the decided class and the runner-up, in
+        log-odds, over at most 1,000 rows of the fit: out-of-fold scores name the two classes, and the fitted model,
+        which has seen the rows, has the contributions. 0 for columns that were left out; see `importances`.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -209,7 +213,7 @@ class MedoidClassifier(RawTableClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        tags.input_tags.string = tags.input_tags.categorical = True
         return tags
 
     @classmethod
@@ -253,7 +257,8 @@ class MedoidClassifier(RawTableClassifier):
 
         Parameters
         ----------
-        X : data frame, Arrow table, dict of columns or array of shape (n, M)
+        X : data frame, Arrow table, dict of columns, array or sparse matrix of shape (n, M)
+            A sparse table of at most 2²⁷ cells (1 GiB) is made dense.
         y : array-like of shape (n,)
             Class labels, numbers or strings.
         X_val, y_val : optional

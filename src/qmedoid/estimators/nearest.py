@@ -15,14 +15,22 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.curve import Calibration
 from qmedoid.estimators import _parameters as allowed
 from qmedoid.estimators._folds import TrainingTable
+from qmedoid.estimators._importances import keep_importances
 from qmedoid.estimators._inputs import (
-    check_table,
     check_target,
     class_codes,
     known_codes,
     one_blas_thread,
 )
 from qmedoid.estimators._methods import FitReport, MethodMixin, Refine, is_large_and_rare
+from qmedoid.estimators._number_columns import (
+    encoded_names,
+    fit_numbers,
+    number_columns,
+    number_encodings,
+    number_places,
+    read_numbers,
+)
 from qmedoid.estimators._row_order import ordered_table, validation_order
 from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._search import CLASS_WEIGHTS, GROUPING_CONSTRAINTS, AnchorOrder, search_models
@@ -101,7 +109,8 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
     model_ : NearestModel
         The best model; `models_` holds the best `n_models`, best first.
     medoids_ : ndarray of shape (P, M)
-        The medoids of `model_` as records; `medoid_indices_` and `medoid_classes_` are their rows and classes.
+        The medoids of `model_`, in encoded columns where cells were missing; `medoid_indices_` and `medoid_classes_`
+        are their rows and classes.
     configuration_ : tuple of tuple of int
         Columns of each anchor's subset, the anchor first.
     alpha_ : float
@@ -114,6 +123,9 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         Validation macro-F1 of `model_` along α.
     one_se_ : Best or None
         The best held-out macro-F1 and its standard error; None unless ``selection="one_se"`` chose.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Mean absolute contribution of each column to the margin between the decided class and the runner-up, in
+        units of the score, over at most 1,000 rows of the fit, which the model has seen.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -201,6 +213,11 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         "random_state": allowed.SEED,
     }
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        return tags
+
     @classmethod
     def paper(cls, **changes: Any) -> Self:
         """The method as printed: raw inputs, plain norms, the printed angle and class weights, one validation split.
@@ -228,7 +245,9 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n, M)
+        X : array-like, sparse matrix or data frame of shape (n, M)
+            Numbers. Missing cells (NaN) get the median of their column, and a column that has any a second number that
+            says so. A sparse table of at most 2²⁷ cells (1 GiB) is made dense.
         y : array-like of shape (n,)
             Class labels, numbers or strings.
         X_val, y_val : array-like, optional
@@ -238,20 +257,22 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
             Rows with the same label belong together and are held out together. None takes equal rows as groups.
         """
         allowed.check_parameters("NearestMedoidClassifier", self.get_params(deep=False), self._constraints)
-        table = np.ascontiguousarray(check_table(self, X, reset=True, ensure_min_samples=2))
+        table = fit_numbers(self, X)
         classes, codes = class_codes(y, len(table))
         if (X_val is None) != (y_val is None):
             raise ParameterError("X_val and y_val go together: pass both, or neither to use the folds of 'cv'.")
         validation = None
         if X_val is not None:
-            held_out = check_table(self, X_val, reset=False, name="X_val")
+            held_out = read_numbers(self, X_val, name="X_val")
             labels = check_target(y_val, len(held_out), name="y_val", table="X_val")
             held_codes = known_codes(labels, classes)
             order = validation_order(held_out, held_codes)
             validation = held_out[order], held_codes[order]
-        data = ordered_table(table, codes, classes, groups, getattr(self, "feature_names_in_", None))
+        data = ordered_table(table, codes, classes, groups, encoded_names(self))
         report = FitReport(self, self._init_callback_context, X=X, y=y)
         self._keep(search_models(self, data, report, validation)[0], data)
+        self._importances = None
+        keep_importances(self, data.X, None, number_places(self))
         report.end()
         return self
 
@@ -286,18 +307,18 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of every row, shape (n,)."""
         check_is_fitted(self)
-        predicted: npt.NDArray[Any] = self.classes_[self.model_.predict(check_table(self, X, reset=False))]
+        predicted: npt.NDArray[Any] = self.classes_[self.model_.predict(read_numbers(self, X))]
         return predicted
 
     def decision_function(self, X: Any) -> Array:
         """Margins: s_0 − s_1 of shape (n,) for two classes (above 0 means the second), −s of shape (n, C) for more."""
         check_is_fitted(self)
-        return self.model_.margins(check_table(self, X, reset=False))
+        return self.model_.margins(read_numbers(self, X))
 
     def channels(self, X: Any) -> Channels:
         """Distance and angle of every row to the nearest medoid of each class, each of shape (n, C)."""
         check_is_fitted(self)
-        return self.model_.channels(check_table(self, X, reset=False))
+        return self.model_.channels(read_numbers(self, X))
 
     def measured_by(self, swap_test: SwapTestFunction) -> Self:
         """A copy whose overlaps a SWAP test measures, for example `qmedoid.circuits.SamplerSwapTest`."""
@@ -318,7 +339,9 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
 
     def _keep(self, selected: Sequence[Selected], data: TrainingTable) -> None:
         best = selected[0]
-        self.classes_, self.n_features_in_ = data.classes, data.X.shape[1]
+        self.classes_ = data.classes
+        if number_columns(self) is None:
+            self.n_features_in_ = data.X.shape[1]
         self.models_: list[NearestModel] = [data.as_given(choice.model) for choice in selected]
         self.model_: NearestModel | MeasuredNearest = self.models_[0]
         self.alpha_ = best.model.alpha
@@ -330,4 +353,4 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         self.medoid_classes_ = self.classes_[best.model.medoid_classes]
         self._medoid_tables = [data.X[choice.model.medoid_rows] for choice in selected]
         self.medoids_ = self._medoid_tables[0]
-        self._novelty = fit_novelty(data.X, method=best.model)
+        self._novelty = fit_novelty(data.X, number_encodings(self), best.model)

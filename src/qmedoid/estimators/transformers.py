@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._inputs import check_size, check_table, check_target, one_blas_thread
+from qmedoid.estimators._number_columns import read_numbers
 from qmedoid.estimators._parameters import FLAG, NONE, SEED, Constraint, check_parameters, choice, instance, whole
 from qmedoid.estimators._search import GROUPING_CONSTRAINTS, AnchorOrder, make_groups
 from qmedoid.estimators.nearest import NearestMedoidClassifier
@@ -88,6 +89,11 @@ class CorrelationGroups(TransformerMixin, BaseEstimator):
         "subset_size": NONE | whole(1),
         "standardize": FLAG,
     }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     @one_blas_thread
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -236,6 +242,7 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
         return tags
 
     def set_params(self, **params: Any) -> Self:
@@ -248,7 +255,7 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the method classifier, and the mean and deviation of its deltas."""
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
-        table = check_table(self, X, reset=True, ensure_min_samples=2)
+        check_table(self, X, reset=True, ensure_min_samples=2, allow_nan=True)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         self._settings = DeltaSettings(self.kind, bool(self.fused))
@@ -256,13 +263,14 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
         if method.random_state is None:
             method.set_params(random_state=int(check_random_state(self.random_state).randint(2**31)))
         self.estimator_ = method.fit(X, y)
-        self.scaling_ = fit_standard(self._deltas(table))
+        self.scaling_ = fit_standard(self._deltas(X))
         return self
 
     def transform(self, X: Any) -> Array:
         """Deltas of every row, shape (n, m)."""
         check_is_fitted(self)
-        deltas = self._deltas(check_table(self, X, reset=False))
+        check_table(self, X, reset=False, allow_nan=True)
+        deltas = self._deltas(X)
         return self.scaling_.apply(deltas) if self.standardize else deltas
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
@@ -274,6 +282,6 @@ class DeltaFeatures(TransformerMixin, BaseEstimator):
         names = delta_names(classes, kind=kind, angular=self.estimator_.use_angular, fused=fused)
         return np.array(names, dtype=object)
 
-    def _deltas(self, table: Array) -> Array:
+    def _deltas(self, X: Any) -> Array:
         model = self.estimator_.models_[0]
-        return self._settings.features(model, model.measure(table))
+        return self._settings.features(model, model.measure(read_numbers(self.estimator_, X)))

@@ -10,7 +10,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._inputs import check_table, column_label, loss_weights, one_blas_thread
+from qmedoid.estimators._inputs import column_label, loss_weights, one_blas_thread
+from qmedoid.estimators._number_columns import encoded_names, number_columns, number_encodings, read_numbers
 from qmedoid.estimators._operating import asked_rule
 from qmedoid.estimators._parameters import OPERATING_POINT, Constraint
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
@@ -224,15 +225,16 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n, m)
-            A few features.
+        X : array-like, sparse matrix or data frame of shape (n, m)
+            A few features. Missing cells (NaN) get the median of their column, and a column that has any a second
+            number that says so. A sparse table of at most 2²⁷ cells (1 GiB) is made dense.
         y : array-like of shape (n,)
             Class labels, numbers or strings.
         groups : array-like of shape (n,), optional
             Rows with the same label belong together and are held out together. None takes equal rows as groups.
         """
         table, codes = self._checked(X, y)
-        rows = ordered_table(table, codes, self.classes_, groups, getattr(self, "feature_names_in_", None))
+        rows = ordered_table(table, codes, self.classes_, groups, encoded_names(self))
         warn_constant(rows.X, rows.names)
         data = TrainingData(rows.X, rows.codes, loss_weights(self.class_weight, codes, self.classes_))
         entropy = check_random_state(self.random_state).randint(2**31, size=4).tolist()
@@ -242,7 +244,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         context = self._init_callback_context(max_subtasks=plan.n_reports)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         self._keep(*plan.run(reporting_watch(self, context, self.checkpoint)), rows.codes, entropy, rows.groups)
-        self._novelty = fit_novelty(rows.X)
+        self._novelty = fit_novelty(rows.X, number_encodings(self))
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
@@ -290,7 +292,7 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
-        table = check_table(self, X, reset=False)
+        table = read_numbers(self, X)
         if self.shots is None or isinstance(self.model_, MeasuredVariational):
             return self.model_.scores(table)
         return self.model_.sampled_scores(table, shots=self.shots, rng=np.random.default_rng(self._shot_entropy))
@@ -310,7 +312,8 @@ class VariationalClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClas
         self.best_params_, self.cv_scores_ = params, None if choice is None else choice.scores
         self.seed_losses_ = trained.seed_losses
         self.loss_curve_ = trained.minima[trained.best].losses
-        self.n_features_in_ = trained.model.network.ansatz.n_inputs
+        if number_columns(self) is None:
+            self.n_features_in_ = trained.model.network.ansatz.n_inputs
         self._set_cut(codes, None if choice is None else choice.out_of_fold, groups)
         self._shot_entropy = [*entropy, 1]
 

@@ -179,6 +179,11 @@ class Decision:
         # Probabilities within a share TIE of the largest are scores within TIE of the largest.
         return np.asarray((scores >= scores.max(axis=1, keepdims=True) - TIE).argmax(axis=1))
 
+    def runners_up(self, scores: Array, codes: Codes) -> Codes:
+        """The class that each decided one is compared with, shape (n,): the other of two, else the next best."""
+        others = np.where(np.arange(len(self.classes)) == codes[:, None], -np.inf, self.biased(scores))
+        return np.asarray(others.argmax(axis=1))
+
     def probabilities(self, scores: Array) -> Array:
         """Class probabilities of shifted scores, shape (n, C)."""
         probabilities: Array = np.exp(log_softmax(scores))

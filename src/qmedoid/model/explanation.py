@@ -17,7 +17,7 @@ from qmedoid.exceptions import ModelError
 from qmedoid.methods.base import Method, refuse_overflow
 from qmedoid.methods.contributions import GroupContribution, RowContribution
 from qmedoid.model.hybrid import HybridModel
-from qmedoid.model.table import Decisions, TableModel
+from qmedoid.model.table import TableModel
 
 # Records that are explained at a time.
 _BLOCK_ROWS = 1024
@@ -85,16 +85,11 @@ def explained_by(model: TableModel) -> tuple[Method, HybridModel]:
     return model.method, model.best
 
 
-def next_best(model: TableModel, decided: Decisions) -> Codes:
-    """The class that each decision is compared with, shape (n,): the other of two, else the next best."""
-    scores = model.decision.biased(decided.scores).copy()
-    scores[np.arange(len(scores)), decided.codes] = -np.inf
-    return np.asarray(scores.argmax(axis=1))
-
-
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
-def column_contributions(model: TableModel, columns: Sequence[npt.NDArray[Any]], decided: Decisions) -> Array:
-    """What every column of the contract adds to the margin of many records, shape (n, columns).
+def column_contributions(
+    model: TableModel, columns: Sequence[npt.NDArray[Any]], winners: Codes, others: Codes
+) -> Array:
+    """What every column of the contract adds to the margin of one class over another, row by row, shape (n, columns).
 
     The same as `explain` says of each record: numbers that a column is encoded by count together.
 
@@ -103,16 +98,15 @@ def column_contributions(model: TableModel, columns: Sequence[npt.NDArray[Any]],
     model : TableModel
     columns : sequence of ndarray of shape (n,)
         The encoded columns.
-    decided : Decisions
-        About these records.
+    winners, others : ndarray of shape (n,)
+        Class codes.
     """
     method, best = explained_by(model)
-    others = next_best(model, decided)
-    starts = np.cumsum([0, *(len(encoding.outputs) for encoding in model.encodings)])[:-1]
+    starts = np.searchsorted(model.source, np.arange(len(model.encodings)))
     added = np.empty((len(others), len(model.encodings)))
     for rows in row_slices(added, _BLOCK_ROWS):
         part = np.column_stack([column[rows] for column in columns]).astype(np.float64)
-        by_number = method.column_contributions(part, decided.codes[rows], others[rows])
+        by_number = method.column_contributions(part, winners[rows], others[rows])
         added[rows] = best.slope * np.add.reduceat(by_number, starts, axis=1)
     refuse_overflow(added)
     return added
@@ -128,7 +122,7 @@ def explain(model: TableModel, columns: Sequence[npt.NDArray[Any]], pair: tuple[
     decided = model.decide(columns)
     measured = method.measure(columns)
     scores, winner = decided.scores[0], int(decided.codes[0])
-    winner, other = pair or (winner, int(next_best(model, decided)[0]))
+    winner, other = pair or (winner, int(model.decision.runners_up(decided.scores, decided.codes)[0]))
     calibration = best.calibration
     calibrated = calibration.apply(measured.scores)[0]
     row = np.column_stack(list(columns)).astype(np.float64)

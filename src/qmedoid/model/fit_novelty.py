@@ -20,6 +20,8 @@ _ROWS_PER_BIN = 20
 # Rows of long tables that bins and distances are taken from; limits see all rows.
 _MOST_ROWS, _MOST_MEASURED = 20_000, 5_000
 _FEWEST_MEASURED = 100
+# Numbers whose quantiles are sought together.
+_BLOCK_NUMBERS = 2**20
 # Limits lie beyond the training values by half of their width, or thrice the way from their 5 % tail to the extreme.
 _WIDTHS, _TAILS, _TAIL = 0.5, 3.0, 0.05
 # The same way in ratios, for numbers from 0 up, is held below this; and all limits are.
@@ -61,11 +63,7 @@ def fit_novelty(X: Array, encodings: Sequence[Encoding] | None = None, method: M
     """
     readings: list[Reading] = ["number"] * X.shape[1] if encodings is None else encoded_readings(encodings)
     sample = X[_spaced(len(X), _MOST_ROWS)]
-    limits = {
-        column: _limits(X[:, column])
-        for column, reading in enumerate(readings)
-        if reading in ("number", "days") and np.ptp(X[:, column]) > 0
-    }
+    limits = _all_limits(X, [column for column, reading in enumerate(readings) if reading in ("number", "days")])
     bins = {
         column: edges
         for column, reading in enumerate(readings)
@@ -91,9 +89,18 @@ def fit_novelty(X: Array, encodings: Sequence[Encoding] | None = None, method: M
     )
 
 
-def _limits(values: Array) -> tuple[float, float, float, float]:
+def _all_limits(X: Array, columns: Sequence[int]) -> dict[int, tuple[float, float, float, float]]:
+    """The `_limits` of those columns that vary."""
+    found, step = {}, max(1, _BLOCK_NUMBERS // len(X))
+    for start in range(0, len(columns), step):
+        block = columns[start : start + step]
+        quantiles = np.quantile(X[:, block], [0.0, _TAIL, 1.0 - _TAIL, 1.0], axis=0)
+        found.update({column: _limits(*own) for column, own in zip(block, quantiles.T, strict=True) if own[0] < own[3]})
+    return found
+
+
+def _limits(lowest: float, low_tail: float, high_tail: float, highest: float) -> tuple[float, float, float, float]:
     """Smallest and largest value, and the limits below and above, which keep the sign of a column that has one."""
-    lowest, low_tail, high_tail, highest = np.quantile(values, [0.0, _TAIL, 1.0 - _TAIL, 1.0])
     width = highest - lowest
     low = lowest - max(_WIDTHS * width, _TAILS * (low_tail - lowest))
     high = highest + max(_WIDTHS * width, _TAILS * (highest - high_tail))

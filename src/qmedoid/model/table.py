@@ -19,7 +19,7 @@ from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.novelty import Novelty
 from qmedoid.model.seen_rows import SeenRows
 from qmedoid.model.training_summary import TrainingSummary
-from qmedoid.schema import Given, RefusedError, Unstored, Wording
+from qmedoid.schema import MODERATE, Given, RefusedError, Unstored, Values, Wording
 from qmedoid.variational.model import VariationalModel
 
 Record = Mapping[str, Any]
@@ -98,6 +98,9 @@ class TableModel:
         Summary of the training rows that finds records unlike them; None where there is none.
     training : TrainingSummary or None
         Held-out curve, levels, missing cells and rows per day of the training table; None where nothing is known.
+    importances : ndarray of shape (columns,) or None
+        Mean absolute contribution of every column of the contract to the margins of training rows, between the class
+        that out-of-fold scores decide for and the runner-up; None where decisions are no sums over columns.
     parent : str or None
         SHA-256 of the model file that the model was derived from, such as by a prior shift.
     """
@@ -112,6 +115,7 @@ class TableModel:
     seen: SeenRows | None = None
     novelty: Annotated[Novelty | None, Given(M="encodings.outputs")] = None
     training: TrainingSummary | None = None
+    importances: Annotated[Array | None, Values("columns", least=0, most=MODERATE)] = None
     parent: Annotated[str | None, Wording(form="[0-9a-f]{64}", words="a SHA-256 in 64 hexadecimal digits")] = None
 
     def validate(self) -> None:
@@ -125,6 +129,8 @@ class TableModel:
                 raise RefusedError(f"encodings.{number} must have outputs, or parts, each once; levels must ascend")
         if not self.models:
             raise RefusedError("models is empty")
+        if self.importances is not None and len(self.importances) != len(self.encodings):
+            raise RefusedError(f"importances must be {len(self.encodings)} numbers, one for each column")
         shape = sum(len(encoding.outputs) for encoding in self.encodings), len(self.decision.classes)
         for number, model in enumerate(self.models):
             circuit: Any = model
@@ -187,17 +193,21 @@ class TableModel:
         return replace(self, decision=self.decision.at_operating_point(operating_point, curve), metrics=kept)
 
     @cached_property
+    def source(self) -> Codes:
+        """The column of the contract that each encoded column is of, shape (M,)."""
+        return np.repeat(np.arange(len(self.encodings)), [len(encoding.outputs) for encoding in self.encodings])
+
+    @cached_property
     def layout(self) -> Layout:
         """The encoded columns, and which columns the best model reads."""
         pairs = list(zip(self.contract.columns, (encoding.outputs for encoding in self.encodings), strict=True))
         names = tuple(column.name + output for column, outputs in pairs for output in outputs)
-        widths, method = [len(outputs) for _, outputs in pairs], self.method
-        source = np.repeat(np.arange(len(widths)), widths)
+        widths, method, source = [len(outputs) for _, outputs in pairs], self.method, self.source
         used = tuple(np.unique(source if method is None else source[method.used]).tolist())
         checked: frozenset[int] = frozenset()
         if method is not None:
-            first = np.cumsum([0, *widths])
-            checked = frozenset(place for place in used if method.notices_bad_values[first[place]])
+            first, notices = np.cumsum([0, *widths]), method.notices_bad_values
+            checked = frozenset(place for place in used if notices[first[place]])
         return Layout(names, used, np.isin(source, used), checked)
 
     def before_calibration(self) -> "TableModel":

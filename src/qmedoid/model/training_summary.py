@@ -109,10 +109,9 @@ class TrainingSummary:
             raise RefusedError(f"days.counts must add up to at most the {self.n_rows} rows")
 
     @classmethod
-    def of_numbers(cls, n_rows: int, n_columns: int, curve: HeldOutCurve | None = None) -> "TrainingSummary":
-        """The summary of an array of numbers, none of which is missing."""
-        nothing = np.zeros(0, dtype=np.intp)
-        return cls(n_rows, np.zeros(n_columns, dtype=np.intp), (nothing,) * n_columns, curve)
+    def of_numbers(cls, n_rows: int, missing: Codes, curve: HeldOutCurve | None = None) -> "TrainingSummary":
+        """The summary of columns of numbers, which have no levels."""
+        return cls(n_rows, missing, (np.zeros(0, dtype=np.intp),) * len(missing), curve)
 
     @property
     def missing_shares(self) -> Array:

@@ -7,6 +7,7 @@ from typing import Any
 
 from qmedoid.methods.base import Method
 from qmedoid.model.contract import Column, Dates, Encoding, Levels
+from qmedoid.model.importance import by_importance
 from qmedoid.model.operating_point import rule_in_words
 from qmedoid.model.table import TableModel
 from qmedoid.model.training_summary import TrainingSummary
@@ -18,6 +19,8 @@ _REFINEMENTS = {
     "trained quantum circuit, simulated exactly.",
     "always": "Every record is decided by a small trained quantum circuit, simulated exactly.",
 }
+# Columns that are named as the most important ones.
+_MOST_IMPORTANT = 10
 # Rows of a table that a reader still takes in; the manifest has all of them.
 _MOST_ROWS = 200
 _LONGEST_TEXT = 200
@@ -38,6 +41,7 @@ def model_card(model: TableModel, *, raw_rows: bool) -> str:
         ("Saved model", [_decided(model), "", *_facts(model)]),
         ("What to expect", _expected(model)),
         ("Columns", _columns(model)),
+        ("Importance of the columns", _importances(model)),
         ("Left out", _left_out(model.contract.left_out)),
         ("Training rows in this file", [*_privacy(model, raw_rows), *_summary(model)]),
         ("How it was made", _values(model.parameters, "parameter")),
@@ -165,6 +169,23 @@ def _encoded(column: Column, encoding: Encoding) -> str:
     if column.spelling:
         what += f", written like {column.spelling}"
     return what + (", and whether it is missing" if encoding.indicator else "")
+
+
+def _importances(model: TableModel) -> list[str]:
+    """The columns that contribute most."""
+    if model.importances is None:
+        return []
+    ranked = list(by_importance(model.contract.names, model.importances).items())
+    rows = [[cell(name), f"{value:.4f}"] for name, value in ranked[:_MOST_IMPORTANT]]
+    more = len(ranked) - len(rows)
+    others = "1 more column contributes less." if more == 1 else f"{more} more columns contribute less."
+    unit = "in log-odds" if model.decision.probabilistic else "in units of the score"
+    return [
+        f"Mean absolute contribution to the margin of training rows, {unit}:",
+        "",
+        *_table(["column", "contribution"], rows),
+        *(["", others] if more else []),
+    ]
 
 
 def _left_out(left_out: Mapping[str, str]) -> list[str]:

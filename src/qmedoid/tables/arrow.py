@@ -164,7 +164,8 @@ def as_table(data: Any, names: Sequence[str] | None = None) -> pa.Table:
     else:
         return _plain(_from_array(data, names))
     check_unique(table.column_names, "The table")
-    missing = [name for name in names or () if name not in table.column_names]
+    known = set(table.column_names)
+    missing = [name for name in names or () if name not in known]
     if missing:
         has, hint = some_of([*map(repr, table.column_names)]), did_you_mean(missing[0], table.column_names)
         raise DataError(f"The table has no column {missing[0]!r}.{hint} It has {has}.")
@@ -244,8 +245,14 @@ def _plain(table: pa.Table) -> pa.Table:
 
 def plain_records(table: pa.Table) -> list[dict[str, Any]]:
     """The rows as dictionaries of numbers, texts, truth values and None; dates as ISO text."""
-    columns = [[_plain_cell(cell) for cell in _in_microseconds(column)] for column in table.columns]
-    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+    columns, names = [_plain_cells(column) for column in table.columns], table.column_names
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _plain_cells(column: pa.ChunkedArray) -> list[Any]:
+    if pa.types.is_float64(column.type):  # most columns of wide tables
+        return [value if value is not None and math.isfinite(value) else None for value in column.to_pylist()]
+    return [_plain_cell(cell) for cell in _in_microseconds(column)]
 
 
 def _in_microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:

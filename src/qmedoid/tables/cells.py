@@ -5,7 +5,7 @@ small table of numbers takes to be scored: they are imported where a text turns 
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,8 +75,13 @@ def _numbers(array: pa.Array, spelling: str) -> Cells:
     return _all_right(_as_floats(array))
 
 
+@cache
+def _nothing_wrong() -> pa.Array:
+    return pa.array([], pa.string())
+
+
 def _all_right(values: npt.NDArray[Any]) -> Cells:
-    return Cells(values, pa.array([], pa.string()))
+    return Cells(values, _nothing_wrong())
 
 
 def _as_floats(array: pa.Array) -> npt.NDArray[Any]:

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -24,6 +25,8 @@ _SUBJECT = "The table is not like the one that the model was fitted on"
 _SHOWN = 20
 _OPEN = re.compile(r"[+-]?\d{1,3}\.\d{3}")
 _CLOSE = 0.8
+# Pairs of names that are compared at most; of more, another table was given.
+_MOST_PAIRS = 100_000
 _UNSPELT = {"date": "with the year first", "number": "as plain numbers"}
 _ARTICLES: dict[str, str] = {"number": "a number", "category": "a category", "boolean": "a boolean", "date": "a date"}
 
@@ -173,7 +176,7 @@ def compare_columns(contract: Contract, given: Sequence[str] | pa.Schema) -> Dif
     names = list(given.names) if isinstance(given, pa.Schema) else list(given)
     types = dict(zip(given.names, given.types, strict=True)) if isinstance(given, pa.Schema) else {}
     own_names = [column.name for column in contract.columns]
-    present, known = set(names), {*own_names, *contract.left_out, contract.target}
+    present, counts, known = set(names), Counter(names), {*own_names, *contract.left_out, contract.target}
     missing = [column for column in contract.columns if column.name not in present]
     extra = [name for name in dict.fromkeys(names) if name not in known]
     renames = _renames([column.name for column in missing], extra)
@@ -189,7 +192,7 @@ def compare_columns(contract: Contract, given: Sequence[str] | pa.Schema) -> Dif
         contract,
         missing=tuple(column.name for column in missing),
         extra=tuple(extra),
-        repeated=tuple(name for name in own_names if names.count(name) > 1),
+        repeated=tuple(name for name in own_names if counts[name] > 1),
         renames=renames,
         suggestions=_suggestions(missing, extra, types),
         kinds=kinds,
@@ -222,17 +225,21 @@ def _can_be_read(column: Column, kind: pa.DataType) -> bool:
 
 def _renames(missing: Sequence[str], extra: Sequence[str]) -> dict[str, str]:
     """Extra columns that are missing ones but for case, spaces and punctuation, where there is one of each."""
-    renames = {}
+    alike: dict[str, list[str]] = {}
+    for other in extra:
+        alike.setdefault(_plain(other), []).append(other)
+    rivals, renames = Counter(map(_plain, missing)), {}
     for name in missing:
-        alike = [other for other in extra if _plain(other) == _plain(name)]
-        rivals = [other for other in missing if _plain(other) == _plain(name)]
-        if len(alike) == 1 and len(rivals) == 1 and _plain(name):
-            renames[alike[0]] = name
+        plain = _plain(name)
+        if plain and len(alike.get(plain, ())) == 1 and rivals[plain] == 1:
+            renames[alike[plain][0]] = name
     return renames
 
 
 def _suggestions(missing: Sequence[Column], extra: Sequence[str], types: Mapping[str, pa.DataType]) -> dict[str, str]:
-    suggestions = {}
+    suggestions: dict[str, str] = {}
+    if len(missing) * len(extra) > _MOST_PAIRS:
+        return suggestions
     for column in missing:
         fitting = [name for name in extra if name not in types or _can_be_read(column, types[name])]
         close = difflib.get_close_matches(_plain(column.name), [_plain(name) for name in fitting], 1, _CLOSE)

@@ -60,8 +60,7 @@ def _columns(model: TableModel, why: Explanation, cells: Mapping[str, Any]) -> l
 
 def by_column(model: TableModel, why: Explanation) -> dict[str, float]:
     """What every column of the table contributed to the margin, by name."""
-    source = np.repeat(np.arange(len(model.encodings)), [len(encoding.outputs) for encoding in model.encodings])
-    added = np.bincount(source, weights=why.columns, minlength=len(model.encodings)).tolist()
+    added = np.bincount(model.source, weights=why.columns, minlength=len(model.encodings)).tolist()
     return dict(zip(model.contract.names, added, strict=True))
 
 

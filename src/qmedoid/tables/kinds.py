@@ -40,7 +40,7 @@ class Reason(str):
         return made
 
 
-_EMPTY = Reason("every cell is missing", "empty")
+EMPTY = Reason("every cell is missing", "empty")
 
 
 @dataclass(frozen=True)
@@ -143,9 +143,9 @@ def infer_alike(table: pa.Table, settled: Inferred) -> Inferred:
 
 def with_levels_of(columns: tuple[Column, ...], table: pa.Table) -> tuple[Column, ...]:
     """Columns with the names of all levels in a table, where categories are closed; no encoding learns of them."""
-    made = []
+    made, names = [], set(table.column_names)
     for column in columns:
-        if column.levels and column.name in table.column_names:
+        if column.levels and column.name in names:
             levels = cells.texts(table.column(column.name)).drop_null().unique().to_pylist()
             column = replace(column, levels=tuple(sorted({*column.levels, *levels})))
         made.append(column)
@@ -155,7 +155,7 @@ def with_levels_of(columns: tuple[Column, ...], table: pa.Table) -> tuple[Column
 def _look_at(name: str, array: pa.Array, hints: "Hints | None", role: Role | None) -> tuple[Column, str | None] | str:
     """The draft of a column and a note about it, or the reason to leave it out."""
     if array.null_count == len(array):
-        return _EMPTY
+        return EMPTY
     kind = kind_of_type(array.type)
     if kind is None:
         such = f"cells of type {shortened(str(array.type))} are not read"
@@ -180,7 +180,7 @@ def _in_role(
     """Numbers or dates as the user says; a column without a single cell that can be read so is refused."""
     array = cells.texts(array) if kind == "category" else array
     if array.null_count == len(array):
-        return _EMPTY
+        return EMPTY
     spelling, read, note = "", cells.read(array, role), None
     if hints is not None and cells.is_text(array.type):
         from qmedoid.tables._text_kinds import read_text
@@ -212,7 +212,7 @@ def _text_column(name: str, array: pa.Array, hints: "Hints", *, keep: bool) -> t
 
     text = cells.texts(array)
     if text.null_count == len(text):
-        return _EMPTY
+        return EMPTY
     kind, spelling, read, note = read_text(name, text, hints)
     if read is None:
         found = _category_column(name, text, keep=keep, note=note)
@@ -249,7 +249,7 @@ def _number_column(
         usable = np.abs(read.values) <= cells.LARGEST
     values = read.values[usable]
     if len(values) == 0:
-        return _EMPTY
+        return EMPTY
     missing = len(values) < len(usable)
     # Whether different whole numbers are one and the same float.
     loses_digits = (
@@ -293,7 +293,7 @@ def _date_column(name: str, read: cells.Cells) -> tuple[Column, str | None] | st
     missing = np.isnat(read.values)
     values = read.values[~missing]
     if len(values) == 0:
-        return _EMPTY
+        return EMPTY
     if values.min() == values.max() and not missing.any():
         return Reason(f"every cell is {values[0]}", "constant")
     note = _wrong_note(name, read, len(missing), "beyond the calendar") if len(read.wrong) else None
@@ -307,7 +307,7 @@ def _category_column(
     given = len(text) - text.null_count
     levels = len(text.drop_null().unique())
     if given == 0:
-        return _EMPTY
+        return EMPTY
     if levels == 1 and not text.null_count:
         return Reason(f"every cell is {text[0].as_py()!r}", "constant")
     if given >= ENOUGH_ROWS and not keep:

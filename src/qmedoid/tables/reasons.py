@@ -40,7 +40,8 @@ def reason_texts(
     names = model.contract.names
     by_name = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.intp)
     ordered = [model.contract.columns[place] for place in by_name]
-    contributions = column_contributions(model, encoded, decided)[:, by_name]
+    others = model.decision.runners_up(decided.scores, decided.codes)
+    contributions = column_contributions(model, encoded, decided.codes, others)[:, by_name]
     sizes, each = np.abs(contributions), np.arange(len(contributions))
     parts = []
     for _ in range(min(n_reasons, len(names))):

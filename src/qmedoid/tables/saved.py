@@ -20,7 +20,9 @@ from qmedoid.storage.model_file import load_file, save_model
 from qmedoid.tables.arrow import BATCH_ROWS, as_table
 from qmedoid.tables.bad_rows import OnBadRow
 from qmedoid.tables.difference import OnMismatch, compare_columns
+from qmedoid.tables.effect import N_BINS, Effect, table_effect
 from qmedoid.tables.explaining import NearestRows, explain_record
+from qmedoid.tables.importance import table_importances
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.novelty import NoveltyReport, NoveltyTally, record_novelty
 from qmedoid.tables.results import ResultColumns
@@ -107,6 +109,14 @@ class SavedModel:
     def expected_(self) -> OperatingSummary | None:
         """The operating point of two classes, with precision, recall and alert rate on held-out rows, if known."""
         return self.model.decision.operating
+
+    @property
+    def feature_importances_(self) -> Array | None:
+        """Mean absolute contribution of every column of the contract to the margins of training rows, in log-odds.
+
+        None for a circuit alone, whose decisions are no sums over columns. `importances` has those of other rows.
+        """
+        return self.model.importances
 
     def predict(self, data: Any, *, on_mismatch: OnMismatch = "error") -> npt.NDArray[Any]:
         """Class of every record, shape (n,)."""
@@ -309,6 +319,35 @@ class SavedModel:
         if known is not None:
             report["known"] = self._checked(known, on_mismatch, nearest_rows)
         return report
+
+    def importances(self, data: Any, *, on_mismatch: OnMismatch = "error") -> dict[str, float]:
+        """Mean absolute contribution of every column to the decisions about these records, the largest first.
+
+        A contribution is what the column adds to the margin between the decided class and the runner-up, as in
+        `explain`, in log-odds. Votes of neighbors and other terms belong to no column.
+        """
+        return self._checked(data, on_mismatch, lambda table, issues: table_importances(self.model, table, issues))
+
+    def effect(
+        self, data: Any, column: str, *, toward: Any = None, bins: int = N_BINS, on_mismatch: OnMismatch = "error"
+    ) -> Effect:
+        """What the values of a column contribute to the decisions about these records.
+
+        Parameters
+        ----------
+        data : data frame, Arrow table, dict of columns or array
+        column : str
+            A column of the contract.
+        toward : label, optional
+            The class that contributions above 0 are for, against the mean of all others; of two classes the positive
+            one by default.
+        bins : int
+            Bins of numbers and dates, of about equally many rows.
+        on_mismatch : {"error", "warn"}
+        """
+        return self._checked(
+            data, on_mismatch, lambda table, issues: table_effect(self.model, table, issues, column, toward, bins)
+        )
 
     def save(self, path: str | Path, *, circuits: bool = False, raw_rows: bool = True) -> Path:
         """Write the model to a file, such as ``heart.qmedoid``; see `qmedoid.save` for the parameters."""

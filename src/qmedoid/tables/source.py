@@ -150,7 +150,8 @@ class TableSource:
         damaged file, or standard input that is read again, a `DataError`.
         """
         wanted = list(self.names) if columns is None else list(columns)
-        unknown = [name for name in wanted if name not in self.names]
+        known = set(self.names)
+        unknown = [name for name in wanted if name not in known]
         if unknown:
             shown = some_of([repr(name) for name in self.names])
             hint = did_you_mean(unknown[0], self.names)

@@ -102,12 +102,13 @@ def comparisons_of(trees: FullTrees, intercepts: Array, X: Array, codes: Codes, 
 
 def _means(tree: PlainTree) -> Array:
     """Of each node the mean of what its training rows are given; children stand behind their parents."""
-    means = tree.value.copy()
+    # Plain numbers: the calls that arrays of two need cost more than a whole tree.
+    means, n_rows, left, right = tree.value.tolist(), tree.n_rows.tolist(), tree.left.tolist(), tree.right.tolist()
     for node in range(len(means) - 1, -1, -1):
         if tree.column[node] >= 0:
-            children = [tree.left[node], tree.right[node]]
-            means[node] = np.average(means[children], weights=tree.n_rows[children])
-    return means
+            a, b = left[node], right[node]
+            means[node] = (means[a] * n_rows[a] + means[b] * n_rows[b]) / (n_rows[a] + n_rows[b])
+    return np.array(means)
 
 
 def _place(

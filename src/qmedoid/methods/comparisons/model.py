@@ -195,7 +195,10 @@ class ComparisonsModel:
     def with_columns(self, columns: Codes) -> Self:
         """A copy where column i is column ``columns[i]`` of the table."""
         place = np.argsort(columns)
-        scaling = Scaling(self.scaling.center[place], self.scaling.scale[place])
+        return self.of_some_columns(columns, Scaling(self.scaling.center[place], self.scaling.scale[place]))
+
+    def of_some_columns(self, columns: Codes, scaling: Scaling) -> Self:
+        """A copy for a wider table with this scaling, where column i is column ``columns[i]``."""
         return replace(self, columns=np.where(self.columns < 0, -1, columns[self.columns]), scaling=scaling)
 
     def class_scores(self, outputs: Array) -> Array:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from qmedoid.arrays import Array, Codes
+from qmedoid.arrays import Array, Codes, Flags
 from qmedoid.kernels.ties import TIE, stable_order
 from qmedoid.methods.evidence.design import Blocks, Columns, Design
 from qmedoid.methods.evidence.logistic import fit_logistic
@@ -163,6 +163,8 @@ class Bag(NamedTuple):
     penalty : float
         The λ that was chosen.
     path : RidgePath
+    unseen : ndarray of shape (n,) or None
+        Rows by which no column was chosen; None where all columns have terms.
     """
 
     design: Design
@@ -171,6 +173,7 @@ class Bag(NamedTuple):
     out_of_fold: Array
     penalty: float
     path: RidgePath
+    unseen: Flags | None = None
 
 
 def fit_bags(
@@ -215,7 +218,7 @@ def fit_bags(
             bags.append(fit_bag(design, ridge, all_targets, settings.logistic, None, table.blocks))
         done(_LOGISTIC_END if refit else 1.0)
         if folds is not None:
-            refits.append(_multinomial(design, ridge, codes, folds))
+            refits.append(multinomial_bag(design, ridge, codes, folds))
         done(1.0)
     if refits:
         plain, refitted = (np.mean([bag.out_of_fold for bag in one], axis=0) for one in (bags, refits))
@@ -256,7 +259,7 @@ def _kept_rows(ridge: Ridge, kept: Codes) -> Array | Stored:
     return ridge.rotated if ridge.rotated.dtype == np.float32 else ridge.rotated[:, kept]
 
 
-def _multinomial(design: Design, ridge: Ridge, codes: Codes, folds: Codes) -> Bag:
+def multinomial_bag(design: Design, ridge: Ridge, codes: Codes, folds: Codes) -> Bag:
     """The same bag with weights by multinomial regression."""
     penalty = ridge.penalty * len(codes)
     kept = kept_directions(ridge.sizes, penalty)

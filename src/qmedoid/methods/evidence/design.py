@@ -131,7 +131,7 @@ class DesignPart:
 
     def values(self, rows: Scaled, medoids: Scaled) -> Array:
         """Channels of the terms, shape (n, q)."""
-        distances: Array = cdist(rows.of(self.group), medoids.take(self.medoids).of(self.group))
+        distances: Array = cdist(rows.of(self.group), medoids.of(self.group)[self.medoids])
         if self.channel == NEAR:
             return np.exp(distances / -self.length)
         return distances * distances if self.channel == SQUARE else distances
@@ -181,8 +181,8 @@ def near_part(
 ) -> DesignPart:
     """Nearness to medoids over a group of columns."""
     group = Group(columns, np.ones(len(columns)), by_rank)
-    sample = rows.take(np.linspace(0, len(rows.ranks) - 1, min(len(rows.ranks), _LENGTH_ROWS)).astype(np.intp))
-    distances = cdist(sample.of(group), medoids.take(places).of(group))
+    some = np.linspace(0, len(rows.ranks) - 1, min(len(rows.ranks), _LENGTH_ROWS)).astype(np.intp)
+    distances = cdist(rows.of(group)[some], medoids.of(group)[places])
     positive = distances[distances > 0]
     length = _RELATIVE_LENGTH * float(np.median(positive)) if len(positive) else 1.0
     return DesignPart(block, group, places, NEAR, length)
@@ -247,8 +247,10 @@ class Blocks:
     rows, medoids : Scaled
         Training rows, and the medoids of all bags.
     varying, many_valued : tuple of int
-        Columns of more than one and of more than two values.
+        Columns of more than one and of more than two values; of a wide table, some of the latter.
     n_bags : int
+    chosen : tuple of int or None
+        Columns of a wide table that there are terms of; None for all that vary.
     """
 
     settings: EvidenceSettings
@@ -257,6 +259,12 @@ class Blocks:
     varying: Columns
     many_valued: Columns
     n_bags: int
+    chosen: Columns | None = None
+
+    @property
+    def termed(self) -> Columns:
+        """Columns that there are terms of."""
+        return self.varying if self.chosen is None else self.chosen
 
     def design(self, places: Codes, groups: list[Columns] | None = None) -> Design:
         """Design of a bag with medoids at these places; without `groups`, of single columns alone."""
@@ -272,7 +280,10 @@ class Blocks:
         parts: list[DesignPart] = []
         if "linear" in self.settings.blocks:
             # All bags share it, with the medoids of the widest gap among those of all.
-            parts += [linear_part(column, self.rows, self.medoids) for column in self.varying]
+            parts += [
+                linear_part(column, self.rows, self.medoids)
+                for column in (self.varying if self.chosen is None else self.chosen)
+            ]
         if "single" in self.settings.blocks and self.many_valued:
             share = _SINGLE_SHARE * self.settings.n_terms / (self.n_bags * len(self.many_valued))
             wanted, by_rank = int(np.clip(share, _FEWEST_SINGLE, _MOST_SINGLE)), self.settings.scaling == "rank"
@@ -289,6 +300,6 @@ class Blocks:
             few = places[: int(np.clip(left / len(groups), _FEWEST_GROUP, len(places)))]
             wanted += [("group", group, few) for group in groups]
         if "full" in self.settings.blocks or not (alone or wanted):
-            wanted.append(("full", self.varying or (0,), places))
+            wanted.append(("full", self.termed or (0,), places))
         by_rank = self.settings.scaling == "rank"
         return [near_part(block, columns, by_rank, some, self.rows, self.medoids) for block, columns, some in wanted]

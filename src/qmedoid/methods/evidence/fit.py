@@ -9,6 +9,7 @@ from scipy.special import ndtri
 
 from qmedoid.arrays import Array, Codes
 from qmedoid.exceptions import ParameterError
+from qmedoid.geometry.column_worth import MOST_COLUMNS
 from qmedoid.geometry.row_groups import draw_rows, equal_rows, first_rows, part_of
 from qmedoid.geometry.scaling import RankScaling, Scaling, fit_standard
 from qmedoid.kernels.ties import SAME_PLACE, TIE, order_by_content, stable_order
@@ -19,6 +20,7 @@ from qmedoid.methods.evidence.long_table import LongTable, row_blocks, scaled_ro
 from qmedoid.methods.evidence.model import EvidenceModel, Group, Terms
 from qmedoid.methods.evidence.neighbors import Neighbors
 from qmedoid.methods.evidence.ridge import RidgePath, RowGroups
+from qmedoid.methods.evidence.wide import fit_wide_bags, mean_out_of_fold, wide_note
 
 MAX_KNOTS = 256
 """Knots of a column at most; beyond, those at evenly spaced ranks are kept."""
@@ -163,6 +165,8 @@ class FittedEvidence:
     regularization : float
         The λ that was chosen, geometric mean of the bags.
     path : RidgePath
+    note : str or None
+        What was limited, of a wide table.
     """
 
     model: EvidenceModel
@@ -170,6 +174,7 @@ class FittedEvidence:
     without_neighbors: Array
     regularization: float
     path: RidgePath
+    note: str | None = None
 
 
 def fit_evidence(
@@ -234,10 +239,11 @@ def fit_evidence(
             table, _targets(all_labels, n_classes), all_groups, sample, rank_scaling, linear_scaling,
             list(row_blocks(table, all_groups)),
         )  # fmt: skip
-    bags = fit_bags(blocks, targets, places, together, rng, report, long_table)
+    fit = fit_wide_bags if len(varying) > MOST_COLUMNS else fit_bags
+    bags = fit(blocks, targets, places, together, rng, report, long_table)
     numbers = kept[sample]
     model = _joined(bags, rank_scaling, linear_scaling, known[every], labels[every], numbers[every], varying, n_classes)
-    outputs = np.mean([bag.out_of_fold for bag in bags], axis=0)
+    outputs = mean_out_of_fold(bags)
     scores = alone = _of_all_rows(model, outputs, X, kept)
     if settings.n_neighbors:
         # One row of a group is enough, and so a row has one neighbor at most that is not to be compared with.
@@ -257,7 +263,8 @@ def fit_evidence(
     report(1.0)
     path = RidgePath(*(np.mean([bag.path[part] for bag in bags], axis=0) for part in range(3)))
     penalty = float(np.exp(np.mean([np.log(bag.penalty) for bag in bags])))
-    return FittedEvidence(_in_order(model, order), scores, alone, penalty, path)
+    note = wide_note(bags, len(varying)) if len(varying) > MOST_COLUMNS else None
+    return FittedEvidence(_in_order(model, order), scores, alone, penalty, path, note)
 
 
 def _targets(labels: Codes, n_classes: int) -> Array:

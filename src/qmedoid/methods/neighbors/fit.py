@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from qmedoid.arrays import Array, Codes, Flags
+from qmedoid.geometry.column_worth import MOST_COLUMNS
 from qmedoid.geometry.row_groups import draw_rows, draws_per_row, first_rows, is_clear_gain, part_of
 from qmedoid.geometry.scaling import RankScaling
 from qmedoid.kernels.cells import CellSearch, cell_centers, cells_of
@@ -84,6 +85,8 @@ def fit_neighbors(
 ) -> FittedNeighbors | None:
     """Fit neighbors to what scores miss; None where they do not make left-out rows clearly likelier.
 
+    With more than `MOST_COLUMNS` columns that vary a metric is not learnt.
+
     Parameters
     ----------
     X : ndarray of shape (n, M)
@@ -100,7 +103,7 @@ def fit_neighbors(
     n, n_classes = scores.shape
     n_draws = n if groups is None else int(groups.max()) + 1
     varies = np.diff(scaling.offsets) > 1
-    if n_draws < LEAST_ROWS or not varies.any():
+    if n_draws < LEAST_ROWS or not 0 < varies.sum() <= MOST_COLUMNS:
         return None
     together = np.arange(n) if groups is None else groups
     votes = np.eye(n_classes)[codes] - np.exp(log_softmax(scores))

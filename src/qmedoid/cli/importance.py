@@ -1,0 +1,144 @@
+"""``qmedoid importance`` and ``qmedoid effect``: which columns decide, and how their values do."""
+
+from pathlib import Path
+from typing import Any
+
+from qmedoid.cli._output import grid, plain_console, print_json, reading_bar, shown, tell
+from qmedoid.exceptions import DataError, ParameterError
+from qmedoid.model.explanation import explained_by
+from qmedoid.model.importance import ImportanceTally, by_importance
+from qmedoid.model.table import TableModel
+from qmedoid.storage.atomic import atomic_file, check_unchanged
+from qmedoid.storage.model_file import load_model
+from qmedoid.tables.arrow import keep_pandas_away
+from qmedoid.tables.difference import OnMismatch
+from qmedoid.tables.effect import Effect, EffectBin, EffectTally
+from qmedoid.tables.scoring import TableReading, decide_batch
+
+
+def run(model: Path, table: str | None, *, on_mismatch: OnMismatch, as_json: bool, **dialect: Any) -> None:
+    """Print the importances of a model, or those of its decisions about a table."""
+    keep_pandas_away()
+    loaded = load_model(model)
+    explained_by(loaded)
+    if table is None:
+        if loaded.importances is None:
+            raise ParameterError("This model keeps no importances: give a table whose decisions they are of.")
+        found, rows = loaded.importances, None
+    else:
+        found, rows = _of_table(loaded, table, on_mismatch, dialect)
+    importances = by_importance(loaded.contract.names, found)
+    if as_json:
+        print_json({"rows": rows, "importances": importances})
+        return
+    of = "training rows" if rows is None else f"{rows:,} rows"
+    unit = "log-odds" if loaded.decision.probabilistic else "units of the score"
+    console = plain_console()
+    console.print(f"mean absolute contribution to the margin of {of}, in {unit}")
+    total = sum(importances.values())
+    parts = [
+        (shown(name), f"{one:.4f}", f"{100 * one / total:.1f} %" if total else "–") for name, one in importances.items()
+    ]
+    console.print(grid(("column", "contribution", "of all"), parts))
+
+
+def _of_table(model: TableModel, table: str, on_mismatch: OnMismatch, dialect: dict[str, Any]) -> Any:
+    with TableReading(model, table, on_mismatch, **dialect) as reading, reading_bar("contributions") as progress:
+
+        def look(lenient: bool) -> ImportanceTally:
+            tally = ImportanceTally(model)
+            for batch, _ in reading.batches(lenient, on_progress=progress):
+                decided, columns = decide_batch(model, batch, reading.issues)
+                tally.add(columns, decided)
+            return tally
+
+        found: ImportanceTally = reading.in_kind(look)
+        _check_rows(found.rows)
+        reading.check()
+    return found.importances, found.rows
+
+
+def effect(
+    model: Path,
+    table: str,
+    column: str,
+    *,
+    toward: str | None,
+    bins: int,
+    plot: Path | None,
+    force: bool,
+    on_mismatch: OnMismatch,
+    as_json: bool,
+    **dialect: Any,
+) -> None:
+    """Print what the values of a column contribute, and draw it if asked for."""
+    keep_pandas_away()
+    _check_plot(plot)
+    loaded = load_model(model)
+    explained_by(loaded)
+    EffectTally(loaded, column, toward)  # wrong names are refused before anything is read
+    with (
+        TableReading(loaded, table, on_mismatch, all_columns=True, **dialect) as reading,
+        reading_bar("contributions") as progress,
+    ):
+
+        def look(lenient: bool) -> Effect:
+            tally = EffectTally(loaded, column, toward)
+            for batch, _ in reading.batches(lenient, on_progress=progress):
+                tally.add(batch, decide_batch(loaded, batch, reading.issues)[1])
+            return tally.report(bins)
+
+        found: Effect = reading.in_kind(look)
+        _check_rows(found.rows)
+        reading.check()
+    if plot is not None:
+        _write_plot(found, plot, force=force)
+    if as_json:
+        print_json({**found.to_dict(), "plot": None if plot is None else str(plot)})
+    else:
+        _print(found, plot)
+
+
+def _check_rows(rows: int) -> None:
+    if not rows:
+        raise DataError("The table has no rows: there is nothing that contributes.")
+
+
+def _check_plot(plot: Path | None) -> None:
+    """Refuse a picture that cannot be drawn, before long work."""
+    if plot is None:
+        return
+    from qmedoid.reporting.drawing import require_plots
+
+    if plot.suffix.lower() not in (".svg", ".png"):
+        raise ParameterError(f"--plot must be a file that ends in .svg or .png. Got {str(plot)!r} instead.")
+    require_plots()
+
+
+def _write_plot(found: Effect, plot: Path, *, force: bool) -> None:
+    from qmedoid.reporting.effect import effect_picture
+
+    picture = effect_picture(found.to_dict())
+    content = picture.svg if plot.suffix.lower() == ".svg" else picture.png
+    if not force:
+        check_unchanged(str(plot), content)
+    with atomic_file(plot) as file:
+        file.write(content)
+
+
+def _print(found: Effect, plot: Path | None) -> None:
+    console = plain_console()
+    against = "all others" if found.against is None else shown(found.against)
+    console.print(
+        f"what {shown(found.column)} contributes toward {shown(found.toward)} against {against}, in {found.unit}"
+    )
+    bins = [*found.bins, *([found.missing] if found.missing else [])]
+    console.print(grid((shown(found.column), "rows", "mean", "10 %", "90 %"), map(_row, bins)))
+    if found.kept < found.rows:
+        tell(f"note: {found.kept:,} of {found.rows:,} rows were drawn at random.")
+    if plot is not None:
+        tell(f"drawn in {plot}")
+
+
+def _row(one: EffectBin) -> tuple[str, ...]:
+    return shown(one.value), f"{one.rows:,}", *(f"{number:+.4f}" for number in (one.mean, one.p10, one.p90))

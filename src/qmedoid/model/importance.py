@@ -1,0 +1,72 @@
+"""Contributions of the columns of a table to many decisions: exact, row by row, and their mean sizes.
+
+A contribution is what a column adds to the margin between two classes, in log-odds, as in an explanation. What belongs
+to no column, such as votes of neighbors, the intercept, the curve of the calibration or the circuit, has none.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from qmedoid.arrays import Array, Codes, row_slices
+from qmedoid.kernels.ties import stable_order
+from qmedoid.model.explanation import column_contributions, explained_by
+from qmedoid.model.table import Decisions, TableModel
+
+MOST_ROWS = 1000
+"""Training rows that importances are the mean of, at most."""
+_BLOCK_ROWS = 4096
+
+
+def class_contributions(model: TableModel, X: Array, code: int) -> Array:
+    """What every column adds for a class against the other, of two, or the mean of all others, shape (n, columns)."""
+    others = [other for other in range(len(model.decision.classes)) if other != code]
+    winner = np.full(len(X), code)
+    added = [column_contributions(model, list(X.T), winner, np.full(len(X), other)) for other in others]
+    return np.asarray(np.mean(added, axis=0))
+
+
+class ImportanceTally:
+    """The mean absolute contribution of every column to decisions, gathered batch by batch."""
+
+    def __init__(self, model: TableModel) -> None:
+        explained_by(model)
+        self._model, self._sums, self.rows = model, np.zeros(len(model.encodings)), 0
+
+    def add(self, columns: Sequence[Array], decided: Decisions) -> None:
+        """Look at records by their encoded columns, and what was decided about them."""
+        others = self._model.decision.runners_up(decided.scores, decided.codes)
+        for block in row_slices(len(others), _BLOCK_ROWS):
+            rows = [column[block] for column in columns]
+            found = column_contributions(self._model, rows, decided.codes[block], others[block])
+            self._sums += np.abs(found).sum(axis=0)
+        self.rows += len(others)
+
+    @property
+    def importances(self) -> Array:
+        """By column of the contract, shape (columns,)."""
+        return self._sums / max(self.rows, 1)
+
+
+def by_importance(names: Sequence[str], importances: Array) -> dict[str, float]:
+    """Importances by the names of the columns, the largest first; those that are equal up to rounding by name."""
+    order = sorted(range(len(names)), key=names.__getitem__)
+    ranked = stable_order(-importances[order])
+    return {names[order[place]]: float(importances[order[place]]) for place in ranked}
+
+
+def training_importances(model: TableModel, X: Array, scores: Array, judged: Codes) -> Array | None:
+    """Importances by a sample of the training rows X (n, M), of which `judged` have out-of-fold scores (n, C).
+
+    None for a circuit alone. Out-of-fold scores say which class is decided for, and which one is the runner-up.
+    """
+    if model.method is None:
+        return None
+    rows = judged if len(judged) else np.arange(len(X))
+    if len(rows) > MOST_ROWS:
+        rows = np.sort(np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False))
+    found = scores[rows] if len(judged) else model.decide(list(X[rows].T)).scores
+    codes = model.decision.codes(found)
+    added = column_contributions(model, list(X[rows].T), codes, model.decision.runners_up(found, codes))
+    importances: Array = np.abs(added).mean(axis=0)
+    return importances

@@ -1,0 +1,260 @@
+"""Effect of one column: what its values contribute to decisions, by the exact contributions of the rows of a table."""
+
+import difflib
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from qmedoid.arrays import Array, Codes, row_slices
+from qmedoid.exceptions import ParameterError, some_of
+from qmedoid.model.contract import Kind, Label, Levels
+from qmedoid.model.importance import class_contributions
+from qmedoid.model.table import TableModel
+from qmedoid.tables import cells
+from qmedoid.tables.arrow import BATCH_ROWS
+from qmedoid.tables.issues import Issues
+from qmedoid.tables.scoring import decide_batch
+from qmedoid.tables.targets import label_codes
+
+N_BINS = 10
+"""Bins of a column of numbers or dates."""
+MOST_ROWS = 1_000_000
+"""Rows that are kept of a table at most; of a longer one these are drawn at random."""
+MOST_LEVELS = 20
+"""Levels of a category that are shown one by one, the most frequent; the others are one."""
+_BLOCK_ROWS = 4096
+_OTHERS = "other levels"
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
+
+
+class EffectBin(NamedTuple):
+    """What some values of a column contribute.
+
+    Attributes
+    ----------
+    value : str
+        The level, the number or the range of numbers or dates; ``"missing"``.
+    low, high : float, str or None
+        Smallest and largest number, or date in ISO form; None for levels and missing cells.
+    rows : int
+    mean, p10, p90 : float
+        Mean contribution, and what 10 % and 90 % of the rows stay below.
+    """
+
+    value: str
+    low: float | str | None
+    high: float | str | None
+    rows: int
+    mean: float
+    p10: float
+    p90: float
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Effect of a column on decisions.
+
+    Attributes
+    ----------
+    column : str
+    kind : {"number", "category", "boolean", "date"}
+    toward : label
+        The class that contributions above 0 are for.
+    against : label or None
+        The other of two classes; None for the mean of all others.
+    unit : {"log-odds", "score"}
+        Of contributions; scores where the model has no probabilities.
+    rows : int
+        Rows of the table.
+    kept : int
+        Rows that the bins are made of: all, or `MOST_ROWS` drawn at random.
+    bins : tuple of EffectBin
+        Of numbers and dates with about equally many rows each, in order; of categories the levels, the most frequent
+        first.
+    missing : EffectBin or None
+        Rows in which the column is missing; None where there are none.
+    """
+
+    column: str
+    kind: Kind
+    toward: Label
+    against: Label | None
+    unit: str
+    rows: int
+    kept: int
+    bins: tuple[EffectBin, ...]
+    missing: EffectBin | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The effect as plain values, fit for JSON."""
+        missing = None if self.missing is None else self.missing._asdict()
+        return {**vars(self), "bins": [one._asdict() for one in self.bins], "missing": missing}
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the effect with Matplotlib (extra ``plots``) on the given axes, or on new ones; returns them."""
+        # By name: pictures lie in a layer above.
+        return import_module("qmedoid.reporting.effect").draw_effect(self.to_dict(), ax)
+
+
+class EffectTally:
+    """The effect of a column, gathered batch by batch in bounded memory."""
+
+    def __init__(self, model: TableModel, column: str, toward: Any = None) -> None:
+        self._model, self._code = model, _class_code(model, toward)
+        self._place = _place(model, column)
+        self._column, self._encoding = model.contract.columns[self._place], model.encodings[self._place]
+        self._rng = np.random.default_rng(0)
+        # Value (NaN where missing), contribution and a random number of every row that is kept.
+        self._parts: list[Array] = []
+        self._rows = self._kept = 0
+
+    def add(self, batch: pa.RecordBatch | pa.Table, columns: list[Array]) -> None:
+        """Look at a batch and its encoded columns."""
+        added = [np.zeros(0)]
+        for block in row_slices(len(batch), _BLOCK_ROWS):
+            rows = np.column_stack([column[block] for column in columns]).astype(np.float64)
+            added.append(class_contributions(self._model, rows, self._code)[:, self._place])
+        chance = self._rng.random(len(batch))
+        self._parts.append(np.column_stack([self._values(batch), np.concatenate(added), chance]))
+        self._rows, self._kept = self._rows + len(batch), self._kept + len(batch)
+        if self._kept > 2 * MOST_ROWS:
+            self._parts = [self._drawn()]
+            self._kept = len(self._parts[0])
+
+    def report(self, n_bins: int = N_BINS) -> Effect:
+        """The effect of all rows that were added."""
+        kept = self._drawn()
+        values, added = kept[:, 0], kept[:, 1]
+        is_missing, labels = np.isnan(values), self._model.decision.classes
+        known, amounts = values[~is_missing], added[~is_missing]
+        is_number = self._column.kind in ("number", "date")
+        bins = self._ranges(known, amounts, n_bins) if is_number else self._levels(known.astype(np.intp), amounts)
+        missing = _bin("missing", None, None, added[is_missing]) if is_missing.any() else None
+        against = labels[1 - self._code] if len(labels) == 2 else None
+        return Effect(
+            self._column.name, self._column.kind, labels[self._code], against,
+            "log-odds" if self._model.decision.probabilistic else "score", self._rows, len(kept), bins, missing,
+        )  # fmt: skip
+
+    def _drawn(self) -> Array:
+        """The rows that are kept, at most `MOST_ROWS` of them, in their order."""
+        rows = np.concatenate([np.zeros((0, 3)), *self._parts])
+        if len(rows) <= MOST_ROWS:
+            return rows
+        return rows[np.sort(np.argpartition(rows[:, 2], MOST_ROWS)[:MOST_ROWS])]
+
+    def _values(self, batch: pa.RecordBatch | pa.Table) -> Array:
+        """The cells of the column: numbers, microseconds of dates, or places of levels; NaN where one is missing."""
+        column, names = self._column, batch.schema.names
+        given = batch.column(column.name) if column.name in names else pa.nulls(len(batch))
+        if isinstance(self._encoding, Levels):
+            codes, _ = cells.level_codes(given, self._encoding.levels)
+            n_levels = len(self._encoding.levels)
+            # A level that the model does not know comes behind all others.
+            return np.where(codes == n_levels, np.nan, np.minimum(codes, n_levels)).astype(np.float64)
+        values = cells.read(given, column.kind, column.spelling).values
+        if column.kind == "date":
+            return np.where(np.isnat(values), np.nan, values.astype("M8[us]").astype(np.int64))
+        with np.errstate(invalid="ignore"):
+            return np.where(np.abs(values) <= cells.LARGEST, values, np.nan).astype(np.float64)
+
+    def _ranges(self, values: Array, added: Array, n_bins: int) -> tuple[EffectBin, ...]:
+        """Bins of about equally many rows; equal values are in one."""
+        if not len(values):
+            return ()
+        place = np.searchsorted(_edges(np.sort(values), n_bins), values, side="right")
+        found = []
+        for number in np.unique(place):
+            inside = place == number
+            low, high = (self._shown(float(bound(values[inside]))) for bound in (np.min, np.max))
+            texts = [f"{one:.6g}" if isinstance(one, float) else one for one in (low, high)]
+            found.append(_bin(texts[0] if low == high else " to ".join(texts), low, high, added[inside]))
+        return tuple(found)
+
+    def _shown(self, value: float) -> float | str:
+        if self._column.kind != "date":
+            return value
+        moment = np.datetime64(int(value), "us")
+        day = moment.astype("M8[D]")
+        return str(day if day == moment else moment.astype("M8[s]"))
+
+    def _levels(self, codes: Codes, added: Array) -> tuple[EffectBin, ...]:
+        """The most frequent levels, and all others together; truth values are two."""
+        names: tuple[str, ...] = ("false", "true")
+        if isinstance(self._encoding, Levels):
+            names = (*self._encoding.levels, _OTHERS)
+        counts = np.bincount(codes, minlength=len(names))
+        is_named = np.arange(len(names)) < len(names) - isinstance(self._encoding, Levels)
+        order = np.argsort(-counts[is_named], kind="stable")
+        shown = order[counts[order] > 0][:MOST_LEVELS]
+        bins = [_bin(names[level], None, None, added[codes == level]) for level in shown]
+        rest = ~np.isin(codes, shown)
+        return (*bins, *([_bin(_OTHERS, None, None, added[rest])] if rest.any() else []))
+
+
+def _edges(ordered: Array, n_bins: int) -> Array:
+    """The first value of every bin but the lowest, from values in order; rows of a frequent value stay together.
+
+    Each bin ends where the rows that are left have the same number for every bin that is left, or at the nearer end of
+    the value that is there.
+    """
+    n_rows, begin, edges = len(ordered), 0, list[float]()
+    for n_left in range(n_bins, 1, -1):
+        wanted = begin + (n_rows - begin) // n_left
+        first, last = (int(np.searchsorted(ordered, ordered[wanted], side=side)) for side in _SIDES)
+        begin = first if begin < first and wanted - first <= last - wanted else last
+        if begin >= n_rows:
+            break
+        edges.append(float(ordered[begin]))
+    return np.array(edges)
+
+
+def _bin(value: str, low: float | str | None, high: float | str | None, added: Array) -> EffectBin:
+    p10, p90 = np.quantile(added, [0.1, 0.9]).tolist()
+    return EffectBin(value, low, high, len(added), float(added.mean()), p10, p90)
+
+
+def table_effect(
+    model: TableModel, table: pa.Table, issues: Issues, column: str, toward: Any = None, n_bins: int = N_BINS
+) -> Effect:
+    """The effect of a column in a table."""
+    tally = EffectTally(model, column, toward)
+    check_bins(n_bins)
+    for start in range(0, len(table), BATCH_ROWS):
+        batch = table.slice(start, BATCH_ROWS)
+        tally.add(batch, decide_batch(model, batch, issues)[1])
+    return tally.report(n_bins)
+
+
+def check_bins(n_bins: int) -> None:
+    """Refuse a number of bins that is none."""
+    if not isinstance(n_bins, int) or isinstance(n_bins, bool) or n_bins < 1:
+        raise ParameterError(f"The 'bins' parameter must be an int >= 1. Got {n_bins!r} instead.")
+
+
+def _place(model: TableModel, column: str) -> int:
+    names = model.contract.names
+    if column in names:
+        return names.index(column)
+    if column in model.contract.left_out:
+        raise ParameterError(f"Column {column!r} was left out of the fit: {model.contract.left_out[column]}.")
+    close = difflib.get_close_matches(str(column), names, 1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise ParameterError(f"The model has no column {column!r}.{hint} It has {some_of([repr(one) for one in names])}.")
+
+
+def _class_code(model: TableModel, toward: Any) -> int:
+    """The code of the class that is asked for; of two the positive one by default."""
+    labels = model.decision.classes
+    if toward is None and len(labels) == 2:
+        return 1
+    code = -1 if toward is None else int(label_codes(pa.array([toward]), labels)[0])
+    if code < 0:
+        raise ParameterError(
+            f"The 'toward' parameter must be one of the classes, {some_of([repr(one) for one in labels])}. "
+            f"Got {toward!r} instead."
+        )
+    return code
