@@ -13,7 +13,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 from qmedoid.estimators._methods import MethodMixin
 
-INNER = {*vars(MethodMixin), *MethodMixin.__annotations__, "table_model"}
+INNER = {*vars(MethodMixin), *MethodMixin.__annotations__} - {"table_model"}
 """Members that the reference of the interface leaves out."""
 COMMANDS = "<!-- the commands -->"
 PAGE = '<!doctype html>\n<meta charset="utf-8">\n<title>{title}</title>\n{body}\n'

@@ -80,11 +80,13 @@ def recalibrate(
 
     Examples
     --------
-    ::
-
-        found = qmedoid.recalibrate(qmedoid.load("heart.qmedoid"), frame)
-        print(found.verdict)
-        found.model.save("heart-2.qmedoid")
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from qmedoid import EvidenceClassifier, SavedModel, recalibrate
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SavedModel(EvidenceClassifier(random_state=0).fit(X[::2], y[::2]).table_model())
+    >>> found = recalibrate(model, X[1::2], y[1::2])
+    >>> found.rows, found.model.classes_.tolist()
+    (284, [0, 1])
 
     See Also
     --------

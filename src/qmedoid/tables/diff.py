@@ -90,10 +90,16 @@ def diff(old: SavedModel, new: SavedModel, data: Any = None, *, on_mismatch: OnM
 
     Examples
     --------
-    ::
-
-        found = qmedoid.diff(qmedoid.load("heart.qmedoid"), qmedoid.load("heart-2.qmedoid"), frame)
-        found.decisions["changed"], found.decisions["largest"][0]["columns"]
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from qmedoid import EvidenceClassifier, SavedModel, diff
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> old, new = (
+    ...     SavedModel(EvidenceClassifier(n_medoids=n, random_state=0).fit(X[::4], y[::4]).table_model())
+    ...     for n in (4, 8)
+    ... )
+    >>> found = diff(old, new, X)
+    >>> found.decisions["rows"], found.decisions["changed"] < 60
+    (569, True)
     """
     check_saved(old=old, new=new)
     decisions = None
