@@ -37,7 +37,9 @@ def run(model: Path, table: str | None, *, on_mismatch: OnMismatch, as_json: boo
     console = plain_console()
     console.print(f"mean absolute contribution to the margin of {of}, in {unit}")
     total = sum(importances.values())
-    parts = [(shown(name), f"{one:.4f}", f"{100 * one / total:.1f} %" if total else "–") for name, one in importances.items()]
+    parts = [
+        (shown(name), f"{one:.4f}", f"{100 * one / total:.1f} %" if total else "–") for name, one in importances.items()
+    ]
     console.print(grid(("column", "contribution", "of all"), parts))
 
 
