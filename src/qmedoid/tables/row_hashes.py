@@ -14,6 +14,8 @@ from qmedoid.tables import cells
 
 # Rows whose cells lie side by side in memory at once.
 _AT_ONCE = 2**16
+# Numbers of a table that are read once.
+_KEPT_NUMBERS = 2**23
 # What stands for a missing number; a NaN has many patterns of bits.
 _MISSING = np.iinfo(np.int64).min
 # Shifts and factors of SplitMix64's finalizer: every bit of a cell moves half of the bits of the hash.
@@ -23,12 +25,17 @@ _MIXING = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.ui
 def remember_rows(model: TableModel, tables: Sequence[pa.Table], *, most: int = MOST_KEPT) -> SeenRows:
     """Hashes of the rows that the fit of a model has seen, under the names of the contract; at most `most`."""
     places = list(model.layout.used)
+    parts = _parts(tables)
+    # Of many columns reading the cells is most of the work: what is not much is kept for the second pass.
+    is_little = sum(part.num_rows for part in parts) * len(places) <= _KEPT_NUMBERS
+    kept = [_bits(model, part) for part in parts] if is_little else None
     # The same rows in any order have the same key, and other rows another one.
     total = np.zeros(len(places), dtype=np.uint64)
-    for part in _parts(tables):
-        total += _bits(model, part).view(np.uint64).sum(axis=0, dtype=np.uint64)
+    for bits in kept or (_bits(model, part) for part in parts):
+        total += bits.view(np.uint64).sum(axis=0, dtype=np.uint64)
     key = blake2b(total.tobytes(), digest_size=KEY_BYTES).digest()
-    return SeenRows.of(key, np.concatenate([_hashed(_bits(model, part), key) for part in _parts(tables)]), most=most)
+    hashes = [_hashed(bits, key) for bits in kept or (_bits(model, part) for part in parts)]
+    return SeenRows.of(key, np.concatenate(hashes), most=most)
 
 
 def row_hashes(model: TableModel, batch: pa.RecordBatch | pa.Table) -> Hashes | None:
