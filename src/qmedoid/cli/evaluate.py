@@ -10,7 +10,7 @@ from qmedoid.cli._output import noted, print_json, print_metrics, tell
 from qmedoid.cli.options import EvaluateOptions
 from qmedoid.cli.score import reading_bar
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
-from qmedoid.model.budgets import budgets_on_rows
+from qmedoid.model.budgets import Budget, budgets_on_rows
 from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
 from qmedoid.tables.evaluating import joined, labeled_report, report_notes
@@ -22,6 +22,8 @@ from qmedoid.tables.targets import label_codes
 def run(options: EvaluateOptions) -> None:
     """Decide about every record and print metrics."""
     point = asked_cut(options)
+    for one in listed(options.budgets):  # wrong ones are refused before anything is read
+        Budget.of(one)
     keep_pandas_away()
     with noted() as notes:
         _evaluate(options, point, notes)
