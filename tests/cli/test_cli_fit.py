@@ -115,6 +115,7 @@ def test_shares_and_files_hold_rows_out(cli, two, tmp_path):
     assert (printed["training_rows"], printed["held_out"]["rows"]) == (90, 50)
     report = cli.ok("evaluate", tmp_path / "m", test, "--json").json
     assert report.pop("novelty")["compared_rows"] == 50
+    assert report.pop("operating")["rule"] == "likeliest"
     assert report == {**printed["held_out"], "notes": []}
 
 
@@ -136,6 +137,7 @@ def test_time_column_holds_out_the_last_rows(cli, two, tmp_path):
     later = two.table.filter(np.array([day > last_kept for day in days])).sort_by("day")
     report = cli.ok("evaluate", tmp_path / "m", "-", "--json", stdin=csv_bytes(later)).json
     assert report.pop("novelty")["compared_rows"] == 36
+    assert report.pop("operating") == shown["operating"]
     assert report == {**shown["metrics"]["held_out"], "notes": []}
 
 

@@ -9,7 +9,7 @@ from qmedoid.cli._cut import asked_cut, listed, print_budgets, tell_cut
 from qmedoid.cli._output import note, print_json, print_metrics, reading_bar
 from qmedoid.cli.options import EvaluateOptions
 from qmedoid.exceptions import ContractError, DataError, ParameterError, some_of
-from qmedoid.model.budgets import budgets_on_rows
+from qmedoid.model.budgets import Budget, budgets_on_rows
 from qmedoid.spelling import did_you_mean
 from qmedoid.storage.model_file import load_model
 from qmedoid.tables.arrow import keep_pandas_away
@@ -22,6 +22,8 @@ from qmedoid.tables.targets import label_codes
 def run(options: EvaluateOptions) -> None:
     """Decide about every record and print metrics."""
     point = asked_cut(options)
+    for one in listed(options.budgets):  # wrong ones are refused before anything is read
+        Budget.of(one)
     keep_pandas_away()
     loaded = load_model(options.model)
     if point is not None:

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from qmedoid.cli._cut import asked_cut, listed, tell_cut, tell_top
@@ -147,7 +148,9 @@ def _bad_rows_file(options: ScoreOptions) -> str | None:
         return None
     if options.bad_rows is None and options.output == "-":
         raise ParameterError("With -o - give --bad-rows FILE, the file for rows that are set aside.")
-    if options.bad_rows is not None and options.bad_rows in ("-", options.output):
+    if options.bad_rows is not None and (
+        options.bad_rows == "-" or Path(options.bad_rows).absolute() == Path(options.output).absolute()
+    ):
         raise ParameterError("--bad-rows must be a file of its own, not that of the results.")
     ending = next((one for one in SUFFIXES if options.output.lower().endswith(one)), "")
     return options.bad_rows or f"{options.output[: len(options.output) - len(ending)]}.bad-rows.csv"

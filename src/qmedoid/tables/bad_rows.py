@@ -90,12 +90,9 @@ def _bad_cells(
     is_wrong = np.zeros(len(absent), dtype=np.bool_)
     if len(wrong):
         is_wrong = absent & ~_are_missing(given, column)
-        if column.spelling or column.kind == "date":
-            from qmedoid.tables._numbers import in_other_spelling
-
-            respelt = in_other_spelling(wrong, column)
-            if len(respelt):
-                issues.column(column.name).add_wrong(wrong, respelt)
+        in_doubt = _in_doubt(given, column, wrong)
+        if len(in_doubt):
+            issues.column(column.name).add_wrong(wrong, in_doubt)
         if not column.is_open:
             yield _scattered(is_wrong, _quoted(column.name, given, is_wrong, f"is no {_NOUNS[column.kind]}"))
     if column.kind == "number":
@@ -108,6 +105,24 @@ def _bad_cells(
         if unfilled.any():
             text = pa.array([f"{column.name} is missing, and the model cannot fill it in"])
             yield _scattered(unfilled, text.take(pa.array(np.zeros(int(unfilled.sum()), dtype=np.intp))))
+
+
+def _in_doubt(given: pa.Array | pa.ChunkedArray, column: Column, wrong: pa.Array) -> pa.Array:
+    """The wrong cells because of which it is not known what the other cells of a column mean.
+
+    A date in another order, and a number in another spelling than that of the column. Among plain numbers those whose
+    point may part thousands, and those with a point among decimal commas; a single 1,234 is just a bad cell.
+    """
+    import pyarrow.compute as pc
+
+    from qmedoid.tables._numbers import POINT_MARK, in_other_spelling
+
+    if column.spelling or column.kind != "number":
+        return in_other_spelling(wrong, column) if column.kind in ("number", "date") else wrong.slice(0, 0)
+    # Those with doubtful points come after all that are no numbers.
+    n_no_numbers = len(cells.read(given, "number").wrong)
+    marked = wrong.filter(pc.ends_with(wrong, POINT_MARK))
+    return pa.concat_arrays([wrong.slice(n_no_numbers), marked])
 
 
 def _are_missing(given: pa.Array | pa.ChunkedArray, column: Column) -> Flags:

@@ -1,8 +1,8 @@
 """Tables in files to files of decisions, batch by batch, and what a whole table says of its classes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -10,13 +10,15 @@ import pyarrow as pa
 from qmedoid.exceptions import DataError, ParameterError
 from qmedoid.metrics.prevalence import LogOddsHistogram, PrevalenceEstimate
 from qmedoid.metrics.thresholds import threshold_at_count
-from qmedoid.model.table import TableModel
+from qmedoid.model.table import Decisions, TableModel
 from qmedoid.tables.bad_rows import NAMES, OnBadRow, bad_rows_sink, set_aside
 from qmedoid.tables.difference import Difference, OnMismatch
 from qmedoid.tables.novelty import NoveltyReport
 from qmedoid.tables.results import ResultColumns
 from qmedoid.tables.scoring import OnProgress, TableReading
 from qmedoid.tables.writing import TEXT_SUFFIXES, Sink, check_output, open_sink
+
+T = TypeVar("T")
 
 
 class ScoredFile(NamedTuple):
@@ -116,35 +118,24 @@ def score_file(
     return scored
 
 
-def estimate_in_file(
-    model: TableModel,
-    where: str,
-    *,
-    on_mismatch: OnMismatch,
-    on_bad_row: OnBadRow = "refuse",
-    on_progress: OnProgress | None = None,
-    **dialect: Any,
-) -> PrevalenceEstimate:
-    """How frequent the second class is in a table that can be read once more afterwards, so not in a pipe."""
+def estimate_in_file(model: TableModel, where: str, **reading: Any) -> PrevalenceEstimate:
+    """How frequent the second class is in a table that can be read once more afterwards, so not in a pipe.
+
+    `reading` are parameters of `TableReading`, and `on_progress`.
+    """
     # Another prevalence is refused where it has no meaning, before anything is read.
     model.decision.at_priors(0.5)
     priors = model.decision.expected_priors
     assert priors is not None, "a model without priors cannot be shifted"
-    with TableReading(model, where, on_mismatch, on_bad_row=on_bad_row, **dialect) as reading:
-        if not reading.can_repeat:
-            raise ParameterError(
-                "The table is read twice to estimate the prevalence, and a pipe can be read once: write it to a file, "
-                "or give the prevalence as a number."
-            )
 
-        def count(lenient: bool) -> LogOddsHistogram:
-            histogram = LogOddsHistogram()
-            for part, _ in reading.decided(lenient, on_progress=on_progress):
-                histogram.add(part.decided.scores[:, 1] - part.decided.scores[:, 0])
-            return histogram
+    def count(parts: Iterator[Decisions]) -> LogOddsHistogram:
+        histogram = LogOddsHistogram()
+        for decided in parts:
+            histogram.add(decided.scores[:, 1] - decided.scores[:, 0])
+        return histogram
 
-        histogram: LogOddsHistogram = reading.in_kind(count)
-        reading.check()
+    how = "to estimate the prevalence", "or give the prevalence as a number"
+    histogram = _first_pass(model, where, count, *how, **reading)
     if histogram.n_rows == 0:
         raise DataError(f"{where} has no rows: there is no prevalence to estimate.")
     return histogram.estimate(float(priors[1]))
@@ -157,40 +148,47 @@ class TopCut(NamedTuple):
     rows: int
 
 
-def top_in_file(
-    model: TableModel,
-    where: str,
-    count: int,
-    *,
-    on_mismatch: OnMismatch,
-    on_bad_row: OnBadRow = "refuse",
-    on_progress: OnProgress | None = None,
-    **dialect: Any,
-) -> TopCut:
+def top_in_file(model: TableModel, where: str, count: int, **reading: Any) -> TopCut:
     """The log-odds above which the highest scores of a table lie; it is read once more afterwards, so it is no pipe.
 
     Of records with equal scores all or none are above: those that would exceed the count are not. No more scores are
-    held than twice the count and a batch.
+    held than twice the count and a batch. `reading` are parameters of `TableReading`, and `on_progress`.
     """
     model.decision.check_cuttable()
-    with TableReading(model, where, on_mismatch, on_bad_row=on_bad_row, **dialect) as reading:
-        if not reading.can_repeat:
+
+    def find(parts: Iterator[Decisions]) -> TopCut:
+        highest, rows = np.zeros(0), 0
+        for decided in parts:
+            rows += len(decided.codes)
+            highest = np.concatenate([highest, decided.scores[:, 1] - decided.scores[:, 0]])
+            # One more than the count, as the cut lies between two scores.
+            if len(highest) > 2 * count + 1:
+                highest = np.partition(highest, -count - 1)[-count - 1 :]
+        return TopCut(threshold_at_count(highest, count) if rows else 0.0, rows)
+
+    how = "to find its highest scores", "or cut by --threshold or --alert-rate"
+    return _first_pass(model, where, find, *how, **reading)
+
+
+def _first_pass(
+    model: TableModel,
+    where: str,
+    gather: Callable[[Iterator[Decisions]], T],
+    why: str,
+    instead: str,
+    *,
+    on_mismatch: OnMismatch,
+    on_progress: OnProgress | None = None,
+    **reading: Any,
+) -> T:
+    """What is gathered from all decisions about a table, which is read once more afterwards."""
+    with TableReading(model, where, on_mismatch, **reading) as table:
+        if not table.can_repeat:
             raise ParameterError(
-                "The table is read twice to find its highest scores, and a pipe can be read once: write it to a file, "
-                "or cut by --threshold or --alert-rate."
+                f"The table is read twice {why}, and a pipe can be read once: write it to a file, {instead}."
             )
-
-        def find(lenient: bool) -> TopCut:
-            highest, rows = np.zeros(0), 0
-            for part, _ in reading.decided(lenient, on_progress=on_progress):
-                scores = part.decided.scores
-                rows += len(scores)
-                highest = np.concatenate([highest, scores[:, 1] - scores[:, 0]])
-                # One more than the count, as the cut lies between two scores.
-                if len(highest) > 2 * count + 1:
-                    highest = np.partition(highest, -count - 1)[-count - 1 :]
-            return TopCut(threshold_at_count(highest, count) if rows else 0.0, rows)
-
-        found: TopCut = reading.in_kind(find)
-        reading.check()
+        found: T = table.in_kind(
+            lambda lenient: gather(part.decided for part, _ in table.decided(lenient, on_progress=on_progress))
+        )
+        table.check()
     return found
