@@ -1,14 +1,18 @@
 """``fit --compare`` and ``--cv``: the same rows for all methods, folds as the split has them, and the same model."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from small_tables import small_table, write
 
-from qmedoid.cli._compare import folds_of
+from qmedoid.cli._compare import folds_of, judged_fold
+from qmedoid.cli._fitting import Judged, OneFit
 from qmedoid.cli._training_rows import read_labeled, time_order
 from qmedoid.cli.options import FitOptions
+from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import ParameterError
 from qmedoid.studies import plain_baselines
 
@@ -154,3 +158,13 @@ def test_a_time_limit_that_does_not_bite_changes_no_byte_of_the_model(cli, file,
     for name, options in (("a", ()), ("b", ("--time-limit", "1000"))):
         cli.ok("fit", file, *QUICK, "-o", tmp_path / name, *options)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_rows_of_a_group_are_one_draw_of_a_difference(file):
+    """However few groups there are, and whatever their sizes."""
+    table = pa.table({"customer": [0, 0, 0, 1, 1, 2, 3, 3], "x": np.arange(8.0)})
+    judged = Judged(table, np.array([0, 1, -1, 0, 1, 0, 1, 0]), np.full((8, 2), 0.5))
+    model = SimpleNamespace(contract=SimpleNamespace(columns=[SimpleNamespace(name="x")]))
+    fold, _ = judged_fold(OneFit(model, None, 1.0, judged), options(file, group_column="customer"), TimeLimit())
+    assert fold.groups.tolist() == [0, 0, 1, 1, 2, 3, 3]  # without the row of an unknown class
+    assert judged_fold(OneFit(model, None, 1.0, judged), options(file), TimeLimit())[0].groups is None

@@ -140,7 +140,7 @@ class TestAgain:
     def test_json_holds_every_table(self, cli, wine):
         document = cli.ok("reproduce", "wine", "--quick", "-o", wine.output, "--cache", wine.cache, "--json").json
         assert bytes_of(wine.output) == wine.written
-        assert set(document) == {"provenance", "findings", "tables", "folder", "files"}
+        assert set(document) == {"provenance", "findings", "tables", "folder", "files", "notes"}
         assert document["folder"] == str(wine.output)
         assert set(document["files"]) == set(wine.written)
         assert document["provenance"]["command"] == "qmedoid reproduce wine --quick"

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+import qmedoid
 from few_trees import few_trees
 from qmedoid import MedoidClassifier, SumClassifier
 from qmedoid.estimators._time_limit import TimeLimit, is_time_for, part_in_time, time_is_up, time_limit
@@ -84,7 +85,22 @@ def test_a_sum_without_time_is_its_evidence(rows):
     ):
         fitted = SumClassifier(random_state=0).fit(*rows)
     assert list(fitted.weights_) == ["evidence"]
-    assert limit.left_out == ["trees of comparisons", "neighbors under a learnt metric"]
+    assert limit.left_out == [
+        "1 of 2 bags of the evidence", "neighbors of the evidence", "trees of comparisons",
+        "neighbors under a learnt metric",
+    ]  # fmt: skip
+
+
+def test_evidence_of_the_first_bag_is_a_model_like_any_other(rows, tmp_path):
+    X, y = rows[0][:200], rows[1][:200]
+    with time_limit(TimeLimit(1e-9)), pytest.warns(InterruptedWarning, match="bags of the evidence"):
+        fitted = MedoidClassifier(method="evidence", random_state=0).fit(X, y)
+    fitted.save(tmp_path / "m")
+    loaded = qmedoid.load(tmp_path / "m")
+    np.testing.assert_allclose(loaded.predict_proba(X), fitted.predict_proba(X), atol=1e-12)
+    explained = loaded.explain(X, 3)
+    total = sum(group["contribution"] for group in explained["groups"]) + sum(explained["terms"].values())
+    assert total == pytest.approx(explained["margin"])
 
 
 def test_a_limit_that_does_not_bite_changes_no_bit(rows):

@@ -49,13 +49,13 @@ def test_sums_over_blocks_are_those_of_one_block(monkeypatch, n_classes, kind, b
     expected = fit_evidence(X, codes, n_classes, settings, 0, groups=groups)
     fit_bags = bag_module.fit_bags
 
-    def of_blocks(blocks, targets, places, together, rng, report, none):
+    def of_blocks(blocks, targets, places, together, rng, report, none, may_begin):
         assert none is None
         whole = long_table.LongTable(
             X[:, order], targets, None if together is None else together.groups, np.arange(len(X)),
             *scalings, list(row_blocks(X[:, order], None if together is None else together.groups)),
         )  # fmt: skip
-        return fit_bags(blocks, targets, places, together, rng, report, whole)
+        return fit_bags(blocks, targets, places, together, rng, report, whole, may_begin)
 
     order = fit_module.order_by_content(X)
     scalings = fit_module.fit_rank_scaling(X[:, order]), fit_module.fit_standard(X[:, order])

@@ -61,7 +61,7 @@ def test_rows_without_a_known_class_do_not_count(case):
 
 def test_no_known_class_at_all(case):
     model, codes, decided, _ = case
-    with pytest.raises(ContractError, match=r"None of the 80 rows has a class of the model \(a, b.*80 are other"):
+    with pytest.raises(ContractError, match=r"None of the 80 rows has a class of the model \('a', 'b'.*80 are other"):
         labeled_report(model, np.full_like(codes, UNKNOWN), decided)
 
 

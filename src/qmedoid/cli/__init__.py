@@ -37,7 +37,10 @@ _WRONG_CALL: Any = typer.BadParameter.__mro__[2]
 
 def main() -> None:
     """Entry point of the console script: runs a command, and turns errors into one line and an exit code."""
-    sys.exit(_run())
+    try:
+        sys.exit(_run())
+    finally:
+        begin_command()  # what comes after in this process starts anew
 
 
 def _run() -> int:

@@ -13,7 +13,7 @@ from qmedoid.cli._training_rows import Labeled, given_row_groups, time_order
 from qmedoid.cli.options import FitOptions
 from qmedoid.estimators._time_limit import TimeLimit
 from qmedoid.exceptions import InterruptedWarning, ParameterError, QMedoidWarning
-from qmedoid.geometry.row_groups import group_folds, row_groups
+from qmedoid.geometry.row_groups import equal_rows, group_folds, row_groups
 from qmedoid.tables.cells import cell_codes
 from qmedoid.tables.targets import label_codes
 
@@ -42,10 +42,11 @@ def judged_fold(fit: OneFit, options: FitOptions, limit: TimeLimit) -> tuple["Fo
                 notes.append(f"{name} is not compared: {found}")
             else:
                 outcomes[name] = found
-    names = [column.name for column in columns if column.name in judged.table.column_names]
-    if options.group_column in judged.table.column_names:
-        names = [str(options.group_column)]
+    here, given = judged.table.column_names, options.group_column
+    names = [column.name for column in columns if column.name in here]
     groups = row_groups(cell_codes(judged.table, names), judged.codes) if names else None
+    if given is not None and given in here:
+        groups = equal_rows(cell_codes(judged.table, [given]))
     return Fold(outcomes, judged.codes, groups), notes
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from qmedoid.arrays import Codes
 from qmedoid.cli._compare import compare_fit, cross_validate, folds_of, print_comparison
 from qmedoid.cli._fitting import Fitting, Judged, OneFit, held_out_report, make_classifier, share_or_file, timed
-from qmedoid.cli._output import keeps, note, print_json, print_metrics, print_operating
+from qmedoid.cli._output import keeps, note, print_json, print_metrics, print_operating, shown
 from qmedoid.cli._training_rows import Labeled, asked_roles, read_labeled, split_table
 from qmedoid.cli.options import FitOptions
 from qmedoid.estimators._time_limit import TimeLimit, time_limit
@@ -122,7 +122,7 @@ def _run(options: FitOptions, limit: TimeLimit) -> None:
         print_comparison(crossed, f"{crossed.n_folds} folds of the {len(train.table):,} training rows: {mean}")
     print(
         f"{model.deciders[0]} model of {len(train.table):,} rows and {len(model.contract.columns)} columns "
-        f"saved in {output} ({seconds:g} s)."
+        f"saved in {shown(output)} ({seconds:g} s)."
     )
 
 

@@ -97,7 +97,8 @@ def _asked_roles(roles: Any, ignore: Any, columns: Sequence[str], target: str | 
     unknown = [name for name in ignored if name not in columns]
     if unknown:
         raise ParameterError(
-            f"'ignore' names {unknown[0]!r}, which is not a column. The columns are {list(columns)[:20]}."
+            f"'ignore' names {unknown[0]!r}, which is not a column.{did_you_mean(unknown[0], columns)} The columns are "
+            f"{list(columns)[:20]}."
         )
     check_roles(("The 'roles' parameter", roles), names=columns, target=target)
     return check_roles(("'roles'", roles), ("'ignore'", dict.fromkeys(ignored, "ignore")))

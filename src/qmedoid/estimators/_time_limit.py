@@ -55,9 +55,9 @@ def time_is_up() -> bool:
     return _current.get().is_up
 
 
-def is_time_for(what: str) -> bool:
-    """Whether a part may begin."""
-    return _current.get().allows(what)
+def is_time_for(what: str, expected: float = 0.0) -> bool:
+    """Whether a part that takes about so many seconds may begin."""
+    return _current.get().allows(what, expected)
 
 
 class _OutOfTimeError(Exception):

@@ -10,7 +10,7 @@ from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier
 from qmedoid.estimators._parameters import AUTO, Constraint, whole
-from qmedoid.estimators._time_limit import Progress
+from qmedoid.estimators._time_limit import Progress, is_time_for
 from qmedoid.methods.base import Method
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
@@ -133,7 +133,9 @@ class EvidenceClassifier(MethodClassifier):
         )
 
     def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Method, OutOfFold, Array | None]:
-        fitted = fit_evidence(data.X, data.codes, len(data.classes), self._settings(), seed, progress, data.groups)
+        fitted = fit_evidence(
+            data.X, data.codes, len(data.classes), self._settings(), seed, progress, data.groups, is_time_for
+        )
         self.regularization_, self.path_ = fitted.regularization, fitted.path
         self._fit_notes = [] if fitted.note is None else [fitted.note]
         # Rows are left out one by one: one fold stands for all of them.

@@ -12,7 +12,7 @@ from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._parameters import FLAG, Constraint
-from qmedoid.estimators._time_limit import Progress, part_in_time
+from qmedoid.estimators._time_limit import Progress, is_time_for, part_in_time
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.geometry.column_worth import MOST_COLUMNS
 from qmedoid.kernels.ties import order_by_content
@@ -147,8 +147,9 @@ class SumClassifier(EvidenceClassifier):
         began = time.monotonic()
         most_rows = MOST_ROWS if self.n_neighbors == "auto" else int(self.n_neighbors)
         evidence = fit_evidence(
-            X, codes, n_classes, self._settings(), seed, lambda done: progress(_EVIDENCE_SHARE * done), data.groups
-        )
+            X, codes, n_classes, self._settings(), seed, lambda done: progress(_EVIDENCE_SHARE * done), data.groups,
+            is_time_for,
+        )  # fmt: skip
         spent = time.monotonic() - began
         self.regularization_, self.path_ = evidence.regularization, evidence.path
         self._fit_notes = [] if evidence.note is None else [f"{evidence.note}{_WIDE}"]

@@ -40,7 +40,7 @@ def labeled_report(model: TableModel, codes: Codes, decided: Decisions, hashes: 
     known = codes >= 0
     left_out = {"missing": int((codes == MISSING).sum()), "unknown": int((codes == UNKNOWN).sum())}
     if not known.any():
-        classes = ", ".join(map(str, model.decision.classes))
+        classes = some_of([repr(label) for label in model.decision.classes])
         raise ContractError(
             f"None of the {len(codes):,} rows has a class of the model ({classes}) in its "
             f"target column: {left_out['missing']:,} are missing, {left_out['unknown']:,} are other labels."

@@ -12,6 +12,7 @@ Weights are those of a ridge regression, refitted by a logistic or multinomial o
 """
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import NamedTuple
@@ -149,6 +150,15 @@ _LOGISTIC_SHARE = 0.8
 _RIDGE_SHARE, _LOGISTIC_END = 0.6, 0.7
 
 
+MayBegin = Callable[[str, float], bool]
+"""Whether a part with this name, which takes about so many seconds, may begin."""
+
+
+def always(what: str, seconds: float) -> bool:  # noqa: ARG001
+    """Every part may begin."""
+    return True
+
+
 class Bag(NamedTuple):
     """A design with the weights of its terms.
 
@@ -184,10 +194,12 @@ def fit_bags(
     rng: np.random.Generator,
     report: Callable[[float], None],
     table: LongTable | None = None,
+    may_begin: MayBegin = always,
 ) -> list[Bag]:
     """Fit a bag for each set of medoids: groups, design and weights; rows of one group are left out `together`.
 
-    Where these rows are the sample of a long table, weights are fitted on all of its rows.
+    Where these rows are the sample of a long table, weights are fitted on all of its rows. Bags behind the first are
+    fitted if they may begin.
     """
     settings, row_groups = blocks.settings, None if together is None else together.groups
     residuals = targets - targets.mean(axis=0)
@@ -195,12 +207,18 @@ def fit_bags(
     if settings.targeted and "group" in settings.blocks and (alone := blocks.design(places[0])).parts:
         residuals = targets - fit_ridge(alone.features, targets, settings.selection, together=together).out_of_fold
     report(0.25)
-    bags, refits = [], []
+    bags, refits, began = list[Bag](), list[Bag](), time.monotonic()
     refit = settings.multinomial and targets.shape[1] > 1
     all_targets, all_groups = (targets, row_groups) if table is None else (table.targets, table.groups)
     codes = all_targets.argmax(axis=1)
     folds = deal_folds(codes, all_groups, rng) if refit else None
     for number, of_bag in enumerate(places):
+        # A bag takes as long as the one before it.
+        if bags and not may_begin(
+            f"{len(places) - number} of {len(places)} bags of the evidence", time.monotonic() - began
+        ):
+            break
+        began = time.monotonic()
         done = _part_of(report, *(0.25 + 0.7 * (number + end) / len(places) for end in (0, 1)))
         groups, judged = bag_groups(blocks, residuals, rng, row_groups)
         if table is None:

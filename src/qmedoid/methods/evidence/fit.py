@@ -13,7 +13,7 @@ from qmedoid.geometry.column_worth import MOST_COLUMNS
 from qmedoid.geometry.row_groups import draw_rows, equal_rows, first_rows, part_of
 from qmedoid.geometry.scaling import RankScaling, Scaling, fit_standard
 from qmedoid.kernels.ties import SAME_PLACE, TIE, order_by_content, stable_order
-from qmedoid.methods.evidence.bag import Bag, fit_bags
+from qmedoid.methods.evidence.bag import Bag, MayBegin, always, fit_bags
 from qmedoid.methods.evidence.design import BLOCKS, Blocks, EvidenceSettings, Scaled
 from qmedoid.methods.evidence.fit_neighbors import choose_neighbors
 from qmedoid.methods.evidence.long_table import LongTable, row_blocks, scaled_rows
@@ -185,6 +185,7 @@ def fit_evidence(
     seed: int,
     progress: Callable[[float], None] | None = None,
     groups: Codes | None = None,
+    may_begin: MayBegin = always,
 ) -> FittedEvidence:
     """Fit an evidence model; it is the same model whatever the order of the columns.
 
@@ -201,6 +202,8 @@ def fit_evidence(
         Progress callback; receives the fraction done.
     groups : ndarray of shape (n,), optional
         Group of every row; rows of one group are left out together. None where every row is a group.
+    may_begin : callable
+        Asked before bags behind the first and before the neighbor term, which are left out if they may not begin.
     """
     if not settings.blocks or not set(settings.blocks) <= set(BLOCKS):
         raise ParameterError(f"The blocks must be some of {list(BLOCKS)}, at least one. Got {settings.blocks} instead.")
@@ -239,13 +242,15 @@ def fit_evidence(
             table, _targets(all_labels, n_classes), all_groups, sample, rank_scaling, linear_scaling,
             list(row_blocks(table, all_groups)),
         )  # fmt: skip
-    fit = fit_wide_bags if len(varying) > MOST_COLUMNS else fit_bags
-    bags = fit(blocks, targets, places, together, rng, report, long_table)
+    if len(varying) > MOST_COLUMNS:
+        bags = fit_wide_bags(blocks, targets, places, together, rng, report, long_table)
+    else:
+        bags = fit_bags(blocks, targets, places, together, rng, report, long_table, may_begin)
     numbers = kept[sample]
     model = _joined(bags, rank_scaling, linear_scaling, known[every], labels[every], numbers[every], varying, n_classes)
     outputs = mean_out_of_fold(bags)
     scores = alone = _of_all_rows(model, outputs, X, kept)
-    if settings.n_neighbors:
+    if settings.n_neighbors and may_begin("neighbors of the evidence", 0.0):
         # One row of a group is enough, and so a row has one neighbor at most that is not to be compared with.
         heads = np.arange(len(labels)) if row_groups is None else first_rows(row_groups)
         kept_rows = heads[stratified_sample(labels[heads], n_classes, settings.n_neighbors, rng)]
