@@ -3,11 +3,9 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-import typer
 from small_tables import cells, replaced, write
 
 import qmedoid
-from qmedoid.cli.options import share
 
 CUTS = {
     ("--threshold", "0.8"): 0.8,
@@ -85,12 +83,6 @@ def test_notes_are_in_the_document(cli, two, tmp_path):
     outcome = cli.ok("score", two.model, far, "-o", tmp_path / "o.csv", "--json")
     assert any(note.startswith("Records are unlike") for note in outcome.json["notes"])
     assert all(f"note: {note}" in outcome.err for note in outcome.json["notes"])
-
-
-def test_share_reads_percent_and_numbers():
-    assert [share(text) for text in ("5%", "0.05", " 100 %", "2", 0.5)] == [0.05, 0.05, 1.0, 2.0, 0.5]
-    with pytest.raises(typer.BadParameter, match="'five' is no share"):
-        share("five")
 
 
 @pytest.mark.parametrize("top", [1, 7, 90, 500])

@@ -39,6 +39,8 @@ def printed(cli, two, three, tmp_path_factory):
         "score": ["score", two.model, two.file, "-o", folder / "out.csv"],
         "evaluate": ["evaluate", two.model, two.file],
         "explain": ["explain", two.model, two.file, "--row", 3, "--known", two.file],
+        "importance": ["importance", two.model, two.file],
+        "effect": ["effect", two.model, two.file, "--column", "x1"],
         "circuit": ["circuit", two.model, "--format", "qasm"],
         "recalibrate": ["recalibrate", two.model, write(small_table(seed=5), folder / "new.csv"), "-o", folder / "new"],
         "diff": ["diff", two.model, folder / "new", two.file],

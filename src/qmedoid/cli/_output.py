@@ -86,11 +86,16 @@ def shown(value: Any) -> str:
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in str(value))
 
 
-def print_json(document: Mapping[str, Any]) -> None:
-    """One JSON document on standard output, with all notes of the command; numbers that JSON lacks become null."""
+def print_json(document: Mapping[str, Any], *, with_notes: bool = True) -> None:
+    """One JSON document on standard output; numbers that JSON lacks become null.
+
+    It has all notes of the command, unless its keys are names that are not ours.
+    """
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
-    notes = {_plain(one): one for one in (*_Said.notes, *document.get("notes", ()))}
-    text = json.dumps(_finite({**document, "notes": list(notes.values())}), indent=1, ensure_ascii=not is_unicode)
+    if with_notes:
+        notes = {_plain(one): one for one in (*_Said.notes, *document.get("notes", ()))}
+        document = {**document, "notes": list(notes.values())}
+    text = json.dumps(_finite(document), indent=1, ensure_ascii=not is_unicode)
     print("".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text))
 
 

@@ -21,7 +21,8 @@ def list_sets(*, as_json: bool) -> None:
             {
                 name: {**asdict(known), "here": state.here, "status": state.word, "problem": state.problem}
                 for name, known, state in found
-            }
+            },
+            with_notes=False,
         )
         return
     names = ("name", "rows", "columns", "target", "positive", "status")

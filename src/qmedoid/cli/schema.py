@@ -32,9 +32,9 @@ def schema_of(name: str) -> dict[str, Any]:
 def run(words: list[str], *, as_json: bool) -> None:
     """Print the schema of a command; without one what schemas there are, or in JSON all of them."""
     if words:
-        print_json(schema_of(" ".join(words)))
+        print_json(schema_of(" ".join(words)), with_notes=False)
     elif as_json:
-        print_json({name: schema_of(name) for name in names()})
+        print_json({name: schema_of(name) for name in names()}, with_notes=False)
     else:
         for name in names():
             print(f"{name:12}{shown(_read(name)['description'])}")
