@@ -104,7 +104,10 @@ def test_fetched_files_hold_the_table(monkeypatch, tmp_path, name, ending):
     out = tmp_path / f"set.{ending}"
     code, text, _ = call(monkeypatch, "fetch", name, "-o", out, "--json")
     assert code == 0
-    assert json.loads(text) == {"name": name, "path": str(out), "rows": entry(name).rows, "target": entry(name).target}
+    known = entry(name)
+    assert json.loads(text) == {
+        "name": name, "path": str(out), "rows": known.rows, "target": known.target, "notes": []
+    }  # fmt: skip
     read = pyarrow.csv.read_csv(out) if ending == "csv" else pyarrow.parquet.read_table(out)
     expected = table_of(name)
     assert read.column_names == expected.column_names
@@ -133,7 +136,8 @@ def test_where_is_a_file_that_is_there(monkeypatch):
         assert code == 0
         assert text.strip() == str(locate(name))
         assert locate(name).is_file()
-        assert json.loads(call(monkeypatch, "where", name, "--json")[1]) == {"name": name, "path": text.strip()}
+        found = json.loads(call(monkeypatch, "where", name, "--json")[1])
+        assert (found["name"], found["path"]) == (name, text.strip())
 
 
 @pytest.mark.usefixtures("offline")
@@ -151,7 +155,7 @@ def test_where_tells_how_to_get_what_has_no_file(monkeypatch):
 def test_list_says_what_is_here(monkeypatch):
     code, text, _ = call(monkeypatch, "list", "--json")
     assert code == 0
-    listed = json.loads(text)
+    listed = json.loads(text)["sets"]
     assert {name: one["here"] for name, one in listed.items()} == {name: name != "creditcard" for name in CATALOG}
     assert {name: one["status"] for name, one in listed.items()} == {
         name: "absent" if name == "creditcard" else "checked" for name in CATALOG
@@ -205,7 +209,7 @@ class TestChecks:
         assert code == 0
         assert " refused " in text
         assert "Got 40, 4 and 100.00" in said
-        listed = json.loads(call(monkeypatch, "list", "--json")[1])["creditcard"]
+        listed = json.loads(call(monkeypatch, "list", "--json")[1])["sets"]["creditcard"]
         assert listed["here"]
         assert listed["status"] == "refused"
         assert "Got 40, 4 and 100.00" in listed["problem"]

@@ -95,7 +95,7 @@ def run(*arguments, fraud_splits=0):
 
 def test_json_holds_every_method_on_every_data_set(quick_methods):
     parts = json.loads(run("--splits", "2", "--json"))
-    assert set(parts) == {"small", "fraud"}
+    assert set(parts) == {"small", "fraud", "notes"}
     assert parts["fraud"] == []
     outcomes = parts["small"]
     assert [(o["data"], o["method"]) for o in outcomes] == [(d, m) for d in DATA for m in quick_methods[0]]

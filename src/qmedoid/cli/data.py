@@ -17,13 +17,11 @@ def list_sets(*, as_json: bool) -> None:
     """Print a line for every data set."""
     found = [(name, known, status(name)) for name, known in CATALOG.items()]
     if as_json:
-        print_json(
-            {
-                name: {**asdict(known), "here": state.here, "status": state.word, "problem": state.problem}
-                for name, known, state in found
-            },
-            with_notes=False,
-        )
+        sets = {
+            name: {**asdict(known), "here": state.here, "status": state.word, "problem": state.problem}
+            for name, known, state in found
+        }
+        print_json({"sets": sets, "notes": [str(state.problem) for _, _, state in found if state.problem]})
         return
     names = ("name", "rows", "columns", "target", "positive", "status")
     rows = [
