@@ -292,7 +292,7 @@ def test_every_command_and_option_is_told():
 
     from qmedoid.cli.app import app
 
-    page = (DOCS / "command-line.md").read_text(encoding="utf-8")
+    page = "".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("command-line", "saved-models"))
     for name, command in get_command(app).commands.items():
         assert f"`{name} " in page or f"`{name}`" in page, f"The command {name} is not told."
         if name == "demo":  # a show of its own, with --help

@@ -10,7 +10,9 @@ import pytest
 
 import qmedoid
 
-WITHOUT = {"load": "SavedModel", "Comparison": "compare", "ModelDiff": "diff", "Recalibration": "recalibrate"}
+WITHOUT = {
+    "load": "SavedModel", "Comparison": "compare", "ModelDiff": "diff", "Recalibration": "recalibrate"
+}  # fmt: skip
 """Names that the example of another shows at work."""
 
 

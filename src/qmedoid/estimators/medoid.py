@@ -131,7 +131,7 @@ class MedoidClassifier(RawTableClassifier):
         The medoids of the best model as rows of the training table.
     notes_ : list of str
         Notes about columns and classes.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (M,)
         Mean absolute contribution of each column to the margin between the decided class and the runner-up, in
         log-odds, over at most 1,000 rows of the fit: out-of-fold scores name the two classes, and the fitted model,
         which has seen the rows, has the contributions. 0 for columns that were left out; see `importances`.

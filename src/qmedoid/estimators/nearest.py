@@ -123,7 +123,7 @@ class NearestMedoidClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Cl
         Validation macro-F1 of `model_` along α.
     one_se_ : Best or None
         The best held-out macro-F1 and its standard error; None unless ``selection="one_se"`` chose.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (M,)
         Mean absolute contribution of each column to the margin between the decided class and the runner-up, in
         units of the score, over at most 1,000 rows of the fit, which the model has seen.
     n_features_in_ : int

@@ -66,7 +66,7 @@ class RareEventClassifier(MethodClassifier):
         Probability of the second class above which a record is called so.
     expected_ : OperatingSummary
         The threshold with precision, recall and alert rate on held-out rows.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (M,)
         Mean absolute contribution of each column to the margin between the decided class and the runner-up, in
         log-odds, over at most 1,000 rows of the fit: out-of-fold scores name the two classes, and the fitted model,
         which has seen the rows, has the contributions.

@@ -76,6 +76,16 @@ class Effect:
         first.
     missing : EffectBin or None
         Rows in which the column is missing; None where there are none.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from qmedoid import MedoidClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = MedoidClassifier(method="evidence", random_state=0).fit(X, y)
+    >>> found = model.effect(X, "petal width (cm)", toward=2)
+    >>> found.rows, found.kind, len(found.bins) > 1
+    (150, 'number', True)
     """
 
     column: str
