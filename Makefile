@@ -56,7 +56,7 @@ $(VENV)/.docs: $(SOURCES) | $(VENV)/bin/python
 # The committed tables in benchmarks/results; they need the extra packages that they compare with.
 bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --editable ".[dev,docs,baselines]" banditpam pennylane jax qiskit-machine-learning
-	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
+	for script in benchmarks/[a-z]*.py; do PYTHONPATH=. $(BIN)/python $$script || exit 1; done
 
 clean:
 	rm -rf $(VENV) build src/qmedoid/kernels/*.so

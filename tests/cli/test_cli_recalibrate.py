@@ -60,7 +60,7 @@ def test_three_classes_and_labels_spelled_otherwise(cli, three, tmp_path):
     [
         (("--alert-rate", 0.1, "--cost", 3), 2, "--alert-rate and --cost both say where to cut"),
         (("--operating-point", "best"), 2, "'operating_point' parameter of recalibrate must be 'same', None"),
-        (("--alert-rate", 2), 2, "'alert_rate' parameter of recalibrate must be"),
+        (("--alert-rate", 1), 2, "'alert_rate' parameter of recalibrate must be"),
         (("--target", "color"), 3, "No row has a class of the model ('no', 'yes'): 0 are missing, 120 are others"),
     ],
 )
