@@ -24,6 +24,7 @@ from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators._refiner import Refiner
 from qmedoid.estimators._row_order import in_own_order, ordered_table
 from qmedoid.estimators._saving import SavingMixin
+from qmedoid.estimators._weights import refuse_factors
 from qmedoid.estimators.variational import VariationalClassifier
 from qmedoid.exceptions import ParameterError
 from qmedoid.geometry.channels import DeltaKind
@@ -103,6 +104,8 @@ class MethodMixin:
         Parameters of the default circuit.
     refined_share : float
         Share of the records, those of the smallest margins, that a circuit decides under ``refine="auto"``.
+    carries_factors : bool
+        Whether weights of rows may be other than copies.
     """
 
     method_name: ClassVar[str]
@@ -110,6 +113,7 @@ class MethodMixin:
     corrects_scores: ClassVar[bool] = True
     circuit_defaults: ClassVar[Mapping[str, Any]] = {}
     refined_share: ClassVar[float] = 0.1
+    carries_factors: ClassVar[bool] = False
     models_: Sequence[Method]
     _medoid_tables: Sequence[Array]
 
@@ -166,7 +170,7 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
 
     @with_callbacks
     @one_blas_thread
-    def fit(self, X: Any, y: Any, *, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None) -> Self:
         """Fit the method, calibrate it on out-of-fold scores, and set the threshold.
 
         Parameters
@@ -176,9 +180,13 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
             Class labels, numbers or strings.
         groups : array-like of shape (n,), optional
             Rows with the same label belong together and are held out together. None takes equal rows as groups.
+        sample_weight : array-like of shape (n,), optional
+            How many rows each row stands for. Rows of weight 0 are left out. Whole numbers are copies, if they are at
+            most 10 times as many in all as there are rows; other weights are factors in every loss, scaled to mean 1.
         """
-        table, codes = self._checked(X, y)
-        data = ordered_table(table, codes, self.classes_, groups, getattr(self, "feature_names_in_", None))
+        table, codes, weighted = self._checked(X, y, sample_weight, getattr(self, "class_weight", None))
+        data = ordered_table(table, codes, self.classes_, groups, getattr(self, "feature_names_in_", None), weighted)
+        _check_factors(self, data)
         report = FitReport(self, self._init_callback_context, X=X, y=y)
         fits = _calibrated_fits(self, data, report, "auto", DeltaSettings("nearest"))
         self.keep(fits, data)
@@ -288,6 +296,12 @@ def fit_hybrid(
                 "The operating point belongs to the MedoidClassifier: pass operating_point= to it, and "
                 f"operating_point=None to its {type(part).__name__}."
             )
+    if isinstance(method, MethodClassifier) and getattr(method, "class_weight", None) is not None:
+        raise ParameterError(
+            "The weights of the classes belong to the MedoidClassifier: pass class_weight= to it, and "
+            f"class_weight=None to its {type(method).__name__}."
+        )
+    _check_factors(method, data)
     policy = method.auto_refine(counts) if owner.refine == "auto" else owner.refine
     few: DeltaKind = "pairs" if n_classes <= PAIRS_UP_TO else "nearest"
     deltas = DeltaSettings(few if owner.deltas == "auto" else owner.deltas, bool(owner.fused_delta))
@@ -313,6 +327,12 @@ def fit_hybrid(
         fits, refined, scores = [fits[place] for place in order], [refined[place] for place in order], scores[order]
     method.keep(fits, data)
     return method, refined, scores
+
+
+def _check_factors(method: MethodMixin, data: TrainingTable) -> None:
+    """Raise where weights of rows are other than copies, and the method cannot carry them."""
+    if not method.carries_factors:
+        refuse_factors(data.weights, type(method).__name__)
 
 
 def auto_method(counts: Codes) -> str:

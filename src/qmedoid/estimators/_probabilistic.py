@@ -13,9 +13,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from qmedoid.arrays import Array, Codes
-from qmedoid.estimators._inputs import check_table, class_codes, loss_weights
+from qmedoid.estimators._inputs import check_table, class_codes
 from qmedoid.estimators._operating import asked_rule, chosen_cut
 from qmedoid.estimators._parameters import Constraint, check_parameters
+from qmedoid.estimators._weights import WeightedRows, classes_of, weighted_rows
 from qmedoid.exceptions import MajorityAlertWarning, warn
 from qmedoid.geometry.row_groups import draws_per_row, part_of
 from qmedoid.kernels.ties import merged
@@ -118,12 +119,19 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         """Values of the classes (..., C) in the order of `classes_` from that of their codes, or the other way."""
         return values[..., ::-1] if self._is_reversed else values
 
-    def _checked(self, X: Any, y: Any) -> tuple[Array, Codes]:
-        """The table and the class codes of a fit, once parameters and data are found to be in order."""
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any = None, class_weight: Any = None
+    ) -> tuple[Array, Codes, WeightedRows]:
+        """The table of a fit, once parameters and data are found to be in order; its weighted rows, and their classes.
+
+        Rows without weight are left out before classes are counted.
+        """
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
         # Data frames arrive column by column; one layout in memory means one order of sums, and the same bits.
         table = np.ascontiguousarray(check_table(self, X, reset=True, ensure_min_samples=2))
-        self.classes_, codes = class_codes(y, len(table))
+        classes, given = class_codes(y, len(table))
+        weighted = weighted_rows(sample_weight, class_weight, given, classes)
+        self.classes_, codes = classes_of(classes, given, weighted.rows)
         rule, _ = asked_rule(self.operating_point, self.classes_.tolist())
         share = float((codes == 1).mean())
         if rule == "alert_rate" and share > 0.5:  # few mean the more frequent class
@@ -134,12 +142,20 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
                 f"y == {first!r}, or use a MedoidClassifier, which takes the positive class.",
                 MajorityAlertWarning,
             )
-        return table, codes
+        return table, codes, weighted
 
-    def _set_cut(self, codes: Codes, held_out: OutOfFold | None, groups: Codes | None = None) -> None:
+    def _set_cut(
+        self,
+        codes: Codes,
+        held_out: OutOfFold | None,
+        groups: Codes | None = None,
+        *,
+        class_weights: Array | None = None,
+    ) -> None:
         """Turn the operating point into log-odds by held-out rows, and keep what it did to them.
 
-        Rows of one group count as one draw.
+        Rows of one group count as one draw. Probabilities are for classes that are more frequent by `class_weights`
+        than the rows are.
         """
         rows = np.zeros(0, dtype=np.intp) if held_out is None else held_out.judged
         curve, cut, expected, biases = None, None, None, None
@@ -161,7 +177,9 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
             biases = self._class_biases(codes, held_out, rows)
         self._training = TrainingSummary.of_numbers(len(codes), self.n_features_in_, curve)
         labels = tuple(self._in_order(self.classes_).tolist())
-        decision = Decision(labels, cut, priors=self._priors(codes, rows), operating=expected, biases=biases)
+        decision = Decision(
+            labels, cut, priors=self._priors(codes, rows, class_weights), operating=expected, biases=biases
+        )
         self._set_decision(decision)
 
     def _class_biases(self, codes: Codes, held_out: OutOfFold | None, rows: Codes) -> Array | None:
@@ -181,15 +199,14 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         self.expected_ = decision.operating
         self.threshold_ = probability(decision.cut or 0.0)
 
-    def _priors(self, codes: Codes, held_out: Codes) -> Array:
+    def _priors(self, codes: Codes, held_out: Codes, class_weights: Array | None) -> Array:
         """Class frequencies of the rows that made the probabilities what they are: held-out ones where there are any.
 
         A loss in which classes have weights makes probabilities for classes that are more frequent by these weights.
         """
         counts, judged = (np.bincount(rows, minlength=len(self.classes_)) for rows in (codes, codes[held_out]))
         weighted = np.asarray(judged if judged.all() else counts, dtype=np.float64)
-        class_weight = getattr(self, "class_weight", None)
-        if class_weight is not None:
-            weighted = weighted * loss_weights(class_weight, codes, self.classes_)
+        if class_weights is not None:
+            weighted = weighted * class_weights
         priors: Array = weighted / weighted.sum()
         return priors

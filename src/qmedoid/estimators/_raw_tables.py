@@ -26,8 +26,9 @@ from qmedoid.estimators._inputs import (
 )
 from qmedoid.estimators._operating import asked_rule
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
-from qmedoid.estimators._row_order import in_order, validation_order
+from qmedoid.estimators._row_order import validation_order
 from qmedoid.estimators._saving import SavingMixin, measured_error, plain_parameters
+from qmedoid.estimators._weights import WeightedRows, check_weights, weighted_rows
 from qmedoid.exceptions import DataError, ParameterError, warn
 from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
 from qmedoid.geometry.row_order import row_order
@@ -112,18 +113,20 @@ def _place_of(positive: Any, labels: npt.NDArray[Any]) -> int:
 class RawRows(NamedTuple):
     """The rows of a fit: as numbers, with validation rows behind them; their split; the tables; and training rows.
 
-    The tables are as they were given, the numbers in an order of their own.
+    The tables are as they were given, of which rows with a weight are kept; the numbers are in an order of their own.
     """
 
     data: TrainingTable
     splits: Splits | None
     tables: list[pa.Table]
     matrix: Array
+    kept: Codes
 
 
 class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassifier):
     """How a `MedoidClassifier` reads tables, and what it does once fitted."""
 
+    class_weight: Any
     positive: Any
     ignore: Sequence[str] | None
     roles: Mapping[str, Role] | None
@@ -157,24 +160,34 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
             seen=self._seen,
         )
 
-    def _read_rows(self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any) -> RawRows:
+    def _read_rows(self, X: Any, y: Any, X_val: Any, y_val: Any, groups: Any, sample_weight: Any) -> RawRows:
         """Read and encode the tables of a fit; classes, contract, encodings and notes are kept."""
         table = read_table(self, X, reset=True)
         self.notes_, self._warned = list[str](), list[str]()
-        codes = self._class_codes(y, table.num_rows)
+        n_given, weights = table.num_rows, None
+        kept, labels, together = np.arange(n_given), y, None if groups is None else given_groups(groups, n_given)
+        if sample_weight is not None:
+            weights = check_weights(sample_weight, n_given)
+            kept = np.flatnonzero(weights)
+            labels, weights, together = check_target(y, n_given)[kept], weights[kept], part_of(together, kept)
+        codes = self._class_codes(labels, len(kept))
         classes = self._in_order(self.classes_)
+        weighted = weighted_rows(weights, self.class_weight, codes, classes)
         self.positive_ = classes.tolist()[1] if len(classes) == 2 else None
         asked_rule(self.operating_point, list(classes))
         target = getattr(y, "name", None)
         table, encoded, together, order = self._fit_columns(
-            table, codes, target if isinstance(target, str) else None, groups
+            table, kept, codes, target if isinstance(target, str) else None, groups is not None, together, weighted
         )
-        matrix, statistics, codes = encoded.matrix, encoded.statistics, codes[order]
+        matrix, statistics, codes = encoded.matrix, encoded.statistics, codes[weighted.rows[order]]
+        factors = None if weighted.factors is None else weighted.factors[order]
+        order = kept[weighted.rows[order]]
         tables, numbers, splits = [table], matrix, None
         if X_val is not None:
             tables.append(read_table(self, X_val, reset=False, name="X_val"))
             val_labels = check_target(y_val, tables[1].num_rows, name="y_val", table="X_val")
             val_matrix, n_train = self._encode(tables[1]), len(codes)
+            n_given += len(val_matrix)
             val_codes = known_codes(self._meant(val_labels), self.classes_)
             val_codes = 1 - val_codes if self._is_reversed else val_codes
             val_order = validation_order(val_matrix, val_codes)
@@ -188,8 +201,9 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         check_finite(numbers, self.encoded_names_, row_numbers=order)
         numbers = np.ascontiguousarray(with_equal_cells(numbers))
         fold_rows = None if statistics is None else functools.partial(statistics.fold, numbers)
-        data = TrainingTable(numbers, codes, classes, together, self.encoded_names_, True, fold_rows, order)
-        return RawRows(data, splits, tables, matrix)
+        names = self.encoded_names_
+        data = TrainingTable(numbers, codes, classes, together, names, True, fold_rows, order, n_given, factors)
+        return RawRows(data, splits, tables, matrix, kept)
 
     def _class_codes(self, y: Any, n_rows: int) -> Codes:
         """The class code of every row; the class of interest is chosen where nobody said."""
@@ -233,16 +247,24 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
             warn(note[0].upper() + note[1:])
 
     def _fit_columns(
-        self, table: pa.Table, codes: Codes, target: str | None, groups: Any
+        self,
+        given: pa.Table,
+        kept: Codes,
+        codes: Codes,
+        target: str | None,
+        is_grouped: bool,
+        together: Codes | None,
+        weighted: WeightedRows,
     ) -> tuple[pa.Table, Encoded, Codes | None, Codes]:
         """Fit contract and encodings, with notes, to rows in an order of their own.
 
-        Returns the table in its roles; and in that order the rows as numbers, the group of each, and its row number.
+        Returns the table in its roles; and in that order the weighted rows as numbers, the group of each, and its place
+        among them. Classes and groups are of the rows that are kept of the table.
         """
-        roles = _asked_roles(self.roles, self.ignore, table.column_names, target)
-        table = in_roles(table, roles)
+        roles = _asked_roles(self.roles, self.ignore, given.column_names, target)
+        given = in_roles(given, roles)
+        table = given if len(kept) == given.num_rows else given.take(pa.array(kept))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
-        together = None if groups is None else given_groups(groups, table.num_rows)
         if self._settled is None:
             skip, dates = set() if target is None else {target}, cast("DateOrder | None", self.date_order)
             inferred = infer_columns(table, skip=skip, roles=roles, decimal=self.decimal, date_order=dates)
@@ -257,15 +279,17 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
             for note in (note for why, note in left_out.values() if why == OWN_NUMBER):
                 warn(note)
         places, is_level = cell_ranks(table, inferred.columns)
-        order = row_order(places, codes, together, is_level=is_level)
-        together, codes = in_order(together, order), codes[order]
-        if groups is None:
-            together = row_groups(places[order], codes)
-            equal = None if together is None else equal_rows_note(together)
+        rows = weighted.rows
+        order = row_order(places[rows], codes[rows], part_of(together, rows), weighted.factors, is_level=is_level)
+        rows = rows[order]
+        together, codes = part_of(together, rows), codes[rows]
+        if not is_grouped:
+            together = row_groups(places[rows], codes)
+            equal = None if together is None or weighted.has_copies else equal_rows_note(together)
             self.notes_ += [] if equal is None else [equal]
         limits = {"max_one_hot": self.max_one_hot, "max_levels": self.max_levels}
         classes = self._in_order(self.classes_).tolist()
-        ordered = table.take(pa.array(order))
+        ordered = table.take(pa.array(rows))
         encoded = fit_encodings(ordered, inferred.columns, codes, classes, rng, together, **limits)
         columns, self.encodings_, matrix, _ = encoded
         self.contract_ = Contract(columns, target, inferred.left_out)
@@ -276,11 +300,12 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
             self._number_places = np.array([column_names(self).index(name) for name in names])
         same = np.flatnonzero(np.ptp(matrix, axis=0) == 0)
         self.notes_ += [f"{self.encoded_names_[place]!r} is the same in all rows once encoded" for place in same]
-        return table, encoded, together, order
+        return given, encoded, together, order
 
     def _keep(self, method: Any, models: Sequence[CalibratedMethod], rows: RawRows) -> None:
         """Hold a fitted method with its hybrid models, the best first."""
-        best, table = models[0], rows.tables[0]
+        best, given = models[0], rows.tables[0]
+        table = given if len(rows.kept) == given.num_rows else given.take(pa.array(rows.kept))
         self.estimator_, self.method_ = method, method.method_name
         pairs = zip(models, method.models_, strict=True)
         self.models_: list[HybridModel] = [replace(one.model, method=numbered) for one, numbered in pairs]
@@ -292,12 +317,12 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
             self._note(seldom_note(list(self.decision_.classes), expected.counts))
         self._novelty = fit_novelty(rows.matrix, self.encodings_, best.model.method.plain)
-        known = table.select([column.name for column in self.contract_.columns])
+        known = given.select([column.name for column in self.contract_.columns])
         self._records = tuple(tuple(plain_records(known.take(pa.array(model.medoid_rows)))) for model in method.models_)
         self.medoid_records_ = list(self._records[0])
         self._training = training_summary(table, self.contract_, self.encodings_, self._training.curve)
         self._seen = None
-        self._seen = remember_rows(self.table_model(), rows.tables)
+        self._seen = remember_rows(self.table_model(), [table, *rows.tables[1:]])
 
     def _scores(self, X: Any) -> Array:
         matrix = self._matrix(X)

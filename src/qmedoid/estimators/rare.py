@@ -8,7 +8,7 @@ from qmedoid.calibration.fit import CalibrationKind
 from qmedoid.estimators._boosting import BoostingSettings, fit_comparisons
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._methods import MethodClassifier, Progress, Refine, is_large_and_rare
-from qmedoid.estimators._parameters import FLAG, Constraint, whole
+from qmedoid.estimators._parameters import FLAG, Constraint, class_weights, whole
 from qmedoid.exceptions import ParameterError
 from qmedoid.methods.base import Method
 from qmedoid.methods.rare.fit import FittedRare, fit_rare
@@ -41,6 +41,9 @@ class RareEventClassifier(MethodClassifier):
         Number of further common prototypes, those most like the rare class; 0 for none.
     n_folds : int, default=3
         Folds of the out-of-fold scores that calibrate and set thresholds: in each, everything is fitted anew.
+    class_weight : mapping, "balanced" or None, default=None
+        Weights of the classes, by label, which multiply `sample_weight`; ``"balanced"`` gives every class the same
+        total. Probabilities are those of the weighted rows: `class_priors_` says so, and `prior_shift` leads back.
     calibration : {"auto", "curve", "logistic", "temperature"}, default="auto"
         How scores become probabilities on out-of-fold rows; ``"auto"`` is ``"curve"``.
     operating_point : float, str, dict or None, default=None
@@ -94,6 +97,7 @@ class RareEventClassifier(MethodClassifier):
         n_common: int = 3000,
         n_hard: int = 1000,
         n_folds: int = 3,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         calibration: CalibrationKind | Literal["auto"] = "auto",
         operating_point: float | str | Mapping[str, float] | None = None,
         cv: Any = None,
@@ -105,6 +109,7 @@ class RareEventClassifier(MethodClassifier):
         self.n_common = n_common
         self.n_hard = n_hard
         self.n_folds = n_folds
+        self.class_weight = class_weight
         self.calibration = calibration
         self.operating_point = operating_point
         self.cv = cv
@@ -113,6 +118,7 @@ class RareEventClassifier(MethodClassifier):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **MethodClassifier._constraints,
+        "class_weight": class_weights(("balanced",)),
         "comparisons": FLAG,
         "n_rare": whole(2),
         "n_common": whole(2),

@@ -54,6 +54,9 @@ class SumClassifier(EvidenceClassifier):
         Groups of two and of three columns in each of the averaged models of the evidence.
     n_terms : int or "auto", default="auto"
         Number of terms of the evidence aimed at; ``"auto"`` is 1,500.
+    class_weight : mapping, "balanced" or None, default=None
+        Weights of the classes, by label, which multiply `sample_weight`; ``"balanced"`` gives every class the same
+        total. Probabilities are those of the weighted rows: `class_priors_` says so, and `prior_shift` leads back.
     calibration : {"auto", "curve", "logistic", "temperature"}, default="auto"
         How scores become probabilities on out-of-fold rows; ``"auto"`` is ``"curve"``.
     operating_point : float, str, dict or None, default=None
@@ -107,6 +110,7 @@ class SumClassifier(EvidenceClassifier):
         n_pairs: int = 16,
         n_triples: int = 10,
         n_terms: int | Literal["auto"] = "auto",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         calibration: CalibrationKind | Literal["auto"] = "auto",
         operating_point: float | str | Mapping[str, float] | None = None,
         cv: Any = None,
@@ -115,6 +119,7 @@ class SumClassifier(EvidenceClassifier):
     ) -> None:
         super().__init__(
             n_medoids=n_medoids, n_neighbors=n_neighbors, n_pairs=n_pairs, n_triples=n_triples, n_terms=n_terms,
+            class_weight=class_weight,
             calibration=calibration, operating_point=operating_point, cv=cv, refit=refit, random_state=random_state,
         )  # fmt: skip
         self.comparisons = comparisons
