@@ -88,12 +88,14 @@ def fit_comparisons(
     progress: Callable[[float], None],
     groups: Codes | None = None,
     fold_rows: FoldRows | None = None,
+    row_weights: Array | None = None,
 ) -> FittedComparisons | None:
     """Grow trees in folds, and on all rows with more iterations than are best for the folds in the mean.
 
     Out-of-fold scores are means over deals of the folds: the trees of all rows are better than those of a fold, and
     would get too small a weight by scores of one. Where columns are made with labels, `fold_rows` makes those of a fold
-    without the labels of its held-out rows. None where a fold would have nothing to learn from or to judge by.
+    without the labels of its held-out rows. None where a fold would have nothing to learn from or to judge by. Where
+    rows count by `row_weights`, there are no symmetric trees.
     """
     rng = np.random.default_rng(seed)
     settings = settings.for_table(len(codes), n_classes, draws_per_row(groups))
@@ -107,7 +109,7 @@ def fit_comparisons(
     values = with_equal_cells(np.ascontiguousarray(X[:, order]))
     known, X = _ranks(values)
     growing = settings.growing
-    kinds: list[Grow] = [_histogram.grow, *([_symmetric.grow] if settings.symmetric else [])]
+    kinds: list[Grow] = [_histogram.grow, *([_symmetric.grow] if settings.symmetric and row_weights is None else [])]
     grown: list[list[Grown]] = [[] for _ in kinds]
     judges = []
     for number, part in enumerate(parts):
@@ -118,9 +120,8 @@ def fit_comparisons(
             rows, held_out = np.split(_ranks(both)[1], [len(train)])
         judges.append(held_out)
         for grow, fits in zip(kinds, grown, strict=True):
-            fits.append(
-                grow(rows, codes[train], growing, seed + number, settings.n_iterations, (held_out, codes[held]))
-            )
+            judged_by, weights = (held_out, codes[held]), (_part(row_weights, train), _part(row_weights, held))
+            fits.append(grow(rows, codes[train], growing, seed + number, settings.n_iterations, judged_by, *weights))
         progress((number + 1) / (len(parts) + 2))
     # Rows that are never held out are the only ones of their class.
     judged = np.any(parts, axis=0)
@@ -137,7 +138,14 @@ def fit_comparisons(
     kept = np.flatnonzero(mix.weights)
     on_all = [
         [
-            kinds[kind](X, codes, growing, seed + len(parts) + number, max(1, round(settings.longer * counts[kind])))
+            kinds[kind](
+                X,
+                codes,
+                growing,
+                seed + len(parts) + number,
+                max(1, round(settings.longer * counts[kind])),
+                row_weights=row_weights,
+            )
             for number in range(settings.n_seeds)
         ]
         for kind in kept
@@ -146,6 +154,10 @@ def fit_comparisons(
     out_of_fold = class_scores(mix.of(made), n_classes)
     progress(1.0)
     return FittedComparisons(model.with_columns(order), out_of_fold, sum(counts[kind] for kind in kept))
+
+
+def _part(row_weights: Array | None, rows: Codes) -> Array | None:
+    return None if row_weights is None else row_weights[rows]
 
 
 def _ranks(X: Array) -> tuple[list[Array], Array]:

@@ -229,7 +229,7 @@ class MethodClassifier(MethodMixin, SavingMixin, CallbackSupportMixin, Probabili
         self.classes_, self.n_features_in_ = data.classes, data.X.shape[1]
         self.model_: Scorer = self.models_[0]
         self.calibration_ = fits[0].model.calibration
-        self._set_cut(data.codes, fits[0].held_out, data.groups)
+        self._set_cut(data.codes, fits[0].held_out, data.groups, data.weights)
 
     def measured_by(self, swap_test: SwapTestFunction) -> Self:
         """A copy whose distances a SWAP test measures, for example `qmedoid.circuits.SamplerSwapTest`."""
@@ -273,7 +273,9 @@ def _calibrated_fits(
     kinds: tuple[Any, ...] = (kind, getattr(method, "calibration", "auto"), method.default_calibration)
     chosen = next(one for one in kinds if one != "auto")
     return [
-        calibrated(fit, data.codes, kind=chosen, deltas=deltas, residual=residual, groups=data.groups)
+        calibrated(
+            fit, data.codes, kind=chosen, deltas=deltas, residual=residual, groups=data.groups, row_weights=data.weights
+        )
         for fit in method.fit_method(data, report)
     ]
 
@@ -303,6 +305,10 @@ def fit_hybrid(
         )
     _check_factors(method, data)
     policy = method.auto_refine(counts) if owner.refine == "auto" else owner.refine
+    if data.weights is not None and policy != "never":
+        if owner.refine != "auto":
+            refuse_factors(data.weights, "A circuit that refines decisions")
+        policy = "never"
     few: DeltaKind = "pairs" if n_classes <= PAIRS_UP_TO else "nearest"
     deltas = DeltaSettings(few if owner.deltas == "auto" else owner.deltas, bool(owner.fused_delta))
     refiner = None

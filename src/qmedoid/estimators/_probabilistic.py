@@ -16,7 +16,7 @@ from qmedoid.arrays import Array, Codes
 from qmedoid.estimators._inputs import check_table, class_codes
 from qmedoid.estimators._operating import asked_rule, chosen_cut
 from qmedoid.estimators._parameters import Constraint, check_parameters
-from qmedoid.estimators._weights import WeightedRows, classes_of, weighted_rows
+from qmedoid.estimators._weights import WeightedRows, classes_of, copies_for, weighted_rows
 from qmedoid.exceptions import MajorityAlertWarning, warn
 from qmedoid.geometry.row_groups import draws_per_row, part_of
 from qmedoid.kernels.ties import merged
@@ -149,40 +149,44 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         codes: Codes,
         held_out: OutOfFold | None,
         groups: Codes | None = None,
+        weights: Array | None = None,
         *,
         class_weights: Array | None = None,
     ) -> None:
         """Turn the operating point into log-odds by held-out rows, and keep what it did to them.
 
-        Rows of one group count as one draw. Probabilities are for classes that are more frequent by `class_weights`
-        than the rows are.
+        Rows of one group count as one draw, and each as much as its weight. Probabilities are for classes that are more
+        frequent by `class_weights` than the rows are.
         """
         rows = np.zeros(0, dtype=np.intp) if held_out is None else held_out.judged
         curve, cut, expected, biases = None, None, None, None
         if len(self.classes_) == 2:
             rule, asked = asked_rule(self.operating_point, self.classes_.tolist())
-            positive, margins = codes[rows] == 1, np.zeros(0)
+            positive, margins, own = codes[rows] == 1, np.zeros(0), None if weights is None else weights[rows]
             if held_out is not None and len(rows):
                 margins = merged(held_out.scores[rows, 1] - held_out.scores[rows, 0])
-                curve = HeldOutCurve.of(positive, margins)
+                curve = HeldOutCurve.of(positive, margins) if own is None else None
             if rule == "probability" and asked is not None:
                 cut = math.log(asked) - math.log1p(-asked)
             elif rule != "likeliest":
-                cut = chosen_cut(rule, asked or 0.0, positive, margins)
+                again = slice(None) if own is None else copies_for(own)
+                cut = chosen_cut(rule, asked or 0.0, positive[again], margins[again])
             log_odds = cut or 0.0
-            counts = Counts(**counts_at(positive, margins, log_odds)) if len(rows) else None
-            share = draws_per_row(part_of(groups, rows)) if len(rows) else 1.0
+            counts = Counts(**counts_at(positive, margins, log_odds, own)) if len(rows) else None
+            share = draws_per_row(part_of(groups, rows), own) if len(rows) else 1.0
             expected = OperatingSummary(rule, asked, log_odds, counts, draws_per_row=share)
         elif self.operating_point is not None:
-            biases = self._class_biases(codes, held_out, rows)
+            biases = self._class_biases(codes, held_out, rows, weights)
         self._training = TrainingSummary.of_numbers(len(codes), self.n_features_in_, curve)
         labels = tuple(self._in_order(self.classes_).tolist())
         decision = Decision(
-            labels, cut, priors=self._priors(codes, rows, class_weights), operating=expected, biases=biases
+            labels, cut, priors=self._priors(codes, rows, class_weights, weights), operating=expected, biases=biases
         )
         self._set_decision(decision)
 
-    def _class_biases(self, codes: Codes, held_out: OutOfFold | None, rows: Codes) -> Array | None:
+    def _class_biases(
+        self, codes: Codes, held_out: OutOfFold | None, rows: Codes, weights: Array | None
+    ) -> Array | None:
         """Biases of three or more classes by held-out rows."""
         labels = self.classes_.tolist()
         rule, _ = asked_rule(self.operating_point, labels)
@@ -190,6 +194,7 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
             warn("No row was held out to choose class biases by: the likeliest class is called.")
             return None
         cost = cost_matrix(self.operating_point["cost"], labels) if rule == "cost" else None
+        rows = rows if weights is None else rows[copies_for(weights[rows])]
         return fit_class_biases(held_out.scores[rows], codes[rows], rule, cost)
 
     def _set_decision(self, decision: Decision) -> None:
@@ -199,13 +204,16 @@ class ProbabilisticClassifier(ClassifierMixin, BaseEstimator):
         self.expected_ = decision.operating
         self.threshold_ = probability(decision.cut or 0.0)
 
-    def _priors(self, codes: Codes, held_out: Codes, class_weights: Array | None) -> Array:
+    def _priors(self, codes: Codes, held_out: Codes, class_weights: Array | None, weights: Array | None) -> Array:
         """Class frequencies of the rows that made the probabilities what they are: held-out ones where there are any.
 
         A loss in which classes have weights makes probabilities for classes that are more frequent by these weights.
         """
         counts, judged = (np.bincount(rows, minlength=len(self.classes_)) for rows in (codes, codes[held_out]))
         weighted = np.asarray(judged if judged.all() else counts, dtype=np.float64)
+        if weights is not None:
+            rows = held_out if judged.all() else np.arange(len(codes))
+            weighted = np.bincount(codes[rows], weights[rows], len(self.classes_)).astype(np.float64)
         if class_weights is not None:
             weighted = weighted * class_weights
         priors: Array = weighted / weighted.sum()

@@ -290,7 +290,8 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         limits = {"max_one_hot": self.max_one_hot, "max_levels": self.max_levels}
         classes = self._in_order(self.classes_).tolist()
         ordered = table.take(pa.array(rows))
-        encoded = fit_encodings(ordered, inferred.columns, codes, classes, rng, together, **limits)
+        factors = None if weighted.factors is None else weighted.factors[order]
+        encoded = fit_encodings(ordered, inferred.columns, codes, classes, rng, together, factors, **limits)
         columns, self.encodings_, matrix, _ = encoded
         self.contract_ = Contract(columns, target, inferred.left_out)
         names, pairs = [column.name for column in columns], zip(columns, self.encodings_, strict=True)
@@ -312,7 +313,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         self.model_ = self.models_[0]
         self.refinement_, self.margin_ = best.model.refinement, best.model.refine_below
         self.variational_ = best.circuit
-        self._set_cut(rows.data.codes, best.held_out, rows.data.groups)
+        self._set_cut(rows.data.codes, best.held_out, rows.data.groups, rows.data.weights)
         expected = self.expected_
         if expected is not None and expected.rule == "likeliest" and expected.counts is not None:
             self._note(seldom_note(list(self.decision_.classes), expected.counts))

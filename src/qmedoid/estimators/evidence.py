@@ -78,6 +78,7 @@ class EvidenceClassifier(MethodClassifier):
     """
 
     method_name = "evidence"
+    carries_factors = True
 
     def __init__(
         self,
@@ -133,7 +134,9 @@ class EvidenceClassifier(MethodClassifier):
         )
 
     def _fit_rows(self, data: TrainingTable, seed: int, progress: Progress) -> tuple[Method, OutOfFold, Array | None]:
-        fitted = fit_evidence(data.X, data.codes, len(data.classes), self._settings(), seed, progress, data.groups)
+        fitted = fit_evidence(
+            data.X, data.codes, len(data.classes), self._settings(), seed, progress, data.groups, data.weights
+        )
         self.regularization_, self.path_ = fitted.regularization, fitted.path
         # Rows are left out one by one: one fold stands for all of them.
         held_out = OutOfFold(fitted.out_of_fold, np.zeros(len(data.codes), dtype=np.intp))

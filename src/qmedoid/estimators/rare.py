@@ -86,6 +86,7 @@ class RareEventClassifier(MethodClassifier):
     """
 
     method_name = "rare"
+    carries_factors = True
     circuit_defaults: ClassVar[Mapping[str, Any]] = {"n_qubits": 4, "clip": 3.0, "cv": 3}
     refined_share = 0.005
 
@@ -159,7 +160,9 @@ class RareEventClassifier(MethodClassifier):
                 "method='evidence'."
             )
         share = _RARE_SHARE if self.comparisons else 1.0
-        fitted = fit_rare(data.X, data.codes, self._settings(), seed, lambda done: progress(share * done), data.groups)
+        fitted = fit_rare(
+            data.X, data.codes, self._settings(), seed, lambda done: progress(share * done), data.groups, data.weights
+        )
         model, scores = self._with_comparisons(fitted, data, seed, progress)
         progress(1.0)
         return model, OutOfFold(scores, fitted.fold), fitted.circuit_features
@@ -175,10 +178,11 @@ class RareEventClassifier(MethodClassifier):
         trees = fit_comparisons(
             data.X, data.codes, 2, BoostingSettings(), seed,
             lambda done: progress(_RARE_SHARE + (1.0 - _RARE_SHARE) * done), data.groups, data.fold_rows,
+            data.weights,
         )  # fmt: skip
         if trees is None:
             return fitted.model, fitted.out_of_fold
-        total = fit_sum([fitted.out_of_fold, trees.out_of_fold], data.codes, data.groups)
+        total = fit_sum([fitted.out_of_fold, trees.out_of_fold], data.codes, data.groups, data.weights)
         if total.weights[1] == 0:
             return fitted.model, fitted.out_of_fold
         model = SumModel(fitted.model, (trees.model,), total.weights, total.biases)

@@ -142,8 +142,9 @@ class SumClassifier(EvidenceClassifier):
         n_classes, X, codes = len(data.classes), data.X, data.codes
         most_rows = MOST_ROWS if self.n_neighbors == "auto" else int(self.n_neighbors)
         evidence = fit_evidence(
-            X, codes, n_classes, self._settings(), seed, lambda done: progress(_EVIDENCE_SHARE * done), data.groups
-        )
+            X, codes, n_classes, self._settings(), seed, lambda done: progress(_EVIDENCE_SHARE * done), data.groups,
+            data.weights,
+        )  # fmt: skip
         self.regularization_, self.path_ = evidence.regularization, evidence.path
         model, scores, parts = evidence.model, evidence.out_of_fold, list[Part]()
         added = list[Array]()
@@ -151,13 +152,13 @@ class SumClassifier(EvidenceClassifier):
             trees = fit_comparisons(
                 X, codes, n_classes, BoostingSettings(), seed,
                 lambda done: progress(_EVIDENCE_SHARE + (_LEARNT_SHARE - _EVIDENCE_SHARE) * done), data.groups,
-                data.fold_rows,
+                data.fold_rows, data.weights,
             )  # fmt: skip
             if trees is not None:
                 parts.append(trees.model)
                 added.append(trees.out_of_fold)
-        fitted = fit_sum([scores, *added], codes, data.groups)
-        if most_rows:
+        fitted = fit_sum([scores, *added], codes, data.groups, data.weights)
+        if most_rows and data.weights is None:
             # What is learnt does not depend on the order of the columns.
             order = order_by_content(X)
             ordered, scaling = np.ascontiguousarray(X[:, order]), model.rank_scaling.take(order)

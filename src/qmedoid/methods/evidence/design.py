@@ -212,13 +212,13 @@ class Design:
     features: Array
 
 
-def evidence_design(parts: list[DesignPart], rows: Scaled, medoids: Scaled) -> Design:
-    """The features of all parts."""
+def evidence_design(parts: list[DesignPart], rows: Scaled, medoids: Scaled, row_weights: Array | None = None) -> Design:
+    """The features of all parts, of mean 0 over weighted rows."""
     features = np.empty((len(rows.ranks), sum(part.n_features for part in parts)))
     centers, places, first = [], [], 0
     for part in parts:
         values = part.values(rows, medoids)
-        centers.append(values.mean(axis=0))
+        centers.append(values.mean(axis=0) if row_weights is None else row_weights @ values / row_weights.sum())
         place = slice(first, first + part.n_features)
         features[:, place] = part.features(values - centers[-1])
         places.append(place)
@@ -249,6 +249,8 @@ class Blocks:
     varying, many_valued : tuple of int
         Columns of more than one and of more than two values.
     n_bags : int
+    row_weights : ndarray of shape (n,) or None
+        What every row counts in the losses, 1 in the mean.
     """
 
     settings: EvidenceSettings
@@ -257,10 +259,11 @@ class Blocks:
     varying: Columns
     many_valued: Columns
     n_bags: int
+    row_weights: Array | None = None
 
     def design(self, places: Codes, groups: list[Columns] | None = None) -> Design:
         """Design of a bag with medoids at these places; without `groups`, of single columns alone."""
-        return evidence_design(self.parts(places, groups), self.rows, self.medoids)
+        return evidence_design(self.parts(places, groups), self.rows, self.medoids, self.row_weights)
 
     def parts(self, places: Codes, groups: list[Columns] | None = None) -> list[DesignPart]:
         """The parts of that design."""
