@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from qmedoid.cli._output import print_json, print_metrics, print_operating, tell
-from qmedoid.cli._training_rows import Labeled, asked_roles, read_labeled, split_table
+from qmedoid.cli._training_rows import Labeled, asked_roles, read_labeled, row_weights, split_table
 from qmedoid.cli.options import FitOptions
 from qmedoid.exceptions import DataError, ParameterError, some_of
 from qmedoid.model.table import TableModel
@@ -50,6 +50,8 @@ def run(options: FitOptions) -> None:
     classifier = make_classifier(options).set_params(roles=roles, date_order=options.date_order)
     check_target(output)
     data = read_labeled(options, roles)
+    if options.weight_column is not None:
+        row_weights(data, options.weight_column)  # what is wrong with it shows before the fit
     # How columns are read is settled on all rows, as `qmedoid check` shows it; numbers and levels are of training rows.
     inferred = infer_columns(data.table, skip={options.target}, roles=data.roles, date_order=options.date_order)
     inferred.check_any()
@@ -75,6 +77,8 @@ def run(options: FitOptions) -> None:
     if held_out is not None:
         # The fit has noted a class that is hardly ever called.
         notes += report_notes(model, metrics["held_out"], seldom=False)
+        if options.weight_column is not None or options.class_weight is not None:
+            notes.append("figures of held-out rows count each row once, without weights; expected ones are weighted")
     if model.n_neighbors:
         notes.append(
             f"the model keeps {model.n_neighbors:,} training rows as neighbors; with --method {model.deciders[0]} "
@@ -128,6 +132,7 @@ def make_classifier(options: FitOptions) -> Any:
         "refine": _word_or_number(options.refine),
         "operating_point": None if options.operating_point is None else _word_or_number(options.operating_point),
         "random_state": options.seed,
+        "class_weight": options.class_weight,
     }
     rules = {name: getattr(options, name) for name in RULE_CONSTRAINTS}
     asked = {name: value for name, value in rules.items() if value is not None}
@@ -193,13 +198,16 @@ def _fit(
     fitted._settled = inferred
     validation = {} if valid is None else _validation(train, valid, options)
     labels = np.array(train.target.to_pylist())
-    fitted.fit(train.table.drop_columns([options.target]), labels, groups=groups, **validation)
+    weights = None if options.weight_column is None else row_weights(train, options.weight_column)
+    fitted.fit(train.table.drop_columns([options.target]), labels, groups=groups, sample_weight=weights, **validation)
     model = fitted.table_model()
     left_out = dict(model.contract.left_out)
     if options.time_column is not None:
         left_out[options.time_column] = "it orders the rows in time"
     if options.group_column is not None:
         left_out[options.group_column] = "it says which rows belong together"
+    if options.weight_column is not None:
+        left_out[options.weight_column] = "it weighs the rows"
     # A level that only rows held out have is encoded as one not seen, and the file that was fitted on can be scored.
     columns = with_levels_of(model.contract.columns, train.read)
     contract = replace(model.contract, columns=columns, target=options.target, left_out=left_out)

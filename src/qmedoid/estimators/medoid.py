@@ -281,8 +281,8 @@ class MedoidClassifier(RawTableClassifier):
             raise ParameterError("X_val and y_val go together: pass both, or neither to use cross-validation.")
         if X_val is not None and (sample_weight is not None or self.class_weight is not None):
             raise ParameterError(
-                "Weights of rows and classes do not go with X_val: leave X_val out, and cross-validation judges by "
-                "weighted rows."
+                "Weights of rows and classes do not go with X_val (--valid): leave it out, and cross-validation judges "
+                "by weighted rows."
             )
         rows = self._read_rows(X, y, X_val, y_val, groups, sample_weight)
         context = self._init_callback_context(max_subtasks=None).call_on_fit_task_begin(estimator=self, X=X, y=y)

@@ -223,7 +223,8 @@ def evidence_design(parts: list[DesignPart], rows: Scaled, medoids: Scaled, row_
         features[:, place] = part.features(values - centers[-1])
         places.append(place)
         first = place.stop
-    scales = block_scales(parts, places, np.einsum("ij,ij->j", features, features) / len(features))
+    counted = features if row_weights is None else row_weights[:, None] * features
+    scales = block_scales(parts, places, np.einsum("ij,ij->j", counted, features) / len(features))
     for scale, place in zip(scales, places, strict=True):
         features[:, place] *= scale
     return Design(tuple(parts), tuple(centers), tuple(scales), tuple(places), features)

@@ -74,7 +74,7 @@ def fit_multinomial(
     for fold in range(folds.max() + 1):
         held = folds == fold
         begun = own if fold == 0 else fitted
-        own = rows.part(~held).fit((1.0 - held.mean()) * penalty, begun, most_steps=_FOLD_STEPS)
+        own = rows.part(~held).fit((1.0 - rows.share(held)) * penalty, begun, most_steps=_FOLD_STEPS)
         out_of_fold[held] = rows.part(held).outputs(own)
     return Multinomial(*fitted, out_of_fold)
 
@@ -83,7 +83,7 @@ def _with_best_penalty(
     rows: "_Block", held: Flags, penalty: float, start: Weights, strengths: Sequence[float]
 ) -> tuple[Weights, float]:
     """Weights without the held rows that make them likeliest, and how much larger λ is: from the largest λ on down."""
-    seen, unseen, share = rows.part(~held), rows.part(held), 1.0 - held.mean()
+    seen, unseen, share = rows.part(~held), rows.part(held), 1.0 - rows.share(held)
     best, lowest = (start, strengths[0]), np.inf
     for strength in strengths:
         start = seen.fit(share * strength * penalty, start, _ROUGHLY)
@@ -135,7 +135,15 @@ class _Block(NamedTuple):
         if rotated.dtype == np.float64:  # short enough for a copy
             rotated, rows = rotated[rows], np.arange(len(rows))
         weights = None if self.row_weights is None else self.row_weights[chosen]
-        return _Block(rotated, rows, self.codes[chosen], chosen.mean() * self.squares, weights)
+        return _Block(rotated, rows, self.codes[chosen], self.share(chosen) * self.squares, weights)
+
+    def share(self, chosen: Flags) -> float:
+        """What some of the rows count, of all."""
+        return float(chosen.mean() if self.row_weights is None else np.average(chosen, weights=self.row_weights))
+
+    @property
+    def _total(self) -> float:
+        return float(len(self.codes) if self.row_weights is None else self.row_weights.sum())
 
     def weighed(self, losses: Array) -> Array:
         """Losses of the rows times their weights."""
@@ -157,7 +165,7 @@ class _Block(NamedTuple):
         """Weights from a start."""
         n_directions, n_classes = start[1].shape
         # A typical curvature of each direction: in these units all of them are alike.
-        curvature = 0.25 * (1.0 - 1.0 / n_classes) * np.concatenate([[len(self.rows)], self.squares])
+        curvature = 0.25 * (1.0 - 1.0 / n_classes) * np.concatenate([[self._total], self.squares])
         units = 1.0 / np.sqrt(curvature + penalty)[:, None]
 
         def loss(flat: Array) -> tuple[float, Array]:
