@@ -206,7 +206,7 @@ def fit_bags(
                 design.features, targets, settings.selection, judged, together=together, same_intercept=True,
                 row_weights=all_weights,
             )  # fmt: skip
-            bags.append(fit_bag(design, ridge, targets, settings.logistic, together, row_weights=all_weights))
+            bags.append(fit_bag(design, ridge, targets, settings.logistic, together, None, all_weights))
         else:
             parts = blocks.parts(of_bag, groups)
             design, ridge = table.fit_ridge(parts, blocks.medoids, settings.selection, judged, rng)
