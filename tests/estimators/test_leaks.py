@@ -10,8 +10,8 @@ from settings_of import with_settings
 from sklearn.base import clone
 
 from qmedoid import MedoidClassifier, NearestMedoidClassifier, VariationalClassifier
+from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._folds import TrainingTable
-from qmedoid.estimators._methods import FitReport
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.rare import RareEventClassifier

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.fit import CALIBRATION_KINDS, CalibrationKind
 from qmedoid.estimators import _parameters as allowed
+from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._folds import Splits, TrainingTable
 from qmedoid.estimators._inputs import check_table, one_blas_thread
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
@@ -48,45 +49,11 @@ RARE = 0.05
 """Share up to which the rarest class counts as rare."""
 PAIRS_UP_TO = 5
 """Classes up to which a circuit is fed the deltas of all pairs by default; there are 20 of them then."""
-# Reports of a fit that tells its progress as a fraction.
-_REPORTS = 20
 
 
 def is_large_and_rare(counts: Codes) -> bool:
     """Whether a table has at least `LARGE` rows and its rarest class at most the share `RARE` of them."""
     return bool(counts.sum() >= LARGE and counts.min() <= RARE * counts.sum())
-
-
-class FitReport:
-    """Reports one task of a fit, which `make` makes, to the callbacks of its owner; X and y where it is the fit."""
-
-    def __init__(self, owner: Any, make: Callable[..., CallbackContext], **data: Any) -> None:
-        self._owner, self._make, self._data = owner, make, data
-        self._done = 0
-        self.task: CallbackContext | None = None
-
-    def begin(self, n_steps: int) -> None:
-        """Begin the task."""
-        self.task = self._make(max_subtasks=n_steps).call_on_fit_task_begin(estimator=self._owner, **self._data)
-
-    def step(self, name: str) -> bool:
-        """Report a step; whether a callback asks to stop."""
-        assert self.task is not None, "the task has begun"
-        step = self.task.subcontext(task_name=name).call_on_fit_task_begin(estimator=self._owner)
-        return bool(step.call_on_fit_task_end(estimator=self._owner))
-
-    def fraction(self, done: float) -> None:
-        """Report the fraction done, in at most 20 steps."""
-        if self.task is None:
-            self.begin(_REPORTS)
-        while self._done < min(_REPORTS, int(done * _REPORTS + 1e-9)):
-            self._done += 1
-            self.step(f"{self._done} of {_REPORTS}")
-
-    def end(self) -> None:
-        """End the task."""
-        if self.task is not None:
-            self.task.call_on_fit_task_end(estimator=self._owner, **self._data)
 
 
 class MethodMixin:

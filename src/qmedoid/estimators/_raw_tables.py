@@ -8,8 +8,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -26,10 +24,11 @@ from qmedoid.estimators._inputs import (
 )
 from qmedoid.estimators._operating import asked_rule
 from qmedoid.estimators._probabilistic import ProbabilisticClassifier
+from qmedoid.estimators._raw_reading import asked_roles, left_out_note, place_of, read_table
 from qmedoid.estimators._row_order import validation_order
 from qmedoid.estimators._saving import SavingMixin, measured_error, plain_parameters
 from qmedoid.estimators._weights import WeightedRows, check_weights, weighted_rows
-from qmedoid.exceptions import DataError, ParameterError, warn
+from qmedoid.exceptions import warn
 from qmedoid.geometry.row_groups import equal_rows, equal_rows_note, given_groups, part_of, row_groups
 from qmedoid.geometry.row_order import row_order
 from qmedoid.kernels.ties import with_equal_cells
@@ -39,75 +38,18 @@ from qmedoid.model.fit_novelty import fit_novelty
 from qmedoid.model.hybrid import HybridModel
 from qmedoid.model.refinement import CalibratedMethod
 from qmedoid.model.table import TableModel
-from qmedoid.tables.arrow import as_table, plain_records
+from qmedoid.tables.arrow import plain_records
 from qmedoid.tables.cells import cell_ranks
 from qmedoid.tables.difference import compare_columns
 from qmedoid.tables.encode import encode_batch, training_summary
 from qmedoid.tables.issues import Issues
 from qmedoid.tables.kinds import DateOrder, Inferred, infer_alike, infer_columns
-from qmedoid.tables.roles import IDENTIFIERS, OWN_NUMBER, Role, check_roles, in_roles
+from qmedoid.tables.roles import OWN_NUMBER, Role, in_roles
 from qmedoid.tables.row_hashes import remember_rows
 from qmedoid.tables.targets import choose_positive, rest_label, seldom_note, target_notes
 from qmedoid.variational.model import MeasuredVariational
 
 _WAY_OUT = "Make it so, or fit on tables like this one."
-
-
-def read_table(estimator: BaseEstimator, X: Any, *, reset: bool, name: str = "X") -> pa.Table:
-    """X as an Arrow table under the names of the fit.
-
-    Columns of arrays go by their place; so do those of a named table where the fit was on an array.
-    """
-    # Some sparse matrices are mappings, and all are refused as arrays are checked.
-    if issparse(X) or not (isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "column_names")):
-        array = validate_data(
-            estimator, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=2 if reset else 1
-        )
-        return as_table(array, names=column_names(estimator))
-    table = as_table(X)
-    if reset:
-        if table.num_columns == 0:
-            raise DataError("Input X has no columns: pass at least one.")
-        if table.num_rows < 2:
-            raise DataError(f"Input X has {table.num_rows} sample(s) (rows), while a minimum of 2 is required.")
-        given = np.array(table.column_names, dtype=object)
-        vars(estimator).update(n_features_in_=len(given), feature_names_in_=given)
-        return table
-    if table.num_rows == 0:
-        raise DataError(f"Input {name} has no rows: pass at least one.")
-    if hasattr(estimator, "feature_names_in_"):
-        return table
-    names = column_names(estimator)
-    if table.num_columns != len(names):
-        raise DataError(
-            f"X has {table.num_columns} features, but {type(estimator).__name__} is expecting {len(names)} features "
-            "as input."
-        )
-    return table.rename_columns(names)
-
-
-def _asked_roles(roles: Any, ignore: Any, columns: Sequence[str], target: str | None) -> dict[str, Role]:
-    """The roles of columns, those to be ignored among them; names and contradictions are checked."""
-    if isinstance(ignore, str):
-        raise ParameterError(f"The 'ignore' parameter must be a list of names. Got {ignore!r}: wrap it in [].")
-    ignored = list(ignore or ())
-    unknown = [name for name in ignored if name not in columns]
-    if unknown:
-        raise ParameterError(
-            f"'ignore' names {unknown[0]!r}, which is not a column. The columns are {list(columns)[:20]}."
-        )
-    check_roles(("The 'roles' parameter", roles), names=columns, target=target)
-    return check_roles(("'roles'", roles), ("'ignore'", dict.fromkeys(ignored, "ignore")))
-
-
-def _place_of(positive: Any, labels: npt.NDArray[Any]) -> int:
-    """The place of the positive class, given by its label or by how that is written."""
-    for alike in (labels == positive, np.array([str(label) for label in labels.tolist()]) == str(positive)):
-        if np.any(alike):
-            return int(np.flatnonzero(alike)[0])
-    raise ParameterError(
-        f"The 'positive' parameter must be one of the classes, {labels.tolist()[:10]}. Got {positive!r} instead."
-    )
 
 
 class RawRows(NamedTuple):
@@ -213,7 +155,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
             self._note(note.message)
         point, place = self.operating_point, None
         if self.positive is not None:
-            place = _place_of(self.positive, labels)
+            place = place_of(self.positive, labels)
         elif point is not None and len(labels) == 2:
             asked = next(iter(point)).replace("_", " ") if isinstance(point, Mapping) else "operating point"
             choice = choose_positive(labels.tolist(), counts, asked)
@@ -261,7 +203,7 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         Returns the table in its roles; and in that order the weighted rows as numbers, the group of each, and its place
         among them. Classes and groups are of the rows that are kept of the table.
         """
-        roles = _asked_roles(self.roles, self.ignore, given.column_names, target)
+        roles = asked_roles(self.roles, self.ignore, given.column_names, target)
         given = in_roles(given, roles)
         table = given if len(kept) == given.num_rows else given.take(pa.array(kept))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
@@ -348,9 +290,3 @@ class RawTableClassifier(SavingMixin, CallbackSupportMixin, ProbabilisticClassif
         columns = encode_batch(table, self.contract_, self.encodings_, issues=issues)
         replace(difference, issues=issues, tolerate_unseen=True).raise_or_warn("error", way_out=_WAY_OUT)
         return np.column_stack(columns)
-
-
-def left_out_note(name: str, why: str) -> str:
-    """Why a column was left out, and how to keep it."""
-    hint = f"; roles={{{name!r}: 'keep'}} keeps it" if why in IDENTIFIERS else ""
-    return f"column {name!r} was left out: {why}{hint}"

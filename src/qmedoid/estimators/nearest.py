@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from qmedoid.arrays import Array, Codes
 from qmedoid.calibration.curve import Calibration
 from qmedoid.estimators import _parameters as allowed
+from qmedoid.estimators._fit_report import FitReport
 from qmedoid.estimators._folds import TrainingTable
 from qmedoid.estimators._inputs import (
     check_table,
@@ -22,7 +23,7 @@ from qmedoid.estimators._inputs import (
     known_codes,
     one_blas_thread,
 )
-from qmedoid.estimators._methods import FitReport, MethodMixin, Refine, is_large_and_rare
+from qmedoid.estimators._methods import MethodMixin, Refine, is_large_and_rare
 from qmedoid.estimators._row_order import ordered_table, validation_order
 from qmedoid.estimators._saving import SavingMixin
 from qmedoid.estimators._search import CLASS_WEIGHTS, GROUPING_CONSTRAINTS, AnchorOrder, search_models
