@@ -16,6 +16,7 @@ from qmedoid.estimators._probabilistic import ProbabilisticClassifier
 from qmedoid.estimators.evidence import EvidenceClassifier
 from qmedoid.estimators.rare import RareEventClassifier
 from qmedoid.estimators.sum import SumClassifier
+from qmedoid.geometry.row_order import ranks, row_order
 from qmedoid.methods.evidence.design import EvidenceSettings
 from qmedoid.methods.evidence.fit import fit_evidence
 from qmedoid.methods.evidence.ridge import fit_ridge
@@ -55,25 +56,30 @@ def noise(seed):
 
 
 def out_of_fold(monkeypatch, method, X, y, seed=0, groups=None, **changes):
-    """The fitted classifier, and the log-odds and classes of the rows that it held out."""
+    """The fitted classifier, the log-odds of its rows out of fold, and which rows it held out."""
     kept = {}
     set_cut = ProbabilisticClassifier._set_cut
 
-    def spy(self, codes, held_out, groups=None):
-        kept[type(self).__name__] = held_out
-        set_cut(self, codes, held_out, groups)
+    def spy(self, codes, held_out, *others, **named):
+        kept[type(self).__name__] = codes, held_out
+        set_cut(self, codes, held_out, *others, **named)
 
     monkeypatch.setattr(ProbabilisticClassifier, "_set_cut", spy)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = MedoidClassifier(**METHODS[method], random_state=seed, **changes).fit(X, y, groups=groups)
-    held_out = kept["MedoidClassifier"]
-    return fitted, held_out.scores[:, 1] - held_out.scores[:, 0], held_out.judged
+    codes, held_out = kept["MedoidClassifier"]
+    # Back to the order of the table.
+    order = row_order(ranks(X), y, groups)
+    np.testing.assert_array_equal(codes, y[order])
+    margins = np.empty(len(y))
+    margins[order] = held_out.scores[:, 1] - held_out.scores[:, 0]
+    return fitted, margins, order[held_out.judged]
 
 
 def auc(margins, y):
-    ranks, n_positive = rankdata(margins), y.sum()
-    return (ranks[y == 1].sum() - n_positive * (n_positive + 1) / 2) / (n_positive * (len(y) - n_positive))
+    placed, n_positive = rankdata(margins), y.sum()
+    return (placed[y == 1].sum() - n_positive * (n_positive + 1) / 2) / (n_positive * (len(y) - n_positive))
 
 
 @pytest.mark.parametrize("method", METHODS)
